@@ -1,0 +1,19 @@
+"""npformer: the Transformer from scratch in NumPy, every backward pass by hand, every gradient checked."""
+
+from npformer.attention import MultiHeadAttention
+from npformer.errors import UserError
+from npformer.module import Module, Parameter
+from npformer.show import show
+from npformer.transformer import Transformer, TransformerConfig
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Module",
+    "MultiHeadAttention",
+    "Parameter",
+    "Transformer",
+    "TransformerConfig",
+    "UserError",
+    "show",
+]

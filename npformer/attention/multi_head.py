@@ -1,0 +1,198 @@
+"""Multi-head attention: Vaswani et al. 2017, section 3.2.2."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import array_module
+from npformer.errors import UserError
+from npformer.functional.activations import ACTIVATIONS
+from npformer.functional.attention import AttentionCache, attention, attention_backward
+from npformer.functional.heads import merge_heads, split_heads
+from npformer.functional.linear import LinearCache
+from npformer.functional.masking import EXACT
+from npformer.layers.init import default_rng
+from npformer.layers.linear import Linear
+from npformer.module import Module
+
+FUSED = ("no", "kv", "qkv")
+
+
+class MultiHeadCache(NamedTuple):
+    """The cache of MultiHeadAttention."""
+
+    projections: tuple  # of LinearCache: query, key, value; or query, key_value; or query_key_value
+    activations: tuple  # of q, k, v
+    attention: AttentionCache
+    output: LinearCache | None
+    given: int  # how many of query, key, value the caller gave
+
+
+class KeysValues(NamedTuple):
+    """Keys and values that decoding keeps, so that no position is projected twice."""
+
+    k: Any  # (B, H, S, K)
+    v: Any  # (B, H, S, L)
+
+
+class MultiHeadAttention(Module):
+    """y = Concat(head_1 .. head_H) Wo, with head_h = attention(query Wq_h, key Wk_h, value Wv_h).
+
+    Self-attention is forward(x); cross-attention is forward(x, memory): keys and values from memory.
+    d_head and d_value are the widths of a head's keys and values, d_model / n_heads unless given.
+    fused lays weights side by side so that one product makes several: "qkv" for self-attention, "kv"
+    where keys and values come from elsewhere than queries, "no" for three products.
+    output=False leaves out Wo, activation is applied to q, k and v (the first document has a ReLU),
+    rate is the dropout on the attention weights, scale=False leaves out 1 / sqrt(K).
+    Shapes: query (B, T, D), key and value (B, S, D), mask bool broadcastable to (B, H, T, S),
+    query_mask to (B, H, T, 1) -> y (B, T, D), or (B, T, H·L) without Wo.
+    Errors: UserError for settings that do not fit, or a mask of another dtype or shape.
+    """
+
+    def __init__(
+        self,
+        d_model,
+        n_heads,
+        *,
+        d_head=None,
+        d_value=None,
+        bias=True,
+        output=True,
+        fused="no",
+        activation="none",
+        rate=0.0,
+        scale=True,
+        masking=EXACT,
+        rng=None,
+        dtype=np.float32,
+    ):
+        rng = default_rng(rng)
+        if d_head is None and (n_heads < 1 or d_model % n_heads):
+            raise UserError(
+                f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
+            )
+        if fused not in FUSED:
+            raise UserError(f"fused is {fused!r}: choose one of {', '.join(FUSED)}")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads if d_head is None else d_head
+        self.d_value = self.d_head if d_value is None else d_value
+        self.fused, self.activation, self.rate, self.masking = fused, activation, rate, masking
+        self.scale = None if scale else 1.0  # None is attention's own 1 / sqrt(K)
+
+        def project(width):
+            return Linear(d_model, width, bias=bias, rng=rng, dtype=dtype)
+
+        keys, values = n_heads * self.d_head, n_heads * self.d_value  # H·K, H·L
+        self.cuts = (keys, 2 * keys, 2 * keys + values)  # where q, k and v end in a fused product
+        if fused == "qkv":
+            self.query_key_value = project(2 * keys + values)
+        elif fused == "kv":
+            self.query, self.key_value = project(keys), project(keys + values)
+        else:
+            self.query, self.key, self.value = project(keys), project(keys), project(values)
+        self.output = Linear(values, d_model, bias=bias, rng=rng, dtype=dtype) if output else None
+
+    def forward(self, query, key=None, value=None, mask=None, *, query_mask=None, train=False, rng=None):
+        """Without value, values come from key; without key, both come from query. Returns (y, cache)."""
+        given = 1 + (key is not None) + (value is not None)
+        key = query if key is None else key
+        value = key if value is None else value
+        (q, k, v), projections, activations = self.project(query, key, value)
+        rate = self.rate if train else 0
+        z, attended = attention(
+            q, k, v, mask, query_mask=query_mask, masking=self.masking, scale=self.scale, rate=rate, rng=rng
+        )  # (B, H, T, L)
+        y, output = merge_heads(z), None  # (B, T, H·L)
+        if self.output is not None:
+            y, output = self.output.forward(y)  # (B, T, D)
+        return y, MultiHeadCache(projections, activations, attended, output, given)
+
+    def backward(self, dy, cache):
+        """Returns dquery, or (dquery, dkey), or (dquery, dkey, dvalue): one for each array given."""
+        # y = Concat(heads) Wo
+        if self.output is not None:
+            dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
+        dz = split_heads(dy, self.n_heads)  # (B, H, T, L)
+        # z = softmax(q kᵀ / sqrt(K)) v
+        dq, dk, dv = attention_backward(dz, cache.attention)
+        dquery, dkey, dvalue = self.project_backward(dq, dk, dv, cache)
+        if cache.given == 3:
+            return dquery, dkey, dvalue
+        if cache.given == 2:  # one array gave keys and values
+            return dquery, dkey + dvalue
+        return dquery + dkey + dvalue  # one array gave all three
+
+    def project(self, query, key, value):
+        """Returns ((q, k, v), linear caches, activation caches), the three split into heads."""
+        if self.fused == "no":
+            made = [self.query.forward(query), self.key.forward(key), self.value.forward(value)]
+            parts = [y for y, _ in made]
+        else:
+            parts, made = self._project_fused(query, key, value)
+        activate, _ = ACTIVATIONS[self.activation]
+        activated = [activate(part) for part in parts]
+        heads = [split_heads(y, self.n_heads) for y, _ in activated]
+        return heads, tuple(cache for _, cache in made), tuple(cache for _, cache in activated)
+
+    def _project_fused(self, query, key, value):
+        q_end, k_end, _ = self.cuts
+        if value is not key or (self.fused == "qkv" and key is not query):
+            raise UserError(f'projections fused as "{self.fused}" need one array for them: use fused="no"')
+        if self.fused == "qkv":
+            y, cache = self.query_key_value.forward(query)  # (B, T, 2·H·K + H·L)
+            return [y[..., :q_end], y[..., q_end:k_end], y[..., k_end:]], [(y, cache)]
+        q, query_cache = self.query.forward(query)  # (B, T, H·K)
+        y, cache = self.key_value.forward(key)  # (B, S, H·K + H·L)
+        return [q, y[..., :q_end], y[..., q_end:]], [(q, query_cache), (y, cache)]
+
+    def project_backward(self, dq, dk, dv, cache):
+        """Returns (dquery, dkey, dvalue), each the gradient through its own projection."""
+        _, activate_backward = ACTIVATIONS[self.activation]
+        dparts = [
+            activate_backward(merge_heads(dpart), activation)
+            for dpart, activation in zip((dq, dk, dv), cache.activations, strict=True)
+        ]
+        if self.fused == "no":
+            layers = (self.query, self.key, self.value)
+            caches = cache.projections
+            return tuple(f.backward(d, c) for f, d, c in zip(layers, dparts, caches, strict=True))
+        return self._project_fused_backward(dparts, cache.projections)
+
+    def _project_fused_backward(self, dparts, caches):
+        """A fused product has one input and one gradient: it stands at the first, and 0 at the others."""
+        xp = array_module(dparts[0])
+        if self.fused == "qkv":
+            return self.query_key_value.backward(xp.concatenate(dparts, -1), caches[0]), 0, 0
+        dquery = self.query.backward(dparts[0], caches[0])
+        return dquery, self.key_value.backward(xp.concatenate(dparts[1:], -1), caches[1]), 0
+
+    # Inference, one position after another: keys and values of earlier positions are kept.
+
+    def remember(self, memory):
+        """Keys and values of an encoder's output, made once a sentence. Shapes: memory (B, S, D)."""
+        (_, k, v), _, _ = self.project(memory[:, :0], memory, memory)
+        return KeysValues(k, v)
+
+    def step(self, x, past=None, mask=None):
+        """Self-attention for the positions that come next, after those in `past`.
+
+        Shapes: x (B, T, D), past (B, H, S, K), mask broadcastable to (B, H, T, S + T).
+        Returns (y, past and x's own keys and values).
+        """
+        (q, k, v), _, _ = self.project(x, x, x)
+        if past is not None:
+            xp = array_module(k)
+            k, v = xp.concatenate([past.k, k], 2), xp.concatenate([past.v, v], 2)
+        return self._look(q, k, v, mask), KeysValues(k, v)
+
+    def recall(self, x, memory, mask=None):
+        """Cross-attention of x to what `remember` kept. Shapes: x (B, T, D) -> y (B, T, D)."""
+        activate, _ = ACTIVATIONS[self.activation]
+        q, _ = self.query.forward(x)
+        q, _ = activate(q)
+        return self._look(split_heads(q, self.n_heads), *memory, mask)
+
+    def _look(self, q, k, v, mask):
+        z, _ = attention(q, k, v, mask, masking=self.masking, scale=self.scale)
+        y = merge_heads(z)
+        return y if self.output is None else self.output.forward(y)[0]

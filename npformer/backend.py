@@ -1,0 +1,100 @@
+"""Which module an array belongs to, and how arrays move. The only file that imports CuPy.
+
+There is no global switch: every function asks the arrays that it is given. So a model computes where
+its arrays lie, and two models can live on two devices in one program.
+"""
+
+import math
+
+import numpy as np
+
+from npformer.errors import UserError
+
+BACKENDS = ("numpy", "cupy")
+
+
+def array_module(*arrays):
+    """The module, numpy or cupy, whose functions take these arrays."""
+    if any(is_cupy(array) for array in arrays):
+        return _import_cupy()
+    return np
+
+
+def is_cupy(array):
+    """Whether an array lies on the GPU. The type's own module tells, so CuPy need not be installed."""
+    return type(array).__module__.partition(".")[0] == "cupy"
+
+
+def is_array(thing):
+    """Whether this is an array of either module."""
+    return isinstance(thing, np.ndarray) or is_cupy(thing)
+
+
+def to_numpy(array):
+    """The same numbers in the host's memory."""
+    return array.get() if is_cupy(array) else np.asarray(array)
+
+
+def to_backend(array, backend):
+    """The same numbers in the memory of "numpy" or "cupy"."""
+    if backend == "numpy":
+        return to_numpy(array)
+    return array if is_cupy(array) else _import_cupy().asarray(array)
+
+
+def like(array, reference):
+    """The array moved to where the reference lies."""
+    return to_backend(array, "cupy" if is_cupy(reference) else "numpy")
+
+
+def choose_backend(name):
+    """Turn "numpy", "cupy" or "auto" into the backend to use.
+
+    Raises UserError for another name, and for "cupy" where no GPU answers.
+    """
+    if name not in (*BACKENDS, "auto"):
+        raise UserError(f"unknown backend {name!r}: choose one of numpy, cupy, auto")
+    if name == "numpy":
+        return name
+    missing = _why_no_gpu()
+    if missing and name == "cupy":
+        raise UserError(
+            f"backend cupy needs CuPy and a GPU that answers, and {missing}: "
+            "install npformer[cupy] on a machine with a GPU, or use --backend numpy"
+        )
+    return "numpy" if missing else "cupy"
+
+
+def random_uniform(rng, shape, reference):
+    """Uniform numbers in [0, 1), float32, where the reference lies.
+
+    A NumPy generator draws on the host, so that CPU and GPU see the same numbers; a CuPy generator
+    draws on the GPU.
+    """
+    return like(rng.random(shape, dtype=np.float32), reference)
+
+
+def erf(x):
+    """The error function of a real array, element by element; NumPy has none of its own."""
+    if is_cupy(x):
+        from cupyx.scipy import special
+
+        return special.erf(x)
+    return np.vectorize(math.erf, otypes=[x.dtype])(x)
+
+
+def _import_cupy():
+    import cupy
+
+    return cupy
+
+
+def _why_no_gpu():
+    """What is missing for CuPy to work, as the end of a sentence; an empty string if nothing is."""
+    try:
+        cupy = _import_cupy()
+        return "" if cupy.cuda.runtime.getDeviceCount() > 0 else "no GPU was found"
+    except ImportError:
+        return "the package cupy is not installed"
+    except Exception as error:  # CuPy raises errors of its own kinds where the driver is missing
+        return f"the GPU does not answer ({error})"

@@ -1,0 +1,23 @@
+"""Layers: parameters round the pure pairs. forward(x) -> (y, cache), backward(dy, cache) -> dx."""
+
+from npformer.layers.dropout import Dropout
+from npformer.layers.embedding import Embedding, TiedProjection
+from npformer.layers.feed_forward import FeedForward
+from npformer.layers.input import InputEmbedding
+from npformer.layers.linear import Linear
+from npformer.layers.norm import LayerNorm
+from npformer.layers.positions import FixedPositions, LearnedPositions
+from npformer.layers.residual import Residual
+
+__all__ = [
+    "Dropout",
+    "Embedding",
+    "FeedForward",
+    "FixedPositions",
+    "InputEmbedding",
+    "LayerNorm",
+    "LearnedPositions",
+    "Linear",
+    "Residual",
+    "TiedProjection",
+]

@@ -1,0 +1,135 @@
+"""Transformer: embeddings, encoder, decoder and output projection, forward and backward."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import array_module, like
+from npformer.layers import InputEmbedding, Linear, TiedProjection
+from npformer.layers.init import default_rng
+from npformer.layers.input import InputCache
+from npformer.masks import causal_mask, padding_mask, query_mask
+from npformer.module import Module
+from npformer.transformer.checks import check_ids
+from npformer.transformer.stacks import Decoder, Encoder, StackCache
+
+
+class TransformerCache(NamedTuple):
+    """The cache of Transformer, a tree that mirrors the model's."""
+
+    source: InputCache
+    encoder: StackCache
+    target: InputCache
+    decoder: StackCache
+    output: Any
+
+
+class Transformer(Module):
+    """logits = output(decoder(target(target_in), encoder(source(source)))).
+
+    Shapes: source (B, S) and target_in (B, T) integers -> logits (B, T, V).
+    target_in is the translation shifted right: the start symbol, then all words but the last.
+    Errors: UserError for ids outside the vocabulary, or sentences over config.max_length.
+    Source: Vaswani et al. 2017, figure 1.
+    """
+
+    def __init__(self, config, *, rng=None, dtype=np.float32):
+        rng = default_rng(rng)
+        self.config = config
+        self.source = self._embedding(config.source_vocab, rng, dtype)
+        self.encoder = Encoder(config, rng=rng, dtype=dtype)
+        self.target = self._embedding(config.target_vocab, rng, dtype)
+        if config.tied == "all":
+            self.target.words.weight = self.source.words.weight
+        self.decoder = Decoder(config, rng=rng, dtype=dtype)
+        if config.tied == "none":
+            self.output = Linear(
+                config.d_model, config.target_vocab, bias=config.output_bias, rng=rng, dtype=dtype
+            )
+        else:
+            self.output = TiedProjection(self.target.words.weight, bias=config.output_bias, dtype=dtype)
+        self.flatten()
+
+    def _embedding(self, n_words, rng, dtype):
+        c = self.config
+        return InputEmbedding(
+            n_words,
+            c.d_model,
+            c.max_length,
+            positions=c.positions,
+            scale=c.scale_embedding,
+            zero_id=c.pad_id if c.zero_padding else None,
+            rate=c.input_dropout,
+            rng=rng,
+            dtype=dtype,
+        )
+
+    def forward(self, source, target_in, *, train=False, rng=None):
+        """Returns (logits, cache). Dropout happens where train is True and rng a generator."""
+        source = self._take_ids(source, self.config.source_vocab, "source")
+        target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
+        source_mask, source_queries = self._masks(source)
+        target_mask, target_queries = self._masks(target_in)
+        target_mask = target_mask & causal_mask(target_in.shape[1], target_in)  # (B, 1, T, T)
+
+        x, source_cache = self.source.forward(source, train=train, rng=rng)  # (B, S, D)
+        memory, encoder = self.encoder.forward(
+            x, source_mask, query_mask=source_queries, train=train, rng=rng
+        )
+        x, target_cache = self.target.forward(target_in, train=train, rng=rng)  # (B, T, D)
+        x, decoder = self.decoder.forward(
+            x, memory, target_mask, source_mask, query_mask=target_queries, train=train, rng=rng
+        )
+        logits, output = self.output.forward(x)  # (B, T, V)
+        return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output)
+
+    def backward(self, dlogits, cache):
+        """Adds every parameter's gradient to its .grad; returns nothing, since ids have no gradient."""
+        dx = self.output.backward(dlogits, cache.output)
+        dx, dmemory = self.decoder.backward(dx, cache.decoder)
+        self.target.backward(dx, cache.target)
+        dx = self.encoder.backward(dmemory, cache.encoder)
+        self.source.backward(dx, cache.source)
+
+    def _take_ids(self, ids, n_words, name):
+        """Check ids where they lie, on the host as a rule, then move them to the model."""
+        ids = ids if hasattr(ids, "dtype") else np.asarray(ids)
+        check_ids(ids, n_words, self.config.max_length, name)
+        return like(ids, self.values)
+
+    def _masks(self, ids):
+        """Keys that are words (B, 1, 1, S), and queries that are, where the configuration masks them."""
+        pad_id = self.config.pad_id
+        queries = None if self.config.query_masking == "none" else query_mask(ids, pad_id)
+        return padding_mask(ids, pad_id), queries
+
+    # Inference, one word after another. No caches for backward are kept.
+
+    def encode(self, source):
+        """Returns (what the decoder's layers remember of the source, the mask of its padding)."""
+        source = self._take_ids(source, self.config.source_vocab, "source")
+        mask, queries = self._masks(source)
+        x, _ = self.source.forward(source)
+        memory, _ = self.encoder.forward(x, mask, query_mask=queries)
+        return self.decoder.remember(memory), mask
+
+    def step(self, ids, start, past, memory, memory_mask):
+        """Logits of the word after `ids`, which stand at position `start`, given all before.
+
+        Shapes: ids (B,); past a list, one entry a layer (None at first). Returns (logits (B, V), past).
+        """
+        ids = self._take_ids(ids[:, None], self.config.target_vocab, "target")
+        x, _ = self.target.forward(ids, start=start)  # (B, 1, D)
+        x, past = self.decoder.step(x, past, memory, memory_mask)
+        logits, _ = self.output.forward(x)  # (B, 1, V)
+        return logits[:, 0], past
+
+
+def shifted_right(target, start_id):
+    """The decoder's input: the start symbol, then the target without its last word.
+
+    Shapes: target (B, T) -> (B, T).
+    """
+    xp = array_module(target)
+    start = xp.full((len(target), 1), start_id, target.dtype)
+    return xp.concatenate([start, target[:, :-1]], 1)
