@@ -185,12 +185,12 @@ class MultiHeadAttention(Module):
             k, v = xp.concatenate([past.k, k], 2), xp.concatenate([past.v, v], 2)
         return self._look(q, k, v, mask), KeysValues(k, v)
 
-    def recall(self, x, memory, mask=None):
+    def recall(self, x, memory: KeysValues, mask=None):
         """Cross-attention of x to what `remember` kept. Shapes: x (B, T, D) -> y (B, T, D)."""
         activate, _ = ACTIVATIONS[self.activation]
         q, _ = self.query.forward(x)
         q, _ = activate(q)
-        return self._look(split_heads(q, self.n_heads), *memory, mask)
+        return self._look(split_heads(q, self.n_heads), memory.k, memory.v, mask)
 
     def _look(self, q, k, v, mask):
         z, _ = attention(q, k, v, mask, masking=self.masking, scale=self.scale)

@@ -46,7 +46,7 @@ class InputEmbedding(Module):
         rng = default_rng(rng)
         factor = math.sqrt(d_model) if scale else 1.0
         self.words = Embedding(n_words, d_model, scale=factor, zero_id=zero_id, rng=rng, dtype=dtype)
-        self.positions = None
+        self.positions: FixedPositions | LearnedPositions | None = None
         if positions in LAYOUTS:
             self.positions = FixedPositions(max_length, d_model, layout=positions, dtype=dtype)
         elif positions == "learned":

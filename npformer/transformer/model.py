@@ -42,6 +42,7 @@ class Transformer(Module):
         if config.tied == "all":
             self.target.words.weight = self.source.words.weight
         self.decoder = Decoder(config, rng=rng, dtype=dtype)
+        self.output: Linear | TiedProjection
         if config.tied == "none":
             self.output = Linear(
                 config.d_model, config.target_vocab, bias=config.output_bias, rng=rng, dtype=dtype

@@ -1,0 +1,34 @@
+"""From text to batches: reading files, splitting words, numbering them, and grouping sentences."""
+
+from npformer.data.batches import Batch, Example, example_lengths, make_batch, pad, plan_batches, truncate
+from npformer.data.files import ParallelText, read_lines, read_parallel
+from npformer.data.tasks import copy_task, reverse_task
+from npformer.data.tokens import LANGUAGES, Language, detokenize, language_of, tokenize
+from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, TextCodec, Vocabulary
+
+__all__ = [
+    "END",
+    "LANGUAGES",
+    "PAD",
+    "SPECIALS",
+    "START",
+    "UNK",
+    "Batch",
+    "Example",
+    "Language",
+    "ParallelText",
+    "TextCodec",
+    "Vocabulary",
+    "copy_task",
+    "detokenize",
+    "example_lengths",
+    "language_of",
+    "make_batch",
+    "pad",
+    "plan_batches",
+    "read_lines",
+    "read_parallel",
+    "reverse_task",
+    "tokenize",
+    "truncate",
+]

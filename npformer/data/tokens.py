@@ -1,0 +1,118 @@
+"""Text to words and back: the few rules by which a sentence becomes a list of tokens."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from pathlib import PurePath
+from typing import NamedTuple
+
+
+class Language(NamedTuple):
+    """What the tokenizer needs to know of a language: its name, and whether words elide as in l'animal."""
+
+    name: str
+    elision: bool = False
+
+
+LANGUAGES = {
+    "en": Language("en"),
+    "fr": Language("fr", elision=True),
+    "de": Language("de"),
+    "plain": Language("plain"),
+}
+
+
+def language_of(path_or_name: str | PurePath) -> Language:
+    """The language that a file's suffix or a bare name says: "train.de.gz" and "de" are German.
+
+    The last part of the file name that is a known language counts; where there is none, it is "plain".
+    """
+    for part in reversed(PurePath(path_or_name).name.lower().split(".")):
+        if part in LANGUAGES:
+            return LANGUAGES[part]
+    return LANGUAGES["plain"]
+
+
+def tokenize(text: str, *, lowercase: bool = True, elision: bool = False) -> list[str]:
+    """The words and punctuation marks of a text, in order.
+
+    A word is a run of letters and digits. It may hold a hyphen or an apostrophe between two letters
+    (hard-hat, didn't), and a number a point, comma or colon between two digits (2.50, 10:30). Every other
+    visible character is a token of its own. "<" is one of them, so no text can forge a special word "<S>".
+
+    elision=True (French) splits a word after its apostrophe: l'animal -> l' animal; aujourd'hui stays whole.
+    Scripts written without spaces, such as Chinese, give one word per run of characters.
+    """
+    if lowercase:
+        text = text.lower()
+    if not text.isascii():
+        # after lower(), which may leave a letter and its accent apart
+        text = unicodedata.normalize("NFC", text.translate(_ONE_SPELLING))
+    return _token_pattern(elision).findall(text)
+
+
+def detokenize(words: Sequence[str]) -> str:
+    """Join words as they are written: no space after l' or an opening bracket, none before a full stop.
+
+    Every second quotation mark is taken to close. tokenize(detokenize(w)) == w for any w that tokenize gave.
+    """
+    pieces: list[str] = []
+    space = False  # is one due before the next word?
+    quoted = False  # are we inside quotation marks?
+    for word in words:
+        opens = word in _OPENING or (word in _QUOTES and not quoted)
+        closes = word in _CLOSING or (word in _QUOTES and quoted)
+        quoted ^= word in _QUOTES
+        if space and not closes:
+            pieces.append(" ")
+        pieces.append(word)
+        elided = word.endswith("'") and word != "'"
+        space = not (opens or elided)
+    return "".join(pieces)
+
+
+_CLOSING = frozenset(".,;:!?)]}…%。，、；：！？）")
+_OPENING = frozenset("([{（¿¡")
+# German opens with „ and closes with “, English opens with “: so only the turn says which is which
+_QUOTES = frozenset('"„“”')
+
+# characters that look alike or cannot be seen, each brought to one spelling
+_ONE_SPELLING = str.maketrans(
+    {
+        "\u2019": "'",  # right single quotation mark
+        "\u02bc": "'",  # modifier letter apostrophe
+        "\u2010": "-",  # hyphen
+        "\u2011": "-",  # non-breaking hyphen
+        "\u200b": " ",  # zero-width space
+        "\u00ad": None,  # soft hyphen
+        "\ufeff": None,  # byte-order mark
+    }
+)
+
+
+@cache
+def _token_pattern(elision: bool) -> re.Pattern[str]:
+    """The regular expression whose matches are the tokens."""
+    marks = _combining_marks()
+    # Python's \w knows letters and digits, but neither the vowel signs of Hindi nor loose accents: they are
+    # marks, and belong to the character before them. The possessive ++ and *+ never backtrack.
+    run = rf"(?:[^\W_]++[{marks}]*+)++"
+    number = r"(?<=\d)[.,:](?=\d)"
+    other = rf"\S[{marks}]*+"
+    joint = "-" if elision else "['-]"
+    word = rf"{run}(?:(?:{joint}|{number}){run})*+"
+    if not elision:
+        return re.compile(rf"{word}|{other}")
+    whole = rf"aujourd'hui(?![^\W_{marks}])"
+    # l', qu', jusqu' keep their apostrophe even before a space, as in "l' eau" or "qu' \"il\"";
+    # any other word does so only before a letter: in 'mot' the second apostrophe is a closing quote
+    elided = rf"(?:[cdjlmnst]|[^\W_]*qu)'|{word}'(?=[^\W_])"
+    return re.compile(rf"{whole}|{elided}|{word}|{other}", re.IGNORECASE)
+
+
+def _combining_marks() -> str:
+    """The characters that attach to the one before, and the two joiners inside Persian and Indic words."""
+    first, last = 0x0300, 0xFFFF
+    every = map(chr, range(first, last + 1))
+    return "\u200c\u200d" + "".join(c for c in every if unicodedata.category(c) in ("Mn", "Mc", "Me"))

@@ -1,0 +1,77 @@
+"""Cases of the pure pairs."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from npformer import functional as F
+from npformer.functional.masking import Masking
+from npformer.gradcheck.cases.case import FF, B, Case, D, H, S, T, V, floats, pair_case
+from npformer.masks import causal_mask, local_mask, padding_mask, query_mask
+
+
+def pair_cases() -> Iterator[Case]:
+    x = floats(B, T, D)
+    for name, pair in F.ACTIVATIONS.items():
+        if name != "none":
+            yield pair_case(name, pair, x)
+    yield pair_case("softmax", (F.softmax, F.softmax_backward), x)
+    yield pair_case("log-softmax", (F.log_softmax, F.log_softmax_backward), x)
+    yield pair_case("dropout", (F.dropout, F.dropout_backward), x, rate=0.4, rng=5)
+    yield pair_case("linear", (F.linear, F.linear_backward), x, floats(D, FF), floats(FF))
+    yield pair_case("layer norm", (F.layer_norm, F.layer_norm_backward), x, floats(D), floats(D))
+    targets = np.array([[4, 1, 0, 8], [2, 0, 0, 3]])  # 0 is padding
+    for name, settings in {
+        "cross-entropy": {},
+        "cross-entropy, padding": {"pad_id": 0},
+        "cross-entropy, label smoothing": {"pad_id": 0, "smoothing": 0.1},
+    }.items():
+        pair = (_at_targets(targets, settings), F.cross_entropy_backward)
+        yield pair_case(name, pair, floats(B, T, V))
+    q = F.smooth_targets(targets, V, 0.1)
+    yield pair_case("KL divergence", (_at(F.kl_divergence, q), F.kl_divergence_backward), floats(B, T, V))
+    yield pair_case("L2 distance", (_at(F.l2_distance, q), F.l2_distance_backward), floats(B, T, V))
+
+
+def _at_targets(targets, settings):
+    return lambda logits: F.cross_entropy(logits, targets, **settings)
+
+
+def _at(loss, q):
+    return lambda logits: loss(logits, q)
+
+
+def _masks():
+    """The masks of attention, by name; every one but the first hides something."""
+    source = np.array([[5, 6, 7, 8, 3], [5, 6, 3, 0, 0]])
+    target = np.array([[2, 5, 6, 3], [2, 4, 0, 0]])
+    nothing = np.ones((B, 1, T, S), bool)
+    nothing[0, 0, 1] = False  # a query that may look at nothing
+    return {
+        "no mask": {},
+        "key padding": {"mask": padding_mask(source)},
+        "query mask": {"mask": padding_mask(source), "query_mask": query_mask(target)},
+        "arbitrary mask": {"mask": np.random.default_rng(3).random((B, H, T, S)) > 0.4},
+        "fully masked row": {"mask": nothing},
+    }
+
+
+def attention_cases() -> Iterator[Case]:
+    pair = (F.attention, F.attention_backward)
+    qkv = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2))
+    for name, settings in _masks().items():
+        yield pair_case(f"attention, {name}", pair, *qkv, **settings)
+    square = (floats(B, H, T, 3), floats(B, H, T, 3), floats(B, H, T, 2))
+    probe = np.zeros(1)
+    yield pair_case("attention, causal", pair, *square, mask=causal_mask(T, probe))
+    yield pair_case("attention, local", pair, *square, mask=local_mask(T, 1, probe))
+    yield pair_case("attention, dropout", pair, *qkv, rate=0.3, rng=5)
+    yield pair_case("attention, unscaled", pair, *qkv, scale=1.0)
+    masks = _masks()["query mask"]
+    for name, masking in {
+        "replace by -1e10": Masking(-1e10),
+        "add -1e9": Masking(-1e9, "add"),
+        "add -2": Masking(-2.0, "add"),
+        "queries before": Masking(-(2.0**32) + 1, "replace", "before"),
+    }.items():
+        yield pair_case(f"attention, {name}", pair, *qkv, masking=masking, **masks)

@@ -1,0 +1,143 @@
+"""Making device arrays: from shapes, and from host data by explicit transfer."""
+
+import numpy as np
+
+from ._values import DeviceValue, check_dtype, device_array, host_argument, operand, unsupported, upload, wrap
+
+
+def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0):
+    """A device array from a device array (copied), a NumPy array, a number or nested lists of numbers."""
+    if subok:
+        raise TypeError("there are no subclasses in the stand-in")
+    if isinstance(obj, DeviceValue):
+        check_dtype(dtype or obj.dtype)
+        return wrap(np.array(obj._array, dtype=dtype, copy=copy or None, order=order, ndmin=ndmin))
+    made = upload(obj, dtype)
+    return wrap(np.array(made._array, copy=None, order=order, ndmin=ndmin))
+
+
+def asarray(a, dtype=None, order=None):
+    """The same device array if it is one of that dtype, else as `array`."""
+    if isinstance(a, DeviceValue) and order is None and dtype in (None, a.dtype):
+        return a
+    return array(a, dtype, copy=False, order=order or "K")
+
+
+def ascontiguousarray(a, dtype=None):
+    """As `asarray`, C-contiguous and at least 1-d."""
+    if isinstance(a, DeviceValue) and a.ndim and a.flags.c_contiguous and dtype in (None, a.dtype):
+        return a
+    return array(a, dtype, copy=False, order="C", ndmin=1)
+
+
+def asnumpy(a, stream=None, order="C", out=None):
+    """A NumPy copy, by `a.get()`; host data comes back as NumPy has it."""
+    if isinstance(a, DeviceValue):
+        return a.get(stream, order, out)
+    return np.asarray(a, order=order)
+
+
+def empty(shape, dtype=float, order="C"):
+    """Memory as it was found: NaN, or the largest integers, never the zeros that NumPy often gives."""
+    check_dtype(dtype)
+    made = np.empty(host_argument(shape), dtype, order)
+    _poison(made)
+    return wrap(made)
+
+
+def empty_like(prototype, dtype=None, order="K", subok=None, shape=None):
+    """As `empty`, with the shape and dtype of a device array."""
+    made = np.empty_like(device_array(prototype), dtype, order, subok=False, shape=shape)
+    _poison(made)
+    return wrap(made)
+
+
+def _poison(made):
+    if made.dtype.kind in "fc":
+        made[...] = np.nan
+    elif made.dtype.kind == "b":
+        made[...] = True
+    else:
+        made[...] = np.iinfo(made.dtype).max
+
+
+def zeros(shape, dtype=float, order="C"):
+    """Zeros."""
+    check_dtype(dtype)
+    return wrap(np.zeros(host_argument(shape), dtype, order))
+
+
+def ones(shape, dtype=float, order="C"):
+    """Ones."""
+    check_dtype(dtype)
+    return wrap(np.ones(host_argument(shape), dtype, order))
+
+
+def full(shape, fill_value, dtype=None, order="C"):
+    """One value, a scalar or a 0-d device array."""
+    return wrap(np.full(host_argument(shape), operand(fill_value), dtype, order))
+
+
+def zeros_like(a, dtype=None, order="K", subok=None, shape=None):
+    """Zeros with the shape and dtype of a device array."""
+    return wrap(np.zeros_like(device_array(a), dtype, order, subok=False, shape=shape))
+
+
+def ones_like(a, dtype=None, order="K", subok=None, shape=None):
+    """Ones with the shape and dtype of a device array."""
+    return wrap(np.ones_like(device_array(a), dtype, order, subok=False, shape=shape))
+
+
+def full_like(a, fill_value, dtype=None, order="K", subok=None, shape=None):
+    """One value, with the shape and dtype of a device array."""
+    return wrap(np.full_like(device_array(a), operand(fill_value), dtype, order, subok=False, shape=shape))
+
+
+def on_host(name):
+    """A function of numbers and shapes alone, such as `arange`, whose result is a device array."""
+    numpy_function = getattr(np, name)
+
+    def function(*args, **kwargs):
+        args = [host_argument(arg) for arg in args]
+        return wrap(numpy_function(*args, **{key: host_argument(arg) for key, arg in kwargs.items()}))
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def get_array_module(*args):
+    """The `cupy` module if an argument is a device array, else NumPy."""
+    import cupy
+
+    return cupy if any(isinstance(arg, DeviceValue) for arg in args) else np
+
+
+def fuse(*args, **kwargs):
+    """`@fuse`, `@fuse()` or `@fuse(kernel_name=...)`: runs the function as it is, on arrays and scalars."""
+
+    def decorate(function):
+        def fused(*inputs):
+            for value in inputs:
+                operand(value)
+            return function(*inputs)
+
+        fused.__name__, fused.__doc__ = function.__name__, function.__doc__
+        return fused
+
+    if args and callable(args[0]):
+        return decorate(args[0])
+    if unknown := set(kwargs) - {"kernel_name"}:
+        raise unsupported(unknown)
+    return decorate
+
+
+ON_HOST = "arange linspace logspace eye identity tri tril_indices triu_indices diag_indices indices"
+CREATION = {name: on_host(name) for name in ON_HOST.split()} | {
+    function.__name__: function
+    for function in (
+        array, asarray, ascontiguousarray, asnumpy, empty, empty_like, zeros, zeros_like,
+        ones, ones_like, full, full_like, get_array_module, fuse,
+    )
+}  # fmt: skip
+for _function in CREATION.values():
+    _function.__module__ = "cupy"  # so that pickles name cupy.array, as real ones do

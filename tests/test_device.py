@@ -1,0 +1,118 @@
+"""The whole model on CuPy: on a GPU with --backend cupy, on a strict stand-in for it otherwise."""
+
+import numpy as np
+import pytest
+
+from npformer import Transformer, UserError
+from npformer.backend import choose_backend, is_cupy, to_backend, to_numpy
+from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.gradcheck.cases import all_cases, small_config
+from npformer.gradcheck.cases.models import SOURCE, TARGET_IN, TARGET_OUT
+from npformer.optim import Adam, clip_global_norm
+from npformer.show import named_arrays
+from npformer.transformer.presets import PRESETS
+
+SIZES = {
+    "source_vocab": 9,
+    "target_vocab": 9,
+    "d_model": 6,
+    "d_ff": 7,
+    "n_heads": 3,
+    "n_layers": 2,
+    "max_length": 8,
+}
+DOCUMENTS = ["paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"]
+
+
+def configurations():
+    for name in DOCUMENTS:
+        yield pytest.param(small_config(**(PRESETS[name] | SIZES)), id=name)
+    yield pytest.param(
+        small_config(fused_projections=True, activation="gelu", positions="learned", zero_padding=True),
+        id="fused, gelu, learned",
+    )
+    yield pytest.param(small_config(activation="swish", tied="none", output_bias=True), id="swish, untied")
+
+
+def one_step(model):
+    """Forward, loss, backward, clipping and Adam, with dropout drawn on the host."""
+    xp_targets = to_backend(TARGET_OUT, "cupy" if is_cupy(model.values) else "numpy")
+    logits, cache = model.forward(SOURCE, TARGET_IN, train=True, rng=np.random.default_rng(7))
+    loss, loss_cache = cross_entropy(logits, xp_targets, smoothing=0.1, pad_id=0)
+    model.zero_grad()
+    model.backward(cross_entropy_backward(1.0, loss_cache), cache)
+    grads = to_numpy(model.grads).copy()
+    clip_global_norm(model.grads, 0.5)
+    Adam(model).step(1e-3)
+    return logits, float(loss), grads, cache
+
+
+@pytest.mark.parametrize("config", list(configurations()))
+def test_a_training_step_is_the_same_on_the_device(device, config):
+    host = Transformer(config, rng=np.random.default_rng(0), dtype=np.float64)
+    there = Transformer(config, rng=np.random.default_rng(0), dtype=np.float64).to("cupy")
+    logits, loss, grads, _ = one_step(host)
+    device_logits, device_loss, device_grads, cache = one_step(there)
+    assert is_cupy(device_logits)
+    assert all(is_cupy(array) for _, array in named_arrays(cache))
+    np.testing.assert_allclose(to_numpy(device_logits), logits, rtol=1e-10, atol=1e-12)
+    assert device_loss == pytest.approx(loss, rel=1e-12)
+    np.testing.assert_allclose(device_grads, grads, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(to_numpy(there.values), host.values, rtol=1e-8, atol=1e-10)
+
+
+def test_float32_stays_float32_on_the_device(device):
+    model = Transformer(small_config(), rng=np.random.default_rng(0)).to("cupy")
+    logits, _, grads, _ = one_step(model)
+    assert logits.dtype == grads.dtype == model.values.dtype == np.float32
+
+
+def test_there_and_back_again(device):
+    model = Transformer(small_config(), rng=np.random.default_rng(0))
+    before = model.values.copy()
+    assert is_cupy(model.to("cupy").values)
+    np.testing.assert_array_equal(model.to("numpy").values, before)
+
+
+def test_ids_out_of_range_are_refused_on_the_device_too(device):
+    model = Transformer(small_config(), rng=np.random.default_rng(0)).to("cupy")
+    wrong = to_backend(np.array([[5, 99, 3]]), "cupy")
+    with pytest.raises(UserError, match=r"source\[0, 1\] is 99"):
+        model.forward(wrong, TARGET_IN[:1])
+
+
+def test_cupy_is_chosen_where_it_answers(device):
+    assert choose_backend("auto") == "cupy"
+    assert choose_backend("cupy") == "cupy"
+    assert choose_backend("numpy") == "numpy"
+
+
+def pairs():
+    """Every case of a pure pair whose inputs are arrays."""
+    for case in all_cases():
+        thing, *_ = case.build(np.random.default_rng(1))
+        named = set(case.settings) & {"mask", "query_mask"}
+        bound = isinstance(thing, tuple) and thing[0].__name__ == "<lambda>"  # targets bound on the host
+        if isinstance(thing, tuple) and not bound and not named:
+            yield pytest.param(case, id=case.name)
+
+
+@pytest.mark.parametrize("case", list(pairs()))
+def test_every_pair_runs_on_the_device(device, case):
+    (f, f_backward), *inputs = case.build(np.random.default_rng(1))
+    settings = dict(case.settings)
+    for_host, for_device = dict(settings), dict(settings)
+    if "rng" in settings:
+        for_host["rng"], for_device["rng"] = (np.random.default_rng(settings["rng"]) for _ in range(2))
+    y, cache = f(*inputs, **for_host)
+    device_y, device_cache = f(*(to_backend(x, "cupy") for x in inputs), **for_device)
+    np.testing.assert_allclose(to_numpy(device_y), y, rtol=1e-12, atol=1e-14)
+    dy = np.random.default_rng(2).standard_normal(y.shape)
+    grads = f_backward(dy, cache)
+    device_grads = f_backward(to_backend(dy, "cupy"), device_cache)
+    for there, here in zip(_tuple(device_grads), _tuple(grads), strict=True):
+        np.testing.assert_allclose(to_numpy(there), here, rtol=1e-12, atol=1e-14)
+
+
+def _tuple(grads):
+    return grads if isinstance(grads, tuple) else (grads,)
