@@ -18,6 +18,7 @@ class Parameter:
     def __init__(self, value):
         self.value = value
         self.grad = array_module(value).zeros_like(value)
+        self.buffer = None  # the model's `values`, once this is a view of it
 
     @property
     def shape(self):
@@ -89,8 +90,14 @@ class Module:
 
         Each parameter becomes a view: so an optimizer is one loop, clipping one norm, a checkpoint one
         block.
+        Errors: UserError for a part of a model that is flat already: it would tear the part out.
         """
         parameters = self.parameters()
+        if any(p.buffer is not None and p.buffer is not self.values for p in parameters):
+            raise UserError(
+                f"this {type(self).__name__} shares parameters with a larger model, in whose buffers they "
+                "lie: flatten, move, optimize or replicate the whole model"
+            )
         xp = array_module(parameters[0].value)
         values = xp.concatenate([p.value.reshape(-1) for p in parameters])
         grads = xp.concatenate([p.grad.reshape(-1) for p in parameters])
@@ -105,6 +112,7 @@ class Module:
             shape, end = parameter.value.shape, start + parameter.value.size
             parameter.value = values[start:end].reshape(shape)
             parameter.grad = grads[start:end].reshape(shape)
+            parameter.buffer = values
             start = end
 
     def replicate(self):
@@ -126,6 +134,7 @@ class Module:
         return self._convert(lambda array: array.astype(dtype))
 
     def _convert(self, change):
+        self.flatten()  # refuses a part of a larger model before anything is changed
         for parameter in self.parameters():
             parameter.value, parameter.grad = change(parameter.value), change(parameter.grad)
         for module in self.modules():
@@ -145,6 +154,7 @@ class Module:
         differs.
         """
         parameters = dict(self.named_parameters())
+        state = {name: np.asarray(value) for name, value in state.items()}
         for name in sorted(parameters.keys() ^ state.keys()):
             where = "missing from" if name in parameters else "not a parameter of this model but in"
             raise UserError(f"{name} is {where} the saved state: it was saved from another configuration")

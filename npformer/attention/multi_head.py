@@ -46,7 +46,7 @@ class MultiHeadAttention(Module):
     rate is the dropout on the attention weights, scale=False leaves out 1 / sqrt(K).
     Shapes: query (B, T, D), key and value (B, S, D), mask bool broadcastable to (B, H, T, S),
     query_mask to (B, H, T, 1) -> y (B, T, D), or (B, T, H·L) without Wo.
-    Errors: UserError for settings that do not fit, or a mask of another dtype or shape.
+    Errors: UserError for settings or arrays that do not fit, or a mask of another dtype or shape.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class MultiHeadAttention(Module):
             return Linear(d_model, width, bias=bias, rng=rng, dtype=dtype)
 
         keys, values = n_heads * self.d_head, n_heads * self.d_value  # H·K, H·L
-        self.cuts = (keys, 2 * keys, 2 * keys + values)  # where q, k and v end in a fused product
+        self.cuts = (keys, 2 * keys)  # where q ends and k ends in a product that makes all three
         if fused == "qkv":
             self.query_key_value = project(2 * keys + values)
         elif fused == "kv":
@@ -95,6 +95,7 @@ class MultiHeadAttention(Module):
     def forward(self, query, key=None, value=None, mask=None, *, query_mask=None, train=False, rng=None):
         """Without value, values come from key; without key, both come from query. Returns (y, cache)."""
         given = 1 + (key is not None) + (value is not None)
+        self._check_given(key, value, given)
         key = query if key is None else key
         value = key if value is None else value
         (q, k, v), projections, activations = self.project(query, key, value)
@@ -115,12 +116,12 @@ class MultiHeadAttention(Module):
         dz = split_heads(dy, self.n_heads)  # (B, H, T, L)
         # z = softmax(q kᵀ / sqrt(K)) v
         dq, dk, dv = attention_backward(dz, cache.attention)
-        dquery, dkey, dvalue = self.project_backward(dq, dk, dv, cache)
+        grads = self.project_backward(dq, dk, dv, cache)  # one for each product
         if cache.given == 3:
-            return dquery, dkey, dvalue
-        if cache.given == 2:  # one array gave keys and values
-            return dquery, dkey + dvalue
-        return dquery + dkey + dvalue  # one array gave all three
+            return tuple(grads)
+        if cache.given == 2:  # one array gave keys and values: its gradients add up
+            return grads[0], _total(grads[1:])
+        return _total(grads)  # one array gave all three
 
     def project(self, query, key, value):
         """Returns ((q, k, v), linear caches, activation caches), the three split into heads."""
@@ -135,9 +136,7 @@ class MultiHeadAttention(Module):
         return heads, tuple(cache for _, cache in made), tuple(cache for _, cache in activated)
 
     def _project_fused(self, query, key, value):
-        q_end, k_end, _ = self.cuts
-        if value is not key or (self.fused == "qkv" and key is not query):
-            raise UserError(f'projections fused as "{self.fused}" need one array for them: use fused="no"')
+        q_end, k_end = self.cuts
         if self.fused == "qkv":
             y, cache = self.query_key_value.forward(query)  # (B, T, 2·H·K + H·L)
             return [y[..., :q_end], y[..., q_end:k_end], y[..., k_end:]], [(y, cache)]
@@ -146,7 +145,7 @@ class MultiHeadAttention(Module):
         return [q, y[..., :q_end], y[..., q_end:]], [(q, query_cache), (y, cache)]
 
     def project_backward(self, dq, dk, dv, cache):
-        """Returns (dquery, dkey, dvalue), each the gradient through its own projection."""
+        """Returns the gradients through each product: of three arrays, or of fewer where they are fused."""
         _, activate_backward = ACTIVATIONS[self.activation]
         dparts = [
             activate_backward(merge_heads(dpart), activation)
@@ -155,22 +154,31 @@ class MultiHeadAttention(Module):
         if self.fused == "no":
             layers = (self.query, self.key, self.value)
             caches = cache.projections
-            return tuple(f.backward(d, c) for f, d, c in zip(layers, dparts, caches, strict=True))
+            return [f.backward(d, c) for f, d, c in zip(layers, dparts, caches, strict=True)]
         return self._project_fused_backward(dparts, cache.projections)
 
     def _project_fused_backward(self, dparts, caches):
-        """A fused product has one input and one gradient: it stands at the first, and 0 at the others."""
         xp = array_module(dparts[0])
         if self.fused == "qkv":
-            return self.query_key_value.backward(xp.concatenate(dparts, -1), caches[0]), 0, 0
+            return [self.query_key_value.backward(xp.concatenate(dparts, -1), caches[0])]
         dquery = self.query.backward(dparts[0], caches[0])
-        return dquery, self.key_value.backward(xp.concatenate(dparts[1:], -1), caches[1]), 0
+        return [dquery, self.key_value.backward(xp.concatenate(dparts[1:], -1), caches[1])]
+
+    def _check_given(self, key, value, given):
+        if key is None and value is not None:
+            raise UserError("value was given without key: give both, or neither")
+        most = {"no": 3, "kv": 2, "qkv": 1}[self.fused]
+        if given > most:
+            raise UserError(
+                f'projections fused as "{self.fused}" take {most} of query, key and value, and {given} were '
+                'given: use fused="no"'
+            )
 
     # Inference, one position after another: keys and values of earlier positions are kept.
 
     def remember(self, memory):
         """Keys and values of an encoder's output, made once a sentence. Shapes: memory (B, S, D)."""
-        (_, k, v), _, _ = self.project(memory[:, :0], memory, memory)
+        (_, k, v), _, _ = self.project(memory[:, :0], memory, memory)  # no queries yet
         return KeysValues(k, v)
 
     def step(self, x, past=None, mask=None):
@@ -196,3 +204,11 @@ class MultiHeadAttention(Module):
         z, _ = attention(q, k, v, mask, masking=self.masking, scale=self.scale)
         y = merge_heads(z)
         return y if self.output is None else self.output.forward(y)[0]
+
+
+def _total(grads):
+    """The sum of the gradients that reach one array along several ways."""
+    total = grads[0]
+    for grad in grads[1:]:
+        total = total + grad
+    return total

@@ -58,8 +58,7 @@ def attention_backward(dy, cache):
     dv = dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
     # dropped = weights keep
     dweights = dropout_backward(ddropped, keep)
-    # weights = softmax(scores), and 0 for masked queries
-    dweights = mask_queries(dweights, masked.query_mask, masked.masking)
+    # weights = softmax(scores); a masked query's are 0, which lets nothing through
     dscores = softmax_backward(dweights, weights)  # (..., T, S)
     dscores = mask_scores_backward(dscores, masked)
     # scores = q kᵀ scale

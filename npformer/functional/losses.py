@@ -6,6 +6,7 @@ The losses of words average over the real tokens: padding counts neither in the 
 from typing import Any, NamedTuple
 
 from npformer.backend import array_module
+from npformer.errors import UserError
 from npformer.functional.softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
 
 
@@ -30,15 +31,17 @@ def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None):
     The target distribution q is (1 - smoothing) at the target plus smoothing / V everywhere, and is
     never formed: -sum_v q_v log p_v = -(1 - smoothing) log p_target - smoothing mean_v log p_v.
     Shapes: logits (..., V), targets (...) integers -> loss (). Positions with pad_id do not count.
+    Errors: UserError for a target that counts and lies outside [0, V).
     Source: Szegedy et al. 2016, section 7 (label smoothing); Vaswani et al. 2017, section 5.4.
     """
     xp = array_module(logits)
     rows = logits.reshape(-1, logits.shape[-1])  # (N, V)
     targets = targets.reshape(-1)  # (N,)
     log_probs, _ = log_softmax(rows)  # (N, V)
-    real = xp.ones(targets.shape, rows.real.dtype)
-    if pad_id is not None:
-        real = (targets != pad_id).astype(rows.real.dtype)
+    is_real = targets != pad_id if pad_id is not None else xp.ones(targets.shape, bool)
+    check_targets(targets, is_real, rows.shape[-1])
+    targets = xp.where(is_real, targets, 0)  # a pad_id may lie outside the vocabulary, as -100 does
+    real = is_real.astype(rows.real.dtype)
     cache = CrossEntropyCache(log_probs, targets, real, smoothing, logits.shape)
     at_target = log_probs[xp.arange(len(targets)), targets]  # (N,) found by index, one a row
     losses = -(1 - smoothing) * at_target - smoothing * log_probs.mean(-1)  # (N,)
@@ -54,6 +57,17 @@ def cross_entropy_backward(dloss, cache):
     drows[xp.arange(len(targets)), targets] -= 1 - smoothing
     drows = drows * (real[:, None] * (dloss / cache.tokens))
     return drows.reshape(shape)
+
+
+def check_targets(targets, is_real, n_words):
+    """Refuse targets outside [0, n_words): as an index, -1 would mean the last word."""
+    wrong = is_real & ((targets < 0) | (targets >= n_words))
+    if bool(wrong.any()):
+        first = int(array_module(targets).argmax(wrong))
+        raise UserError(
+            f"target {first} (counted row by row) is {int(targets[first])}, outside the {n_words} words of "
+            f"the logits: use ids from 0 to {n_words - 1}"
+        )
 
 
 def smooth_targets(targets, n_classes, smoothing):

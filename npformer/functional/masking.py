@@ -70,7 +70,7 @@ def mask_scores_backward(dscores, cache):
 
 
 def mask_queries(weights, query_mask, masking=EXACT):
-    """Zero the weights of masked queries, where the masking says "after". Its own backward pass."""
+    """Zero the weights of masked queries, where the masking says "after"."""
     if query_mask is None or masking.query == "before":
         return weights
     return array_module(weights).where(query_mask, weights, 0)

@@ -1,19 +1,37 @@
 """Checks of what a model is given: one sentence that says what is wrong, and where."""
 
-from npformer.backend import array_module
+import numpy as np
+
+from npformer.backend import array_module, is_array
 from npformer.errors import UserError
 
 
-def check_ids(ids, n_words, max_length, name):
+def as_ids(ids, name):
+    """Lists of ids as an array; arrays of either module as they are.
+
+    Errors: UserError for lists that differ in length.
+    """
+    if is_array(ids):
+        return ids
+    try:
+        return np.array(ids)
+    except ValueError:
+        raise UserError(f"{name} holds lists that differ in length: pad them to one length") from None
+
+
+def check_ids(ids, n_words, max_length, name, *, start=0):
     """Refuse ids outside [0, n_words): NumPy would wrap the negative ones, and a GPU all of them.
 
-    Errors: UserError naming the first wrong id and where it stands, or a sentence that is too long.
+    start is the position of the first id in its sentence.
+    Errors: UserError naming the first wrong id and where it stands, an empty or too long sentence.
     """
     if ids.ndim != 2 or ids.dtype.kind not in "iu":
         raise UserError(f"{name} has shape {ids.shape} and dtype {ids.dtype}: give integers (B, T)")
-    if ids.shape[1] > max_length:
+    if 0 in ids.shape:
+        raise UserError(f"{name} has shape {ids.shape}: give at least one sentence, of at least one token")
+    if start + ids.shape[1] > max_length:
         raise UserError(
-            f"{name} is {ids.shape[1]} tokens long and the model's limit is {max_length}: "
+            f"{name} is {start + ids.shape[1]} tokens long and the model's limit is {max_length}: "
             "shorten it, or train a model with a larger max_length"
         )
     xp = array_module(ids)

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from npformer.errors import UserError
@@ -18,6 +19,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "masking_how": ("replace", "add"),
     "query_masking": ("none", "after", "before"),
 }
+COUNTS = ("source_vocab", "target_vocab", "d_model", "d_ff", "n_heads", "n_layers", "max_length")
+SHARES = ("dropout", "input_dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
 
 
 @dataclass(frozen=True)
@@ -70,23 +73,18 @@ class TransformerConfig:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise UserError(f"{name} is {getattr(self, name)!r}: choose one of {', '.join(choices)}")
-        for name in ("source_vocab", "target_vocab", "d_model", "d_ff", "n_heads", "n_layers", "max_length"):
+        for name in COUNTS:
             _require_positive(name, getattr(self, name))
         for name in ("d_head", "d_value"):
             if getattr(self, name) is not None:
                 _require_positive(name, getattr(self, name))
-        for name in (
-            "dropout",
-            "input_dropout",
-            "attention_dropout",
-            "feed_forward_dropout",
-            "label_smoothing",
-        ):
-            if not 0 <= getattr(self, name) < 1:
-                raise UserError(f"{name} is {getattr(self, name)}: it is a share, from 0 up to but not 1")
-        self._check_combinations()
-
-    def _check_combinations(self):
+        for name in SHARES:
+            if not (_is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1):
+                raise UserError(f"{name} is {getattr(self, name)!r}: it is a share, from 0 up to but not 1")
+        if not (_is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):
+            raise UserError(f"norm_eps is {self.norm_eps!r}: it must be a number above 0")
+        if not (_is_number(self.mask_fill) and self.mask_fill < math.inf):  # False for NaN too
+            raise UserError(f"mask_fill is {self.mask_fill!r}: give -inf, or a number far below 0")
         for refused, sentence in self._impossible():
             if refused:
                 raise UserError(sentence)
@@ -173,6 +171,10 @@ class TransformerConfig:
         return preset(name, **changes)
 
 
+def _is_number(value):
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
 def _require_positive(name, value):
-    if not isinstance(value, int) or value < 1:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise UserError(f"{name} is {value!r}: it must be a whole number, 1 or more")

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import array_module, like
+from npformer.errors import UserError
 from npformer.layers import InputEmbedding, Linear, TiedProjection
 from npformer.layers.init import default_rng
 from npformer.layers.input import InputCache
 from npformer.masks import causal_mask, padding_mask, query_mask
 from npformer.module import Module
-from npformer.transformer.checks import check_ids
+from npformer.transformer.checks import as_ids, check_ids
 from npformer.transformer.stacks import Decoder, Encoder, StackCache
 
 
@@ -29,7 +30,7 @@ class Transformer(Module):
 
     Shapes: source (B, S) and target_in (B, T) integers -> logits (B, T, V).
     target_in is the translation shifted right: the start symbol, then all words but the last.
-    Errors: UserError for ids outside the vocabulary, or sentences over config.max_length.
+    Errors: UserError for ids outside the vocabulary, or sentences that are empty or over max_length.
     Source: Vaswani et al. 2017, figure 1.
     """
 
@@ -66,9 +67,13 @@ class Transformer(Module):
         )
 
     def forward(self, source, target_in, *, train=False, rng=None):
-        """Returns (logits, cache). Dropout happens where train is True and rng a generator."""
+        """Returns (logits, cache). With train=True dropout draws from rng."""
         source = self._take_ids(source, self.config.source_vocab, "source")
         target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
+        if len(source) != len(target_in):
+            raise UserError(
+                f"source holds {len(source)} sentences and target_in {len(target_in)}: give one for each"
+            )
         source_mask, source_queries = self._masks(source)
         target_mask, target_queries = self._masks(target_in)
         target_mask = target_mask & causal_mask(target_in.shape[1], target_in)  # (B, 1, T, T)
@@ -92,10 +97,10 @@ class Transformer(Module):
         dx = self.encoder.backward(dmemory, cache.encoder)
         self.source.backward(dx, cache.source)
 
-    def _take_ids(self, ids, n_words, name):
+    def _take_ids(self, ids, n_words, name, start=0):
         """Check ids where they lie, on the host as a rule, then move them to the model."""
-        ids = ids if hasattr(ids, "dtype") else np.asarray(ids)
-        check_ids(ids, n_words, self.config.max_length, name)
+        ids = as_ids(ids, name)
+        check_ids(ids, n_words, self.config.max_length, name, start=start)
         return like(ids, self.values)
 
     def _masks(self, ids):
@@ -119,7 +124,7 @@ class Transformer(Module):
 
         Shapes: ids (B,); past a list, one entry a layer (None at first). Returns (logits (B, V), past).
         """
-        ids = self._take_ids(ids[:, None], self.config.target_vocab, "target")
+        ids = self._take_ids(ids[:, None], self.config.target_vocab, "target", start)
         x, _ = self.target.forward(ids, start=start)  # (B, 1, D)
         x, past = self.decoder.step(x, past, memory, memory_mask)
         logits, _ = self.output.forward(x)  # (B, 1, V)

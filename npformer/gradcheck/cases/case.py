@@ -35,6 +35,16 @@ def floats(*shape):
     return lambda rng: rng.standard_normal(shape)
 
 
+def given(thing):
+    """A maker of this very thing: ids, or a pair."""
+    return lambda rng: thing
+
+
+def make_case(name, make, *makers, tolerance=1e-12, **settings):
+    """A case of what `make` makes; each of the makers draws one of its inputs."""
+    return Case(name, lambda rng: (make(rng), *(maker(rng) for maker in makers)), settings, tolerance)
+
+
 def pair_case(name, pair, *makers, **settings):
-    """A case of a pure pair; each maker draws one input."""
-    return Case(name, lambda rng: (pair, *(make(rng) for make in makers)), settings)
+    """A case of a pure pair."""
+    return make_case(name, given(pair), *makers, **settings)

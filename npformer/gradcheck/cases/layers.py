@@ -1,12 +1,11 @@
 """Cases of the layers."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from npformer import functional as F
-from npformer.gradcheck.cases.case import FF, B, Case, D, T, V, floats
+from npformer.gradcheck.cases.case import FF, B, Case, D, T, V, floats, given, make_case
 from npformer.layers import (
     Dropout,
     Embedding,
@@ -22,51 +21,54 @@ from npformer.module import Parameter
 
 
 def layer_cases() -> Iterator[Case]:
+    """Every layer, with every option that changes its mathematics."""
     x = floats(B, T, D)
-    ids = np.array([[4, 4, 0, 8], [2, 0, 4, 3]])  # a word that repeats, and padding
+    dropping = {"train": True, "rng": 5}
     f8 = {"dtype": np.float64}
-    layers: dict[str, Callable[[np.random.Generator], Any]] = {
-        "Linear": lambda rng: Linear(D, FF, rng=rng, **f8),
-        "Linear, no bias": lambda rng: Linear(D, FF, bias=False, rng=rng, **f8),
-        "LayerNorm": lambda rng: LayerNorm(D, **f8),
-        "Dropout": lambda rng: Dropout(0.4),
-        "TiedProjection": lambda rng: TiedProjection(Parameter(rng.standard_normal((V, D)))),
-        "TiedProjection, bias": lambda rng: TiedProjection(
-            Parameter(rng.standard_normal((V, D))), bias=True, **f8
-        ),
-    }
+    yield make_case("Linear", lambda rng: Linear(D, FF, rng=rng, **f8), x)
+    yield make_case("Linear, no bias", lambda rng: Linear(D, FF, bias=False, rng=rng, **f8), x)
+    yield make_case("LayerNorm", lambda rng: LayerNorm(D, **f8), x)
+    yield make_case("Dropout", lambda rng: Dropout(0.4), x, **dropping)
+    for name, bias in {"TiedProjection": False, "TiedProjection, bias": True}.items():
+        yield make_case(name, _tied_projection(bias), x)
     for activation in F.ACTIVATIONS:
-        layers[f"FeedForward, {activation}"] = lambda rng, a=activation: FeedForward(
-            D, FF, activation=a, rate=0.2, rng=rng, **f8
-        )
-    for name, make in layers.items():
-        settings = {"train": True, "rng": 5} if name.startswith(("Dropout", "Feed")) else {}
-        yield Case(name, lambda rng, make=make: (make(rng), x(rng)), settings)
-    yield Case("Embedding", lambda rng: (Embedding(V, D, scale=2.0, rng=rng, **f8), ids))
-    yield Case("Embedding, zero padding", lambda rng: (Embedding(V, D, zero_id=0, rng=rng, **f8), ids))
+        yield make_case(f"FeedForward, {activation}", _feed_forward(activation), x, **dropping)
+    ids = given(np.array([[4, 4, 0, 8], [2, 0, 4, 3]]))  # a word that repeats, and padding
+    yield make_case("Embedding", lambda rng: Embedding(V, D, scale=2.0, rng=rng, **f8), ids)
+    yield make_case("Embedding, zero padding", lambda rng: Embedding(V, D, zero_id=0, rng=rng, **f8), ids)
     for positions in ("interleaved", "halves", "jianshu", "learned", "none"):
-        yield Case(
-            f"InputEmbedding, {positions}",
-            lambda rng, p=positions: (InputEmbedding(V, D, 8, positions=p, rate=0.2, rng=rng, **f8), ids),
-            {"train": True, "rng": 5},
-        )
-    yield Case(
-        "LearnedPositions", lambda rng: (_Batched(LearnedPositions(8, D, rng=rng, **f8), B), T), {"start": 2}
-    )
+        yield make_case(f"InputEmbedding, {positions}", _input(positions), ids, **dropping)
+    yield make_case("LearnedPositions", _Batched, given(T), start=2)
     for norm in ("post", "pre"):
-        yield Case(f"Residual, {norm}-norm", lambda rng, n=norm: (_Framed(n, rng), x(rng)))
+        yield make_case(f"Residual, {norm}-norm", _framed(norm), x)
+
+
+def _tied_projection(bias):
+    return lambda rng: TiedProjection(Parameter(rng.standard_normal((V, D))), bias=bias, dtype=np.float64)
+
+
+def _feed_forward(activation):
+    return lambda rng: FeedForward(D, FF, activation=activation, rate=0.2, rng=rng, dtype=np.float64)
+
+
+def _input(positions):
+    return lambda rng: InputEmbedding(V, D, 8, positions=positions, rate=0.2, rng=rng, dtype=np.float64)
+
+
+def _framed(norm):
+    return lambda rng: _Framed(norm, rng)
 
 
 class _Batched:
-    """Positions as the model uses them: the same for every sentence of a batch."""
+    """Learned positions as the model uses them: the same for every sentence of a batch."""
 
-    def __init__(self, layer, batch):
-        self.layer, self.batch = layer, batch
-        self.named_parameters = layer.named_parameters
+    def __init__(self, rng):
+        self.layer = LearnedPositions(8, D, rng=rng, dtype=np.float64)
+        self.named_parameters = self.layer.named_parameters
 
     def forward(self, length, start=0):
         y, cache = self.layer.forward(length, start)
-        return np.stack([y] * self.batch), cache
+        return np.stack([y] * B), cache
 
     def backward(self, dy, cache):
         return self.layer.backward(dy, cache)

@@ -1,12 +1,13 @@
 """Cases of multi-head attention, of encoder and decoder layers, and of whole models."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from npformer.attention import MultiHeadAttention
 from npformer.functional.masking import Masking
-from npformer.gradcheck.cases.case import FF, B, Case, D, H, S, T, V, floats
+from npformer.gradcheck.cases.case import FF, B, Case, D, H, S, T, V, floats, given, make_case
 from npformer.gradcheck.whole import ModelWithLoss
 from npformer.masks import causal_mask, padding_mask, query_mask
 from npformer.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer, TransformerConfig
@@ -21,7 +22,7 @@ NARROW = {"d_head": 4, "d_value": 5}  # heads whose width has nothing to do with
 
 def multi_head_cases() -> Iterator[Case]:
     """Multi-head attention with every option, for self- and cross-attention."""
-    options = {
+    options: dict[str, dict[str, Any]] = {
         "separate": {},
         "no biases": {"bias": False},
         "no Wo": {"output": False},
@@ -39,32 +40,24 @@ def multi_head_cases() -> Iterator[Case]:
     for name, option in {"fused": {}, "fused, d_head 4, d_value 5": NARROW}.items():
         yield _self_attention(name, option | {"fused": "qkv"})
         yield _cross_attention(name, option | {"fused": "kv"})
-    yield Case(
-        "multi-head, values apart",
-        lambda rng: (_multi_head({}, rng), *(floats(B, n, D)(rng) for n in (T, S, S))),
-        {"mask": padding_mask(SOURCE)},
-    )
+    apart = (floats(B, T, D), floats(B, S, D), floats(B, S, D))
+    yield make_case("multi-head, values apart", _multi_head({}), *apart, mask=padding_mask(SOURCE))
 
 
-def _multi_head(option, rng):
-    return MultiHeadAttention(D, rng=rng, dtype=np.float64, **({"n_heads": H} | option))
+def _multi_head(option):
+    return lambda rng: MultiHeadAttention(D, rng=rng, dtype=np.float64, **({"n_heads": H} | option))
 
 
 def _self_attention(name, option):
     mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
-    return Case(
-        f"multi-head self, {name}",
-        lambda rng: (_multi_head(option, rng), floats(B, T, D)(rng)),
-        {"mask": mask, "query_mask": query_mask(TARGET_IN), **DROPPING},
-    )
+    settings = {"mask": mask, "query_mask": query_mask(TARGET_IN), **DROPPING}
+    return make_case(f"multi-head self, {name}", _multi_head(option), floats(B, T, D), **settings)
 
 
 def _cross_attention(name, option):
-    return Case(
-        f"multi-head cross, {name}",
-        lambda rng: (_multi_head(option, rng), floats(B, T, D)(rng), floats(B, S, D)(rng)),
-        {"mask": padding_mask(SOURCE), **DROPPING},
-    )
+    inputs = (floats(B, T, D), floats(B, S, D))
+    settings = {"mask": padding_mask(SOURCE), **DROPPING}
+    return make_case(f"multi-head cross, {name}", _multi_head(option), *inputs, **settings)
 
 
 def small_config(**changes):
@@ -85,35 +78,34 @@ def small_config(**changes):
     return TransformerConfig().replace(**(settings | changes))
 
 
-PRE = {"norm": "pre", "final_norm": True}
+PRE: dict[str, Any] = {"norm": "pre", "final_norm": True}
 
 
 def stack_cases() -> Iterator[Case]:
     """Encoder and decoder layers, and stacks of two."""
-    mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
+    source_mask = padding_mask(SOURCE)
+    target_mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
+    x, memory = floats(B, T, D), floats(B, S, D)
     for norm, changes in {"post-norm": {}, "pre-norm": PRE, "fused": {"fused_projections": True}}.items():
         config = small_config(**changes)
-        for thing in (EncoderLayer, Encoder):
-            yield Case(
-                f"{thing.__name__}, {norm}",
-                lambda rng, t=thing, c=config: (t(c, rng=rng, dtype=np.float64), floats(B, S, D)(rng)),
-                {"mask": padding_mask(SOURCE), **DROPPING},
+        for part in (EncoderLayer, Encoder):
+            yield make_case(
+                f"{part.__name__}, {norm}", _made_from(part, config), memory, mask=source_mask, **DROPPING
             )
-        for thing in (DecoderLayer, Decoder):
-            yield Case(
-                f"{thing.__name__}, {norm}",
-                lambda rng, t=thing, c=config: (
-                    t(c, rng=rng, dtype=np.float64),
-                    floats(B, T, D)(rng),
-                    floats(B, S, D)(rng),
-                ),
-                {"mask": mask, "memory_mask": padding_mask(SOURCE), **DROPPING},
+        masks = {"mask": target_mask, "memory_mask": source_mask}
+        for whole in (DecoderLayer, Decoder):
+            yield make_case(
+                f"{whole.__name__}, {norm}", _made_from(whole, config), x, memory, **masks, **DROPPING
             )
+
+
+def _made_from(thing, config):
+    return lambda rng: thing(config, rng=rng, dtype=np.float64)
 
 
 def model_cases() -> Iterator[Case]:
     """Whole models with their loss: every option on, and the presets of the documents in miniature."""
-    everything = {"zero_padding": True, "output_bias": True, "positions": "learned", **NARROW}
+    everything: dict[str, Any] = {"zero_padding": True, "output_bias": True, "positions": "learned", **NARROW}
     for name, changes in {
         "every option, post-norm": {**everything, "tied": "all", "query_masking": "after"},
         "every option, pre-norm": {**everything, **PRE, "tied": "output", "activation": "gelu"},
@@ -128,14 +120,11 @@ def model_cases() -> Iterator[Case]:
 
 
 def _model(name, config):
-    return Case(
+    ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
+    return make_case(
         f"Transformer, {name}",
-        lambda rng: (
-            ModelWithLoss(Transformer(config, rng=rng, dtype=np.float64)),
-            SOURCE,
-            TARGET_IN,
-            TARGET_OUT,
-        ),
-        DROPPING,
+        lambda rng: ModelWithLoss(Transformer(config, rng=rng, dtype=np.float64)),
+        *ids,
         tolerance=1e-11,
+        **DROPPING,
     )

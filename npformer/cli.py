@@ -1,0 +1,62 @@
+"""The command line: npformer COMMAND ...
+
+Each command is a module of npformer.commands with add_arguments(parser) and run(arguments) -> status.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+
+from npformer import __version__
+from npformer.errors import UserError
+
+COMMANDS = {
+    "tour": "train a small translator, check every gradient, draw what attention does: start here",
+    "train": "train a model on the built-in corpus, on two files of your own, or on a toy task",
+    "translate": "translate sentences with a trained model",
+    "gradcheck": "check the gradients of every component, or of a layer of your own",
+}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command. Returns its exit status: 0, 1 where a check failed, 2 for a user's mistake."""
+    argv = sys.argv[1:] if argv is None else argv
+    try:
+        arguments = _parser(argv).parse_args(argv)
+        if arguments.command is None:
+            _parser([]).print_help()
+            return 0
+        return _module(arguments.command).run(arguments)
+    except UserError as error:
+        print(f"npformer: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("npformer: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output went away, as `head` does: nothing to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser(argv: list[str]) -> argparse.ArgumentParser:
+    """The parser; only the command that is asked for is imported, so that --help is quick."""
+    parser = argparse.ArgumentParser(
+        prog="npformer",
+        description="The Transformer from scratch in NumPy: every backward pass by hand, and checked.",
+    )
+    parser.add_argument("--version", action="version", version=f"npformer {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name in argv:
+            _module(name).add_arguments(command)
+    return parser
+
+
+def _module(name: str):
+    return importlib.import_module(f"npformer.commands.{name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

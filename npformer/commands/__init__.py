@@ -1,0 +1,1 @@
+"""The commands, one a file: arguments in, the floors below do the work, text out."""

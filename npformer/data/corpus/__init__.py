@@ -1,0 +1,6 @@
+"""The built-in English-French corpus: sentences made by a grammar, so that what they ask is known."""
+
+from npformer.data.corpus.pairs import Family, Pair, Reference
+from npformer.data.corpus.split import BuiltinCorpus, builtin_corpus
+
+__all__ = ["BuiltinCorpus", "Family", "Pair", "Reference", "builtin_corpus"]

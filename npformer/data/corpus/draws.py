@@ -1,0 +1,34 @@
+"""Random choices that give the same result on every version of Python."""
+
+from collections.abc import Iterable, Sequence
+from random import Random
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# Python promises that random() keeps its sequence for a seed, but not that choice() and shuffle() do.
+
+
+def pick(rng: Random, items: Sequence[T]) -> T:
+    """One of the items, each as likely as the next."""
+    return items[int(rng.random() * len(items))]
+
+
+def chance(rng: Random, probability: float) -> bool:
+    """True that often."""
+    return rng.random() < probability
+
+
+def shuffled(rng: Random, items: Iterable[T]) -> list[T]:
+    """The items in random order."""
+    return sorted(items, key=lambda _: rng.random())
+
+
+def weighted(rng: Random, choices: Sequence[tuple[float, T]]) -> T:
+    """One of the items, each as often as its weight says."""
+    aim = rng.random() * sum(weight for weight, _ in choices)
+    for weight, item in choices:
+        aim -= weight
+        if aim < 0:
+            return item
+    return choices[-1][1]

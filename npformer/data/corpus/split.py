@@ -1,0 +1,152 @@
+"""Which words never meet in training, and the corpus cut in three by that.
+
+Some pairs of words are set aside: dog and hungry, street and narrow, river and arrive. A sentence that holds
+both words of such a pair may be tested on, never trained on; each word alone is trained on many times.
+The famous sentences, the animal that didn't cross the street and the bank after the river, are among them.
+So the test asks whether a model has learned words and grammar, or only sentences.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from random import Random
+from typing import NamedTuple
+
+from npformer.data.corpus import lexicon
+from npformer.data.corpus.ambiguous_bank import BANK_VERBS, draw_bank, famous_bank
+from npformer.data.corpus.ambiguous_it import ACTIONS, draw_it, famous_it
+from npformer.data.corpus.bank_clues import CLUE_WORDS
+from npformer.data.corpus.documents import COPIES, document_pairs
+from npformer.data.corpus.draws import shuffled
+from npformer.data.corpus.lexicon import base_form
+from npformer.data.corpus.pairs import Family, Pair
+from npformer.data.corpus.plain import draw_plain
+from npformer.data.corpus.plain_parts import FITTING, OBJECTS
+
+
+class BuiltinCorpus(NamedTuple):
+    """The three parts: they share no sentence, and test is what was held out."""
+
+    train: tuple[Pair, ...]
+    valid: tuple[Pair, ...]
+    test: tuple[Pair, ...]
+
+
+class _Plan(NamedTuple):
+    """A family: how its sentences are drawn, and how many go where."""
+
+    family: Family
+    draw: Callable[[Random], Pair]
+    train: int
+    valid: int
+    test: int
+    always_held_out: tuple[Pair, ...] = ()
+
+
+_PLANS = (
+    _Plan("plain", draw_plain, train=10000, valid=250, test=600),
+    _Plan("it", draw_it, train=5000, valid=150, test=600, always_held_out=famous_it()),
+    _Plan("bank", draw_bank, train=3000, valid=100, test=400, always_held_out=famous_bank()),
+)
+
+
+class Combinations:
+    """The pairs of words that are set aside, and which of them a sentence holds."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._partners: dict[str, list[str]] = {}
+        for first, second in pairs:
+            self._partners.setdefault(first, []).append(second)
+
+    def among(self, words: Sequence[str]) -> tuple[str, str] | tuple[()]:
+        """The first such pair among the words, as a dictionary lists them, or ()."""
+        for word in words:
+            for partner in self._partners.get(word, ()):
+                if partner in words:
+                    return (word, partner)
+        return ()
+
+
+def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
+    """English-French sentences made by a grammar: the same for a seed, on every machine.
+
+    The document family is all in training, each of its sentences several times.
+    """
+    rng = Random(seed)
+    combinations = held_out_combinations(rng)
+    documents = document_pairs()
+    seen_text = {pair.english for pair in documents}
+    train: list[Pair] = list(documents) * COPIES
+    valid: list[Pair] = []
+    test: list[Pair] = []
+    for plan in _PLANS:
+        seen, held_out = _draw_distinct(rng, plan, combinations, seen_text)
+        valid += seen[: plan.valid]
+        train += seen[plan.valid :]
+        test += held_out
+    return BuiltinCorpus(*(tuple(shuffled(rng, part)) for part in (train, valid, test)))
+
+
+def _draw_distinct(
+    rng: Random, plan: _Plan, combinations: Mapping[Family, Combinations], seen_text: set[str]
+) -> tuple[list[Pair], list[Pair]]:
+    """Draw until there are enough sentences without and with a pair of words that is set aside.
+
+    What is held out for one family is kept out of the training of every other.
+    """
+    own = combinations[plan.family]
+    others = [combinations[family] for family in combinations if family != plan.family]
+    seen: list[Pair] = []
+    held_out: list[Pair] = []
+    candidates = iter(plan.always_held_out)
+    while len(seen) < plan.train + plan.valid or len(held_out) < plan.test:
+        pair = next(candidates, None) or plan.draw(rng)
+        if pair.english in seen_text:
+            continue
+        words = [base_form(word) for word in pair.english.split()]
+        combination = own.among(words)
+        if combination:
+            held_out.append(replace(pair, combination=combination))
+        elif not any(other.among(words) for other in others):
+            seen.append(pair)
+        seen_text.add(pair.english)
+    return seen[: plan.train + plan.valid], held_out[: plan.test]
+
+
+def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
+    """Set aside about a sixth of the pairs of words that make sense together, for each family."""
+    movers = [*lexicon.ANIMALS, *lexicon.MACHINES]
+    places = sorted({noun for action in ACTIONS for nouns in action.places.values() for noun in nouns})
+    places_by_state = {
+        state: sorted({noun for action in ACTIONS for noun in action.places.get(state, ())})
+        for state in lexicon.PLACE_STATES
+    }
+    fitting = {noun: [adjective.english for adjective in fits] for noun, fits in FITTING.items()}
+    objects = {verb.split()[0]: [noun.english for noun in nouns] for verb, nouns in OBJECTS.items()}
+    it = (
+        *_every_nth(rng, 6, dict.fromkeys(lexicon.ANIMALS, tuple(lexicon.ANIMAL_STATES))),
+        *_every_nth(rng, 5, dict.fromkeys(lexicon.MACHINES, tuple(lexicon.MACHINE_STATES))),
+        *_every_nth(rng, 6, places_by_state),
+        *_every_nth(rng, 6, dict.fromkeys(movers, places)),
+        ("animal", "street"),
+    )
+    bank = (
+        *_every_nth(rng, 6, dict.fromkeys(BANK_VERBS, CLUE_WORDS)),
+        ("arrive", "river"),
+        ("arrive", "road"),
+    )
+    plain = (*_every_nth(rng, 7, fitting), *_every_nth(rng, 9, objects))
+    return {"it": Combinations(it), "bank": Combinations(bank), "plain": Combinations(plain)}
+
+
+def _every_nth(rng: Random, n: int, table: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
+    """One pair in n of a table of words and their partners, spread evenly along both.
+
+    Each row begins one partner earlier than the row above, so that no word loses all of its partners.
+    """
+    offset = int(rng.random() * n)
+    return [
+        (word, partner)
+        for i, (word, partners) in enumerate(table.items())
+        for j, partner in enumerate(partners)
+        if (i + j + offset) % n == 0
+    ]

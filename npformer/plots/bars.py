@@ -1,0 +1,165 @@
+"""Probabilities of words as bars, with the target beside them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from npformer.errors import UserError
+from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room, words
+from npformer.plots.palette import COLOURS
+from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
+
+MODEL, TARGET = "#2f86d6", "#ffcf98"
+LENGTH = 3.0  # inches, of a probability of 1
+
+
+def probability_bars(
+    probabilities,
+    words_: Sequence[str],
+    *,
+    target=None,
+    decimals: int = 2,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """A bar for each word, as long as its probability; the largest is darker. target adds a second bar.
+
+    Shapes: probabilities (V,), words V texts, target (V,).
+    Errors: UserError for other shapes, numbers outside 0 .. 1, or where the words do not fit.
+    """
+    with drawing(words_, title):
+        values = _probabilities(probabilities, "probabilities", 1)
+        names = words(words_, len(values), "words")
+        aims = None if target is None else _probabilities(target, "target", 1)
+        if aims is not None and aims.shape != values.shape:
+            raise UserError(
+                f"target has shape {aims.shape}: it must be that of probabilities, {values.shape}"
+            )
+        if ax is None:
+            ax = _own_axes(names, aims is not None, decimals, title)
+        else:
+            _must_fit(ax, len(names), aims is not None)
+            if title:
+                ax.set_title(wrapped(title, size_of(ax)[0]))
+        _draw(ax, values, names, aims, decimals)
+        return root(ax)
+
+
+def probability_panels(
+    probabilities, words_: Sequence[str], positions: Sequence[str] | None = None, *, target=None,
+    decimals: int = 2, title: str | None = None,
+) -> Figure:
+    """Bars for each position of a sentence, side by side: one panel for each row.
+
+    Shapes: probabilities (T, V), words V texts, positions T texts (0, 1 .. if left out), target (T, V).
+    Errors: UserError for other shapes, or where the panels do not fit.
+    """
+    with drawing(words_, positions, title):
+        values = _probabilities(probabilities, "probabilities", 2)
+        names = words(words_, values.shape[1], "words")
+        heads = words(positions, len(values), "positions")
+        aims = None if target is None else _probabilities(target, "target", 2)
+        if aims is not None and aims.shape != values.shape:
+            raise UserError(
+                f"target has shape {aims.shape}: it must be that of probabilities, {values.shape}"
+            )
+        return _panels(values, names, heads, aims, decimals, title)
+
+
+def _panels(values, names, heads, aims, decimals, title):
+    two, aims = aims is not None, [None] * len(values) if aims is None else aims
+    beside = 0.12 + text_size(number(0.5, decimals), SMALL)[0]
+    length = max(1.0, widest(heads, LABEL))
+    height = len(names) * _row(two)
+    left, step = PAD + widest(names, TEXT) + 0.1, length + beside + 2 * PAD
+    total = left + len(values) * step
+    title = wrapped(title, total - 2 * PAD)
+    _, up = title_room(title)
+    below = 0.3 if two else 0
+    figure = new_figure(
+        total, height + 2 * PAD + 0.3 + up + below, f"a picture of {len(values)} × {len(names)} bars"
+    )
+    for index, (row, head, aim) in enumerate(zip(values, heads, aims, strict=True)):
+        ax = axes_at(figure, left + index * step, PAD + below, length, height)
+        _draw(ax, row, names if index == 0 else [""] * len(names), aim, decimals, legend=index == 0)
+        ax.set_title(head, size=LABEL, parse_math=False)
+    if title:
+        put_title(figure, title)
+    return figure
+
+
+def _probabilities(values, name, ndim):
+    made = array(values, name, ndim).astype(np.float64)
+    if not ((made >= 0) & (made <= 1 + 1e-6)).all():  # also where NaN
+        raise UserError(f"{name} must be between 0 and 1: apply the softmax first")
+    return made
+
+
+def _row(two: bool) -> float:
+    """Height of a word's bar or bars."""
+    return 2.2 * line_height(SMALL) if two else 1.5 * line_height(TEXT)
+
+
+def _own_axes(names, two, decimals, title) -> Axes:
+    left, right = widest(names, TEXT) + 0.1, 0.12 + text_size(number(0.5, decimals), SMALL)[0]
+    title = wrapped(title, left + LENGTH + right)
+    _, up = title_room(title)
+    height, below = len(names) * _row(two), 0.3 if two else 0
+    total = left + LENGTH + right + 2 * PAD
+    figure = new_figure(total, height + below + 2 * PAD + up, f"a picture of {len(names)} words")
+    if title:
+        put_title(figure, title)
+    return axes_at(figure, PAD + left, PAD + below, LENGTH, height)
+
+
+def _must_fit(ax, count, two):
+    _, height = size_of(ax)
+    least = line_height(SMALL) * (2 if two else 1)
+    if count * least > height:
+        raise UserError(
+            f"{count} words do not fit on axes {height:.1f} inches high at 8 points: draw the likeliest few"
+        )
+
+
+def _draw(ax, values, names, aims, decimals, *, legend=True):
+    places = np.arange(len(values))
+    best = int(values.argmax())
+    thick = 0.8 if aims is None else 0.38
+    shift = 0.0 if aims is None else -0.22
+    faces = [COLOURS["r"] if index != best else "#1b5fa8" for index in places]
+    ax.barh(places + shift, values, height=thick, color=faces, label="model")
+    _write(ax, places + shift, values, decimals)
+    if aims is not None:
+        ax.barh(
+            places - shift,
+            aims,
+            height=thick,
+            color=TARGET,
+            edgecolor="#b85c00",
+            linewidth=0.8,
+            label="target",
+        )
+        _write(ax, (places - shift)[aims > 0], aims[aims > 0], decimals)
+        if legend:
+            handles = [
+                Patch(facecolor="#1b5fa8", label="model"),
+                Patch(facecolor=TARGET, edgecolor="#b85c00", label="target"),
+            ]
+            _, height = size_of(ax)
+            ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.06 / height), ncols=2, borderpad=0,
+                      borderaxespad=0, handlelength=1)
+    ax.set_yticks(places, names, parse_math=False)
+    ax.tick_params(axis="y", length=0, labelsize=TEXT)
+    ax.set_xticks([])
+    ax.set_xlim(0, 1)
+    ax.set_ylim(len(values) - 0.5, -0.5)
+    ax.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def _write(ax, places, values, decimals):
+    width, _ = size_of(ax)
+    for y, value in zip(places, values, strict=True):
+        ax.text(value + 0.06 / width, y, number(value, decimals), size=SMALL, va="center_baseline")

@@ -1,0 +1,212 @@
+"""Boxes and arrows: what schematics of the architecture are made of. One unit is one inch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.path import Path
+
+from npformer.errors import UserError
+from npformer.plots.layout import root, sheet
+from npformer.plots.palette import COLOURS, ink_on
+from npformer.plots.palette import colour as colour_of
+from npformer.plots.style import LABEL, TEXT, drawing, text_size
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle with a label, by its middle; colour is a role of the palette ("attention", "norm" ..)."""
+
+    label: str
+    x: float
+    y: float
+    width: float = 1.7
+    height: float = 0.42
+    colour: str = "plain"
+    size: float = LABEL
+
+    @property
+    def top(self) -> Point:
+        """The middle of the upper side."""
+        return self.x, self.y + self.height / 2
+
+    @property
+    def bottom(self) -> Point:
+        """The middle of the lower side."""
+        return self.x, self.y - self.height / 2
+
+    @property
+    def left(self) -> Point:
+        """The middle of the left side."""
+        return self.x - self.width / 2, self.y
+
+    @property
+    def right(self) -> Point:
+        """The middle of the right side."""
+        return self.x + self.width / 2, self.y
+
+    def on_bottom(self, share: float) -> Point:
+        """A point of the lower side, at a share of the way from left to right."""
+        return self.x + (share - 0.5) * self.width, self.y - self.height / 2
+
+
+def draw_box(ax: Axes, box: Box, *, highlight: bool = False, faded: bool = False) -> Box:
+    """Draw a box and return it. highlight gives it a thick orange border, faded makes it step back.
+
+    Errors: UserError where the label is larger than the box.
+    """
+    width, height = text_size(box.label, box.size, math=True)
+    if width > box.width - 0.04 or height > box.height:
+        raise UserError(
+            f"the label {box.label!r} needs {width:.2f} × {height:.2f} inches, and its box has "
+            f"{box.width:.2f} × {box.height:.2f}: make the box larger, or break the label with \\n"
+        )
+    face = colour_of(box.colour)
+    border, thick = (COLOURS["highlight"], 2.8) if highlight else ("#5f6368", 1.1)
+    corner = (box.x - box.width / 2, box.y - box.height / 2)
+    ax.add_patch(
+        FancyBboxPatch(
+            corner, box.width, box.height, boxstyle="round,pad=0,rounding_size=0.07", facecolor=face,
+            edgecolor=border, linewidth=thick, alpha=0.35 if faded else 1, zorder=3, clip_on=False,
+        )
+    )
+    ink = COLOURS["faint"] if faded else ink_on(face)
+    ax.text(
+        box.x,
+        box.y,
+        box.label,
+        size=box.size,
+        ha="center",
+        va="center",
+        color=ink,
+        zorder=4,
+        linespacing=1.15,
+    )
+    return box
+
+
+def frame(ax: Axes, left: float, bottom: float, width: float, height: float, *, colour: str = "plain",
+          label: str = "", repeat: str = "", repeat_side: str = "left") -> None:
+    """A large rectangle behind other boxes: label stands in its upper left corner, repeat ("6 ×") beside it."""
+    ax.add_patch(
+        FancyBboxPatch(
+            (left, bottom), width, height, boxstyle="round,pad=0,rounding_size=0.12", facecolor=colour_of(colour),
+            edgecolor="#8a8f94", linewidth=1.2, zorder=0.5, clip_on=False,
+        )
+    )
+    if label:
+        ax.text(left + 0.1, bottom + height - 0.09, label, size=TEXT, va="top", weight="bold")
+    if repeat:
+        x, side = (left - 0.1, "right") if repeat_side == "left" else (left + width + 0.1, "left")
+        ax.text(x, bottom + height / 2, repeat, size=14, ha=side, va="center")
+
+
+def stack(ax: Axes, box: Box, count: int, *, shown: int = 3, offset: float = 0.09) -> Box:
+    """A pile of equal boxes, one behind another, with "× count" at the right. Returns the one in front."""
+    for index in range(min(shown, count) - 1, 0, -1):
+        corner = (box.x - box.width / 2 + index * offset, box.y - box.height / 2 + index * offset)
+        back = Rectangle(corner, box.width, box.height, facecolor=colour_of(box.colour), edgecolor="#5f6368")
+        back.set(zorder=2.9 - 0.1 * index, clip_on=False)
+        ax.add_patch(back)
+    behind = (min(shown, count) - 1) * offset
+    ax.text(box.right[0] + behind + 0.08, box.y, f"× {count}", size=12, va="center")
+    return draw_box(ax, box)
+
+
+def sign(
+    ax: Axes, x: float, y: float, text: str = "+", *, radius: float = 0.13, colour: str = "plain"
+) -> Box:
+    """A circle with a sign: ⊕ where two arrows add, ~ for the sine. Returns it as a box, for arrows."""
+    ax.add_patch(
+        Circle((x, y), radius, facecolor=colour_of(colour), edgecolor=COLOURS["ink"], linewidth=1.2, zorder=3,
+               clip_on=False)
+    )
+    ax.text(x, y, text, size=13, ha="center", va="center_baseline", zorder=4)
+    return Box("", x, y, 2 * radius, 2 * radius)
+
+
+def arrow(ax: Axes, *points: Point, dashed: bool = False, colour: str = "ink", label: str = "", head: bool = True,
+          width: float = 1.4, label_side: str = "right") -> None:
+    """An arrow through points, straight from each to the next; dashed for residuals.
+
+    label stands beside the middle of the longest stretch: at its right or left, or above a level one.
+    Errors: UserError for fewer than two points.
+    """
+    if len(points) < 2:
+        raise UserError(f"an arrow goes through two points or more, and {len(points)} were given")
+    style = (0, (4, 2.5)) if dashed else "-"
+    ax.add_patch(
+        FancyArrowPatch(
+            path=Path(list(points)), arrowstyle="-|>" if head else "-", mutation_scale=11, color=colour_of(colour),
+            linewidth=width, linestyle=style, joinstyle="round", capstyle="butt", zorder=2, clip_on=False,
+        )
+    )
+    if label:
+        _label(ax, points, label, label_side)
+
+
+def _label(ax, points, label, side):
+    pairs = list(pairwise(points))
+    (x0, y0), (x1, y1) = max(
+        pairs, key=lambda pair: abs(pair[0][0] - pair[1][0]) + abs(pair[0][1] - pair[1][1])
+    )
+    x, y = (x0 + x1) / 2, (y0 + y1) / 2
+    if abs(y1 - y0) < abs(x1 - x0):
+        ax.text(x, y + 0.05, label, size=TEXT, ha="center", va="bottom")
+    else:
+        shift, align = (0.07, "left") if side == "right" else (-0.07, "right")
+        ax.text(x + shift, y, label, size=TEXT, ha=align, va="center")
+
+
+def elbow(start: Point, end: Point, *, level_first: bool = True) -> list[Point]:
+    """The points of an arrow with one right angle."""
+    corner = (end[0], start[1]) if level_first else (start[0], end[1])
+    return [start, corner, end]
+
+
+def around(start: Point, end: Point, x: float) -> list[Point]:
+    """The points of an arrow that leaves start sideways, passes at x, and comes back to end: a residual."""
+    return [start, (x, start[1]), (x, end[1]), end]
+
+
+def tower(ax: Axes, boxes: Sequence[Box], *, into: Point | None = None, out: Point | None = None) -> None:
+    """Draw boxes from below upwards with arrows between them, one into the first and one out of the last."""
+    for box in boxes:
+        draw_box(ax, box)
+    if into is not None:
+        arrow(ax, into, boxes[0].bottom)
+    for below, above in pairwise(boxes):
+        arrow(ax, below.top, above.bottom)
+    if out is not None:
+        arrow(ax, boxes[-1].top, out)
+
+
+def layer_pair(*, ax: Axes | None = None, title: str | None = None) -> Figure:
+    """An encoder layer beside a decoder layer: what these boxes can draw.
+
+    Errors: UserError where it does not fit on the given axes. Source: Vaswani et al. 2017, figure 1.
+    """
+    with drawing(title):
+        ax = sheet(6.4, 3.6, ax=ax, title=title, what="a picture of two layers")
+        frame(ax, 0.1, 0.45, 2.4, 2.7, colour="encoder", label="encoder layer")
+        frame(ax, 3.9, 0.45, 2.4, 2.7, colour="decoder", label="decoder layer")
+        encoder = [
+            Box("self-attention", 1.3, 1.0, colour="attention"),
+            Box("feed-forward", 1.3, 2.4, colour="feed_forward"),
+        ]
+        decoder = [
+            Box("self-attention", 5.1, 1.0, colour="attention"),
+            Box("encoder-decoder\nattention", 5.1, 1.7, colour="attention"),
+            Box("feed-forward", 5.1, 2.4, colour="feed_forward"),
+        ]
+        tower(ax, encoder, into=(1.3, 0.1), out=(1.3, 3.55))
+        tower(ax, decoder, into=(5.1, 0.1), out=(5.1, 3.55))
+        to_decoder = [(1.3, 3.32), (3.55, 3.32), (3.55, 1.7), decoder[1].left]
+        arrow(ax, *to_decoder)
+        ax.text(3.48, 1.7, "keys, values", ha="right", va="center")
+        return root(ax)

@@ -1,0 +1,234 @@
+"""Matrices as small squares of one colour, as in the illustrated Transformer, and their products."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from npformer.errors import UserError
+from npformer.plots.layout import PAD, array, mask_array, root, sheet, word_line, words
+from npformer.plots.palette import colour as colour_of
+from npformer.plots.palette import edge as edge_of
+from npformer.plots.palette import ink_on
+from npformer.plots.style import FORMULA, SMALL, TEXT, drawing, line_height, number, text_size, widest
+
+CELL = 0.27  # least side of a cell, in inches
+GAP = 0.07  # between cells and the writing round them
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A matrix to be drawn as cells.
+
+    label stands over it and may hold mathtext ("$W^Q$"), its shape under it. rows and columns are words.
+    colour is a role of the palette, edge another one for the lines (a weight matrix is grey with the lines
+    of what it makes). numbers writes the values; shade makes a cell paler the nearer its value is to 0.
+    mask is bool, broadcastable to the matrix: False is dark grey. padded is bool, one a row: True is green.
+    Shapes: matrix (N, M), or (M,) for one row.
+    """
+
+    matrix: Any
+    label: str = ""
+    colour: str = "x"
+    edge: str | None = None
+    rows: Sequence[str] | None = None
+    columns: Sequence[str] | None = None
+    numbers: bool = False
+    decimals: int = 2
+    shade: bool = False
+    mask: Any = None
+    padded: Any = None
+    show_shape: bool = False
+
+    @property
+    def values(self) -> np.ndarray:
+        """A copy of the matrix, (N, M)."""
+        ndim = np.ndim(self.matrix)
+        return array(self.matrix, self.label or "the matrix", 1 if ndim == 1 else 2).reshape(
+            (1, -1) if ndim == 1 else np.shape(self.matrix)
+        )
+
+
+class Placed(NamedTuple):
+    """The rectangle in which the cells of a grid were drawn."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Its middle."""
+        return (self.left + self.right) / 2, (self.bottom + self.top) / 2
+
+
+class Extent(NamedTuple):
+    """Inches that a grid takes: its cells, and the writing on each side of them."""
+
+    cell: float  # width of a cell; its height is CELL
+    width: float
+    height: float
+    left: float
+    right: float
+    above: float
+    below: float
+
+
+def cell_grid(matrix, *, ax: Axes | None = None, title: str | None = None, **settings) -> Figure:
+    """A matrix as coloured cells; the settings are those of Grid.
+
+    Shapes: matrix (N, M), or (M,) for one row.
+    Errors: UserError for settings of other shapes, or where it does not fit.
+    """
+    return cell_product([Grid(matrix, **settings)], ax=ax, title=title)
+
+
+def cell_product(parts: Sequence[Grid | str], *, ax: Axes | None = None, title: str | None = None) -> Figure:
+    """Grids and the signs between them in a row, as [Grid(X, "X"), "×", Grid(W, "W"), "=", Grid(Q, "Q")].
+
+    Shapes: those of the grids. Errors: UserError where they do not fit.
+    """
+    grids = [part for part in parts if isinstance(part, Grid)]
+    if not grids:
+        raise UserError("there is no grid to draw: give at least one")
+    texts = [(g.label, g.rows, g.columns) for g in grids]
+    with drawing(title, texts, [part for part in parts if isinstance(part, str)]):
+        extents = [grid_extent(grid) for grid in grids]
+        above = max(e.above + e.height / 2 for e in extents)
+        below = max(e.below + e.height / 2 for e in extents)
+        width = sum(_width(part) for part in parts) + 2 * PAD * (len(parts) - 1)
+        ax = sheet(width, above + below, ax=ax, title=title, what="this row of matrices")
+        _draw_row(ax, parts, below)
+        return root(ax)
+
+
+def _draw_row(ax, parts, middle):
+    x = 0.0
+    for part in parts:
+        if isinstance(part, str):
+            ax.text(x + _width(part) / 2, middle, part, size=16, ha="center", va="center_baseline")
+        else:
+            e = grid_extent(part)
+            draw_grid(ax, part, x + e.left, middle + e.height / 2)
+        x += _width(part) + 2 * PAD
+
+
+def _width(part) -> float:
+    if isinstance(part, str):
+        return text_size(part, 16, math=True)[0]
+    e = grid_extent(part)
+    return e.left + e.width + e.right
+
+
+def grid_extent(grid: Grid) -> Extent:
+    """The inches that a grid takes. Call it inside `drawing`."""
+    values = grid.values
+    rows, columns = values.shape
+    cell = CELL
+    if grid.numbers:
+        cell = max(cell, widest([number(v, grid.decimals) for v in values.flat], SMALL) + GAP + 0.03)
+    width, height = columns * cell, rows * CELL
+    left = widest(_row_words(grid, rows), TEXT) + GAP if grid.rows is not None else 0
+    above = GAP
+    if grid.columns is not None:
+        above += _band(_column_words(grid, columns), cell) + GAP
+    if grid.label:
+        above += text_size(grid.label, FORMULA, math=True)[1] + GAP
+    below = line_height(TEXT) + GAP if grid.show_shape else 0
+    label = text_size(grid.label, FORMULA, math=True)[0]
+    shape = text_size(_shape(values), TEXT)[0] if grid.show_shape else 0
+    side = max(0, (max(label, shape) - width) / 2)
+    return Extent(cell, width, height, max(left, side), side, above, below)
+
+
+def draw_grid(ax: Axes, grid: Grid, left: float, top: float) -> Placed:
+    """Draw the cells of a grid with their upper left corner at a place, in units of one inch.
+
+    Call it inside `drawing`, on a sheet. Returns where the cells are, for arrows.
+    """
+    values = grid.values
+    e = grid_extent(grid)
+    colours = cell_colours(grid)  # (N, M, 3)
+    corners = np.array([[0, 0], [e.cell, 0], [e.cell, -CELL], [0, -CELL]])  # (4, 2)
+    row, column = np.indices(values.shape).reshape(2, -1)
+    starts = np.stack([left + column * e.cell, top - row * CELL], -1)  # (N·M, 2)
+    edge = edge_of(grid.colour if grid.edge is None else grid.edge)
+    squares = PolyCollection(
+        starts[:, None] + corners,
+        facecolors=colours.reshape(-1, 3),
+        edgecolors=edge,
+        linewidths=1.0,
+        clip_on=False,
+    )
+    ax.add_collection(squares, autolim=False)
+    if grid.numbers:
+        for (x, y), value, face in zip(starts, values.flat, colours.reshape(-1, 3), strict=True):
+            text = number(value, grid.decimals)
+            x, y = x + e.cell / 2, y - CELL / 2
+            ax.text(x, y, text, size=SMALL, ha="center", va="center_baseline", color=ink_on(face))
+    _write_round(ax, grid, e, left, top)
+    return Placed(left, top - e.height, left + e.width, top)
+
+
+def cell_colours(grid: Grid) -> np.ndarray:
+    """The colour of every cell. Shapes: -> (N, M, 3)."""
+    values = grid.values
+    full = np.array(to_rgb(colour_of(grid.colour)))
+    strength = np.ones(values.shape)
+    if grid.shade:
+        size = np.abs(np.nan_to_num(values.astype(np.float64), posinf=0, neginf=0))
+        strength = 0.08 + 0.92 * size / (size.max() or 1.0)
+    colours = 1 - strength[..., None] * (1 - full)  # towards white
+    if grid.padded is not None:
+        padded = np.asarray(grid.padded)
+        if padded.dtype != bool or padded.shape != values.shape[:1]:
+            raise UserError(f"padded must be bool with shape ({len(values)},), one for each row")
+        colours[padded] = to_rgb(colour_of("padding"))
+    colours[~mask_array(grid.mask, values.shape)] = to_rgb(colour_of("masked"))
+    return colours
+
+
+def _write_round(ax, grid, e, left, top):
+    """Words at the left and over the columns, the label over all, the shape under the cells."""
+    values = grid.values
+    if grid.rows is not None:
+        for index, word in enumerate(_row_words(grid, len(values))):
+            y = top - (index + 0.5) * CELL
+            ax.text(left - GAP, y, word, ha="right", va="center_baseline", parse_math=False)
+    y = top + GAP
+    if grid.columns is not None:
+        names = _column_words(grid, values.shape[1])
+        turned = widest(names, TEXT) + 0.04 > e.cell
+        for index, word in enumerate(names):
+            x = left + (index + 0.5) * e.cell
+            ax.text(x, y, word, ha="center", va="bottom", rotation=90 if turned else 0, parse_math=False)
+        y += _band(names, e.cell) + GAP
+    middle = left + e.width / 2
+    if grid.label:
+        ax.text(middle, y, grid.label, size=FORMULA, ha="center", va="bottom")
+    if grid.show_shape:
+        ax.text(middle, top - e.height - GAP, _shape(values), ha="center", va="top", color=colour_of("faint"))
+
+
+def _row_words(grid, count):
+    return words(grid.rows, count, "rows")
+
+
+def _column_words(grid, count):
+    return words(grid.columns, count, "columns")
+
+
+def _band(names, cell) -> float:
+    """Height of the words over the columns: upright ones where they are too wide for a cell."""
+    width = widest(names, TEXT)
+    return line_height(TEXT) if width + 0.04 <= cell else max(width, word_line(TEXT))
+
+
+def _shape(values) -> str:
+    return " × ".join(map(str, values.shape))

@@ -1,0 +1,146 @@
+"""TrainingConfig: every setting of a training run, its presets, and its learning-rate schedule."""
+
+import dataclasses
+import difflib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from npformer.errors import UserError
+from npformer.optim import Schedule, constant, cosine, warmup
+
+SCHEDULES = ("warmup", "constant", "cosine")
+
+# of each pair exactly one is given
+EITHER = (("steps", "epochs"), ("batch_size", "batch_tokens"))
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """The settings of a training run: how long, in what batches, at what learning rate.
+
+    Errors: UserError for settings that cannot be, in a sentence that says which and why.
+    """
+
+    steps: int | None = None  # how many updates; or
+    epochs: int | None = None  # how many times through the training sentences
+    batch_size: int | None = None  # the most sentences in a batch; or
+    batch_tokens: int | None = None  # the most tokens in a batch, of either side, padding included
+    accumulate: int = 1  # batches a step: their gradients add up to that of one large batch
+
+    schedule: str = "warmup"
+    factor: float = 1.0  # of schedule "warmup"
+    learning_rate: float = 1e-3  # of schedule "constant", and the peak of "cosine"
+    warmup_steps: int = 4000  # of schedules "warmup" and "cosine"
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-9
+    clip_norm: float | None = None  # the longest that a gradient may be
+
+    seed: int = 0  # of the first weights, the order of the sentences, and dropout
+    validate_every: int = 500  # steps
+    checkpoint_every: int = 500
+    log_every: int = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "betas", tuple(self.betas))  # a list, where it comes from JSON
+        for one, other in EITHER:
+            if (getattr(self, one) is None) == (getattr(self, other) is None):
+                given = "neither" if getattr(self, one) is None else "both"
+                raise UserError(f"{given} of {one} and {other} is given: give exactly one of the two")
+        for name in _COUNTS:
+            _check_count(name, getattr(self, name))
+        for name in ("factor", "learning_rate", "eps", "clip_norm"):
+            value = getattr(self, name)
+            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+                raise UserError(f"{name} is {value!r}: it must be a number above 0")
+        if len(self.betas) != 2 or not all(_is_number(b) and 0 <= b < 1 for b in self.betas):
+            raise UserError(f"betas is {self.betas}: give two numbers, each from 0 up to but not 1")
+        if self.schedule not in SCHEDULES:
+            raise UserError(f"schedule is {self.schedule!r}: choose one of {', '.join(SCHEDULES)}")
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
+
+    def replace(self, **changes: Any) -> "TrainingConfig":
+        """The same settings with some changed; giving steps takes the place of epochs, and so on."""
+        known = {field.name for field in dataclasses.fields(self)}
+        for name in changes:
+            if name not in known:
+                raise UserError(
+                    f"a TrainingConfig has no setting {name!r}: it has {', '.join(sorted(known))}"
+                )
+        for pair in EITHER:
+            for one, other in (pair, pair[::-1]):
+                if changes.get(one) is not None:
+                    changes.setdefault(other, None)
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as a dict of plain values, for a file."""
+        return dataclasses.asdict(self) | {"betas": list(self.betas)}
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> "TrainingConfig":
+        """The settings of that name, with some changed; UserError for an unknown name."""
+        if name not in PRESETS:
+            near = difflib.get_close_matches(name, PRESETS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(PRESETS)}"
+            raise UserError(f"unknown training preset {name!r}: {hint}")
+        return cls(**PRESETS[name]).replace(**changes)
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    # Vaswani et al. 2017, section 5: 25,000 tokens of each language a batch, and 100,000 steps
+    "paper": {"steps": 100_000, "batch_tokens": 25_000, "validate_every": 1000, "checkpoint_every": 1000},
+    # "Step by step through Attention is All You Need", the demo's code
+    "jianshu-demo": {
+        "epochs": 20,
+        "batch_size": 32,
+        "schedule": "constant",
+        "learning_rate": 1e-4,
+        "eps": 1e-8,
+    },
+    # the built-in corpus, on a laptop
+    "small": {
+        "steps": 2000,
+        "batch_size": 64,
+        "schedule": "cosine",
+        "learning_rate": 1e-3,
+        "warmup_steps": 200,
+        "clip_norm": 1.0,
+        "validate_every": 200,
+        "checkpoint_every": 200,
+    },
+}
+
+_COUNTS = (
+    "steps",
+    "epochs",
+    "batch_size",
+    "batch_tokens",
+    "accumulate",
+    "warmup_steps",
+    "validate_every",
+    "checkpoint_every",
+    "log_every",
+)
+
+
+def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Schedule:
+    """The learning rate as a function of the step, counted from 1; total_steps is where "cosine" ends."""
+    if config.schedule == "warmup":
+        return warmup(d_model, config.warmup_steps, config.factor)
+    if config.schedule == "cosine":
+        return cosine(config.learning_rate, total_steps, config.warmup_steps)
+    return constant(config.learning_rate)
+
+
+def _check_count(name: str, value: Any) -> None:
+    """Refuse what is not a whole number of 1 or more; the ones that may be None were seen to before."""
+    if value is None and name in {name for pair in EITHER for name in pair}:
+        return
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UserError(f"{name} is {value!r}: it must be a whole number, 1 or more")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,124 @@
+"""A run's folder: log.jsonl, last.safetensors and best.safetensors."""
+
+import io
+import json
+import os
+import shlex
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from npformer.errors import UserError
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+
+class RunFolder:
+    """Where the files of a run are, and its log while it is open.
+
+    Errors: UserError where the folder cannot be made or written, or another process has the run open.
+    """
+
+    def __init__(self, path: str | PathLike[str]):
+        self.path = Path(path)
+        self.last = self.path / "last.safetensors"
+        self.best = self.path / "best.safetensors"
+        self.log = self.path / "log.jsonl"
+        self._file: io.FileIO | None = None
+
+    @property
+    def resume_command(self) -> str:
+        """What to type to go on with this run."""
+        return f"npformer train --resume {shlex.quote(str(self.path))}"
+
+    def __enter__(self) -> "RunFolder":
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._file = open(self.log, "ab", buffering=0)  # what is written is out of our hands at once
+        except OSError as error:
+            raise UserError(
+                f"the run folder {self.path} cannot be used ({error.strerror}): choose another"
+            ) from None
+        try:
+            if fcntl is not None:  # the lock ends with the process, however it ends
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise UserError(f"another process is training in {self.path}: wait for it, or stop it") from None
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        assert self._file is not None
+        self._file.close()
+
+    def require_new(self) -> None:
+        """Refuse a folder that holds a run."""
+        if self.last.exists() or self.best.exists() or self.log.stat().st_size:
+            raise UserError(
+                f"{self.path} holds a run already: go on with it by {self.resume_command}, "
+                "or choose another folder"
+            )
+
+    def write_log(self, **entry: Any) -> None:
+        """Add a line to the log; UserError where the disk is full."""
+        assert self._file is not None
+        line = json.dumps(entry, allow_nan=False).encode() + b"\n"
+        try:
+            while line:  # a disk that fills up takes a part, and refuses the rest
+                line = line[self._file.write(line) :]
+        except OSError as error:
+            raise self._log_error(error) from None
+
+    def sync_log(self) -> None:
+        """Bring the log to the disk: before each checkpoint, so that it never knows less than that."""
+        assert self._file is not None
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._log_error(error) from None
+
+    def cut_log(self, step: int) -> float:
+        """Drop the lines after this step, which will be written again. Returns the seconds until then."""
+        assert self._file is not None
+        end, seconds = 0, 0.0
+        for line, entry in _entries(self.log.read_bytes()):
+            if entry["step"] > step:
+                break
+            end += len(line)
+            seconds = entry["seconds"]
+        self._file.truncate(end)
+        return seconds
+
+    def _log_error(self, error: OSError) -> UserError:
+        return UserError(
+            f"the log {self.log} cannot be written ({error.strerror}), and the checkpoints are untouched: "
+            f"see to some space, then go on by {self.resume_command}"
+        )
+
+
+def read_log(run_dir: str | PathLike[str]) -> list[dict[str, Any]]:
+    """The log's entries, in order: of steps, and, with "valid_loss", of validations."""
+    path = RunFolder(run_dir).log
+    try:
+        return [entry for _, entry in _entries(path.read_bytes())]
+    except OSError as error:
+        raise UserError(f"the log {path} cannot be read ({error.strerror}): give a run's folder") from None
+
+
+def _entries(data: bytes) -> list[tuple[bytes, dict[str, Any]]]:
+    """Pairs (line, what it says), up to a line that a crash cut short."""
+    entries = []
+    for line in data.splitlines(keepends=True):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            break
+        if not line.endswith(b"\n") or not isinstance(entry, dict) or not {"step", "seconds"} <= entry.keys():
+            break
+        entries.append((line, entry))
+    return entries

@@ -1,0 +1,155 @@
+"""Single components: activations, norm, softmax, losses, attention, Adam and clipping, by PyTorch."""
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+def components():
+    """For each component its inputs, its output y, the gradient dy given and those that come out."""
+    return {
+        "gelu": elementwise(F.gelu),
+        "gelu_tanh": elementwise(lambda x: F.gelu(x, approximate="tanh")),
+        "swish": elementwise(F.silu),
+        "relu": elementwise(F.relu),
+        "softmax": rows(lambda x: F.softmax(x, -1)),
+        "log_softmax": rows(lambda x: F.log_softmax(x, -1)),
+        "layer_norm": layer_norm(),
+        "cross_entropy": cross_entropy(),
+        "kl_divergence": kl_divergence(),
+        "l2_distance": l2_distance(),
+        "attention": attention(),
+        "multi_head": multi_head(),
+        "adam": adam(),
+        "clip": clip(),
+    }
+
+
+def draw(seed, *shape):
+    """Normal numbers, the same at each run."""
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def forward_backward(f, dy, **inputs):
+    """y = f(inputs), and the gradient dname of every input that is a number and not an index."""
+    leaves = {name: x.clone().requires_grad_() if x.is_floating_point() else x for name, x in inputs.items()}
+    y = f(*leaves.values())
+    dy = torch.ones_like(y) if dy is None else dy
+    y.backward(dy)
+    grads = {f"d{name}": x.grad for name, x in leaves.items() if x.requires_grad}
+    arrays = {**inputs, "y": y.detach(), "dy": dy, **grads}
+    return {name: array.numpy() for name, array in arrays.items()}
+
+
+def elementwise(f):
+    """From -8, where the tails are, to 8."""
+    x = torch.linspace(-8, 8, 41)
+    return forward_backward(f, draw(1, 41), x=x)
+
+
+def rows(f):
+    """Rows of different heights, some far from 0."""
+    x = draw(2, 4, 3, 7) * 5 + draw(3, 4, 3, 1) * 100
+    return forward_backward(f, draw(4, 4, 3, 7), x=x)
+
+
+def layer_norm():
+    return forward_backward(
+        lambda x, gain, bias: F.layer_norm(x, (9,), gain, bias, 1e-5),
+        draw(5, 3, 4, 9),
+        x=draw(6, 3, 4, 9) * 2 + 1,
+        gain=draw(7, 9),
+        bias=draw(8, 9),
+    )
+
+
+def cross_entropy():
+    targets = torch.tensor([[3, 1, 4, 0, 0], [5, 2, 6, 5, 0]])  # 0 is padding
+
+    def loss(logits, targets):
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=0, label_smoothing=0.1)
+
+    return forward_backward(loss, torch.tensor(1.7), logits=draw(9, 2, 5, 7) * 3, targets=targets)
+
+
+def kl_divergence():
+    q = F.softmax(draw(10, 5, 6), -1)
+    q[2] = torch.eye(6)[4]  # a distribution with zeros
+    arrays = forward_backward(
+        lambda logits: F.kl_div(F.log_softmax(logits, -1), q, reduction="batchmean"),
+        torch.tensor(0.6),
+        logits=draw(11, 5, 6) * 2,
+    )
+    return {**arrays, "q": q.numpy()}
+
+
+def l2_distance():
+    """Row by row, then the mean; the document's loss, which PyTorch has no name for."""
+    q = F.softmax(draw(17, 5, 6), -1)
+    arrays = forward_backward(
+        lambda logits: torch.linalg.vector_norm(F.softmax(logits, -1) - q, dim=-1).mean(),
+        torch.tensor(0.6),
+        logits=draw(18, 5, 6) * 2,
+    )
+    return {**arrays, "q": q.numpy()}
+
+
+def attention():
+    mask = torch.from_numpy(np.random.default_rng(12).random((2, 1, 5, 6)) < 0.6)
+    mask[..., 0] = True  # every query sees at least one key
+    arrays = forward_backward(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask),
+        draw(13, 2, 3, 5, 7),
+        q=draw(14, 2, 3, 5, 4),
+        k=draw(15, 2, 3, 6, 4),
+        v=draw(16, 2, 3, 6, 7),
+    )
+    return {**arrays, "mask": mask.numpy()}
+
+
+def multi_head():
+    """nn.MultiheadAttention with query, key and value of their own, and padded keys."""
+    layer = nn.MultiheadAttention(12, 3, batch_first=True)
+    for seed, parameter in enumerate(layer.parameters()):
+        parameter.data = draw(20 + seed, *parameter.shape) * 0.4
+    padded = torch.tensor([[False] * 6, [False] * 4 + [True] * 2])
+    arrays = forward_backward(
+        lambda query, key, value: layer(query, key, value, padded, need_weights=False)[0],
+        draw(30, 2, 5, 12),
+        query=draw(31, 2, 5, 12),
+        key=draw(32, 2, 6, 12),
+        value=draw(33, 2, 6, 12),
+    )
+    for kind, of in {"value": lambda p: p.detach(), "grad": lambda p: p.grad}.items():
+        arrays[f"{kind}/query_key_value.weight"] = of(layer.in_proj_weight).T.numpy().copy()
+        arrays[f"{kind}/query_key_value.bias"] = of(layer.in_proj_bias).numpy().copy()
+        arrays[f"{kind}/output.weight"] = of(layer.out_proj.weight).T.numpy().copy()
+        arrays[f"{kind}/output.bias"] = of(layer.out_proj.bias).numpy().copy()
+    return {**arrays, "mask": ~padded[:, None, None, :].numpy()}
+
+
+def adam():
+    """Five steps on given gradients, some tiny and some 0, at a rate that changes."""
+    start, grads, rates = draw(40, 8), draw(41, 5, 8), torch.tensor([0.1, 0.2, 0.05, 0.1, 0.01])
+    grads[:, 0] = 0
+    grads[:, 1] *= 1e-8
+    parameter = nn.Parameter(start.clone())
+    optimizer = torch.optim.Adam([parameter], betas=(0.9, 0.98), eps=1e-9)
+    values = []
+    for grad, rate in zip(grads, rates, strict=True):
+        parameter.grad = grad.clone()
+        optimizer.param_groups[0]["lr"] = float(rate)
+        optimizer.step()
+        values.append(parameter.detach().clone())
+    arrays = {"start": start, "grads": grads, "rates": rates, "values": torch.stack(values)}
+    return {name: array.numpy() for name, array in arrays.items()}
+
+
+def clip():
+    """PyTorch divides by norm + 1e-6, so its clipped gradient is that much shorter."""
+    grads = draw(42, 20)
+    parameter = nn.Parameter(torch.zeros(20))
+    parameter.grad = grads.clone()
+    norm = nn.utils.clip_grad_norm_([parameter], 0.5)
+    return {"grads": grads.numpy(), "norm": norm.numpy(), "clipped": parameter.grad.numpy()}

@@ -1,0 +1,22 @@
+"""Planted bugs: single wrong lines in the backward passes, every one of which the tests must catch.
+
+python tests/planted_bugs/run.py plants each in a copy of the package and runs the tests on it.
+
+Some changes look like bugs and are none, so they are not in the list:
+- FeedForward.backward with dropout and activation the other way round: both multiply element by element,
+  and products may change places.
+- mask_scores_backward with another number than 0 where the fill is -inf: again the weight there is 0. With
+  a finite fill, and called by itself, it matters, and is in the list.
+"""
+
+from planted_bugs.attention import ATTENTION
+from planted_bugs.bug import KINDS, Bug, NoLongerApplies
+from planted_bugs.layers import LAYERS
+from planted_bugs.losses import LOSSES
+from planted_bugs.pairs import PAIRS
+from planted_bugs.training import TRAINING
+from planted_bugs.transformer import TRANSFORMER
+
+BUGS = (*PAIRS, *LOSSES, *ATTENTION, *LAYERS, *TRANSFORMER, *TRAINING)
+
+__all__ = ["BUGS", "KINDS", "Bug", "NoLongerApplies"]

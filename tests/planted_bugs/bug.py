@@ -1,0 +1,64 @@
+"""Bug: one wrong line, and how it gets into a copy of the package."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+
+KINDS = (
+    "sign",
+    "missing sum",  # an axis or a term not summed, or averaged where it should be summed
+    "missing scale",  # a factor left out, or applied where it does not belong
+    "transposed",  # or reshaped where it should be transposed
+    "wrong mask",
+    "dropped branch",
+    "lost tie",  # one array has become two, or two have become one
+    "= for +=",
+    "swapped",  # two things of one kind have changed places
+    "wrong term",  # another number or array than the right one
+)
+
+
+class Bug(NamedTuple):
+    """A change of one place in one file: `old` becomes `new`."""
+
+    name: str
+    kind: str  # one of KINDS
+    file: str  # under npformer/
+    old: str
+    new: str
+    nth: int = 1  # which occurrence of old, from 1
+    of: int = 1  # how many there must be
+
+    def source(self, package=ROOT / "npformer"):
+        """The text of the file."""
+        return (package / self.file).read_text(encoding="utf-8")
+
+    def position(self, source):
+        """Where in the source the old text begins. Errors: NoLongerApplies."""
+        found = source.count(self.old)
+        if found != self.of:
+            raise NoLongerApplies(
+                f"planted bug {self.name!r} no longer applies: {self.file} holds its old text {found} times "
+                f"and not {self.of}: bring it up to date in tests/planted_bugs/"
+            )
+        start = source.index(self.old)
+        for _ in range(self.nth - 1):
+            start = source.index(self.old, start + len(self.old))
+        return start
+
+    def changed(self, source):
+        """The source with the bug. Errors: NoLongerApplies."""
+        start = self.position(source)
+        return source[:start] + self.new + source[start + len(self.old) :]
+
+    def plant(self, package):
+        """Write the bug into a copy of the package. Errors: NoLongerApplies."""
+        path = package / self.file
+        path.write_text(self.changed(self.source(package)), encoding="utf-8")
+        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+            compiled.unlink()
+
+
+class NoLongerApplies(Exception):
+    """The old text is not where the list of bugs says."""

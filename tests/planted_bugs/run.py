@@ -1,0 +1,143 @@
+"""Plant each bug in a copy of the package, and see whether the tests catch it.
+
+    python tests/planted_bugs/run.py [--list] [--only NAME ...] [--jobs N]
+
+The exit status is 1 where a bug is not caught, or can no longer be planted.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from planted_bugs import BUGS, NoLongerApplies
+from planted_bugs.bug import ROOT
+
+# in this order, and the first failure ends the run; those that are not there yet are passed over
+TESTS = (
+    "test_gradcheck.py",
+    "test_optim.py",
+    "test_module.py",
+    "test_masking.py",
+    "test_heads.py",
+    "test_dropout.py",
+    "test_numbers.py",
+    "test_backward_details.py",
+    "test_model.py",
+    "test_torch_parity.py",
+    "test_device.py",
+)
+OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider")
+ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time
+INSIDE = Path(__file__).with_name("inside.py")
+LIMIT = 300  # seconds for one bug: far more than it takes
+FAILURE = re.compile(r"^(?:FAILED|ERROR) \S*?([^/\s]+::.*?)(?: - .*)?$", re.MULTILINE)
+
+
+class Outcome(NamedTuple):
+    """What became of one bug."""
+
+    caught: bool
+    seconds: float
+    why: str  # the first test that failed, or what went wrong instead
+
+
+def run_tests(bug=None):
+    """Run the tests on a fresh copy of the package, with the bug where one is given."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="planted-") as name:
+        folder = Path(name).resolve()
+        shutil.copytree(ROOT / "npformer", folder / "npformer")
+        if bug is not None:
+            bug.plant(folder / "npformer")
+        tests = [str(ROOT / "tests" / test) for test in TESTS if (ROOT / "tests" / test).exists()]
+        try:
+            done = subprocess.run(
+                [sys.executable, str(INSIDE), str(folder), *OPTIONS, *tests],
+                cwd=folder,
+                env=os.environ | ENVIRONMENT | {"PYTHONPATH": str(folder)},
+                capture_output=True,
+                text=True,
+                timeout=LIMIT,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(False, LIMIT, f"the tests did not end within {LIMIT} s")
+    return _judge(done, time.perf_counter() - start)
+
+
+def _judge(done, seconds):
+    """Caught is a bug that a test fails by; not one that keeps the tests from starting."""
+    failed = FAILURE.search(done.stdout)
+    if done.returncode == 1 and failed:
+        return Outcome(True, seconds, failed[1])
+    if done.returncode == 0:
+        return Outcome(False, seconds, "every test passes")
+    last = (done.stdout + done.stderr).strip().splitlines()[-1:]
+    return Outcome(False, seconds, f"the tests did not run: {' '.join(last)}")
+
+
+def try_bug(bug):
+    """The outcome of one bug."""
+    try:
+        return run_tests(bug)
+    except NoLongerApplies as error:
+        return Outcome(False, 0.0, str(error))
+
+
+def run_all(bugs, jobs):
+    """Print a table, a row a bug. Returns whether all were caught."""
+    start = time.perf_counter()
+    width, kinds = max(len(bug.name) for bug in bugs), max(len(bug.kind) for bug in bugs)
+    outcomes = []
+    with ThreadPoolExecutor(jobs) as pool:
+        for bug, outcome in zip(bugs, pool.map(try_bug, bugs), strict=True):
+            mark = "caught    " if outcome.caught else "NOT CAUGHT"
+            row = f"{mark}  {bug.kind:{kinds}}  {bug.name:{width}}  {outcome.seconds:5.1f} s  {outcome.why}"
+            print(row, flush=True)
+            outcomes.append(outcome)
+    files = Counter(outcome.why.partition("::")[0] for outcome in outcomes if outcome.caught)
+    by = ", ".join(f"{count} by {file}" for file, count in files.most_common())
+    seconds = time.perf_counter() - start
+    print(f"\n{len(bugs)} planted bugs, {files.total()} caught ({by or 'none'}), {seconds:.0f} s")
+    for bug, outcome in zip(bugs, outcomes, strict=True):
+        if not outcome.caught:
+            print(f"NOT CAUGHT: {bug.name}: {outcome.why}")
+    return files.total() == len(bugs)
+
+
+def main():
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--list", action="store_true", help="print the bugs and plant none")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="bugs with one of these in their names")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="so many at a time (default 2)")
+    options = parser.parse_args()
+    bugs = [bug for bug in BUGS if not options.only or any(part in bug.name for part in options.only)]
+    if not bugs:
+        print("no planted bug has such a name: see --list")
+        return 1
+    if options.list:
+        for bug in bugs:
+            print(f"{bug.kind:15}  {bug.file:26}  {bug.name}")
+        return 0
+    control = run_tests()
+    if control.why != "every test passes":
+        print(f"The tests fail without any bug, so they prove nothing: {control.why}")
+        return 1
+    print(f"without a bug every test passes ({control.seconds:.1f} s)", flush=True)
+    return 0 if run_all(bugs, options.jobs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Train on the first 5,000 pairs of two files for 300 steps: the loss must fall well below chance.
+
+python tests/real_text.py train.en.gz train.de.gz. Chance is the unigram entropy of the target: the loss of a
+model that knows how often each word occurs and nothing else.
+"""
+
+import math
+import sys
+import tempfile
+from collections import Counter
+
+import numpy as np
+
+from npformer.data.datasets import files_dataset
+from npformer.training import TrainingConfig, read_log, train
+from npformer.transformer import TransformerConfig
+
+PAIRS, STEPS, BELOW = 5000, 300, 0.5  # nats below chance
+
+
+def unigram_entropy(examples):
+    """Nats a token, the end symbol counted. examples: pairs of id lists."""
+    counts = Counter(word for _, target in examples for word in [*target, -1])
+    shares = np.array(list(counts.values())) / sum(counts.values())
+    return float(-(shares * np.log(shares)).sum())
+
+
+def main(source, target):
+    """Returns 0 where the validation loss ends well below the unigram entropy."""
+    dataset = files_dataset(source, target, limit=PAIRS, max_length=40, vocab_size=4000, min_count=2)
+    model = TransformerConfig.preset(
+        "small",
+        d_model=128,
+        d_ff=256,
+        source_vocab=len(dataset.source.vocabulary),
+        target_vocab=len(dataset.target.vocabulary),
+    )
+    recipe = TrainingConfig.preset("small", steps=STEPS, warmup_steps=60, validate_every=100)
+    with tempfile.TemporaryDirectory() as folder:
+        train(f"{folder}/run", dataset, model, recipe)
+        lines = read_log(f"{folder}/run")
+    losses = [line["validation_loss"] for line in lines if "validation_loss" in line]
+    chance = unigram_entropy(dataset.train)
+    print(
+        f"{len(dataset.train)} pairs, {len(dataset.target.vocabulary)} target words; validation loss "
+        f"{' '.join(f'{loss:.3f}' for loss in losses)}; unigram entropy {chance:.3f}"
+    )
+    if not (losses and math.isfinite(losses[-1]) and losses[-1] < chance - BELOW):
+        print(f"the validation loss must end {BELOW} below the unigram entropy")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:3]))

@@ -1,0 +1,281 @@
+"""Beam search: a beam of 1 is greedy, and one as wide as all sentences finds the best of all."""
+
+import itertools
+
+import numpy as np
+import pytest
+import strict_cupy
+from test_decoding_greedy import model_with_bias
+from test_decoding_state import CONFIGS, SMALL, every_config, random_model, random_source
+
+from npformer.data import END, PAD, START, UNK
+from npformer.decoding import beam_search, greedy
+from npformer.decoding.beam import SentenceSearch, best_continuations, length_norm
+from npformer.errors import UserError
+from npformer.transformer import TransformerConfig
+
+TINY = TransformerConfig(**(SMALL | {"source_vocab": 8, "target_vocab": 8}))  # four words: 4 to 7
+WORDS = range(4, 8)
+
+
+def log_probs_of(model, sentence, outputs):
+    """log p(y, end | source) of outputs y of one length, from one run of the whole model each."""
+    target = np.array([[START, *ids] for ids in outputs])
+    logits, _ = model.forward(np.tile(sentence, (len(outputs), 1)), target)
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    ends = np.array([[*ids, END] for ids in outputs])
+    return np.take_along_axis(log_p, ends[..., None], -1).sum((1, 2)).tolist()
+
+
+def score_of(log_prob, ids, length_penalty):
+    """log p / ((5 + n) / 6)^length_penalty, the end counted in n."""
+    return log_prob / ((5 + len(ids) + 1) / 6) ** length_penalty
+
+
+def every_output(model, sentence, max_length, length_penalty):
+    """Pairs (score, ids) of all outputs of up to max_length words, best first."""
+    found = []
+    for length in range(max_length + 1):
+        outputs = [list(ids) for ids in itertools.product(WORDS, repeat=length)]
+        log_probs = log_probs_of(model, sentence, outputs)
+        found += [(score_of(p, y, length_penalty), y) for p, y in zip(log_probs, outputs, strict=True)]
+    return sorted(found, key=lambda pair: -pair[0])
+
+
+def by_hand(model, sentence, beam, max_length, length_penalty):
+    """The definition without any stopping rule: every step up to max_length is made, one prefix at a time."""
+    live, finished = [(0.0, [])], []
+    for step in range(max_length + 1):
+        candidates = []
+        for so_far, ids in live:
+            logits, _ = model.forward(sentence[None], np.array([[START, *ids]]))
+            log_p = logits[0, -1] - np.log(np.exp(logits[0, -1]).sum())
+            allowed = [END] if step == max_length else range(END, model.config.target_vocab)
+            candidates += [(so_far + log_p[word], [*ids, word]) for word in allowed]
+        kept = sorted(candidates, key=lambda pair: -pair[0])[:beam]
+        finished += [(p, ids[:-1]) for p, ids in kept if ids[-1] == END]
+        live = [(p, ids) for p, ids in kept if ids[-1] != END]
+    scored = [(score_of(p, ids, length_penalty), ids) for p, ids in finished]
+    return sorted(scored, key=lambda pair: -pair[0])[:beam]
+
+
+def assert_same(found, expected):
+    """Hypotheses against pairs (score, ids)."""
+    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+    np.testing.assert_allclose([h.score for h in found], [score for score, _ in expected], rtol=1e-11)
+
+
+@every_config
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_beam_of_one_is_greedy(config, seed):
+    model, source = random_model(config, seed), random_source(config, seed=seed)
+    for length_penalty in (0.0, 0.6):
+        found = beam_search(model, source, beam=1, length_penalty=length_penalty, max_length=9)
+        assert [[h.ids for h in hypotheses] for hypotheses in found] == [
+            [ids] for ids in greedy(model, source, max_length=9)
+        ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 2.0])
+def test_a_beam_as_wide_as_all_sentences_finds_them_in_order(seed, length_penalty):
+    model, source = random_model(TINY, seed, sharpness=3.0), random_source(TINY, (4, 2), seed)
+    expected = [
+        every_output(model, np.array([w for w in row if w != PAD]), 4, length_penalty) for row in source
+    ]
+    n = len(expected[0])
+    assert n == 1 + 4 + 16 + 64 + 256
+    found = beam_search(model, source, beam=n, length_penalty=length_penalty, max_length=4)
+    for hypotheses, best in zip(found, expected, strict=True):
+        assert_same(hypotheses, best)
+    # and a wider one changes nothing
+    assert beam_search(model, source, beam=2 * n, length_penalty=length_penalty, max_length=4) == found
+
+
+def test_the_optimum_is_not_what_greedy_finds():
+    """Else the test above would show little."""
+    differ, lengths = 0, []
+    for seed, length_penalty in itertools.product(range(6), (0.0, 0.6, 2.0)):
+        model, source = random_model(TINY, seed, sharpness=3.0), random_source(TINY, (4, 2), seed)
+        wide = beam_search(model, source, beam=341, length_penalty=length_penalty, max_length=4)
+        best = [hypotheses[0].ids for hypotheses in wide]
+        differ += sum(a != b for a, b in zip(best, greedy(model, source, max_length=4), strict=True))
+        lengths += map(len, best)
+    assert differ > len(lengths) / 3
+    assert sum(length > 0 for length in lengths) > len(lengths) / 3
+    assert len(set(lengths)) > 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("beam", [2, 3, 6])
+def test_stopping_early_loses_nothing(seed, beam):
+    config = CONFIGS["paper-base"]
+    model, source = random_model(config, seed, sharpness=3.0), random_source(config, (3, 1), seed)
+    sentences = [np.array([w for w in row if w != PAD]) for row in source]
+    for length_penalty in (0.0, 0.6, 1.5):
+        found = beam_search(model, source, beam=beam, length_penalty=length_penalty, max_length=7)
+        for hypotheses, sentence in zip(found, sentences, strict=True):
+            assert_same(hypotheses, by_hand(model, sentence, beam, 7, length_penalty))
+
+
+def test_it_does_stop_early():
+    model = model_with_bias(word_3=2.0)
+    model.output.weight.value[...] = 0
+    model.output.bias.value[4:] = 0
+    trace: list = []
+    found = beam_search(model, random_source(model.config), beam=3, length_penalty=0.0, trace=trace)
+    assert [[h.ids for h in hypotheses] for hypotheses in found] == [[[], [4], [5]]] * 6
+    assert {len(steps) for steps in trace} == {2}  # and not the 52 and more that the limit allows
+
+
+def test_a_hypothesis_that_lags_may_catch_up():
+    """A word costs much, but what follows is certain: longer, and so better, while it costs no more."""
+    search = SentenceSearch(END, beam=2, length_penalty=1.0, limit=10)
+    log_probs = np.full((12, 1, 5), -np.inf)  # of each step, for one live hypothesis
+    log_probs[:, 0, [END, 4]] = [
+        np.log([0.9, 0.1]),
+        np.log([0.55, 0.45]),
+        *[[-9.0, 0.0]] * 8,
+        *[[0.0, -9.0]] * 2,
+    ]
+    for log_prob in log_probs:
+        if search.live:
+            search.advance(log_prob)
+    assert [h.ids for h in search.finished] == [[], [4] * 10]
+    assert search.finished[1].log_prob == pytest.approx(np.log(0.1 * 0.45))
+
+
+@every_config
+def test_the_cache_changes_nothing(config):
+    model, source = random_model(config, 4, sharpness=4.0), random_source(config, seed=4)
+    cached, plain = (beam_search(model, source, beam=4, max_length=9, cached=c) for c in (True, False))
+    for left, right in zip(cached, plain, strict=True):
+        assert_same(left, [(h.score, h.ids) for h in right])
+
+
+@every_config
+def test_a_batch_is_its_sentences_one_by_one(config):
+    model, source = random_model(config, 5, sharpness=4.0), random_source(config)
+    together = beam_search(model, source, beam=3, max_length=8)
+    for row, hypotheses in zip(source, together, strict=True):
+        (alone,) = beam_search(model, row[row != PAD][None], beam=3, max_length=8)
+        assert_same(hypotheses, [(h.score, h.ids) for h in alone])
+
+
+def test_scores_are_the_models_own():
+    config = CONFIGS["datawhale"]
+    model, source = random_model(config, 6, sharpness=4.0), random_source(config)
+    for row, hypotheses in zip(source, beam_search(model, source, beam=5, max_length=6), strict=True):
+        assert len(hypotheses) == 5
+        assert len({tuple(h.ids) for h in hypotheses}) == 5
+        assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
+        for ids, log_prob, score in hypotheses:
+            (expected,) = log_probs_of(model, row, [ids])
+            assert log_prob == pytest.approx(expected, rel=1e-11)
+            assert score == pytest.approx(score_of(expected, ids, 0.6), rel=1e-11)
+
+
+def test_length_norm():
+    assert length_norm(1, 0.6) == 1
+    assert length_norm(7, 1.0) == 2
+    assert length_norm(30, 0.0) == 1
+
+
+def test_a_wide_beam_without_normalization_prefers_the_empty_translation():
+    """Each word of the sentence has probability 1/2 and the end at once has 1/16: greedy writes on."""
+    model = model_with_bias(word_3=np.log(1 / 16))
+    model.output.weight.value[...] = 0
+    model.output.bias.value[4:] = [np.log(1 / 2)] + [np.log(7 / 16 / 6)] * 6
+    model.output.bias.value[:3] = -900.0
+    source = random_source(model.config, (3,))
+    assert greedy(model, source, max_length=8) == [[4] * 8]
+    ((raw, *_),) = beam_search(model, source, beam=12, length_penalty=0.0, max_length=8)
+    assert raw.ids == []
+    assert raw.log_prob == pytest.approx(np.log(1 / 16))
+    ((normalized, *_),) = beam_search(model, source, beam=12, length_penalty=2.0, max_length=8)
+    assert normalized.ids == [4] * 8
+    assert normalized.log_prob == pytest.approx(8 * np.log(1 / 2) + np.log(1 / 16))
+
+
+def test_padding_start_and_unknown_are_never_chosen():
+    model = model_with_bias(word_0=90.0, word_1=200.0, word_2=90.0)
+    source = random_source(model.config)
+    for row, hypotheses in zip(source, beam_search(model, source, max_length=5), strict=True):
+        for ids, log_prob, _ in hypotheses:
+            assert not {PAD, UNK, START, END} & set(ids)
+            assert log_prob == pytest.approx(*log_probs_of(model, row, [ids]), rel=1e-11)
+    best = beam_search(model, source, max_length=3, allow_unk=True)
+    assert [hypotheses[0].ids for hypotheses in best] == [[UNK] * 3] * 6
+
+
+def test_max_length():
+    model = model_with_bias(word_3=-900.0)
+    source = random_source(model.config, (2, 7))
+    for max_length in (1, 4):
+        found = beam_search(model, source, max_length=max_length)
+        assert {len(h.ids) for hypotheses in found for h in hypotheses} == {max_length}
+    best = [hypotheses[0].ids for hypotheses in beam_search(model, source, beam=2, length_penalty=1.0)]
+    assert [len(ids) for ids in best] == [53, 58]
+    model.output.bias.value[END] = 900.0
+    assert [hypotheses[0].ids for hypotheses in beam_search(model, source, length_penalty=0.0)] == [[], []]
+
+
+def test_fewer_outputs_than_beams():
+    model = random_model(TINY)
+    (hypotheses,) = beam_search(model, random_source(TINY, (3,)), beam=40, max_length=1)
+    assert sorted(h.ids for h in hypotheses) == [[], [4], [5], [6], [7]]
+
+
+def test_of_equal_continuations_the_first():
+    log_probs = np.array([[-np.inf, -2.0, -1.0, -1.0], [-np.inf, -1.0, -3.0, 0.0]])
+    found = list(best_continuations(np.array([0.0, -1.0]), log_probs, 5))
+    assert found == [(0, 2, -1.0), (0, 3, -1.0), (1, 3, -1.0), (0, 1, -2.0), (1, 1, -2.0)]
+    assert list(best_continuations(np.array([0.0, -1.0]), log_probs, 2)) == found[:2]
+    assert len(list(best_continuations(np.array([0.0, -1.0]), log_probs, 99))) == 6
+
+
+def test_trace_is_the_search_tree():
+    config = CONFIGS["paper-base"]
+    model, source = random_model(config, 7, sharpness=3.0), random_source(config)
+    trace: list = []
+    found = beam_search(model, source, beam=3, max_length=6, trace=trace)
+    assert len(trace) == len(source)
+    for steps, hypotheses in zip(trace, found, strict=True):
+        ends = {}
+        for t, kept in enumerate(steps):
+            assert len(kept) <= 3
+            assert [b.log_prob for b in kept] == sorted((b.log_prob for b in kept), reverse=True)
+            for branch in kept:
+                ids, at = [], branch
+                for before in reversed(steps[:t]):  # from the branch back to the start
+                    at = before[at.parent]
+                    ids.insert(0, at.word)
+                assert at.parent == -1
+                if branch.word == END:
+                    ends[tuple(ids)] = branch.log_prob
+        assert all(ends[tuple(h.ids)] == h.log_prob for h in hypotheses)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beam": 0}, "beam is 0"),
+        ({"length_penalty": -0.5}, "length_penalty is -0.5"),
+        ({"length_penalty": float("nan")}, "length_penalty is nan"),
+    ],
+)
+def test_settings_that_cannot_be(settings, message):
+    with pytest.raises(UserError, match=message):
+        beam_search(random_model(TINY), random_source(TINY, (3,)), **settings)
+
+
+def test_on_the_gpu(monkeypatch):
+    config = CONFIGS["tensor2tensor"]
+    model, source = random_model(config, sharpness=4.0), random_source(config)
+    expected = beam_search(model, source, max_length=7)
+    strict_cupy.install(monkeypatch)
+    model.to("cupy")
+    for cached in (True, False):
+        found = beam_search(model, source, max_length=7, cached=cached)
+        for left, right in zip(found, expected, strict=True):
+            assert_same(left, [(h.score, h.ids) for h in right])

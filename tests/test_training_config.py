@@ -1,0 +1,118 @@
+"""TrainingConfig, its presets and schedules, and the stream of batches that they ask for."""
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+from training_worker import tiny_dataset, tiny_training
+
+from npformer import UserError
+from npformer.training import TrainingConfig, make_schedule
+from npformer.training.config import PRESETS
+from npformer.training.stream import count_steps, training_batches, validation_batches
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"steps": None}, "neither of steps and epochs is given"),
+        ({"steps": 5, "epochs": 5}, "both of steps and epochs is given"),
+        ({"batch_size": None}, "neither of batch_size and batch_tokens"),
+        ({"steps": 0}, "steps is 0: it must be a whole number, 1 or more"),
+        ({"steps": 2.5}, "steps is 2.5"),
+        ({"log_every": True}, "log_every is True"),
+        ({"checkpoint_every": None}, "checkpoint_every is None"),
+        ({"accumulate": -1}, "accumulate is -1"),
+        ({"learning_rate": 0}, "learning_rate is 0: it must be a number above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"eps": float("inf")}, "eps is inf"),
+        ({"clip_norm": -1.0}, "clip_norm is -1.0"),
+        ({"factor": "big"}, "factor is 'big'"),
+        ({"betas": (0.9,)}, "betas is"),
+        ({"betas": (0.9, 1.0)}, "betas is"),
+        ({"schedule": "linear"}, "schedule is 'linear': choose one of warmup, constant, cosine"),
+        ({"seed": -1}, "seed is -1"),
+        ({"momentum": 0.9}, "a TrainingConfig has no setting 'momentum'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        TrainingConfig(steps=10, batch_size=4).replace(**changes)
+
+
+def test_presets():
+    demo = TrainingConfig.preset("jianshu-demo")
+    assert (demo.epochs, demo.batch_size, demo.learning_rate) == (20, 32, 1e-4)
+    assert (demo.betas, demo.eps, demo.schedule) == ((0.9, 0.98), 1e-8, "constant")
+    paper = TrainingConfig.preset("paper")
+    assert (paper.steps, paper.batch_tokens, paper.warmup_steps) == (100_000, 25_000, 4000)
+    assert (paper.betas, paper.eps, paper.schedule) == ((0.9, 0.98), 1e-9, "warmup")
+    short = TrainingConfig.preset("jianshu-demo", steps=5, batch_tokens=100)
+    assert (short.steps, short.epochs, short.batch_size, short.batch_tokens) == (5, None, None, 100)
+    with pytest.raises(UserError, match="unknown training preset 'papper': did you mean paper"):
+        TrainingConfig.preset("papper")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_config_comes_back_from_json(name):
+    config = TrainingConfig.preset(name)
+    assert TrainingConfig(**json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_schedules():
+    config = tiny_training(schedule="warmup", warmup_steps=10, factor=2.0)
+    schedule = make_schedule(config, 64, 100)
+    assert schedule(10) == pytest.approx(2 * 64**-0.5 * 10**-0.5)
+    assert schedule(5) == pytest.approx(schedule(10) / 2)
+    assert make_schedule(tiny_training(learning_rate=0.5), 64, 100)(77) == 0.5
+    schedule = make_schedule(tiny_training(schedule="cosine", learning_rate=0.5, warmup_steps=10), 64, 100)
+    assert schedule(10) == 0.5
+    assert schedule(100) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("changes", [{}, {"batch_tokens": 40}, {"batch_tokens": 40, "accumulate": 3}])
+def test_the_stream_can_be_entered_at_any_step(changes):
+    examples, config = tiny_dataset().train, tiny_training(**changes)
+    steps = list(islice(training_batches(examples, config), 30))
+    assert all(len(batches) == config.accumulate for batches in steps)
+    for done in (1, 7, 24):
+        late = next(training_batches(examples, config, done=done))
+        for ours, theirs in zip(late, steps[done], strict=True):
+            for array, other in zip(ours, theirs, strict=True):
+                assert np.array_equal(array, other)
+
+
+def test_an_epoch_has_every_sentence_once_and_the_next_another_order():
+    examples, config = tiny_dataset().train, tiny_training(epochs=1)
+    n = count_steps(examples, config)
+    assert n == 6  # 90 sentences, 16 a batch
+    steps = [batches[0] for batches in islice(training_batches(examples, config), 2 * n)]
+    epochs = [
+        sorted(map(tuple, (row[row > 3] for b in part for row in b.source)))
+        for part in (steps[:n], steps[n:])
+    ]
+    assert epochs[0] == epochs[1] == sorted(tuple(source) for source, _ in examples)
+    assert any(
+        a.source.shape != b.source.shape or (a.source != b.source).any()
+        for a, b in zip(steps[:n], steps[n:], strict=True)
+    )
+
+
+def test_steps_of_epochs():
+    examples = tiny_dataset().train
+    assert count_steps(examples, tiny_training(steps=17)) == 17
+    assert count_steps(examples, tiny_training(epochs=2, accumulate=5)) == 3  # 12 batches
+    config = tiny_training(epochs=3, batch_tokens=40)
+    rows = sum(
+        len(batch[0].source)
+        for batch in islice(training_batches(examples, config), count_steps(examples, config))
+    )
+    assert rows == 3 * len(examples)
+
+
+def test_validation_batches_hold_every_sentence_and_may_be_none():
+    dataset = tiny_dataset()
+    batches = validation_batches(dataset.valid, tiny_training(batch_size=4))
+    assert sum(len(batch.source) for batch in batches) == len(dataset.valid) == 9
+    assert validation_batches([], tiny_training()) == []

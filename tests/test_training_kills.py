@@ -1,0 +1,134 @@
+"""A run killed at any instant loses nothing: what is on the disk is whole, and the end is the same."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from npformer.training import RunFolder, load_checkpoint, read_log
+from npformer.training.atomic import temporary_path
+
+WORKER = Path(__file__).with_name("training_worker.py")
+STEPS = 60
+KILLS = 20
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="kills by signals")
+
+
+def start(run, *options):
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, str(WORKER), str(run), "--steps", str(STEPS), *map(str, options)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+
+
+def finish(run, *options):
+    """Let the run come to its end. Returns (status, what it printed, what it complained of)."""
+    with start(run, *options) as process:
+        output, errors = process.communicate(timeout=60)
+    return process.returncode, output, errors
+
+
+def kill_after(run, step, delay):
+    """Kill the run `delay` seconds after it made this step, or after its start where the step is 0."""
+    with start(run) as process:
+        for line in process.stdout if step else ():
+            if line.startswith("step") and int(line.split()[1]) >= step:
+                break
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+    return process.returncode == -signal.SIGKILL
+
+
+def assert_whole(run_dir):
+    """Every checkpoint there loads. Returns the step of the last one, or None."""
+    run = RunFolder(run_dir)
+    steps = [load_checkpoint(path).step for path in (run.best, run.last) if path.exists()]
+    return steps[-1] if run.last.exists() else None
+
+
+def losses(run_dir):
+    """The log without what the clock says."""
+    clock = ("seconds", "tokens_per_second")
+    return [{k: v for k, v in entry.items() if k not in clock} for entry in read_log(run_dir)]
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """The run that nobody disturbed."""
+    run = tmp_path_factory.mktemp("unbroken") / "run"
+    status, output, errors = finish(run)
+    assert (status, errors) == (0, "")
+    assert f"finished after step {STEPS}" in output
+    return run
+
+
+def assert_same_end(run, unbroken):
+    for name in ("last.safetensors", "best.safetensors"):
+        assert (run / name).read_bytes() == (unbroken / name).read_bytes(), name
+    assert losses(run) == losses(unbroken)
+    assert sorted(path.name for path in run.iterdir()) == sorted(path.name for path in unbroken.iterdir())
+
+
+def test_twenty_kills_at_random_instants_change_nothing(tmp_path, unbroken):
+    rng = np.random.default_rng(2017)
+    run = tmp_path / "run"
+    reached, mid_write = [], 0
+    for i, target in enumerate(np.sort(rng.integers(1, STEPS - 20, size=KILLS)).tolist()):
+        # three of the kills while the program starts or loads its checkpoint, the others while it trains
+        target, longest = (0, 0.2) if i in (0, 5, 10) else (target, 0.015)
+        assert kill_after(run, target, delay=rng.uniform(0, longest)), "the run ended before it was killed"
+        reached.append(assert_whole(run))
+        mid_write += temporary_path(RunFolder(run).last).exists()
+    assert len(set(reached)) > KILLS // 2, f"the kills were not spread over the run: {reached}"
+    print(f"last checkpoints after the kills: {reached}; {mid_write} of them amid a write")
+    assert finish(run)[0] == 0
+    assert_same_end(run, unbroken)
+
+
+@pytest.mark.parametrize("stage", ["half", "before", "after"])
+@pytest.mark.parametrize("count", [1, 9])
+def test_a_kill_amid_a_write_leaves_a_whole_checkpoint(tmp_path, unbroken, stage, count):
+    run = tmp_path / "run"
+    status, _, _ = finish(run, "--die", stage, count)
+    assert status == -signal.SIGKILL
+    step = assert_whole(run)
+    # killed before the first rename there is no checkpoint yet, and the run can simply be begun again
+    assert (step is None) == (count == 1 and stage != "after")
+    assert finish(run)[0] == 0
+    assert_same_end(run, unbroken)
+
+
+def test_a_full_disk_stops_the_run_and_keeps_the_checkpoint_of_before(tmp_path, unbroken):
+    run = tmp_path / "run"
+    status, _, errors = finish(run, "--full-disk", 10)
+    assert status == 2
+    assert errors.count("\n") == 1
+    assert "the checkpoint of step 10 could not be written to" in errors
+    assert "File too large" in errors
+    assert assert_whole(run) == 8
+    assert not temporary_path(RunFolder(run).last).exists()
+    assert finish(run)[0] == 0
+    assert_same_end(run, unbroken)
+
+
+def test_ctrl_c_saves_the_last_whole_step_and_says_how_to_resume(tmp_path, unbroken):
+    run = tmp_path / "run"
+    with start(run) as process:
+        for line in process.stdout:
+            if line.startswith("step 7"):
+                process.send_signal(signal.SIGINT)
+                break
+        output, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    step = assert_whole(run)
+    assert 7 <= step < STEPS
+    assert f"stopped after step {step}; resume with: npformer train --resume {run}" in output
+    assert finish(run)[0] == 0
+    assert_same_end(run, unbroken)
