@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from npformer.training.events import Event, Saved, Started, Stepped, Stopped, Validated
+from npformer.training.events import Event, Started, Stepped, Validated
 
 
 def console() -> Console:
@@ -29,21 +29,24 @@ def training_progress(out: Console):
         TextColumn("loss {task.fields[loss]:.3f}  {task.fields[rate]:>6,.0f} tokens/s"),
         TimeRemainingColumn(compact=True),
     )
-    with Progress(*columns, console=out) as progress:
-        task = progress.add_task("training", total=None, loss=float("nan"), rate=0.0)
+    progress = Progress(*columns, console=out)
+    task = progress.add_task("training", loss=float("nan"), rate=0.0)
 
-        def report(event: Event) -> None:
-            if isinstance(event, Started):
-                progress.update(task, total=event.steps, completed=event.step)
-            elif isinstance(event, Stepped):
-                progress.update(task, completed=event.step, loss=event.loss, rate=event.tokens_per_second)
-            elif isinstance(event, Validated):
-                best = "  (best so far)" if event.best else ""
-                progress.console.print(
-                    f"step {event.step:>6}  validation loss {event.loss:.4f}  "
-                    f"right words {event.accuracy:.1%}{best}"
-                )
-            elif isinstance(event, (Saved, Stopped)):
-                pass  # files are named once, at the end
+    def report(event: Event) -> None:
+        if isinstance(event, Started):  # not before: a run that is refused shows no bar
+            progress.update(task, total=event.steps, completed=event.step)
+            progress.start()
+        elif isinstance(event, Stepped):
+            progress.update(task, completed=event.step, loss=event.loss, rate=event.tokens_per_second)
+        elif isinstance(event, Validated):
+            best = "  (best so far)" if event.best else ""
+            progress.console.print(
+                f"step {event.step:>6}  validation loss {event.loss:.4f}  "
+                f"right words {event.accuracy:.1%}{best}"
+            )
 
+    try:
         yield report
+    finally:
+        if progress.live.is_started:
+            progress.stop()

@@ -187,6 +187,15 @@ def test_where_the_buffers_lie_in_memory_changes_no_bit(monkeypatch, tmp_path, u
     assert_same(tmp_path / "run", unbroken)
 
 
+def test_on_a_device_the_losses_are_the_same(device, tmp_path, unbroken):
+    """With dropout: the host draws the random numbers, wherever the model is."""
+    tiny_run(tmp_path / "run", backend="cupy", stop=stop_after(9))
+    assert resume(tmp_path / "run").finished
+    for ours, theirs in zip(losses(tmp_path / "run"), losses(unbroken), strict=True):
+        for name, value in ours.items():
+            assert value == pytest.approx(theirs[name], rel=2e-3), name
+
+
 # Ctrl-C
 
 

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -33,17 +32,6 @@ def finish(run, *options):
     with start(run, *options) as process:
         output, errors = process.communicate(timeout=60)
     return process.returncode, output, errors
-
-
-def kill_after(run, step, delay):
-    """Kill the run `delay` seconds after it made this step, or after its start where the step is 0."""
-    with start(run) as process:
-        for line in process.stdout if step else ():
-            if line.startswith("step") and int(line.split()[1]) >= step:
-                break
-        time.sleep(delay)
-        process.send_signal(signal.SIGKILL)
-    return process.returncode == -signal.SIGKILL
 
 
 def assert_whole(run_dir):
@@ -80,10 +68,11 @@ def test_twenty_kills_at_random_instants_change_nothing(tmp_path, unbroken):
     rng = np.random.default_rng(2017)
     run = tmp_path / "run"
     reached, mid_write = [], 0
-    for i, target in enumerate(np.sort(rng.integers(1, STEPS - 20, size=KILLS)).tolist()):
-        # three of the kills while the program starts or loads its checkpoint, the others while it trains
-        target, longest = (0, 0.2) if i in (0, 5, 10) else (target, 0.015)
-        assert kill_after(run, target, delay=rng.uniform(0, longest)), "the run ended before it was killed"
+    for i, step in enumerate(np.sort(rng.integers(1, STEPS - 25, size=KILLS)).tolist()):
+        # every fifth time while the program begins or loads its checkpoint, else from this step on
+        step = 0 if i % 5 == 0 else step
+        status, _, _ = finish(run, "--kill", step, rng.uniform(1e-4, 0.015))
+        assert status == -signal.SIGALRM, "the run ended before it was killed"
         reached.append(assert_whole(run))
         mid_write += temporary_path(RunFolder(run).last).exists()
     assert len(set(reached)) > KILLS // 2, f"the kills were not spread over the run: {reached}"

@@ -1,10 +1,11 @@
 """A tiny training run for tests, also as a program of its own that a test can kill.
 
-    python training_worker.py RUN [--die STAGE COUNT] [--full-disk STEP]
+    python training_worker.py RUN [--kill STEP SECONDS] [--die STAGE COUNT] [--full-disk STEP]
 
-begins the run or goes on with it, and prints each step. --die kills the process during its COUNT-th write of
-a file: "half" with half of the data written, "before" or "after" the rename. --full-disk lets no file grow
-beyond half a checkpoint once the step is made.
+begins the run or goes on with it, and prints each step. --kill has the system end the process so long after
+that step or a later one, or after its start for step 0, without a word to it. --die kills the process during
+its COUNT-th write of a file: "half" with half of the data written, "before" or "after" the rename.
+--full-disk lets no file grow beyond half a checkpoint once the step is made.
 """
 
 import argparse
@@ -39,10 +40,15 @@ def tiny_training(**changes) -> TrainingConfig:
 
 def tiny_run(run_dir, *, data=None, model=None, resume=False, **settings):
     """Train the tiny model; data and model are changes to it, the others of the training or train's own."""
-    own = {name: settings.pop(name) for name in ("report", "stop", "threads") if name in settings}
+    own = {name: settings.pop(name) for name in ("report", "stop", "threads", "backend") if name in settings}
     dataset = tiny_dataset(**(data or {}))
     config = tiny_model(dataset, **(model or {}))
     return train(run_dir, dataset, config, tiny_training(**settings), resume=resume, **own)
+
+
+def kill_in(seconds: float) -> None:
+    """Have the kernel kill this process then, wherever it is: nobody handles this signal."""
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def die_at(stage: str, count: int) -> None:
@@ -89,6 +95,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("run")
     parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--kill", nargs=2, metavar=("STEP", "SECONDS"), default=(-1, 0))
     parser.add_argument("--die", nargs=2, metavar=("STAGE", "COUNT"))
     parser.add_argument("--full-disk", type=int, metavar="STEP")
     options = parser.parse_args()
@@ -96,9 +103,15 @@ def main() -> int:
     if options.die:
         die_at(options.die[0], int(options.die[1]))
 
+    kill_step, delay = int(options.kill[0]), float(options.kill[1])
+    if kill_step == 0:
+        kill_in(delay)
+
     def report(event):
         if isinstance(event, Stepped):
             print("step", event.step, flush=True)
+            if 0 < kill_step <= event.step and not signal.getitimer(signal.ITIMER_REAL)[0]:
+                kill_in(delay)
             if event.step == options.full_disk:
                 fill_disk(run)
 

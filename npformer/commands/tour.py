@@ -8,12 +8,14 @@ from rich.table import Table
 
 from npformer.backend import choose_backend
 from npformer.commands.gradcheck import print_table
+from npformer.data.batches import make_batch
 from npformer.data.corpus import builtin_corpus
 from npformer.data.datasets import builtin_dataset
 from npformer.decoding import Translator
 from npformer.decoding.exam import strongest_look, take_exam
 from npformer.errors import UserError
 from npformer.gradcheck.cases import all_cases
+from npformer.masks import causal_mask, padding_mask
 from npformer.terminal import console, training_progress
 from npformer.training import TrainingConfig, load_checkpoint, train
 from npformer.transformer import TransformerConfig
@@ -84,8 +86,9 @@ def train_translator(out, folder: Path, arguments, backend: str) -> Translator:
         source_vocab=len(dataset.source.vocabulary),
         target_vocab=len(dataset.target.vocabulary),
     )
-    changes = {"steps": arguments.steps} if arguments.steps else {}
-    training = TrainingConfig.preset("small", seed=arguments.seed, **changes)
+    training = TrainingConfig.preset("small", seed=arguments.seed)
+    if arguments.steps:
+        training = training.replace(steps=arguments.steps, warmup_steps=max(1, arguments.steps // 10))
     out.print(
         f"{len(dataset.train):,} pairs, {model.source_vocab} English and {model.target_vocab} French words, "
         f"d_model {model.d_model}, {model.n_heads} heads, {model.n_layers} + {model.n_layers} layers"
@@ -138,35 +141,46 @@ def describe_look(translator: Translator, pairs) -> str:
 
 
 def draw_pictures(translator: Translator, folder: Path) -> list[Path]:
-    """Attention maps of the documents' sentence and the masks of a padded batch, as PNG."""
-    from npformer import plots
-    from npformer.data.batches import make_batch
-    from npformer.masks import causal_mask, padding_mask
+    """Attention maps of the documents' sentence and the masks of a padded sentence, as PNG."""
+    from npformer import plots  # matplotlib takes a second to load: only who draws should wait
 
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = attention_maps(plots, translator) | decoder_masks(plots, translator)
+    return [plots.save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+
+
+def attention_maps(plots, translator: Translator) -> dict:
+    """Every layer and head of the three kinds of attention, read from one forward pass's cache."""
     sentence = IT_SENTENCES[0]
     source, target = translator.source_codec, translator.target_codec
     translation = translator.translate([sentence])[0]
     batch = make_batch([(source.encode(sentence), target.encode(translation))])
-    model = translator.model.to("numpy")
-    _, cache = model.forward(batch.source, batch.target_in)
+    _, cache = translator.model.to("numpy").forward(batch.source, batch.target_in)
     english = [*source.words(sentence), "</S>"]
     french = ["<S>", *target.words(translation)]
-
-    short = make_batch([(source.encode(s), target.encode("je suis étudiant")) for s in ("merci", sentence)])
-    padding = padding_mask(short.target_in)[0, 0]  # (1, T)
-    causal = causal_mask(len(french), short.target_in)  # (T, T)
-    encoder = np.stack([layer.self_attention.attention.weights[0] for layer in cache.encoder.layers])
-    cross = np.stack([layer.cross.attention.weights[0] for layer in cache.decoder.layers])
-    own = np.stack([layer.self_attention.attention.weights[0] for layer in cache.decoder.layers])
-    del padding
-    figures = {
-        "encoder_attention": plots.attention_grid(encoder, english, english, title="Encoder self-attention"),
-        "decoder_attention": plots.attention_grid(own, french, french, title="Decoder self-attention"),
-        "cross_attention": plots.attention_grid(cross, french, english, title="Cross-attention"),
-        "causal_mask": plots.mask_map(causal, french, french),
+    encoder = [layer.self_attention.attention.weights[0] for layer in cache.encoder.layers]  # each (H, S, S)
+    decoder = [layer.self_attention.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, T)
+    cross = [layer.cross.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, S)
+    draw = plots.attention_grid
+    return {
+        "encoder_attention": draw(np.stack(encoder), english, english, title="Encoder self-attention"),
+        "decoder_attention": draw(np.stack(decoder), french, french, title="Decoder self-attention"),
+        "cross_attention": draw(np.stack(cross), french, english, title="Encoder-decoder attention"),
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    return [plots.save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+
+
+def decoder_masks(plots, translator: Translator) -> dict:
+    """What the decoder may look at in a batch of "merci" and "je suis étudiant": the first is padded."""
+    codec = translator.target_codec
+    batch = make_batch([([4], codec.encode(text)) for text in ("merci", "je suis étudiant")])
+    words = ["<S>", "merci", "<PAD>", "<PAD>"]
+    length = batch.target_in.shape[1]
+    causal = causal_mask(length, batch.target_in)  # (T, T)
+    padding = padding_mask(batch.target_in)[0, 0]  # (1, T)
+    return {
+        "causal_mask": plots.mask_map(causal, words, words, title="Causal"),
+        "decoder_mask": plots.mask_map(causal & padding, words, words, title="Causal and padding"),
+    }
 
 
 def next_steps(folder: Path) -> list[tuple[str, str]]:

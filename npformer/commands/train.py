@@ -146,13 +146,16 @@ def configure(arguments, dataset: Dataset) -> tuple[TransformerConfig, TrainingC
     for name in ("steps", "batch_size", "seed"):
         if getattr(arguments, name) is not None:
             of_training[name] = getattr(arguments, name)
+    recipe = TrainingConfig.preset(arguments.recipe)
+    if arguments.steps and "warmup_steps" not in changes:  # a short run warms up quickly
+        of_training["warmup_steps"] = max(1, min(recipe.warmup_steps, arguments.steps // 10))
     words = {
         "source_vocab": len(dataset.source.vocabulary),
         "target_vocab": len(dataset.target.vocabulary),
         "max_length": arguments.max_length,
     }
     model = TransformerConfig.preset(arguments.model, **(words | of_model))
-    return model, TrainingConfig.preset(arguments.recipe, **of_training)
+    return model, recipe.replace(**of_training)
 
 
 def _settings(texts: list[str]) -> dict[str, Any]:

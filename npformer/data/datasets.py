@@ -122,13 +122,13 @@ def files_dataset(
         raise UserError(f"max_length is {max_length}: it must be 2 or more, for a word and the end symbol")
     text = read_parallel(source, target, limit=limit)
     languages = (text.source_language, text.target_language)
-    pairs, dropped = _fitting(text.pairs, languages, max_length, lowercase)
-    if valid is None:
-        n_valid = min(MOST_VALID, max(1, len(pairs) // VALID_SHARE))
-        parts = [pairs[:-n_valid], pairs[-n_valid:]]
-    else:
-        parts = [pairs, _fitting(read_parallel(*valid).pairs, languages, max_length, lowercase)[0]]
-    parts.append([] if test is None else _fitting(read_parallel(*test).pairs, languages, None, lowercase)[0])
+    pairs = _fitting(text.pairs, languages, max_length, lowercase)
+    dropped = text.dropped + len(text.pairs) - len(pairs)
+    n_valid = min(MOST_VALID, max(1, len(pairs) // VALID_SHARE))
+    parts = [pairs[:-n_valid], pairs[-n_valid:]]
+    if valid is not None:
+        parts = [pairs, _fitting(read_parallel(*valid).pairs, languages, max_length, lowercase)]
+    parts.append([] if test is None else _fitting(read_parallel(*test).pairs, languages, None, lowercase))
     if not parts[0]:
         raise UserError(
             f"no pair of {source} and {target} is left to train on: give more lines, or a larger max_length"
@@ -147,8 +147,8 @@ def files_dataset(
         "shared": shared,
         "lowercase": lowercase,
     }
-    train, validation, testing = (_encode(part, codecs) for part in parts)
-    return Dataset(train, validation, testing, *codecs, description, text.dropped + dropped)
+    training, validation, testing = (_encode(part, codecs) for part in parts)
+    return Dataset(training, validation, testing, *codecs, description, dropped)
 
 
 def task_dataset(
@@ -175,12 +175,11 @@ def _fitting(
     languages: tuple[Language, Language],
     max_length: int | None,
     lowercase: bool,
-) -> tuple[list[Words], int]:
-    """The pairs split into words that have some on both sides and not too many; how many have not."""
+) -> list[Words]:
+    """The pairs split into words, those that have some on both sides and not too many."""
     words = [_split(pair, languages, lowercase) for pair in pairs]
     longest = float("inf") if max_length is None else max_length - 1  # the end symbol takes one
-    kept = [pair for pair in words if all(0 < len(side) <= longest for side in pair)]
-    return kept, len(words) - len(kept)
+    return [pair for pair in words if all(0 < len(side) <= longest for side in pair)]
 
 
 def _split(pair: tuple[str, str], languages: tuple[Language, Language], lowercase: bool = True) -> Words:

@@ -51,9 +51,7 @@ def gradcheck(
     rng = np.random.default_rng(seed)
     subject = Subject(thing, inputs, settings, randomize=randomize, rng=rng)
     tolerance = TOLERANCE[method] if tolerance is None else tolerance
-    name = name or getattr(thing, "__name__", type(thing).__name__)
-    if isinstance(thing, tuple):
-        name = getattr(thing[0], "__name__", name)
+    name = name or (thing[0].__name__ if isinstance(thing, tuple) else type(thing).__name__)
 
     y, cache = subject.run()
     dy = _cotangent(y, rng)

@@ -26,41 +26,44 @@ def key_frames(
 
     draw(frame) makes the figure of a frame, draw(frame, ax=ax) draws it on given axes; the first tells how
     much room the second needs. names stand over the frames.
-    Errors: UserError where they do not fit.
+    Errors: UserError where they do not fit, or names are missing.
     """
     frames = list(frames)
     heads = [""] * len(frames) if names is None else list(names)
     if not frames or len(heads) != len(frames):
         raise UserError(f"there are {len(frames)} frames and {len(heads)} names: give one name for each")
     alone = [draw(frame) for frame in frames]
+    if columns is not None and columns < 1:
+        raise UserError(f"columns is {columns}: it must be 1 or more")
     with drawing(heads, title):
-        width = max(
-            max(figure.get_size_inches()[0] for figure in alone), *(text_size(h, LABEL)[0] for h in heads)
-        )
-        height = max(figure.get_size_inches()[1] for figure in alone)
-        head = line_height(LABEL) * 1.5 if names is not None else 0.0
-        columns = len(frames) if columns is None else columns
-        rows = -(-len(frames) // columns)
-        title = wrapped(title, columns * width)
-        _, up = title_room(title)
-        sides = columns * (width + PAD) + PAD, rows * (height + head + PAD) + PAD + up
-        figure = new_figure(*sides, f"a row of {columns} frames")
-        if title:
-            put_title(figure, title)
-        for index, (frame, name) in enumerate(zip(frames, heads, strict=True)):
-            row, column = divmod(index, columns)
-            left = PAD + column * (width + PAD)
-            bottom = sides[1] - up - PAD - head - height - row * (height + head + PAD)
-            _frame(figure, draw, frame, alone[index], (left, bottom, width, height))
-            if name:
-                x, y = (left + width / 2) / sides[0], (bottom + height + head / 2) / sides[1]
-                figure.text(x, y, name, size=LABEL, ha="center", va="center")
+        return _side_by_side(draw, frames, heads, alone, columns or len(frames), title)
+
+
+def _side_by_side(draw, frames, heads, alone, columns, title):
+    width = max(*(f.get_size_inches()[0] for f in alone), *(text_size(h, LABEL)[0] for h in heads))
+    height = max(f.get_size_inches()[1] for f in alone)
+    head = line_height(LABEL) * 1.5 if any(heads) else 0.0
+    rows = -(-len(frames) // columns)
+    title = wrapped(title, columns * width)
+    _, up = title_room(title)
+    sides = columns * (width + PAD) + PAD, rows * (height + head + PAD) + PAD + up
+    figure = new_figure(*sides, f"a picture of {rows} × {columns} frames")
+    if title:
+        put_title(figure, title)
+    for index, (frame, name) in enumerate(zip(frames, heads, strict=True)):
+        row, column = divmod(index, columns)
+        left = PAD + column * (width + PAD)
+        bottom = sides[1] - up - PAD - head - height - row * (height + head + PAD)
+        _frame(figure, draw, frame, alone[index], (left, bottom, height))
+        if name:
+            x, y = (left + width / 2) / sides[0], (bottom + height + head / 2) / sides[1]
+            figure.text(x, y, name, size=LABEL, ha="center", va="center")
     return figure
 
 
 def _frame(figure, draw, frame, alone, place):
     """Draw a frame where its own axes were in its own figure."""
-    left, bottom, _, height = place
+    left, bottom, height = place
     box = alone.axes[0].get_position()
     across, up = alone.get_size_inches()
     inner = size_of(alone.axes[0])

@@ -12,7 +12,7 @@ from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, ro
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
 
-MODEL, TARGET = "#2f86d6", "#ffcf98"
+MODEL, BEST, TARGET = COLOURS["r"], "#1b5fa8", COLOURS["k"]
 LENGTH = 3.0  # inches, of a probability of 1
 
 
@@ -49,8 +49,13 @@ def probability_bars(
 
 
 def probability_panels(
-    probabilities, words_: Sequence[str], positions: Sequence[str] | None = None, *, target=None,
-    decimals: int = 2, title: str | None = None,
+    probabilities,
+    words_: Sequence[str],
+    positions: Sequence[str] | None = None,
+    *,
+    target=None,
+    decimals: int = 2,
+    title: str | None = None,
 ) -> Figure:
     """Bars for each position of a sentence, side by side: one panel for each row.
 
@@ -129,34 +134,29 @@ def _draw(ax, values, names, aims, decimals, *, legend=True):
     best = int(values.argmax())
     thick = 0.8 if aims is None else 0.38
     shift = 0.0 if aims is None else -0.22
-    faces = [COLOURS["r"] if index != best else "#1b5fa8" for index in places]
+    faces = [BEST if index == best else MODEL for index in places]
     ax.barh(places + shift, values, height=thick, color=faces, label="model")
     _write(ax, places + shift, values, decimals)
     if aims is not None:
-        ax.barh(
-            places - shift,
-            aims,
-            height=thick,
-            color=TARGET,
-            edgecolor="#b85c00",
-            linewidth=0.8,
-            label="target",
-        )
+        border = {"edgecolor": "#b85c00", "linewidth": 0.8}
+        ax.barh(places - shift, aims, height=thick, color=TARGET, label="target", **border)
         _write(ax, (places - shift)[aims > 0], aims[aims > 0], decimals)
         if legend:
-            handles = [
-                Patch(facecolor="#1b5fa8", label="model"),
-                Patch(facecolor=TARGET, edgecolor="#b85c00", label="target"),
-            ]
-            _, height = size_of(ax)
-            ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, -0.06 / height), ncols=2, borderpad=0,
-                      borderaxespad=0, handlelength=1)
+            _legend(ax, border)
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0, labelsize=TEXT)
     ax.set_xticks([])
     ax.set_xlim(0, 1)
     ax.set_ylim(len(values) - 0.5, -0.5)
     ax.spines[["top", "right", "bottom"]].set_visible(False)
+
+
+def _legend(ax, border):
+    """Which bar is the model's and which the target's, under the axes."""
+    _, height = size_of(ax)
+    handles = [Patch(facecolor=MODEL, label="model"), Patch(facecolor=TARGET, label="target", **border)]
+    place = {"loc": "upper left", "bbox_to_anchor": (0, -0.06 / height), "borderaxespad": 0}
+    ax.legend(handles=handles, ncols=2, borderpad=0, handlelength=1, **place)
 
 
 def _write(ax, places, values, decimals):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -68,37 +69,48 @@ def draw_box(ax: Axes, box: Box, *, highlight: bool = False, faded: bool = False
         )
     face = colour_of(box.colour)
     border, thick = (COLOURS["highlight"], 2.8) if highlight else ("#5f6368", 1.1)
-    corner = (box.x - box.width / 2, box.y - box.height / 2)
-    ax.add_patch(
-        FancyBboxPatch(
-            corner, box.width, box.height, boxstyle="round,pad=0,rounding_size=0.07", facecolor=face,
-            edgecolor=border, linewidth=thick, alpha=0.35 if faded else 1, zorder=3, clip_on=False,
-        )
+    rounded(
+        ax,
+        (box.x - box.width / 2, box.y - box.height / 2),
+        (box.width, box.height),
+        facecolor=face,
+        edgecolor=border,
+        linewidth=thick,
+        alpha=0.35 if faded else 1,
+        zorder=3,
     )
     ink = COLOURS["faint"] if faded else ink_on(face)
-    ax.text(
-        box.x,
-        box.y,
-        box.label,
-        size=box.size,
-        ha="center",
-        va="center",
-        color=ink,
-        zorder=4,
-        linespacing=1.15,
-    )
+    style: dict[str, Any] = {"ha": "center", "va": "center", "linespacing": 1.15, "zorder": 4}
+    ax.text(box.x, box.y, box.label, size=box.size, color=ink, **style)
     return box
 
 
-def frame(ax: Axes, left: float, bottom: float, width: float, height: float, *, colour: str = "plain",
-          label: str = "", repeat: str = "", repeat_side: str = "left") -> None:
-    """A large rectangle behind other boxes: label stands in its upper left corner, repeat ("6 ×") beside it."""
-    ax.add_patch(
-        FancyBboxPatch(
-            (left, bottom), width, height, boxstyle="round,pad=0,rounding_size=0.12", facecolor=colour_of(colour),
-            edgecolor="#8a8f94", linewidth=1.2, zorder=0.5, clip_on=False,
-        )
-    )
+def rounded(ax: Axes, corner: Point, size: Point, *, radius: float = 0.07, **style) -> None:
+    """A rectangle with round corners: its lower left corner, its width and height, and how it looks."""
+    shape = f"round,pad=0,rounding_size={radius}"
+    ax.add_patch(FancyBboxPatch(corner, *size, boxstyle=shape, clip_on=False, **style))
+
+
+def frame(
+    ax: Axes,
+    left: float,
+    bottom: float,
+    width: float,
+    height: float,
+    *,
+    colour: str = "plain",
+    label: str = "",
+    repeat: str = "",
+    repeat_side: str = "left",
+) -> None:
+    """A large rectangle behind other boxes: label in its upper left corner, repeat ("6 ×") beside it."""
+    style: dict[str, Any] = {
+        "facecolor": colour_of(colour),
+        "edgecolor": "#8a8f94",
+        "linewidth": 1.2,
+        "zorder": 0.5,
+    }
+    rounded(ax, (left, bottom), (width, height), radius=0.12, **style)
     if label:
         ax.text(left + 0.1, bottom + height - 0.09, label, size=TEXT, va="top", weight="bold")
     if repeat:
@@ -122,16 +134,23 @@ def sign(
     ax: Axes, x: float, y: float, text: str = "+", *, radius: float = 0.13, colour: str = "plain"
 ) -> Box:
     """A circle with a sign: ⊕ where two arrows add, ~ for the sine. Returns it as a box, for arrows."""
-    ax.add_patch(
-        Circle((x, y), radius, facecolor=colour_of(colour), edgecolor=COLOURS["ink"], linewidth=1.2, zorder=3,
-               clip_on=False)
-    )
+    circle = Circle((x, y), radius, facecolor=colour_of(colour), edgecolor=COLOURS["ink"], linewidth=1.2)
+    circle.set(zorder=3, clip_on=False)
+    ax.add_patch(circle)
     ax.text(x, y, text, size=13, ha="center", va="center_baseline", zorder=4)
     return Box("", x, y, 2 * radius, 2 * radius)
 
 
-def arrow(ax: Axes, *points: Point, dashed: bool = False, colour: str = "ink", label: str = "", head: bool = True,
-          width: float = 1.4, label_side: str = "right") -> None:
+def arrow(
+    ax: Axes,
+    *points: Point,
+    dashed: bool = False,
+    colour: str = "ink",
+    label: str = "",
+    label_side: str = "right",
+    head: bool = True,
+    width: float = 1.4,
+) -> None:
     """An arrow through points, straight from each to the next; dashed for residuals.
 
     label stands beside the middle of the longest stretch: at its right or left, or above a level one.
@@ -139,13 +158,18 @@ def arrow(ax: Axes, *points: Point, dashed: bool = False, colour: str = "ink", l
     """
     if len(points) < 2:
         raise UserError(f"an arrow goes through two points or more, and {len(points)} were given")
-    style = (0, (4, 2.5)) if dashed else "-"
-    ax.add_patch(
-        FancyArrowPatch(
-            path=Path(list(points)), arrowstyle="-|>" if head else "-", mutation_scale=11, color=colour_of(colour),
-            linewidth=width, linestyle=style, joinstyle="round", capstyle="butt", zorder=2, clip_on=False,
-        )
+    line = FancyArrowPatch(
+        path=Path(list(points)),
+        arrowstyle="-|>" if head else "-",
+        mutation_scale=11,
+        color=colour_of(colour),
+        linewidth=width,
+        linestyle=(0, (4, 2.5)) if dashed else "-",
+        joinstyle="round",
+        capstyle="butt",
     )
+    line.set(zorder=2, clip_on=False)
+    ax.add_patch(line)
     if label:
         _label(ax, points, label, label_side)
 

@@ -37,11 +37,7 @@ def curves(
     Shapes: y (P,) or (N, P), x (P,); labels N words.
     Errors: UserError for other shapes, or where the names do not fit one above another.
     """
-    values = array(y, "y", 1 if np.ndim(y) == 1 else 2)
-    values = values.reshape(-1, values.shape[-1])  # (N, P)
-    places = np.arange(values.shape[1]) if x is None else array(x, "x", 1)
-    if len(places) != values.shape[1]:
-        raise UserError(f"x has {len(places)} numbers, and y {values.shape[1]} columns")
+    values, places = _numbers(y, x)
     if not {xscale, yscale} <= {"linear", "log"}:
         raise UserError(f"the scales are {xscale!r} and {yscale!r}: choose linear or log")
     with drawing(labels, xlabel, ylabel, title):
@@ -55,15 +51,22 @@ def curves(
             for i, row in enumerate(values)
         ]
         ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
-        _dress(ax, values, places, xscale)
-        for axis in [a for a, s in ((ax.xaxis, xscale), (ax.yaxis, yscale)) if s == "log"]:
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # exponents would be tiny
-            axis.set_minor_formatter(NullFormatter())
+        _dress(ax, places, {ax.xaxis: xscale, ax.yaxis: yscale})
         if names and legend:
             _legend(ax, lines, names)
         elif names:
             _name_ends(ax, lines, names, yscale)
         return root(ax)
+
+
+def _numbers(y, x):
+    """Shapes: y (P,) or (N, P), x (P,) or None -> (N, P), (P,)."""
+    values = array(y, "y", 1 if np.ndim(y) == 1 else 2)
+    values = values.reshape(-1, values.shape[-1])
+    places = np.arange(values.shape[1]) if x is None else array(x, "x", 1)
+    if len(places) != values.shape[1]:
+        raise UserError(f"x has {len(places)} numbers, and y {values.shape[1]} columns")
+    return values, places
 
 
 def curve_colour(index: int) -> str:
@@ -82,12 +85,17 @@ def _own_axes(names, ylabel, title) -> Axes:
     return axes_at(figure, PAD + left, 0.55, WIDTH, HEIGHT)
 
 
-def _dress(ax, values, places, xscale):
+def _dress(ax, places, scales):
     """A light grid, ticks at whole numbers where x is whole, and no room left and right of the curves."""
     ax.grid(color="#e3e5e8", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(labelsize=TEXT)
+    for axis, scale in scales.items():
+        if scale == "log":
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # exponents would be tiny
+            axis.set_minor_formatter(NullFormatter())
+    xscale = scales[ax.xaxis]
     if xscale == "linear" and places.dtype.kind in "iu":
         ax.xaxis.set_major_locator(MaxNLocator(7, integer=True, steps=[1, 2, 5, 10]))
     low, high = float(places.min()), float(places.max())

@@ -43,6 +43,7 @@ from npformer.plots.palette import COLOURS
 from npformer.plots.style import SMALL, TEXT, drawing, line_height, text_size, widest, wrapped
 
 NARROW = 0.08  # between panels
+BESIDE = 1.2  # for the colour bar at the right, and for a title
 LEAST, LARGEST = 0.5, 1.7  # longer side of a panel without words
 
 
@@ -97,38 +98,32 @@ def _large(heats, large) -> HeatMap | None:
 
 
 def _plan(heats, beside) -> Plan:
-    """The largest panels that fit, with words if they still can be read then."""
-    heat, rows, columns = heats[0][0], len(heats), len(heats[0])
-    queries, keys = heat.queries or [], heat.keys or []
+    """The largest panels that fit in a figure, with words if they can be read then."""
+    heat = heats[0][0]
     n_queries, n_keys = heat.values.shape
-    left, top = text_size(f"layer {rows}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
-    # with words
-    size = SMALL
-    cell = max(word_line(size), min(0.3, 1.5 / max(n_queries, n_keys)))
-    rotation = key_rotation(keys, cell, size) if keys else 0
-    band, overhang = band_of(keys, cell, size, rotation) if keys else (0.0, 0.0)
-    plan = Plan(
-        cell, True, left + AXIS + widest(queries, size) + GAP, top + AXIS + band + GAP, size, rotation
-    )
-    too_close = columns > 1 and overhang > NARROW  # slanted words would reach into the next panel
-    if queries and keys and _fits(plan, heats, beside) and not too_close:
-        return plan
-    # without
-    plan = Plan(0.0, False, left + AXIS, top + AXIS, size, 0)
-    width = (MAX_SIDE - plan.left - 1.2 - beside) / columns - NARROW
-    height = (MAX_SIDE - plan.top - 1.2) / rows - NARROW
-    cell = min(width / n_keys, height / n_queries, LARGEST / max(n_keys, n_queries))
-    plan = plan._replace(cell=cell)
-    if (
-        cell * max(n_keys, n_queries) < LEAST
-        or (columns
-        and cell * n_keys < text_size("head 99", TEXT)[0] - 0.06)
-    ):
+    left, top = text_size(f"layer {len(heats)}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
+    name = (text_size(f"head {len(heats[0])}", TEXT)[0] + GAP - NARROW) / n_keys  # no narrower than its name
+    if heat.queries is not None and heat.keys is not None:
+        cell = max(word_line(SMALL), min(0.3, 1.5 / max(n_queries, n_keys)), name)
+        rotation = key_rotation(heat.keys, cell, SMALL)
+        if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:  # they would reach into the next panel
+            rotation = 90
+        over = band_of(heat.keys, cell, SMALL, rotation)[0]
+        beside_words = AXIS + widest(heat.queries, SMALL) + GAP
+        plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
+        width, height = _grid_size(plan, heats)
+        if width + beside + BESIDE <= MAX_SIDE and height + BESIDE <= MAX_SIDE:
+            return plan
+    plan = Plan(0.0, False, left + AXIS, top + AXIS, SMALL, 0)
+    width = (MAX_SIDE - plan.left - BESIDE - beside) / len(heats[0]) - NARROW
+    height = (MAX_SIDE - plan.top - BESIDE) / len(heats) - NARROW
+    cell = min(width / n_keys, height / n_queries, max(LARGEST / max(n_keys, n_queries), name))
+    if cell * max(n_keys, n_queries) < LEAST or cell < name:
         raise UserError(
-            f"{rows} × {columns} heat maps of {n_queries} × {n_keys} do not fit in {MAX_SIDE} inches: "
-            "draw fewer layers or heads"
+            f"{len(heats)} × {len(heats[0])} heat maps of {n_queries} × {n_keys} do not fit in {MAX_SIDE} "
+            "inches: draw fewer layers or heads"
         )
-    return plan
+    return plan._replace(cell=cell)
 
 
 def _panel(plan, heats):
@@ -143,11 +138,6 @@ def _grid_size(plan, heats):
         plan.left + len(heats[0]) * (width + NARROW) - NARROW,
         plan.top + len(heats) * (height + NARROW) - NARROW,
     )
-
-
-def _fits(plan, heats, beside):
-    width, height = _grid_size(plan, heats)
-    return width + beside + 1.2 <= MAX_SIDE and height + 1.0 <= MAX_SIDE
 
 
 def _draw(heats, plan, one, large, title):

@@ -51,7 +51,8 @@ def drawing(*texts) -> Iterator[None]:
     families = families_for("".join(_flat(texts)))
     with matplotlib.rc_context():
         matplotlib.style.use("default")
-        matplotlib.rcParams.update({**SETTINGS, "font.family": families})
+        settings: Any = {**SETTINGS, "font.family": families}  # matplotlib names every key in a type
+        matplotlib.rcParams.update(settings)
         yield
 
 

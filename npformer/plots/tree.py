@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyBboxPatch
 
 from npformer.errors import UserError
-from npformer.plots.layout import PAD, root, sheet, words
+from npformer.plots.boxes import rounded
+from npformer.plots.layout import root, sheet, words
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import SMALL, TEXT, drawing, line_height, number, text_size, widest
 
@@ -118,15 +118,16 @@ def _branch(ax, x0, y0, x1, y1, kept):
 
 def _box(ax, left, y, width, word, log_prob, kept):
     face, border, ink = ("#ffefde", "#b85c00", "#000000") if kept else ("#ffffff", "#a8adb3", "#767676")
-    ax.add_patch(
-        FancyBboxPatch(
-            (left, y - HIGH / 2), width, HIGH, boxstyle=f"round,pad=0,rounding_size={PAD / 2}", facecolor=face,
-            edgecolor=border, linewidth=1.4 if kept else 0.8, zorder=3, clip_on=False,
-        )
-    )
+    style: dict[str, Any] = {
+        "facecolor": face,
+        "edgecolor": border,
+        "linewidth": 1.4 if kept else 0.8,
+        "zorder": 3,
+    }
+    rounded(ax, (left, y - HIGH / 2), (width, HIGH), **style)
     middle, up = left + width / 2, line_height(TEXT) / 2 if log_prob is not None else 0
     weight = "bold" if kept and log_prob is not None else "normal"
-    style = {"ha": "center", "va": "center_baseline", "color": ink, "zorder": 4}
-    ax.text(middle, y + up, word, size=TEXT, weight=weight, parse_math=False, **style)
+    centred = {"ha": "center", "va": "center_baseline", "color": ink, "zorder": 4}
+    ax.text(middle, y + up, word, size=TEXT, weight=weight, parse_math=False, **centred)
     if log_prob is not None:
-        ax.text(middle, y - up, number(log_prob), size=SMALL, **style)
+        ax.text(middle, y - up, number(log_prob), size=SMALL, **centred)

@@ -79,8 +79,17 @@ def _draw(values, left, right, query, numbers, ax, title):
     for y, word, chosen in zip(y_left, left, shown, strict=True):
         weight = "bold" if chosen and query is not None else "normal"
         colour = "#222222" if chosen else "#767676"
-        ax.text(x0 - GAP, y, word, size=size, ha="right", va="center_baseline", color=colour, weight=weight,
-                parse_math=False)
+        ax.text(
+            x0 - GAP,
+            y,
+            word,
+            size=size,
+            ha="right",
+            va="center_baseline",
+            color=colour,
+            weight=weight,
+            parse_math=False,
+        )
     for y, word in zip(y_right, right, strict=True):
         ax.text(x1 + blocks + GAP, y, word, size=size, va="center_baseline", parse_math=False)
     _names(ax, n * row, numbers, x0, x1, blocks)

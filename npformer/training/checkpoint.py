@@ -64,9 +64,10 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | PathLike[str]) -> None:
     try:
         write_atomically(Path(path), data)
     except OSError as error:
+        megabytes = -(-len(data) // 100_000) / 10  # rounded up
         raise UserError(
             f"the checkpoint of step {checkpoint.step} could not be written to {path} ({error.strerror}), "
-            f"and what was there before is untouched: see to {len(data) / 1e6:.1f} MB of space, then resume"
+            f"and what was there before is untouched: see to {megabytes:.1f} MB of space, then resume"
         ) from None
 
 

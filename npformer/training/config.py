@@ -101,13 +101,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     # the built-in corpus, on a laptop
     "small": {
-        "steps": 2000,
+        "steps": 2200,
         "batch_size": 64,
         "schedule": "cosine",
-        "learning_rate": 1e-3,
-        "warmup_steps": 200,
+        "learning_rate": 3e-3,
+        "warmup_steps": 220,
         "clip_norm": 1.0,
-        "validate_every": 200,
+        "validate_every": 400,
         "checkpoint_every": 200,
     },
 }

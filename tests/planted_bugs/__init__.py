@@ -5,8 +5,8 @@ python tests/planted_bugs/run.py plants each in a copy of the package and runs t
 Some changes look like bugs and are none, so they are not in the list:
 - FeedForward.backward with dropout and activation the other way round: both multiply element by element,
   and products may change places.
-- mask_scores_backward with another number than 0 where the fill is -inf: again the weight there is 0. With
-  a finite fill, and called by itself, it matters, and is in the list.
+- attention_backward that lets a masked score learn, where the fill is -inf: its weight is 0, and
+  softmax_backward multiplies by it. With a finite fill it matters, and is in the list.
 """
 
 from planted_bugs.attention import ATTENTION
