@@ -22,8 +22,8 @@ from npformer.plots.layout import new_figure
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import number
 
-FRENCH = "L' été , l' élève a déjà préféré".split()
-ENGLISH = "In summer the pupil preferred it".split()
+FRENCH = ["L'", "été", ",", "l'", "élève", "a", "déjà", "préféré"]
+ENGLISH = ["In", "summer", "the", "pupil", "preferred", "it"]
 
 
 def some_weights(rows, columns, seed=0, lead=()):
@@ -178,7 +178,7 @@ def test_every_length_can_be_read(n):
 
 def test_too_many_words_are_refused():
     words = ["word"] * 100
-    with pytest.raises(UserError, match="100 × 100 words does not fit.*draw fewer"):
+    with pytest.raises(UserError, match=r"100 × 100 words does not fit.*draw fewer"):
         attention_map(some_weights(100, 100), words, words)
     with pytest.raises(UserError, match="draw fewer"):
         attention_grid(some_weights(3, 3, lead=(2, 60)), None, None)

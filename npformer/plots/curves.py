@@ -108,7 +108,11 @@ def _legend(ax, lines, names):
     room = line_height(TEXT) * 1.3
     if len(names) * room > height or widest(names, TEXT) + 0.6 > width:
         raise UserError(f"{len(names)} names do not fit in a legend at 8 points: draw fewer curves")
-    ax.legend(lines, names, loc="best", handlelength=2.5, frameon=True, framealpha=0.9, edgecolor="none")
+    made = ax.legend(
+        lines, names, loc="best", handlelength=2.5, frameon=True, framealpha=0.9, edgecolor="none"
+    )
+    for text in made.get_texts():
+        text.set_parse_math(False)
 
 
 def _name_ends(ax, lines, names, yscale):

@@ -17,7 +17,7 @@ WIDEST = 5.0  # points, the line of a weight of 1
 FAINTEST = 0.01  # weights under it are not drawn
 BLOCK = 0.17  # width of a head's block, in inches
 GAP = 0.08
-BETWEEN = 2.4  # from the queries to the keys
+BETWEEN = 1.9  # from the queries to the keys
 
 
 def word_lines(
