@@ -22,6 +22,7 @@ FLOORS = [
     ["transformer"],
     ["gradcheck", "data", "plots"],
     ["decoding", "training"],
+    ["figures"],
     ["terminal"],
     ["commands"],
     ["cli"],
@@ -33,7 +34,7 @@ FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
 ALLOWED = {
     "cupy": {"backend"},
     "cupyx": {"backend"},
-    "matplotlib": {"plots"},
+    "matplotlib": {"plots", "figures"},
     "PIL": {"plots"},
     "rich": {"terminal", "commands"},
     "safetensors": {"training"},

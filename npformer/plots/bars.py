@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from npformer.errors import UserError
-from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room, words
+from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room
+from npformer.plots.layout import words as word_list
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
 
@@ -18,7 +19,7 @@ LENGTH = 3.0  # inches, of a probability of 1
 
 def probability_bars(
     probabilities,
-    words_: Sequence[str],
+    words: Sequence[str],
     *,
     target=None,
     decimals: int = 2,
@@ -30,9 +31,9 @@ def probability_bars(
     Shapes: probabilities (V,), words V texts, target (V,).
     Errors: UserError for other shapes, numbers outside 0 .. 1, or where the words do not fit.
     """
-    with drawing(words_, title):
+    with drawing(words, title):
         values = _probabilities(probabilities, "probabilities", 1)
-        names = words(words_, len(values), "words")
+        names = word_list(words, len(values), "words")
         aims = None if target is None else _probabilities(target, "target", 1)
         if aims is not None and aims.shape != values.shape:
             raise UserError(
@@ -50,7 +51,7 @@ def probability_bars(
 
 def probability_panels(
     probabilities,
-    words_: Sequence[str],
+    words: Sequence[str],
     positions: Sequence[str] | None = None,
     *,
     target=None,
@@ -62,10 +63,10 @@ def probability_panels(
     Shapes: probabilities (T, V), words V texts, positions T texts (0, 1 .. if left out), target (T, V).
     Errors: UserError for other shapes, or where the panels do not fit.
     """
-    with drawing(words_, positions, title):
+    with drawing(words, positions, title):
         values = _probabilities(probabilities, "probabilities", 2)
-        names = words(words_, values.shape[1], "words")
-        heads = words(positions, len(values), "positions")
+        names = word_list(words, values.shape[1], "words")
+        heads = word_list(positions, len(values), "positions")
         aims = None if target is None else _probabilities(target, "target", 2)
         if aims is not None and aims.shape != values.shape:
             raise UserError(

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from npformer.backend import choose_backend, like, to_numpy
 from npformer.data.batches import Batch
