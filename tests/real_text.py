@@ -39,7 +39,7 @@ def main(source, target):
     with tempfile.TemporaryDirectory() as folder:
         train(f"{folder}/run", dataset, model, recipe)
         lines = read_log(f"{folder}/run")
-    losses = [line["validation_loss"] for line in lines if "validation_loss" in line]
+    losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
     chance = unigram_entropy(dataset.train)
     print(
         f"{len(dataset.train)} pairs, {len(dataset.target.vocabulary)} target words; validation loss "

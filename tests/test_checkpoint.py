@@ -11,8 +11,8 @@ import pytest
 from safetensors import numpy as safetensors
 from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
 
-from npformer import Transformer, UserError
-from npformer.training import Checkpoint, RunFolder, atomic, checkpoint, load_checkpoint, save_checkpoint
+from npformer import Transformer, UserError, atomic
+from npformer.training import Checkpoint, RunFolder, checkpoint, load_checkpoint, save_checkpoint
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -14,7 +14,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # the lowest floor first; a name is a file or a folder of the package
 FLOORS = [
-    ["errors"],
+    ["errors", "atomic"],
     ["backend"],
     ["functional", "module", "masks", "positions", "show"],
     ["layers", "optim"],

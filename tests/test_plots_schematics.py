@@ -1,27 +1,21 @@
-"""Curves, bars, beam trees, boxes and arrows, key frames and animations."""
+"""Curves, bars, beam trees, boxes and arrows."""
 
 import numpy as np
 import pytest
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-from PIL import Image
 from tiny import tiny_batch, tiny_model
 
 from npformer.decoding.beam import beam_search
 from npformer.errors import UserError
 from npformer.plots import (
-    animated_gif,
-    attention_map,
     beam_tree,
-    cell_grid,
     curves,
-    key_frames,
     layer_pair,
     probability_bars,
     probability_panels,
     save,
     steps_of_trace,
     text_problems,
-    word_lines,
 )
 from npformer.plots.boxes import Box, around, arrow, draw_box, elbow, frame, sign, stack, tower
 from npformer.plots.layout import new_figure, root, sheet
@@ -247,69 +241,6 @@ def test_boxes_hold_their_labels():
     assert text_problems(root(ax)) == []
 
 
-# Key frames and animations.
-
-WEIGHTS = np.random.default_rng(0).dirichlet(np.ones(4), (3, 4))
-WORDS = ["Je", "suis", "étudiant", "."]
-
-
-def lines(query, ax=None):
-    return word_lines(WEIGHTS, WORDS, WORDS, query=query, ax=ax)
-
-
-def heads(head, ax=None):
-    return attention_map(WEIGHTS[head], WORDS, WORDS, ax=ax, title=f"head {head}")
-
-
-@pytest.mark.parametrize("draw", [lines, heads])
-@pytest.mark.parametrize("columns", [None, 2])
-def test_key_frames_stand_in_order(draw, columns):
-    figure = key_frames(draw, range(3), names=["first", "second", "third"], columns=columns, title="frames")
-    places = [ax.get_position() for ax in figure.axes]
-    assert len(places) == 3
-    assert places[0].x0 < places[1].x0
-    if columns:
-        assert places[2].x0 == pytest.approx(places[0].x0)
-        assert places[2].y1 < places[0].y0
-    if draw is heads:
-        for ax, head in zip(figure.axes, WEIGHTS, strict=True):
-            assert np.array_equal(ax.images[0].get_array(), head)
-    assert text_problems(figure) == []
-
-
-def test_an_animation_has_a_frame_for_each_and_the_same_bytes(tmp_path):
-    path = animated_gif(lines, [0, 2, 3], tmp_path / "a.gif", seconds=0.5)
-    again = animated_gif(lines, [0, 2, 3], str(tmp_path / "b.gif"), seconds=0.5)
-    assert path.read_bytes() == again.read_bytes()
-    with Image.open(path) as image:
-        assert image.n_frames == 3
-        assert image.info["duration"] == 500
-        assert image.info["loop"] == 0
-        size, frames = image.size, []
-        for index in range(3):
-            image.seek(index)
-            frames.append(np.asarray(image.convert("RGB"), np.int64))
-    assert size == tuple((lines(0).get_size_inches() * 150).astype(int))
-    assert np.abs(frames[0] - frames[1]).max() > 100
-
-
-def test_wrong_frames_are_refused(tmp_path):
-    for wrong in (
-        lambda: animated_gif(lines, [0], tmp_path / "a.png"),
-        lambda: animated_gif(lines, [], tmp_path / "a.gif"),
-        lambda: animated_gif(lines, [0], tmp_path / "no" / "a.gif"),
-        lambda: animated_gif(lines, [0], tmp_path / "a.gif", seconds=0),
-        lambda: animated_gif(lambda n: cell_grid(np.eye(n)), [1, 9], tmp_path / "a.gif"),
-        lambda: key_frames(lines, []),
-        lambda: key_frames(lines, [0, 1], names=["one"]),
-        lambda: key_frames(lines, [0], columns=0),
-        lambda: key_frames(lines, [0] * 9),
-    ):
-        with pytest.raises(UserError):
-            wrong()
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_bytes_are_the_same_each_time(tmp_path, ending):
     kinds = (
@@ -317,7 +248,6 @@ def test_bytes_are_the_same_each_time(tmp_path, ending):
         lambda: probability_bars([0.25, 0.75], ["a", "b"], target=[0, 1]),
         lambda: beam_tree(TREE),
         lambda: layer_pair(),
-        lambda: key_frames(lines, range(2)),
     )
     for draw in kinds:
         first, second = (save(draw(), tmp_path / f"{i}.{ending}").read_bytes() for i in range(2))

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from npformer.atomic import temporary_path
 from npformer.training import RunFolder, load_checkpoint, read_log
-from npformer.training.atomic import temporary_path
 
 WORKER = Path(__file__).with_name("training_worker.py")
 STEPS = 60

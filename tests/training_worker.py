@@ -15,9 +15,9 @@ import signal
 import sys
 
 from npformer import TransformerConfig, UserError
+from npformer import atomic as writing
 from npformer.data.datasets import Dataset, task_dataset
 from npformer.training import RunFolder, Stepped, TrainingConfig, train
-from npformer.training import atomic as writing
 
 
 def tiny_dataset(**changes) -> Dataset:

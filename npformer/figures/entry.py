@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from matplotlib.figure import Figure
+from npformer.plots import Figure
 
 SOURCES = {
     "S0": "一步步解析Attention is All You Need!",

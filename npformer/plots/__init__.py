@@ -3,6 +3,8 @@
 The only part of npformer that imports matplotlib; it leaves pyplot alone.
 """
 
+from matplotlib.figure import Figure
+
 from npformer.plots.animation import animated_gif, key_frames
 from npformer.plots.bars import probability_bars, probability_panels
 from npformer.plots.boxes import layer_pair
@@ -16,6 +18,7 @@ from npformer.plots.tree import beam_tree, steps_of_trace
 from npformer.plots.words import word_lines
 
 __all__ = [
+    "Figure",
     "Grid",
     "animated_gif",
     "attention_grid",

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
+from npformer.atomic import write_atomically
 from npformer.errors import UserError
 from npformer.plots.fonts import families_for
 
@@ -152,13 +153,9 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
 
 def write(path: Path, data: bytes) -> Path:
     """Put data into a file, whole or not at all. Errors: UserError where it cannot be written."""
-    beside = path.with_name(f".{path.name}.partial")
     try:
-        beside.write_bytes(data)
-        os.replace(beside, path)
+        write_atomically(path, data)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink()
         raise UserError(
             f"cannot write {path} ({error.strerror}): give a folder that exists and may be written to"
         ) from None

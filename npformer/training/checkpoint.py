@@ -15,9 +15,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
+from npformer.atomic import write_atomically
 from npformer.data.vocabulary import TextCodec
 from npformer.errors import UserError
-from npformer.training.atomic import write_atomically
 from npformer.training.config import TrainingConfig
 from npformer.transformer import Transformer, TransformerConfig
 
@@ -33,7 +33,7 @@ class Checkpoint:
     """All that a run needs to go on, and all that a model needs to translate."""
 
     step: int
-    best_loss: float | None  # the lowest validation loss so far
+    best_loss: float | None  # the lowest validation objective so far
     model_config: TransformerConfig
     training_config: TrainingConfig
     source: TextCodec

@@ -212,14 +212,15 @@ class Trainer:
     def _validate(self) -> None:
         """Measure the model on the validation sentences, and keep it where it is the best so far."""
         self.doing = f"the validation after step {self.step}"
-        loss, accuracy, _ = evaluate(self.model, self.valid)
-        best = self.best_loss is None or loss < self.best_loss
+        loss, accuracy, _, objective = evaluate(self.model, self.valid)
+        # by the objective: label smoothing buys right words with a higher plain loss
+        best = self.best_loss is None or objective < self.best_loss
         self.run.write_log(
             step=self.step, valid_loss=loss, valid_accuracy=accuracy, best=best, seconds=self.clock.seconds
         )
         self.report(Validated(self.step, loss, accuracy, best))
         if best:
-            self.best_loss = loss
+            self.best_loss = objective
             save_checkpoint(self._checkpoint(), self.run.best)
             self.report(Saved(self.step, self.run.best))
 

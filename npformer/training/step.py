@@ -19,6 +19,7 @@ class Evaluation(NamedTuple):
     loss: float  # mean cross-entropy of a token, without label smoothing
     accuracy: float  # share of tokens whose likeliest word is the right one
     tokens: int
+    objective: float  # what training lowers: the loss with label smoothing; the best model has the lowest
 
     @property
     def perplexity(self) -> float:
@@ -57,7 +58,7 @@ def loss_and_gradients(
 def _add_gradients(model: Any, batch: Batch, share: float, rng: np.random.Generator | None) -> float:
     """Add the gradients of share · mean loss of the batch; returns the mean. The cache ends with the call."""
     config = model.config
-    logits, cache = model.forward(batch.source, batch.target_in, train=True, rng=rng)
+    logits, cache = model.forward(batch.source, batch.target_in, train=rng is not None, rng=rng)
     targets = like(batch.target_out, logits)
     loss, loss_cache = cross_entropy(logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id)
     check_loss(float(loss), model, cache, logits)
@@ -66,25 +67,28 @@ def _add_gradients(model: Any, batch: Batch, share: float, rng: np.random.Genera
 
 
 def evaluate(model: Any, batches: Iterable[Batch]) -> Evaluation:
-    """Loss and accuracy over all real tokens of the batches, without dropout and label smoothing.
+    """Loss, accuracy and objective over all real tokens of the batches, without dropout.
 
     Errors: NotFiniteError for a loss that is NaN or infinite.
     """
-    loss, right, tokens = 0.0, 0, 0
+    loss, objective, right, tokens = 0.0, 0.0, 0, 0
     for batch in batches:
-        mean, hits = _score(model, batch)
+        mean, smoothed, hits = _score(model, batch)
         loss += mean * batch.tokens
+        objective += smoothed * batch.tokens
         right += hits
         tokens += batch.tokens
-    return Evaluation(loss / max(1, tokens), right / max(1, tokens), tokens)
+    n = max(1, tokens)
+    return Evaluation(loss / n, right / n, tokens, objective / n)
 
 
-def _score(model: Any, batch: Batch) -> tuple[float, int]:
-    """The mean loss of a batch, and how many of its tokens were predicted right."""
-    pad_id = model.config.pad_id
+def _score(model: Any, batch: Batch) -> tuple[float, float, int]:
+    """The mean loss of a batch without and with smoothing, and how many tokens were predicted right."""
+    pad_id, smoothing = model.config.pad_id, model.config.label_smoothing
     logits, cache = model.forward(batch.source, batch.target_in)
     targets = like(batch.target_out, logits)
     loss, _ = cross_entropy(logits, targets, pad_id=pad_id)
     check_loss(float(loss), model, cache, logits)
+    smoothed, _ = cross_entropy(logits, targets, smoothing=smoothing, pad_id=pad_id)
     hits = (logits.argmax(-1) == targets) & (targets != pad_id)
-    return float(loss), int(hits.sum())
+    return float(loss), float(smoothed), int(hits.sum())
