@@ -204,6 +204,13 @@ def test_the_first_wrong_entry_is_named(rng):
     assert report.rows[0].entry == (1, 2)
 
 
+def test_the_first_wrong_entry_of_many(rng):
+    """Errors that are all alike do not hide each other."""
+    pair = (lambda x: (x - x.mean(-1, keepdims=True), None), lambda dy, cache: dy)
+    for seed in range(10):
+        assert gradcheck(pair, rng.standard_normal((2, 5)), seed=seed).rows[0].entry in (None, (0, 0))
+
+
 def test_a_backward_that_is_not_linear(rng):
     pair = (lambda x: (1.0 * x, None), lambda dy, cache: dy * np.abs(dy))
     rows = {row.tensor: row.ok for row in gradcheck(pair, rng.standard_normal((4, 3))).rows}

@@ -147,8 +147,9 @@ def test_events_come_in_order_and_say_what_the_log_says(tmp_path):
     assert [event.path for event in events if isinstance(event, Saved)][2:] == [run.best, run.last]
 
 
-def test_best_is_the_checkpoint_of_the_lowest_validation_loss(unbroken):
-    valid = {entry["step"]: entry["valid_loss"] for entry in read_log(unbroken) if "valid_loss" in entry}
+def test_best_is_the_checkpoint_of_the_lowest_objective(unbroken):
+    log = [entry for entry in read_log(unbroken) if "valid_objective" in entry]
+    valid = {entry["step"]: entry["valid_objective"] for entry in log}
     assert list(valid) == [3, 6, 9, 12, 15, 18, 20]
     best = load_checkpoint(unbroken / "best.safetensors")
     assert best.step == min(valid, key=valid.get)

@@ -9,7 +9,7 @@ hessian:   <w, H v> = <v, H w>: second derivatives are symmetric, by a complex s
 
 import numpy as np
 
-from npformer.gradcheck.derivative import METHOD_NAMES, STEP, derivative_along, signs
+from npformer.gradcheck.derivative import METHOD_NAMES, STEP, derivative_along
 from npformer.gradcheck.report import Row
 from npformer.show import named_arrays
 
@@ -29,7 +29,8 @@ def property_rows(name, subject, dy, grads, rng, method, tolerance, hessian):
 
 def _adjoint(subject, dy, rng, method):
     dy = dy * 0.7 if np.ndim(dy) == 0 else rng.standard_normal(dy.shape)
-    directions = {name: signs(rng, value.shape) for name, value in subject.tensors.items()}
+    # normal, not ±1: errors that are alike in two entries cannot cancel here
+    directions = {name: rng.standard_normal(value.shape) for name, value in subject.tensors.items()}
     numeric = float((dy * derivative_along(subject, directions, method)).sum())
     grads = _fresh_pull(subject, dy)
     analytic = sum(float((grads[name] * v).sum()) for name, v in directions.items())
@@ -83,8 +84,7 @@ def _hessian(subject, dy, rng):
         _, cache = subject.run(changes)
         return {n: np.imag(g) / h for n, g in subject.pull(dy, cache, changes).items()}
 
-    v = {name: signs(rng, value.shape) for name, value in subject.tensors.items()}
-    w = {name: signs(rng, value.shape) for name, value in subject.tensors.items()}
+    v, w = ({name: rng.standard_normal(value.shape) for name, value in subject.tensors.items()} for _ in "vw")
     hv, hw = hessian_times(v), hessian_times(w)
     there = sum(float((w[n] * hv[n]).sum()) for n in v)
     back = sum(float((v[n] * hw[n]).sum()) for n in v)

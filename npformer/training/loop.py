@@ -216,7 +216,12 @@ class Trainer:
         # by the objective: label smoothing buys right words with a higher plain loss
         best = self.best_loss is None or objective < self.best_loss
         self.run.write_log(
-            step=self.step, valid_loss=loss, valid_accuracy=accuracy, best=best, seconds=self.clock.seconds
+            step=self.step,
+            valid_loss=loss,
+            valid_accuracy=accuracy,
+            valid_objective=objective,
+            best=best,
+            seconds=self.clock.seconds,
         )
         self.report(Validated(self.step, loss, accuracy, best))
         if best:
