@@ -1,6 +1,7 @@
 """TransformerConfig: every setting of a model, and why some do not go together."""
 
 import dataclasses
+import difflib
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -9,6 +10,7 @@ from typing import Any
 from npformer.errors import UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masking import Masking
+from npformer.transformer.presets import PRESETS
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "norm": ("post", "pre"),
@@ -165,10 +167,15 @@ class TransformerConfig:
 
     @classmethod
     def preset(cls, name, **changes):
-        """A configuration by name (see npformer.transformer.presets), with some settings changed."""
-        from npformer.transformer.presets import preset
+        """The configuration of that name (see presets.py), with some settings changed.
 
-        return preset(name, **changes)
+        Errors: UserError for an unknown name, with the nearest, or for settings that cannot be.
+        """
+        if name not in PRESETS:
+            near = difflib.get_close_matches(name, PRESETS, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(PRESETS)}"
+            raise UserError(f"unknown preset {name!r}: {hint}")
+        return cls().replace(**(PRESETS[name] | changes))
 
 
 def _is_number(value):
