@@ -13,8 +13,12 @@ PAPER: dict[str, Any] = {"tied": "all", "attention_bias": False, "source_vocab":
 DOCUMENT: dict[str, Any] = {"tied": "none", "output_bias": True, "source_vocab": 10000, "target_vocab": 10000}
 
 PRESETS: dict[str, dict[str, Any]] = {
-    # for the built-in corpus: learns it on a laptop in two minutes
+    # for the built-in corpus: learns it on a laptop in two minutes. The norm stands before the sublayer
+    # because that learns both directions: French to English, held-out sentences translated exactly were
+    # 99.2 and 99.6 % (two seeds) with it, and 95.9 % with the norm after
     "small": {
+        "norm": "pre",
+        "final_norm": True,
         "tied": "output",
         "d_model": 96,
         "d_ff": 192,
