@@ -1,5 +1,6 @@
 """Options and fixtures of all tests."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))  # helpers beside the tests
 
 import strict_cupy
+
+# as in a terminal: a job in the background is born deaf to Ctrl-C, and so would be what it starts
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser):

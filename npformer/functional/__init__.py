@@ -36,6 +36,16 @@ from npformer.functional.losses import (
 )
 from npformer.functional.masking import EXACT, Masking, mask_scores, mask_scores_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.functional.similarity import (
+    concat_similarity,
+    concat_similarity_backward,
+    dot_similarity,
+    dot_similarity_backward,
+    general_similarity,
+    general_similarity_backward,
+    perceptron_similarity,
+    perceptron_similarity_backward,
+)
 from npformer.functional.softmax import (
     log_softmax,
     log_softmax_backward,
@@ -50,8 +60,12 @@ __all__ = [
     "Masking",
     "attention",
     "attention_backward",
+    "concat_similarity",
+    "concat_similarity_backward",
     "cross_entropy",
     "cross_entropy_backward",
+    "dot_similarity",
+    "dot_similarity_backward",
     "dropout",
     "dropout_backward",
     "embedding",
@@ -60,6 +74,8 @@ __all__ = [
     "gelu_backward",
     "gelu_tanh",
     "gelu_tanh_backward",
+    "general_similarity",
+    "general_similarity_backward",
     "kl_divergence",
     "kl_divergence_backward",
     "l2_distance",
@@ -74,6 +90,8 @@ __all__ = [
     "mask_scores_backward",
     "merge_heads",
     "merge_heads_on_batch",
+    "perceptron_similarity",
+    "perceptron_similarity_backward",
     "relu",
     "relu_backward",
     "smooth_targets",

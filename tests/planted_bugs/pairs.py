@@ -1,4 +1,4 @@
-"""Bugs in the pure pairs: activations, softmax, dropout, linear, layer norm, embedding."""
+"""Bugs in the pure pairs: activations, softmax, dropout, linear, layer norm, embedding, similarities."""
 
 from planted_bugs.bug import Bug
 
@@ -237,4 +237,58 @@ EMBEDDING = (
     ),
 )
 
-PAIRS = (*ACTIVATIONS, *SOFTMAX, *DROPOUT, *LINEAR, *NORM, *EMBEDDING)
+_SIMILARITY = "functional/similarity.py"
+
+SIMILARITY = (
+    Bug(
+        "dot similarity: dk transposed",
+        "transposed",
+        _SIMILARITY,
+        "dk = dscores.swapaxes(-1, -2) @ q",
+        "dk = (q.swapaxes(-1, -2) @ dscores).reshape(k.shape)",
+    ),
+    Bug(
+        "general similarity: dk of the queries before the map",
+        "wrong term",
+        _SIMILARITY,
+        "dk = dscores.swapaxes(-1, -2) @ turned",
+        "dk = dscores.swapaxes(-1, -2) @ q",
+    ),
+    Bug(
+        "general similarity: dweight of one sentence",
+        "missing sum",
+        _SIMILARITY,
+        "dweight = _rows(q).T @ _rows(dturned)",
+        "dweight = q[0].T @ dturned[0]",
+    ),
+    Bug(
+        "concat similarity: sums swapped",
+        "swapped",
+        _SIMILARITY,
+        "dhalves = [dof_query.reshape(-1) @ _rows(q), dof_key.reshape(-1) @ _rows(k)]",
+        "dhalves = [dof_key.reshape(-1) @ _rows(k), dof_query.reshape(-1) @ _rows(q)]",
+    ),
+    Bug(
+        "concat similarity: averaged over the queries",
+        "missing sum",
+        _SIMILARITY,
+        "dof_query, dof_key = dscores.sum(-1), dscores.sum(-2)",
+        "dof_query, dof_key = dscores.sum(-1), dscores.mean(-2)",
+    ),
+    Bug(
+        "perceptron similarity: tanh's slope without its square",
+        "wrong term",
+        _SIMILARITY,
+        "dtotal = dhidden * (1 - hidden * hidden)",
+        "dtotal = dhidden * (1 - hidden)",
+    ),
+    Bug(
+        "perceptron similarity: dv of the slope",
+        "wrong term",
+        _SIMILARITY,
+        "dv = dscores.reshape(-1) @ _rows(hidden)",
+        "dv = dscores.reshape(-1) @ _rows(1 - hidden * hidden)",
+    ),
+)
+
+PAIRS = (*ACTIVATIONS, *SOFTMAX, *DROPOUT, *LINEAR, *NORM, *EMBEDDING, *SIMILARITY)

@@ -31,6 +31,19 @@ def pair_cases() -> Iterator[Case]:
     q = F.smooth_targets(targets, V, 0.1)
     yield pair_case("KL divergence", (_at(F.kl_divergence, q), F.kl_divergence_backward), floats(B, T, V))
     yield pair_case("L2 distance", (_at(F.l2_distance, q), F.l2_distance_backward), floats(B, T, V))
+    yield from similarity_cases()
+
+
+def similarity_cases() -> Iterator[Case]:
+    """The four similarities; keys have a width of their own where a weight stands between them."""
+    q, k, keys = floats(B, T, 3), floats(B, S, 3), floats(B, S, 2)
+    yield pair_case("dot similarity", (F.dot_similarity, F.dot_similarity_backward), q, k)
+    pair = (F.general_similarity, F.general_similarity_backward)
+    yield pair_case("general similarity", pair, q, keys, floats(3, 2))
+    pair = (F.concat_similarity, F.concat_similarity_backward)
+    yield pair_case("concat similarity", pair, q, keys, floats(5))
+    pair = (F.perceptron_similarity, F.perceptron_similarity_backward)
+    yield pair_case("perceptron similarity", pair, q, keys, floats(3, D), floats(2, D), floats(D))
 
 
 def _at_targets(targets, settings):
