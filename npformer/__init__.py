@@ -1,5 +1,6 @@
 """npformer: the Transformer from scratch in NumPy, every backward pass by hand, every gradient checked."""
 
+from npformer import gradcheck
 from npformer.attention import MultiHeadAttention
 from npformer.errors import UserError
 from npformer.module import Module, Parameter
@@ -15,5 +16,6 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "UserError",
+    "gradcheck",
     "show",
 ]

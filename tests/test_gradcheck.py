@@ -242,3 +242,11 @@ def test_what_does_not_follow_the_protocol(arguments, words):
 def test_an_unknown_method():
     with pytest.raises(UserError, match="unknown method 'magic'"):
         gradcheck((F.softmax, F.softmax_backward), np.ones(2), method="magic")
+
+
+def test_the_package_is_called_like_its_function(rng):
+    import npformer
+
+    x = rng.standard_normal((2, 3))
+    assert npformer.gradcheck((F.softmax, F.softmax_backward), x).ok
+    assert npformer.gradcheck.gradcheck is gradcheck
