@@ -79,6 +79,16 @@ def test_translate_reads_standard_input(capsys, monkeypatch):
     assert len(capsys.readouterr().out.splitlines()) == 2
 
 
+def test_a_person_who_types_may_make_mistakes(capsys, monkeypatch):
+    """At a terminal, an empty line is told of, and the next is translated."""
+    stdin(monkeypatch, b"\nthe cat sleeps\n")
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    assert main(["translate", "--run", "runs/tiny"]) == 0
+    printed = capsys.readouterr()
+    assert "line 1 is empty" in printed.err
+    assert len(printed.out.splitlines()) == 1
+
+
 def test_unknown_words_are_told(capsys):
     assert main(["translate", "the zebra sleeps", "--run", "runs/tiny"]) == 0
     assert "line 1: the model does not know 'zebra'" in capsys.readouterr().err

@@ -32,12 +32,20 @@ def run(arguments) -> int:
     if arguments.sentences:
         translate_lines(translator, arguments.sentences, settings)
     elif sys.stdin.isatty():
-        note("type a sentence and press Enter; Ctrl-D ends")
-        for number, line in enumerate(sys.stdin, 1):
-            translate_lines(translator, [line.rstrip("\n")], settings, number)
+        converse(translator, settings)
     else:
         translate_lines(translator, read_standard_input(), settings)
     return 0
+
+
+def converse(translator: Translator, settings: dict) -> None:
+    """Translate what a person types, line by line; a mistake is told, and the next line is read."""
+    note("type a sentence and press Enter; Ctrl-D ends")
+    for number, line in enumerate(sys.stdin, 1):
+        try:
+            translate_lines(translator, [line.rstrip("\n")], settings, number)
+        except UserError as error:
+            note(str(error))
 
 
 def translate_lines(translator: Translator, lines: list[str], settings: dict, first_line: int = 1) -> None:
