@@ -1,0 +1,226 @@
+"""Board: paper without edges, for pictures of several matrices; it is cut to size when all is drawn."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
+
+from npformer.plots.boxes import Box, Point, arrow, draw_box, frame, sign
+from npformer.plots.cells import CELL, GAP, Grid, Placed, cell_colours
+from npformer.plots.layout import PAD, axes_at, new_figure, put_title, title_room, words
+from npformer.plots.palette import COLOURS, ink_on
+from npformer.plots.palette import colour as colour_of
+from npformer.plots.palette import edge as edge_of
+from npformer.plots.style import FORMULA, SMALL, TEXT, line_height, number, text_size, widest, wrapped
+
+SIGN = 15.0  # points, of × and = between matrices
+BETWEEN = 0.16  # inches, between a matrix and a sign
+WIDEST_CELL = 0.8  # inches, that words over columns may ask for; longer ones are turned
+
+
+class Board:
+    """Draws grids, boxes, arrows and text in units of one inch, y upwards, and keeps the room they take.
+
+    Use it inside `drawing`. All grids of a board have cells of one width, so that equal shapes look equal:
+    the width that the widest number of `matrices` needs, written by `write`, and the widest of `names`,
+    the words over columns, where they are short.
+
+        with drawing(words):
+            board = Board([x, z])
+            placed = board.grid(Grid(x, "$X$", "x"), 0, 0)
+            board.arrow((placed.right, placed.centre[1]), (placed.right + 0.4, placed.centre[1]))
+            return board.cut()
+    """
+
+    def __init__(
+        self,
+        matrices: Sequence = (),
+        *,
+        decimals: int = 2,
+        write: Callable[..., str] | None = None,
+        names: Sequence[str] = (),
+        margin: float = 0.1,
+    ):
+        self.write = write or (lambda value: number(value, decimals))
+        texts = [self.write(value) for matrix in matrices for value in np.ravel(matrix)]
+        named = widest(names, TEXT) + 0.08
+        self.cell = max(CELL, widest(texts, SMALL) + margin, named if named <= WIDEST_CELL else 0)
+        self.figure = new_figure(1, 1)
+        self.ax = axes_at(self.figure, 0, 0, 1, 1)
+        self.ax.set_axis_off()
+        self.low, self.high = np.full(2, np.inf), np.full(2, -np.inf)
+
+    # Matrices.
+
+    def size(self, grid: Grid) -> tuple[float, float]:
+        """Width and height of its cells."""
+        rows, columns = grid.values.shape
+        return columns * self.cell, rows * CELL
+
+    def grid(self, grid: Grid, left: float, top: float, *, label: str = "above") -> Placed:
+        """Draw cells with their upper left corner at a place. label says where the name stands.
+
+        Numbers are written unless the cells are masked. Returns where the cells are, for arrows.
+        """
+        values = grid.values
+        width, height = self.size(grid)
+        corners = np.array([[0, 0], [self.cell, 0], [self.cell, -CELL], [0, -CELL]])  # (4, 2)
+        row, column = np.indices(values.shape).reshape(2, -1)
+        starts = np.stack([left + column * self.cell, top - row * CELL], -1)  # (N·M, 2)
+        colours = cell_colours(grid).reshape(-1, 3)
+        edge = edge_of(grid.colour if grid.edge is None else grid.edge)
+        squares = PolyCollection(
+            starts[:, None] + corners, facecolors=colours, edgecolors=edge, linewidths=1.0, clip_on=False
+        )
+        squares.set_zorder(5)  # over the boxes that they stand in
+        self.ax.add_collection(squares, autolim=False)
+        for (x, y), value, face in zip(starts, values.flat, colours, strict=True):
+            if grid.numbers:
+                place = x + self.cell / 2, y - CELL / 2
+                self.text(*place, self.write(value), size=SMALL, color=ink_on(face), room=False)
+        placed = Placed(left, top - height, left + width, top)
+        self.take(*placed)
+        self._write_round(grid, placed, label)
+        return placed
+
+    def grid_at(self, grid: Grid, x: float, y: float, *, label: str = "above") -> Placed:
+        """The same with the middle of the cells at a place."""
+        width, height = self.size(grid)
+        return self.grid(grid, x - width / 2, y + height / 2, label=label)
+
+    def product(self, parts: Sequence[Grid | str], left: float, y: float) -> list[Placed]:
+        """Grids and the signs between them in a row, their middles at the height y; where the grids are."""
+        placed = []
+        for part in parts:
+            if isinstance(part, str):
+                width = text_size(part, SIGN, math=True)[0]
+                self.text(left + width / 2, y, part, size=SIGN)
+            else:
+                width, height = self.size(part)
+                placed.append(self.grid(part, left, y + height / 2))
+            left += width + BETWEEN
+        return placed
+
+    def _write_round(self, grid, placed, label):
+        """Words at the left and over the columns, the name, the shape under the cells."""
+        left, bottom, right, top = placed
+        x, y = placed.centre
+        rows, columns = grid.values.shape
+        if grid.rows is not None:
+            for index, word in enumerate(words(grid.rows, rows, "rows")):
+                at = top - (index + 0.5) * CELL
+                self.text(left - GAP, at, word, ha="right", parse_math=False)
+            left -= widest(words(grid.rows, rows, "rows"), TEXT) + GAP
+        if grid.columns is not None:
+            names = words(grid.columns, columns, "columns")
+            turned = self._turned(names)
+            for index, word in enumerate(names):
+                at = placed.left + (index + 0.5) * self.cell
+                style = {"rotation": 90 if turned else 0, "parse_math": False, "room": False}
+                self.text(at, top + GAP, word, va="bottom", **style)
+            top += self.band(names) + GAP
+            self.take(left, bottom, right, top)
+        if grid.show_shape:
+            shape = f"{rows} × {columns}"
+            self.text(x, bottom - GAP, shape, va="top", color=COLOURS["faint"])
+        places = {
+            "above": (x, top + GAP, "center", "bottom"),
+            "below": (x, bottom - GAP, "center", "top"),
+            "left": (left - GAP, y, "right", "center_baseline"),
+            "right": (right + GAP, y, "left", "center_baseline"),
+        }
+        if grid.label:
+            at_x, at_y, ha, va = places[label]
+            self.text(at_x, at_y, grid.label, size=FORMULA, ha=ha, va=va)
+
+    def band(self, names: Sequence[str]) -> float:
+        """Height of the words over columns: they are turned where they are wider than a cell."""
+        return widest(names, TEXT) if self._turned(names) else line_height(TEXT)
+
+    def _turned(self, names):
+        return widest(names, TEXT) + 0.04 > self.cell
+
+    def row(self, values) -> str:
+        """A vector as text, its numbers as in the cells."""
+        return f"[{'  '.join(map(self.write, values))}]"
+
+    # Everything else.
+
+    def text(
+        self, x, y, text: str, *, size=TEXT, ha="center", va="center_baseline", room=True, **style
+    ) -> None:
+        """Write text at a place; room=False where it stands inside something that keeps room."""
+        self.ax.text(x, y, text, size=size, ha=ha, va=va, **({"zorder": 6} | style))
+        if room:
+            width, height = text_size(
+                text, size, weight=style.get("weight", "normal"), math=style.get("parse_math", True)
+            )
+            left = x - width * {"left": 0.0, "center": 0.5, "right": 1.0}[ha]
+            below = y - height * {"bottom": 0.0, "top": 1.0}.get(va, 0.5)
+            self.take(left, below, left + width, below + height)
+
+    def box(self, label: str, x, y, width, height=0.42, *, colour="plain", **style) -> Box:
+        """A box by its middle, colour a role of the palette."""
+        self.take(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+        return draw_box(self.ax, Box(label, x, y, width, height, colour), **style)
+
+    def frame(self, left, bottom, right, top, **settings) -> None:
+        """A large rectangle behind the rest; the settings are those of boxes.frame."""
+        frame(self.ax, left, bottom, right - left, top - bottom, **settings)
+        self.take(left, bottom, right, top)
+
+    def arrow(self, *points: Point, **settings) -> None:
+        """An arrow through points; the settings are those of boxes.arrow."""
+        arrow(self.ax, *points, **settings)
+        for x, y in points:
+            self.take(x - 0.04, y - 0.04, x + 0.04, y + 0.04)
+
+    def sign(self, x, y, text: str = "+", **settings) -> Box:
+        """A circle with a sign; the settings are those of boxes.sign."""
+        self.take(x - 0.15, y - 0.15, x + 0.15, y + 0.15)
+        return sign(self.ax, x, y, text, **settings)
+
+    def bracket(self, x, bottom, top, side: str = "left") -> None:
+        """A round bracket, "left" or "right", as tall as what it holds."""
+        out = -0.14 if side == "left" else 0.14
+        path = Path([(x - out / 2, top), (x + out, (bottom + top) / 2), (x - out / 2, bottom)], [1, 3, 3])
+        curve = PathPatch(path, facecolor="none", edgecolor=COLOURS["ink"], linewidth=1.8, clip_on=False)
+        self.ax.add_patch(curve)
+        self.take(x - 0.1, bottom, x + 0.1, top)
+
+    def mark(self, left, bottom, right, top) -> None:
+        """An orange frame round cells that matter."""
+        ring = Rectangle((left, bottom), right - left, top - bottom, clip_on=False, facecolor="none")
+        ring.set(edgecolor=COLOURS["highlight"], linewidth=2.4, zorder=5.5)
+        self.ax.add_patch(ring)
+        self.take(left - 0.02, bottom - 0.02, right + 0.02, top + 0.02)
+
+    def take(self, left, bottom, right, top) -> None:
+        """Keep room for something."""
+        self.low = np.minimum(self.low, (left, bottom))
+        self.high = np.maximum(self.high, (right, top))
+
+    def cut(self, title: str | None = None, *, what: str = "this picture") -> Figure:
+        """The figure, as large as what was drawn. Errors: UserError where that is over a slide's size."""
+        width, height = self.high - self.low
+        title = wrapped(title, max(width, 2.5))
+        title_width, up = title_room(title)
+        total, full = max(width, title_width) + 2 * PAD, height + up + 2 * PAD
+        new_figure(total, full, what)  # refuses what is too large
+        self.figure.set_size_inches(total, full)
+        self.ax.set_position(((total - width) / 2 / total, PAD / full, width / total, height / full))
+        self.ax.set_xlim(self.low[0], self.high[0])
+        self.ax.set_ylim(self.low[1], self.high[1])
+        if title:
+            put_title(self.figure, title)
+        return self.figure
+
+
+def paler(role: str, share: float = 0.5) -> str:
+    """A role's colour mixed with white: share 1 leaves it, 0 is white."""
+    red, green, blue = 1 - share * (1 - np.array(to_rgb(colour_of(role))))
+    return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
