@@ -8,6 +8,7 @@ from rich.table import Table
 
 from npformer.backend import choose_backend
 from npformer.commands.gradcheck import print_table
+from npformer.commands.train import threads_for
 from npformer.data.batches import make_batch
 from npformer.data.corpus import builtin_corpus
 from npformer.data.datasets import builtin_dataset
@@ -94,7 +95,8 @@ def train_translator(out, folder: Path, arguments, backend: str) -> Translator:
         f"d_model {model.d_model}, {model.n_heads} heads, {model.n_layers} + {model.n_layers} layers"
     )
     with training_progress(out) as report:
-        result = train(folder, dataset, model, training, backend=backend, report=report)
+        threads = threads_for(model)
+        result = train(folder, dataset, model, training, backend=backend, threads=threads, report=report)
     out.print(result.message)
     checkpoint = load_checkpoint(folder / "last.safetensors")
     return Translator(checkpoint.model(backend), checkpoint.source, checkpoint.target)
