@@ -38,12 +38,12 @@ def similarity_cases() -> Iterator[Case]:
     """The four similarities; keys have a width of their own where a weight stands between them."""
     q, k, keys = floats(B, T, 3), floats(B, S, 3), floats(B, S, 2)
     yield pair_case("dot similarity", (F.dot_similarity, F.dot_similarity_backward), q, k)
-    pair = (F.general_similarity, F.general_similarity_backward)
-    yield pair_case("general similarity", pair, q, keys, floats(3, 2))
-    pair = (F.concat_similarity, F.concat_similarity_backward)
-    yield pair_case("concat similarity", pair, q, keys, floats(5))
-    pair = (F.perceptron_similarity, F.perceptron_similarity_backward)
-    yield pair_case("perceptron similarity", pair, q, keys, floats(3, D), floats(2, D), floats(D))
+    general = (F.general_similarity, F.general_similarity_backward)
+    yield pair_case("general similarity", general, q, keys, floats(3, 2))
+    concat = (F.concat_similarity, F.concat_similarity_backward)
+    yield pair_case("concat similarity", concat, q, keys, floats(5))
+    perceptron = (F.perceptron_similarity, F.perceptron_similarity_backward)
+    yield pair_case("perceptron similarity", perceptron, q, keys, floats(3, D), floats(2, D), floats(D))
 
 
 def _at_targets(targets, settings):

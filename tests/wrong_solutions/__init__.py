@@ -1,0 +1,10 @@
+"""Wrong solutions of exercises, and what the grader must say about each."""
+
+from wrong_solutions.layers import LAYERS
+from wrong_solutions.pairs import PAIRS
+from wrong_solutions.values import VALUES
+from wrong_solutions.wrong import Wrong
+
+WRONG = (*PAIRS, *LAYERS, *VALUES)
+
+__all__ = ["WRONG", "Wrong"]
