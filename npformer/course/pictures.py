@@ -1,0 +1,83 @@
+"""show_figure: how a lesson hands a picture to whoever reads it, and where pictures are kept."""
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from npformer.plots import Figure
+
+FOLDER = "lesson_figures"  # in the folder where one works
+
+
+class Picture(NamedTuple):
+    """A figure of a lesson."""
+
+    figure: "Figure"
+    name: str  # without ending, as 05_weights
+    caption: str
+
+    def png(self) -> bytes:
+        """The bytes of the file that save writes."""
+        from npformer.plots.style import DPI, drawing  # matplotlib takes a second: only who draws should wait
+
+        buffer = io.BytesIO()
+        with drawing():
+            self.figure.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+        return buffer.getvalue()
+
+    def save(self, folder: Path) -> Path:
+        """Write it into a folder, which is made where it is missing. Returns the file's path."""
+        from npformer.errors import UserError
+        from npformer.plots import save
+
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the folder {folder} ({error.strerror})") from None
+        return save(self.figure, folder / f"{self.name}.png")
+
+
+_collected: ContextVar[list[Picture] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[list[Picture]]:
+    """Inside this, show_figure puts pictures into the list that is yielded, and writes nothing."""
+    pictures: list[Picture] = []
+    token = _collected.set(pictures)
+    try:
+        yield pictures
+    finally:
+        _collected.reset(token)
+
+
+def show_figure(figure: "Figure", name: str, caption: str = "") -> None:
+    """Show a figure of a lesson, wherever the lesson runs.
+
+    In a notebook it appears under the cell, in `npformer lesson` in the terminal or on the page, and in a
+    plain script it is saved as lesson_figures/NAME.png, and the path printed.
+    """
+    picture = Picture(figure, name, caption)
+    collected = _collected.get()
+    if collected is not None:
+        collected.append(picture)
+    elif not _displayed(picture):
+        print(f"figure {picture.save(Path(FOLDER))}" + (f": {caption}" if caption else ""))
+
+
+def _displayed(picture: Picture) -> bool:
+    """Show the picture in a notebook or an interactive window, where there is one."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return False
+    data = {"image/png": picture.png(), "text/plain": picture.caption}
+    sys.modules["IPython.display"].display(data, raw=True)
+    if picture.caption:
+        print(picture.caption)
+    return True

@@ -1,0 +1,247 @@
+"""A lesson stepped through a pseudo-terminal of 100 × 30, as a learner does."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pty = pytest.importorskip("pty")
+fcntl = pytest.importorskip("fcntl")
+termios = pytest.importorskip("termios")
+
+from npformer.course.places import Place, load_places  # noqa: E402
+
+COLUMNS, ROWS = 100, 30
+MARK = "▸"  # every question ends in it
+COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]|\033[()][A-Z]|\r")
+BROKEN = """\
+# %% [markdown]
+# # 90 · Broken
+# %%
+x = 1
+# %%
+x / 0
+# %%
+import time
+print("waiting")
+time.sleep(30)
+# %% [markdown]
+# The last words.
+"""
+
+
+class Terminal:
+    """A command in a pseudo-terminal; screens are what appeared up to the next question."""
+
+    def __init__(self, command, cwd, **environment):
+        self.own, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, bytes([ROWS, 0, COLUMNS, 0, 0, 0, 0, 0]))
+        variables = {"TERM": "xterm-256color", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("TMUX", "KITTY", "TERM", "COLUMNS", "LINES"))
+        }
+        self.process = subprocess.Popen(
+            command,
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            cwd=cwd,
+            env=kept | variables | environment,
+            preexec_fn=_own_terminal,
+        )
+        os.close(other)
+        self.raw = ""
+
+    def read(self, until=MARK, seconds=20):
+        """What appears up to and with some text, without colours; all there is where the command ends."""
+        self.raw, data, end = "", b"", time.monotonic() + seconds
+        while until not in self.raw:
+            ready, _, _ = select.select([self.own], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"{until!r} did not appear in {self.raw!r}"
+            try:
+                piece = os.read(self.own, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            data += piece
+            self.raw = data.decode(errors="ignore").replace("\r\n", "\n")
+        return COLOURS.sub("", self.raw)
+
+    def type(self, line="", until=MARK):
+        """Type a line and Enter; returns the screen that follows."""
+        os.write(self.own, (line + "\n").encode())
+        return self.read(until)
+
+    def control(self, key, until):
+        """Press a control key (0.3 s after the question: readline is deaf while it sets itself up)."""
+        time.sleep(0.3)
+        os.write(self.own, bytes([ord(key) - 64]))
+        return self.read(until)
+
+    def close(self):
+        """Wait for the end. Returns the exit status."""
+        status = self.process.wait(10)
+        os.close(self.own)
+        return status
+
+
+def _own_terminal():
+    """The pseudo-terminal becomes the one that Ctrl-C comes from."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """Start `npformer lesson ...`; what still runs at the end is killed."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    terminals = []
+
+    def begin(*arguments, **environment):
+        command = [sys.executable, "-m", "npformer", "lesson", *arguments]
+        terminals.append(Terminal(command, tmp_path, **environment))
+        return terminals[-1]
+
+    yield begin
+    for terminal in terminals:
+        if terminal.process.poll() is None:
+            terminal.process.send_signal(signal.SIGKILL)
+            terminal.close()
+
+
+def step_of(screen):
+    """The number of the step that the question at the end of a screen names."""
+    return int(re.findall(r"\[(\d+)/\d+\] Enter", screen)[-1])
+
+
+def test_a_walk_with_every_key(start, tmp_path):
+    lesson = start("0")
+    first = lesson.read()
+    assert "The question." in first
+    assert "**" not in first, "prose is rendered"
+    assert "\033[1m" in lesson.raw, "code is highlighted"
+    assert "Enter: run · b back · s NAME · !LINE · q quit · ? help" in first
+    second = lesson.type()
+    assert "→ rng Generator" in second
+    third = lesson.type()
+    assert "[-0.70373524 -1.26542147 -0.62327446  0.04132598]" in third
+    assert "→ x (2, 3, 4)" in third
+    assert step_of(third) == 3
+
+    assert "x (2, 3, 4)\n[[[ 0.1257" in lesson.type("s x")
+    assert "x (2, 3, 4)" in lesson.type("s")
+    assert "there is x" in lesson.type("s xx")
+    assert "(4, 3, 2)\n" in lesson.type("!x.T.shape")
+    assert "zeroed\n" in lesson.type("!x[:] = 0; print('zeroed')")
+    assert "NameError: name 'w' is not defined" in lesson.type("!w")
+    assert "w is what the code on the screen defines: press Enter first" in lesson.type("s w")
+    assert "'what' is no command" in lesson.type("what")
+    assert "back one step" in lesson.type("?")
+
+    back = lesson.type("b")
+    assert step_of(back) == 2
+    assert "NameError" in lesson.type("!x")
+    assert step_of(lesson.type()) == 3
+    assert "0.12573" in lesson.type("!x[0, 0, 0]"), "what ! changed is as the lesson left it"
+
+    assert step_of(lesson.type("g 1")) == 1
+    assert step_of(lesson.type("b")) == 1
+    assert step_of(lesson.type("g 3")) == 3
+    left = lesson.type("q", until="goes on there.")
+    assert "Left at step 3 of" in left
+    assert lesson.close() == 0
+    assert load_places()["00_forward_and_backward"].step == 2
+
+
+def test_enter_alone_leads_to_the_end_and_nothing_scrolls_away(start, tmp_path):
+    lesson = start("5")
+    screen, screens = lesson.read(), []
+    while "The end of lesson 5" not in screen:
+        screens.append(screen)
+        assert screen.count("\n") < ROWS, screen
+        screen = lesson.type()
+    assert lesson.close() == 0
+    whole = "".join(screens) + screen
+    assert "q1 · k1 = 112.0000" in whole
+    assert "all gradients right" in whole
+    assert "figure lesson_figures/05_sum.png" in whole
+    assert len(list((tmp_path / "lesson_figures").glob("05_*.png"))) == 5
+    place = load_places()["05_scaled_dot_product_attention"]
+    assert (place.step, place.done) == (0, True)
+
+
+def test_the_place_is_remembered_until_restart(start):
+    lesson = start("0")
+    lesson.read()
+    lesson.type()
+    lesson.type()
+    assert "Left at step 3" in lesson.control("D", "goes on there.")
+    assert lesson.close() == 0
+
+    lesson = start()  # the one that was open last
+    again = lesson.read()
+    assert "on from step 3" in again
+    assert "Running the 2 cells before this step anew." in again
+    assert "(2, 3, 4)" in lesson.type("!x.shape")
+    assert "Left at step 3" in lesson.control("C", "goes on there.")
+    assert lesson.close() == 0
+
+    lesson = start("0", "--restart")
+    assert step_of(lesson.read()) == 1
+    lesson.type("q", until="goes on there.")
+    assert lesson.close() == 0
+
+
+@pytest.fixture
+def broken(tmp_path, start):
+    """A lesson whose second cell fails and whose third waits."""
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "90_broken.py").write_text(BROKEN, encoding="utf-8")
+    code = (
+        "import sys, pathlib; from npformer.course import library; from npformer.cli import main; "
+        "library.CHECKOUT = pathlib.Path('lessons'); sys.exit(main(['lesson', '90']))"
+    )
+    terminal = Terminal([sys.executable, "-c", code], tmp_path)
+    yield terminal
+    if terminal.process.poll() is None:
+        terminal.process.kill()
+        terminal.close()
+
+
+def test_a_cell_that_fails_or_is_stopped_does_not_end_the_lesson(broken):
+    broken.read()
+    broken.type()
+    failed = broken.type()
+    assert "This cell failed: ZeroDivisionError: division by zero" in failed
+    assert "90_broken.py, line 6: x / 0" in failed
+    assert "1\n" in broken.type("!x")
+    broken.type(until="waiting\n")
+    assert "stopped by Ctrl-C" in broken.control("C", MARK)
+    assert "The end of lesson 90" in broken.type(until="yourself.")
+    assert broken.close() == 0
+
+
+def test_a_terminal_with_pictures_gets_them(start):
+    lesson = start("0", KITTY_WINDOW_ID="1")
+    lesson.read()
+    lesson.type("g 9")
+    lesson.type()
+    assert "\033_Ga=T,f=100" in lesson.raw
+
+
+def test_a_place_beyond_a_shortened_lesson_is_its_end(start, tmp_path):
+    from npformer.course.places import save_place
+
+    save_place("00_forward_and_backward", Place(400, 500))
+    lesson = start("0")
+    lesson.read()
+    lesson.type("q", until="goes on there.")
+    assert lesson.close() == 0

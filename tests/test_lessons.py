@@ -1,0 +1,98 @@
+"""Every lesson runs from top to bottom, keeps to the rhythm, and draws what it speaks of."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from npformer.course.execute import lesson_runs_through
+from npformer.course.library import all_lessons
+from npformer.plots import text_problems
+
+LESSONS = all_lessons()
+NAMES = [lesson.name for lesson in LESSONS]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_it_runs_as_a_plain_script(lesson, tmp_path):
+    """In a fresh process, without a display, and its figures lie in the folder that it names."""
+    environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(lesson.path)],
+        cwd=tmp_path,
+        env=environment | {"OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    named = re.findall(r"^figure (\S+\.png)", done.stdout, re.MULTILINE)
+    assert named
+    assert {tmp_path / path for path in named} == set(tmp_path.rglob("*.*"))
+
+
+@pytest.fixture(scope="module")
+def outcomes():
+    """What came of each cell of each lesson, run in this process."""
+    return {lesson.name: lesson_runs_through(lesson) for lesson in LESSONS}
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_no_cell_fails_and_no_screen_overflows(lesson, outcomes):
+    """What a cell prints fits a screen of 100 × 30 with the question below it."""
+    for cell, outcome in outcomes[lesson.name]:
+        if outcome is not None:
+            assert outcome.error == "", cell
+            assert outcome.printed.count("\n") <= 24, cell
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_its_figures_are_named_captioned_and_readable(lesson, outcomes):
+    pictures = [p for _, outcome in outcomes[lesson.name] if outcome for p in outcome.pictures]
+    names = [picture.name for picture in pictures]
+    assert len(set(names)) == len(names) > 0
+    for picture in pictures:
+        assert picture.name.startswith(f"{lesson.number:02}_")
+        assert picture.caption
+        assert text_problems(picture.figure) == []
+        assert picture.png() == picture.png()
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_it_keeps_to_the_rhythm(lesson):
+    """Question, comparison with the package, cache, figure, gradient check, exercises, differences."""
+    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    code = "\n".join(cell.text for cell in lesson.cells if cell.kind == "code")
+    assert 10 <= lesson.minutes <= 30
+    assert lesson.cells[0].text.startswith(f"# {lesson.number} · ")
+    for part in (
+        "**The question.**",
+        "## Exercises",
+        "npformer exercise list",
+        "## Where the documents differ",
+    ):
+        assert part in prose
+    for part in ("assert_allclose(", "show(cache)", "show_figure(", "gradcheck(", "assert report.ok"):
+        assert part in code
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_its_code_fits_a_terminal_of_100_columns(lesson):
+    long = [
+        line
+        for cell in lesson.cells
+        if cell.kind == "code"
+        for line in cell.text.splitlines()
+        if len(line) > 97
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_its_formulas_fit_a_terminal_of_100_columns(lesson):
+    blocks = re.findall(r"```math\n(.*?)\n```", "\n".join(cell.text for cell in lesson.cells), re.DOTALL)
+    assert blocks
+    assert all(len(line) <= 94 for block in blocks for line in block.splitlines())
