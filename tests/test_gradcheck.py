@@ -250,3 +250,9 @@ def test_the_package_is_called_like_its_function(rng):
     x = rng.standard_normal((2, 3))
     assert npformer.gradcheck((F.softmax, F.softmax_backward), x).ok
     assert npformer.gradcheck.gradcheck is gradcheck
+
+
+def test_a_gradient_that_went_through_float32(rng):
+    """It is nearly right, and the forward pass is not to blame."""
+    pair = (F.softmax, lambda dy, y: F.softmax_backward(dy.astype(np.float32), y.astype(np.float32)))
+    assert "computed in float32" in gradcheck(pair, rng.standard_normal((4, 3))).worst.diagnosis

@@ -78,6 +78,8 @@ def diagnose(subject, tensor, g, dy, method, tolerance):
     numeric = _numeric_gradient(subject, tensor, dy, method, index)
     analytic = np.asarray(g, np.float64).reshape(-1)[index]
     loose = max(tolerance, 1e-9) if method == "complex" else 1e-4
+    if method == "complex" and same(numeric, analytic, 1e-5):
+        return "it is right to about seven digits: part of it was computed in float32"
     if method == "complex" and _passes_differences(subject, tensor, dy, analytic, index):
         return (
             "central differences agree with the gradient: the forward pass does not let complex numbers "
