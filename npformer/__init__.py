@@ -3,6 +3,7 @@
 from npformer import gradcheck
 from npformer.attention import MultiHeadAttention
 from npformer.errors import UserError
+from npformer.leaks import assert_no_leak
 from npformer.module import Module, Parameter
 from npformer.show import show
 from npformer.transformer import Transformer, TransformerConfig
@@ -16,6 +17,7 @@ __all__ = [
     "Transformer",
     "TransformerConfig",
     "UserError",
+    "assert_no_leak",
     "gradcheck",
     "show",
 ]
