@@ -267,9 +267,9 @@ assert "matplotlib.pyplot" not in sys.modules
     subprocess.run([sys.executable, "-W", "error", "-c", code, str(tmp_path)], check=True)
 
 
-def test_only_plots_imports_matplotlib():
+def test_only_plots_and_figures_import_matplotlib():
     package = Path(palette.__file__).parents[1]
-    others = [path for path in package.rglob("*.py") if path.parent.name != "plots"]
+    others = [path for path in package.rglob("*.py") if path.parent.name not in ("plots", "figures")]
     found = [
         path.name
         for path in others

@@ -1,6 +1,6 @@
 """Pictures: arrays in, matplotlib figures out. Nothing is shown, and nothing is saved unless asked.
 
-The only part of npformer that imports matplotlib; it leaves pyplot alone.
+With npformer.figures the only part that imports matplotlib; it leaves pyplot alone.
 """
 
 from matplotlib.figure import Figure
