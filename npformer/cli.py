@@ -13,9 +13,15 @@ from npformer.errors import UserError
 
 COMMANDS = {
     "tour": "train a small translator, check every gradient, draw what attention does: start here",
+    "lesson": "step through a lesson, or write it as a notebook or a page",
+    "lessons": "list the lessons, with minutes and progress",
     "train": "train a model on the built-in corpus, on two files of your own, or on a toy task",
     "translate": "translate sentences with a trained model",
+    "attention": "draw where a trained model looks in a sentence of yours",
+    "figures": "draw the figures of the documents, all or some, from real tensors",
+    "masks": "lay masks over your own words: scores before and after the softmax, and a test for leaks",
     "gradcheck": "check the gradients of every component, or of a layer of your own",
+    "exercise": "write a backward pass, a mask or a search yourself, and have it graded",
 }
 
 

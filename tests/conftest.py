@@ -9,7 +9,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # helpers beside the tests
 
+import figure_studio
 import strict_cupy
+
+studio = figure_studio.studio  # a fixture for all
 
 # as in a terminal: a job in the background is born deaf to Ctrl-C, and so would be what it starts
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -41,7 +41,11 @@ def test_the_mistake_is_found_as_shown(tmp_path):
     command, _, output = shown.partition("\n")
     arguments = command.removeprefix("$ npformer ").split()
     done = subprocess.run(
-        [sys.executable, "-m", "npformer", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "npformer", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1
     assert without_rounding(output) == without_rounding(done.stdout)

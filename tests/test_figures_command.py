@@ -1,0 +1,128 @@
+"""npformer figures, as a person uses it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from npformer.cli import main
+from npformer.figures import Studio, all_entries
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(capsys, *arguments):
+    """Run a command that must fail, and return the one sentence it says."""
+    assert main(["figures", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("npformer: ")
+    assert said.count("\n") == 1
+    return said
+
+
+def test_the_list(capsys):
+    assert main(["figures", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for entry in all_entries():
+        (line,) = [line for line in lines if line.startswith(f"{entry.id} ")]
+        assert ("not there yet" in line) == (entry.draw is None)
+
+
+def test_the_list_as_json(capsys):
+    assert main(["figures", "--list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in rows] == [entry.id for entry in all_entries()]
+    for row in rows:
+        assert set(row) == {"id", "title", "file", "source", "data", "function"}
+        assert row["file"] == f"figures/{row['id']}.png"
+        module, _, name = row["function"].rpartition(".")
+        if row["function"]:
+            assert callable(getattr(sys.modules[module], name))
+        else:
+            assert row["id"] in {"F54", "F55", "F56", "F57", "F60"}
+
+
+def test_some_figures(capsys, inside):
+    assert main(["figures", "F06", "f41", "--out", "some/pictures", "--svg"]) == 0
+    names = {path.name for path in (inside / "some/pictures").iterdir()}
+    assert names == {"F06.png", "F06.svg", "F41.png", "F41.svg"}  # no page: not all were drawn
+    assert "wrote 4 files to some/pictures" in capsys.readouterr().out
+    assert not (inside / "runs").exists()  # no model was needed
+
+
+def test_figures_of_a_run(capsys, inside, studio):
+    assert studio.checkpoint
+    assert main(["figures", "F29", "--run", str(studio.folder)]) == 0
+    assert (inside / "figures/F29.png").exists()
+    assert not (inside / "runs").exists()
+
+
+def test_a_model_is_trained_once(capsys, inside, monkeypatch):
+    """With a bar of its own; the second time it is there."""
+    few = lambda **settings: Studio(steps=4, **settings)  # noqa: E731
+    monkeypatch.setattr("npformer.figures.Studio", few)
+    assert main(["figures", "F29", "F52"]) == 0
+    assert "training" in capsys.readouterr().out
+    assert (inside / "runs/figures/step-000004.safetensors").exists()
+    assert main(["figures", "F07"]) == 0
+    assert "training" not in capsys.readouterr().out
+    assert (inside / "figures/F07.gif").exists()
+
+
+def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
+    monkeypatch.setattr("npformer.figures.Studio", lambda **_: studio)
+    entries = [entry for entry in all_entries() if entry.id in ("F06", "F41", "F54")]
+    monkeypatch.setattr("npformer.figures.all_entries", lambda: entries)
+    assert main(["figures"]) == 0
+    page = (inside / "figures/README.md").read_text(encoding="utf-8")
+    assert page.count("\n## ") == 2
+    assert "F54" in capsys.readouterr().err  # named as not there yet
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["F99"], "there is no figure 'F99': did you mean F"),
+        (["nonsense"], "there is no figure 'nonsense'"),
+        (["F54"], "F54 (Soft against hard attention) comes with the rest"),
+        (["F06", "--out", "file/below"], "file/below cannot be written"),
+        (["F29", "--run", "nowhere"], "there is no checkpoint nowhere/last.safetensors"),
+        (["--json"], "--json goes with --list"),
+    ],
+)
+def test_what_it_refuses(capsys, inside, arguments, words):
+    (inside / "file").write_text("no folder")
+    assert words in refused(capsys, *arguments)
+
+
+def test_training_in_a_folder_that_cannot_be_written(capsys, inside):
+    (inside / "runs").write_text("no folder")
+    assert "runs/figures cannot be written" in refused(capsys, "F29")
+
+
+def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):
+    def stopped(*_, **__):
+        class Result:
+            finished = False
+
+        return Result()
+
+    monkeypatch.setattr("npformer.figures.studio.train", stopped)
+    assert main(["figures", "F29"]) == 130
+    assert not (inside / "figures/F29.png").exists()
+
+
+def test_help_is_quick():
+    """matplotlib is not loaded before it is needed."""
+    code = (
+        "import sys; from npformer.cli import main\n"
+        "try: main(['figures', '--help'])\n"
+        "finally: print('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.rstrip().endswith("False"), done.stderr
