@@ -11,6 +11,7 @@ from npformer.masks import causal_mask, local_mask, padding_mask, query_mask
 
 
 def pair_cases() -> Iterator[Case]:
+    """Activations, softmaxes, dropout, the linear map, layer norm and the losses."""
     x = floats(B, T, D)
     for name, pair in F.ACTIVATIONS.items():
         if name != "none":
@@ -70,6 +71,7 @@ def _masks():
 
 
 def attention_cases() -> Iterator[Case]:
+    """Scaled dot-product attention with every mask, and every way in which a mask acts."""
     pair = (F.attention, F.attention_backward)
     qkv = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2))
     for name, settings in _masks().items():
