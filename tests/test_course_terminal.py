@@ -14,7 +14,7 @@ pty = pytest.importorskip("pty")
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
 
-from npformer.course.places import Place, load_places  # noqa: E402
+from npformer.course.places import Place, load_places  # noqa: E402 - skipped first, where there is no pty
 
 COLUMNS, ROWS = 100, 30
 MARK = "▸"  # every question ends in it

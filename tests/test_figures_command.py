@@ -1,5 +1,6 @@
 """npformer figures, as a person uses it."""
 
+import functools
 import json
 import subprocess
 import sys
@@ -64,8 +65,7 @@ def test_figures_of_a_run(capsys, inside, studio):
 
 def test_a_model_is_trained_once(capsys, inside, monkeypatch):
     """With a bar of its own; the second time it is there."""
-    few = lambda **settings: Studio(steps=4, **settings)  # noqa: E731
-    monkeypatch.setattr("npformer.figures.Studio", few)
+    monkeypatch.setattr("npformer.figures.Studio", functools.partial(Studio, steps=4))
     assert main(["figures", "F29", "F52"]) == 0
     assert "training" in capsys.readouterr().out
     assert (inside / "runs/figures/step-000004.safetensors").exists()

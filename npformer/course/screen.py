@@ -21,7 +21,7 @@ class Screen:
         self.used = 0  # lines since the last question
         if stops:
             with contextlib.suppress(ImportError):  # arrows and history on the line, where there is readline
-                import readline  # noqa: F401
+                import readline  # noqa: F401 - to import it is to have it
 
     @property
     def room(self) -> int:
