@@ -50,7 +50,7 @@ def like(array, reference):
 def choose_backend(name):
     """Turn "numpy", "cupy" or "auto" into the backend to use.
 
-    Raises UserError for another name, and for "cupy" where no GPU answers.
+    Errors: UserError for another name, and for "cupy" where no GPU answers.
     """
     if name not in (*BACKENDS, "auto"):
         raise UserError(f"unknown backend {name!r}: choose one of numpy, cupy, auto")

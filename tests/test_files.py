@@ -73,7 +73,7 @@ def test_utf16_is_refused(write):
 
 
 def test_missing_file_and_folder(tmp_path):
-    with pytest.raises(UserError, match=re.escape(f"There is no file {tmp_path / 'train.en'}")):
+    with pytest.raises(UserError, match=re.escape(f"there is no file {tmp_path / 'train.en'}")):
         read_lines(tmp_path / "train.en")
     with pytest.raises(UserError, match=re.escape(f"{tmp_path} is a folder")):
         read_lines(tmp_path)
@@ -170,7 +170,7 @@ def test_different_numbers_of_lines(write):
 def test_no_pair_left(write):
     files = write("a.en", "\n2\n"), write("a.de", "1\n\n")
     with pytest.raises(
-        UserError, match=r"No sentence pair is left of .*a.en and .*a.de: on each of the 2 lines"
+        UserError, match=r"no sentence pair is left of .*a.en and .*a.de: on each of the 2 lines"
     ):
         read_parallel(*files)
     with pytest.raises(UserError, match="a side is empty or over 1 words"):
@@ -180,5 +180,5 @@ def test_no_pair_left(write):
 @pytest.mark.parametrize("name", ["limit", "max_words"])
 def test_settings_below_one(write, name):
     path = write("a.en", "1\n")
-    with pytest.raises(UserError, match=f"{name} is 0; it must be 1 or more"):
+    with pytest.raises(UserError, match=f"{name} is 0: it must be 1 or more"):
         read_parallel(path, path, **{name: 0})

@@ -50,5 +50,5 @@ def test_examples_make_a_batch():
 @pytest.mark.parametrize(("name", "value"), [("n", 0), ("length", 0), ("vocab", 4)])
 def test_settings_too_small(task, name, value):
     settings = {"n": 5, "length": 5, "vocab": 9} | {name: value}
-    with pytest.raises(UserError, match=f"{name} is {value}; it must be {value + 1} or more"):
+    with pytest.raises(UserError, match=f"{name} is {value}: it must be {value + 1} or more"):
         task(settings.pop("n"), **settings, rng=np.random.default_rng(0))

@@ -97,9 +97,9 @@ def test_fingerprint_tells_vocabularies_apart():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"min_count": 0}, "min_count is 0; it must be 1 or more"),
-        ({"max_size": 4}, "max_size is 4; it must be more than 4"),
-        ({"min_count": 4}, "No word occurs 4 times"),
+        ({"min_count": 0}, "min_count is 0: it must be 1 or more"),
+        ({"max_size": 4}, "max_size is 4: it must be more than 4"),
+        ({"min_count": 4}, "no word occurs 4 times"),
     ],
 )
 def test_settings_out_of_range(settings, message):
@@ -108,9 +108,9 @@ def test_settings_out_of_range(settings, message):
 
 
 def test_no_words_and_sentences_not_split():
-    with pytest.raises(UserError, match="No word occurs 1 times in the sentences"):
+    with pytest.raises(UserError, match="no word occurs 1 times in the sentences"):
         Vocabulary.from_sentences([[], []])
-    with pytest.raises(UserError, match="'a man' is one string; split it"):
+    with pytest.raises(UserError, match="'a man' is one string: split it"):
         Vocabulary.from_sentences(["a man"])
 
 
@@ -145,7 +145,7 @@ def test_duplicates_and_words_that_are_not_strings():
         Vocabulary((*SPECIALS, "a", "b", "a"))
     with pytest.raises(UserError, match="has '<S>' twice, at 2 and 4"):
         Vocabulary((*SPECIALS, "<S>"))
-    with pytest.raises(UserError, match="Word 5 of the vocabulary is 7"):
+    with pytest.raises(UserError, match="word 5 of the vocabulary is 7"):
         Vocabulary.from_json(json.dumps({"kind": "npformer vocabulary", "words": [*SPECIALS, "a", 7]}))
 
 
@@ -174,7 +174,7 @@ def test_codec_settings_reach_the_tokenizer():
 @pytest.mark.parametrize("text", ["", "   ", "\u200b"])
 def test_an_empty_sentence_is_refused_only_where_strict(text):
     assert french.encode(text) == []
-    with pytest.raises(UserError, match="is empty; write at least one word"):
+    with pytest.raises(UserError, match="is empty: write at least one word"):
         french.encode(text, strict=True)
     assert french.encode("Zut", strict=True) == [UNK]
 

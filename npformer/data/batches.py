@@ -52,7 +52,7 @@ def pad(rows: Sequence[Sequence[int]], pad_id: int = PAD) -> Ids:
 def truncate(ids: Sequence[int], max_length: int) -> list[int]:
     """At most max_length of the ids; where they end with END, the shorter ones do too."""
     if max_length < 1:
-        raise UserError(f"max_length is {max_length}; it must be 1 or more.")
+        raise UserError(f"max_length is {max_length}: it must be 1 or more")
     if len(ids) <= max_length:
         return list(ids)
     if ids[-1] == END:
@@ -63,10 +63,10 @@ def truncate(ids: Sequence[int], max_length: int) -> list[int]:
 def make_batch(examples: Sequence[Example], *, max_length: int | None = None) -> Batch:
     """The batch of some examples; what is longer than max_length, START or END counted, is cut.
 
-    Raises UserError when there are no examples or max_length is below 1.
+    Errors: UserError when there are no examples or max_length is below 1.
     """
     if not examples:
-        raise UserError("A batch needs at least one example, but was given none.")
+        raise UserError("a batch needs at least one example, and was given none")
     sources = [[*source, END] for source, _ in examples]
     targets = [[*target, END] for _, target in examples]
     if max_length is not None:
@@ -101,7 +101,7 @@ def plan_batches(
     sentences. An example longer than that is a batch of its own. Exactly one of the two is given.
     Returns arrays of example indices. Order and membership depend on (seed, epoch) and nothing else: a run
     resumed at epoch 7 sees what it would have seen, with no state to store.
-    Raises UserError for settings that do not fit together.
+    Errors: UserError for settings that do not fit together.
     """
     table = _length_table(lengths)
     _check_plan(seed, epoch, batch_size, batch_tokens)
@@ -140,23 +140,23 @@ def _length_table(lengths: ArrayLike) -> NDArray[np.integer]:
     """The lengths as integers (N, 1) or (N, 2); UserError if they are something else."""
     table = np.asarray(lengths)
     if table.size == 0:
-        raise UserError("There are no examples to make batches of; give training data that is not empty.")
+        raise UserError("there are no examples to make batches of: give training data that is not empty")
     if table.ndim == 1:
         table = table[:, None]
     if table.ndim != 2 or table.shape[1] > 2 or table.dtype.kind not in "iu" or table.min() < 0:
         raise UserError(
             f"lengths must be whole numbers of shape (N,) or (N, 2), none negative, "
-            f"not {table.dtype} of shape {np.shape(lengths)}; example_lengths(examples) gives them."
+            f"not {table.dtype} of shape {np.shape(lengths)}: example_lengths(examples) gives them"
         )
     return table
 
 
 def _check_plan(seed: int, epoch: int, batch_size: int | None, batch_tokens: int | None) -> None:
     if (batch_size is None) == (batch_tokens is None):
-        raise UserError("Give either batch_size (in sentences) or batch_tokens (in tokens), and not both.")
+        raise UserError("give either batch_size (in sentences) or batch_tokens (in tokens), and not both")
     settings = {"batch_size": batch_size, "batch_tokens": batch_tokens}
     for name, value in settings.items():
         if value is not None and value < 1:
-            raise UserError(f"{name} is {value}; it must be 1 or more.")
+            raise UserError(f"{name} is {value}: it must be 1 or more")
     if seed < 0 or epoch < 0:
-        raise UserError(f"seed is {seed} and epoch is {epoch}; neither may be negative.")
+        raise UserError(f"seed is {seed} and epoch is {epoch}: neither may be negative")

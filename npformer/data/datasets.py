@@ -124,22 +124,19 @@ def files_dataset(
     languages = (text.source_language, text.target_language)
     pairs = _fitting(text.pairs, languages, max_length, lowercase)
     dropped = text.dropped + len(text.pairs) - len(pairs)
-    n_valid = min(MOST_VALID, max(1, len(pairs) // VALID_SHARE))
-    parts = [pairs[:-n_valid], pairs[-n_valid:]]
-    if valid is not None:
-        parts = [pairs, _fitting(read_parallel(*valid).pairs, languages, max_length, lowercase)]
-    parts.append([] if test is None else _fitting(read_parallel(*test).pairs, languages, None, lowercase))
-    if not parts[0]:
+    if valid is None:
+        n_valid = min(MOST_VALID, max(1, len(pairs) // VALID_SHARE))
+        training, validation = pairs[:-n_valid], pairs[-n_valid:]
+    else:
+        training = pairs
+        validation = _fitting(read_parallel(*valid).pairs, languages, max_length, lowercase)
+    testing = [] if test is None else _fitting(read_parallel(*test).pairs, languages, None, lowercase)
+    if not training:
         raise UserError(
             f"no pair of {source} and {target} is left to train on: give more lines, or a larger max_length"
         )
-    codecs = _make_codecs(parts[0], languages, shared, lowercase, min_count=min_count, max_size=vocab_size)
-    description = {
-        "kind": "files",
-        "source": _absolute(source),
-        "target": _absolute(target),
-        "valid": valid and [_absolute(path) for path in valid],
-        "test": test and [_absolute(path) for path in test],
+    codecs = _make_codecs(training, languages, shared, lowercase, min_count=min_count, max_size=vocab_size)
+    description = _where(source, target, valid, test) | {
         "max_length": max_length,
         "limit": limit,
         "vocab_size": vocab_size,
@@ -147,8 +144,23 @@ def files_dataset(
         "shared": shared,
         "lowercase": lowercase,
     }
-    training, validation, testing = (_encode(part, codecs) for part in parts)
-    return Dataset(training, validation, testing, *codecs, description, dropped)
+    train_ids, valid_ids, test_ids = (_encode(part, codecs) for part in (training, validation, testing))
+    return Dataset(train_ids, valid_ids, test_ids, *codecs, description, dropped)
+
+
+def _where(source: FilePath, target: FilePath, valid: Files | None, test: Files | None) -> dict[str, Any]:
+    """The files' part of a description: paths that still lead there when the run goes on elsewhere."""
+
+    def absolute(path: FilePath) -> str:
+        return str(Path(path).absolute())
+
+    return {
+        "kind": "files",
+        "source": absolute(source),
+        "target": absolute(target),
+        "valid": valid and [absolute(path) for path in valid],
+        "test": test and [absolute(path) for path in test],
+    }
 
 
 def task_dataset(
@@ -211,8 +223,3 @@ def _make_codecs(
 def _encode(pairs: Iterable[Words], codecs: tuple[TextCodec, TextCodec]) -> list[Example]:
     source, target = (codec.vocabulary for codec in codecs)
     return [(source.encode(words), target.encode(translation)) for words, translation in pairs]
-
-
-def _absolute(path: FilePath) -> str:
-    """A path that still leads there when the run goes on from another folder."""
-    return str(Path(path).absolute())

@@ -28,7 +28,7 @@ def read_lines(path: str | PathLike[str]) -> list[str]:
 
     A line ends at \\n or \\r\\n and nowhere else: str.splitlines would also cut at characters such as U+2028,
     and the lines of two parallel files would no longer match. A byte-order mark at the start is dropped.
-    Raises UserError for a file that is missing, unreadable, empty, a broken gzip or not UTF-8.
+    Errors: UserError for a file that is missing, unreadable, empty, a broken gzip or not UTF-8.
     """
     path = Path(path)
     data = _read_bytes(path)
@@ -37,10 +37,10 @@ def read_lines(path: str | PathLike[str]) -> list[str]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{path} is not UTF-8 text at line {line} (byte 0x{data[error.start]:02x}); save it as UTF-8."
+            f"{path} is not UTF-8 text at line {line} (byte 0x{data[error.start]:02x}): save it as UTF-8"
         ) from None
     if not text:
-        raise UserError(f"{path} is empty; give a file with one sentence a line.")
+        raise UserError(f"{path} is empty: give a file with one sentence a line")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
@@ -55,16 +55,16 @@ def read_parallel(
 
     A pair with an empty side, or with a side of more than max_words words (split at white space), is dropped
     and counted. limit: stop after that many pairs. The languages are those of the file names' suffixes.
-    Raises UserError for an unreadable file, different numbers of lines, or when no pair is left.
+    Errors: UserError for an unreadable file, different numbers of lines, or when no pair is left.
     """
     for name, value in {"limit": limit, "max_words": max_words}.items():
         if value is not None and value < 1:
-            raise UserError(f"{name} is {value}; it must be 1 or more.")
+            raise UserError(f"{name} is {value}: it must be 1 or more")
     sources, targets = read_lines(source_path), read_lines(target_path)
     if len(sources) != len(targets):
         raise UserError(
-            f"{source_path} has {len(sources)} lines but {target_path} has {len(targets)}; "
-            "line n of one must translate line n of the other."
+            f"{source_path} has {len(sources)} lines but {target_path} has {len(targets)}: "
+            "line n of one must translate line n of the other"
         )
     pairs: list[tuple[str, str]] = []
     dropped = 0
@@ -78,8 +78,8 @@ def read_parallel(
     if not pairs:
         too_long = "" if max_words is None else f" or over {max_words} words"
         raise UserError(
-            f"No sentence pair is left of {source_path} and {target_path}: on each of the {dropped} lines "
-            f"a side is empty{too_long}; give files with sentences on both sides."
+            f"no sentence pair is left of {source_path} and {target_path}: on each of the {dropped} lines "
+            f"a side is empty{too_long}; give files with sentences on both sides"
         )
     return ParallelText(pairs, dropped, language_of(Path(source_path)), language_of(Path(target_path)))
 
@@ -95,16 +95,16 @@ def _read_bytes(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise UserError(f"There is no file {path}; check the name and the folder.") from None
+        raise UserError(f"there is no file {path}: check the name and the folder") from None
     except IsADirectoryError:
-        raise UserError(f"{path} is a folder; give a text file in it.") from None
+        raise UserError(f"{path} is a folder: give a text file in it") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise UserError(f"{str(path)!r} cannot be read ({error}); check its name and permissions.") from None
+        raise UserError(f"{str(path)!r} cannot be read ({error}): check its name and permissions") from None
     if path.suffix.lower() != ".gz" and not data.startswith(_GZIP_MAGIC):
         return data
     try:
         return gzip.decompress(data)
     except EOFError:
-        raise UserError(f"{path} is cut short: its gzip data has no end; download it again.") from None
+        raise UserError(f"{path} is cut short: its gzip data has no end; download it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path} is not a sound gzip file ({error}); download it again.") from None
+        raise UserError(f"{path} is not a sound gzip file ({error}): download it again") from None

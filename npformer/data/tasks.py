@@ -15,7 +15,7 @@ def copy_task(n: int, *, length: int, vocab: int, rng: np.random.Generator) -> l
     """n examples (source, target) of random ids whose target is the source itself.
 
     length: sequences have 1 to `length` ids, each length as likely. vocab: the size of the vocabulary, the
-    special words included: the ids are 4 to vocab - 1. Raises UserError for a setting too small.
+    special words included: the ids are 4 to vocab - 1. Errors: UserError for a setting too small.
     """
     return [(ids, list(ids)) for ids in _random_sequences(n, length, vocab, rng)]
 
@@ -30,6 +30,6 @@ def _random_sequences(n: int, length: int, vocab: int, rng: np.random.Generator)
     smallest = {"n": (n, 1), "length": (length, 1), "vocab": (vocab, first + 1)}
     for name, (value, least) in smallest.items():
         if value < least:
-            raise UserError(f"{name} is {value}; it must be {least} or more.")
+            raise UserError(f"{name} is {value}: it must be {least} or more")
     sizes = rng.integers(1, length + 1, size=n)
     return [rng.integers(first, vocab, size=size).tolist() for size in sizes]

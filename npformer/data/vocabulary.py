@@ -18,7 +18,7 @@ SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
 class Vocabulary:
     """The words a model knows, numbered: `words[i]` is the word with id i, and the first four are SPECIALS.
 
-    Raises UserError when the specials do not come first, or a word occurs twice or is not a string.
+    Errors: UserError when the specials do not come first, or a word occurs twice or is not a string.
     """
 
     words: tuple[str, ...]
@@ -29,15 +29,15 @@ class Vocabulary:
         object.__setattr__(self, "words", tuple(self.words))
         if self.words[: len(SPECIALS)] != SPECIALS:
             raise UserError(
-                f"A vocabulary starts with the words {', '.join(SPECIALS)}, but this one starts with "
-                f"{list(self.words[: len(SPECIALS)])}; build it with Vocabulary.from_sentences."
+                f"a vocabulary starts with the words {', '.join(SPECIALS)}, but this one starts with "
+                f"{list(self.words[: len(SPECIALS)])}: build it with Vocabulary.from_sentences"
             )
         ids: dict[str, int] = {}
         for index, word in enumerate(self.words):
             if not isinstance(word, str):
-                raise UserError(f"Word {index} of the vocabulary is {word!r}; every word must be a string.")
+                raise UserError(f"word {index} of the vocabulary is {word!r}: every word must be a string")
             if word in ids:
-                raise UserError(f"The vocabulary has {word!r} twice, at {ids[word]} and {index}; remove one.")
+                raise UserError(f"the vocabulary has {word!r} twice, at {ids[word]} and {index}: remove one")
             ids[word] = index
         object.__setattr__(self, "_ids", ids)
 
@@ -48,19 +48,19 @@ class Vocabulary:
         """The vocabulary of the words in `sentences`: most frequent first, ties in alphabetical order.
 
         min_count: leave out words that occur less often. max_size: the largest size, specials included.
-        Raises UserError for settings out of range, a sentence not yet split, or when no word is left.
+        Errors: UserError for settings out of range, a sentence not yet split, or when no word is left.
         """
         if min_count < 1:
-            raise UserError(f"min_count is {min_count}; it must be 1 or more.")
+            raise UserError(f"min_count is {min_count}: it must be 1 or more")
         if max_size is not None and max_size <= len(SPECIALS):
             raise UserError(
-                f"max_size is {max_size}; it must be more than {len(SPECIALS)}, which the special words take."
+                f"max_size is {max_size}: it must be more than {len(SPECIALS)}, which the special words take"
             )
         counts: Counter[str] = Counter()
         for sentence in sentences:
             if isinstance(sentence, str):
                 raise UserError(
-                    f"The sentence {sentence!r} is one string; split it into words with tokenize first."
+                    f"the sentence {sentence!r} is one string: split it into words with tokenize first"
                 )
             counts.update(sentence)
         for special in SPECIALS:
@@ -68,7 +68,7 @@ class Vocabulary:
         frequent = [word for word, count in counts.items() if count >= min_count]
         if not frequent:
             raise UserError(
-                f"No word occurs {min_count} times in the sentences; give more text or a lower min_count."
+                f"no word occurs {min_count} times in the sentences: give more text or a lower min_count"
             )
         frequent.sort(key=lambda word: (-counts[word], word))
         return cls((*SPECIALS, *frequent)[:max_size])
@@ -90,7 +90,7 @@ class Vocabulary:
     def decode(self, ids: Iterable[int]) -> list[str]:
         """The words of the ids up to the first END, without PAD and START; an unknown word reads <UNK>.
 
-        ids: a list or an integer array (T,). Raises UserError for an id outside the vocabulary.
+        ids: a list or an integer array (T,). Errors: UserError for an id outside the vocabulary.
         """
         words = []
         for index in map(int, ids):
@@ -98,8 +98,8 @@ class Vocabulary:
                 break
             if not 0 <= index < len(self.words):
                 raise UserError(
-                    f"The id {index} is outside the vocabulary of {len(self)} words; "
-                    "decode with the vocabulary that the model was trained with."
+                    f"the id {index} is outside the vocabulary of {len(self)} words: "
+                    "decode with the vocabulary that the model was trained with"
                 )
             if index not in (PAD, START):
                 words.append(self.words[index])
@@ -119,10 +119,10 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, text: str) -> "Vocabulary":
-        """The vocabulary that to_json wrote. Raises UserError for any other text."""
+        """The vocabulary that to_json wrote. Errors: UserError for any other text."""
         words = _read_object(text, _VOCABULARY).get("words")
         if not isinstance(words, list):
-            raise UserError('This vocabulary has no list "words"; write it again with to_json.')
+            raise UserError('this vocabulary has no list "words": write it again with to_json')
         return cls(tuple(words))
 
 
@@ -156,15 +156,16 @@ class TextCodec:
     def encode(self, text: str, *, strict: bool = False) -> list[int]:
         """The ids of a sentence, without START and END.
 
-        An empty sentence gives []. strict=True, meant for what a person typed, raises UserError for it.
+        An empty sentence gives []. strict=True, meant for what a person typed, refuses it.
+        Errors: UserError for an empty sentence where strict.
         """
         words = self.words(text)
         if strict and not words:
-            raise UserError(f"The sentence {text!r} is empty; write at least one word.")
+            raise UserError(f"the sentence {text!r} is empty: write at least one word")
         return self.vocabulary.encode(words)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The sentence of the ids up to the first END. Raises UserError for an id outside the vocabulary."""
+        """The sentence of the ids up to the first END. Errors: UserError for an id outside the vocabulary."""
         return detokenize(self.vocabulary.decode(ids))
 
     def to_json(self) -> str:
@@ -180,12 +181,12 @@ class TextCodec:
 
     @classmethod
     def from_json(cls, text: str) -> "TextCodec":
-        """The codec that to_json wrote. Raises UserError for any other text."""
+        """The codec that to_json wrote. Errors: UserError for any other text."""
         content = _read_object(text, _CODEC)
         for name, kind in {"language": str, "elision": bool, "lowercase": bool, "words": list}.items():
             if not isinstance(content.get(name), kind):
                 raise UserError(
-                    f'This text codec has no {kind.__name__} "{name}"; write it again with to_json.'
+                    f'this text codec has no {kind.__name__} "{name}": write it again with to_json'
                 )
         language = Language(content["language"], content["elision"])
         return cls(Vocabulary(tuple(content["words"])), language, content["lowercase"])
@@ -201,9 +202,9 @@ def _read_object(text: str, kind: str) -> dict[str, Any]:
         content = json.loads(text)
     except ValueError as error:
         raise UserError(
-            f"This is not an {kind}: it is not JSON ({error}); give a file that npformer wrote."
+            f"this is not an {kind}: it is not JSON ({error}); give a file that npformer wrote"
         ) from None
     found = content.get("kind") if isinstance(content, dict) else None
     if found != kind:
-        raise UserError(f'This is not an {kind}: its "kind" is {found!r}; give a file that npformer wrote.')
+        raise UserError(f'this is not an {kind}: its "kind" is {found!r}; give a file that npformer wrote')
     return content

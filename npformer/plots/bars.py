@@ -34,11 +34,7 @@ def probability_bars(
     with drawing(words, title):
         values = _probabilities(probabilities, "probabilities", 1)
         names = word_list(words, len(values), "words")
-        aims = None if target is None else _probabilities(target, "target", 1)
-        if aims is not None and aims.shape != values.shape:
-            raise UserError(
-                f"target has shape {aims.shape}: it must be that of probabilities, {values.shape}"
-            )
+        aims = _targets(target, values)
         if ax is None:
             ax = _own_axes(names, aims is not None, decimals, title)
         else:
@@ -67,11 +63,7 @@ def probability_panels(
         values = _probabilities(probabilities, "probabilities", 2)
         names = word_list(words, values.shape[1], "words")
         heads = word_list(positions, len(values), "positions")
-        aims = None if target is None else _probabilities(target, "target", 2)
-        if aims is not None and aims.shape != values.shape:
-            raise UserError(
-                f"target has shape {aims.shape}: it must be that of probabilities, {values.shape}"
-            )
+        aims = _targets(target, values)
         return _panels(values, names, heads, aims, decimals, title)
 
 
@@ -102,6 +94,16 @@ def _probabilities(values, name, ndim):
     if not ((made >= 0) & (made <= 1 + 1e-6)).all():  # also where NaN
         raise UserError(f"{name} must be between 0 and 1: apply the softmax first")
     return made
+
+
+def _targets(target, values):
+    """The target distribution, of the shape of the values; None where none was given."""
+    if target is None:
+        return None
+    aims = _probabilities(target, "target", values.ndim)
+    if aims.shape != values.shape:
+        raise UserError(f"target has shape {aims.shape}: it must be that of probabilities, {values.shape}")
+    return aims
 
 
 def _row(two: bool) -> float:

@@ -3,18 +3,16 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
 from npformer.plots.boxes import Box, Point, arrow, draw_box, frame, sign
-from npformer.plots.cells import CELL, GAP, Grid, Placed, cell_colours
+from npformer.plots.cells import CELL, GAP, Grid, Placed, draw_cells
 from npformer.plots.layout import PAD, axes_at, new_figure, put_title, title_room, words
-from npformer.plots.palette import COLOURS, ink_on
+from npformer.plots.palette import COLOURS
 from npformer.plots.palette import colour as colour_of
-from npformer.plots.palette import edge as edge_of
 from npformer.plots.style import FORMULA, SMALL, TEXT, line_height, number, text_size, widest, wrapped
 
 SIGN = 15.0  # points, of × and = between matrices
@@ -66,22 +64,8 @@ class Board:
 
         Numbers are written unless the cells are masked. Returns where the cells are, for arrows.
         """
-        values = grid.values
         width, height = self.size(grid)
-        corners = np.array([[0, 0], [self.cell, 0], [self.cell, -CELL], [0, -CELL]])  # (4, 2)
-        row, column = np.indices(values.shape).reshape(2, -1)
-        starts = np.stack([left + column * self.cell, top - row * CELL], -1)  # (N·M, 2)
-        colours = cell_colours(grid).reshape(-1, 3)
-        edge = edge_of(grid.colour if grid.edge is None else grid.edge)
-        squares = PolyCollection(
-            starts[:, None] + corners, facecolors=colours, edgecolors=edge, linewidths=1.0, clip_on=False
-        )
-        squares.set_zorder(5)  # over the boxes that they stand in
-        self.ax.add_collection(squares, autolim=False)
-        for (x, y), value, face in zip(starts, values.flat, colours, strict=True):
-            if grid.numbers:
-                place = x + self.cell / 2, y - CELL / 2
-                self.text(*place, self.write(value), size=SMALL, color=ink_on(face), room=False)
+        draw_cells(self.ax, grid, left, top, self.cell, self.write, above=4)  # over the boxes they stand in
         placed = Placed(left, top - height, left + width, top)
         self.take(*placed)
         self._write_round(grid, placed, label)

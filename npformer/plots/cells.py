@@ -1,6 +1,6 @@
 """Matrices as small squares of one colour, as in the illustrated Transformer, and their products."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -152,28 +152,31 @@ def draw_grid(ax: Axes, grid: Grid, left: float, top: float) -> Placed:
 
     Call it inside `drawing`, on a sheet. Returns where the cells are, for arrows.
     """
-    values = grid.values
     e = grid_extent(grid)
-    colours = cell_colours(grid)  # (N, M, 3)
-    corners = np.array([[0, 0], [e.cell, 0], [e.cell, -CELL], [0, -CELL]])  # (4, 2)
-    row, column = np.indices(values.shape).reshape(2, -1)
-    starts = np.stack([left + column * e.cell, top - row * CELL], -1)  # (N·M, 2)
-    edge = edge_of(grid.colour if grid.edge is None else grid.edge)
-    squares = PolyCollection(
-        starts[:, None] + corners,
-        facecolors=colours.reshape(-1, 3),
-        edgecolors=edge,
-        linewidths=1.0,
-        clip_on=False,
-    )
-    ax.add_collection(squares, autolim=False)
-    if grid.numbers:
-        for (x, y), value, face in zip(starts, values.flat, colours.reshape(-1, 3), strict=True):
-            text = number(value, grid.decimals)
-            x, y = x + e.cell / 2, y - CELL / 2
-            ax.text(x, y, text, size=SMALL, ha="center", va="center_baseline", color=ink_on(face))
+    draw_cells(ax, grid, left, top, e.cell, lambda value: number(value, grid.decimals))
     _write_round(ax, grid, e, left, top)
     return Placed(left, top - e.height, left + e.width, top)
+
+
+def draw_cells(
+    ax: Axes, grid: Grid, left: float, top: float, cell: float, write: Callable[..., str], above: float = 0
+) -> None:
+    """The coloured squares, `cell` inches wide, and the numbers in them; above lifts both over the rest."""
+    values = grid.values
+    corners = np.array([[0, 0], [cell, 0], [cell, -CELL], [0, -CELL]])  # (4, 2)
+    row, column = np.indices(values.shape).reshape(2, -1)
+    starts = np.stack([left + column * cell, top - row * CELL], -1)  # (N·M, 2)
+    colours = cell_colours(grid).reshape(-1, 3)  # (N·M, 3)
+    edge = edge_of(grid.colour if grid.edge is None else grid.edge)
+    squares = PolyCollection(
+        starts[:, None] + corners, facecolors=colours, edgecolors=edge, linewidths=1.0, clip_on=False
+    )
+    squares.set_zorder(1 + above)
+    ax.add_collection(squares, autolim=False)
+    if grid.numbers:
+        style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 3 + above}
+        for (x, y), value, face in zip(starts, values.flat, colours, strict=True):
+            ax.text(x + cell / 2, y - CELL / 2, write(value), size=SMALL, color=ink_on(face), **style)
 
 
 def cell_colours(grid: Grid) -> np.ndarray:
