@@ -12,6 +12,8 @@ from npformer.functional.activations import (
     gelu_tanh_backward,
     relu,
     relu_backward,
+    sigmoid,
+    sigmoid_backward,
     swish,
     swish_backward,
 )
@@ -36,6 +38,14 @@ from npformer.functional.losses import (
 )
 from npformer.functional.masking import EXACT, Masking, mask_scores, mask_scores_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.functional.recurrent import (
+    gru_cell,
+    gru_cell_backward,
+    hold,
+    hold_backward,
+    lstm_cell,
+    lstm_cell_backward,
+)
 from npformer.functional.similarity import (
     concat_similarity,
     concat_similarity_backward,
@@ -76,6 +86,10 @@ __all__ = [
     "gelu_tanh_backward",
     "general_similarity",
     "general_similarity_backward",
+    "gru_cell",
+    "gru_cell_backward",
+    "hold",
+    "hold_backward",
     "kl_divergence",
     "kl_divergence_backward",
     "l2_distance",
@@ -86,6 +100,8 @@ __all__ = [
     "linear_backward",
     "log_softmax",
     "log_softmax_backward",
+    "lstm_cell",
+    "lstm_cell_backward",
     "mask_scores",
     "mask_scores_backward",
     "merge_heads",
@@ -94,6 +110,8 @@ __all__ = [
     "perceptron_similarity_backward",
     "relu",
     "relu_backward",
+    "sigmoid",
+    "sigmoid_backward",
     "smooth_targets",
     "softmax",
     "softmax_backward",

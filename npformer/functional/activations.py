@@ -66,10 +66,21 @@ def gelu_tanh_backward(dy, cache):
     return dy * ((1 + t) + x * (1 - t * t) * dinner) / 2
 
 
+def sigmoid(x):
+    """y = 1 / (1 + exp(-x)), in a form that cannot overflow."""
+    y = (1 + array_module(x).tanh(x / 2)) / 2
+    return y, y
+
+
+def sigmoid_backward(dy, cache):
+    """dx = dy y (1 - y)."""
+    y = cache
+    return dy * y * (1 - y)
+
+
 def swish(x):
     """y = x sigmoid(x), also called SiLU. Source: Ramachandran et al. 2017."""
-    xp = array_module(x)
-    s = (1 + xp.tanh(x / 2)) / 2  # the sigmoid, in a form that cannot overflow
+    s, _ = sigmoid(x)
     return x * s, (x, s)
 
 

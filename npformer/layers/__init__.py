@@ -7,9 +7,11 @@ from npformer.layers.input import InputEmbedding
 from npformer.layers.linear import Linear
 from npformer.layers.norm import LayerNorm
 from npformer.layers.positions import FixedPositions, LearnedPositions
+from npformer.layers.recurrent import BothWays, Recurrent
 from npformer.layers.residual import Residual
 
 __all__ = [
+    "BothWays",
     "Dropout",
     "Embedding",
     "FeedForward",
@@ -18,6 +20,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositions",
     "Linear",
+    "Recurrent",
     "Residual",
     "TiedProjection",
 ]

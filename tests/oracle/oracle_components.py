@@ -21,6 +21,7 @@ def components():
         "l2_distance": l2_distance(),
         "attention": attention(),
         "multi_head": multi_head(),
+        **{f"{kind}/{side}": recurrent(kind, side) for kind in ("lstm", "gru") for side in ("one", "both")},
         "adam": adam(),
         "clip": clip(),
     }
@@ -127,6 +128,31 @@ def multi_head():
         arrays[f"{kind}/output.weight"] = of(layer.out_proj.weight).T.numpy().copy()
         arrays[f"{kind}/output.bias"] = of(layer.out_proj.bias).numpy().copy()
     return {**arrays, "mask": ~padded[:, None, None, :].numpy()}
+
+
+def recurrent(kind, side):
+    """nn.LSTM or nn.GRU from one side or both, on sentences of 6, 4 and 1 words; "lstm/both" and so on."""
+    both = side == "both"
+    layer = {"lstm": nn.LSTM, "gru": nn.GRU}[kind](5, 4, batch_first=True, bidirectional=both)
+    for seed, parameter in enumerate(layer.parameters()):
+        parameter.data = draw(60 + seed, *parameter.shape) * 0.6
+    lengths = torch.tensor([6, 4, 1])
+    mask = torch.arange(6) < lengths[:, None]  # (3, 6)
+
+    def read(x):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        y, _ = nn.utils.rnn.pad_packed_sequence(layer(packed)[0], batch_first=True)
+        return y
+
+    dy = draw(71, 3, 6, 8 if both else 4) * mask[..., None]  # nothing is asked of padding
+    arrays = forward_backward(read, dy, x=draw(70, 3, 6, 5))
+    for name, parameter in layer.named_parameters():
+        ours = ("read" if "_ih_" in name else "recall") + (".weight" if "weight" in name else ".bias")
+        if both:
+            ours = ("backwards." if name.endswith("_reverse") else "forwards.") + ours
+        arrays[f"value/{ours}"] = parameter.detach().numpy().T.copy()
+        arrays[f"grad/{ours}"] = parameter.grad.numpy().T.copy()
+    return {**arrays, "mask": mask.numpy()}
 
 
 def adam():

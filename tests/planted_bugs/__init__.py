@@ -14,9 +14,10 @@ from planted_bugs.bug import KINDS, Bug, NoLongerApplies
 from planted_bugs.layers import LAYERS
 from planted_bugs.losses import LOSSES
 from planted_bugs.pairs import PAIRS
+from planted_bugs.recurrent import RECURRENT
 from planted_bugs.training import TRAINING
 from planted_bugs.transformer import TRANSFORMER
 
-BUGS = (*PAIRS, *LOSSES, *ATTENTION, *LAYERS, *TRANSFORMER, *TRAINING)
+BUGS = (*PAIRS, *LOSSES, *ATTENTION, *LAYERS, *RECURRENT, *TRANSFORMER, *TRAINING)
 
 __all__ = ["BUGS", "KINDS", "Bug", "NoLongerApplies"]

@@ -16,6 +16,7 @@ def pair_cases() -> Iterator[Case]:
     for name, pair in F.ACTIVATIONS.items():
         if name != "none":
             yield pair_case(name, pair, x)
+    yield pair_case("sigmoid", (F.sigmoid, F.sigmoid_backward), x)
     yield pair_case("softmax", (F.softmax, F.softmax_backward), x)
     yield pair_case("log-softmax", (F.log_softmax, F.log_softmax_backward), x)
     yield pair_case("dropout", (F.dropout, F.dropout_backward), x, rate=0.4, rng=5)
