@@ -8,6 +8,7 @@ from typing import Any
 
 from npformer.errors import UserError
 from npformer.optim import Schedule, constant, cosine, warmup
+from npformer.settings import is_number, require_choice, require_count, require_known
 
 SCHEDULES = ("warmup", "constant", "cosine")
 
@@ -47,27 +48,23 @@ class TrainingConfig:
             if (getattr(self, one) is None) == (getattr(self, other) is None):
                 given = "neither" if getattr(self, one) is None else "both"
                 raise UserError(f"{given} of {one} and {other} is given: give exactly one of the two")
+        left_out = {name for pair in EITHER for name in pair if getattr(self, name) is None}
         for name in _COUNTS:
-            _check_count(name, getattr(self, name))
+            if name not in left_out:
+                require_count(name, getattr(self, name))
         for name in ("factor", "learning_rate", "eps", "clip_norm"):
             value = getattr(self, name)
-            if value is not None and not (_is_number(value) and 0 < value < math.inf):
+            if value is not None and not (is_number(value) and 0 < value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number above 0")
-        if len(self.betas) != 2 or not all(_is_number(b) and 0 <= b < 1 for b in self.betas):
+        if len(self.betas) != 2 or not all(is_number(b) and 0 <= b < 1 for b in self.betas):
             raise UserError(f"betas is {self.betas}: give two numbers, each from 0 up to but not 1")
-        if self.schedule not in SCHEDULES:
-            raise UserError(f"schedule is {self.schedule!r}: choose one of {', '.join(SCHEDULES)}")
+        require_choice("schedule", self.schedule, SCHEDULES)
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
 
     def replace(self, **changes: Any) -> "TrainingConfig":
         """The same settings with some changed; giving steps takes the place of epochs, and so on."""
-        known = {field.name for field in dataclasses.fields(self)}
-        for name in changes:
-            if name not in known:
-                raise UserError(
-                    f"a TrainingConfig has no setting {name!r}: it has {', '.join(sorted(known))}"
-                )
+        require_known(self, changes)
         for pair in EITHER:
             for one, other in (pair, pair[::-1]):
                 if changes.get(one) is not None:
@@ -132,15 +129,3 @@ def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Sch
     if config.schedule == "cosine":
         return cosine(config.learning_rate, total_steps, config.warmup_steps)
     return constant(config.learning_rate)
-
-
-def _check_count(name: str, value: Any) -> None:
-    """Refuse what is not a whole number of 1 or more; the ones that may be None were seen to before."""
-    if value is None and name in {name for pair in EITHER for name in pair}:
-        return
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UserError(f"{name} is {value!r}: it must be a whole number, 1 or more")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

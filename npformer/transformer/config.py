@@ -4,12 +4,12 @@ import dataclasses
 import difflib
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 from npformer.errors import UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masking import Masking
+from npformer.settings import is_number, require_choice, require_count, require_known, require_share
 from npformer.transformer.presets import PRESETS
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -73,19 +73,17 @@ class TransformerConfig:
 
     def __post_init__(self):
         for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise UserError(f"{name} is {getattr(self, name)!r}: choose one of {', '.join(choices)}")
+            require_choice(name, getattr(self, name), choices)
         for name in COUNTS:
-            _require_positive(name, getattr(self, name))
+            require_count(name, getattr(self, name))
         for name in ("d_head", "d_value"):
             if getattr(self, name) is not None:
-                _require_positive(name, getattr(self, name))
+                require_count(name, getattr(self, name))
         for name in SHARES:
-            if not (_is_number(getattr(self, name)) and 0 <= getattr(self, name) < 1):
-                raise UserError(f"{name} is {getattr(self, name)!r}: it is a share, from 0 up to but not 1")
-        if not (_is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):
+            require_share(name, getattr(self, name))
+        if not (is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):
             raise UserError(f"norm_eps is {self.norm_eps!r}: it must be a number above 0")
-        if not (_is_number(self.mask_fill) and self.mask_fill < math.inf):  # False for NaN too
+        if not (is_number(self.mask_fill) and self.mask_fill < math.inf):  # False for NaN too
             raise UserError(f"mask_fill is {self.mask_fill!r}: give -inf, or a number far below 0")
         for refused, sentence in self._impossible():
             if refused:
@@ -153,12 +151,7 @@ class TransformerConfig:
 
     def replace(self, **changes):
         """The same configuration with some settings changed; an unknown name is refused."""
-        known = {field.name for field in dataclasses.fields(self)}
-        for name in changes:
-            if name not in known:
-                raise UserError(
-                    f"a TransformerConfig has no setting {name!r}: it has {', '.join(sorted(known))}"
-                )
+        require_known(self, changes)
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,12 +169,3 @@ class TransformerConfig:
             hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(PRESETS)}"
             raise UserError(f"unknown preset {name!r}: {hint}")
         return cls().replace(**(PRESETS[name] | changes))
-
-
-def _is_number(value):
-    return isinstance(value, Real) and not isinstance(value, bool)
-
-
-def _require_positive(name, value):
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise UserError(f"{name} is {value!r}: it must be a whole number, 1 or more")
