@@ -10,7 +10,7 @@ from npformer import Transformer, TransformerConfig, plots
 from npformer.cli import main
 from npformer.commands import masks as command
 from npformer.data import TextCodec
-from npformer.figures.mask_figures import (
+from npformer.plots.masks import (
     COLOUR_OF,
     FORBIDDEN,
     LEAKS,

@@ -147,7 +147,7 @@ def read(codec: TextCodec, text: str, *, before=None, after=None) -> Words:
 def draw(seen: Seen, folder: Path) -> list[Path]:
     """Write the pictures. Errors: UserError where the words do not fit, or the folder cannot be written."""
     from npformer import plots  # matplotlib takes a second to load: only who draws should wait
-    from npformer.figures.mask_figures import MOST_NUMBERED, leak_map, mask_panels
+    from npformer.plots.masks import MOST_NUMBERED, leak_map, mask_panels
 
     queries, keys, numbers = seen.queries, seen.keys, max(seen.scores.shape) <= MOST_NUMBERED
     masks = seen.masks or {"no mask": np.ones(seen.mask.shape, bool)}

@@ -12,6 +12,7 @@ from npformer.plots.cells import Grid, cell_grid, cell_product
 from npformer.plots.curves import curves
 from npformer.plots.heatgrid import attention_grid
 from npformer.plots.heatmap import attention_map, mask_map, score_map, softmax_panels, value_map
+from npformer.plots.masks import leak_map, mask_panels
 from npformer.plots.overlap import text_problems
 from npformer.plots.style import save
 from npformer.plots.tree import beam_tree, steps_of_trace
@@ -29,7 +30,9 @@ __all__ = [
     "curves",
     "key_frames",
     "layer_pair",
+    "leak_map",
     "mask_map",
+    "mask_panels",
     "probability_bars",
     "probability_panels",
     "save",

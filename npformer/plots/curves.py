@@ -43,7 +43,7 @@ def curves(
     with drawing(labels, xlabel, ylabel, title):
         names = [] if labels is None else words(labels, len(values), "labels")
         if ax is None:
-            ax = _own_axes(names, ylabel, title)
+            ax = _own_axes([] if legend else names, ylabel, title)
         elif title:
             ax.set_title(wrapped(title, size_of(ax)[0]))
         lines = [

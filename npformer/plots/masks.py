@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
 
-from npformer.plots import Figure
 from npformer.plots.heat import MASKED, HeatMap, Scale, make, mask_scale
 from npformer.plots.heatmap import heat_row
 from npformer.plots.layout import mask_array
