@@ -386,9 +386,10 @@ assert report.failures[0].tensor == "bias"
 #
 # `npformer exercise list` has them, each graded by this checker.
 #
-# - **Linear, backward.** Write dx, dw and db for an input with any number of axes before the last.
-# - **A rectifier, both ways.** max(0, x) that a complex step can pass, and its backward.
-# - **A mean that is taken away.** y = x − mean(x). Which term of dx is always forgotten?
+# - `npformer exercise start swish-backward`: one input, no parameters: the whole protocol in two lines.
+# - `npformer exercise start linear-backward`: dx, dw and db for any number of axes before the last.
+# - `npformer exercise start derivative`: the slope of a function, by complex step.
+# - By hand: y = x − mean(x). Which term of dx is easily forgotten?
 #
 # To try now, in the terminal: `!print(gradcheck((linear, linear_backward), x, w, b, method="difference"))`
 # gives the same verdict with errors a hundred thousand times as large.

@@ -382,8 +382,10 @@ print("the numbers of the text are those of the table")
 #
 # `npformer exercise list` has them, each graded by the gradient checker.
 #
-# - **Softmax, backward.** One row sum; no Jacobian.
-# - **Attention, backward.** The four products of this lesson, for any number of axes in front.
+# - `npformer exercise start softmax`: exponentials that do not overflow.
+# - `npformer exercise start softmax-backward`: one row sum; no Jacobian.
+# - `npformer exercise start attention`: the three lines, for any number of axes in front.
+# - `npformer exercise start attention-backward`: the four products of this lesson.
 # - By hand: two keys, weights p and 1 − p. Show that dscores is p(1 − p)(dp₁ − dp₂) times (1, −1), and read
 #   the two numbers of the upper row in the figure from it.
 #

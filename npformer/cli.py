@@ -22,6 +22,10 @@ COMMANDS = {
     "masks": "lay masks over your own words: scores before and after the softmax, and a test for leaks",
     "gradcheck": "check the gradients of every component, or of a layer of your own",
     "exercise": "write a backward pass, a mask or a search yourself, and have it graded",
+    "bugs": "find and repair bugs that real projects shipped, in code that looks right and mostly trains",
+    "family": "the attention family side by side, its gradients checked now; trained and compared",
+    "index": "from an equation of the paper or a passage of the documents to lesson, file and line",
+    "glossary": "the words of the course, each in a sentence",
 }
 
 

@@ -1,6 +1,7 @@
 """What every configuration asks of its settings, and says where it does not get it."""
 
 import dataclasses
+import difflib
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -38,3 +39,12 @@ def require_known(config: Any, names: Iterable[str]) -> None:
         if name not in known:
             kind = type(config).__name__
             raise UserError(f"a {kind} has no setting {name!r}: it has {', '.join(sorted(known))}")
+
+
+def choose_preset(name: str, presets: Sequence[str], kind: str = "preset") -> str:
+    """The name itself, where there is such a preset. Errors: UserError with the nearest one."""
+    if name not in presets:
+        near = difflib.get_close_matches(name, presets, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(presets)}"
+        raise UserError(f"unknown {kind} {name!r}: {hint}")
+    return name

@@ -27,6 +27,12 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.fixture(scope="session")
+def lesson_runs(tmp_path_factory):
+    """The folder runs/ of the lessons' tests: lesson 15 looks into the model that lesson 13 trained."""
+    return tmp_path_factory.mktemp("runs")
+
+
 @pytest.fixture
 def device(request, monkeypatch):
     """The module cupy: the real one with --backend cupy, the strict stand-in otherwise."""

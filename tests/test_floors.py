@@ -14,16 +14,19 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 # the lowest floor first; a name is a file or a folder of the package
 FLOORS = [
-    ["errors", "atomic"],
+    ["errors", "atomic", "tables"],
+    ["settings"],
     ["backend"],
-    ["functional", "module", "masks", "positions", "show"],
+    ["functional", "module", "ids", "masks", "positions", "show"],
     ["layers", "optim", "leaks"],
     ["attention"],
-    ["transformer"],
+    ["transformer", "recurrent", "ifthen"],
+    ["models"],
     ["gradcheck", "data", "plots"],
     ["decoding", "training"],
     ["figures"],
     ["exercises"],
+    ["zoo"],
     ["terminal"],
     ["course"],
     ["commands"],
@@ -42,7 +45,7 @@ ALLOWED = {
     "pygments": {"course"},
     "rich": {"terminal", "course", "commands"},
     "safetensors": {"training"},
-    "threadpoolctl": {"training"},
+    "threadpoolctl": {"training", "commands"},
 }
 
 

@@ -1,5 +1,6 @@
 """Every lesson runs from top to bottom, keeps to the rhythm, and draws what it speaks of."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import pytest
 
 from npformer.course.execute import lesson_runs_through
 from npformer.course.library import all_lessons
+from npformer.exercises import EXERCISES
 from npformer.plots import text_problems
 
 LESSONS = all_lessons()
@@ -16,8 +18,9 @@ NAMES = [lesson.name for lesson in LESSONS]
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
-def test_it_runs_as_a_plain_script(lesson, tmp_path):
+def test_it_runs_as_a_plain_script(lesson, tmp_path, lesson_runs):
     """In a fresh process, without a display, and its figures lie in the folder that it names."""
+    (tmp_path / "runs").symlink_to(lesson_runs)
     environment = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(lesson.path)],
@@ -31,13 +34,16 @@ def test_it_runs_as_a_plain_script(lesson, tmp_path):
     assert done.stderr == ""
     named = re.findall(r"^figure (\S+\.png)", done.stdout, re.MULTILINE)
     assert named
-    assert {tmp_path / path for path in named} == set(tmp_path.rglob("*.*"))
+    assert {tmp_path / path for path in named} == set(tmp_path.rglob("*.png"))
 
 
 @pytest.fixture(scope="module")
-def outcomes():
+def outcomes(tmp_path_factory, lesson_runs):
     """What came of each cell of each lesson, run in this process."""
-    return {lesson.name: lesson_runs_through(lesson) for lesson in LESSONS}
+    folder = tmp_path_factory.mktemp("lessons")
+    (folder / "runs").symlink_to(lesson_runs)
+    with contextlib.chdir(folder):
+        return {lesson.name: lesson_runs_through(lesson) for lesson in LESSONS}
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
@@ -77,6 +83,18 @@ def test_it_keeps_to_the_rhythm(lesson):
         assert part in prose
     for part in ("assert_allclose(", "show(cache)", "show_figure(", "gradcheck(", "assert report.ok"):
         assert part in code
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_it_names_its_exercises_and_no_others(lesson):
+    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    named = set(re.findall(r"npformer exercise start ([\w-]+)", prose))
+    assert named == {exercise.name for exercise in EXERCISES.values() if exercise.lesson == lesson.number}
+
+
+def test_the_course_is_whole():
+    assert [lesson.number for lesson in LESSONS] == list(range(17))
+    assert {exercise.lesson for exercise in EXERCISES.values()} == set(range(15))
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)

@@ -10,6 +10,8 @@ from npformer import Transformer, TransformerConfig, plots
 from npformer.cli import main
 from npformer.commands import masks as command
 from npformer.data import TextCodec
+from npformer.masks import causal_mask, local_mask, padding_mask
+from npformer.plots import text_problems
 from npformer.plots.masks import (
     COLOUR_OF,
     FORBIDDEN,
@@ -19,8 +21,6 @@ from npformer.plots.masks import (
     mask_panels,
     two_digits,
 )
-from npformer.masks import causal_mask, local_mask, padding_mask
-from npformer.plots import text_problems
 from npformer.plots.style import number
 
 NAMES = ["masks.png", "scores.png", "softmax.png", "leaks.png"]

@@ -100,7 +100,7 @@ def test_word_by_word_is_the_whole_sentence(changes):
     target_in = np.array([[2, 4, 7, 5], [2, 6, 4, 8], [2, 8, 3, 3]])
     whole, _ = model.forward(SOURCE, target_in)
     memory, mask = model.encode(SOURCE)
-    past = [None] * model.config.n_layers
+    past = None
     for t in range(target_in.shape[1]):
         logits, past = model.step(target_in[:, t], t, past, memory, mask)
         np.testing.assert_allclose(logits, whole[:, t], rtol=1e-9, atol=1e-11)

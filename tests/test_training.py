@@ -23,6 +23,7 @@ from npformer.training import (
     loop,
     read_log,
     resume,
+    step,
     train,
 )
 
@@ -266,7 +267,7 @@ def test_an_update_that_leaves_nan_stops_and_names_the_parameter(tmp_path, monke
 
 
 def test_a_gradient_of_nan_stops_before_the_update(tmp_path, monkeypatch):
-    plain = loop.loss_and_gradients
+    plain = step.loss_and_gradients
 
     def spoiled(model, batches, rngs):
         result = plain(model, batches, rngs)
@@ -276,7 +277,7 @@ def test_a_gradient_of_nan_stops_before_the_update(tmp_path, monkeypatch):
         return result
 
     spoiled.left = 4
-    monkeypatch.setattr(loop, "loss_and_gradients", spoiled)
+    monkeypatch.setattr(step, "loss_and_gradients", spoiled)
     name = r"encoder\.layers\.0\.feed_forward\.inner\.weight"
     with pytest.raises(UserError, match=rf"stopped at step 5: .*the gradient of {name} \(.*holds"):
         tiny_run(tmp_path / "run")

@@ -100,9 +100,7 @@ class MultiHeadAttention(Module):
         value = key if value is None else value
         (q, k, v), projections, activations = self.project(query, key, value)
         rate = self.rate if train else 0
-        z, attended = attention(
-            q, k, v, mask, query_mask=query_mask, masking=self.masking, scale=self.scale, rate=rate, rng=rng
-        )  # (B, H, T, L)
+        z, attended = self.attend(q, k, v, mask, query_mask=query_mask, rate=rate, rng=rng)  # (B, H, T, L)
         y, output = merge_heads(z), None  # (B, T, H·L)
         if self.output is not None:
             y, output = self.output.forward(y)  # (B, T, D)
@@ -115,13 +113,23 @@ class MultiHeadAttention(Module):
             dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
         dz = split_heads(dy, self.n_heads)  # (B, H, T, L)
         # z = softmax(q kᵀ / sqrt(K)) v
-        dq, dk, dv = attention_backward(dz, cache.attention)
+        dq, dk, dv = self.attend_backward(dz, cache.attention)
         grads = self.project_backward(dq, dk, dv, cache)  # one for each product
         if cache.given == 3:
             return tuple(grads)
         if cache.given == 2:  # one array gave keys and values: its gradients add up
             return grads[0], _total(grads[1:])
         return _total(grads)  # one array gave all three
+
+    def attend(self, q, k, v, mask=None, *, query_mask=None, rate=0.0, rng=None):
+        """What each head does; another kind of attention does something else here. Returns (z, cache)."""
+        return attention(
+            q, k, v, mask, query_mask=query_mask, masking=self.masking, scale=self.scale, rate=rate, rng=rng
+        )
+
+    def attend_backward(self, dz, cache):
+        """Returns (dq, dk, dv)."""
+        return attention_backward(dz, cache)
 
     def project(self, query, key, value):
         """Returns ((q, k, v), linear caches, activation caches), the three split into heads."""
@@ -201,7 +209,7 @@ class MultiHeadAttention(Module):
         return self._look(split_heads(q, self.n_heads), memory.k, memory.v, mask)
 
     def _look(self, q, k, v, mask):
-        z, _ = attention(q, k, v, mask, masking=self.masking, scale=self.scale)
+        z, _ = self.attend(q, k, v, mask)
         y = merge_heads(z)
         return y if self.output is None else self.output.forward(y)[0]
 

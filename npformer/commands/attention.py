@@ -7,6 +7,7 @@ import numpy as np
 
 from npformer.commands.translate import open_translator
 from npformer.errors import UserError
+from npformer.models import attention_layers
 from npformer.terminal import note
 
 KINDS = {
@@ -38,7 +39,6 @@ def add_arguments(parser) -> None:
 def run(arguments) -> int:
     """Returns 0."""
     translator = open_translator(arguments.run, last=arguments.last, backend="numpy")
-    check_settings(translator.model.config, arguments)
     from npformer.figures.gallery import make_folder  # matplotlib takes a second to load
     from npformer.figures.studio import look
     from npformer.plots import save
@@ -47,7 +47,9 @@ def run(arguments) -> int:
     unknown = translator.unknown_words(arguments.sentence)
     if unknown:
         note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> in place")
-    kinds = [arguments.kind] if arguments.kind else list(KINDS)
+    kinds = [kind for kind in KINDS if attention_layers(seen.cache, kind)]
+    check_settings(seen, kinds, arguments)
+    kinds = [arguments.kind] if arguments.kind else kinds
     if arguments.word is not None:
         kinds = [kind for kind in kinds if arguments.word in words_of(seen, kind)[0]]
         if not kinds:
@@ -63,11 +65,16 @@ def run(arguments) -> int:
     return 0
 
 
-def check_settings(config, arguments) -> None:
-    """Errors: UserError for a layer or head that the model does not have."""
+def check_settings(seen, kinds: list[str], arguments) -> None:
+    """Errors: UserError for an attention, a layer or a head that the model does not have."""
+    if not kinds:
+        raise UserError("this model has no attention: give a run of one that has")
+    if arguments.kind and arguments.kind not in kinds:
+        raise UserError(f"this model has no {KINDS[arguments.kind]}: it has {', '.join(kinds)}")
+    layers = attention_layers(seen.cache, kinds[0])
     for name, value, count in (
-        ("layer", arguments.layer, config.n_layers),
-        ("head", arguments.head, config.n_heads),
+        ("layer", arguments.layer, len(layers)),
+        ("head", arguments.head, layers[0].shape[1]),
     ):
         if value is not None and not 0 <= value < count:
             raise UserError(f"--{name} is {value}: this model has {name}s 0 .. {count - 1}")
@@ -85,7 +92,6 @@ def pictures(seen, kind: str, arguments) -> dict:
     Errors: UserError where the sentence is too long to be drawn.
     """
     from npformer import plots
-    from npformer.figures.trained_heads import attention_layers
     from npformer.masks import causal_mask
 
     queries, keys = words_of(seen, kind)

@@ -9,10 +9,19 @@ from pathlib import Path
 
 from rich.table import Table
 
+from npformer.commands.tasks import (
+    add_task_arguments,
+    say,
+    show_hints,
+    show_not_yet,
+    show_printed,
+    to_check,
+    where,
+)
 from npformer.errors import UserError
 from npformer.exercises import EXERCISES, Exercise, Verdict, find
 from npformer.exercises.folder import Folder
-from npformer.exercises.process import SECONDS, check
+from npformer.exercises.process import check
 from npformer.terminal import console, note
 
 EPILOG = """\
@@ -33,14 +42,8 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "name", nargs="?", help="an exercise; check and hint without it take the one you are at"
     )
-    parser.add_argument(
-        "--dir", default="exercises", metavar="FOLDER", help="of your files (default: exercises)"
-    )
-    parser.add_argument("--all", action="store_true", help="check every file of the folder")
+    add_task_arguments(parser, "exercises")
     parser.add_argument("--png", metavar="FILE", help="check: draw where the result differs")
-    parser.add_argument(
-        "--seconds", type=float, default=SECONDS, help=f"check: the time limit (default {SECONDS:g})"
-    )
 
 
 def run(arguments) -> int:
@@ -84,23 +87,20 @@ def start(arguments, folder: Folder) -> int:
     """Write the learner's file."""
     exercise = find(_required(arguments, "start"))
     file = folder.start(exercise)
-    where = "" if arguments.dir == "exercises" else f" --dir {arguments.dir}"
     say(f"{file} is yours: {exercise.title} (lesson {exercise.lesson}).")
-    say(f"Fill in {' and '.join(exercise.functions)} with any editor. Then: npformer exercise check{where}")
+    then = f"npformer exercise check{where(arguments, 'exercises')}"
+    say(f"Fill in {' and '.join(exercise.functions)} with any editor. Then: {then}")
     return 0
 
 
 def check_some(arguments, folder: Folder) -> int:
     """Grade one exercise, or all whose files are there."""
-    if arguments.seconds <= 0:
-        raise UserError(f"--seconds is {arguments.seconds:g}: it must be more than 0")
-    if arguments.name and arguments.name.endswith(".py"):  # the file itself, wherever it is
-        folder = Folder(Path(arguments.name).parent)
-        arguments.name = Path(arguments.name).stem
+    start = "npformer exercise start softmax-backward"
+    exercises, folder = to_check(arguments, folder, find, EXERCISES.values(), start)
     solved = []
-    for exercise in _chosen(arguments, folder):
+    for exercise in exercises:
         began = time.perf_counter()
-        verdict = check(exercise, folder.file(exercise), arguments.seconds)
+        verdict = check(exercise.name, folder.file(exercise), arguments.seconds)
         folder.set_solved(exercise, verdict.solved)
         show_verdict(exercise, verdict, time.perf_counter() - began)
         if arguments.png:
@@ -109,37 +109,14 @@ def check_some(arguments, folder: Folder) -> int:
     return 0 if all(solved) else 1
 
 
-def _chosen(arguments, folder: Folder) -> list[Exercise]:
-    """The exercise that is named, the one at hand, or all that are started."""
-    if arguments.name:
-        return [find(arguments.name)]
-    current = folder.current()
-    if current in EXERCISES and not arguments.all:
-        return [EXERCISES[current]]
-    there = [exercise for exercise in EXERCISES.values() if folder.file(exercise).exists()]
-    if not there:
-        raise UserError(
-            f"no exercise is started in {folder.path}: npformer exercise start softmax-backward, say"
-        )
-    return there
-
-
 def show_verdict(exercise: Exercise, verdict: Verdict, seconds: float) -> None:
     """What the grader found, in lines."""
-    if verdict.printed:
-        say("Your code printed:")
-        say("\n".join("  " + line for line in verdict.printed.splitlines()[:20]))
+    show_printed(verdict)
     if verdict.solved:
         say(f"{exercise.name} is {verdict.says}, in {seconds:.1f} s.")
         say(f"Compare yours with the package's: npformer exercise solution {exercise.name}")
-        return
-    say(f"{exercise.name}: not yet.")
-    say(f"- {verdict.says}")
-    for text in verdict.looks_like:
-        say(f"- {text}")
-    if verdict.picture:
-        say(verdict.picture)
-    say(f"Stuck? npformer exercise hint {exercise.name}")
+    else:
+        show_not_yet(exercise.name, verdict, f"npformer exercise hint {exercise.name}")
 
 
 def hint(arguments, folder: Folder) -> int:
@@ -148,13 +125,8 @@ def hint(arguments, folder: Folder) -> int:
     if name is None:
         raise UserError("a hint for which exercise? npformer exercise hint NAME")
     exercise = find(name)
-    shown = folder.next_hint(exercise)
-    for number, text in enumerate(exercise.hints[:shown], 1):
-        say(f"Hint {number} of {len(exercise.hints)}: {text}")
-    if shown == len(exercise.hints):
-        say(f"That was the last one. The solution: npformer exercise solution {exercise.name}")
-    else:
-        say("Still stuck? The same command gives one more.")
+    solution = f"That was the last one. The solution: npformer exercise solution {exercise.name}"
+    show_hints(exercise, folder, solution)
     return 0
 
 
@@ -191,8 +163,3 @@ def _draw(exercise: Exercise, verdict: Verdict, path: str) -> None:
         verdict.difference, xlabel="last axis", ylabel="row", label="difference", title=title
     )
     say(f"Drawn in {plots.save(figure, Path(path))}")
-
-
-def say(text: str) -> None:
-    """Print it as it is, broken at the terminal's width."""
-    console().print(text, markup=False)

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from npformer.errors import UserError
-from npformer.terminal import console, note, training_progress
+from npformer.terminal import console, training_progress
 from npformer.training.events import Event, Started, Stopped
 
 EPILOG = """\
@@ -59,9 +59,6 @@ def choose(entries, ids: list[str]) -> list:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0)
             raise UserError(f"there is no figure {id!r}: did you mean {near[0]}? (npformer figures --list)")
         chosen.append(known[name])
-    for entry in chosen:
-        if entry.draw is None:
-            raise UserError(f"{entry.id} ({entry.title}) comes with the rest of the attention family")
     return chosen if ids else list(entries)
 
 
@@ -74,8 +71,7 @@ def print_list(entries, *, as_json: bool) -> None:
     for title in ("id", "figure", "source", "numbers from"):
         table.add_column(title)
     for entry in entries:
-        title = entry.title if entry.draw else f"{entry.title} (not there yet)"
-        table.add_row(entry.id, title, entry.source, entry.data)
+        table.add_row(entry.id, entry.title, entry.source, entry.data)
     console().print(table)
 
 
@@ -86,7 +82,6 @@ def draw_all(arguments, entries, every) -> None:
 
     start, out, folder = time.perf_counter(), console(), Path(arguments.out)
     make_folder(folder)
-    drawn = [entry for entry in entries if entry.draw is not None]
     captions, paths = {}, []
     columns = (
         TextColumn("{task.description}"),
@@ -96,8 +91,8 @@ def draw_all(arguments, entries, every) -> None:
     )
     with Progress(*columns, console=out) as progress, TrainingBar(out, progress) as report:
         studio = Studio(run=arguments.run, report=report)
-        task = progress.add_task("drawing", total=len(drawn))
-        for entry in drawn:
+        task = progress.add_task("drawing", total=len(entries))
+        for entry in entries:
             progress.update(task, description=f"drawing {entry.id}")
             drawing = entry.draw(studio)
             captions[entry.id] = drawing.caption
@@ -105,9 +100,6 @@ def draw_all(arguments, entries, every) -> None:
             progress.advance(task)
     if len(entries) == len(every):
         paths.append(write_page(every, captions, folder))
-    absent = [entry.id for entry in entries if entry.draw is None]
-    if absent:
-        note(f"not there yet, with the rest of the attention family: {', '.join(absent)}")
     out.print(f"wrote {len(paths)} files to {folder} in {time.perf_counter() - start:.0f} s: {_names(paths)}")
 
 

@@ -9,6 +9,7 @@ from npformer.commands.translate import open_translator
 from npformer.data import END, START, TextCodec
 from npformer.errors import UserError
 from npformer.leaks import describe_leaks
+from npformer.models import require_transformer
 from npformer.terminal import note
 from npformer.transformer import Transformer, TransformerConfig
 
@@ -94,6 +95,7 @@ def open_model(arguments) -> tuple[Transformer, Words, Words]:
     trained, cross = arguments.run is not None, arguments.cross is not None
     if trained:
         translator = open_translator(arguments.run, last=arguments.last, backend="numpy")
+        require_transformer(translator.model.config, "the mask lab looks into")
         model, source, target = translator.model, translator.source_codec, translator.target_codec
     else:
         texts = [arguments.sentence, arguments.cross or ""]

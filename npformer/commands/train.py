@@ -7,11 +7,11 @@ from typing import Any
 
 from npformer.data.datasets import Dataset, builtin_dataset, files_dataset, task_dataset
 from npformer.errors import UserError
+from npformer.models import ModelConfig, preset, preset_class
 from npformer.terminal import console, training_progress
 from npformer.training import Result, TrainingConfig
 from npformer.training import resume as resume_run
 from npformer.training import train as train_run
-from npformer.transformer import TransformerConfig
 
 EPILOG = """\
 Examples: npformer train
@@ -38,7 +38,9 @@ def add_arguments(parser) -> None:
     data.add_argument("--vocab-size", type=int, default=8000, help="of each vocabulary of the files (8000)")
     data.add_argument("--min-count", type=int, default=2, help="leave out rarer words of the files (2)")
     settings = parser.add_argument_group("settings")
-    settings.add_argument("--model", default="small", help="a model preset (small)")
+    settings.add_argument(
+        "--model", default="small", help="a model preset, as paper-base or rnn-global (small)"
+    )
     settings.add_argument("--recipe", default="small", help="a training preset (small)")
     settings.add_argument("--steps", type=int, help="how many updates")
     settings.add_argument("--batch-size", type=int, help="sentences a batch")
@@ -130,10 +132,10 @@ def open_data(arguments) -> tuple[Dataset, str]:
     return builtin_dataset(arguments.direction), arguments.direction
 
 
-def configure(arguments, dataset: Dataset) -> tuple[TransformerConfig, TrainingConfig]:
+def configure(arguments, dataset: Dataset) -> tuple[ModelConfig, TrainingConfig]:
     """The two configurations that the arguments ask for."""
     changes = _settings(arguments.set)
-    model_names = {field.name for field in dataclasses.fields(TransformerConfig)}
+    model_names = {field.name for field in dataclasses.fields(preset_class(arguments.model))}
     training_names = {field.name for field in dataclasses.fields(TrainingConfig)}
     for name in changes:
         if name not in model_names | training_names:
@@ -154,11 +156,11 @@ def configure(arguments, dataset: Dataset) -> tuple[TransformerConfig, TrainingC
         "target_vocab": len(dataset.target.vocabulary),
         "max_length": arguments.max_length,
     }
-    model = TransformerConfig.preset(arguments.model, **(words | of_model))
+    model = preset(arguments.model, **(words | of_model))
     return model, recipe.replace(**of_training)
 
 
-def threads_for(model: TransformerConfig) -> int | None:
+def threads_for(model: ModelConfig) -> int | None:
     """One thread for small matrices, whose threads would wait for each other; else as many as BLAS takes.
 
     With d_model 96 two threads take as long as one where both cores are free, and up to ten times as long

@@ -35,6 +35,11 @@ class Batch(NamedTuple):
     target_out: Ids
 
     @property
+    def inputs(self) -> tuple[Ids, Ids]:
+        """What the model reads."""
+        return self.source, self.target_in
+
+    @property
     def tokens(self) -> int:
         """The number of target tokens to predict, END included, PAD not."""
         return int((self.target_out != PAD).sum())

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.backend import to_numpy
 from npformer.data.batches import make_batch
 from npformer.data.corpus import Pair
 from npformer.data.tokens import tokenize
 from npformer.decoding.translator import Translator
+from npformer.models import attention_layers
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,9 @@ def _count_hits(model, translator, pairs, hits):
     batch = make_batch(examples)
     _, cache = model.forward(batch.source, batch.target_in)
     rows = np.arange(len(pairs))
-    asked = {
-        "encoder": ([c.self_attention for c in cache.encoder.layers], [p.reference.word for p in pairs]),
-        "cross": ([c.cross for c in cache.decoder.layers], [p.reference.answer for p in pairs]),
-    }
-    for where, (layers, queries) in asked.items():
-        for number, layer in enumerate(layers):
-            weights = to_numpy(layer.attention.weights)  # (B, H, T, S)
+    asked = {"encoder": [p.reference.word for p in pairs], "cross": [p.reference.answer for p in pairs]}
+    for where, queries in asked.items():
+        for number, weights in enumerate(attention_layers(cache, where)):  # (B, H, T, S)
             keys = weights[rows, :, queries].argmax(-1)  # (B, H)
             for head in range(keys.shape[1]):
                 good = sum(k in _targets(p) for k, p in zip(keys[:, head], pairs, strict=True))

@@ -6,7 +6,7 @@ from npformer.backend import is_array, to_numpy
 from npformer.data import UNK
 from npformer.errors import UserError
 from npformer.functional import log_softmax
-from npformer.transformer.checks import check_ids
+from npformer.ids import check_ids
 
 # "We set the maximum output length during inference to input length + 50" (the paper, section 6.1)
 ROOM = 50

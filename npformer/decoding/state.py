@@ -7,12 +7,11 @@ hold the first to it.
 
 import numpy as np
 
-from npformer.attention import KeysValues
-from npformer.backend import like
+from npformer.backend import is_array, like
 
 
 class CachedState:
-    """Keys and values of all words so far, and of the source, in every decoder layer.
+    """What the model keeps of the words so far, and of the source: keys and values, or a recurrent state.
 
     `sentence` (R,) says which row of the source each hypothesis translates; at first, each its own.
     Shapes: source (B, S) ids, padded.
@@ -21,8 +20,9 @@ class CachedState:
     def __init__(self, model, source):
         self.model = model
         self.sentence = np.arange(len(source))  # (R,)
-        self.memory, self.mask = model.encode(source)  # per layer k (R, H, S, K), v (R, H, S, L)
-        self.past = [None] * len(self.memory)  # per layer k (R, H, T, K), v (R, H, T, L)
+        # trees of arrays whose first axis is R; a Transformer's are keys and values, a pair for each layer
+        self.memory, self.mask = model.encode(source)
+        self.past = None
         self.length = 0  # T
 
     def step(self, words):
@@ -70,6 +70,9 @@ def start(model, source, *, cached=True):
     return (CachedState if cached else PrefixState)(model, source)
 
 
-def take_rows(layers, index):
-    """The chosen rows of every layer's keys and values."""
-    return [KeysValues(kept.k[index], kept.v[index]) for kept in layers]
+def take_rows(tree, index):
+    """The chosen rows of every array in a tree of lists and NamedTuples; None stays None."""
+    if tree is None or is_array(tree):
+        return None if tree is None else tree[index]
+    taken = [take_rows(branch, index) for branch in tree]
+    return type(tree)(*taken) if hasattr(tree, "_fields") else taken

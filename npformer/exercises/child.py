@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,11 @@ class Kept(io.TextIOBase):
 
 def check_file(name: str, file: str) -> Verdict:
     """Run the learner's file and grade its functions."""
+    return run_file(file, lambda space: grade(find(name), space, file), f"npformer exercise start {name}")
+
+
+def run_file(file: str, judge: Callable[[dict[str, Any]], Verdict], start: str) -> Verdict:
+    """Run the learner's file, then judge what it defined; start is the command that writes such a file."""
     space: dict[str, Any] = {"__name__": "exercise", "__file__": file}
     try:
         text = Path(file).read_text(encoding="utf-8")
@@ -42,10 +48,8 @@ def check_file(name: str, file: str) -> Verdict:
             warnings.simplefilter("ignore")
             exec(compile(text, file, "exec"), space)
         if not text.strip():
-            return Verdict(
-                False, f"the file is empty: move it away, and npformer exercise start {name} writes it anew"
-            )
-        return grade(find(name), space, file)
+            return Verdict(False, f"the file is empty: move it away, and {start} writes it anew")
+        return judge(space)
     except UnicodeDecodeError:
         return Verdict(False, "the file is not UTF-8 text")
     except SystemExit as error:
@@ -54,17 +58,17 @@ def check_file(name: str, file: str) -> Verdict:
         return Verdict(False, describe_error(error, file))
 
 
-def main(name: str, file: str, result: str, seconds: str) -> None:
-    """Write the verdict to a file as JSON. After these seconds, write where the code is, and end."""
+def main(check: Callable[[str, str], Verdict], name: str, file: str, result: str, seconds: str) -> None:
+    """Write check(name, file) to a file as JSON. After these seconds, write where the code is, and end."""
     with open(f"{result}.stuck", "w", encoding="utf-8") as stuck:
         faulthandler.dump_traceback_later(float(seconds), exit=True, file=stuck)
         kept = Kept()
         sys.stdout = sys.stderr = kept
-        verdict = check_file(name, file)
+        verdict = check(name, file)
         faulthandler.cancel_dump_traceback_later()
     verdict.printed = kept.text
     Path(result).write_text(json.dumps(verdict.as_json()), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(check_file, *sys.argv[1:])

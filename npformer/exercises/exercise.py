@@ -52,6 +52,11 @@ class Exercise:
     writes: bool = False
 
     @property
+    def stem(self) -> str:
+        """The learner's file has this name, and .py."""
+        return self.name
+
+    @property
     def functions(self) -> list[str]:
         """The names of the functions to write, in the stub's order."""
         return [node.name for node in ast.parse(self.stub).body if isinstance(node, ast.FunctionDef)]

@@ -13,6 +13,7 @@ class Verdict:
     picture: str = ""  # where it differs, in characters
     difference: list | None = None  # the same as numbers: the rows of one slice
     printed: str = ""  # by the learner's code
+    told: list[str] = field(default_factory=list)  # what there is to tell once it is solved, in lines
 
     def as_json(self) -> dict:
         """A dict of plain values."""

@@ -1,32 +1,47 @@
-"""The learner's folder: one file an exercise, and a small note of what was started and solved."""
+"""The learner's folder: one file a task, and a small note of what was started and solved."""
 
 import json
 from pathlib import Path
+from typing import Protocol
 
 from npformer.atomic import write_atomically
 from npformer.errors import UserError
-from npformer.exercises.exercise import Exercise
 
 NOTE = ".progress.json"
 
 
+class Task(Protocol):
+    """What a learner starts and solves: an exercise, or a bug of the zoo."""
+
+    @property
+    def stem(self) -> str:
+        """The learner's file has this name, and .py; the note knows the task by it."""
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """From the first to the last."""
+
+    def file_text(self) -> str:
+        """The learner's file, as it is written when the task is started."""
+
+
 class Folder:
-    """Where the learner's files are. It writes a file once, when an exercise is started, and never again."""
+    """Where the learner's files are. It writes a file once, when a task is started, and never again."""
 
     def __init__(self, path: Path):
         self.path = path
 
-    def file(self, exercise: Exercise) -> Path:
-        """The learner's file of an exercise, there or not."""
-        return self.path / f"{exercise.name}.py"
+    def file(self, task: Task) -> Path:
+        """The learner's file of a task, there or not."""
+        return self.path / f"{task.stem}.py"
 
-    def start(self, exercise: Exercise) -> Path:
+    def start(self, task: Task) -> Path:
         """Write the stub. Errors: UserError where the file is there already, or cannot be written."""
-        file = self.file(exercise)
+        file = self.file(task)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             with open(file, "x", encoding="utf-8") as out:  # "x" never overwrites
-                out.write(exercise.file_text())
+                out.write(task.file_text())
         except OSError as error:
             if file.exists():
                 raise UserError(
@@ -34,31 +49,31 @@ class Folder:
                 ) from None
             why = error.strerror or "no such place"
             raise UserError(f"{file} cannot be written ({why}): give another folder with --dir") from None
-        self.note(current=exercise.name)
+        self.note(current=task.stem)
         return file
 
-    def state(self, exercise: Exercise) -> str:
+    def state(self, task: Task) -> str:
         """ "solved", "started" or "not started"."""
-        if not self.file(exercise).exists():
+        if not self.file(task).exists():
             return "not started"
-        return "solved" if exercise.name in self.read().get("solved", []) else "started"
+        return "solved" if task.stem in self.read().get("solved", []) else "started"
 
     def current(self) -> str | None:
-        """The name of the exercise started or checked last, if its file is still there."""
+        """The stem of the task started or checked last, if its file is still there."""
         name = self.read().get("current")
         return name if isinstance(name, str) and (self.path / f"{name}.py").exists() else None
 
-    def set_solved(self, exercise: Exercise, solved: bool) -> None:
+    def set_solved(self, task: Task, solved: bool) -> None:
         """Keep how a check ended."""
-        others = [name for name in self.read().get("solved", []) if name != exercise.name]
-        self.note(current=exercise.name, solved=[*others, exercise.name] if solved else others)
+        others = [name for name in self.read().get("solved", []) if name != task.stem]
+        self.note(current=task.stem, solved=[*others, task.stem] if solved else others)
 
-    def next_hint(self, exercise: Exercise) -> int:
+    def next_hint(self, task: Task) -> int:
         """How many hints to show now: one more than the last time."""
         hints = self.read().get("hints", {})
-        number = min(hints.get(exercise.name, 0) + 1, len(exercise.hints))
+        number = min(hints.get(task.stem, 0) + 1, len(task.hints))
         if self.path.is_dir():
-            self.note(hints=hints | {exercise.name: number})
+            self.note(hints=hints | {task.stem: number})
         return number
 
     def read(self) -> dict:

@@ -10,23 +10,30 @@ import tempfile
 from pathlib import Path
 
 from npformer.errors import UserError
-from npformer.exercises.exercise import Exercise
 from npformer.exercises.fault import Verdict
 
 SECONDS = 10.0
 GRACE = 5.0  # to start and to end
 
 
-def check(exercise: Exercise, file: Path, seconds: float = SECONDS) -> Verdict:
+def check(
+    name: str,
+    file: Path,
+    seconds: float = SECONDS,
+    *,
+    child: str = "npformer.exercises.child",
+    start: str = "npformer exercise start",
+) -> Verdict:
     """Grade the file. Nothing that its code does ends this process or lasts longer than `seconds`.
 
+    child: the module that grades it in the process of its own; start: the command that writes such a file.
     Errors: UserError where there is no such file.
     """
     if not file.is_file():
-        raise UserError(f"there is no file {file}: npformer exercise start {exercise.name} writes it")
+        raise UserError(f"there is no file {file}: {start} {name} writes it")
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "verdict.json"
-        ended = _run([exercise.name, str(file), str(result), str(seconds)], seconds + GRACE)
+        ended = _run([child, name, str(file), str(result), str(seconds)], seconds + GRACE)
         if result.is_file():
             return Verdict(**json.loads(result.read_text(encoding="utf-8")))
         stuck = Path(f"{result}.stuck")
@@ -43,7 +50,7 @@ def _run(arguments: list[str], limit: float) -> int | None:
     """The status of the child process; None where it had to be killed."""
     # a session of its own: what the learner's code starts is killed with it
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "npformer.exercises.child", *arguments],
+        [sys.executable, "-P", "-m", *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

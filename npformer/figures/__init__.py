@@ -31,7 +31,4 @@ def draw(id: str, studio: Studio | None = None, **changes) -> Drawing:
     if id not in entries:
         near = difflib.get_close_matches(id, entries, n=1, cutoff=0)
         raise UserError(f"there is no figure {id!r}: did you mean {near[0]}?")
-    function = entries[id].draw
-    if function is None:
-        raise UserError(f"{id} ({entries[id].title}) comes with the rest of the attention family")
-    return function(studio or Studio(), **changes)
+    return entries[id].draw(studio or Studio(), **changes)

@@ -43,8 +43,8 @@ def architecture(studio, *, highlight: str | None = None, preset: str = "paper-b
         near = difflib.get_close_matches(highlight, PARTS, n=1, cutoff=0)[0]
         raise UserError(f"there is no part {highlight!r} to highlight: did you mean {near!r}?")
     config = config_of(preset, settings)
-    if highlight == "positions" and config.positions == "none":
-        raise UserError("with positions='none' there are no positions to highlight")
+    if highlight == "positions" and not config.adds_positions:
+        raise UserError(f"with positions={config.positions!r} there are no positions to highlight")
     with drawing():
         return Drawing(_Sheet(config, highlight).draw(), _caption(config, highlight))
 
@@ -109,7 +109,7 @@ class _Sheet:
         board.text(x, -0.08, name, size=11, va="top")
         label = f"{'input' if stack == 'encoder' else 'output'} embedding\n{size} words × {config.d_model}"
         tower.box("embedding", label, "x", 0.24)
-        if config.positions != "none":
+        if config.adds_positions:
             plus = board.sign(x, tower.y + GAP + 0.2)
             board.arrow((x, tower.y), plus.bottom)
             tower.y = plus.top[1]

@@ -157,7 +157,7 @@ def _positions(tower: Tower, config: TransformerConfig) -> None:
     for x, box in zip(tower.xs, boxes, strict=True):
         board.arrow((x, 0), box.bottom)
     tower.y = boxes[0].top[1]
-    if config.positions == "none":
+    if not config.adds_positions:
         return
     for x in tower.xs:
         plus = board.sign(x, tower.y + 0.33)

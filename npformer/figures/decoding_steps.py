@@ -10,8 +10,9 @@ from npformer.decoding.rules import forbidden_words
 from npformer.figures.decoding_panel import Panel, draw_panel
 from npformer.figures.entry import Drawing, figure
 from npformer.figures.studio import Look
-from npformer.figures.trained_heads import attention_layers, unknown_words
+from npformer.figures.trained_heads import unknown_words
 from npformer.functional import softmax
+from npformer.models import attention_layers
 from npformer.plots import Figure, key_frames
 from npformer.plots.layout import MAX_SIDE, PAD
 

@@ -36,19 +36,19 @@ class Drawing:
 class Entry:
     """One figure: its id in the inventory, what it shows, where its numbers come from, and what draws it.
 
-    draw(studio, **changes) -> Drawing; it is None for a figure whose components are not there yet.
+    draw(studio, **changes) -> Drawing.
     """
 
     id: str
     title: str
     source: str  # a key of SOURCES
     data: str  # keys of DATA, joined by " + "
-    draw: Callable[..., Drawing] | None
+    draw: Callable[..., Drawing]
 
     @property
     def function(self) -> str:
         """The dotted name of what draws it."""
-        return f"{self.draw.__module__}.{self.draw.__qualname__}" if self.draw else ""
+        return f"{self.draw.__module__}.{self.draw.__qualname__}"
 
     @property
     def file(self) -> str:

@@ -65,13 +65,11 @@ def _page(entries, captions, files) -> Iterable[str]:
     yield "| figure | what it shows | source | numbers from |"
     yield "|---|---|---|---|"
     for entry in entries:
-        name = f"[{entry.id}](#{_anchor(entry)})" if entry.draw else entry.id
-        note = "" if entry.draw else " (not there yet: it comes with the rest of the attention family)"
-        yield f"| {name} | {_plain(entry.title)}{note} | {entry.source} | {entry.data} |"
+        name = f"[{entry.id}](#{_anchor(entry)})"
+        yield f"| {name} | {_plain(entry.title)} | {entry.source} | {entry.data} |"
     for entry in entries:
-        if entry.draw is not None:
-            yield ""
-            yield from _section(entry, captions[entry.id], files)
+        yield ""
+        yield from _section(entry, captions[entry.id], files)
     yield ""
 
 

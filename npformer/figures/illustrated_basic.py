@@ -35,7 +35,7 @@ def basic_self_attention(
             weight = "bold" if j == query else "normal"
             board.text(place, bottom - 0.42, words[j], size=11, weight=weight, va="top", parse_math=False)
         middle = places.mean()
-        _sums(board, places, middle, weights, query)
+        weighted_sum(board, places, weights)
         result = Grid(y[query][None], f"$y_{{{query + 1}}}$", "z", numbers=True)
         placed = board.grid_at(result, middle, 2.75, label="left")
         board.arrow((middle, 2.24), (middle, placed.bottom))
@@ -51,8 +51,9 @@ def basic_self_attention(
     return Drawing(picture, _caption(words, query, weights, board.write))
 
 
-def _sums(board: Board, places, middle: float, weights, query: int) -> None:
-    """From every x a line to Σ, as wide as its weight, through ⊗."""
+def weighted_sum(board: Board, places, weights) -> None:
+    """From the tops of vectors, at height 0, a line to Σ, as wide as the vector's weight, through ⊗."""
+    middle = places.mean()
     for j, place in enumerate(places):
         for stretch in (((place, 0), (place, 0.53)), ((place, 0.79), (middle, 1.95))):
             if weights[j] < FAINTEST:

@@ -2,6 +2,7 @@
 
 Figures of a trained model share one translator: that of a run, or one trained here on the built-in corpus.
 A second one, trained more briefly, goes from French to English, as the documents' examples of decoding do.
+The figure of latent attention has a reader of recipes, trained in seconds.
 """
 
 from functools import cached_property
@@ -12,8 +13,11 @@ from npformer.data.batches import Batch, make_batch
 from npformer.data.datasets import builtin_dataset
 from npformer.decoding import Translator
 from npformer.errors import UserError
+from npformer.models import require_transformer
 from npformer.training import Checkpoint, TrainingConfig, load_checkpoint, train
 from npformer.training.events import Event, Saved
+from npformer.training.recipes import STEPS as RECIPE_STEPS
+from npformer.training.recipes import TrainedReader, train_recipes
 from npformer.transformer import TransformerConfig
 
 # The paper's place for the norm. Which head does what differs from seed to seed and from machine to machine,
@@ -56,7 +60,9 @@ class Studio:
     def checkpoint(self) -> Checkpoint:
         """The trained model with its vocabularies; trained here where no run was given."""
         if self.run is not None:
-            return load_checkpoint(self.run / "last.safetensors")
+            found = load_checkpoint(self.run / "last.safetensors")
+            require_transformer(found.model_config, "the figures show")
+            return found
         training = self._training(self.steps, seed=SEED)
         return self._trained("en-fr", self.folder, MODEL, training, keep=True)
 
@@ -69,6 +75,11 @@ class Studio:
     def from_french(self) -> Translator:
         """A second model, French to English, trained more briefly."""
         return as_translator(self._trained("fr-en", self.folder / "fr-en", {}, self.french_training))
+
+    @cached_property
+    def recipe_reader(self) -> TrainedReader:
+        """A reader of if-then recipes; trained anew each time, since that takes seconds."""
+        return train_recipes(steps=RECIPE_STEPS if self.steps is None else min(self.steps, RECIPE_STEPS))
 
     @property
     def french_training(self) -> TrainingConfig:

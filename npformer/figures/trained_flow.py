@@ -8,7 +8,8 @@ from itertools import pairwise
 from npformer.errors import UserError
 from npformer.figures.entry import Drawing, figure
 from npformer.figures.studio import Look
-from npformer.figures.trained_heads import attention_layers, look_at_pair, unknown_words
+from npformer.figures.trained_heads import look_at_pair, unknown_words
+from npformer.models import attention_layers
 from npformer.plots import Figure, key_frames
 from npformer.plots.flow import Flow, Row, attention_flow
 

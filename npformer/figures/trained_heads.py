@@ -12,6 +12,7 @@ from npformer.data.corpus import Pair, Reference, builtin_corpus
 from npformer.decoding.exam import Look as Head
 from npformer.errors import UserError
 from npformer.figures.studio import Look
+from npformer.models import attention_layers
 
 AT_ONCE = 64  # sentences a forward pass
 
@@ -118,15 +119,6 @@ def seen_by(look: Look, where: str, layer: int, head: int) -> Seen:
     check_number("head", head, len(weights))
     rows = {"encoder": look.source, "decoder": look.target, "cross": look.predicted}[where]
     return Seen(weights[head], rows, look.target if where == "decoder" else look.source)
-
-
-def attention_layers(cache, where: str) -> list[np.ndarray]:
-    """The attention weights of every layer, each (B, H, T, S). where: "encoder", "decoder" or "cross"."""
-    if where == "encoder":
-        caches = [layer.self_attention for layer in cache.encoder.layers]
-    else:
-        caches = [layer.cross if where == "cross" else layer.self_attention for layer in cache.decoder.layers]
-    return [to_numpy(each.attention.weights) for each in caches]
 
 
 def check_number(name: str, number: int, count: int) -> None:

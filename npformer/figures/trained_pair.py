@@ -5,7 +5,8 @@ from functools import partial
 
 from npformer.figures.entry import Drawing, figure
 from npformer.figures.studio import as_translator, look
-from npformer.figures.trained_heads import attention_layers, check_number, unknown_words
+from npformer.figures.trained_heads import check_number, unknown_words
+from npformer.models import attention_layers
 from npformer.plots import Figure, attention_map, word_lines
 from npformer.plots.compose import beside
 

@@ -18,15 +18,36 @@ from npformer.functional.activations import (
     swish_backward,
 )
 from npformer.functional.attention import AttentionCache, attention, attention_backward
+from npformer.functional.batch_norm import batch_norm, batch_norm_backward
 from npformer.functional.dropout import dropout, dropout_backward
 from npformer.functional.embedding import embedding, embedding_backward
+from npformer.functional.halting import mix_states, mix_states_backward
+from npformer.functional.hard import (
+    entropy,
+    entropy_backward,
+    hard_look_up,
+    hard_look_up_backward,
+    likeliest,
+    log_probability,
+    log_probability_backward,
+    multinoulli,
+    score_function,
+    straight_through_backward,
+)
 from npformer.functional.heads import (
     merge_heads,
     merge_heads_on_batch,
     split_heads,
     split_heads_on_batch,
 )
+from npformer.functional.latent import (
+    latent_look_up,
+    latent_look_up_backward,
+    unit_weights,
+    unit_weights_backward,
+)
 from npformer.functional.linear import linear, linear_backward
+from npformer.functional.look_up import look_up, look_up_backward
 from npformer.functional.losses import (
     cross_entropy,
     cross_entropy_backward,
@@ -46,6 +67,15 @@ from npformer.functional.recurrent import (
     lstm_cell,
     lstm_cell_backward,
 )
+from npformer.functional.relative import (
+    clipped_distance,
+    collect_by_distance,
+    relative_attention,
+    relative_attention_backward,
+    relative_attention_by_distance,
+    relative_attention_by_distance_backward,
+    spread_by_distance,
+)
 from npformer.functional.similarity import (
     concat_similarity,
     concat_similarity_backward,
@@ -62,6 +92,13 @@ from npformer.functional.softmax import (
     softmax,
     softmax_backward,
 )
+from npformer.functional.window import (
+    gaussian_window,
+    gaussian_window_backward,
+    inside_window,
+    predict_position,
+    predict_position_backward,
+)
 
 __all__ = [
     "ACTIVATIONS",
@@ -70,6 +107,10 @@ __all__ = [
     "Masking",
     "attention",
     "attention_backward",
+    "clipped_distance",
+    "collect_by_distance",
+    "batch_norm",
+    "batch_norm_backward",
     "concat_similarity",
     "concat_similarity_backward",
     "cross_entropy",
@@ -80,6 +121,10 @@ __all__ = [
     "dropout_backward",
     "embedding",
     "embedding_backward",
+    "entropy",
+    "entropy_backward",
+    "gaussian_window",
+    "gaussian_window_backward",
     "gelu",
     "gelu_backward",
     "gelu_tanh",
@@ -88,28 +133,48 @@ __all__ = [
     "general_similarity_backward",
     "gru_cell",
     "gru_cell_backward",
+    "hard_look_up",
+    "hard_look_up_backward",
     "hold",
     "hold_backward",
+    "inside_window",
     "kl_divergence",
     "kl_divergence_backward",
     "l2_distance",
     "l2_distance_backward",
+    "latent_look_up",
+    "latent_look_up_backward",
     "layer_norm",
     "layer_norm_backward",
+    "likeliest",
     "linear",
     "linear_backward",
+    "log_probability",
+    "log_probability_backward",
     "log_softmax",
     "log_softmax_backward",
+    "look_up",
+    "look_up_backward",
     "lstm_cell",
     "lstm_cell_backward",
     "mask_scores",
     "mask_scores_backward",
     "merge_heads",
     "merge_heads_on_batch",
+    "mix_states",
+    "mix_states_backward",
+    "multinoulli",
     "perceptron_similarity",
     "perceptron_similarity_backward",
+    "predict_position",
+    "predict_position_backward",
+    "relative_attention",
+    "relative_attention_backward",
+    "relative_attention_by_distance",
+    "relative_attention_by_distance_backward",
     "relu",
     "relu_backward",
+    "score_function",
     "sigmoid",
     "sigmoid_backward",
     "smooth_targets",
@@ -117,6 +182,10 @@ __all__ = [
     "softmax_backward",
     "split_heads",
     "split_heads_on_batch",
+    "spread_by_distance",
+    "straight_through_backward",
     "swish",
     "swish_backward",
+    "unit_weights",
+    "unit_weights_backward",
 ]

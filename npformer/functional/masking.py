@@ -86,3 +86,14 @@ def check_mask(mask, shape, name):
     padded = (1,) * (len(shape) - mask.ndim) + tuple(mask.shape)
     if len(padded) != len(shape) or any(m not in (1, n) for m, n in zip(padded, shape, strict=True)):
         raise UserError(f"{name} has shape {mask.shape} and must broadcast to the scores' shape {shape}")
+
+
+def check_words(mask, x):
+    """Refuse a mask of words that is not bool, one for each row of x. Shapes: x (..., D), mask (...)."""
+    if mask is None:
+        return
+    kind = getattr(mask, "dtype", type(mask).__name__)
+    if str(kind) != "bool":
+        raise UserError(f"mask has dtype {kind}: make it bool, where True means a word")
+    if tuple(mask.shape) != tuple(x.shape[:-1]):
+        raise UserError(f"mask has shape {mask.shape} and the words {x.shape[:-1]}: they must agree")

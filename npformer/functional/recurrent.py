@@ -105,9 +105,9 @@ def gru_cell_backward(dy, cache):
 def hold(new, old, real):
     """The new state where there is a word, the old one where there is padding.
 
-    Shapes: new, old (B, N), real (B,) bool -> (B, N), and the cache of hold_backward.
+    Shapes: new, old (..., N), real (...) bool -> (..., N), and the cache of hold_backward.
     """
-    real = real[:, None]  # (B, 1)
+    real = real[..., None]  # (..., 1)
     return array_module(new).where(real, new, old), real
 
 

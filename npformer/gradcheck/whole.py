@@ -19,8 +19,11 @@ class ModelWithLoss:
 
     def forward(self, source, target_in, target_out, *, train=False, rng=None):
         """Shapes: integers (B, S), (B, T), (B, T) -> loss (). Returns (loss, cache)."""
+        return self._score(target_out, *self.model.forward(source, target_in, train=train, rng=rng))
+
+    def _score(self, target_out, logits, cache):
+        """The loss, and both caches."""
         config = self.model.config
-        logits, cache = self.model.forward(source, target_in, train=train, rng=rng)
         loss, loss_cache = cross_entropy(
             logits, target_out, smoothing=config.label_smoothing, pad_id=config.pad_id
         )
@@ -30,3 +33,11 @@ class ModelWithLoss:
         """Adds every parameter's gradient."""
         model_cache, loss_cache = cache
         self.model.backward(cross_entropy_backward(dloss, loss_cache), model_cache)
+
+
+class LanguageModelWithLoss(ModelWithLoss):
+    """loss = cross_entropy(model(ids), target_out): the same of a model that reads one language."""
+
+    def forward(self, ids, target_out, *, train=False, rng=None):
+        """Shapes: integers (B, T) twice -> loss (). Returns (loss, cache)."""
+        return self._score(target_out, *self.model.forward(ids, train=train, rng=rng))

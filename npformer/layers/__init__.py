@@ -1,5 +1,6 @@
 """Layers: parameters round the pure pairs. forward(x) -> (y, cache), backward(dy, cache) -> dx."""
 
+from npformer.layers.batch_norm import BatchNorm
 from npformer.layers.dropout import Dropout
 from npformer.layers.embedding import Embedding, TiedProjection
 from npformer.layers.feed_forward import FeedForward
@@ -11,6 +12,7 @@ from npformer.layers.recurrent import BothWays, Recurrent
 from npformer.layers.residual import Residual
 
 __all__ = [
+    "BatchNorm",
     "BothWays",
     "Dropout",
     "Embedding",

@@ -26,7 +26,8 @@ class InputCache(NamedTuple):
 class InputEmbedding(Module):
     """y = dropout(sqrt(D) words[ids] + positions): what enters a stack of layers.
 
-    positions is "interleaved", "halves", "jianshu" (sinusoids), "learned" or "none".
+    positions is "interleaved", "halves", "jianshu" (sinusoids) or "learned"; with "relative" or "none"
+    nothing is added.
     Shapes: ids (B, T) -> y (B, T, D). Source: Vaswani et al. 2017, sections 3.4, 3.5 and 5.4.
     """
 

@@ -7,6 +7,7 @@ import numpy as np
 from npformer.backend import array_module
 from npformer.errors import UserError
 from npformer.functional.linear import LinearCache
+from npformer.functional.masking import check_words
 from npformer.functional.recurrent import (
     GRUCache,
     LSTMCache,
@@ -119,17 +120,6 @@ class Recurrent(Module):
     def _order(self, length):
         """The places of the words, in the order of reading."""
         return list(range(length))[:: -1 if self.backwards else 1]
-
-
-def check_words(mask, x):
-    """Refuse a mask of words that is not bool (B, T)."""
-    if mask is None:
-        return
-    kind = getattr(mask, "dtype", type(mask).__name__)
-    if str(kind) != "bool":
-        raise UserError(f"mask has dtype {kind}: make it bool, where True means a word")
-    if tuple(mask.shape) != tuple(x.shape[:2]):
-        raise UserError(f"mask has shape {mask.shape} and the words {x.shape[:2]}: they must agree")
 
 
 class BothWaysCache(NamedTuple):

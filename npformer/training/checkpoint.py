@@ -18,8 +18,8 @@ from safetensors import numpy as safetensors
 from npformer.atomic import write_atomically
 from npformer.data.vocabulary import TextCodec
 from npformer.errors import UserError
+from npformer.models import KINDS, Model, ModelConfig, build, kind_of
 from npformer.training.config import TrainingConfig
-from npformer.transformer import Transformer, TransformerConfig
 
 FORMAT = 1  # counts up when a file of before can no longer be read
 
@@ -34,7 +34,7 @@ class Checkpoint:
 
     step: int
     best_loss: float | None  # the lowest validation objective so far
-    model_config: TransformerConfig
+    model_config: ModelConfig
     training_config: TrainingConfig
     source: TextCodec
     target: TextCodec
@@ -46,10 +46,10 @@ class Checkpoint:
     m: np.ndarray  # (P,) Adam's moments
     v: np.ndarray  # (P,)
 
-    def model(self, backend: str = "numpy") -> Transformer:
+    def model(self, backend: str = "numpy") -> Model:
         """The model with the parameters of the checkpoint, in the memory of "numpy" or "cupy"."""
         dtype = next(iter(self.parameters.values())).dtype
-        model = Transformer(self.model_config, dtype=dtype)
+        model = build(self.model_config, dtype=dtype)
         model.load_state(self.parameters)
         return model.to(backend)
 
@@ -90,7 +90,7 @@ def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
     return Checkpoint(
         step=settings["step"],
         best_loss=settings["best_loss"],
-        model_config=TransformerConfig().replace(**settings["model"]),
+        model_config=KINDS[settings.get("kind", "transformer")]().replace(**settings["model"]),
         training_config=TrainingConfig(**settings["training"]),
         source=TextCodec.from_json(settings["source"]),
         target=TextCodec.from_json(settings["target"]),
@@ -111,6 +111,7 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
         "format": FORMAT,
         "step": checkpoint.step,
         "best_loss": checkpoint.best_loss,
+        "kind": kind_of(checkpoint.model_config),
         "model": checkpoint.model_config.to_dict(),
         "training": checkpoint.training_config.to_dict(),
         "source": checkpoint.source.to_json(),

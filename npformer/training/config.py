@@ -1,14 +1,13 @@
 """TrainingConfig: every setting of a training run, its presets, and its learning-rate schedule."""
 
 import dataclasses
-import difflib
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from npformer.errors import UserError
 from npformer.optim import Schedule, constant, cosine, warmup
-from npformer.settings import is_number, require_choice, require_count, require_known
+from npformer.settings import choose_preset, is_number, require_choice, require_count, require_known
 
 SCHEDULES = ("warmup", "constant", "cosine")
 
@@ -78,11 +77,7 @@ class TrainingConfig:
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "TrainingConfig":
         """The settings of that name, with some changed; UserError for an unknown name."""
-        if name not in PRESETS:
-            near = difflib.get_close_matches(name, PRESETS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(PRESETS)}"
-            raise UserError(f"unknown training preset {name!r}: {hint}")
-        return cls(**PRESETS[name]).replace(**changes)
+        return cls(**PRESETS[choose_preset(name, list(PRESETS), "training preset")]).replace(**changes)
 
 
 PRESETS: dict[str, dict[str, Any]] = {

@@ -13,18 +13,18 @@ from npformer.backend import choose_backend, like, to_numpy
 from npformer.data.batches import Batch
 from npformer.data.datasets import Dataset, open_dataset
 from npformer.errors import UserError
-from npformer.optim import Adam, clip_global_norm
+from npformer.models import ModelConfig, build
+from npformer.optim import Adam
 from npformer.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from npformer.training.clock import Clock
 from npformer.training.config import TrainingConfig, make_schedule
 from npformer.training.events import Event, Report, Saved, Started, Stepped, Stopped, Validated
-from npformer.training.finite import NotFiniteError, check_gradients, check_parameters
+from npformer.training.finite import NotFiniteError
 from npformer.training.interrupt import interrupt_between_steps
 from npformer.training.matching import check_fits, check_same_run
 from npformer.training.run import RunFolder
-from npformer.training.step import dropout_rngs, evaluate, loss_and_gradients
+from npformer.training.step import dropout_rngs, evaluate, make_step
 from npformer.training.stream import count_steps, training_batches, validation_batches
-from npformer.transformer import Transformer, TransformerConfig
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Result:
 def train(
     run_dir: str | PathLike[str],
     dataset: Dataset,
-    model_config: TransformerConfig,
+    model_config: ModelConfig,
     training_config: TrainingConfig,
     *,
     backend: str = "numpy",
@@ -131,7 +131,7 @@ class Trainer:
         self,
         run: RunFolder,
         dataset: Dataset,
-        model_config: TransformerConfig,
+        model_config: ModelConfig,
         config: TrainingConfig,
         backend: str,
         threads: int | None,
@@ -140,7 +140,7 @@ class Trainer:
         self.run, self.dataset, self.config = run, dataset, config
         self.backend, self.threads = backend, threads
         self.report: Report = report or _ignore
-        self.model = Transformer(model_config, rng=np.random.default_rng(config.seed)).to(backend)
+        self.model = build(model_config, rng=np.random.default_rng(config.seed)).to(backend)
         self.adam = Adam(self.model, betas=config.betas, eps=config.eps)
         self.step = 0  # how many are complete
         self.saved_step = 0
@@ -192,11 +192,7 @@ class Trainer:
         began = time.perf_counter()
         lr = self.schedule(step)
         rngs = dropout_rngs(config.seed, step, len(batches))
-        loss, tokens = loss_and_gradients(self.model, batches, rngs)
-        norm = clip_global_norm(self.model.grads, config.clip_norm or np.inf)
-        check_gradients(norm, self.model)
-        self.adam.step(lr)
-        check_parameters(self.model)
+        loss, tokens, norm = make_step(self.model, self.adam, batches, rngs, lr, config.clip_norm)
         self.step = step  # only now: this is the state that a checkpoint may hold
         self.clock.count(tokens, time.perf_counter() - began)
         rate = self.clock.rate

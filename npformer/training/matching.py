@@ -6,16 +6,16 @@ from npformer.data.batches import example_lengths
 from npformer.data.datasets import Dataset
 from npformer.data.vocabulary import END, PAD, START, Vocabulary
 from npformer.errors import UserError
+from npformer.models import ModelConfig, kind_of
 from npformer.training.checkpoint import Checkpoint
 from npformer.training.config import TrainingConfig
-from npformer.transformer import TransformerConfig
 
 # what may change when a run goes on; under a cosine, the number of steps is part of the schedule
 CHANGEABLE = {"validate_every", "checkpoint_every", "log_every"}
 LENGTHS = {"steps", "epochs"}
 
 
-def check_fits(dataset: Dataset, config: TransformerConfig) -> None:
+def check_fits(dataset: Dataset, config: ModelConfig) -> None:
     """Refuse a model whose vocabularies or longest sentence are not the dataset's."""
     for side, codec in (("source", dataset.source), ("target", dataset.target)):
         size = getattr(config, f"{side}_vocab")
@@ -38,12 +38,18 @@ def check_fits(dataset: Dataset, config: TransformerConfig) -> None:
 
 
 def check_same_run(
-    checkpoint: Checkpoint, dataset: Dataset, model_config: TransformerConfig, config: TrainingConfig
+    checkpoint: Checkpoint, dataset: Dataset, model_config: ModelConfig, config: TrainingConfig
 ) -> None:
     """Refuse to go on with other settings, vocabularies or sentences than the checkpoint's.
 
     Errors: UserError that names the first thing that differs.
     """
+    saved, asked = kind_of(checkpoint.model_config), kind_of(model_config)
+    if saved != asked:
+        raise UserError(
+            f"the model is a {asked} one here and a {saved} one in the checkpoint: go on with that, or start "
+            "a new run in another folder"
+        )
     changeable = CHANGEABLE if config.schedule == "cosine" else CHANGEABLE | LENGTHS
     _compare(checkpoint.model_config.to_dict(), model_config.to_dict(), set())
     _compare(checkpoint.training_config.to_dict(), config.to_dict(), changeable)

@@ -9,8 +9,12 @@ import numpy as np
 
 from npformer.backend import like
 from npformer.data.batches import Batch
+from npformer.data.sentences import SentenceBatch
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.training.finite import check_loss
+from npformer.optim import Adam, clip_global_norm
+from npformer.training.finite import check_gradients, check_loss, check_parameters
+
+AnyBatch = Batch | SentenceBatch
 
 
 class Evaluation(NamedTuple):
@@ -36,8 +40,28 @@ def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator
     return [np.random.default_rng([seed, batch, step]) for batch in range(batches)]
 
 
+def make_step(
+    model: Any,
+    adam: Adam,
+    batches: Sequence[AnyBatch],
+    rngs: Sequence[np.random.Generator] | None,
+    lr: float,
+    clip_norm: float | None = None,
+) -> tuple[float, int, float]:
+    """One update from the gradients of all the batches. Returns (loss, tokens, the gradients' length).
+
+    Errors: NotFiniteError for a loss, a gradient or a new parameter that is NaN or infinite.
+    """
+    loss, tokens = loss_and_gradients(model, batches, rngs)
+    norm = clip_global_norm(model.grads, clip_norm or np.inf)
+    check_gradients(norm, model)
+    adam.step(lr)
+    check_parameters(model)
+    return loss, tokens, norm
+
+
 def loss_and_gradients(
-    model: Any, batches: Sequence[Batch], rngs: Sequence[np.random.Generator] | None = None
+    model: Any, batches: Sequence[AnyBatch], rngs: Sequence[np.random.Generator] | None = None
 ) -> tuple[float, int]:
     """The mean loss over all real tokens of the batches, and their number; the gradients of that mean.
 
@@ -55,10 +79,10 @@ def loss_and_gradients(
     return loss, total
 
 
-def _add_gradients(model: Any, batch: Batch, share: float, rng: np.random.Generator | None) -> float:
+def _add_gradients(model: Any, batch: AnyBatch, share: float, rng: np.random.Generator | None) -> float:
     """Add the gradients of share · mean loss of the batch; returns the mean. The cache ends with the call."""
     config = model.config
-    logits, cache = model.forward(batch.source, batch.target_in, train=rng is not None, rng=rng)
+    logits, cache = model.forward(*batch.inputs, train=rng is not None, rng=rng)
     targets = like(batch.target_out, logits)
     loss, loss_cache = cross_entropy(logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id)
     check_loss(float(loss), model, cache, logits)
@@ -66,7 +90,7 @@ def _add_gradients(model: Any, batch: Batch, share: float, rng: np.random.Genera
     return float(loss)
 
 
-def evaluate(model: Any, batches: Iterable[Batch]) -> Evaluation:
+def evaluate(model: Any, batches: Iterable[AnyBatch]) -> Evaluation:
     """Loss, accuracy and objective over all real tokens of the batches, without dropout.
 
     Errors: NotFiniteError for a loss that is NaN or infinite.
@@ -82,10 +106,10 @@ def evaluate(model: Any, batches: Iterable[Batch]) -> Evaluation:
     return Evaluation(loss / n, right / n, tokens, objective / n)
 
 
-def _score(model: Any, batch: Batch) -> tuple[float, float, int]:
+def _score(model: Any, batch: AnyBatch) -> tuple[float, float, int]:
     """The mean loss of a batch without and with smoothing, and how many tokens were predicted right."""
     pad_id, smoothing = model.config.pad_id, model.config.label_smoothing
-    logits, cache = model.forward(batch.source, batch.target_in)
+    logits, cache = model.forward(*batch.inputs)
     targets = like(batch.target_out, logits)
     loss, _ = cross_entropy(logits, targets, pad_id=pad_id)
     check_loss(float(loss), model, cache, logits)

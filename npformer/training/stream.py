@@ -15,12 +15,16 @@ def training_batches(
     Epochs follow one another without a gap: a step may take its last batch from the next epoch. The
     order depends on the seed alone, so a resumed run sees what it would have seen.
     """
-    lengths = example_lengths(examples)
+    for step in planned_steps(example_lengths(examples), config, done=done):
+        yield [make_batch([examples[i] for i in indices]) for indices in step]
+
+
+def planned_steps(lengths: Ids, config: TrainingConfig, *, done: int = 0) -> Iterator[list[Ids]]:
+    """Which examples make each batch of step done + 1, of the step after that, and so on for ever."""
     plans = (plan_epoch(lengths, config, epoch) for epoch in count())
     plan = islice(chain.from_iterable(plans), done * config.accumulate, None)
     while True:
-        chosen = islice(plan, config.accumulate)
-        yield [make_batch([examples[i] for i in indices]) for indices in chosen]
+        yield list(islice(plan, config.accumulate))
 
 
 def validation_batches(examples: Sequence[Example], config: TrainingConfig) -> list[Batch]:

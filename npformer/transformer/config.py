@@ -1,7 +1,6 @@
 """TransformerConfig: every setting of a model, and why some do not go together."""
 
 import dataclasses
-import difflib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +8,35 @@ from typing import Any
 from npformer.errors import UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masking import Masking
-from npformer.settings import is_number, require_choice, require_count, require_known, require_share
+from npformer.settings import (
+    choose_preset,
+    is_number,
+    require_choice,
+    require_count,
+    require_known,
+    require_share,
+)
 from npformer.transformer.presets import PRESETS
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "norm": ("post", "pre"),
-    "positions": ("interleaved", "halves", "jianshu", "learned", "none"),
+    "positions": ("interleaved", "halves", "jianshu", "learned", "relative", "none"),
     "tied": ("none", "output", "all"),
     "activation": tuple(ACTIVATIONS),
     "projection_activation": tuple(ACTIVATIONS),
     "masking_how": ("replace", "add"),
     "query_masking": ("none", "after", "before"),
 }
-COUNTS = ("source_vocab", "target_vocab", "d_model", "d_ff", "n_heads", "n_layers", "max_length")
+COUNTS = (
+    "source_vocab",
+    "target_vocab",
+    "d_model",
+    "d_ff",
+    "n_heads",
+    "n_layers",
+    "max_length",
+    "max_distance",
+)
 SHARES = ("dropout", "input_dropout", "attention_dropout", "feed_forward_dropout", "label_smoothing")
 
 
@@ -46,7 +61,8 @@ class TransformerConfig:
     norm_eps: float = 1e-5
     final_norm: bool = False  # one more norm on top of each stack; norm "pre" needs it
     activation: str = "relu"  # inside the feed-forward network
-    positions: str = "interleaved"
+    positions: str = "interleaved"  # added to the words; "relative": known to self-attention instead
+    max_distance: int = 16  # from which on "relative" positions are all the same
     scale_embedding: bool = True  # by sqrt(d_model)
     zero_padding: bool = False  # the embedding of padding is 0 and has no gradient
     tied: str = "all"  # output with the target's embedding; "all": with the source's too
@@ -129,6 +145,11 @@ class TransformerConfig:
         )
 
     @property
+    def adds_positions(self):
+        """Whether a vector that says where a word stands is added to its embedding."""
+        return self.positions not in ("relative", "none")
+
+    @property
     def input_dropout(self):
         """The dropout on embeddings plus positions."""
         return self.dropout if self.embedding_dropout is None else self.embedding_dropout
@@ -164,8 +185,4 @@ class TransformerConfig:
 
         Errors: UserError for an unknown name, with the nearest, or for settings that cannot be.
         """
-        if name not in PRESETS:
-            near = difflib.get_close_matches(name, PRESETS, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(PRESETS)}"
-            raise UserError(f"unknown preset {name!r}: {hint}")
-        return cls().replace(**(PRESETS[name] | changes))
+        return cls().replace(**(PRESETS[choose_preset(name, list(PRESETS))] | changes))

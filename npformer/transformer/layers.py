@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from npformer.attention.multi_head import MultiHeadAttention, MultiHeadCache
+from npformer.attention.relative import RelativeAttention
 from npformer.layers import FeedForward, Residual
 from npformer.layers.feed_forward import FeedForwardCache
 from npformer.layers.init import default_rng
@@ -63,6 +64,14 @@ class EncoderLayer(Module):
         dx, dh = self.self_residual.join_backward(dx, cache.self_residual)
         dh = self.self_attention.backward(dh, cache.self_attention)
         return self.self_residual.enter_backward(dx, dh, cache.self_residual)
+
+    def step(self, x, past):
+        """The same as forward under a causal mask, for the one position that comes next, without caches.
+
+        Shapes: x (B, 1, D), past keys and values or None. Returns (y, past).
+        """
+        x, past = _attend_step(self, x, past)
+        return _feed_forward_step(self, x), past
 
 
 class DecoderLayerCache(NamedTuple):
@@ -143,19 +152,33 @@ class DecoderLayer(Module):
 
         Shapes: x (B, 1, D), past keys and values or None, memory from remember. Returns (y, past).
         """
-        h, _ = self.self_residual.enter(x)
-        h, past = self.self_attention.step(h, past)
-        x, _ = self.self_residual.join(x, h)
+        x, past = _attend_step(self, x, past)
         h, _ = self.cross_residual.enter(x)
         x, _ = self.cross_residual.join(x, self.cross.recall(h, memory, memory_mask))
-        h, _ = self.feed_forward_residual.enter(x)
-        h, _ = self.feed_forward.forward(h)
-        return self.feed_forward_residual.join(x, h)[0], past
+        return _feed_forward_step(self, x), past
+
+
+def _attend_step(layer, x, past):
+    """A layer's self-attention inside its residual, for the one position that comes next."""
+    h, _ = layer.self_residual.enter(x)
+    h, past = layer.self_attention.step(h, past)
+    return layer.self_residual.join(x, h)[0], past
+
+
+def _feed_forward_step(layer, x):
+    """A layer's feed-forward network inside its residual."""
+    h, _ = layer.feed_forward_residual.enter(x)
+    h, _ = layer.feed_forward.forward(h)
+    return layer.feed_forward_residual.join(x, h)[0]
 
 
 def make_attention(config, fused, rng, dtype):
     """Multi-head attention with a configuration's settings."""
-    return MultiHeadAttention(
+    kind: type[MultiHeadAttention] = MultiHeadAttention
+    more = {}
+    if config.positions == "relative" and fused == "qkv":  # in one sentence there are distances
+        kind, more = RelativeAttention, {"max_distance": config.max_distance}
+    return kind(
         config.d_model,
         config.n_heads,
         d_head=config.head_key,
@@ -169,6 +192,7 @@ def make_attention(config, fused, rng, dtype):
         masking=config.masking,
         rng=rng,
         dtype=dtype,
+        **more,
     )
 
 

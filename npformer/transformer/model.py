@@ -4,14 +4,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.backend import array_module, like
+from npformer.backend import array_module
 from npformer.errors import UserError
-from npformer.layers import InputEmbedding, Linear, TiedProjection
+from npformer.ids import take_ids
 from npformer.layers.init import default_rng
 from npformer.layers.input import InputCache
-from npformer.masks import causal_mask, padding_mask, query_mask
+from npformer.masks import causal_mask
 from npformer.module import Module
-from npformer.transformer.checks import as_ids, check_ids
+from npformer.transformer.ends import make_embedding, make_masks, make_output
 from npformer.transformer.stacks import Decoder, Encoder, StackCache
 
 
@@ -37,34 +37,14 @@ class Transformer(Module):
     def __init__(self, config, *, rng=None, dtype=np.float32):
         rng = default_rng(rng)
         self.config = config
-        self.source = self._embedding(config.source_vocab, rng, dtype)
+        self.source = make_embedding(config, config.source_vocab, rng, dtype)
         self.encoder = Encoder(config, rng=rng, dtype=dtype)
-        self.target = self._embedding(config.target_vocab, rng, dtype)
+        self.target = make_embedding(config, config.target_vocab, rng, dtype)
         if config.tied == "all":
             self.target.words.weight = self.source.words.weight
         self.decoder = Decoder(config, rng=rng, dtype=dtype)
-        self.output: Linear | TiedProjection
-        if config.tied == "none":
-            self.output = Linear(
-                config.d_model, config.target_vocab, bias=config.output_bias, rng=rng, dtype=dtype
-            )
-        else:
-            self.output = TiedProjection(self.target.words.weight, bias=config.output_bias, dtype=dtype)
+        self.output = make_output(config, self.target.words, rng, dtype)
         self.flatten()
-
-    def _embedding(self, n_words, rng, dtype):
-        c = self.config
-        return InputEmbedding(
-            n_words,
-            c.d_model,
-            c.max_length,
-            positions=c.positions,
-            scale=c.scale_embedding,
-            zero_id=c.pad_id if c.zero_padding else None,
-            rate=c.input_dropout,
-            rng=rng,
-            dtype=dtype,
-        )
 
     def forward(self, source, target_in, *, train=False, rng=None):
         """Returns (logits, cache). With train=True dropout draws from rng."""
@@ -74,8 +54,8 @@ class Transformer(Module):
             raise UserError(
                 f"source holds {len(source)} sentences and target_in {len(target_in)}: give one for each"
             )
-        source_mask, source_queries = self._masks(source)
-        target_mask, target_queries = self._masks(target_in)
+        source_mask, source_queries = make_masks(self.config, source)
+        target_mask, target_queries = make_masks(self.config, target_in)
         target_mask = target_mask & causal_mask(target_in.shape[1], target_in)  # (B, 1, T, T)
 
         x, source_cache = self.source.forward(source, train=train, rng=rng)  # (B, S, D)
@@ -98,23 +78,14 @@ class Transformer(Module):
         self.source.backward(dx, cache.source)
 
     def _take_ids(self, ids, n_words, name, start=0):
-        """Check ids where they lie, on the host as a rule, then move them to the model."""
-        ids = as_ids(ids, name)
-        check_ids(ids, n_words, self.config.max_length, name, start=start)
-        return like(ids, self.values)
-
-    def _masks(self, ids):
-        """Keys that are words (B, 1, 1, S), and queries that are, where the configuration masks them."""
-        pad_id = self.config.pad_id
-        queries = None if self.config.query_masking == "none" else query_mask(ids, pad_id)
-        return padding_mask(ids, pad_id), queries
+        return take_ids(ids, n_words, self.config.max_length, name, self.values, start=start)
 
     # Inference, one word after another. No caches for backward are kept.
 
     def encode(self, source):
         """Returns (what the decoder's layers remember of the source, the mask of its padding)."""
         source = self._take_ids(source, self.config.source_vocab, "source")
-        mask, queries = self._masks(source)
+        mask, queries = make_masks(self.config, source)
         x, _ = self.source.forward(source)
         memory, _ = self.encoder.forward(x, mask, query_mask=queries)
         return self.decoder.remember(memory), mask
@@ -122,7 +93,7 @@ class Transformer(Module):
     def step(self, ids, start, past, memory, memory_mask):
         """Logits of the word after `ids`, which stand at position `start`, given all before.
 
-        Shapes: ids (B,); past a list, one entry a layer (None at first). Returns (logits (B, V), past).
+        Shapes: ids (B,); past is what the step before returned, None at first. Returns (logits (B, V), past).
         """
         ids = self._take_ids(ids[:, None], self.config.target_vocab, "target", start)
         x, _ = self.target.forward(ids, start=start)  # (B, 1, D)

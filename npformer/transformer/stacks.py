@@ -57,6 +57,20 @@ class Encoder(Module):
             dy = layer.backward(dy, layer_cache)
         return dy
 
+    def step(self, x, past):
+        """Under a causal mask, the one position that comes next. past (None at first) has one entry a layer.
+
+        Returns (y, past).
+        """
+        past = [None] * len(self.layers) if past is None else past
+        new = []
+        for layer, layer_past in zip(self.layers, past, strict=True):
+            x, kept = layer.step(x, layer_past)
+            new.append(kept)
+        if self.norm is not None:
+            x, _ = self.norm.forward(x)
+        return x, new
+
 
 class Decoder(Module):
     """N decoder layers one after the other, each reading the encoder's output.
@@ -101,7 +115,11 @@ class Decoder(Module):
         return [layer.remember(memory) for layer in self.layers]
 
     def step(self, x, past, memory, memory_mask=None):
-        """The one position that comes next. past and memory hold one entry a layer. Returns (y, past)."""
+        """The one position that comes next. past (None at first) and memory hold one entry a layer.
+
+        Returns (y, past).
+        """
+        past = [None] * len(self.layers) if past is None else past
         new = []
         for layer, layer_past, layer_memory in zip(self.layers, past, memory, strict=True):
             x, kept = layer.step(x, layer_past, layer_memory, memory_mask)

@@ -11,13 +11,35 @@ Some changes look like bugs and are none, so they are not in the list:
 
 from planted_bugs.attention import ATTENTION
 from planted_bugs.bug import KINDS, Bug, NoLongerApplies
+from planted_bugs.hard import HARD
+from planted_bugs.language import LANGUAGE
+from planted_bugs.latent import LATENT
 from planted_bugs.layers import LAYERS
 from planted_bugs.losses import LOSSES
+from planted_bugs.luong import LUONG
 from planted_bugs.pairs import PAIRS
 from planted_bugs.recurrent import RECURRENT
+from planted_bugs.recurrent_model import RECURRENT_MODEL
+from planted_bugs.relative import RELATIVE
 from planted_bugs.training import TRAINING
 from planted_bugs.transformer import TRANSFORMER
+from planted_bugs.universal import UNIVERSAL
 
-BUGS = (*PAIRS, *LOSSES, *ATTENTION, *LAYERS, *RECURRENT, *TRANSFORMER, *TRAINING)
+BUGS = (
+    *PAIRS,
+    *LOSSES,
+    *ATTENTION,
+    *LAYERS,
+    *RECURRENT,
+    *RECURRENT_MODEL,
+    *LUONG,
+    *LATENT,
+    *HARD,
+    *RELATIVE,
+    *TRANSFORMER,
+    *LANGUAGE,
+    *UNIVERSAL,
+    *TRAINING,
+)
 
 __all__ = ["BUGS", "KINDS", "Bug", "NoLongerApplies"]

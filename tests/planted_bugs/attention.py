@@ -254,4 +254,13 @@ MULTI_HEAD = (
     ),
 )
 
-ATTENTION = (*PAIR, *MASKS, *HEADS, *MULTI_HEAD)
+_BASIC = "attention/basic.py"
+
+BASIC = (
+    Bug("bare self-attention: as query alone", "dropped branch", _BASIC, "return dq + dk + dv", "return dq"),
+    Bug(
+        "bare self-attention: not as value", "dropped branch", _BASIC, "return dq + dk + dv", "return dq + dk"
+    ),
+)
+
+ATTENTION = (*PAIR, *MASKS, *HEADS, *MULTI_HEAD, *BASIC)

@@ -181,7 +181,7 @@ STACKS = (
 )
 
 _MODEL = "transformer/model.py"
-_TIED = "TiedProjection(self.target.words.weight, bias"
+_TIED = "make_output(config, self.target.words, rng, dtype)"
 
 MODEL = (
     Bug(
@@ -196,14 +196,14 @@ MODEL = (
         "lost tie",
         _MODEL,
         _TIED,
-        "TiedProjection(self._embedding(config.target_vocab, rng, dtype).words.weight, bias",
+        "make_output(config, make_embedding(config, config.target_vocab, rng, dtype).words, rng, dtype)",
     ),
     Bug(
         "Transformer: output tied to the source",
         "lost tie",
         _MODEL,
         _TIED,
-        "TiedProjection(self.source.words.weight, bias",
+        "make_output(config, self.source.words, rng, dtype)",
     ),
     Bug(
         "Transformer: target embedding skipped",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from npformer.data.corpus.french import Gender
+from npformer.tables import rows
 
 Person = Literal["i", "he", "we", "they"]
 PERSONS: tuple[Person, ...] = ("i", "he", "we", "they")
@@ -53,11 +54,6 @@ class Verb:
     def french_present(self, person: Person) -> str:
         """The present tense after je (i), il (he), nous (we) or ils (they)."""
         return self.present[0] if len(self.present) == 1 else self.present[PERSONS.index(person)]
-
-
-def rows(table: str) -> list[list[str]]:
-    """The cells of a table, one list a line."""
-    return [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
 
 
 def nouns(table: str) -> dict[str, Noun]:

@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from npformer.attention import MultiHeadAttention
+from npformer.attention import BasicSelfAttention, MultiHeadAttention
 from npformer.functional.masking import Masking
 from npformer.gradcheck.cases.case import FF, B, Case, D, H, S, T, V, floats, given, make_case
 from npformer.gradcheck.whole import ModelWithLoss
 from npformer.masks import causal_mask, padding_mask, query_mask
-from npformer.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer, TransformerConfig
+from npformer.models import build, kind_of
+from npformer.recurrent import RecurrentConfig
+from npformer.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, TransformerConfig
 
 # ragged sentences: 0 is padding, 2 and 3 the start and the end, and words repeat
 SOURCE = np.array([[5, 6, 7, 6, 3], [5, 8, 3, 0, 0]])
@@ -34,6 +36,9 @@ def multi_head_cases() -> Iterator[Case]:
         "dropout": {"rate": 0.3},
         "masks replaced by -1e10": {"masking": Masking(-1e10)},
     }
+    yield make_case("BasicSelfAttention", lambda _: BasicSelfAttention(), floats(B, T, D))
+    hidden = {"mask": np.arange(T) < 3}
+    yield make_case("BasicSelfAttention, mask", lambda _: BasicSelfAttention(), floats(B, T, D), **hidden)
     for name, option in options.items():
         yield _self_attention(name, option)
         yield _cross_attention(name, option)
@@ -111,6 +116,7 @@ def model_cases() -> Iterator[Case]:
         "every option, pre-norm": {**everything, **PRE, "tied": "output", "activation": "gelu"},
         "every option, fused": {**everything, **PRE, "tied": "all", "fused_projections": True},
         "untied, swish": {"tied": "none", "activation": "swish", "final_norm": True},
+        "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():
         yield _model(name, small_config(**changes))
     for name in ("paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"):
@@ -119,11 +125,33 @@ def model_cases() -> Iterator[Case]:
         yield _model(name, TransformerConfig.preset(name, **sizes, **words))
 
 
+def recurrent_model_cases() -> Iterator[Case]:
+    """Whole recurrent translators: both cells, every attention, fed or not, read from one side or both."""
+    sizes: dict[str, Any] = {"d_model": D, "d_hidden": 8, "max_length": 8, "window": 2, "dropout": 0.2}
+    words = {"source_vocab": V, "target_vocab": V}
+    options: dict[str, dict[str, Any]] = {
+        "none": {"attention": "none"},
+        "none, one side, gru": {"attention": "none", "both_ways": False, "cell": "gru"},
+        "additive": {"attention": "additive"},
+        "additive, one side, gru": {"attention": "additive", "both_ways": False, "cell": "gru"},
+        "global, dot": {"score": "dot"},
+        "global, concat, gru": {"score": "concat", "cell": "gru"},
+        "global, fed": {"feeding": True},
+        "local-m, gru": {"attention": "local-m", "cell": "gru"},
+        "local-m, fed, one side": {"attention": "local-m", "feeding": True, "both_ways": False},
+        "local-p": {"attention": "local-p", "score": "perceptron"},
+        "local-p, fed, gru": {"attention": "local-p", "feeding": True, "cell": "gru"},
+    }
+    for name, changes in options.items():
+        yield _model(name, RecurrentConfig(**(sizes | words | changes)))
+
+
 def _model(name, config):
     ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
+    what = {"transformer": "Transformer", "recurrent": "RecurrentTranslator"}[kind_of(config)]
     return make_case(
-        f"Transformer, {name}",
-        lambda rng: ModelWithLoss(Transformer(config, rng=rng, dtype=np.float64)),
+        f"{what}, {name}",
+        lambda rng: ModelWithLoss(build(config, rng=rng, dtype=np.float64)),
         *ids,
         tolerance=1e-11,
         **DROPPING,

@@ -1,9 +1,19 @@
-"""Checks of what a model is given: one sentence that says what is wrong, and where."""
+"""Checks of the ids that a model is given: one sentence that says what is wrong, and where."""
 
 import numpy as np
 
-from npformer.backend import array_module, is_array
+from npformer.backend import array_module, is_array, like
 from npformer.errors import UserError
+
+
+def take_ids(ids, n_words, max_length, name, where, *, start=0):
+    """Check ids where they lie, on the host as a rule, then move them to where the array `where` lies.
+
+    Errors: UserError as for as_ids and check_ids.
+    """
+    ids = as_ids(ids, name)
+    check_ids(ids, n_words, max_length, name, start=start)
+    return like(ids, where)
 
 
 def as_ids(ids, name):

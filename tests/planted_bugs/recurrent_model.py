@@ -1,0 +1,151 @@
+"""Bugs in the recurrent translators: encoder, bridge, decoder with attention and feeding, the whole model."""
+
+from planted_bugs.bug import Bug
+
+_ENCODER = "recurrent/encoder.py"
+_DECODER = "recurrent/decoder.py"
+_MODEL = "recurrent/model.py"
+
+ENDS = (
+    Bug(
+        "RecurrentEncoder: h's gradient at c",
+        "swapped",
+        _ENCODER,
+        "dmemory = xp.concatenate([dmemory, xp.zeros((*dmemory.shape[:-1], hidden), dmemory.dtype)], -1)",
+        "dmemory = xp.concatenate([xp.zeros((*dmemory.shape[:-1], hidden), dmemory.dtype), dmemory], -1)",
+    ),
+    Bug(
+        "Bridge: tanh's slope left out",
+        "missing scale",
+        _ENCODER,
+        "self.linear.backward(dstate * (1 - cache.state * cache.state), cache.linear)",
+        "self.linear.backward(dstate, cache.linear)",
+    ),
+    Bug(
+        "Bridge: the left end lost",
+        "dropped branch",
+        _ENCODER,
+        "dmemory[:, 0, self.half :] = dend[:, self.half :]",
+        "pass",
+    ),
+    Bug(
+        "Bridge: all at the right end",
+        "wrong term",
+        _ENCODER,
+        "dmemory[:, 0, self.half :] = dend[:, self.half :]",
+        "dmemory[:, -1, self.half :] = dend[:, self.half :]",
+    ),
+)
+
+DECODER = (
+    Bug(
+        "RecurrentDecoder: what looked gets no gradient",
+        "dropped branch",
+        _DECODER,
+        "return self._padded(dquery[:, 0]), dmemory",
+        "return self._padded(0 * dquery[:, 0]), dmemory",
+    ),
+    Bug(
+        "RecurrentDecoder: memory of the first word alone",
+        "= for +=",
+        _DECODER,
+        "dmemory = dmemory + dlooked",
+        "dmemory = dlooked",
+    ),
+    Bug(
+        "RecurrentDecoder: what is fed has no past",
+        "dropped branch",
+        _DECODER,
+        "dy = dy + dcarried.fed",
+        "dy = dy",
+    ),
+    Bug(
+        "RecurrentDecoder: the state has no future",
+        "dropped branch",
+        _DECODER,
+        "dmemory, dstate = 0, dcarried.state",
+        "dmemory, dstate = 0, 0 * dcarried.state",
+    ),
+    Bug(
+        "RecurrentDecoder: the query's gradient lost",
+        "dropped branch",
+        _DECODER,
+        "dstate = dstate + dquery",
+        "dstate = dstate",
+    ),
+    Bug(
+        "RecurrentDecoder, additive: the query's gradient lost",
+        "dropped branch",
+        _DECODER,
+        "dbefore = dbefore + dquery",
+        "dbefore = dbefore",
+    ),
+    Bug(
+        "RecurrentDecoder, additive: the context read once",
+        "dropped branch",
+        _DECODER,
+        "self._look_backward(dcontext + dmore, cache.attention)",
+        "self._look_backward(dcontext, cache.attention)",
+    ),
+    Bug(
+        "RecurrentDecoder: readout's h lost",
+        "dropped branch",
+        _DECODER,
+        "dstate = dstate + self._padded(dh)",
+        "dstate = dstate + self._padded(0 * dh)",
+    ),
+    Bug(
+        "RecurrentDecoder: context and state swapped",
+        "swapped",
+        _DECODER,
+        "dcontext, dh = self.readout.backward(dy, cache.readout)",
+        "dh, dcontext = self.readout.backward(dy, cache.readout)",
+    ),
+)
+
+MODEL = (
+    Bug(
+        "RecurrentTranslator: the bridge's share lost",
+        "dropped branch",
+        _MODEL,
+        "dmemory = dmemory + self.bridge.backward(dstate, cache.bridge)",
+        "self.bridge.backward(dstate, cache.bridge)",
+    ),
+    Bug(
+        "RecurrentTranslator: the memory's share lost",
+        "dropped branch",
+        _MODEL,
+        "dmemory = dmemory + self.bridge.backward(dstate, cache.bridge)",
+        "dmemory = self.bridge.backward(dstate, cache.bridge)",
+    ),
+    Bug(
+        "RecurrentTranslator: dropout of the output skipped",
+        "wrong mask",
+        _MODEL,
+        "dy = self.dropout.backward(dy, cache.output_keep)",
+        "dy = dy",
+    ),
+    Bug(
+        "RecurrentTranslator: dropout of the target skipped",
+        "wrong mask",
+        _MODEL,
+        "self.dropout.backward(dx, cache.target_keep)",
+        "dx",
+    ),
+    Bug(
+        "RecurrentTranslator: dropout of the source skipped",
+        "wrong mask",
+        _MODEL,
+        "self.dropout.backward(dx, cache.source_keep)",
+        "dx",
+    ),
+    Bug(
+        "RecurrentTranslator: sign at the source",
+        "sign",
+        _MODEL,
+        "dx = self.encoder.backward(dmemory, cache.encoder)",
+        "dx = -self.encoder.backward(dmemory, cache.encoder)",
+    ),
+)
+
+RECURRENT_MODEL = (*ENDS, *DECODER, *MODEL)

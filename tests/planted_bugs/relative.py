@@ -1,0 +1,167 @@
+"""Bugs in relative positions."""
+
+from planted_bugs.bug import Bug
+
+_PAIRS = "functional/relative.py"
+_BY_QUERY = "dq, dkeys, dvalues = attention_backward(dy[..., None, :], cache.attention)"
+_TO_PAIRS = "return dx, embedding_backward(dseen.sum(tuple(range(dseen.ndim - 3))), cache)"
+
+PLAIN = (
+    Bug(
+        "relative: keys and values change places",
+        "swapped",
+        _PAIRS,
+        _BY_QUERY,
+        "dq, dvalues, dkeys = attention_backward(dy[..., None, :], cache.attention)",
+    ),
+    Bug(
+        "relative: the position vectors of values learn as those of keys",
+        "swapped",
+        _PAIRS,
+        "dv, dvalue_positions = _seen_backward(dvalues, cache.value_positions)",
+        "dv, dvalue_positions = _seen_backward(dvalues, cache.key_positions)",
+    ),
+    Bug(
+        "relative: dk of one query alone",
+        "missing sum",
+        _PAIRS,
+        "dx = dseen.sum(-3)",
+        "dx = dseen[..., 0, :, :]",
+    ),
+    Bug(
+        "relative: dk summed over keys",
+        "missing sum",
+        _PAIRS,
+        "dx = dseen.sum(-3)",
+        "dx = dseen.sum(-2)",
+    ),
+    Bug(
+        "relative: vectors learn from one head",
+        "missing sum",
+        _PAIRS,
+        _TO_PAIRS,
+        "return dx, embedding_backward(dseen[(0,) * (dseen.ndim - 3)], cache)",
+    ),
+    Bug(
+        "relative: vectors learn averages over heads",
+        "missing sum",
+        _PAIRS,
+        _TO_PAIRS,
+        "return dx, embedding_backward(dseen.mean(tuple(range(dseen.ndim - 3))), cache)",
+    ),
+    Bug("relative: the positions do not learn", "dropped branch", _PAIRS, _TO_PAIRS, "return dx, None"),
+)
+
+_OF_VALUES = "ddropped = ddropped + spread_by_distance(dshare, distance)"
+_OF_SCORES = "dscores = weigh_backward(ddropped, weighed) * scale"
+_MET = "dmet = collect_by_distance(dscores, distance, met.weight.shape[1])"
+_BOTH = "dq, dkey_positions = dq + dq_met, dkey_positions.T"
+
+BY_DISTANCE = (
+    Bug(
+        "by distance: weights do not learn from the values' positions",
+        "dropped branch",
+        _PAIRS,
+        _OF_VALUES,
+        "ddropped = ddropped + 0 * spread_by_distance(dshare, distance)",
+    ),
+    Bug(
+        "by distance: only the values' positions teach the weights",
+        "= for +=",
+        _PAIRS,
+        _OF_VALUES,
+        "ddropped = spread_by_distance(dshare, distance)",
+    ),
+    Bug(
+        "by distance: spread to the other side",
+        "transposed",
+        _PAIRS,
+        _OF_VALUES,
+        "ddropped = ddropped + spread_by_distance(dshare, distance.max() - distance)",
+    ),
+    Bug(
+        "by distance: dv before dropout",
+        "wrong term",
+        _PAIRS,
+        "dv = weighed.dropped.swapaxes(-1, -2) @ dy",
+        "dv = weighed.weights.swapaxes(-1, -2) @ dy",
+    ),
+    Bug(
+        "by distance: scale left out",
+        "missing scale",
+        _PAIRS,
+        _OF_SCORES,
+        "dscores = weigh_backward(ddropped, weighed)",
+    ),
+    Bug(
+        "by distance: softmax skipped",
+        "dropped branch",
+        _PAIRS,
+        _OF_SCORES,
+        "dscores = ddropped * scale",
+    ),
+    Bug(
+        "by distance: collected from the other side",
+        "transposed",
+        _PAIRS,
+        _MET,
+        "dmet = collect_by_distance(dscores, distance.max() - distance, met.weight.shape[1])",
+    ),
+    Bug(
+        "by distance: vectors learn from the weights",
+        "wrong term",
+        _PAIRS,
+        _MET,
+        "dmet = collect_by_distance(ddropped, distance, met.weight.shape[1])",
+    ),
+    Bug(
+        "by distance: queries do not learn from the positions",
+        "dropped branch",
+        _PAIRS,
+        _BOTH,
+        "dkey_positions = dkey_positions.T",
+    ),
+    Bug("by distance: vectors transposed", "transposed", _PAIRS, _BOTH, "dq = dq + dq_met"),
+    Bug(
+        "by distance: keys learn what queries should",
+        "swapped",
+        _PAIRS,
+        "return dq, dk, dv, dkey_positions, dvalue_positions\n",
+        "return dk, dq, dv, dkey_positions, dvalue_positions\n",
+    ),
+)
+
+_LAYER = "attention/relative.py"
+
+LAYER = (
+    Bug(
+        "RelativeAttention: keys' vectors overwritten",
+        "= for +=",
+        _LAYER,
+        "self.key_positions.grad += dkey_positions",
+        "self.key_positions.grad[...] = dkey_positions",
+    ),
+    Bug(
+        "RelativeAttention: values' vectors overwritten",
+        "= for +=",
+        _LAYER,
+        "self.value_positions.grad += dvalue_positions",
+        "self.value_positions.grad[...] = dvalue_positions",
+    ),
+    Bug(
+        "RelativeAttention: keys' vectors learn what values' should",
+        "swapped",
+        _LAYER,
+        "self.key_positions.grad += dkey_positions",
+        "self.key_positions.grad += dvalue_positions",
+    ),
+    Bug(
+        "RelativeAttention: keys and values change places",
+        "swapped",
+        _LAYER,
+        "return dq, dk, dv",
+        "return dq, dv, dk",
+    ),
+)
+
+RELATIVE = (*PLAIN, *BY_DISTANCE, *LAYER)

@@ -1,0 +1,133 @@
+"""Bugs in the Universal Transformer: the mixture of states, halting, and the layer that is repeated."""
+
+from planted_bugs.bug import Bug
+
+_MIX = "functional/halting.py"
+_DSTATES = "dstates = weights[..., None] * dy"
+_DWEIGHTS = "dweights = (states * dy).sum(-1)"
+_PONDER = "dweights = dweights + xp.where(last, dponder, 0)"
+_REMAINDER = "dremainder = xp.where(last, dweights, 0).sum(0)"
+_DP = "return dstates, xp.where(before, dweights - dremainder, 0)"
+
+MIXTURE = (
+    Bug(
+        "mixture: every state counts in full",
+        "missing scale",
+        _MIX,
+        _DSTATES,
+        "dstates = (weights[..., None] > 0) * dy",
+    ),
+    Bug(
+        "mixture: weights learn averages", "missing sum", _MIX, _DWEIGHTS, "dweights = (states * dy).mean(-1)"
+    ),
+    Bug(
+        "mixture: the cost's sign", "sign", _MIX, _PONDER, "dweights = dweights - xp.where(last, dponder, 0)"
+    ),
+    Bug("mixture: every step costs its weight", "wrong mask", _MIX, _PONDER, "dweights = dweights + dponder"),
+    Bug(
+        "mixture: the cost forgets the mixture",
+        "= for +=",
+        _MIX,
+        _PONDER,
+        "dweights = xp.where(last, dponder, 0) + 0 * dweights",
+    ),
+    Bug("mixture: the remainder's sign", "sign", _MIX, _DP, _DP.replace("- dremainder", "+ dremainder")),
+    Bug("mixture: the remainder is fixed", "dropped branch", _MIX, _DP, _DP.replace(" - dremainder", "")),
+    Bug(
+        "mixture: the last p learns too",
+        "wrong mask",
+        _MIX,
+        _DP,
+        _DP.replace("where(before", "where(before | last"),
+    ),
+    Bug(
+        "mixture: the remainder of all steps",
+        "wrong mask",
+        _MIX,
+        _REMAINDER,
+        "dremainder = dweights.sum(0)",
+    ),
+)
+
+_UNIVERSAL = "transformer/universal.py"
+_HALTED = "dnew, dold = self._halt_backward(dx + dstate, dp, step.halt)"
+_LOGIT = "dstate = dstate + self.halting.backward(sigmoid_backward(dp[..., None], cache.p), cache.unit)"
+_ADDED = "[a + b for a, b in zip(dothers, dmore, strict=True)] if dothers else dmore"
+
+REPEATED = (
+    Bug(
+        "Universal: steps in the order of time",
+        "swapped",
+        _UNIVERSAL,
+        "zip(cache.steps[::-1], dstates[::-1], dps[::-1], strict=True)",
+        "zip(cache.steps, dstates, dps, strict=True)",
+    ),
+    Bug(
+        "Universal: cut between the steps",
+        "dropped branch",
+        _UNIVERSAL,
+        _HALTED,
+        "dnew, dold = self._halt_backward(dstate + 0 * dy, dp, step.halt)",
+    ),
+    Bug(
+        "Universal: only the last state is mixed",
+        "dropped branch",
+        _UNIVERSAL,
+        _HALTED,
+        "dnew, dold = self._halt_backward(dx if step is not cache.steps[-1] else dstate, dp, step.halt)",
+    ),
+    Bug(
+        "Universal: halted positions forget",
+        "dropped branch",
+        _UNIVERSAL,
+        "dx = dx + dold",
+        "dx = dx + 0 * dold",
+    ),
+    Bug(
+        "Universal: the memory is read once", "= for +=", _UNIVERSAL, f"dothers = {_ADDED}", "dothers = dmore"
+    ),
+    Bug(
+        "Universal: the cost has no gradient",
+        "dropped branch",
+        _UNIVERSAL,
+        "return mix_states_backward(dy, cache.mix, dponder=dponder)",
+        "return mix_states_backward(dy, cache.mix)",
+    ),
+    Bug(
+        "Universal: the state does not learn when to halt",
+        "dropped branch",
+        _UNIVERSAL,
+        _LOGIT,
+        "self.halting.backward(sigmoid_backward(dp[..., None], cache.p), cache.unit)",
+    ),
+    Bug(
+        "Universal: the halting unit's sigmoid skipped",
+        "dropped branch",
+        _UNIVERSAL,
+        _LOGIT,
+        "dstate = dstate + self.halting.backward(dp[..., None], cache.unit)",
+    ),
+    Bug(
+        "Universal: halted positions learn on",
+        "wrong mask",
+        _UNIVERSAL,
+        "return hold_backward(dstate, cache.held)",
+        "return dstate, hold_backward(dstate, cache.held)[1]",
+    ),
+    Bug(
+        "Universal: fixed steps, every state is the output",
+        "wrong term",
+        _UNIVERSAL,
+        "return [0] * before + [dy], [None] * (before + 1)",
+        "return [dy] * (before + 1), [None] * (before + 1)",
+    ),
+    Bug(
+        "Universal: the last norm skipped",
+        "dropped branch",
+        _UNIVERSAL,
+        "dy = self.norm.backward(dy, cache.norm)",
+        "self.norm.backward(dy, cache.norm)",
+    ),
+)
+
+UNIVERSAL = (*MIXTURE, *REPEATED)

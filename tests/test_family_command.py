@@ -1,0 +1,80 @@
+"""npformer family: every member with its gradients, and the comparison of the translators."""
+
+import json
+
+import numpy as np
+import pytest
+
+from npformer.attention import BasicSelfAttention
+from npformer.cli import main
+from npformer.commands import family, family_measure
+from npformer.course.library import all_lessons
+from npformer.data.corpus import builtin_corpus
+from npformer.models import PRESETS, RECURRENT_PRESETS
+
+
+def test_bare_self_attention_one_number_at_a_time():
+    x = np.random.default_rng(0).standard_normal((1, 3, 4))
+    y, cache = BasicSelfAttention().forward(x)
+    for i in range(3):
+        e = [np.exp(x[0, i] @ x[0, j]) for j in range(3)]
+        np.testing.assert_allclose(y[0, i], sum(e[j] * x[0, j] for j in range(3)) / sum(e))
+    np.testing.assert_allclose(cache.weights.sum(-1), 1)
+
+
+def test_the_table(capsys):
+    assert main(["family"]) == 0
+    out = capsys.readouterr().out
+    for member in family.MEMBERS:
+        assert member.name in out
+        assert member.compares in out
+    assert "WRONG" not in out
+
+
+def test_every_error_is_measured_and_small(capsys):
+    assert main(["family", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == len(family.MEMBERS) >= 14
+    assert all(row["ok"] and 0 < row["error"] <= 1e-11 for row in rows)
+    assert {row["name"]: row["parameters"] for row in rows}["heads"] == 4 * (64 * 64 + 64)
+
+
+def test_a_wrong_gradient_is_told(monkeypatch, capsys):
+    right = BasicSelfAttention.backward
+    monkeypatch.setattr(BasicSelfAttention, "backward", lambda self, dy, cache: 0.5 * right(self, dy, cache))
+    assert main(["family"]) == 1
+    assert "WRONG" in capsys.readouterr().out
+
+
+def test_each_member_has_a_lesson():
+    numbers = {lesson.number for lesson in all_lessons()}
+    assert {member.lesson for member in family.MEMBERS} <= numbers
+
+
+def test_the_comparison(tmp_path, monkeypatch, capsys):
+    """Two systems, two steps: what is measured has the right form."""
+    corpus = builtin_corpus()
+    small = corpus._replace(test=corpus.test[:40])
+    monkeypatch.setattr(family_measure, "builtin_corpus", lambda: small)
+    monkeypatch.setattr(family_measure, "SYSTEMS", {"additive": "rnn-additive", "Transformer": "small"})
+    monkeypatch.setattr(family_measure, "WORDS", (4, 8))
+    assert main(["family", "--measure", "--steps", "2", "--out", str(tmp_path / "runs")]) == 0
+    made = json.loads((tmp_path / "runs" / "table.json").read_text(encoding="utf-8"))
+    assert "2 steps of 64 sentences, seed 0" in made["made"]
+    assert [row["name"] for row in made["rows"]] == ["additive", "Transformer"]
+    for row in made["rows"]:
+        assert abs(row["parameters"] / 438_144 - 1) < 0.01
+        assert row["epoch"] > 0
+        assert len(row["step"]) == 2
+        assert 0 <= row["exact"] <= 1
+    assert "additive" in capsys.readouterr().out
+
+
+def test_the_systems_are_presets():
+    assert set(family_measure.SYSTEMS.values()) <= {*PRESETS, *RECURRENT_PRESETS}
+
+
+@pytest.mark.parametrize("steps", ["0", "-3"])
+def test_no_steps(steps, capsys):
+    assert main(["family", "--measure", "--steps", steps]) == 2
+    assert f"--steps is {steps}: it must be 1 or more" in capsys.readouterr().err
