@@ -384,7 +384,7 @@ assert report.failures[0].tensor == "bias"
 #
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by this checker.
+# `npformer exercise list 0` has them, each graded by this checker.
 #
 # - `npformer exercise start swish-backward`: one input, no parameters: the whole protocol in two lines.
 # - `npformer exercise start linear-backward`: dx, dw and db for any number of axes before the last.

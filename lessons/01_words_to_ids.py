@@ -457,7 +457,7 @@ assert not real[sentence, place]
 #
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded on examples.
+# `npformer exercise list 1` has them, each graded on examples.
 #
 # - `npformer exercise start pad`: rows of any lengths, an empty one among them, as one array.
 # - `npformer exercise start truncate`: three cases; one of them must keep its end.

@@ -407,7 +407,7 @@ assert not report.ok
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by the gradient checker.
+# `npformer exercise list 2` has them, each graded by the gradient checker.
 #
 # - `npformer exercise start embedding-backward`: the scatter-add, with scale and zero padding.
 # - `npformer exercise start tied-backward`: the exit's half; mind whose transpose dw is.

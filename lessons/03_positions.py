@@ -411,7 +411,7 @@ print("the numbers of the text are those of the table")
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded on numbers or by the gradient checker.
+# `npformer exercise list 3` has them, each graded on numbers or by the gradient checker.
 #
 # - `npformer exercise start sinusoids`: the paper's table, without a loop over positions.
 # - `npformer exercise start positions-backward`: the sum over the batch, at rows start .. start + T.

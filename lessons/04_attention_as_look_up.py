@@ -539,7 +539,7 @@ show_figure(cell_product(grids), "04_weights", caption)
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by the gradient checker.
+# `npformer exercise list 4` has them, each graded by the gradient checker.
 #
 # - `npformer exercise start dot-similarity-backward`: two products; which one is transposed?
 # - `npformer exercise start general-similarity-backward`: the same in two steps, and a matrix serves all.

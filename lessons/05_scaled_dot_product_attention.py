@@ -380,7 +380,7 @@ print("the numbers of the text are those of the table")
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by the gradient checker.
+# `npformer exercise list 5` has them, each graded by the gradient checker.
 #
 # - `npformer exercise start softmax`: exponentials that do not overflow.
 # - `npformer exercise start softmax-backward`: one row sum; no Jacobian.

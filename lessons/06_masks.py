@@ -469,7 +469,7 @@ assert 0.05 < hidden < 0.1
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them.
+# `npformer exercise list 6` has them.
 #
 # - `npformer exercise start causal-mask`: one comparison, broadcast to a square.
 # - `npformer exercise start padding-mask`: one comparison, and two axes of length 1.

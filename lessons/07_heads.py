@@ -53,7 +53,7 @@ def tables(n):
 
 x, wanted = tables(4000)
 print("x", x.shape, "  wanted", wanted.shape)
-print("Ben holds", x[0, 1, :3], "…   Cem wants from the left", wanted[0, 2, :3], "…")
+print("Ben holds", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2], "…")
 
 # %% [markdown]
 # ## One softmax has one average
@@ -250,21 +250,15 @@ assert_allclose(y, y_package, rtol=1e-12)
 print("largest difference from the slow version:", abs(y_package - y_slow).max())
 
 # %% [markdown]
-# **Fused.** Heads lie side by side in one product. So may W^Q, W^K and W^V, in one of width 3·H·K. The
-# numbers are the same, and this layer's cache fits on a screen:
+# The layer's cache holds those of its four linear maps and, between them, that of lesson 5 with one axis
+# more: `weights` has a (T, T) matrix for each table and each head. (Lesson 16 lays W^Q, W^K and W^V side by
+# side as well, and makes one product of three.)
 
 # %%
-fused = MultiHeadAttention(12, 2, bias=False, fused="qkv", dtype=np.float64)
-side_by_side = np.concatenate([wide_q, wide_k, wide_v], -1)  # (D, 3·H·K)
-fused.load_state({"query_key_value.weight": side_by_side, "output.weight": w_o})
-y_fused, cache = fused.forward(x)
-assert_allclose(y_fused, y, rtol=1e-9)
+cache = made.attention
 show(cache)
 
 # %% [markdown]
-# The caches of two linear maps and, between them, that of lesson 5 with one axis more: `weights` holds a
-# (T, T) matrix for each table and each head.
-#
 # ## The shapes of the document
 #
 # *图解transformer* runs its code on 64 sentences, queries of 12 words, keys and values of 10, width 300, six
@@ -331,9 +325,7 @@ looks_for, carries = w_q[1] @ w_k[1].T, w_v[1] @ w_o[6:]  # (D, D) each, of head
 scores = x @ looks_for @ x.swapaxes(-1, -2) / math.sqrt(6)  # (B, T, S)
 assert_allclose(scores, attended.scores[:, 1], rtol=1e-9)
 assert_allclose(attended.weights[:, 1] @ x @ carries, z[:, 1] @ w_o[6:], rtol=1e-9)
-ranks = np.linalg.matrix_rank(np.stack([looks_for, carries]))
-assert ranks.tolist() == [6, 6]
-print(f"two matrices {looks_for.shape} of ranks {ranks}")
+print("12 × 12 matrices of rank", *np.linalg.matrix_rank([looks_for, carries]))
 
 # %% [markdown]
 # ## Backward
@@ -346,8 +338,8 @@ print(f"two matrices {looks_for.shape} of ranks {ranks}")
 # dconcat = dy W^Oᵀ          dW^O = concatᵀ dy
 # ```
 #
-# **Merging** sends number k of head h to column hK + k of the same word, and copies nothing and adds nothing.
-# So each entry's gradient comes back from the one place to which it went:
+# **Merging** sends number k of head h to column hK + k of the same word; it copies and adds nothing. So each
+# gradient comes back from the one place to which its number went:
 #
 # ```math
 # concat[b, t, hK + k] = z[b, h, t, k]
@@ -384,8 +376,7 @@ assert (dz == split_heads(dconcat, 2)).all()
 # dx   = dq W^Qᵀ + dk W^Kᵀ + dv W^Vᵀ
 # ```
 #
-# Each of the three is itself a sum over heads, since W^Q is the heads' matrices side by side: dq W^Qᵀ =
-# Σₕ dqₕ Wₕ^Qᵀ. In all, x gets 3 H gradients.
+# Each term is itself a sum over heads: dq W^Qᵀ = Σₕ dqₕ Wₕ^Qᵀ. In all, x gets 3 H gradients.
 
 # %%
 dq, dk, dv = attention_backward(dz, attended)  # each (B, H, T, K)
@@ -404,19 +395,14 @@ for name, parameter in layer.named_parameters():
     assert_allclose(parameter.grad, grads[name], rtol=1e-9, atol=1e-12)
     print(f"{name:14} {parameter.grad.shape}: ours and the package's agree")
 
-# fused, the sum of the three is done inside one product
-dx_fused = np.concatenate([dq, dk, dv], -1) @ side_by_side.T  # (B, T, 3·H·K) @ (3·H·K, D)
-assert_allclose(dx_fused, dx, rtol=1e-9, atol=1e-12)
-assert_allclose(fused.backward(dy, cache), dx, rtol=1e-9, atol=1e-12)
-
 # %% [markdown]
 # In cross-attention q reads the decoder's x, and k and v the encoder's output, where two of the three add up:
 # dmemory = dk W^Kᵀ + dv W^Vᵀ. `backward` returns one gradient for each array that was given.
 #
 # ## Is it right?
 #
-# Self-attention, and here cross-attention, with three queries and four keys: `query` is x, `key` the memory.
-# The package has biases by default, and the check gives them random values.
+# Self-attention, silently, then cross-attention, with three queries and four keys: `query` is x, `key` the
+# memory. The package has biases by default, and the check gives them random values.
 
 # %%
 own, memory = rng.standard_normal((2, 3, 6)), rng.standard_normal((2, 4, 6))
@@ -425,17 +411,6 @@ assert gradcheck(biased, own).ok
 report = gradcheck(biased, own, memory)
 print(report)
 assert report.ok
-
-# %% [markdown]
-# The gradient of `key.bias` is 0: it adds the same q · b to all scores of a query, which a softmax does not
-# see. The paper's formula has no biases here.
-
-# %%
-y_biased, seen = biased.forward(own, memory)
-biased.backward(rng.standard_normal(y_biased.shape), seen)
-for name in ("query", "key", "value"):
-    print(f"{name:5} bias, largest gradient {abs(getattr(biased, name).bias.grad).max():.1e}")
-assert abs(biased.key.bias.grad).max() < 1e-12
 
 # %% [markdown]
 # And the wrong split? Here is this lesson once more as a pair, with the split to be chosen:
@@ -518,10 +493,10 @@ show_figure(figure, "07_losses", caption)
 
 # %% [markdown]
 # One head stays at the derived ½ (its weights might depend on the notes too; it found no use for that). Two
-# heads go on towards 0. And the mistake **trains, and ends below one
-# right head**. Round the table there are 12 wishes. A head that holds Ann, Ben and Cem can serve four: Ann's
-# right, both of Ben's, Cem's left. So 8 of 12 can be met and 4 cannot: an error of at least ⅓. Whoever sees
-# only this curve sees a model that learns, and two heads that are better than one.
+# heads go on towards 0. And the mistake **trains, and ends below one right head**. Round the table there are
+# 12 wishes. A head that holds Ann, Ben and Cem can serve four: Ann's right, both of Ben's, Cem's left. So 8
+# of 12 can be met and 4 cannot: an error of at least ⅓. Whoever sees only this curve sees a model that
+# learns.
 #
 # Whom did the two heads with the right split learn to look at? At a table that they have not seen:
 
@@ -586,7 +561,7 @@ print("permuted people, permuted outputs; one head without W^O is attention")
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by its values or by the gradient checker.
+# `npformer exercise list 7` has them, each graded by its values or by the gradient checker.
 #
 # - `npformer exercise start split-heads`: one reshape, one exchange; it is also merge's backward.
 # - `npformer exercise start merge-heads`: the way back, in the right order.

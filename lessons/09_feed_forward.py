@@ -532,7 +532,7 @@ show_figure(figure, "09_cost", caption)
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by the gradient checker.
+# `npformer exercise list 9` has them, each graded by the gradient checker.
 #
 # - `npformer exercise start relu-backward`: the cache is y; one comparison.
 # - `npformer exercise start gelu-backward`: a product of two functions of x.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
-from npformer import show
+from npformer import MultiHeadAttention, show
 from npformer.course import show_figure
 from npformer.functional import (
     attention,
@@ -29,6 +29,7 @@ from npformer.functional import (
     merge_heads,
     relu,
     relu_backward,
+    softmax,
     split_heads,
 )
 from npformer.gradcheck import gradcheck
@@ -105,45 +106,38 @@ for short, (first, second) in w.items():
     print(f"{short:6} {full[short]:27} {first.shape} and {second.shape}")
 
 # %% [markdown]
-# The word "animal" of the first sentence, one number after another, each head for itself. This is all that an
-# encoder layer does to a word:
+# The word "animal" of the first sentence, alone, one head and one word to look at after the other. This is
+# all that an encoder layer does to a word:
 
 # %%
 
 
-def norm_of_row(row, gain, bias):
-    m = sum(row) / len(row)
-    v = sum((number - m) ** 2 for number in row) / len(row)
-    return [gain[i] * (row[i] - m) / math.sqrt(v + 1e-5) + bias[i] for i in range(len(row))]
+def mapped(row, short):
+    weight, bias = w[short]
+    return row @ weight + bias
 
 
-def map_of_row(row, weight, bias):
-    n_in, n_out = weight.shape
-    return [sum(row[i] * weight[i, j] for i in range(n_in)) + bias[j] for j in range(n_out)]
+def normed(row, short):
+    (gain, bias), c = w[short], row - row.mean()
+    return gain * c / math.sqrt((c * c).mean() + 1e-5) + bias
 
 
 def layer_of_word(rows, t):
-    """What becomes of word t of a sentence, an array (S, D)."""
-    query = map_of_row(rows[t], *w["q"])
-    joined = []
+    """What becomes of word t of a sentence. Shapes: rows (S, D) -> (D,)."""
+    joined = np.zeros(12)
     for head in range(3):
-        mine = range(4 * head, 4 * head + 4)  # this head's four numbers of twelve
-        scores = []
-        for row in rows:
-            key = map_of_row(row, *w["k"])
-            scores.append(math.exp(sum(query[i] * key[i] for i in mine) / math.sqrt(4)))
-        for i in mine:
-            values = [map_of_row(row, *w["v"])[i] for row in rows]
-            joined.append(sum(e * v for e, v in zip(scores, values, strict=True)) / sum(scores))
-    y = map_of_row(joined, *w["o"])
-    a = norm_of_row([rows[t][i] + y[i] for i in range(12)], *w["norm1"])
-    h = [max(0.0, number) for number in map_of_row(a, *w["ff1"])]
-    y = map_of_row(h, *w["ff2"])
-    return norm_of_row([a[i] + y[i] for i in range(12)], *w["norm2"])
+        mine = slice(4 * head, 4 * head + 4)  # this head's four numbers of twelve
+        query = mapped(rows[t], "q")[mine]
+        e = [math.exp(query @ mapped(row, "k")[mine] / math.sqrt(4)) for row in rows]
+        for s, row in enumerate(rows):
+            joined[mine] += e[s] / sum(e) * mapped(row, "v")[mine]
+    a = normed(rows[t] + mapped(joined, "o"), "norm1")
+    h = np.maximum(0, mapped(a, "ff1"))  # (F,)
+    return normed(a + mapped(h, "ff2"), "norm2")
 
 
 animal = layer_of_word(x[0], 1)
-print(np.array(animal)[:4])
+print(animal[:4])
 
 # %% [markdown]
 # ## The same for all words: eleven lines of pure pairs
@@ -230,19 +224,12 @@ for short, long in full.items():
         assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
     lengths = [np.linalg.norm(gradient) for gradient in found]
     print(f"{long:28} lengths {lengths[0]:8.3f} {lengths[1]:8.3f}   as ours")
-
-# %% [markdown]
-# One number in this table is no accident: the key's bias hears *nothing*. The same vector added to all keys
-# adds to all scores of a query the same number, q · b, and a softmax does not notice (lesson 5: each row of
-# dscores sums to 0). The 12 numbers are in the model, are counted, and never learn.
-
-# %%
 assert abs(grads["k"][1]).max() < 1e-13
-shifted, _ = attention(qh, kh + rng.standard_normal(4), vh, mask)
-assert_allclose(shifted, z, rtol=1e-9)
-print("gradient of the key's bias:", abs(grads["k"][1]).max())
 
 # %% [markdown]
+# One number in this table is no accident: the key's bias hears *nothing*. The same vector b added to all keys
+# adds to all scores of a query the same number, q · b, and a softmax does not notice.
+#
 # ## The cache is a tree, and the tree is the layer's
 #
 # In the package the eleven caches hang on one tree, with a branch for each part of the layer, under the
@@ -391,175 +378,134 @@ for preset, expected in (("jianshu-demo", 2_889_728), ("paper-base", 3_150_336))
 # convolution, width k     O(k n d²)             O(1)             O(log_k n), dilated
 # ```
 #
-# Do not believe it; count. An array that reports each product of matrices, and remembers how many of them
-# led to it, one after the other:
+# The rivals in their plainest form: hₜ = tanh(xₜ W + hₜ₋₁ U), and yₜ = Σₒ xₜ₊ₒ Wₒ over the neighbours o = −1,
+# 0, 1. Do not believe the table; count:
 
 # %%
+total = 0
 
 
-class Counted(np.ndarray):
-    """Counts multiplications; .depth is the longest chain of products that led to it."""
-
-    multiplications = 0
-
-    def __array_finalize__(self, parent):
-        self.depth = getattr(parent, "depth", 0)
-
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **settings):
-        plain = [np.asarray(array) for array in inputs]
-        y = np.asarray(getattr(ufunc, method)(*plain, **settings))
-        if ufunc is np.matmul:
-            Counted.multiplications += y.size * plain[0].shape[-1]
-        return self.after(y, inputs, ufunc is np.matmul)
-
-    def __array_function__(self, function, types, inputs, settings):
-        return self.after(super().__array_function__(function, types, inputs, settings), inputs)
-
-    def after(self, y, inputs, more=0):
-        y = np.asarray(y).view(Counted)
-        y.depth = max(getattr(array, "depth", 0) for array in inputs) + more
-        return y
+def times(a, b):
+    """a @ b; adds its multiplications to the total."""
+    global total
+    y = a @ b
+    total += y.size * a.shape[-1]  # each number of y is a sum over the columns of a
+    return y
 
 
-def count(f, x):
-    """Returns (multiplications, products in sequence) of f(x)."""
-    Counted.multiplications = 0
-    y = f(x.view(Counted))
-    return Counted.multiplications, y.depth
-
-
-# %% [markdown]
-# The two rivals, in their plainest form and slowly, hₜ = tanh(xₜ W + hₜ₋₁ U), and yₜ = Σₒ xₜ₊ₒ Wₒ over the
-# neighbours o = −1, 0, 1:
-
-# %%
+def self_attention(x):
+    """Shapes: x (T, D) -> (T, D), by two products."""
+    weights, _ = softmax(times(x, x.T) / math.sqrt(x.shape[-1]))  # (T, S)
+    return times(weights, x)
 
 
 def recurrent(x, weight, again):
-    """Shapes: x (T, D), weight and again (D, D) -> the last state (D,), and all states."""
-    states = [0 * x[0]]
+    """Shapes: x (T, D), weight and again (D, D) -> the last state (D,)."""
+    h = 0 * x[0]
     for row in x:
-        states.append(np.tanh(row @ weight + states[-1] @ again))
-    return states[-1], states
+        h = np.tanh(times(row, weight) + times(h, again))
+    return h
 
 
 def convolution(x, weights):
     """Shapes: x (T, D), weights (3, D, D) -> (T, D)."""
     edge = 0 * x[:1]
     padded = np.concatenate([edge, x, edge])  # (T + 2, D)
-    return sum(padded[o : o + len(x)] @ weights[o] for o in range(3))
+    return sum(times(padded[o : o + len(x)], weights[o]) for o in range(3))
 
 
 d = 64
 three = rng.standard_normal((3, d, d)) / math.sqrt(d)
-print("    n   self-attention        recurrent             convolution")
+layers = {
+    "self-attention": self_attention,
+    "recurrent": lambda x: recurrent(x, three[0], three[1]),
+    "convolution": lambda x: convolution(x, three),
+}
+print("    n " + "".join(f"{name:>16}" for name in layers))
 for n in (16, 64, 256):
-    x_n = rng.standard_normal((n, d))
-    found = [
-        count(lambda x: attention(x, x, x)[0], x_n),
-        count(lambda x: recurrent(x, three[0], three[1])[0], x_n),
-        count(lambda x: convolution(x, three), x_n),
-    ]
-    print(f"{n:5}  ", "".join(f"{total:10,} in {depth:<8}" for total, depth in found))
-    assert found == [(2 * n * n * d, 2), (2 * n * d * d, n), (3 * n * d * d, 1)]
+    counts = []
+    for f in layers.values():
+        total = 0
+        f(rng.standard_normal((n, d)))
+        counts.append(total)
+    print(f"{n:5} " + "".join(f"{count:16,}" for count in counts))
+    assert counts == [2 * n * n * d, 2 * n * d * d, 3 * n * d * d]
 
 # %% [markdown]
 # The table is right, with its constants: 2n²d, 2nd² and 3nd². Attention has fewer multiplications than
-# recurrence while n < d. And whatever n is, it takes two steps, where the recurrent layer takes n, of which
-# none can begin before the last has ended. That is why one can train it on a GPU, on all words at once.
+# recurrence while n < d. And whatever n is, it takes two products, one after the other, where the recurrent
+# layer takes n steps, of which none can begin before the last has ended. That is why one can train it on a
+# GPU, on all words at once.
 #
-# But the table's attention has no weights. A real layer projects, and has a feed-forward network. All of
-# it, for a sentence of 25 words in the paper's sizes:
+# But the table's attention has no weights. A real layer projects, and has a feed-forward network. Its eleven
+# lines hold eight products, of which q, k and v need not wait for one another. For a sentence of 25 words in
+# the paper's sizes:
 
 # %%
-total, depth = count(lambda x: base.forward(x)[0], np.zeros((1, 25, 512), np.float32))
-quadratic = 2 * 25**2 * 512
-print(f"one encoder layer: {total:,} multiplications, {depth} products in sequence")
-print(f"of these 2n²d: {quadratic:,}, that is {quadratic / total:.1%}")
-assert total == 2 * 25**2 * 512 + 4 * 25 * 512**2 + 2 * 25 * 512 * 2048
-assert depth == 6
-assert_allclose(quadratic / total, 0.008, atol=0.0005)
+matrices = [p.value for p in base.parameters() if p.value.ndim == 2]  # Wq Wk Wv Wo W1 W2
+linear_part = 25 * sum(matrix.size for matrix in matrices)  # each number once for each word
+quadratic = 2 * 25**2 * 512  # scores and weighted sums, over all heads
+print(f"linear maps {linear_part:,} multiplications, 2n²d {quadratic:,}: ", end="")
+print(f"{quadratic / (linear_part + quadratic):.1%} of all")
+assert linear_part == 25 * (4 * 512**2 + 2 * 512 * 2048) == 25 * 12 * 512**2
+assert_allclose(quadratic / (linear_part + quadratic), 0.008, atol=0.0005)
 
 # %% [markdown]
-# The famous n² is 0.8 % of the work. It overtakes the rest where 2n²d = 4nd² + 2nd·4d, at n = 6d: 3,072
-# words.
+# The famous n² is 0.8 % of the work. It overtakes the linear maps where 2n²d = 4nd² + 2nd·4d, at n = 6d:
+# 3,072 words.
 #
-# **The path.** A gradient must travel it back. Let the loss speak to the last word only, and see how loudly
-# the word j places before it hears: once through a recurrent layer, once through six convolutions, once
-# through one self-attention, all untrained. The recurrence's backward pass is a loop, h by h:
-#
-# ```math
-# dxₜ = [dhₜ (1 − hₜ²)] Wᵀ          dhₜ₋₁ = [dhₜ (1 − hₜ²)] Uᵀ
-# ```
+# **The path.** Move the word j places before the last one a little, along a direction v of length 1. How far
+# does the last word's output move? Once through a recurrent layer, once through six convolutions, once
+# through one self-attention, all untrained; by a complex step (lesson 0). What is not heard on the way up
+# gets no gradient on the way down: it is the same matrix of slopes, J v here and Jᵀ dy there.
 
 # %%
 
 
-def recurrent_backward(dlast, states, weight, again):
-    dx, dh = [], dlast
-    for state in states[:0:-1]:  # the last first, without the zeros at the start
-        inner = dh * (1 - state * state)
-        dx.append(inner @ weight.T)
-        dh = inner @ again.T
-    return np.array(dx[::-1])
+def six_convolutions(x):
+    for _ in range(6):
+        x = convolution(x, three / math.sqrt(3))
+    return x
 
 
-def convolution_backward(dy, weights):
-    dpadded = np.zeros((len(dy) + 2, dy.shape[1]))
-    for o in range(3):
-        dpadded[o : o + len(dy)] += dy @ weights[o].T
-    return dpadded[1:-1]
-
-
+attending = MultiHeadAttention(d, 4, rng=rng, dtype=np.float64)
+ways = {
+    "recurrent": layers["recurrent"],
+    "6 convolutions": lambda x: six_convolutions(x)[-1],
+    "self-attention": lambda x: attending.forward(x[None])[0][0, -1],
+}
 n = 32
-x_n = rng.standard_normal((n, d))
-pair = (
-    lambda x: recurrent(x, three[0], three[1]),
-    lambda dlast, made: recurrent_backward(dlast, made, three[0], three[1]),
-)
-assert gradcheck(pair, x_n).ok
-pair = lambda x: (convolution(x, three), None), lambda dy, _: convolution_backward(dy, three)
-assert gradcheck(pair, x_n).ok
-
-# %%
-dlast = rng.standard_normal(d)
-dlast /= np.linalg.norm(dlast)
-one_word = np.zeros((n, d))
-one_word[-1] = dlast
-
-_, states = recurrent(x_n, three[0], three[1])
-by_recurrence = recurrent_backward(dlast, states, three[0], three[1])
-by_convolution = one_word
-for _ in range(6):
-    by_convolution = convolution_backward(by_convolution, three / math.sqrt(3))
-attending = EncoderLayer(config.replace(d_model=d, n_heads=4), dtype=np.float64).self_attention
-_, cache = attending.forward(x_n[None])
-by_attention = attending.backward(one_word[None], cache)[0]
-found = (by_recurrence, by_convolution, by_attention)
-loud = [np.linalg.norm(dx, axis=-1)[::-1] for dx in found]  # (T,) each, the last word first
-for name, row in zip(("recurrent", "6 convolutions", "self-attention"), loud, strict=True):
+x_n, v = rng.standard_normal((2, n, d))  # (T, D)
+v /= np.linalg.norm(v, axis=-1, keepdims=True)
+loud = np.zeros((3, n))  # how far the output moves, the last word first
+for row, (name, way) in zip(loud, ways.items(), strict=True):
+    for j in range(n):
+        moved = x_n.astype(complex)
+        moved[n - 1 - j] += 1e-20j * v[n - 1 - j]
+        row[j] = np.linalg.norm(way(moved).imag) / 1e-20
     print(f"{name:15} 1 place before {row[1]:.0e}   10 places {row[10]:.0e}   31 {row[31]:.0e}")
 
 # %%
 figure = curves(
-    np.where(np.array(loud) > 0, loud, np.nan),
+    np.where(loud > 0, loud, np.nan),
     np.arange(n),
-    labels=["recurrent", "6 convolutions", "self-attention"],
-    xlabel="places before the word that the loss spoke to",
-    ylabel="length of the gradient there",
+    labels=list(ways),
+    xlabel="places from the word that moved to the last one",
+    ylabel="how far the last one's output moves",
     yscale="log",
 )
-show_figure(figure, "10_path", "How far a gradient gets in one layer, and in six convolutions")
+show_figure(figure, "10_path", "How far a word is heard in one layer, and in six convolutions")
 
 # %% [markdown]
-# Attention is level: between .01 and .3 everywhere. Each word is one step away, and its share depends on
-# what it says and not on where it stands. Behind the recurrence lie j matrices, and at each some of it is
-# lost: 31 places back a ten-millionth. Six convolutions of width 3 end after six places, to the bit. To
-# join the ends of 32 words takes 31 of them, or four whose neighbours stand 1, 3, 9 and 27 places apart.
+# Attention is level: between .005 and .5 everywhere. Each word is one step away, and its share depends on
+# what it says and not on where it stands. In the recurrent layer j matrices lie between, and at each some of
+# it is lost: from 31 places back less than a millionth arrives. Six convolutions of width 3 end after six
+# places, to the bit. To join the ends of 32 words takes 31 of them, or four whose neighbours stand 1, 3, 9
+# and 27 places apart.
 
 # %%
-assert 0.01 < loud[2].min() < loud[2].max() < 0.3
-assert 5e-8 < loud[0][31] < 2e-7
+assert 0.005 < loud[2].min() < loud[2].max() < 0.5
+assert 1e-8 < loud[0][31] < 1e-6
 assert loud[1][6] > 0
 assert (loud[1][7:] == 0).all()
 assert 1 + 3 + 9 < 31 < 1 + 3 + 9 + 27
@@ -668,7 +614,7 @@ for number, at in enumerate(sampled.layers):
 #
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by the gradient checker.
+# `npformer exercise list 10` has them, each graded by the gradient checker.
 #
 # - `npformer exercise start encoder-layer-backward`: the eleven lines in six calls, norm after or before.
 # - `npformer exercise start encoder-backward`: N layers and perhaps a norm, from the last to the first.

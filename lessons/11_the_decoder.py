@@ -511,7 +511,7 @@ print(f"six of each: {6 * (of_encoder + of_decoder):,}; with embeddings, the pap
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by comparison with the package or by the gradient checker.
+# `npformer exercise list 11` has them, each graded by comparison with the package or by the gradient checker.
 #
 # - `npformer exercise start shift-right`: one column in front, one dropped at the end.
 # - `npformer exercise start decoder-layer-backward`: three blocks, and one gradient that leaves early.

@@ -450,7 +450,7 @@ show_figure(figure, "12_trained", "je suis étudiant: what it says, and what it 
 #
 # ## Exercises
 #
-# `npformer exercise list` has them, each graded by the gradient checker or by its numbers.
+# `npformer exercise list 12` has them, each graded by the gradient checker or by its numbers.
 #
 # - `npformer exercise start log-softmax-backward`: one sum a row.
 # - `npformer exercise start cross-entropy`: the mean over what is real.

@@ -558,7 +558,7 @@ assert report.ok
 #
 # ## Exercises
 #
-# `npformer exercise list` has them.
+# `npformer exercise list 14` has them.
 #
 # - `npformer exercise start greedy`: the loop of this lesson, for a batch.
 # - `npformer exercise start best-continuations`: one list for all hypotheses; no full sort is needed.

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from npformer import MultiHeadAttention, Transformer, TransformerConfig, show
 from npformer.backend import choose_backend, to_numpy
 from npformer.course import show_figure
-from npformer.data import example_lengths, make_batch, plan_batches, reverse_task
+from npformer.data import make_batch, reverse_task
 from npformer.functional import attention, attention_backward
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.gradcheck import gradcheck
@@ -96,33 +96,15 @@ assert_allclose(3 * forward * 100_000 / paid, 0.29, atol=0.01)
 # ## Where the time goes
 #
 # A profiler sees functions, but `x @ w` and `a + b` are no functions of Python. So let the arrays tell: a
-# subclass of `ndarray` whose every operation goes through one method, which looks at the clock.
-
-# %%
-
-
-def plain(x):
-    return x.view(np.ndarray) if isinstance(x, Watched) else x
-
-
-def watched(y):
-    return y.view(Watched) if isinstance(y, np.ndarray) else y
-
-
-def note(kind, started, operations):
-    entry = Watched.log[Watched.part, kind]
-    entry[0] += perf_counter() - started
-    entry[1] += operations
-    entry[2] += 1
-
+# subclass of `ndarray` whose every such operation goes through one method, which looks at the clock.
 
 # %%
 
 
 class Watched(np.ndarray):
-    """An array that writes down what is done with it: [seconds, operations, calls]."""
+    """An array that writes down what is done with it: [seconds, operations]."""
 
-    log, part = defaultdict(lambda: [0.0, 0, 0]), "the rest"  # log[part, kind]
+    log, part = defaultdict(lambda: [0.0, 0]), "the rest"  # log[part, kind]
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **settings):
         inputs = [plain(x) for x in inputs]
@@ -130,18 +112,17 @@ class Watched(np.ndarray):
             settings["out"] = tuple(plain(x) for x in out)
         started = perf_counter()
         y = getattr(ufunc, method)(*inputs, **settings)
-        is_product = ufunc is np.matmul
-        operations = max(map(np.size, inputs))
-        if is_product:
-            operations = 2 * y.size * inputs[0].shape[-1]
-        note("product" if is_product else "other", started, operations)
-        return out[0] if out is not None else watched(y)
+        entry = Watched.log[Watched.part, "product" if ufunc is np.matmul else "other"]
+        entry[0] += perf_counter() - started
+        product = 2 * np.size(y) * inputs[0].shape[-1] if ufunc is np.matmul else 0
+        entry[1] += product or max(map(np.size, inputs))
+        if out is not None:
+            return out[0]
+        return y.view(Watched) if isinstance(y, np.ndarray) else y
 
-    def __array_function__(self, function, types, arguments, settings):  # where, concatenate ...
-        started = perf_counter()
-        y = super().__array_function__(function, types, arguments, settings)
-        note("other", started, np.size(y))
-        return watched(y)
+
+def plain(x):
+    return x.view(np.ndarray) if isinstance(x, Watched) else x
 
 
 # %% [markdown]
@@ -184,13 +165,12 @@ for parameter in model.parameters():
     parameter.value = parameter.value.view(Watched)
 
 
-class Loss:
-    def forward(self, logits):
-        _, cache = cross_entropy(logits, target_out, smoothing=0.1)
-        return cross_entropy_backward(1.0, cache)
+def dlogits_of(logits):
+    _, cache = cross_entropy(logits, target_out, smoothing=0.1)
+    return cross_entropy_backward(1.0, cache)
 
 
-loss = Loss()
+softmax_and_loss = watching("softmax and loss", dlogits_of)
 for layer in [*model.encoder.layers, *model.decoder.layers]:
     for name, thing in vars(layer).items():
         if name.endswith("residual"):
@@ -201,7 +181,6 @@ for layer in [*model.encoder.layers, *model.decoder.layers]:
 watch("embeddings", model.source)
 watch("embeddings", model.target)
 watch("output layer", model.output)
-watch("softmax and loss", loss, "forward")
 watch("Adam", adam, "step")
 
 # %%
@@ -217,7 +196,7 @@ def train_step():
     start = products()
     logits, cache = model.forward(source, target_in, train=True, rng=rng)
     middle = products()
-    model.backward(loss.forward(logits), cache)
+    model.backward(softmax_and_loss(logits), cache)
     end = products()
     adam.step(1e-4)
     return middle - start, end - middle
@@ -247,7 +226,7 @@ share["the rest"] = 1 - sum(share.values())
 share = dict(sorted(share.items(), key=lambda item: -item[1]))
 print("part                        share   of it products   10⁹ operations a second in products")
 for part in share:
-    spent, operations, _ = log.get((part, "product"), (0, 0, 0))
+    spent, operations = log.get((part, "product"), (0, 0))
     line = f"{part:26} {share[part]:6.1%} {spent / whole / share[part]:12.0%}"
     print(line + (f" {operations / spent / 1e9:21.0f}" if operations else ""))
 in_products = sum(entry[0] for (_, kind), entry in log.items() if kind == "product")
@@ -548,61 +527,23 @@ show_figure(figure, "16_memory", caption)
 # ## One product in place of three
 #
 # q, k and v of self-attention are three products with the same x. Lay the three matrices side by side and
-# they are one: the columns of a product never meet.
-#
-# ```math
-# x [Wq Wk Wv] = [x Wq   x Wk   x Wv]
-# ```
-#
-# The same operations, but x is read once, and one call does what three did. In backward one product adds up
-# the three gradients of x by itself: dx = [dq dk dv] [Wq Wk Wv]ᵀ. In the package: `fused="qkv"`. Where the
+# they are one, since the columns of a product never meet: x [Wq Wk Wv] = [x Wq   x Wk   x Wv]. The same
+# operations, but x is read once, and one call does what three did. In the package: `fused="qkv"`. Where the
 # products are large already it gains little; where they are small, it is the calls that one pays for.
 
 # %%
-apart = MultiHeadAttention(D, 4, rng=np.random.default_rng(3), dtype=np.float64)
-fused = MultiHeadAttention(D, 4, fused="qkv", rng=np.random.default_rng(3), dtype=np.float64)
+apart, fused = (MultiHeadAttention(D, 4, fused=how, dtype=np.float64) for how in ("no", "qkv"))
 three = [apart.query, apart.key, apart.value]
 fused.query_key_value.weight.value[...] = np.hstack([layer.weight.value for layer in three])
 fused.output.weight.value[...] = apart.output.weight.value
-
-x, dy = rng.standard_normal((2, B, T, D))  # (B, T, D)
-(y, apart_cache), (y_fused, fused_cache) = apart.forward(x), fused.forward(x)
-assert_allclose(y, y_fused, rtol=1e-9, atol=1e-12)
-assert_allclose(apart.backward(dy, apart_cache), fused.backward(dy, fused_cache), atol=1e-11)
-dw = np.hstack([layer.weight.grad for layer in three])
-assert_allclose(dw, fused.query_key_value.weight.grad, atol=1e-10)
+x = rng.standard_normal((B, T, D))  # (B, T, D)
+assert_allclose(apart.forward(x)[0], fused.forward(x)[0], rtol=1e-9, atol=1e-12)
 for rows in (x, x[:1, :1]):  # a batch; one position, as in decoding
     one, three = (fastest(lambda a=a, x=rows: a.project(x, x, x), 9) for a in (fused, apart))
     n = rows.shape[0] * rows.shape[1]
     print(f"{n:3} positions: three products {three * 1e3:.3f} ms, one {one * 1e3:.3f} ms")
 
 # %% [markdown]
-# ## No work for nothing: padding
-#
-# A batch is as wide as its longest sentence, and the rest is padding that costs what words cost. Sentences
-# drawn at random waste a share of every batch. Sentences of one length together waste nothing; with a
-# little chance left in, so that batches differ from epoch to epoch (lesson 1), nearly nothing:
-
-# %%
-examples = reverse_task(2000, length=30, vocab=50, rng=rng)  # lengths 1 to 30, each as likely
-width = example_lengths(examples).max(-1)  # (N,)
-plans = {
-    "at random": np.array_split(rng.permutation(len(examples)), 2000 // 40),
-    "by length": plan_batches(width, seed=0, epoch=1, batch_size=40),
-}
-wasted, positions = {}, {}
-for name, plan in plans.items():
-    slots = sum(len(batch) * width[batch].max() for batch in plan)
-    positions[name], wasted[name] = slots, 1 - width.sum() / slots
-    print(f"{name}: {slots:,} positions for {width.sum():,} tokens, {wasted[name]:.1%} padding")
-assert wasted["at random"] > 0.4
-assert wasted["by length"] < 0.06
-assert positions["at random"] > 1.7 * positions["by length"]
-
-# %% [markdown]
-# Nearly half the positions of a random batch are padding: almost a factor of two, and no line of
-# mathematics has changed.
-#
 # ## Threads
 #
 # NumPy hands products to a library, BLAS, which may spread one product over several threads. It has to cut
@@ -638,8 +579,8 @@ for n in (32, 128, 1024):
 # NumPy computes on a large array, other threads of Python may run.)
 
 # %%
-batch = make_batch(examples[:10])
-halves = [make_batch(examples[:5]), make_batch(examples[5:10])]
+examples = reverse_task(10, length=30, vocab=50, rng=rng)  # lengths 1 to 30
+batch, halves = make_batch(examples), [make_batch(examples[:5]), make_batch(examples[5:])]
 config = config.replace(source_vocab=50, target_vocab=50, dropout=0.0)
 model = Transformer(config, rng=np.random.default_rng(0), dtype=np.float64)
 twins = [model.replicate(), model.replicate()]
@@ -713,9 +654,10 @@ else:
 # %% [markdown]
 # ## What to do first
 #
-# Measure. Then: no padding; float32; large products instead of many small ones; in place, and in blocks,
-# where arrays are larger than the cache; a thread for each part of the batch; a GPU where the products are
-# large. After each of them: the same numbers, and a gradient check.
+# Measure. Then: sentences of one length together, since padding costs what words cost (lesson 1); float32;
+# large products instead of many small ones; in place, and in blocks, where arrays are larger than the cache;
+# a thread for each part of the batch; a GPU where the products are large. After each of them: the same
+# numbers, and a gradient check.
 
 # %% [markdown]
 # ## Exercises
@@ -747,4 +689,4 @@ else:
 # - *一步步解析Attention is All You Need!* stacks heads along the batch axis. The products are the same; only
 #   which copies are made differs (lesson 7).
 #
-# **Next**, there is no lesson 17: write a layer of your own, and let `gradcheck` judge it.
+# **Next**, lesson 17: attention before the Transformer, on networks that read word by word.

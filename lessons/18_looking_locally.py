@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 18 · Looking locally
 #
-# *30 minutes to read, 5 seconds to run. Lesson 5 for the softmax's gradient, lesson 6 for masks, lesson 17 for
-# global attention.*
+# *30 minutes to read, 5 seconds to run. Lesson 5 for the softmax's gradient, lesson 6 for masks, lesson 17
+# for global attention.*
 #
 # **The question.** Global attention compares every word that is written with every word of the source. A
 # reader does not: who translates a paragraph keeps a finger on the line, and looks a little to the left and
-# to the right of it. How does a network know where its finger is? And if it moves the finger itself, what
+# to the right of it. How does a network know where its finger is? And if it moves the finger by itself, what
 # does the loss say to the finger?
 
 # %%
@@ -16,12 +16,10 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
+from npformer import functional as F
 from npformer import show
 from npformer.attention import GlobalAttention, LocalMonotonic, LocalPredictive, Similarity
 from npformer.course import show_figure
-from npformer.functional import attention, gaussian_window, inside_window, predict_position
-from npformer.functional import gaussian_window_backward, softmax, softmax_backward
-from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.gradcheck import gradcheck
 from npformer.layers import Linear
 from npformer.masks import local_mask
@@ -42,8 +40,8 @@ threadpool_limits(1, user_api="blas")  # small products are quickest on one thre
 # > word, which is expensive and can potentially render it impractical to translate longer sequences, e.g.,
 # > paragraphs or documents.
 #
-# For target word t there is a **position** pₜ in the source, and a **window** [pₜ − D, pₜ + D]. What is outside
-# is not looked at. The paper has two ways to find pₜ, and uses D = 10:
+# For target word t there is a **position** pₜ in the source, and a **window** [pₜ − D, pₜ + D]. What is
+# outside is not looked at. The paper takes D = 10, and has two ways to find pₜ:
 #
 # ```math
 # local-m    pₜ = t                                 monotonic: both languages go hand in hand
@@ -55,9 +53,9 @@ threadpool_limits(1, user_api="blas")  # small products are quickest on one thre
 # %% [markdown]
 # ## local-m: a slice
 #
-# Slowly, for each target word by itself: cut the window out of the source's states m, compare the state h
-# with those, softmax, mean. "If the window crosses the sentence boundaries, we simply ignore the outside
-# part", says the paper's footnote.
+# Slowly, one target word after another: cut the window out of the source's states m, compare the state h
+# with those alone, softmax, mean. "If the window crosses the sentence boundaries, we simply ignore the
+# outside part and consider words in the window", says the paper's footnote.
 
 # %%
 S, N, D = 9, 6, 2  # source length, width of a state, reach of the window
@@ -80,16 +78,16 @@ assert_allclose(context[0], slow, rtol=1e-12)
 # %% [markdown]
 # ### What it costs
 #
-# A window holds 2D + 1 words. At each end of the source, the windows of D target words stick out, by
-# D, D − 1, … 1 words. For T = S > 2D:
+# A window holds 2D + 1 words. At each end of the source the windows of D target words stick out, by D, D − 1,
+# … 1 words. For T = S > 2D the comparisons are
 #
 # ```math
 # global     S²
 # local      S (2D + 1) − 2 (D + … + 1)  =  S (2D + 1) − D (D + 1)
 # ```
 #
-# The square is gone: the cost of *one* target word no longer depends on the length of the source. With the
-# paper's D = 10, at 30 words that is little. On a document it is all.
+# The square is gone: what *one* target word costs no longer depends on the length of the source. With the
+# paper's D = 10 that saves less than half on 30 words, and 99.3% on a document of 3,000:
 
 # %%
 assert compared == S * (2 * D + 1) - D * (D + 1)
@@ -97,35 +95,35 @@ for length in (30, 300, 3000):
     local = local_mask(length, 10, memory).sum()
     print(f"S {length:5}   global {length**2:9,}   local {local:7,}   {local / length**2:.1%}")
     assert local == length * 21 - 110
-assert_allclose(local / length**2, 0.007, atol=0.0005)
+assert_allclose(1 - local / length**2, 0.993, atol=0.0005)
 
 # %% [markdown]
 # ### A window is a mask
 #
-# The package does not slice. It computes all scores and hides those outside, so it is easy to read and saves
-# nothing; the loop above is the one that saves. The mask is that of lesson 6, `local_mask`, and with it
-# attention without the scale is local-m to the last digits:
+# The package does not slice. It computes all scores and hides those outside, which is easy to read and saves
+# nothing; the loop above is the one that saves. The mask is `local_mask` of lesson 6, and attention with it,
+# without the scale, is local-m:
 
 # %%
-window = inside_window(np.arange(S), S, D)  # (T, S): pₜ = t
+window = F.inside_window(np.arange(S), S, D)  # (T, S): pₜ = t
 assert_array_equal(window, local_mask(S, D, memory))
-y, _ = attention(states, memory, memory, window, scale=1.0)
+y, _ = F.attention(states, memory, memory, window, scale=1.0)
 assert_allclose(y, slow, rtol=1e-12)
 
-far = np.linalg.matrix_power(window.astype(int), 3) > 0  # what reaches what in three layers
-assert_array_equal(far, local_mask(S, 3 * D, memory))
-print("a word hears of", window[0].sum() - 1, "behind it; after three layers, of", far[0].sum() - 1)
+reached = np.linalg.matrix_power(window.astype(int), 3) > 0  # what hears of what in three layers
+assert_array_equal(reached, local_mask(S, 3 * D, memory))
+print("word 0 hears of", window[0].sum() - 1, "others; in three layers of", reached[0].sum() - 1)
 
 # %% [markdown]
 # The last lines answer a question about Transformers: with a local mask in *every* layer of an encoder, is a
-# word cut off from what is far? No. A word hears of its neighbours what they heard of theirs, so L layers
-# reach L · D places. A decoder of one layer over a finished source has no such second chance: **what is
-# outside the window does not exist**. If a language puts the verb last, pₜ = t is the wrong place to look.
-# We measure that below. First, let pₜ move.
+# word cut off from what is far? No. It hears from its neighbours what they heard from theirs, so L layers
+# reach L · D places. A decoder that looks at a finished source once has no such second chance: **what is
+# outside the window does not exist**. Where a language puts the verb last, pₜ = t is the wrong place. We
+# measure that below. First, let pₜ move.
 #
 # ## local-p, forward
 #
-# Four steps for one state h. **Step 1**, the place. A sigmoid is a share between 0 and 1, of S words:
+# For one state h. **Step 1**, the place: a sigmoid is a share between 0 and 1, here of S words.
 
 # %%
 h = rng.standard_normal(N)  # (N,) one state of the decoder
@@ -134,7 +132,7 @@ hidden = np.tanh(h @ W)  # (J,)
 share = 1 / (1 + np.exp(-hidden @ v))  # ()
 p = S * share
 print(f"share {share:.4f} of {S} words: p = {p:.4f}")
-assert_allclose(p, predict_position(h, W, v, np.array(S))[0], rtol=1e-12)
+assert_allclose(p, F.predict_position(h, W, v, np.array(S))[0], rtol=1e-12)
 
 # %% [markdown]
 # **Step 2**, a softmax over the words inside the window. **Step 3**, a Gaussian round p takes something off
@@ -146,8 +144,8 @@ assert_allclose(p, predict_position(h, W, v, np.array(S))[0], rtol=1e-12)
 # wₛ = aₛ gₛ
 # ```
 #
-# With σ = D / 2 the factor is e^−½ at a distance of D / 2, and e^−2 at D, where the window ends. **Step 4** is
-# the mean, c = Σₛ wₛ mₛ.
+# With σ = D / 2 the factor is e^−½ = .6065 at a distance of D / 2, and e^−2 = .1353 at D, where the window
+# ends. **Step 4** is the sum c = Σₛ wₛ mₛ.
 
 # %%
 sigma = D / 2
@@ -162,31 +160,30 @@ c = w @ memory  # (N,)
 
 for name, row in {"a": a, "g": g, "w": w}.items():
     print(name, " ".join(f"{x:.4f}" for x in row), f"  sum {row.sum():.4f}")
-at = np.array([0, D / 2, D])
-assert_allclose(gaussian_window(np.ones((3, 1)), at, sigma)[0][:, 0], [1, 0.6065, 0.1353], atol=5e-5)
-assert w.sum() < a.sum()
-
-# %% [markdown]
-# The weights of global attention sum to 1. These do not: whatever the Gaussian takes off is gone. The paper
-# writes the product and no new division, and the package does so too. So c is not quite a mean: it is
-# *shorter* where the words that the softmax likes are far from p. A state that points its finger badly
-# reads in a low voice. That is a signal, and it will matter in backward.
+at = np.array([0, D / 2, D])  # distances from word 0
+factors, _ = F.gaussian_window(np.ones((3, 1)), at, sigma)  # (3, 1)
+assert_allclose(factors[:, 0], [1, 0.6065, 0.1353], atol=5e-5)
+assert_allclose([a.sum(), w.sum()], [1, 0.39], atol=0.005)  # the sums
 
 # %%
-figure = curves(
-    np.array([a, g, w]),
-    labels=["a, softmax in the window", "g, the Gaussian", "w = a g"],
-    xlabel="word s of the source",
-    ylabel="weight",
-    title=f"p = {p:.2f}, D = {D}",
-)
-caption = "The softmax is cut off at p − D and p + D; the Gaussian lowers what is left"
+x = np.linspace(-0.5, 8.49, 900)
+near = np.floor(x + 0.5).astype(int)  # the word nearest to x
+bell, _ = F.gaussian_window(np.ones((900, 1)), p - x, sigma)  # p moves in place of the word
+caption = f"p = {p:.2f}: the softmax ends at p − 2 and p + 2, and the Gaussian lowers it"
+names = ["a, softmax in the window", "g, the Gaussian", "w = a g"]
+axes = {"xlabel": "word s of the source", "ylabel": "weight", "legend": True}
+figure = curves(np.array([a[near], bell[:, 0], w[near]]), x, labels=names, **axes)
 show_figure(figure, "18_window", caption)
 
 # %% [markdown]
+# The weights of global attention sum to 1. These sum to .39: what the Gaussian takes off is gone. The paper
+# writes the product and no division after it, and so does the package. So c is not quite a mean: it is
+# *shorter* where the words that the softmax likes are far from p. A badly placed finger reads in a low
+# voice, and that has a gradient.
+#
 # ## Backward
 #
-# dc has arrived, (N,). Through the mean as in lesson 5, then into the product, where each factor is the other
+# dc has arrived, (N,). Through the sum as in lesson 5, then into the product, where each factor is the other
 # one's slope:
 #
 # ```math
@@ -194,19 +191,13 @@ show_figure(figure, "18_window", caption)
 # wₛ = aₛ gₛ           daₛ = dwₛ gₛ          dgₛ = dwₛ aₛ
 # ```
 #
-# The Gaussian holds the only new derivative. With d = s − p, ∂d/∂p = −1:
+# The Gaussian has the only new derivative, and p reaches every word in the window, so dp is a sum:
 #
 # ```math
 # ∂gₛ/∂p = gₛ · ∂/∂p [−(s − p)² / 2σ²]
 #        = gₛ · [−2 (s − p) (−1) / 2σ²]
 #        = gₛ (s − p) / σ²
-# ```
-#
-# p reaches every word of the window, so its gradient is a sum over them:
-#
-# ```math
-# dp = Σₛ dgₛ gₛ (s − p) / σ²
-#    = Σₛ dwₛ wₛ (s − p) / σ²
+# dp     = Σₛ dgₛ gₛ (s − p) / σ²  =  Σₛ dwₛ wₛ (s − p) / σ²
 # ```
 
 # %%
@@ -216,35 +207,34 @@ da, dg = dw * g, dw * a  # (S,)
 dp = 0.0
 for s in range(S):
     dp += dg[s] * g[s] * (s - p) / sigma**2
-assert_allclose(dp, (dw * w * (np.arange(S) - p)).sum() / sigma**2)
 
-_, gaussian = gaussian_window(a, p[None], sigma)
-da_package, dp_package = gaussian_window_backward(dw, gaussian)
+away = np.arange(S) - p  # (S,)
+pulls = dw * w * away / sigma**2  # (S,)
+_, gaussian = F.gaussian_window(a, p, sigma)
+da_package, dp_package = F.gaussian_window_backward(dw, gaussian)
 assert_allclose(da, da_package, rtol=1e-12)
-assert_allclose(dp, dp_package[0], rtol=1e-12)
-pulls = dw * w * (np.arange(S) - p) / sigma**2  # (S,)
-print("pulls", pulls.round(3), "  together", round(dp, 3))
+assert_allclose([dp, pulls.sum()], dp_package, rtol=1e-12)
+print("pulls", (pulls + 0.0).round(3), "  together", round(dp, 3))
 
 # %% [markdown]
-# Read it: **every word in the window pulls the finger**. A word that the loss wants more of (dwₛ > 0 raises
-# what is to be raised) pulls to its own side, one that it wants less of pushes away; the strength is its
-# present weight times its distance. A word outside has w = 0, and *does not pull*. Keep that in mind.
+# Read it, with dwₛ > 0 as "more of word s": **every word in the window pulls the finger**, to its own side if
+# more of it is wanted, away from itself if less; by how much is wanted, times how much it is looked at, times
+# its distance. A word outside has w = 0 and *does not pull*. Keep that in mind.
 #
-# And compare with the softmax, whose gradient took the average off: ds = a (da − Σ da a). There is no average
-# here. If the loss wants *all* words a little more (all dw equal), a softmax has nothing to offer, and its
-# scores hear 0. But the finger does hear something: go where there is more to read.
+# The softmax's gradient takes an average off: ds = a (da − Σ da a). Here is none, as nothing was normalized.
+# If more is wanted of *all* words alike, every bracket is 0: scores cannot give that. The finger can. It
+# hears: go where there is more to read.
 
 # %%
-alike = np.ones(S)  # dw: more of every word
-assert_allclose(softmax_backward(alike, a), 0, atol=1e-15)
-of_p = (alike * w * (np.arange(S) - p)).sum() / sigma**2
-step = 1e-3 * np.sign(of_p)
-more = (a * np.exp(-((np.arange(S) - p - step) ** 2) / (2 * sigma**2))).sum()
-print(f"dp {of_p:+.3f}; a small step that way: the weights sum to {more:.5f}, up from {w.sum():.5f}")
-assert more > w.sum()
+assert_allclose(F.softmax_backward(np.ones(S), a), 0, atol=1e-15)
+of_p = (w * away).sum() / sigma**2  # all dw are 1
+step = 0.01 * np.sign(of_p)
+after = (a * np.exp(-((away - step) ** 2) / (2 * sigma**2))).sum()
+print(f"dp {of_p:+.3f}: a step of {step:+} takes the sum of w from {w.sum():.4f} to {after:.4f}")
+assert after > w.sum()
 
 # %% [markdown]
-# On to what p was made of. The four operations, the last one first:
+# On to what p was made of, the last operation first:
 #
 # ```math
 # p = S u              du = dp S
@@ -254,9 +244,9 @@ assert more > w.sum()
 # b = h W              dW = hᵀ db                dh = db Wᵀ
 # ```
 #
-# (u is the share, k is `hidden`.) Note S in the first line: where the source is long, the same step of W moves
-# the finger farther. And u (1 − u) in the second: near either end of the sentence it is nearly 0, so a finger
-# that stands at an end is hard to move. The scores h · mₛ bring h a second gradient, and both add up:
+# (u is the share, k is `hidden`.) S in the first line: in a long source the same step of W moves the finger
+# farther. u (1 − u) in the second: near either end of the sentence it is nearly 0, so a finger that stands at
+# an end is hard to move. The scores h · mₛ bring h a second gradient; the two add up.
 
 # %%
 du = dp * S
@@ -265,13 +255,12 @@ dv, dk = dz * hidden, dz * v  # (J,), (J,)
 db = dk * (1 - hidden * hidden)  # (J,)
 dW = np.outer(h, db)  # (N, J)
 dscores = a * (da - (da * a).sum())  # (S,)
-dh = db @ W.T + dscores @ memory  # (N,): where to look, and what to look for
+dh = db @ W.T + dscores @ memory  # (N,): where to look, and what for
 dmemory = np.outer(w, dc) + np.outer(dscores, h)  # (S, N): what is read, and what is compared
 
 layer = LocalPredictive(Similarity("dot", N, N), reach=D, dtype=np.float64)
-layer.position_weight.value = np.hstack([W, np.zeros((N, 2))])  # the package's is (N, N)
-layer.position_v.value = np.append(v, [0, 0])
-layer.position_weight.grad, layer.position_v.grad = np.zeros((N, N)), np.zeros(N)
+layer.position_weight.value[...] = np.hstack([W, np.zeros((N, 2))])  # in the package J = N
+layer.position_v.value[...] = np.append(v, [0, 0])
 context, cache = layer.forward(h[None, None], memory[None])  # (1, 1, N)
 dh_package, dmemory_package = layer.backward(dc[None, None], cache)
 assert_allclose(c, context[0, 0], rtol=1e-12)
@@ -282,123 +271,281 @@ assert_allclose(dv, layer.position_v.grad[:4], rtol=1e-9)
 print("c, dh, dmemory, dW and dv are those of the package")
 
 # %% [markdown]
-# The cache has both halves side by side: what said where (`predicted`), and what said how much (`gaussian`,
-# whose `weights` are a, `bell` g, and `away` s − p).
+# `predict_position` and `gaussian_window` in `npformer/functional/window.py` are these lines, and
+# `LocalPredictive` in `npformer/attention/luong.py` puts them together. Its cache has the two side by side:
+# what said where, and what said how much (`weights` is a, `bell` is g, `away` is s − p).
 
 # %%
 show(cache)
 
 # %%
-words = np.arange(7) < np.array([[7], [4]])  # (B, S): the second sentence has four words
-inputs = rng.standard_normal((2, 5, N)), rng.standard_normal((2, 7, N))
-checked = LocalPredictive(Similarity("general", N, N, rng=1, dtype=np.float64), reach=D, rng=2)
-report = gradcheck(checked, *inputs, mask=words)
+real = np.arange(7) < np.array([[7], [4]])  # (B, S): the second sentence has four words
+inputs = rng.standard_normal((2, 5, N)), rng.standard_normal((2, 7, N))  # (B, T, N), (B, S, N)
+checked = LocalPredictive(Similarity("general", N, N, rng=rng), reach=D, rng=rng)
+report = gradcheck(checked, *inputs, mask=real)
 print(report)
 assert report.ok
 
 # %% [markdown]
 # ## The edge of the window
 #
-# The paper says of local-p, in a footnote: "This model is differentiable almost everywhere." Where not? Let
-# all scores be fixed and p walk through the source, and look at the weight of word 4:
+# The paper says of local-p, in a footnote: "This model is differentiable almost everywhere." Where is it not?
+# Hold the scores, let p walk through the source, and watch the weight of word 4:
 
 # %%
 
 
 def local(scores, p):
     """w, by scores and p. Shapes: scores (..., S), p (...) -> w (..., S)."""
-    inside = inside_window(p, scores.shape[-1], D)
-    aligned, _ = softmax(np.where(inside, scores, -np.inf))
-    return gaussian_window(aligned, p, sigma)
+    inside = F.inside_window(p, scores.shape[-1], D)
+    aligned, _ = F.softmax(np.where(inside, scores, -np.inf))
+    return F.gaussian_window(aligned, p, sigma)
 
 
 def local_backward(dw, cache):
     """Returns (dscores, dp)."""
-    da, dp = gaussian_window_backward(dw, cache)
-    return softmax_backward(da, cache.weights), dp
+    da, dp = F.gaussian_window_backward(dw, cache)
+    return F.softmax_backward(da, cache.weights), dp
 
 
-flat = np.zeros((801, S))  # all words score alike
-likes_5 = flat + 4.0 * (np.arange(S) == 5)  # word 5 scores 4 more
-walk = np.linspace(0, 8, 801)
-figure = curves(
-    np.array([local(flat, walk)[0][:, 4], local(likes_5, walk)[0][:, 4]]),
-    walk,
-    labels=["all score alike", "word 5 scores more"],
-    xlabel="p",
-    ylabel="weight of word 4",
-    legend=True,
-)
-show_figure(figure, "18_edge", "Smooth pieces, and a jump wherever a word enters or leaves the window")
+flat, likes_5 = np.zeros(S), 4.0 * (np.arange(S) == 5)  # all score alike; word 5 scores 4 more
+walk = np.linspace(0.005, 7.995, 800)
+rows = [local(np.tile(scores, (800, 1)), walk)[0][:, 4] for scores in (flat, likes_5)]
+names = ["all score alike", "word 5 scores more"]
+axes = {"xlabel": "p", "ylabel": "weight of word 4", "legend": True}
+figure = curves(np.array(rows), walk, labels=names, **axes)
+show_figure(figure, "18_edge", "Smooth pieces, and jumps where words enter or leave the window")
 
 # %% [markdown]
-# Where an edge passes a word, the weights jump. With equal scores a leaving word takes its own e^−2 / 5 with
-# it, .027, and the others get more, as the softmax now has fewer to share among. The jump can be much
-# larger: in the second curve word 5 holds nearly all of the softmax, until p is 3 − 10⁻⁹ and the window no
-# longer reaches it. Then the others share everything.
+# Where an edge passes a word, weights jump. With equal scores it is little: at p = 2 word 4 comes in with
+# a = 1/4 and g = e^−2, which makes .034. (Word 0 goes out.) But the softmax is *made anew* among those
+# inside: in the second curve word 5 takes nearly all of it as soon as the window reaches it, at p = 3, and
+# makes little of it, since its own g is e^−2. Word 3, right under the finger, falls from .25 to .02.
 
 # %%
-before, behind = (local(likes_5[0], np.array(3 + side))[0] for side in (-1e-9, 1e-9))
-print("p just below 3:", before.round(3))
-print("p just above 3:", behind.round(3))
-assert_allclose(local(flat[0], np.array(3.0))[0][1], math.exp(-2) / 5)
-assert_allclose([before[3], behind[3]], [0.25, 0.02], atol=0.005)
+below, above = (local(likes_5, np.array(3 + side))[0] for side in (-1e-9, 1e-9))
+print("p just below 3:", below.round(3))
+print("p just above 3:", above.round(3))
+assert_allclose([below[3], above[3]], [0.25, 0.02], atol=0.005)
+assert_allclose(local(flat, np.array(2 + 1e-9))[0][4], 0.034, atol=5e-4)
 
 # %% [markdown]
-# What does a gradient check say, a billionth to the left of this jump?
+# What does a gradient check say, a billionth to the left of that jump?
 
 # %%
 left = np.array(3 - 1e-9)
-by_complex_step = gradcheck((local, local_backward), likes_5[0], left)
-by_difference = gradcheck((local, local_backward), likes_5[0], left, method="difference")
-print(by_complex_step)
-print("by differences:", "all right" if by_difference.ok else "WRONG")
+by_complex_step = gradcheck((local, local_backward), likes_5, left)
+by_difference = gradcheck((local, local_backward), likes_5, left, method="difference")
+_, cache = local(likes_5, left)
+print("complex step:", "all right" if by_complex_step.ok else "WRONG")
+print("differences: ", "all right" if by_difference.ok else "WRONG")
+print(f"slope of the sum of w {F.gaussian_window_backward(np.ones(S), cache)[1]:+.3f}")
+print(f"its change across the edge {above.sum() - below.sum():+.3f}")
 assert by_complex_step.ok
 assert not by_difference.ok
 
 # %% [markdown]
-# Both are honest. A complex step does not move p at all, so it never crosses the edge, and says that the
-# formulas are right, which they are: they are the slopes of the smooth piece. A difference steps across,
-# divides a jump by a tiny h, and calls the same formulas wrong. **Neither tells how far the function jumps**,
-# and no gradient knows of it. The slope says what a small step does. Add up all small steps from 2.6 to 3.4,
-# and something is missing:
-
-# %%
-
-
-def slope(p):
-    """The slope of the weights' sum. Shapes: p (P,) -> (P,)."""
-    _, cache = local(np.broadcast_to(likes_5[0], (len(p), S)), p)
-    return gaussian_window_backward(np.ones((len(p), S)), cache)[1]
-
-
-middles = 2.6 + 0.8 * (np.arange(8000) + 0.5) / 8000  # none is 3
-by_slopes = slope(middles).mean() * 0.8
-total = [local(likes_5[0], np.array(at))[0].sum() for at in (2.6, 3 - 1e-9, 3 + 1e-9, 3.4)]
-print(f"sum of w: at 2.6 {total[0]:.3f}, at 3.4 {total[3]:.3f}, change {total[3] - total[0]:+.3f}")
-print(f"by slopes {by_slopes:+.3f}, jump {total[2] - total[1]:+.3f}")
-assert_allclose(by_slopes + total[2] - total[1], total[3] - total[0], atol=1e-6)
-
-# %% [markdown]
-# The slopes are right on both sides, and wrong about the way from one to the other. In training it does
-# little harm as long as the finger stands well: then the edge is at e^−2 and few care. It is at the start, with
-# the finger anywhere, that the loss may go up after a step down.
+# Both are honest. A complex step does not move the real p at all, so it never crosses the edge; it says that
+# the formulas are right, and they are: slopes of the smooth pieces. A difference steps across, divides a jump
+# by a tiny h, and calls the same formulas wrong. **Neither tells how far the function jumps**, and no
+# gradient knows of it. In training it does little harm once the finger stands well: the edge is where g is
+# e^−2. At the start, with the finger anywhere, a loss may go up after a step down.
 #
 # ## Padding: S counts words
 #
-# In a batch, short sentences are filled up. Which S does the sigmoid get? If it is the padded length, the same
-# state points somewhere else, depending on *who else is in the batch*:
+# In a batch, short sentences are filled up. Which S does the sigmoid get? If it is the padded length, the
+# same state points somewhere else, depending on *who else is in the batch*:
 
 # %%
-short = memory[:4]  # (4, N) four words
-padded = np.vstack([short, np.zeros((8, N))])  # (12, N)
-real = np.arange(12) < 4
-alone, seen_alone = layer.forward(h[None, None], short[None])
-right, seen = layer.forward(h[None, None], padded[None], real[None])
+real = np.arange(12) < 4  # (S,) four words in a batch as long as twelve
+padded = np.vstack([memory[:4], np.zeros((8, N))])  # (S, N)
+alone, _ = layer.forward(h[None, None], memory[None, :4])
+right, cache = layer.forward(h[None, None], padded[None], real[None])
 assert_allclose(alone, right, rtol=1e-12)
 
-wrong_p, _ = predict_position(h, W, v, np.array(12))
-inside = inside_window(wrong_p, 12, D) & real
-print(f"S = 4: p {seen.positions[0, 0]:.2f}, sum of weights {seen.weights.sum():.2f}")
-print(f"S = 12: p {wrong_p:.2f}, words in the window: {inside.sum()}")
+astray, _ = F.predict_position(h, W, v, np.array(12))
+inside = F.inside_window(astray, 12, D) & real
+print(f"S = 4:  p = {cache.positions[0, 0]:.2f}, the weights sum to {cache.weights.sum():.2f}")
+print(f"S = 12: p = {astray:.2f}, words in the window: {inside.sum()}")
 assert not inside.any()
+
+# %% [markdown]
+# With S = 4 the padding makes no difference. With S = 12 the finger points into it: no word is in the
+# window, the context is 0, and no gradient comes back. So the package takes S from the mask.
+#
+# ## Does the finger learn?
+#
+# A language of 8 words and two ways to translate: **copy** the sentence, or **reverse** it. Sentences have 4
+# to 12 words. We leave out the recurrent networks, and hand attention what they would have to find out: a
+# source state is the word and its place, one-hot; a decoder state is three numbers: 1, how many words are
+# written, and how many are to come. Learned are the attention and one linear layer that reads the word.
+
+# %%
+V, LONGEST = 8, 12
+places = np.arange(LONGEST)
+
+
+def sentences(n, order, rng):
+    """Shapes: -> states (B, T, 3), memory (B, S, V + S), mask (B, S), targets (B, T)."""
+    lengths, words = rng.integers(4, LONGEST + 1, (n, 1)), rng.integers(0, V, (n, LONGEST))
+    mask, to_come = places < lengths, lengths - 1 - places  # (B, S), (B, T)
+    written = np.broadcast_to(places, mask.shape)
+    memory = np.concatenate([np.eye(V)[words], np.tile(np.eye(LONGEST), (n, 1, 1))], -1)
+    states = np.stack([np.ones(mask.shape), written / 5, to_come / 5], -1)
+    wanted = to_come if order == "reverse" else written  # (B, T) at which place
+    targets = np.take_along_axis(words, np.maximum(wanted, 0), 1)
+    return states, memory, mask, np.where(mask, targets, -1)  # -1 at padding
+
+
+# %%
+
+
+class Reader(Module):
+    """logits = context weight + bias, the context by an attention of Luong's."""
+
+    def __init__(self, kind, rng):
+        float64 = {"rng": rng, "dtype": np.float64}
+        score = Similarity("general", 3, V + LONGEST, **float64)
+        simple = {"global": GlobalAttention(score), "local-m": LocalMonotonic(score, reach=D)}
+        self.attention = simple.get(kind) or LocalPredictive(score, reach=D, **float64)
+        self.read = Linear(V + LONGEST, V, **float64)
+
+    def forward(self, states, memory, mask):
+        context, looked = self.attention.forward(states, memory, mask)
+        logits, read = self.read.forward(context)
+        return logits, (looked, read)
+
+    def backward(self, dlogits, cache):
+        looked, read = cache
+        return self.attention.backward(self.read.backward(dlogits, read), looked)
+
+
+# %% [markdown]
+# 400 steps of Adam with 32 sentences each. On the way we write down where local-p's finger stands in a
+# sentence of ten words. A fourth learner, "finger fixed", is local-p whose v and W never move: its finger
+# stays where random weights put it.
+
+# %%
+ten = np.stack([np.ones(10), np.arange(10) / 5, (9 - np.arange(10)) / 5], -1)  # (T, 3)
+WRITE_DOWN = (0, 20, 40, 100, 400)
+
+
+def learn(kind, order, seed=1, steps=400):
+    """Returns (the reader, its accuracy on new sentences, where the finger stood (5, 10))."""
+    rng, fingers = np.random.default_rng(seed), []
+    reader = Reader(kind, rng)
+    adam, finger = Adam(reader), reader.attention
+    for step in range(steps + 1):
+        if kind == "local-p" and step in WRITE_DOWN:
+            found = finger.position_weight.value, finger.position_v.value
+            fingers.append(F.predict_position(ten, *found, np.array(10))[0])
+        states, memory, mask, targets = sentences(32, order, rng)
+        logits, cache = reader.forward(states, memory, mask)
+        _, judged = F.cross_entropy(logits, targets, pad_id=-1)
+        reader.zero_grad()
+        reader.backward(F.cross_entropy_backward(1.0, judged), cache)
+        if kind == "finger fixed":
+            finger.position_v.grad[...] = finger.position_weight.grad[...] = 0
+        adam.step(0.03)
+    states, memory, mask, targets = sentences(2000, order, np.random.default_rng(1000))
+    right = reader.forward(states, memory, mask)[0].argmax(-1) == targets
+    return reader, right[mask].mean(), np.array(fingers)
+
+
+# %%
+readers, correct, fingers = {}, {}, {}
+print("share of words right     copy   reverse")
+for kind in ("global", "local-m", "finger fixed", "local-p"):
+    both = [learn(kind, order) for order in ("copy", "reverse")]
+    readers[kind], correct[kind], fingers[kind] = zip(*both, strict=True)
+    print(f"{kind:20}", "  ".join(f"{one:7.1%}" for one in correct[kind]))
+longer = learn("global", "reverse", steps=1600)[1]
+print(f"global, 1,600 steps           {longer:7.1%}")
+
+# %% [markdown]
+# **local-m** copies as well as global attention, with 5 words in sight in place of 12, and cannot reverse:
+# word t wants word S − 1 − t, which is within 2 of t only near the middle. In sentences of 4 to 12 words that
+# holds for 2 words where S is even and 3 where it is odd, 22 of 72 or 31%. Elsewhere it guesses, 1 in 8.
+#
+# **local-p** does both, 96%, and the fixed finger shows what makes it. **Global** attention can reverse too:
+# it has to tell twelve places apart by scores that grow sharp slowly, 67% after 400 steps, 83% after 1,600.
+# The Gaussian is sharp before anything is learned. How did the finger get there?
+
+# %%
+names = [f"step {step}" for step in WRITE_DOWN]
+figure = curves(fingers["local-p"][1], labels=names, xlabel="word t", ylabel="p, the finger")
+show_figure(figure, "18_finger", "Reversing ten words: the line turns round its middle")
+
+# %%
+states, memory, mask, _ = sentences(2000, "reverse", np.random.default_rng(1000))
+wanted = mask.sum(-1)[:, None] - 1 - places  # (B, T) which word is wanted
+_, (looked, _) = readers["local-p"][1].forward(states, memory, mask)
+one = int((mask.sum(-1) == 10).argmax())  # a sentence of ten words
+figure = attention_map(looked.weights[one, :10, :10], None, None, numbers=True)
+show_figure(figure, "18_reversed", "local-p after learning: ten words, backwards")
+
+# %%
+off = abs(looked.positions - wanted)[mask]
+print(f"the finger is off by {off.mean():.2f} on average, weights sum to", end=" ")
+print(f"{looked.weights.sum(-1)[mask].mean():.2f}")
+assert (looked.weights.argmax(-1) == wanted)[mask].all()  # every word
+assert ((fingers["local-p"][1][0] > 3) & (fingers["local-p"][1][0] < 6)).all()
+assert_allclose(correct["local-m"], [0.67, 0.26], atol=0.03)
+assert_allclose([*correct["local-p"]], 0.96, atol=0.015)
+assert_allclose([*correct["global"], longer], [0.67, 0.67, 0.83], atol=0.03)
+in_sight = [sum(abs(S - 1 - 2 * t) <= D for t in range(S)) for S in range(4, 13)]
+assert (in_sight, sum(range(4, 13))) == ([2, 3] * 4 + [2], 72)
+
+# %% [markdown]
+# At the start the line rises, as random weights have it, and all ten fingers stand between 3 and 6. For the
+# words in the middle what is wanted is inside the window, and pulls. At the ends it is not. But what predicts
+# p is smooth: as the middle turns, the ends turn with it, until their words come into the window and pull
+# too. In the end the largest weight is at the right word for *every* word of 2,000 sentences. The 4% that
+# are wrong come of the neighbours, which are read along.
+#
+# And if what is in the window pulls the wrong way? Another start, with the fingers near the last word:
+
+# %%
+_, stuck, fingers_stuck = learn("local-p", "reverse", seed=11)
+for step, row in zip(WRITE_DOWN, fingers_stuck, strict=True):
+    print(f"step {step:3}   p " + " ".join(f"{x:5.2f}" for x in row))
+print(f"share of words right: {stuck:.1%}")
+assert_allclose(stuck, 0.44, atol=0.03)
+in_sight = abs(fingers_stuck[0] - np.arange(9, -1, -1)) <= D  # at the start
+assert_array_equal(in_sight, np.arange(10) < 3)
+assert_allclose(fingers_stuck[-1, :4], [9, 8, 7, 6], atol=0.3)
+u = fingers_stuck / 10  # the share
+print("u (1 - u) at the end:", (u * (1 - u))[-1].round(3))
+assert (u * (1 - u))[0].min() > 0.05 > 0.0125 > (u * (1 - u))[-1, 4:].max()
+
+# %% [markdown]
+# The first three words have what they want in sight, learn it, and take the fourth along: 9, 8, 7, 6. From
+# word 4 on, nobody in the window calls. The fingers drift to the end, where u (1 − u) is at most .012 (it
+# began at .05 to .18), and stay. That is the price: **what is not looked at cannot say that it should be.**
+#
+# What this does not say: that local-p is better. A line is just what S · sigmoid can draw. In the paper's
+# Table 4 (English to German, `general`) perplexities are 6.1 for global, 6.2 for local-m, 5.9 for local-p.
+#
+# ## Exercises
+#
+# `npformer exercise list` has them, each graded by the gradient checker.
+#
+# - `npformer exercise start gaussian-window-backward`: two products, and one sum over the words.
+# - `npformer exercise start predict-position-backward`: back through S, the sigmoid, v, tanh and W.
+# - By hand: divide w by its sum, r = w / Σw. Show that dp = Σ rₛ (drₛ − Σ dr r) (s − p) / σ²: the average is
+#   back, and dr that are all alike give 0.
+#
+# To try now, in the terminal: `!learn("local-p", "copy", seed=4)[1:]`, and `s cache.predicted`. The bug zoo
+# has this lesson's trap: `npformer bugs start 20`. Outside, `npformer figures F56 F57` draws window and
+# Gaussian for a sentence; `RecurrentConfig.preset("rnn-local-p")` of `npformer.recurrent` is a translator.
+#
+# ## Where the documents differ
+#
+# - *The components of the Transformer* prints the window as [pt D, pt+D]: a minus is missing. Its formulas
+#   are pictures from the paper. It calls local attention differentiable; the paper, almost everywhere.
+# - It says that p lies in [0, S]; the sigmoid reaches neither end. The paper does not say whether words count
+#   from 0 or from 1. Here they count from 0, so p near S is one place behind the last word.
+# - It and the paper give local attention weights of a fixed length, in the paper 2D + 1. npformer's are
+#   (T, S), 0 outside the window: all attentions are drawn and compared alike, and no time is saved.
+#
+# **Next**, lesson 19: attention that looks at one word only, and the gradient of a draw.

@@ -13,7 +13,7 @@ from npformer.errors import UserError
 
 COMMANDS = {
     "tour": "train a small translator, check every gradient, draw what attention does: start here",
-    "lesson": "step through a lesson, or write it as a notebook or a page",
+    "lesson": "step through a lesson of the course, or write it as a notebook or a page",
     "lessons": "list the lessons, with minutes and progress",
     "train": "train a model on the built-in corpus, on two files of your own, or on a toy task",
     "translate": "translate sentences with a trained model",
@@ -54,6 +54,8 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="npformer",
         description="The Transformer from scratch in NumPy: every backward pass by hand, and checked.",
+        epilog="The course begins with npformer lesson 0. Each command takes --help.",
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=15),
     )
     parser.add_argument("--version", action="version", version=f"npformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")

@@ -5,6 +5,7 @@ import pytest
 from tiny import tiny_model
 
 from npformer import functional as F
+from npformer.transformer import MaskedWordModel, NextWordModel
 
 
 def test_a_batch_of_nothing_but_padding_has_loss_0_and_no_gradient():
@@ -31,3 +32,10 @@ def test_what_is_tied(tied):
     assert (source is target) == (tied == "all")
     assert (model.output.weight is target) == (tied != "none")
     assert (model.output.weight is source) == (tied == "all")
+
+
+@pytest.mark.parametrize("kind", [MaskedWordModel, NextWordModel])
+@pytest.mark.parametrize("tied", ["none", "output", "all"])
+def test_what_is_tied_in_a_model_of_one_language(tied, kind):
+    model = tiny_model(kind=kind, tied=tied, target_vocab=11)
+    assert (model.output.weight is model.words.words.weight) == (tied != "none")

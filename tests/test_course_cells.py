@@ -83,7 +83,7 @@ def test_a_lesson_is_found_by_its_file(which):
     ("which", "says"),
     [
         ("99", "the nearest is"),
-        ("attentoin", "do you mean 5"),
+        ("attentoin", "do you mean 4 (Attention as a look-up), 5 (Scaled"),
         ("xyz", "npformer lessons lists them"),
         ("", "there is no lesson ''"),
         ("/", "npformer lessons lists them"),

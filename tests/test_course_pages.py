@@ -13,6 +13,7 @@ from npformer.cli import main
 from npformer.course import library
 from npformer.course.library import find_lesson
 from npformer.course.page import formula, prose
+from npformer.course.places import Place, save_place
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,7 +27,7 @@ def inside(tmp_path, monkeypatch):
 
 def test_the_notebook_holds_every_cell(inside, capsys):
     assert main(["lesson", "5", "--notebook"]) == 0
-    assert capsys.readouterr().out == "wrote 05_scaled_dot_product_attention.ipynb\n"
+    assert capsys.readouterr().out.startswith("wrote 05_scaled_dot_product_attention.ipynb: open it with")
     notebook = json.loads((inside / "05_scaled_dot_product_attention.ipynb").read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = find_lesson("5").cells
@@ -129,7 +130,30 @@ def test_the_list_names_every_lesson(capsys):
     said = capsys.readouterr().out
     for lesson in library.all_lessons():
         assert lesson.title in said
-    assert "npformer lesson 0 goes on from here" in said
+    assert "npformer lesson 0 is the beginning." in said
+
+
+def test_the_list_says_how_to_go_on(capsys):
+    lessons = library.all_lessons()
+    save_place(lessons[0].name, Place(0, 21, True))
+    save_place(lessons[1].name, Place(4, 23))
+    assert main(["lessons"]) == 0
+    assert "npformer lesson 1 goes on from here." in capsys.readouterr().out
+    for lesson in lessons:
+        save_place(lesson.name, Place(0, 20, True))
+    assert main(["lessons"]) == 0
+    assert "All of them are done." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("place", "opened"),
+    [(None, 0), (Place(3, 20), 5), (Place(0, 20), 5), (Place(3, 20, True), 5), (Place(0, 20, True), 6)],
+)
+def test_lesson_alone_opens_where_one_left_and_after_an_end_the_next(place, opened, inside):
+    if place is not None:
+        save_place(library.find_lesson("5").name, place)
+    assert main(["lesson", "--notebook"]) == 0
+    assert [path.name[:2] for path in inside.glob("*.ipynb")] == [f"{opened:02}"]
 
 
 def test_a_built_package_carries_the_lessons(tmp_path):

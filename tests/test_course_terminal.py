@@ -1,26 +1,16 @@
 """A lesson stepped through a pseudo-terminal of 100 × 30, as a learner does."""
 
-import os
 import re
-import select
-import signal
-import subprocess
 import sys
-import time
 
 import pytest
+from pseudo_terminal import MARK, ROWS, Terminal, start
 
-pty = pytest.importorskip("pty")
-fcntl = pytest.importorskip("fcntl")
-termios = pytest.importorskip("termios")
+from npformer.course.library import all_lessons
+from npformer.course.places import Place, load_places
 
-# skipped first, where there is no pty
-from npformer.course.library import all_lessons  # noqa: E402
-from npformer.course.places import Place, load_places  # noqa: E402
+__all__ = ["start"]  # a fixture
 
-COLUMNS, ROWS = 100, 30
-MARK = "▸"  # every question ends in it
-COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]|\033[()][A-Z]|\r")
 BROKEN = """\
 # %% [markdown]
 # # 90 · Broken
@@ -35,88 +25,6 @@ time.sleep(30)
 # %% [markdown]
 # The last words.
 """
-
-
-class Terminal:
-    """A command in a pseudo-terminal; screens are what appeared up to the next question."""
-
-    def __init__(self, command, cwd, **environment):
-        self.own, other = pty.openpty()
-        fcntl.ioctl(other, termios.TIOCSWINSZ, bytes([ROWS, 0, COLUMNS, 0, 0, 0, 0, 0]))
-        variables = {"TERM": "xterm-256color", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
-        kept = {
-            k: v
-            for k, v in os.environ.items()
-            if not k.startswith(("TMUX", "KITTY", "TERM", "COLUMNS", "LINES"))
-        }
-        self.process = subprocess.Popen(
-            command,
-            stdin=other,
-            stdout=other,
-            stderr=other,
-            cwd=cwd,
-            env=kept | variables | environment,
-            preexec_fn=_own_terminal,
-        )
-        os.close(other)
-        self.raw = ""
-
-    def read(self, until=MARK, seconds=20):
-        """What appears up to and with some text, without colours; all there is where the command ends."""
-        self.raw, data, end = "", b"", time.monotonic() + seconds
-        while until not in self.raw:
-            ready, _, _ = select.select([self.own], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{until!r} did not appear in {self.raw!r}"
-            try:
-                piece = os.read(self.own, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            data += piece
-            self.raw = data.decode(errors="ignore").replace("\r\n", "\n")
-        return COLOURS.sub("", self.raw)
-
-    def type(self, line="", until=MARK):
-        """Type a line and Enter; returns the screen that follows."""
-        os.write(self.own, (line + "\n").encode())
-        return self.read(until)
-
-    def control(self, key, until):
-        """Press a control key (0.3 s after the question: readline is deaf while it sets itself up)."""
-        time.sleep(0.3)
-        os.write(self.own, bytes([ord(key) - 64]))
-        return self.read(until)
-
-    def close(self):
-        """Wait for the end. Returns the exit status."""
-        status = self.process.wait(10)
-        os.close(self.own)
-        return status
-
-
-def _own_terminal():
-    """The pseudo-terminal becomes the one that Ctrl-C comes from."""
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-@pytest.fixture
-def start(tmp_path, monkeypatch):
-    """Start `npformer lesson ...`; what still runs at the end is killed."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    terminals = []
-
-    def begin(*arguments, **environment):
-        command = [sys.executable, "-m", "npformer", "lesson", *arguments]
-        terminals.append(Terminal(command, tmp_path, **environment))
-        return terminals[-1]
-
-    yield begin
-    for terminal in terminals:
-        if terminal.process.poll() is None:
-            terminal.process.send_signal(signal.SIGKILL)
-            terminal.close()
 
 
 def step_of(screen):
@@ -146,10 +54,17 @@ def test_a_walk_with_every_key(start, tmp_path):
     assert "NameError: name 'w' is not defined" in lesson.type("!w")
     assert "w is what the code on the screen defines: press Enter first" in lesson.type("s w")
     assert "'what' is no command" in lesson.type("what")
+    assert "That is for the shell" in lesson.type("npformer exercise list")
+    assert "from 1 to 21" in lesson.type("g")
     assert "back one step" in lesson.type("?")
 
     back = lesson.type("b")
     assert step_of(back) == 2
+    assert "(A picture" not in back
+    assert step_of(lesson.type("l")) == 2
+    assert step_of(lesson.type("B")) == 1, "the first step is a step like any other"
+    assert step_of(lesson.type("l")) == 1
+    assert step_of(lesson.type()) == 2
     assert "NameError" in lesson.type("!x")
     assert step_of(lesson.type()) == 3
     assert "0.12573" in lesson.type("!x[0, 0, 0]"), "what ! changed is as the lesson left it"
@@ -206,7 +121,8 @@ def test_the_place_is_remembered_until_restart(start):
     assert lesson.close() == 0
 
     lesson = start("0", "--restart")
-    assert step_of(lesson.read()) == 1
+    assert "Running the" not in lesson.read()
+    assert step_of(lesson.type("b")) == 1
     lesson.type("q", until="goes on there.")
     assert lesson.close() == 0
 
@@ -236,7 +152,9 @@ def test_a_cell_that_fails_or_is_stopped_does_not_end_the_lesson(broken):
     assert "1\n" in broken.type("!x")
     broken.type(until="waiting\n")
     assert "stopped by Ctrl-C" in broken.control("C", MARK)
-    assert "The end of lesson 90" in broken.type(until="yourself.")
+    end = broken.type(until="npformer bugs")
+    assert "The end of lesson 90" in end
+    assert "exercise" not in end, "it has none"
     assert broken.close() == 0
 
 

@@ -186,7 +186,9 @@ def test_the_list_of_one_lesson(file, capsys):
     out = capsys.readouterr().out
     assert "softmax-backward" in out
     assert "causal-mask" not in out
-    assert "lesson 77 has no exercises: give a number from 0 to 14" in refused(capsys, "list", "77")
+    assert "0 of 4 solved. Go on: npformer exercise check softmax-backward" in out
+    assert "lesson 77 has no exercises: list takes that of a lesson" in refused(capsys, "list", "77")
+    assert "'softmax' is no number: list takes that of a lesson" in refused(capsys, "list", "softmax")
 
 
 def test_the_list_fits_a_terminal_of_100_columns(tmp_path, monkeypatch, capsys):

@@ -10,6 +10,7 @@ import pytest
 
 from npformer.course.execute import lesson_runs_through
 from npformer.course.library import all_lessons
+from npformer.course.render import lesson_console, lines_of, prose
 from npformer.exercises import EXERCISES
 from npformer.plots import text_problems
 
@@ -93,8 +94,57 @@ def test_it_names_its_exercises_and_no_others(lesson):
 
 
 def test_the_course_is_whole():
-    assert [lesson.number for lesson in LESSONS] == list(range(17))
-    assert {exercise.lesson for exercise in EXERCISES.values()} == set(range(15))
+    assert [lesson.number for lesson in LESSONS] == list(range(22))
+    assert {exercise.lesson for exercise in EXERCISES.values()} == set(range(22)) - {15, 16}
+
+
+def false_beginnings(prose):
+    """The lines inside a passage that begin as a list, a quotation or a heading does, and are none."""
+    found = []
+    for passage in re.sub(r"^```.*?^```$", "", prose, flags=re.DOTALL | re.MULTILINE).split("\n\n"):
+        signs = [
+            re.match(r"([>+*-](?=\s|$)|\d+[.)](?=\s)|#+(?=\s)|[=-]+$)?", line)[0]
+            for line in passage.split("\n")
+        ]
+        kinds = [re.sub(r"\d+", "1", sign) for sign in signs]
+        first = next((kind for line, kind in zip(passage.split("\n"), kinds, strict=True) if line), "")
+        found += [
+            line for line, kind in zip(passage.split("\n"), kinds, strict=True) if kind not in ("", first)
+        ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("prose", "lines"),
+    [
+        ("- one\n  goes on\n- two\n\n1. one\n2. two\n\n> said\n> on\n\n## Heading", []),
+        ("it rises to 1.55 at step\n14. For the rest", ["14. For the rest"]),
+        ("a\n- b", ["- b"]),
+        ("where it is\n> 0", ["> 0"]),
+        ("x\n+ y\n---", ["+ y", "---"]),
+        ("```math\na\n- b\n```\n\n−1 and *so*\n**on**", []),
+    ],
+)
+def test_a_false_beginning_is_found(prose, lines):
+    assert false_beginnings(prose) == lines
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_no_line_of_its_prose_turns_into_a_list_or_a_quotation(lesson):
+    assert [
+        line for cell in lesson.cells if cell.kind == "prose" for line in false_beginnings(cell.text)
+    ] == []
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
+def test_what_it_tells_to_type_stays_on_one_line(lesson):
+    """Copied from the terminal, a command or a line of Python that was broken would not run."""
+    out = lesson_console()
+    for cell in lesson.cells:
+        if cell.kind == "prose":
+            shown = "\n".join(lines_of(out, prose(cell.text)))
+            for typed in re.findall(r"(?<!`)`(!?[^`]+)`(?!`)", cell.text):
+                assert " ".join(typed.split()) in shown
 
 
 @pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)

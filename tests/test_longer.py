@@ -1,4 +1,4 @@
-"""Longer sentences than those learnt from: relative positions reverse them better, and the numbers are sound."""
+"""Longer sentences than those learnt from: relative positions reverse them better."""
 
 import pytest
 
@@ -7,13 +7,13 @@ from npformer.training.longer import LONGEST, VOCAB, accuracy_by_length, compare
 
 
 def test_relative_positions_reverse_longer_sentences():
-    """After 200 steps: both reverse what is as long as what they learnt from, and one of them what is longer."""
-    measured = compare(("interleaved", "relative"), steps=200, seed=0)
+    """Both reverse what is as long as what they learnt from, and one of them what is longer."""
+    measured = compare(("interleaved", "relative"))
     sines, relative = measured["interleaved"], measured["relative"]
     assert min(sines[5], relative[5]) > 0.8
     assert relative[12] > 2 * sines[12]
     assert relative[15] > 2 * sines[15]
-    assert relative[15] > 0.35
+    assert relative[15] > 0.45
     assert list(relative) == [5, LONGEST, 12, 15, 20]
 
 

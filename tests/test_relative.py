@@ -10,12 +10,14 @@ from tiny import tiny_batch, tiny_config, tiny_model
 import npformer.functional as F
 from npformer import TransformerConfig, UserError
 from npformer.attention import MultiHeadAttention, RelativeAttention
+from npformer.cli import main
 from npformer.decoding.state import CachedState, PrefixState
 from npformer.functional.masking import Masking
 from npformer.gradcheck import gradcheck
 from npformer.masks import causal_mask
 from npformer.models import attention_layers
 from npformer.show import named_arrays
+from npformer.training import load_checkpoint
 
 rng = np.random.default_rng(0)
 Q, K, V = (rng.standard_normal((2, 3, n, width)) for n, width in ((4, 5), (6, 5), (6, 2)))
@@ -346,3 +348,25 @@ def test_a_training_step_on_the_device_is_that_on_the_host(device):
         outcomes.append([logits, model.grads])
     for here, other in zip(*outcomes, strict=True):
         np.testing.assert_allclose(device.asnumpy(other), here, rtol=1e-10, atol=1e-12)
+
+
+def test_training_translating_and_looking(tmp_path, capsys):
+    """The commands, on the built-in corpus: checkpoint and resumed run included."""
+    run, sentence = str(tmp_path / "run"), "the dog is tired"
+    sizes = {
+        "positions": "relative",
+        "max_distance": 3,
+        "d_model": 16,
+        "d_ff": 16,
+        "n_heads": 2,
+        "n_layers": 1,
+    }
+    settings = [part for name, value in sizes.items() for part in ("--set", f"{name}={value}")]
+    assert main(["train", "--steps", "3", "--run", run, *settings]) == 0
+    assert main(["train", "--resume", run]) == 0
+    model = load_checkpoint(tmp_path / "run" / "last.safetensors").model_config
+    assert (model.positions, model.max_distance) == ("relative", 3)
+    assert main(["translate", "--run", run, sentence]) == 0
+    assert main(["attention", "--run", run, "--out", str(tmp_path), sentence]) == 0
+    assert (tmp_path / "encoder_grid.png").exists()
+    assert sentence in capsys.readouterr().out

@@ -21,7 +21,9 @@ each = pytest.mark.parametrize("specimen", ALL, ids=lambda specimen: specimen.na
 WORSE = {
     "linear": 3, "layer-norm": 1.3, "embedding": 2, "cross-entropy": 1.5, "dropout": 1.8, "adam": 2,
     "tied-weights": 1.15, "shared-layer": 2, "split-heads": 3, "attention": 5, "positions": 3, "padding": 20,
-    "decoder": 3, "checkpointing": 2.5, "accumulation": 1.3, "beam-search": 1.3,
+    "decoder": 3, "checkpointing": 2.5, "accumulation": 1.3, "beam-search": 1.3, "recurrent": 5,
+    "local-attention": 3,
+    "hard-attention": 3, "latent-attention": 10,
 }  # fmt: skip
 
 
@@ -138,6 +140,13 @@ def test_the_code_with_the_bug_learns(specimen, runs):
         ("precision", lambda bug, right: bug["kilobytes"] > 1.4 * right["kilobytes"]),
         ("beam-search", lambda bug, right: bug["best"] < bug["last"]),
         ("beam-search", lambda bug, right: bug["words"] < right["words"]),
+        ("latent-attention", lambda bug, right: abs(bug["columns"] - right["columns"]) < 1e-6),
+        ("recurrent", lambda bug, right: bug["last"] > 1.5 * bug["bare"]),
+        ("recurrent", lambda bug, right: bug["bare"] == right["bare"] > right["last"]),
+        ("local-attention", lambda bug, right: bug["bare"] == right["bare"] < 0.35),
+        ("local-attention", lambda bug, right: bug["short"] > 1.2 * bug["last"]),
+        ("hard-attention", lambda bug, right: bug["one"] > 1.5 > 0.5 > right["one"]),
+        ("hard-attention", lambda bug, right: abs(bug["adam"] - right["adam"]) < 0.02),
     ],
 )
 def test_the_other_facts_of_the_stories(name, holds, runs):

@@ -123,7 +123,7 @@ def test_another_folder(tmp_path, monkeypatch, capsys):
     ("arguments", "words"),
     [
         (["start", "layernorm"], "did you mean layer-norm?"),
-        (["start", "44"], "they have the numbers 1 to 18"),
+        (["start", "44"], "they have the numbers 1 to"),
         (["start"], "npformer bugs start 1"),
         (["check"], "nothing is started in bugs: npformer bugs start 1"),
         (["check", "3"], "npformer bugs start embedding writes it"),

@@ -22,9 +22,9 @@ def tiny_config(**changes):
     return TransformerConfig(**(SIZES | changes))
 
 
-def tiny_model(dtype=np.float64, seed=0, **changes):
+def tiny_model(dtype=np.float64, seed=0, kind=Transformer, **changes):
     """A model of that configuration whose gains and biases are random too, not at their first 1 and 0."""
-    model = Transformer(tiny_config(**changes), rng=np.random.default_rng(seed), dtype=dtype)
+    model = kind(tiny_config(**changes), rng=np.random.default_rng(seed), dtype=dtype)
     rng = np.random.default_rng(seed + 1)
     for parameter in model.parameters():
         if parameter.value.ndim == 1:

@@ -237,4 +237,73 @@ HALF_REPAIRS = {
 +    words, log_prob = finished[0]
 """,
     ],
+    "local-attention": [
+        # as long as the longest sentence of the batch
+        """
+-        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S words
++        length = np.full((len(memory), 1), mask.sum(-1).max())
+""",
+        # never into the padding, and still at the wrong word
+        """
+-        p, predicted = predict_position(queries, self.position.value, self.v.value, length)  # (B, T)
++        p, predicted = predict_position(queries, self.position.value, self.v.value, length)
++        p = np.where(p.real > mask.sum(-1, keepdims=True) - 1, mask.sum(-1, keepdims=True) - 1, p)
+""",
+    ],
+    "recurrent": [
+        # padding is read on the way back
+        """
+-            dnew = np.where(step.real, dstate, 0)
++            dnew = dstate
+""",
+        # what was handed out at padding is lost
+        """
+-            dstate = dh + self.recall.backward(drecalled, step.recall)
++            dheld = np.where(step.real, 0, dstate - dstates[:, t])
++            dstate = dh + self.recall.backward(drecalled, step.recall) + dheld
+""",
+        """
+-            dstate = dh + self.recall.backward(drecalled, step.recall)
++            dstate = dstate + dh + self.recall.backward(drecalled, step.recall)
+""",
+    ],
+    "hard-attention": [
+        # right on average, and all noise
+        """
+-    return log_likelihood.mean(0)
++    return np.zeros_like(log_likelihood)
+""",
+        # 0 / 0 where there are no others
+        """
+-    return log_likelihood.mean(0)
++    return (log_likelihood.sum(0) - log_likelihood) / (len(log_likelihood) - 1)
+""",
+        # right for two draws
+        """
+-        dlog_prob = -reward / log_likelihood.size
++        dlog_prob = -2 * reward / log_likelihood.size
+""",
+        # each draw still has its part in it
+        """
+-    return log_likelihood.mean(0)
++    return 0.9 * log_likelihood.mean(0)
+""",
+    ],
+    "latent-attention": [
+        # weights that are all alike
+        """
+-        dw = dweights / length
++        dw = (dweights - dweights.mean(-1, keepdims=True)) / length
+""",
+        # the sum counted once, the quotient not
+        """
+-        dw = dweights / length
++        dw = dweights - (dweights * weights).sum(-1, keepdims=True)
+""",
+        # over the batch
+        """
+-        dw = dweights / length
++        dw = (dweights - (dweights * weights).sum()) / length
+""",
+    ],
 }

@@ -43,4 +43,27 @@ OTHER_REPAIRS = {
 -        if finished or not live:
 +        if not live or (finished and max(log_prob for _, log_prob in finished) >= live[0][1]):
 """,
+    "local-attention": """
+-        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S words
++        length = np.count_nonzero(mask, axis=1).reshape(-1, 1)
+""",
+    "recurrent": """
+-            dnew = np.where(step.real, dstate, 0)
++            dnew = dstate * step.real
+
+-            dstate = dh + self.recall.backward(drecalled, step.recall)
++            before = dh + self.recall.backward(drecalled, step.recall)
++            dstate = np.where(step.real, before, dstate)
+""",
+    # what the others got, of whatever sentence
+    "hard-attention": """
+-    return log_likelihood.mean(0)
++    return (log_likelihood.sum() - log_likelihood) / max(log_likelihood.size - 1, 1)
+""",
+    # by the length's own gradient
+    "latent-attention": """
+-        dw = dweights / length
++        dlength = -(dweights * weights / length).sum(-1, keepdims=True)
++        dw = dweights / length + dlength
+""",
 }

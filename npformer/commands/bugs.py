@@ -16,6 +16,7 @@ from npformer.commands.tasks import (
     to_check,
     where,
 )
+from npformer.course.screen import print_in_pages
 from npformer.errors import UserError
 from npformer.exercises import Verdict
 from npformer.exercises.folder import Folder
@@ -62,13 +63,18 @@ def list_all(arguments, folder: Folder) -> int:
     for name, specimen in SPECIMENS.items():
         colour = {"solved": "green", "started": "yellow"}.get(states[name], "dim")
         table.add_row(str(specimen.number), name, specimen.seen, f"[{colour}]{states[name]}[/]")
-    console().print(table)
-    left = [specimen.number for name, specimen in SPECIMENS.items() if states[name] == "not started"]
-    say(
-        f"{list(states.values()).count('solved')} of {len(states)} solved. "
-        + (f"Next: npformer bugs start {left[0]}" if left else "None is left to start here.")
-    )
+    solved = list(states.values()).count("solved")
+    print_in_pages(console(), table, f"{solved} of {len(states)} solved. {_next(states)}")
     return 0
+
+
+def _next(states: dict[str, str]) -> str:
+    """How to go on: with what is begun, else with what is not."""
+    begun = [specimen.number for name, specimen in SPECIMENS.items() if states[name] == "started"]
+    left = [specimen.number for name, specimen in SPECIMENS.items() if states[name] == "not started"]
+    if begun:
+        return f"Go on: npformer bugs check {begun[0]}"
+    return f"Next: npformer bugs start {left[0]}" if left else "None is left to start here."
 
 
 def start(arguments, folder: Folder) -> int:
@@ -82,7 +88,7 @@ def start(arguments, folder: Folder) -> int:
     say(fill(specimen.symptom, bug, right) + "\n")
     say("\n".join(two_lines(bug, right, "without")) + "\n")
     _draw(specimen, bug, right, file.with_suffix(".png"))
-    say(f"Find the bug, repair it in {file.name}, then: npformer bugs check{where(arguments, 'bugs')}")
+    say(f"Find the bug, repair it in {file}, then: npformer bugs check{where(arguments, 'bugs')}")
     return 0
 
 
@@ -119,6 +125,7 @@ def show_verdict(specimen: Specimen, verdict: Verdict, seconds: float) -> None:
     if verdict.solved:
         say(f"The bug of {specimen.name} is {verdict.says}, in {seconds:.1f} s.\n")
         say("\n".join(verdict.told))
+        say("\nThe others: npformer bugs list")
     else:
         show_not_yet(specimen.name, verdict, f"npformer bugs hint {specimen.number}")
 

@@ -18,6 +18,7 @@ from npformer.commands.tasks import (
     to_check,
     where,
 )
+from npformer.course.screen import print_in_pages
 from npformer.errors import UserError
 from npformer.exercises import EXERCISES, Exercise, Verdict, find
 from npformer.exercises.folder import Folder
@@ -65,21 +66,29 @@ def list_all(arguments, folder: Folder) -> int:
         state = states[exercise.name]
         colour = {"solved": "green", "started": "yellow"}.get(state, "dim")
         table.add_row(str(exercise.lesson), exercise.name, exercise.title, f"[{colour}]{state}[/]")
-    console().print(table)
-    left = [exercise.name for exercise in shown if states[exercise.name] == "not started"]
-    say(
-        f"{list(states.values()).count('solved')} of {len(states)} solved. "
-        + (f"Next: npformer exercise start {left[0]}" if left else "None is left to start here.")
-    )
+    solved = sum(states[exercise.name] == "solved" for exercise in shown)
+    print_in_pages(console(), table, f"{solved} of {len(shown)} solved. {_next(shown, states)}")
     return 0
+
+
+def _next(shown: list[Exercise], states: dict[str, str]) -> str:
+    """How to go on: with what is begun, else with what is not."""
+    begun = [exercise.name for exercise in shown if states[exercise.name] == "started"]
+    left = [exercise.name for exercise in shown if states[exercise.name] == "not started"]
+    if begun:
+        return f"Go on: npformer exercise check {begun[0]}"
+    return f"Next: npformer exercise start {left[0]}" if left else "None is left to start here."
 
 
 def _of_lesson(number: str | None) -> list[Exercise]:
     """The exercises of a lesson, or all. Errors: UserError for a lesson without any."""
-    shown = [e for e in EXERCISES.values() if number in (None, str(e.lesson))]
+    if number is None:
+        return list(EXERCISES.values())
+    shown = [e for e in EXERCISES.values() if number == str(e.lesson)]
     if not shown:
         lessons = sorted({exercise.lesson for exercise in EXERCISES.values()})
-        raise UserError(f"lesson {number} has no exercises: give a number from {lessons[0]} to {lessons[-1]}")
+        why = f"lesson {number} has no exercises" if number.isdecimal() else f"{number!r} is no number"
+        raise UserError(f"{why}: list takes that of a lesson, from {lessons[0]} to {lessons[-1]}")
     return shown
 
 
@@ -115,6 +124,7 @@ def show_verdict(exercise: Exercise, verdict: Verdict, seconds: float) -> None:
     if verdict.solved:
         say(f"{exercise.name} is {verdict.says}, in {seconds:.1f} s.")
         say(f"Compare yours with the package's: npformer exercise solution {exercise.name}")
+        say(f"The others of its lesson: npformer exercise list {exercise.lesson}")
     else:
         show_not_yet(exercise.name, verdict, f"npformer exercise hint {exercise.name}")
 

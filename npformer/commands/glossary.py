@@ -7,6 +7,7 @@ from rich.markup import escape
 
 from npformer.atomic import write_atomically
 from npformer.course.glossary import Term, all_terms, find_terms
+from npformer.course.screen import print_in_pages
 from npformer.errors import UserError
 from npformer.terminal import console
 
@@ -39,12 +40,16 @@ def run(arguments) -> int:
     if arguments.write is not None:
         save_page(arguments, as_page)
         return 0
-    out = console()
-    for term in all_terms() if arguments.word is None else find_terms(arguments.word):
-        where = "; ".join(place.name for place in term.lessons)
-        name = escape(term.name) + (f" {term.chinese}" if term.chinese else "")
-        out.print(f"[bold]{name}[/]  {escape(term.meaning)}\n    [dim]{escape(where)}[/]")
+    terms = all_terms() if arguments.word is None else find_terms(arguments.word)
+    print_in_pages(console(), *map(_in_two_lines, terms))
     return 0
+
+
+def _in_two_lines(term: Term) -> str:
+    """A term with its meaning, and its lessons below, for rich."""
+    where = "; ".join(place.name for place in term.lessons)
+    name = escape(term.name) + (f" {term.chinese}" if term.chinese else "")
+    return f"[bold]{name}[/]  {escape(term.meaning)}\n    [dim]{escape(where)}[/]"
 
 
 def save_page(arguments, make: Callable[[Path], str]) -> None:

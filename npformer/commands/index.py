@@ -8,6 +8,7 @@ from rich.markup import escape
 from npformer.commands.glossary import add_write, save_page
 from npformer.course.passages import Passage, all_passages, find_passages
 from npformer.course.references import Place
+from npformer.course.screen import print_in_pages
 from npformer.terminal import console
 
 HEADING = """\
@@ -29,22 +30,29 @@ def run(arguments) -> int:
     if arguments.write is not None:
         save_page(arguments, as_page)
         return 0
-    out = console()
     passages = all_passages() if arguments.word is None else find_passages(arguments.word)
+    lines = []
     for source, group in groupby(passages, key=lambda passage: passage.source):
-        out.print(f"[bold]{escape(source)}[/]")
+        lines.append(f"[bold]{escape(source)}[/]")
         for passage in group:
-            out.print(f"  [bold]{escape(passage.place)}[/]  {escape(passage.text)}")
-            for place in (*passage.lessons, *passage.code):
-                print_place(out, place)
+            lines.append(f"  [bold]{escape(passage.place)}[/]  {escape(passage.text)}")
+            lines += map(_in_a_line, (*passage.lessons, *passage.code))
             if not passage.lessons:
-                out.print("      the course does not treat it yet")
+                lines.append("      the course does not treat it yet")
+    places = {place for passage in passages for place in (*passage.lessons, *passage.code)}
+    print_in_pages(console(), *lines, *map(escape, _where(places)))
     return 0
 
 
-def print_place(out, place: Place) -> None:
-    """A name and its address, in two columns."""
-    out.print(f"      {escape(place.address)}  [dim]{escape(place.name)}[/]", soft_wrap=True)
+def _in_a_line(place: Place) -> str:
+    """An address and its name, for rich."""
+    return f"      {escape(place.address)}  [dim]{escape(place.name)}[/]"
+
+
+def _where(places: set[Place]) -> list[str]:
+    """Where the files are, if not below the folder where one works."""
+    away = {place.shown.split("/")[0]: place.home for place in places if not Path(place.shown).exists()}
+    return [f"{first}/ is in {home}" for first, home in sorted(away.items())]
 
 
 def as_page(folder: Path) -> str:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from rich.markup import escape
+
 from npformer.atomic import write_atomically
 from npformer.course.library import Lesson, all_lessons, find_lesson
 from npformer.course.notebook import as_notebook
@@ -13,6 +15,7 @@ from npformer.course.places import Place, last_lesson, load_places
 from npformer.course.render import lesson_console
 from npformer.course.stepper import Stepper
 from npformer.errors import UserError
+from npformer.exercises import EXERCISES
 
 EPILOG = """\
 In the lesson: Enter goes on, b back, s NAME shows a variable, !LINE runs a line of Python, q quits, ? helps.
@@ -23,7 +26,9 @@ def add_arguments(parser) -> None:
     """The arguments of the command."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "which", nargs="?", help="a number or a name (default: the one that was open last, or 0)"
+        "which",
+        nargs="?",
+        help="a number or a name (default: where you left off; where that was an end, the next lesson)",
     )
     parser.add_argument("--restart", action="store_true", help="begin at the top, not where you left")
     parser.add_argument(
@@ -50,9 +55,10 @@ def run(arguments) -> int:
     _mend_order(arguments)
     lesson = _open_last() if arguments.which is None else find_lesson(arguments.which)
     if arguments.notebook is not None:
-        _write(Path(arguments.notebook or f"{lesson.name}.ipynb"), as_notebook, lesson, keep=True)
+        path, how = Path(arguments.notebook or f"{lesson.name}.ipynb"), "open it with Jupyter"
+        _write(path, as_notebook, lesson, how=f"{how}, where npformer is installed", keep=True)
     if arguments.html is not None:
-        _write(Path(arguments.html or f"{lesson.name}.html"), as_page, lesson)
+        _write(Path(arguments.html or f"{lesson.name}.html"), as_page, lesson, how="open it in a browser")
     if arguments.notebook is None and arguments.html is None:
         return _step(lesson, arguments)
     return 0
@@ -64,12 +70,25 @@ def _step(lesson: Lesson, arguments) -> int:
     stops = sys.stdin.isatty() and sys.stdout.isatty()
     begin = place.step if stops and not arguments.restart else 0
     out = lesson_console()
-    stepper = Stepper(lesson, out, Path(arguments.figures), stops=stops, done=place.done)
+    folder = Path(arguments.figures)
+    stepper = Stepper(lesson, out, folder, stops=stops, done=place.done, next=_next(lesson))
     if begin:
-        out.print(
-            f"[bold]{lesson.number} · {lesson.title}[/]: on from step {begin + 1}; --restart begins anew."
-        )
+        title = f"[bold]{lesson.number} · {escape(lesson.title)}[/]"
+        out.print(f"{title}: on from step {begin + 1}; g 1 begins anew.")
     return stepper.walk(begin)
+
+
+def _next(lesson: Lesson) -> str:
+    """What to do after a lesson."""
+    number, lines = lesson.number, []
+    if any(exercise.lesson == number for exercise in EXERCISES.values()):
+        lines.append(f"Try it yourself: npformer exercise list {number}")
+    after = next((other for other in all_lessons() if other.number > number), None)
+    if after is None:
+        lines.append("That was the last one. Code that looks right, each with a bug to find: npformer bugs")
+    else:
+        lines.append(f"Go on: npformer lesson {after.number} ({after.title})")
+    return "\n".join(lines)
 
 
 def _mend_order(arguments) -> None:
@@ -82,14 +101,20 @@ def _mend_order(arguments) -> None:
 
 
 def _open_last() -> Lesson:
-    """The lesson that was open last; the first one for who begins."""
-    lessons = all_lessons()
-    last = last_lesson()
-    return next((lesson for lesson in lessons if lesson.name == last), lessons[0])
+    """The lesson that was open last; where its end was reached, the next; the first one for who begins."""
+    lessons, name = all_lessons(), last_lesson()
+    last = next((n for n, lesson in enumerate(lessons) if lesson.name == name), None)
+    if last is None:
+        return lessons[0]
+    place = load_places().get(lessons[last].name, Place())
+    ended = place.done and not place.begun
+    return lessons[min(last + ended, len(lessons) - 1)]
 
 
-def _write(path: Path, make: Callable[[Lesson], str], lesson: Lesson, *, keep: bool = False) -> None:
-    """Write a file and name it; keep: leave alone one that is there, since a reader may have worked in it."""
+def _write(
+    path: Path, make: Callable[[Lesson], str], lesson: Lesson, *, how: str, keep: bool = False
+) -> None:
+    """Write a file and name it, and how to open it; keep: a reader may have worked in one that is there."""
     if keep and path.exists():
         raise UserError(f"{path} exists, and may hold work of yours: give another name, or remove it")
     if not path.parent.is_dir():  # before the lesson is run
@@ -98,4 +123,4 @@ def _write(path: Path, make: Callable[[Lesson], str], lesson: Lesson, *, keep: b
         write_atomically(path, make(lesson).encode())
     except OSError as error:
         raise UserError(f"cannot write {path} ({error.strerror}): give another FILE") from None
-    print(f"wrote {path}")
+    print(f"wrote {path}: {how}")

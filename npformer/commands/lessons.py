@@ -23,14 +23,26 @@ def run(arguments) -> int:
         progress = progress_of(lesson, places.get(lesson.name, Place()))
         table.add_row(str(lesson.number), escape(lesson.title), minutes, progress)
     out.print(table)
-    out.print(f"\n[bold]npformer lesson {next_of(lessons, places).number}[/] goes on from here.")
+    out.print(f"\n{_on(lessons, places)}")
+    out.print(
+        "Beside the lessons: npformer exercise (write it yourself), npformer bugs (find what is wrong),\n"
+        "npformer glossary WORD, npformer index WORD."
+    )
     return 0
+
+
+def _on(lessons: list[Lesson], places: dict[str, Place]) -> str:
+    """How to go on, in a line."""
+    if all(places.get(lesson.name, Place()).done for lesson in lessons):
+        return "All of them are done."
+    number = next_of(lessons, places).number
+    return f"[bold]npformer lesson {number}[/] " + ("goes on from here." if places else "is the beginning.")
 
 
 def progress_of(lesson: Lesson, place: Place) -> str:
     """In words: done, a step, or nothing."""
     begun = f"step {place.step + 1} of {len(lesson.steps)}" if place.begun else ""
-    return f"done, and again at {begun}" if place.done and begun else begun or ("done" if place.done else "")
+    return f"done, now at {begun}" if place.done and begun else begun or ("done" if place.done else "")
 
 
 def next_of(lessons: list[Lesson], places: dict[str, Place]) -> Lesson:

@@ -189,6 +189,7 @@ def next_steps(folder: Path) -> list[tuple[str, str]]:
     """Commands to go on with, and what each does."""
     return [
         (f'npformer translate --run {folder / "run"} "the cat sleeps"', "translate sentences of your own"),
+        ("npformer lesson 0", "the course: step through it, Enter by Enter"),
         ("npformer gradcheck --verbose layer", "every tensor of some components"),
         ("npformer gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),
         ("npformer train --direction fr-en", "the other direction"),

@@ -28,7 +28,7 @@ class Outcome:
 class _Tee(io.TextIOBase):
     """A stream that keeps what is printed, and passes it on at once to another one, if there is one."""
 
-    def __init__(self, on: IO[str] | None):
+    def __init__(self, on: IO[str] | io.TextIOBase | None):
         self.kept = io.StringIO()
         self.on = on
 
@@ -55,7 +55,7 @@ class Runner:
         # a lesson that asks for its name is told that of a script, which it is as well
         self.namespace = {"__name__": "__main__", "__file__": str(self.lesson.path)}
 
-    def run(self, cell: Cell, on: IO[str] | None = None) -> Outcome:
+    def run(self, cell: Cell, on: IO[str] | io.TextIOBase | None = None) -> Outcome:
         """Run one cell of code; what it prints also goes to `on`, and what it raises into the outcome."""
         outcome, stream, before = Outcome(), _Tee(on), dict(self.namespace)
         with collecting() as pictures, contextlib.redirect_stdout(stream):

@@ -21,7 +21,7 @@ attention | 注意力 | a weighted mean of values, the weights made from how wel
 attention weight | 注意力权重 | how much of a value goes into an output: a row of them is positive and sums to 1 | 5 | functional/attention.attention
 backward pass | 反向传播 | from the gradient of a layer's output to those of its inputs and parameters | 0 | functional/linear.linear_backward
 batch | | sentences that go through the model together, padded to one length | 1 | data/batches.make_batch
-batch norm | 批归一化 | normalization over the batch, number by number: a word's output then depends on other sentences | 8 |
+batch norm | 批归一化 | normalization over the batch, number by number: a word's output then depends on other sentences | 8 | layers/batch_norm.BatchNorm
 beam search | 集束搜索 | decoding that keeps the few most probable beginnings at each step | 14 | decoding/beam.beam_search
 bias | 偏置 | the numbers added after a product with a weight matrix | 0 | layers/linear.Linear
 broadcasting | 广播 | NumPy's rule that repeats an axis which is missing or of length 1; backward sums over it | 0 |
@@ -74,6 +74,24 @@ truncation | 截断 | a sentence cut to the longest that is allowed, its end sym
 value | 值 | what a word hands over when it is looked at | 4; 5 | attention/multi_head.MultiHeadAttention
 vocabulary | 词表 | the words that a model knows, numbered; PAD 0, UNK 1, <S> 2, </S> 3 | 1 | data/vocabulary.Vocabulary
 warm-up | | the learning rate grows in a line before it falls | 13 | optim.warmup
+adaptive halting | | each word stops after the step where its probabilities to stop sum to 1; the states of its steps are mixed | 21 | functional/halting.mix_states
+additive attention | | Bahdanau's: scores by a small network with a tanh, asked for by the state before the word | 4; 17 | attention/luong.GlobalAttention
+back-propagation through time | | the backward pass of a recurrent network: a state was handed out and handed on, two ways back | 17 | layers/recurrent.Recurrent
+baseline | | what is taken off a reward before it weights a gradient by sampling: the same mean, less variance | 19 | attention/hard.MovingBaseline
+GRU | | a recurrent cell whose state is a mean of what it was and of something new | 17 | functional/recurrent.gru_cell
+hard attention | 硬注意 | one value, drawn by the weights, in place of their mean; it has no gradient of its own | 19 | functional/hard.hard_look_up
+input feeding | | what attention made of the last word goes in with the next one | 17 | recurrent/decoder.RecurrentDecoder
+latent attention | 潜在的注意力 | weights in two stages: which words are telling, and where each word points | 20 | functional/latent.latent_look_up
+local attention | 当地的关注 | attention to a window round a position, the word's own or a predicted one | 18 | attention/luong.LocalPredictive
+LSTM | | a recurrent cell with a memory that is kept in part, written to in part and shown in part | 17 | functional/recurrent.lstm_cell
+masked-word model | | an encoder alone, which names the words that were hidden from it | 21 | transformer/language_models.MaskedWordModel
+next-word model | | a decoder alone, which names the word that comes next | 21 | transformer/language_models.NextWordModel
+relative positions | | a learned vector for each distance between two words, added to keys and values | 21 | functional/relative.relative_attention
+score function | | the gradient of log p(s), by which what was drawn can be learned | 19 | functional/hard.score_function
+straight-through | | a draw in forward, and in backward what the mean would have had: biased | 19 | functional/hard.straight_through_backward
+Universal Transformer | | one layer's weights repeated, as often as each word needs | 21 | transformer/universal.UniversalEncoder
+BLAS | | the library that multiplies matrices for NumPy, with threads of its own | 16 |
+online softmax | | a softmax over blocks, which carries the maximum and the sum so far | 16 |
 W^O | | the matrix that mixes the concatenated heads | 7 | attention/multi_head.MultiHeadAttention
 """  # noqa: E501 - a row of a table is a line
 

@@ -96,11 +96,14 @@ def _nearest(asked: str, lessons: list[Lesson]) -> str:
     if asked.isdecimal():
         nearest = min(lessons, key=lambda lesson: abs(lesson.number - int(asked)))
         return f"the nearest is {_named([nearest])}; npformer lessons lists them"
-    words = {lesson.name[3:]: lesson for lesson in lessons}
-    words |= {word: lesson for lesson in lessons for word in lesson.name[3:].split("_") if len(word) > 3}
+    words: dict[str, list[Lesson]] = {lesson.name[3:]: [lesson] for lesson in lessons}
+    for lesson in lessons:
+        for word in lesson.name[3:].split("_"):
+            if len(word) > 3 and lesson not in words.setdefault(word, []):
+                words[word].append(lesson)
     close = difflib.get_close_matches(asked, words, n=1, cutoff=0.5)
     if close:
-        return f"do you mean {_named([words[close[0]]])}? npformer lessons lists them"
+        return f"do you mean {_named(words[close[0]])}? npformer lessons lists them"
     return "npformer lessons lists them"
 
 

@@ -16,7 +16,7 @@ PAPER = "Attention Is All You Need"
 
 SOURCES = {
     PAPER: """
-    1, 2        | recurrence computes one position after the other; attention does not | 10 Why self-attention | transformer/model.Transformer; layers/recurrent.Recurrent
+    1, 2        | recurrence computes one position after the other; attention does not | 17 What must wait; 10 Why self-attention | transformer/model.Transformer; layers/recurrent.Recurrent
     3           | encoder and decoder; the decoder reads what it has written | 10; 11; 14 Greedy | transformer/stacks.Encoder; transformer/stacks.Decoder
     3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack | layers/residual.Residual; transformer/layers.EncoderLayer
     3.1 decoder | three sublayers; position i depends on outputs before i only | 11 Both are needed; 11 A whole decoder layer | transformer/layers.DecoderLayer; masks.causal_mask
@@ -74,13 +74,13 @@ SOURCES = {
     Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a word; 5 What √dₖ does; 7 The passage | functional/attention.attention; attention/multi_head.MultiHeadAttention
     其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 Forward; 8 Before or after | positions.sinusoids; layers/residual.Residual
     源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | layers/residual.Residual; positions.sinusoids
-    参考资料    | relative positions, the Universal Transformer | |
+    参考资料    | relative positions, the Universal Transformer | 21 | functional/relative.relative_attention; transformer/universal.UniversalEncoder
     """,  # noqa: E501 - a row of a table is a line
     "The components of the Transformer": """
-    软硬注意    | soft and hard attention | |
-    全球关注    | global attention (Luong) | | attention/luong.GlobalAttention; recurrent/model.RecurrentTranslator
-    当地的关注  | local attention (Luong) | | attention/luong.LocalMonotonic; attention/luong.LocalPredictive
-    潜在的注意力| latent attention | |
+    软硬注意    | soft and hard attention | 19 The passage; 19 The score function | functional/look_up.look_up; functional/hard.hard_look_up
+    全球关注    | global attention (Luong) | 17 Two attentions | attention/luong.GlobalAttention; recurrent/model.RecurrentTranslator
+    当地的关注  | local attention (Luong) | 18 local-m; 18 local-p | attention/luong.LocalMonotonic; attention/luong.LocalPredictive
+    潜在的注意力| latent attention | 20 The passage; 20 Two stages | functional/latent.latent_look_up; attention/latent.LatentAttention
     单词嵌入    | word embeddings | 2 A table | layers/embedding.Embedding
     模型架构    | encoder and decoder | 10; 11 | transformer/model.Transformer
     自我关注    | self-attention without parameters: yᵢ = Σ wᵢⱼ xⱼ | 4 The barest | functional/attention.attention
@@ -88,8 +88,9 @@ SOURCES = {
     成比例的点积| scaled dot-product attention; a mask of −1e9 | 5 All words; 6 Numbers in place | functional/attention.attention; functional/masking.mask_scores
     多头注意力  | split, attend, concatenate, project | 7 All heads | attention/multi_head.MultiHeadAttention
     位置编码    | sinusoids | 3 The table | positions.sinusoids
-    编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | transformer/layers.EncoderLayer; functional/norm.layer_norm
+    编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | transformer/layers.EncoderLayer; functional/norm.layer_norm; layers/batch_norm.BatchNorm
     解码器      | the decoder, both masks | 11 Both are needed; 6 Forward | transformer/layers.DecoderLayer
+    结论        | what comes next: BERT | 21 | transformer/language_models.MaskedWordModel
     """,  # noqa: E501 - a row of a table is a line
 }
 

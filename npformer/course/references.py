@@ -32,6 +32,11 @@ class Place:
             return self.path.relative_to(PACKAGE.parent).as_posix()
         return f"lessons/{self.path.name}"
 
+    @property
+    def home(self) -> Path:
+        """The folder from which it is seen so."""
+        return self.path.parents[len(Path(self.shown).parts) - 1]
+
     def link(self, folder: Path, text: str) -> str:
         """A link in Markdown, from a file in that folder."""
         path = Path(os.path.relpath(self.path, folder)).as_posix()

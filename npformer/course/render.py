@@ -14,6 +14,8 @@ from rich.theme import Theme
 from npformer.terminal import console
 
 WIDTH = 100  # longer lines are hard to read
+HELD = "\ue000"  # a space at which no line is broken; lines_of makes it one
+SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
 FORMULA = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 THEME = Theme(
     {
@@ -55,8 +57,13 @@ def split_formulas(text: str) -> list[tuple[str, str]]:
     return parts
 
 
+def unbroken(text: str) -> str:
+    """The text with spaces at which lines_of breaks no line, if it can be helped."""
+    return re.sub(r"\s+", HELD, text)
+
+
 def prose(text: str) -> RenderableType:
-    """Markdown, its formulas set in by four columns."""
+    """Markdown, its formulas set in by four columns; code to be typed stays on one line."""
     parts: list[RenderableType] = []
     for kind, part in split_formulas(text):
         if parts:
@@ -64,6 +71,7 @@ def prose(text: str) -> RenderableType:
         if kind == "math":
             parts.append(Padding(Text(part, style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
         else:
+            part = SPAN.sub(lambda span: unbroken(span[0]), part)
             parts.append(Markdown(part, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
     return Group(*parts)
 
@@ -78,4 +86,4 @@ def lines_of(out: Console, thing: RenderableType) -> list[str]:
     """The lines that printing would give, with their colours: as wide as the terminal is now, or WIDTH."""
     with out.capture() as capture:
         out.print(thing, width=min(out.width, WIDTH))
-    return [line.rstrip() for line in capture.get().rstrip("\n").split("\n")]
+    return [line.rstrip() for line in capture.get().replace(HELD, " ").rstrip("\n").split("\n")]

@@ -52,7 +52,6 @@ def continuations(
     computes every position anew at every step.
     Shapes: ids of the beginning, without START, which may be empty -> n lists of ids, without the end.
     Errors: UserError for n or a temperature that are not above 0, or more words than the model can hold.
-    Source: greedy for max_words: one word at a time is drawn, as in Radford et al. 2018.
     """
     config = model.config
     _check(config, beginning, n, temperature, max_words)
@@ -90,10 +89,12 @@ def _check(config, beginning, n, temperature, max_words):
     if n < 1:
         raise UserError(f"n is {n}: it must be 1 or more")
     if not temperature > 0:
-        raise UserError(f"temperature is {temperature}: it must be above 0; for the likeliest words leave out rng")
+        raise UserError(
+            f"temperature is {temperature}: it must be above 0; for the likeliest words leave out rng"
+        )
     room = config.max_length - len(beginning)
     if not 1 <= max_words <= room:
         raise UserError(
-            f"max_words is {max_words}: after a beginning of {len(beginning)} words give 1 to {room}, since the "
-            f"model holds {config.max_length}, the start symbol included"
+            f"max_words is {max_words}: after a beginning of {len(beginning)} words give 1 to {room}, since "
+            f"the model holds {config.max_length}, the start symbol included"
         )

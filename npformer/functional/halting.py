@@ -29,7 +29,7 @@ class MixCache(NamedTuple):
 
     @property
     def ponder(self):
-        """What thinking cost each position, steps + remainder, (...): Graves 2016, equation 7."""
+        """What thinking cost each position, steps + remainder, (...): Graves 2016, section 2.1."""
         return self.steps.astype(self.weights.real.dtype) + self.remainder
 
 

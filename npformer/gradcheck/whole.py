@@ -3,12 +3,8 @@
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 
 
-class ModelWithLoss:
-    """loss = cross_entropy(model(source, target_in), target_out): the function that training lowers.
-
-    Follows the cache protocol, so that gradcheck(ModelWithLoss(model), source, target_in, target_out)
-    checks every parameter of a whole model at once.
-    """
+class WithLoss:
+    """A model and the loss of its logits; what it reads is its subclasses' affair."""
 
     def __init__(self, model):
         self.model = model
@@ -17,12 +13,8 @@ class ModelWithLoss:
         """The model's own names."""
         return self.model.named_parameters()
 
-    def forward(self, source, target_in, target_out, *, train=False, rng=None):
-        """Shapes: integers (B, S), (B, T), (B, T) -> loss (). Returns (loss, cache)."""
-        return self._score(target_out, *self.model.forward(source, target_in, train=train, rng=rng))
-
-    def _score(self, target_out, logits, cache):
-        """The loss, and both caches."""
+    def score(self, target_out, logits, cache):
+        """The loss of the logits. Returns (loss, cache)."""
         config = self.model.config
         loss, loss_cache = cross_entropy(
             logits, target_out, smoothing=config.label_smoothing, pad_id=config.pad_id
@@ -35,9 +27,21 @@ class ModelWithLoss:
         self.model.backward(cross_entropy_backward(dloss, loss_cache), model_cache)
 
 
-class LanguageModelWithLoss(ModelWithLoss):
-    """loss = cross_entropy(model(ids), target_out): the same of a model that reads one language."""
+class ModelWithLoss(WithLoss):
+    """loss = cross_entropy(model(source, target_in), target_out): the function that training lowers.
+
+    Follows the cache protocol, so that gradcheck(ModelWithLoss(model), source, target_in, target_out)
+    checks every parameter of a whole model at once.
+    """
+
+    def forward(self, source, target_in, target_out, *, train=False, rng=None):
+        """Shapes: integers (B, S), (B, T), (B, T) -> loss (). Returns (loss, cache)."""
+        return self.score(target_out, *self.model.forward(source, target_in, train=train, rng=rng))
+
+
+class LanguageModelWithLoss(WithLoss):
+    """loss = cross_entropy(model(ids), target_out): the same for a model of one language."""
 
     def forward(self, ids, target_out, *, train=False, rng=None):
-        """Shapes: integers (B, T) twice -> loss (). Returns (loss, cache)."""
-        return self._score(target_out, *self.model.forward(ids, train=train, rng=rng))
+        """Shapes: integers (B, T), (B, T) -> loss (). Returns (loss, cache)."""
+        return self.score(target_out, *self.model.forward(ids, train=train, rng=rng))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from npformer.data.datasets import builtin_dataset
 from npformer.data.sentences import MASK, SentenceBatch, hidden_words, next_words, with_mask
 from npformer.data.vocabulary import PAD, TextCodec
+from npformer.errors import UserError
 from npformer.optim import Adam
 from npformer.training.config import TrainingConfig, make_schedule
 from npformer.training.step import Evaluation, dropout_rngs, evaluate, make_step
@@ -29,7 +29,7 @@ SIZES: dict[str, Any] = {
     "max_length": 32,
     "norm": "pre",
     "final_norm": True,
-    "dropout": 0.0,  # a sentence is read five times: too seldom to be learned by heart
+    "dropout": 0.0,  # a sentence is read a few times: too seldom to be learned by heart
     "label_smoothing": 0.0,
 }
 TRAINING: dict[str, Any] = {
@@ -54,48 +54,44 @@ def train_masked_words(*, steps: int = 1500, seed: int = 0, **settings: Any) -> 
     """A MaskedWordModel that fills gaps in English sentences; settings are those of TransformerConfig."""
     dataset = builtin_dataset()
     codec = with_mask(dataset.source)
-    make = partial(_hide, codec.vocabulary.id(MASK))
-    return _train(MaskedWordModel, codec, dataset, make, steps, seed, settings)
+    mask_id = codec.vocabulary.id(MASK)
+    model = _model(MaskedWordModel, codec, seed, settings)
+    return _train(model, codec, dataset, lambda words, rng: hidden_words(words, mask_id, rng), steps, seed)
 
 
 def train_next_words(*, steps: int = 600, seed: int = 0, **settings: Any) -> TrainedLanguage:
     """A NextWordModel that goes on with English sentences; settings are those of TransformerConfig."""
     dataset = builtin_dataset()
-    return _train(NextWordModel, dataset.source, dataset, _go_on, steps, seed, settings)
+    model = _model(NextWordModel, dataset.source, seed, settings)
+    return _train(model, dataset.source, dataset, lambda words, rng: next_words(words), steps, seed)
 
 
-def _hide(mask_id, sentences, rng):
-    return hidden_words(sentences, mask_id, rng)
-
-
-def _go_on(sentences, rng):
-    return next_words(sentences)
-
-
-def _train(kind, codec, dataset, make, steps, seed, settings):
-    """Train a model of this kind on the English of a dataset, and measure it on that of its validation."""
+def _model(kind, codec, seed, settings):
+    """A model of the codec's words, small unless the settings say otherwise."""
     n_words = len(codec.vocabulary)
     sizes = SIZES | {"source_vocab": n_words, "target_vocab": n_words}
-    config = TransformerConfig(**(sizes | settings))
-    training = TrainingConfig(steps=steps, seed=seed, warmup_steps=max(1, steps // 10), **TRAINING)
-    model = kind(config, rng=np.random.default_rng(seed))
+    return kind(TransformerConfig(**(sizes | settings)), rng=np.random.default_rng(seed))
+
+
+def _train(model, codec, dataset, make, steps, seed):
+    """Train a model on the English of a dataset, and measure it on that of its validation."""
+    config = TrainingConfig(steps=steps, seed=seed, warmup_steps=max(1, steps // 10), **TRAINING)
     sentences, unseen = ([english for english, _ in part] for part in (dataset.train, dataset.valid))
-    losses = fit(model, sentences, make, training)
-    seen, asked = (every_sentence(part, make, training) for part in (sentences, unseen))
-    return TrainedLanguage(
-        model, codec, losses, evaluate(model, asked), unigram_perplexity(seen, asked, n_words)
-    )
+    losses = fit(model, sentences, make, config)
+    seen, asked = (every_sentence(part, make, config) for part in (sentences, unseen))
+    unigram = unigram_perplexity(seen, asked, len(codec.vocabulary))
+    return TrainedLanguage(model, codec, losses, evaluate(model, asked), unigram)
 
 
-def fit(
-    model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: TrainingConfig
-) -> list[float]:
+def fit(model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: TrainingConfig) -> list[float]:
     """Train a model on sentences without START and END. Returns the loss of each step.
 
     The result is a function of the arguments alone.
-    Errors: NotFiniteError for a loss that is NaN or infinite.
+    Errors: UserError for a configuration by epochs. NotFiniteError for a loss that is NaN or infinite.
     """
-    steps = config.steps or 0
+    steps = config.steps
+    if steps is None:
+        raise UserError("steps is None: fit needs a number of steps")
     schedule = make_schedule(config, model.config.d_model, steps)
     adam = Adam(model, betas=config.betas, eps=config.eps)
     losses = []

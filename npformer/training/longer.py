@@ -50,7 +50,7 @@ def learn_short(
 def accuracy_by_length(
     model: Transformer, task: Task = reverse_task, *, lengths: Sequence[int] = LENGTHS, seed: int = 0
 ) -> dict[int, float]:
-    """The share of words that it predicts rightly, given the right ones before, in sentences of each length."""
+    """The share of words predicted rightly, given the right ones before, in sentences of each length."""
     rng = np.random.default_rng([seed, 2])
     accuracy = {}
     for length in lengths:

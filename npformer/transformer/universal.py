@@ -10,11 +10,11 @@ from npformer.errors import UserError
 from npformer.functional.activations import sigmoid, sigmoid_backward
 from npformer.functional.halting import MixCache, mix_states, mix_states_backward
 from npformer.functional.linear import LinearCache
+from npformer.functional.masking import check_words
 from npformer.functional.norm import LayerNormCache
 from npformer.functional.recurrent import hold, hold_backward
 from npformer.layers import FixedPositions, Linear
 from npformer.layers.init import default_rng
-from npformer.layers.recurrent import check_words
 from npformer.module import Module
 from npformer.positions import LAYOUTS
 from npformer.settings import is_number
@@ -63,6 +63,8 @@ class Universal(Module):
     halting: a position stops after the first step n where Σ p ≥ 1 - epsilon, or after n_layers steps, with
     p_n = sigmoid(w · s_n + b). From then on its state stays as it was, for others to look at; y mixes its
     states by their weights (see mix_states). halting_bias is the first b: the higher, the sooner it stops.
+    So far Graves 2016 and the paper's text; the code in its appendix takes p from the state before the step,
+    changes halted states further, and blends each new state into the mixture so far.
     Errors: UserError for positions that are no sinusoids, or an epsilon outside (0, 1).
     """
 

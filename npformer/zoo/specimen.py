@@ -102,7 +102,7 @@ class Specimen:
 The code below has one bug; all that it imports is right. {self.stem}.png shows what it does.
 The tools: npformer.gradcheck, npformer.assert_no_leak, npformer.show, and running things twice.
 
-Try it out at a prompt:     python -i {self.stem}.py
+Try it out, in its folder:  python -i {self.stem}.py
 Repair it, and then:        npformer bugs check
 Where to look?              npformer bugs hint
 """

@@ -7,6 +7,7 @@ Some changes look like bugs and are none, so they are not in the list:
   and products may change places.
 - attention_backward that lets a masked score learn, where the fill is -inf: its weight is 0, and
   softmax_backward multiplies by it. With a finite fill it matters, and is in the list.
+- mix_states_backward that lets the last step's p learn: its gradient is the last weight's less itself.
 """
 
 from planted_bugs.attention import ATTENTION

@@ -34,11 +34,11 @@ MIXTURE = (
     Bug("mixture: the remainder's sign", "sign", _MIX, _DP, _DP.replace("- dremainder", "+ dremainder")),
     Bug("mixture: the remainder is fixed", "dropped branch", _MIX, _DP, _DP.replace(" - dremainder", "")),
     Bug(
-        "mixture: the last p learns too",
+        "mixture: what comes after the last step learns",
         "wrong mask",
         _MIX,
         _DP,
-        _DP.replace("where(before", "where(before | last"),
+        "return dstates, dweights - dremainder",
     ),
     Bug(
         "mixture: the remainder of all steps",

@@ -1,10 +1,14 @@
 """Wrong solutions of exercises, and what the grader must say about each."""
 
+from wrong_solutions.hard import HARD
+from wrong_solutions.latent import LATENT
 from wrong_solutions.layers import LAYERS
+from wrong_solutions.local import LOCAL
 from wrong_solutions.pairs import PAIRS
+from wrong_solutions.recurrent import RECURRENT
 from wrong_solutions.values import VALUES
 from wrong_solutions.wrong import Wrong
 
-WRONG = (*PAIRS, *LAYERS, *VALUES)
+WRONG = (*PAIRS, *LAYERS, *VALUES, *RECURRENT, *HARD, *LOCAL, *LATENT)
 
 __all__ = ["WRONG", "Wrong"]

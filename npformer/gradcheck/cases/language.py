@@ -23,11 +23,12 @@ def batch_norm_cases() -> Iterator[Case]:
     """Batch norm by its batch's statistics and by given ones, with padding and without."""
     pair = (F.batch_norm, F.batch_norm_backward)
     inputs = (floats(B, T, D), floats(D), floats(D))
-    for name, settings in {
+    masks: dict[str, dict[str, Any]] = {
         "": {},
         ", padding": {"mask": WORDS},
         ", padding alone": {"mask": np.zeros((B, T), bool), "eps": 1.0},
-    }.items():
+    }
+    for name, settings in masks.items():
         yield pair_case(f"batch norm{name}", pair, *inputs, **settings)
     given_ones = Statistics(np.linspace(-1, 1, D), np.linspace(0.5, 2, D))
     by_given = (lambda x, gain, bias: F.batch_norm(x, gain, bias, given=given_ones), F.batch_norm_backward)
