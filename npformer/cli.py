@@ -19,10 +19,10 @@ COMMANDS = {
     "translate": "translate sentences with a trained model",
     "attention": "draw where a trained model looks in a sentence of yours",
     "figures": "draw the figures of the documents, all or some, from real tensors",
-    "masks": "lay masks over your own words: scores before and after the softmax, and a test for leaks",
+    "masks": "lay masks over your own words: before and after the softmax, and a test for leaks",
     "gradcheck": "check the gradients of every component, or of a layer of your own",
     "exercise": "write a backward pass, a mask or a search yourself, and have it graded",
-    "bugs": "find and repair bugs that real projects shipped, in code that looks right and mostly trains",
+    "bugs": "find and repair bugs that real projects shipped, in code that looks right",
     "family": "the attention family side by side, its gradients checked now; trained and compared",
     "index": "from an equation of the paper or a passage of the documents to lesson, file and line",
     "glossary": "the words of the course, each in a sentence",
@@ -55,7 +55,6 @@ def _parser(argv: list[str]) -> argparse.ArgumentParser:
         prog="npformer",
         description="The Transformer from scratch in NumPy: every backward pass by hand, and checked.",
         epilog="The course begins with npformer lesson 0. Each command takes --help.",
-        formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=15),
     )
     parser.add_argument("--version", action="version", version=f"npformer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")

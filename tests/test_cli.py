@@ -46,6 +46,7 @@ def test_help_names_every_command(capsys):
     assert main([]) == 0
     printed = capsys.readouterr().out
     assert all(command in printed for command in COMMANDS)
+    assert "The course begins with npformer lesson 0." in printed
     for command in COMMANDS:
         with pytest.raises(SystemExit) as stopped:
             main([command, "--help"])

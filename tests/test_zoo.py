@@ -140,6 +140,8 @@ def test_the_code_with_the_bug_learns(specimen, runs):
         ("precision", lambda bug, right: bug["kilobytes"] > 1.4 * right["kilobytes"]),
         ("beam-search", lambda bug, right: bug["best"] < bug["last"]),
         ("beam-search", lambda bug, right: bug["words"] < right["words"]),
+        ("relative", lambda bug, right: bug["last"] == right["last"]),
+        ("relative", lambda bug, right: bug["right"] < 40 < 99 < bug["whole"] == right["right"]),
         ("latent-attention", lambda bug, right: abs(bug["columns"] - right["columns"]) < 1e-6),
         ("recurrent", lambda bug, right: bug["last"] > 1.5 * bug["bare"]),
         ("recurrent", lambda bug, right: bug["bare"] == right["bare"] > right["last"]),

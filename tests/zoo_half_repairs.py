@@ -306,4 +306,21 @@ HALF_REPAIRS = {
 +        dw = (dweights - (dweights * weights).sum()) / length
 """,
     ],
+    "relative": [
+        # right word by word, and every query of a whole sentence is then the last
+        """
+-    away = np.arange(n_keys) - np.arange(n_queries)[:, None]  # (T, S)
++    away = np.arange(n_keys) - np.full(n_queries, n_keys - 1)[:, None]
+""",
+        # one too far
+        """
+-    away = np.arange(n_keys) - np.arange(n_queries)[:, None]  # (T, S)
++    away = np.arange(n_keys) - (np.arange(n_queries)[:, None] + n_keys - n_queries + (n_queries < n_keys))
+""",
+        # the other way round, and only where there is one query
+        """
+-        y, _, _ = self.attend(q, k, v, np.ones((1, k.shape[1]), bool))
++        y, _, _ = self.attend(q, k[:, ::-1], v[:, ::-1], np.ones((1, k.shape[1]), bool))
+""",
+    ],
 }

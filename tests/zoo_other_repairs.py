@@ -66,4 +66,11 @@ OTHER_REPAIRS = {
 +        dlength = -(dweights * weights / length).sum(-1, keepdims=True)
 +        dw = dweights / length + dlength
 """,
+    # the last rows of what all queries would see
+    "relative": """
+-    away = np.arange(n_keys) - np.arange(n_queries)[:, None]  # (T, S)
+-    return np.clip(away, -most, most) + most
++    away = np.arange(n_keys) - np.arange(n_keys)[:, None]
++    return (np.clip(away, -most, most) + most)[n_keys - n_queries :]
+""",
 }

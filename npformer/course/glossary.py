@@ -87,6 +87,7 @@ LSTM | | a recurrent cell with a memory that is kept in part, written to in part
 masked-word model | | an encoder alone, which names the words that were hidden from it | 21 | transformer/language_models.MaskedWordModel
 next-word model | | a decoder alone, which names the word that comes next | 21 | transformer/language_models.NextWordModel
 relative positions | | a learned vector for each distance between two words, added to keys and values | 21 | functional/relative.relative_attention
+ponder cost | | the steps that a word took and what remained of its last: added to a loss, it makes thinking dear | 21 | functional/halting.MixCache
 score function | | the gradient of log p(s), by which what was drawn can be learned | 19 | functional/hard.score_function
 straight-through | | a draw in forward, and in backward what the mean would have had: biased | 19 | functional/hard.straight_through_backward
 Universal Transformer | | one layer's weights repeated, as often as each word needs | 21 | transformer/universal.UniversalEncoder
@@ -129,6 +130,7 @@ def find_terms(word: str) -> list[Term]:
     """
     terms, asked = all_terms(), word.strip().lower()
     named = [term for term in terms if asked and asked in f"{term.name} {term.chinese}".lower()]
+    named.sort(key=lambda term: term.name.lower() != asked)  # the very word first
     others = [term for term in terms if asked and asked in term.meaning.lower() and term not in named]
     if named or others:
         return named + others

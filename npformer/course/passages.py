@@ -74,7 +74,7 @@ SOURCES = {
     Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a word; 5 What √dₖ does; 7 The passage | functional/attention.attention; attention/multi_head.MultiHeadAttention
     其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 Forward; 8 Before or after | positions.sinusoids; layers/residual.Residual
     源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | layers/residual.Residual; positions.sinusoids
-    参考资料    | relative positions, the Universal Transformer | 21 | functional/relative.relative_attention; transformer/universal.UniversalEncoder
+    参考资料    | relative positions, the Universal Transformer | 21 Where; 21 When | functional/relative.relative_attention; transformer/universal.UniversalEncoder
     """,  # noqa: E501 - a row of a table is a line
     "The components of the Transformer": """
     软硬注意    | soft and hard attention | 19 The passage; 19 The score function | functional/look_up.look_up; functional/hard.hard_look_up
@@ -90,7 +90,7 @@ SOURCES = {
     位置编码    | sinusoids | 3 The table | positions.sinusoids
     编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | transformer/layers.EncoderLayer; functional/norm.layer_norm; layers/batch_norm.BatchNorm
     解码器      | the decoder, both masks | 11 Both are needed; 6 Forward | transformer/layers.DecoderLayer
-    结论        | what comes next: BERT | 21 | transformer/language_models.MaskedWordModel
+    结论        | what comes next: BERT | 21 Before and after | transformer/language_models.MaskedWordModel
     """,  # noqa: E501 - a row of a table is a line
 }
 

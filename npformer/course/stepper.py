@@ -130,7 +130,7 @@ class Stepper:
                 self.screen.used += 24  # about: only the terminal knows
             self._say(f"[bold]figure[/] {escape(str(path))}\n{escape(picture.caption)}".rstrip())
             if self.screen.stops and not (how or self.drew):
-                self._say("[dim](A picture in the folder where you are: open it with any viewer.)[/]")
+                self._say("[dim](A picture, saved where you work: open it with any viewer.)[/]")
             self.drew = True
         if outcome.error:
             self._say(f"[bold red]This cell failed:[/] {escape(outcome.error)}")

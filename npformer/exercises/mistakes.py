@@ -132,7 +132,7 @@ def _of_call(node):
         what = "not transposed" if name == "swapaxes" else f"taken without its {name}"
         yield f"{_thing(node.func.value)} is {what}", node.func.value
     for argument in node.args:
-        if not isinstance(argument, ast.Constant):
+        if not isinstance(argument, (ast.Constant, ast.Starred)):
             way = {"dh": ": the way round is missing", "dx": ": the way through the sublayer is missing"}
             more = way.get(_thing(argument), "") if name == "enter_backward" else ""
             yield f"{_called(node)} is skipped, and {_thing(argument)} taken as it is{more}", argument

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from planted_bugs import BUGS, NoLongerApplies
 from planted_bugs.bug import ROOT
 
-# in this order, and the first failure ends the run; those that are not there yet are passed over
+# the first failure ends the run (see inside.py for the order); those that are not there yet are passed over
 TESTS = (
     "test_gradcheck.py",
     "test_optim.py",
@@ -38,7 +38,7 @@ TESTS = (
     "test_device.py",
     "test_numbers_models.py",
 )
-OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider")
+OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-o", "addopts=")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time
 INSIDE = Path(__file__).with_name("inside.py")
 HALF_WRITTEN = shutil.ignore_patterns("*.pyc.*")
@@ -58,6 +58,7 @@ class Outcome(NamedTuple):
 def run_tests(bug=None):
     """Run the tests on a fresh copy of the package, with the bug where one is given."""
     start = time.perf_counter()
+    words = "" if bug is None else f"{bug.file} {bug.name}".replace("_", " ").replace("/", " ")
     with tempfile.TemporaryDirectory(prefix="planted-") as name:
         folder = Path(name).resolve()
         shutil.copytree(ROOT / "npformer", folder / "npformer", ignore=HALF_WRITTEN)
@@ -68,7 +69,7 @@ def run_tests(bug=None):
             done = subprocess.run(
                 [sys.executable, str(INSIDE), str(folder), *OPTIONS, *tests],
                 cwd=folder,
-                env=os.environ | ENVIRONMENT | {"PYTHONPATH": str(folder)},
+                env=os.environ | ENVIRONMENT | {"PYTHONPATH": str(folder), "PLANTED": words},
                 capture_output=True,
                 text=True,
                 timeout=LIMIT,

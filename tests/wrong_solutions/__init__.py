@@ -6,9 +6,10 @@ from wrong_solutions.layers import LAYERS
 from wrong_solutions.local import LOCAL
 from wrong_solutions.pairs import PAIRS
 from wrong_solutions.recurrent import RECURRENT
+from wrong_solutions.relative import RELATIVE
 from wrong_solutions.values import VALUES
 from wrong_solutions.wrong import Wrong
 
-WRONG = (*PAIRS, *LAYERS, *VALUES, *RECURRENT, *HARD, *LOCAL, *LATENT)
+WRONG = (*PAIRS, *LAYERS, *VALUES, *RECURRENT, *HARD, *LOCAL, *LATENT, *RELATIVE)
 
 __all__ = ["WRONG", "Wrong"]

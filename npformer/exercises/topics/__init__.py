@@ -11,6 +11,7 @@ from npformer.exercises.topics.layers import LAYERS
 from npformer.exercises.topics.local import LOCAL
 from npformer.exercises.topics.losses import LOSSES
 from npformer.exercises.topics.recurrent import RECURRENT
+from npformer.exercises.topics.relative import RELATIVE
 from npformer.exercises.topics.stacks import STACKS
 from npformer.exercises.topics.training import TRAINING
 
@@ -28,5 +29,6 @@ TOPICS = (
     LOCAL,
     HARD,
     LATENT,
+    RELATIVE,
 )
 ALL = tuple(exercise for topic in TOPICS for exercise in topic)

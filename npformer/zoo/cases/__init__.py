@@ -19,6 +19,7 @@ from npformer.zoo.cases.padding import PADDING
 from npformer.zoo.cases.positions import POSITIONS
 from npformer.zoo.cases.precision import PRECISION
 from npformer.zoo.cases.recurrent import RECURRENT
+from npformer.zoo.cases.relative import RELATIVE
 from npformer.zoo.cases.shared_layer import SHARED_LAYER
 from npformer.zoo.cases.split_heads import SPLIT_HEADS
 from npformer.zoo.cases.tied_weights import TIED_WEIGHTS
@@ -27,4 +28,5 @@ ALL = (
     LINEAR, LAYER_NORM, EMBEDDING, CROSS_ENTROPY, DROPOUT, ADAM, TIED_WEIGHTS, SHARED_LAYER, SPLIT_HEADS,
     ATTENTION, LANGUAGE_MODEL, POSITIONS, PADDING, DECODER, CHECKPOINTING, ACCUMULATION, PRECISION,
     BEAM_SEARCH, RECURRENT, LOCAL_ATTENTION, HARD_ATTENTION, LATENT_ATTENTION,
+    RELATIVE,
 )  # fmt: skip

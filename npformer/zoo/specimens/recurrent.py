@@ -53,7 +53,8 @@ class Reader(Module):
 
     def backward(self, dstates, cache):
         """Returns dx."""
-        dgates, dstate = [None] * len(cache.steps), 0  # nothing comes after the last word
+        dgates = [0] * len(cache.steps)
+        dstate = 0  # nothing comes after the last word
         for t, step in reversed(list(enumerate(cache.steps))):
             # a state is handed out, and on to the next word: two ways
             dstate = dstate + dstates[:, t]
