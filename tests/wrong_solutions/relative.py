@@ -2,7 +2,7 @@
 
 from wrong_solutions.wrong import Wrong
 
-COLLECTED = "np.where(distance == r, y, 0).sum(-1)"
+COLLECTED = "collected = of_query @ at.astype(y.real.dtype)"
 TAKEN = "xp.where(before, dweights - dremainder, 0)"
 
 OVERWRITTEN = """
@@ -15,8 +15,13 @@ def collect_by_distance(y, distance, n_distances):
 
 RELATIVE = (
     Wrong("collect-by-distance", "", OVERWRITTEN, "overwrote"),
-    Wrong("collect-by-distance", COLLECTED, COLLECTED.replace("sum", "mean"), "averaged|1/6"),
-    Wrong("collect-by-distance", "np.stack(collected, -1)", "np.stack(collected, 0)", "shape|transposed"),
+    Wrong("collect-by-distance", COLLECTED, f"{COLLECTED} / y.shape[-1]", "averaged|1/6"),
+    Wrong(
+        "collect-by-distance",
+        "collected.swapaxes(0, 1).reshape",
+        "collected.reshape",
+        "shape|transposed|swapaxes",
+    ),
     Wrong("mix-states-backward", TAKEN, "xp.where(before, dweights, 0)", "dremainder|term|only the first"),
     Wrong("mix-states-backward", TAKEN, TAKEN.replace(" - ", " + "), "sign"),
     Wrong("mix-states-backward", "weights[..., None] * dy", "last[..., None] * dy", "last stands where"),
