@@ -630,7 +630,8 @@ assert_allclose(batch_norm(x[:1, :1], *unit)[0], 0, atol=1e-12)  # one word alon
 # - **The norm's place.** After the sum: the paper, *一步步解析Attention is All You Need!*,
 #   *图解transformer* and *The components of the Transformer*. Before the sublayer, and once more at the
 #   top: the code that *Attention机制详解（二）* quotes (`layer_preprocess`, `layer_postprocess`), under
-#   prose that speaks of the paper's Add & Norm. npformer has both, `norm="post"` by default.
+#   prose that speaks of the paper's Add & Norm. npformer has both, `norm="post"` by default, and takes such
+#   sequences too: `norm="n-da"` normalizes before, drops and adds after.
 # - **ε**: 10⁻⁸ in the demo of *一步步解析*, 10⁻⁶ in *The components of the Transformer*, 10⁻⁵ here and in
 #   PyTorch. The paper gives none. The table above says when it matters: at a spread of ε's root.
 # - *一步步解析* calls `normalize` at the end of its attention and of its feed-forward function, and never

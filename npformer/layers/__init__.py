@@ -10,6 +10,7 @@ from npformer.layers.norm import LayerNorm
 from npformer.layers.positions import FixedPositions, LearnedPositions
 from npformer.layers.recurrent import BothWays, Recurrent
 from npformer.layers.residual import Residual
+from npformer.layers.sequence import SequenceResidual, check_sequence
 
 __all__ = [
     "BatchNorm",
@@ -24,5 +25,7 @@ __all__ = [
     "Linear",
     "Recurrent",
     "Residual",
+    "SequenceResidual",
     "TiedProjection",
+    "check_sequence",
 ]

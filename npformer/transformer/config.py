@@ -8,6 +8,7 @@ from typing import Any
 from npformer.errors import UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masking import Masking
+from npformer.layers import check_sequence
 from npformer.settings import (
     choose_preset,
     is_number,
@@ -19,7 +20,6 @@ from npformer.settings import (
 from npformer.transformer.presets import PRESETS
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "norm": ("post", "pre"),
     "positions": ("interleaved", "halves", "jianshu", "learned", "relative", "none"),
     "tied": ("none", "output", "all"),
     "activation": tuple(ACTIVATIONS),
@@ -57,7 +57,7 @@ class TransformerConfig:
     d_value: int | None = None  # width of a head's values; d_head if None
     max_length: int = 256  # the longest sentence, in tokens
 
-    norm: str = "post"  # after the residual, or "pre": before the sublayer
+    norm: str = "post"  # after the residual, or "pre": before the sublayer; or a sequence such as "n-da"
     norm_eps: float = 1e-5
     final_norm: bool = False  # one more norm on top of each stack; norm "pre" needs it
     activation: str = "relu"  # inside the feed-forward network
@@ -90,6 +90,10 @@ class TransformerConfig:
     def __post_init__(self):
         for name, choices in CHOICES.items():
             require_choice(name, getattr(self, name), choices)
+        if isinstance(self.norm, str) and "-" in self.norm:
+            check_sequence(self.norm)
+        else:
+            require_choice("norm", self.norm, ("post", "pre"))
         for name in COUNTS:
             require_count(name, getattr(self, name))
         for name in ("d_head", "d_value"):
@@ -127,8 +131,8 @@ class TransformerConfig:
             f"added to the residual, {self.d_model} wide: make them equal",
         )
         yield (
-            self.norm == "pre" and not self.final_norm,
-            "norm='pre' leaves the top of each stack unnormalized: set final_norm=True",
+            not self.norm.endswith(("post", "n")) and not self.final_norm,
+            f"norm={self.norm!r} leaves the top of each stack unnormalized: set final_norm=True",
         )
         yield (
             self.query_masking == "before" and math.isinf(self.mask_fill),

@@ -6,7 +6,7 @@ import numpy as np
 
 from npformer.attention.multi_head import MultiHeadAttention, MultiHeadCache
 from npformer.attention.relative import RelativeAttention
-from npformer.layers import FeedForward, Residual
+from npformer.layers import FeedForward, Residual, SequenceResidual
 from npformer.layers.feed_forward import FeedForwardCache
 from npformer.layers.init import default_rng
 from npformer.layers.residual import ResidualCache
@@ -209,5 +209,8 @@ def make_feed_forward(config, rng, dtype):
 
 
 def make_residual(config, dtype):
-    """The residual with a configuration's settings."""
-    return Residual(config.d_model, norm=config.norm, rate=config.dropout, eps=config.norm_eps, dtype=dtype)
+    """The residual with a configuration's settings: by name, or spelt out as a sequence."""
+    more = {"rate": config.dropout, "eps": config.norm_eps, "dtype": dtype}
+    if "-" in config.norm:
+        return SequenceResidual(config.d_model, sequence=config.norm, **more)
+    return Residual(config.d_model, norm=config.norm, **more)

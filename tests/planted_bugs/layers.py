@@ -179,6 +179,53 @@ RESIDUAL = (
     ),
 )
 
+_SEQUENCE = "layers/sequence.py"
+
+SEQUENCE = (
+    Bug(
+        "SequenceResidual: letters in forward order",
+        "wrong term",
+        _SEQUENCE,
+        "for letter in reversed(self.after):",
+        "for letter in self.after:",
+    ),
+    Bug(
+        "SequenceResidual: way round lost",
+        "dropped branch",
+        _SEQUENCE,
+        "dx = dh  # a sum",
+        "dx = 0 * dh  # a sum",
+    ),
+    Bug(
+        "SequenceResidual: way round halved",
+        "missing scale",
+        _SEQUENCE,
+        "dx = dh  # a sum",
+        "dx = dh / 2  # a sum",
+    ),
+    Bug(
+        "SequenceResidual: dropout skipped",
+        "wrong mask",
+        _SEQUENCE,
+        "dh = self.dropout.backward(dh, cache.keep)",
+        "dh = dh",
+    ),
+    Bug(
+        "SequenceResidual: norm before skipped",
+        "dropped branch",
+        _SEQUENCE,
+        "dh = self.norm_before.backward(dh, cache.entered)",
+        "dh = dh",
+    ),
+    Bug(
+        "SequenceResidual: way through lost",
+        "dropped branch",
+        _SEQUENCE,
+        "return dx + dh",
+        "return dx + 0 * dh",
+    ),
+)
+
 _FEED_FORWARD = "layers/feed_forward.py"
 
 FEED_FORWARD = (
@@ -212,4 +259,4 @@ FEED_FORWARD = (
     ),
 )
 
-LAYERS = (*LINEAR_AND_NORM, *EMBEDDINGS, *INPUT, *RESIDUAL, *FEED_FORWARD)
+LAYERS = (*LINEAR_AND_NORM, *EMBEDDINGS, *INPUT, *RESIDUAL, *SEQUENCE, *FEED_FORWARD)

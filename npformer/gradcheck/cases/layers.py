@@ -1,6 +1,7 @@
 """Cases of the layers."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from npformer.layers import (
     LearnedPositions,
     Linear,
     Residual,
+    SequenceResidual,
     TiedProjection,
 )
 from npformer.module import Parameter
@@ -41,6 +43,8 @@ def layer_cases() -> Iterator[Case]:
     yield make_case("LearnedPositions", _Batched, given(T), start=2)
     for norm in ("post", "pre"):
         yield make_case(f"Residual, {norm}-norm", _framed(norm), x)
+    for sequence in ("n-da", "-dan", "n-dan", "n-nda", "-a"):
+        yield make_case(f"SequenceResidual, {sequence}", _framed(sequence), x)
 
 
 def _tied_projection(bias):
@@ -78,7 +82,11 @@ class _Framed:
     """A residual round a linear map."""
 
     def __init__(self, norm, rng):
-        self.residual = Residual(D, norm=norm, rate=0.2, dtype=np.float64)
+        made: Any = {"rate": 0.2, "dtype": np.float64}
+        named = norm in ("post", "pre")
+        self.residual = (
+            Residual(D, norm=norm, **made) if named else SequenceResidual(D, sequence=norm, **made)
+        )
         self.linear = Linear(D, D, rng=rng, dtype=np.float64)
 
     def named_parameters(self):

@@ -115,6 +115,7 @@ def model_cases() -> Iterator[Case]:
         "every option, post-norm": {**everything, "tied": "all", "query_masking": "after"},
         "every option, pre-norm": {**everything, **PRE, "tied": "output", "activation": "gelu"},
         "every option, fused": {**everything, **PRE, "tied": "all", "fused_projections": True},
+        "norms on either side": {"norm": "n-dan", "tied": "none"},
         "untied, swish": {"tied": "none", "activation": "swish", "final_norm": True},
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():
