@@ -52,3 +52,11 @@ def check_ids(ids, n_words, max_length, name, *, start=0):
             f"{name}[{row}, {column}] is {int(ids[row, column])}, outside the vocabulary of {n_words} words: "
             f"use ids from 0 to {n_words - 1}"
         )
+
+
+def check_pairs(source, target_in):
+    """Errors: UserError where there is not one source for each target."""
+    if len(source) != len(target_in):
+        raise UserError(
+            f"source holds {len(source)} sentences and target_in {len(target_in)}: give one for each"
+        )

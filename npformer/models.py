@@ -40,11 +40,8 @@ def preset(name: str, **changes: Any) -> ModelConfig:
 
 def preset_class(name: str) -> type[ModelConfig]:
     """The kind of configuration that a preset is. Errors: UserError for an unknown name, with the nearest."""
-    return (
-        RecurrentConfig
-        if choose_preset(name, [*PRESETS, *RECURRENT_PRESETS]) in RECURRENT_PRESETS
-        else TransformerConfig
-    )
+    known = choose_preset(name, [*PRESETS, *RECURRENT_PRESETS])
+    return RecurrentConfig if known in RECURRENT_PRESETS else TransformerConfig
 
 
 def require_transformer(config: ModelConfig, what: str) -> None:

@@ -8,9 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from planted_bugs import BUGS
 
 from npformer.cli import COMMANDS
+from npformer.course.library import all_lessons
+from npformer.exercises import EXERCISES
 from npformer.transformer import PRESETS
+from npformer.zoo import SPECIMENS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -75,3 +79,10 @@ def test_every_preset_that_is_named_exists():
 def test_files_that_are_linked_exist():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("http") or (ROOT / target).exists(), target
+
+
+def test_what_it_counts():
+    assert f"**The course**: {len(all_lessons())} lessons" in README
+    assert f"{len(EXERCISES)} exercises, graded" in README
+    assert f"a zoo of {len(SPECIMENS)} bugs" in README
+    assert f"{len(BUGS)} of {len(BUGS)} caught" in README

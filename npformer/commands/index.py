@@ -37,8 +37,6 @@ def run(arguments) -> int:
         for passage in group:
             lines.append(f"  [bold]{escape(passage.place)}[/]  {escape(passage.text)}")
             lines += map(_in_a_line, (*passage.lessons, *passage.code))
-            if not passage.lessons:
-                lines.append("      the course does not treat it yet")
     places = {place for passage in passages for place in (*passage.lessons, *passage.code)}
     print_in_pages(console(), *lines, *map(escape, _where(places)))
     return 0
@@ -67,4 +65,4 @@ def as_page(folder: Path) -> str:
 def _row(passage: Passage, folder: Path) -> str:
     lessons = ", ".join(place.link(folder, place.name.removeprefix("lesson ")) for place in passage.lessons)
     code = ", ".join(place.link(folder, f"`{place.name}`") for place in passage.code)
-    return f"| {passage.place} | {passage.text} | {lessons or 'not yet'} | {code} |\n"
+    return f"| {passage.place} | {passage.text} | {lessons} | {code} |\n"

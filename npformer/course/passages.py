@@ -2,7 +2,7 @@
 
 A line is: place | what it says | lessons | code. A lesson is "5", or "5 Six steps" for the heading that
 begins so; code is "functional/softmax.softmax", a file of npformer/ and a name in it. Several stand between
-semicolons. A passage without a lesson is one that the course does not treat yet.
+semicolons.
 """
 
 from collections.abc import Sequence
@@ -97,7 +97,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Passage:
-    """An equation or a passage, and the places that treat it; none where the course does not yet."""
+    """An equation or a passage, and the places that treat it."""
 
     source: str
     place: str

@@ -124,10 +124,8 @@ def files_dataset(
     languages = (text.source_language, text.target_language)
     pairs = _fitting(text.pairs, languages, max_length, lowercase)
     dropped = text.dropped + len(text.pairs) - len(pairs)
-    if valid is None:
-        n_valid = min(MOST_VALID, max(1, len(pairs) // VALID_SHARE))
-        training, validation = pairs[:-n_valid], pairs[-n_valid:]
-    else:
+    training, validation = _cut(pairs)
+    if valid is not None:
         training = pairs
         validation = _fitting(read_parallel(*valid).pairs, languages, max_length, lowercase)
     testing = [] if test is None else _fitting(read_parallel(*test).pairs, languages, None, lowercase)
@@ -146,6 +144,12 @@ def files_dataset(
     }
     train_ids, valid_ids, test_ids = (_encode(part, codecs) for part in (training, validation, testing))
     return Dataset(train_ids, valid_ids, test_ids, *codecs, description, dropped)
+
+
+def _cut(pairs: list[Words]) -> tuple[list[Words], list[Words]]:
+    """The training pairs, and those at the end that are kept for validation."""
+    n_valid = min(MOST_VALID, max(1, len(pairs) // VALID_SHARE))
+    return pairs[:-n_valid], pairs[-n_valid:]
 
 
 def _where(source: FilePath, target: FilePath, valid: Files | None, test: Files | None) -> dict[str, Any]:

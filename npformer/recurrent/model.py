@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.errors import UserError
 from npformer.functional.embedding import EmbeddingCache
-from npformer.ids import take_ids
+from npformer.ids import check_pairs, take_ids
 from npformer.layers import Dropout, Embedding, Linear
 from npformer.layers.init import default_rng
 from npformer.module import Module
@@ -59,10 +58,7 @@ class RecurrentTranslator(Module):
         """Returns (logits, cache). With train=True dropout draws from rng."""
         source = self._take_ids(source, self.config.source_vocab, "source")
         target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
-        if len(source) != len(target_in):
-            raise UserError(
-                f"source holds {len(source)} sentences and target_in {len(target_in)}: give one for each"
-            )
+        check_pairs(source, target_in)
         drop = {"train": train, "rng": rng}
         mask = source != self.config.pad_id  # (B, S)
         x, source_cache = self.source.forward(source)  # (B, S, D)

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import array_module
-from npformer.errors import UserError
-from npformer.ids import take_ids
+from npformer.ids import check_pairs, take_ids
 from npformer.layers.init import default_rng
 from npformer.layers.input import InputCache
 from npformer.masks import causal_mask
@@ -50,10 +49,7 @@ class Transformer(Module):
         """Returns (logits, cache). With train=True dropout draws from rng."""
         source = self._take_ids(source, self.config.source_vocab, "source")
         target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
-        if len(source) != len(target_in):
-            raise UserError(
-                f"source holds {len(source)} sentences and target_in {len(target_in)}: give one for each"
-            )
+        check_pairs(source, target_in)
         source_mask, source_queries = make_masks(self.config, source)
         target_mask, target_queries = make_masks(self.config, target_in)
         target_mask = target_mask & causal_mask(target_in.shape[1], target_in)  # (B, 1, T, T)
