@@ -239,7 +239,7 @@ assert abs(grads["k"][1]).max() < 1e-13
 for name, part in layer.children():
     print(f"layer.{name:22} {type(part).__name__:19} cache.{name:22} ", end="")
     print(type(getattr(layer_cache, name)).__name__)
-assert (layer_cache.self_attention.attention.weights == c_z.weights).all()
+assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=1e-12)
 
 cache = layer_cache.feed_forward
 show(cache)

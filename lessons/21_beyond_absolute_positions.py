@@ -477,4 +477,4 @@ assert 2**0.5 - 1e-4 < found < 1.02 * 2**0.5
 # - *The components of the Transformer* only names BERT: this reader with two sentences at a time, a second
 #   task (do they belong together?) and much more to read.
 #
-# **Next**, no lesson: a layer of your own, and `npformer gradcheck my_layer.py:MyLayer --shape 2,5,8`.
+# **Next**, lesson 22: text that people wrote, and a translator that is scored.

@@ -74,6 +74,19 @@ def random_uniform(rng, shape, reference):
     return like(rng.random(shape, dtype=np.float32), reference)
 
 
+def random_kept(rng, shape, rate, reference):
+    """True at a share 1 - rate of the entries, drawn where the reference lies. Shapes: -> shape, bool.
+
+    A NumPy generator draws on the host, 16 bits an entry: three times as fast as a uniform number each, and
+    as good, a share being met to 1 / 65,536.
+    """
+    if not isinstance(rng, np.random.Generator):
+        return rng.random(shape, dtype=np.float32) >= rate
+    size = math.prod(shape)
+    words = rng.integers(0, 1 << 64, -(-size // 4), dtype=np.uint64).view(np.uint16)[:size]
+    return like(words.reshape(shape) >= round(rate * 65536), reference)
+
+
 def erf(x):
     """The error function of a real array, element by element; NumPy has none of its own."""
     if is_cupy(x):

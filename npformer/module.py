@@ -21,6 +21,27 @@ class Parameter:
         self.buffer = None  # the model's `values`, once this is a view of it
 
     @property
+    def grad(self):
+        """The gradient, to which backward passes add."""
+        self._is_zero = False  # whoever has it may write into it
+        return self._grad
+
+    @grad.setter
+    def grad(self, grad):
+        self._grad, self._is_zero = grad, False
+
+    def zero_grad(self):
+        """Set the gradient to 0."""
+        self._grad[...] = 0
+        self._is_zero = True
+
+    def room(self, *, transposed=False):
+        """The gradient's own array, for a product to be written into, while it is 0; afterwards None."""
+        room = self._grad.T if transposed else self._grad
+        is_zero, self._is_zero = self._is_zero, False
+        return room if is_zero else None
+
+    @property
     def shape(self):
         """The shape of value and grad."""
         return self.value.shape
@@ -38,6 +59,7 @@ class Module:
 
     values = None  # (P,) all parameters of a flattened tree, one after the other; see flatten
     grads = None  # (P,) their gradients, in the same order
+    packs = False  # whether forward takes packed=True, and computes nothing at padding
 
     def children(self):
         """Pairs (name, Parameter or Module) in the order in which they were defined."""
@@ -83,7 +105,7 @@ class Module:
     def zero_grad(self):
         """Set every gradient to 0, before the backward passes of a step add to them."""
         for parameter in self.parameters():
-            parameter.grad[...] = 0
+            parameter.zero_grad()
 
     def flatten(self):
         """Lay all parameters in one buffer, `values`, and their gradients in another, `grads`.

@@ -6,6 +6,12 @@ from typing import Any
 
 from npformer.backend import array_module
 from npformer.errors import UserError
+from npformer.kernels import adam_update
+
+
+def whole(function, size):
+    """Call the function with one slice, all of range(size)."""
+    function(slice(0, size))
 
 
 class Adam:
@@ -25,17 +31,19 @@ class Adam:
         self.v = xp.zeros_like(model.values)  # (P,) and that of their squares
         self.t = 0
 
-    def step(self, lr):
-        """Move the values by the gradients that the backward passes left; the gradients stay."""
-        beta1, beta2 = self.betas
-        g = self.model.grads
-        xp = array_module(g)
+    def step(self, lr, over=whole):
+        """Move the values by the gradients that the backward passes left; the gradients stay.
+
+        over(update, size) calls update with slices that make up range(size): threads may share them.
+        """
         self.t += 1
-        self.m += (1 - beta1) * (g - self.m)
-        self.v += (1 - beta2) * (g * g - self.v)
-        m_hat = self.m / (1 - beta1**self.t)  # both start at 0 and are too small at first
-        v_hat = self.v / (1 - beta2**self.t)
-        self.model.values -= lr * m_hat / (xp.sqrt(v_hat) + self.eps)
+        model = self.model
+
+        def update(part):
+            arrays = (array[part] for array in (model.values, model.grads, self.m, self.v))
+            adam_update(*arrays, lr, self.t, self.betas, self.eps)
+
+        over(update, len(model.values))
 
 
 Schedule = Callable[[int], float]  # from the step, counted from 1, to the learning rate
@@ -71,9 +79,31 @@ def cosine(peak: float, total_steps: int, warmup_steps: int = 0) -> Schedule:
     return schedule
 
 
+def decayed(schedule: Schedule, total_steps: int, share: float) -> Schedule:
+    """As the schedule says until the last share of the steps, and from there down to 0 in a line.
+
+    lr = schedule(f) · (n - s) / (n - f) for s > f, with n = total_steps and f = first_decay(n, share).
+    Source: Zhai et al. 2022, "Scaling vision transformers", section 3.5 (the cool-down).
+    """
+    _check_steps("total_steps", total_steps)
+    first = first_decay(total_steps, share)
+
+    def until_zero(step: int) -> float:
+        if step <= first:
+            return schedule(step)
+        return schedule(max(1, first)) * max(0, total_steps - step) / (total_steps - first)
+
+    return until_zero
+
+
+def first_decay(total_steps: int, share: float) -> int:
+    """The last step before a decay over that share of the steps."""
+    return total_steps - round(share * total_steps)
+
+
 def global_norm(grads: Any) -> float:
     """The length of the gradient of all parameters taken as one vector."""
-    return math.sqrt(float((grads * grads).sum()))
+    return math.sqrt(float(array_module(grads).vdot(grads, grads)))
 
 
 def clip_global_norm(grads: Any, max_norm: float) -> float:

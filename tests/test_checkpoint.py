@@ -12,6 +12,7 @@ from safetensors import numpy as safetensors
 from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
 
 from npformer import Transformer, UserError, atomic
+from npformer.data import LANGUAGES, SPECIALS, SubwordCodec, Vocabulary
 from npformer.training import Checkpoint, RunFolder, checkpoint, load_checkpoint, save_checkpoint
 
 NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -33,6 +34,8 @@ def make_checkpoint(step=3, seed=0, **changes):
         fingerprint=dataset.fingerprint,
         backend="numpy",
         threads=1,
+        workers=1,
+        ranks=1,
         parameters=model.state(),
         m=m,
         v=v,
@@ -194,3 +197,24 @@ def test_the_metadata_are_json(path):
     settings = json.loads(header["__metadata__"]["npformer"])
     assert settings["format"] == 1
     assert settings["model"]["d_model"] == 8
+
+
+# --- codecs ---
+
+
+def test_codecs_of_subwords_are_saved_with_the_model(tmp_path):
+    codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")), LANGUAGES["en"])
+    german = dataclasses.replace(codec, language=LANGUAGES["de"])
+    saved = dataclasses.replace(make_checkpoint(source_vocab=9, target_vocab=9), source=codec, target=german)
+    save_checkpoint(saved, tmp_path / "x.safetensors")
+    loaded = load_checkpoint(tmp_path / "x.safetensors")
+    assert_equal(loaded, saved)
+    assert loaded.source.encode("dog go") == codec.encode("dog go")
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_codec_that_does_not_fit_the_model_is_refused(tmp_path, side):
+    codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")))
+    save_checkpoint(dataclasses.replace(make_checkpoint(), **{side: codec}), tmp_path / "x.safetensors")
+    with pytest.raises(UserError, match=f"the {side} vocabulary has 9 words and the model "):
+        load_checkpoint(tmp_path / "x.safetensors")

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from npformer import UserError
+from npformer.data import UNK
 from npformer.data.datasets import (
     Dataset,
     builtin_dataset,
@@ -13,6 +14,7 @@ from npformer.data.datasets import (
     open_dataset,
     task_dataset,
 )
+from npformer.data.filters import Counts
 
 ENGLISH = ["A dog runs .", "The cat sleeps .", "A cat eats the fish .", "The dog eats it .", "Dogs run ."]
 FRENCH = [
@@ -158,3 +160,78 @@ def test_the_fingerprint_tells_datasets_apart(files):
 def test_what_cannot_be_is_refused(files, make, sentence):
     with pytest.raises(UserError, match=sentence):
         make(files)
+
+
+# --- subwords, and pairs left out ---
+
+
+def test_subwords_are_shared_by_both_sides(files):
+    pytest.importorskip("sentencepiece")
+    dataset = files_dataset(*files, subwords=50, filtered=False)
+    assert dataset.sizes == {"source_vocab": 50, "target_vocab": 50}
+    assert dataset.source.vocabulary is dataset.target.vocabulary
+    assert (dataset.source.language.name, dataset.target.language.name) == ("en", "fr")
+    assert [len(part) for part in (dataset.train, dataset.valid, dataset.test)] == [38, 2, 0]
+    source, target = dataset.train[0]
+    assert (dataset.source.decode(source), dataset.target.decode(target)) == (
+        "a dog runs .",
+        "un chien court .",
+    )
+    assert_same(dataset, open_dataset(json.loads(json.dumps(dataset.description))))
+
+
+def test_subwords_of_tokenised_text(files):
+    pytest.importorskip("sentencepiece")
+    raw, tokenised = (files_dataset(*files, subwords=50, text=text) for text in ("raw", "tokenised"))
+    assert (raw.source.text, tokenised.target.text) == ("raw", "tokenised")
+    assert raw.fingerprint != tokenised.fingerprint
+    assert_same(tokenised, open_dataset(json.loads(json.dumps(tokenised.description))))
+
+
+def test_validation_sentences_make_no_subwords(files):
+    pytest.importorskip("sentencepiece")
+    for path in files:
+        path.write_text(path.read_text(encoding="utf-8") + "漢\n", encoding="utf-8")
+    dataset = files_dataset(*files, subwords=50, filtered=False)
+    assert "漢" not in dataset.source.vocabulary
+    assert UNK in dataset.valid[-1][0]
+
+
+def test_pairs_left_out_are_counted(files):
+    source, target = files
+    source.write_text("a b\n\na b\nc d\n" + "e " * 60 + "\n" + "f g h\n", encoding="utf-8")
+    target.write_text("x\ny\nx\nz\ne\n" + "w w w w\n", encoding="utf-8")
+    plain = files_dataset(source, target, max_length=4)
+    assert plain.counts == Counts(pairs=6, empty=1, long=2)
+    dataset = files_dataset(source, target, max_length=4, filtered=True)
+    assert dataset.counts == Counts(pairs=6, empty=1, long=1, uneven=1, repeated=1)
+    assert dataset.dropped == 4
+    assert len(dataset.train) + len(dataset.valid) == 2
+    again = open_dataset(json.loads(json.dumps(dataset.description)))
+    assert again.counts == dataset.counts
+
+
+def test_a_description_of_before_there_were_subwords_still_opens(files):
+    dataset = files_dataset(*files)
+    description = {k: v for k, v in dataset.description.items() if k not in ("subwords", "text", "filtered")}
+    assert_same(dataset, open_dataset(description))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"text": "tokenised"}, "text is 'tokenised', which is a matter of subwords"),
+        ({"text": "tok", "subwords": 50}, "text is 'tok': choose one of"),
+        ({"subwords": 50, "vocab_size": 100}, "leave out vocab_size, min_count and shared"),
+        ({"subwords": 50, "min_count": 2}, "leave out vocab_size, min_count and shared"),
+        ({"subwords": 50, "shared": True}, "leave out vocab_size, min_count and shared"),
+        ({"subwords": 0}, "subwords is 0"),
+        ({"subwords": 50, "limit": 1}, "no pair of .* is left to train on"),
+        ({"subwords": 50, "max_length": 2}, "no pair of .* is left to train on"),
+        ({"subwords": 5000}, "the largest size possible is"),
+    ],
+)
+def test_settings_of_subwords_that_cannot_be(files, settings, message):
+    pytest.importorskip("sentencepiece")
+    with pytest.raises(UserError, match=message):
+        files_dataset(*files, **settings)

@@ -11,6 +11,7 @@ from test_decoding_state import CONFIGS, SMALL, every_config, random_model, rand
 from npformer.data import END, PAD, START, UNK
 from npformer.decoding import beam_search, greedy
 from npformer.decoding.beam import SentenceSearch, best_continuations, length_norm
+from npformer.decoding.rules import NextWords
 from npformer.errors import UserError
 from npformer.transformer import TransformerConfig
 
@@ -140,7 +141,7 @@ def test_a_hypothesis_that_lags_may_catch_up():
     ]
     for log_prob in log_probs:
         if search.live:
-            search.advance(log_prob)
+            search.advance(NextWords(np.arange(5)[None], log_prob, log_prob[:, END]))
     assert [h.ids for h in search.finished] == [[], [4] * 10]
     assert search.finished[1].log_prob == pytest.approx(np.log(0.1 * 0.45))
 
@@ -160,6 +161,45 @@ def test_a_batch_is_its_sentences_one_by_one(config):
     for row, hypotheses in zip(source, together, strict=True):
         (alone,) = beam_search(model, row[row != PAD][None], beam=3, max_length=8)
         assert_same(hypotheses, [(h.score, h.ids) for h in alone])
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.5])
+def test_fewer_wanted_are_the_first_of_all(length_penalty):
+    """Only the best are wanted: the search ends sooner, and has the same ones."""
+    config = CONFIGS["paper-base"]
+    steps = {1: 0, 5: 0}
+    for seed in range(8):
+        model, source = random_model(config, seed, sharpness=3.0), random_source(config, seed=seed)
+        settings = {"beam": 5, "length_penalty": length_penalty, "max_length": 12}
+        every = beam_search(model, source, **settings)
+        for n_best in (1, 2, 5):
+            trace: list = []
+            found = beam_search(model, source, n_best=n_best, trace=trace, **settings)
+            for few, all_of_them in zip(found, every, strict=True):
+                assert_same(few, [(h.score, h.ids) for h in all_of_them[:n_best]])
+            steps[n_best] = steps.get(n_best, 0) + sum(map(len, trace))
+    assert steps[1] < steps[5]
+
+
+@every_config
+def test_the_end_may_not_come_too_soon(config):
+    model, source = random_model(config, 8, sharpness=3.0), random_source(config)
+    for min_length in (1, 3):
+        for hypotheses in beam_search(model, source, beam=4, max_length=5, min_length=min_length):
+            assert len(hypotheses) == 4
+            assert all(min_length <= len(h.ids) <= 5 for h in hypotheses)
+        found = [h.ids for h, *_ in beam_search(model, source, beam=1, max_length=5, min_length=min_length)]
+        assert found == greedy(model, source, max_length=5, min_length=min_length)
+    assert all(len(h.ids) == 5 for h, *_ in beam_search(model, source, max_length=5, min_length=5))
+
+
+def test_without_it_the_best_is_the_best_that_is_not_empty():
+    model, source = random_model(TINY, 1, sharpness=3.0), random_source(TINY, (4, 2), 1)
+    settings = {"beam": 341, "length_penalty": 0.0, "max_length": 4}
+    every = beam_search(model, source, **settings)
+    assert any(hypotheses[0].ids == [] for hypotheses in every)
+    for some, found in zip(every, beam_search(model, source, min_length=1, **settings), strict=True):
+        assert_same(found, [(h.score, h.ids) for h in some if h.ids])
 
 
 def test_scores_are_the_models_own():
@@ -261,6 +301,9 @@ def test_trace_is_the_search_tree():
     [
         ({"beam": 0}, "beam is 0"),
         ({"length_penalty": -0.5}, "length_penalty is -0.5"),
+        ({"n_best": 0}, "n_best is 0: a beam of 4 finds 1 to 4"),
+        ({"n_best": 5}, "n_best is 5"),
+        ({"min_length": -1}, "min_length is -1"),
         ({"length_penalty": float("nan")}, "length_penalty is nan"),
     ],
 )

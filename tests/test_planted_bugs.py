@@ -11,7 +11,7 @@ import pytest
 from planted_bugs import BUGS, KINDS, Bug, NoLongerApplies
 from planted_bugs.bug import ROOT
 
-FOLDERS = ("functional", "layers", "attention", "transformer", "recurrent", "ifthen")
+FOLDERS = ("functional", "kernels", "layers", "attention", "transformer", "recurrent", "ifthen")
 WITHOUT_BUG = {
     "functional/activations.py: identity_backward": "dx = dy: nothing that could be wrong",
     "layers/positions.py: FixedPositions.backward": "nothing is learned there, so it is empty",

@@ -23,9 +23,11 @@ from npformer.training import (
     loop,
     read_log,
     resume,
-    step,
     train,
+    trainer,
+    validation,
 )
+from npformer.training.workers import Workers
 
 
 def losses(run_dir):
@@ -184,7 +186,7 @@ def test_where_the_buffers_lie_in_memory_changes_no_bit(monkeypatch, tmp_path, u
             super().__init__(model, **settings)
             self.m, self.v = shifted(self.m), shifted(self.v)
 
-    monkeypatch.setattr(loop, "Adam", ShiftedAdam)
+    monkeypatch.setattr(trainer, "Adam", ShiftedAdam)
     tiny_run(tmp_path / "run")
     assert_same(tmp_path / "run", unbroken)
 
@@ -204,10 +206,10 @@ def test_on_a_device_the_losses_are_the_same(device, tmp_path, unbroken):
 def test_ctrl_c_amid_an_update_saves_only_the_whole_step(tmp_path, unbroken, monkeypatch):
     plain = Adam.step
 
-    def interrupted(adam, lr):
+    def interrupted(adam, *args):
         if adam.t == 6:
             os.kill(os.getpid(), signal.SIGINT)
-        plain(adam, lr)
+        plain(adam, *args)
 
     monkeypatch.setattr(Adam, "step", interrupted)
     before = signal.getsignal(signal.SIGINT)
@@ -223,12 +225,12 @@ def test_ctrl_c_amid_an_update_saves_only_the_whole_step(tmp_path, unbroken, mon
 def test_a_second_ctrl_c_ends_at_once_and_saves_nothing_half_done(tmp_path, unbroken, monkeypatch):
     plain = Adam.step
 
-    def interrupted_twice(adam, lr):
+    def interrupted_twice(adam, *args):
         if adam.t == 6:
             adam.model.values *= 2  # half of an update
             os.kill(os.getpid(), signal.SIGINT)
             os.kill(os.getpid(), signal.SIGINT)
-        plain(adam, lr)
+        plain(adam, *args)
 
     monkeypatch.setattr(Adam, "step", interrupted_twice)
     result = tiny_run(tmp_path / "run")
@@ -252,8 +254,8 @@ def test_it_runs_in_a_thread_that_may_not_handle_signals(tmp_path, unbroken):
 def test_an_update_that_leaves_nan_stops_and_names_the_parameter(tmp_path, monkeypatch):
     plain = Adam.step
 
-    def spoiled(adam, lr):
-        plain(adam, lr)
+    def spoiled(adam, *args):
+        plain(adam, *args)
         if adam.t == 8:
             adam.model.decoder[0].cross.output.weight.value[0] = np.nan
 
@@ -267,17 +269,17 @@ def test_an_update_that_leaves_nan_stops_and_names_the_parameter(tmp_path, monke
 
 
 def test_a_gradient_of_nan_stops_before_the_update(tmp_path, monkeypatch):
-    plain = step.loss_and_gradients
+    plain = Workers.loss_and_gradients
 
-    def spoiled(model, batches, rngs):
-        result = plain(model, batches, rngs)
+    def spoiled(workers, batches, rngs):
+        result = plain(workers, batches, rngs)
         if spoiled.left == 0:
-            model.encoder[0].feed_forward.inner.weight.grad[3] = np.inf
+            workers.models[0].encoder[0].feed_forward.inner.weight.grad[3] = np.inf
         spoiled.left -= 1
         return result
 
     spoiled.left = 4
-    monkeypatch.setattr(step, "loss_and_gradients", spoiled)
+    monkeypatch.setattr(Workers, "loss_and_gradients", spoiled)
     name = r"encoder\.layers\.0\.feed_forward\.inner\.weight"
     with pytest.raises(UserError, match=rf"stopped at step 5: .*the gradient of {name} \(.*holds"):
         tiny_run(tmp_path / "run")
@@ -296,13 +298,13 @@ def test_a_huge_learning_rate_stops_with_the_step_and_the_tensor(tmp_path):
 
 
 def test_a_validation_loss_of_nan_stops_too(tmp_path, monkeypatch):
-    plain = loop.evaluate
+    plain = validation.evaluate
 
     def spoiled(model, batches):
         model.source.words.weight.value[5:] = np.nan
         return plain(model, batches)
 
-    monkeypatch.setattr(loop, "evaluate", spoiled)
+    monkeypatch.setattr(validation, "evaluate", spoiled)
     with pytest.raises(
         UserError, match=r"at the validation after step 3: .*source\.words\.weight .*of step 2"
     ):

@@ -31,6 +31,10 @@ from npformer.training.stream import count_steps, training_batches, validation_b
         ({"factor": "big"}, "factor is 'big'"),
         ({"betas": (0.9,)}, "betas is"),
         ({"betas": (0.9, 1.0)}, "betas is"),
+        ({"decay_share": 1.0}, "decay_share is 1.0: it is a share, from 0 up to but not 1"),
+        ({"average_last": 0}, "average_last is 0: it must be a whole number, 1 or more"),
+        ({"average_every": None}, "average_every is None"),
+        ({"bleu_every": 2.5}, "bleu_every is 2.5"),
         ({"schedule": "linear"}, "schedule is 'linear': choose one of warmup, constant, cosine"),
         ({"seed": -1}, "seed is -1"),
         ({"momentum": 0.9}, "a TrainingConfig has no setting 'momentum'"),
@@ -69,6 +73,28 @@ def test_schedules():
     schedule = make_schedule(tiny_training(schedule="cosine", learning_rate=0.5, warmup_steps=10), 64, 100)
     assert schedule(10) == 0.5
     assert schedule(100) == pytest.approx(0)
+
+
+def test_the_last_share_of_the_steps_decays_to_zero():
+    """Up to the peak at step 4, down as 1 / sqrt(s) to step 80, and from there in a line to 0 at step 100."""
+    schedule = make_schedule(
+        tiny_training(schedule="warmup", warmup_steps=4, factor=1.0, decay_share=0.2), 16, 100
+    )
+    # d^-.5 = 1/4, and 4^-1.5 = 1/8
+    assert [schedule(s) for s in (1, 2, 4, 16, 64)] == [1 / 32, 1 / 16, 1 / 8, 1 / 16, 1 / 32]
+    at_80 = 80**-0.5 / 4
+    assert [schedule(s) for s in (80, 85, 90, 95, 100)] == pytest.approx(
+        [at_80, 0.75 * at_80, 0.5 * at_80, 0.25 * at_80, 0.0], rel=1e-14
+    )
+    assert schedule(100) == 0
+    constant = make_schedule(tiny_training(learning_rate=0.5, decay_share=0.25), 64, 8)
+    assert [constant(s) for s in range(1, 9)] == [0.5] * 6 + [0.25, 0]
+
+
+def test_a_decay_of_no_share_changes_nothing():
+    plain = tiny_training(schedule="warmup", warmup_steps=4)
+    schedule, decayed = (make_schedule(c, 16, 100) for c in (plain, plain.replace(decay_share=0.001)))
+    assert [schedule(s) for s in range(1, 101)] == [decayed(s) for s in range(1, 101)]
 
 
 @pytest.mark.parametrize("changes", [{}, {"batch_tokens": 40}, {"batch_tokens": 40, "accumulate": 3}])

@@ -1,5 +1,6 @@
 """A run killed at any instant loses nothing: what is on the disk is whole, and the end is the same."""
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -58,10 +59,12 @@ def unbroken(tmp_path_factory):
 
 
 def assert_same_end(run, unbroken):
-    for name in ("last.safetensors", "best.safetensors"):
-        assert (run / name).read_bytes() == (unbroken / name).read_bytes(), name
+    names = sorted(path.name for path in unbroken.iterdir())
+    assert sorted(path.name for path in run.iterdir()) == names
+    for name in names:
+        if name.endswith(".safetensors"):
+            assert (run / name).read_bytes() == (unbroken / name).read_bytes(), name
     assert losses(run) == losses(unbroken)
-    assert sorted(path.name for path in run.iterdir()) == sorted(path.name for path in unbroken.iterdir())
 
 
 def test_twenty_kills_at_random_instants_change_nothing(tmp_path, unbroken):
@@ -79,6 +82,47 @@ def test_twenty_kills_at_random_instants_change_nothing(tmp_path, unbroken):
     print(f"last checkpoints after the kills: {reached}; {mid_write} of them amid a write")
     assert finish(run)[0] == 0
     assert_same_end(run, unbroken)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The same with BLEU on the way, where sacrebleu is installed, and an average at the end."""
+    run = tmp_path_factory.mktemp("measured") / "run"
+    assert finish(run, "--measured")[0] == 0
+    return run
+
+
+def test_measuring_changes_no_step(measured, unbroken):
+    log = losses(measured)
+    assert [entry for entry in log if "averaged" not in entry and "valid_bleu" not in entry] == losses(
+        unbroken
+    )
+    assert [entry["averaged"] for entry in log if "averaged" in entry] == [3]
+    sacrebleu = importlib.util.find_spec("sacrebleu")
+    scored = [entry["step"] for entry in log if "valid_bleu" in entry]
+    assert scored == (list(range(5, 61, 5)) if sacrebleu else [])
+
+
+def test_kills_of_a_run_that_measures_change_nothing(tmp_path, measured):
+    rng = np.random.default_rng(2026)
+    run = tmp_path / "run"
+    for step in np.sort(rng.integers(1, STEPS - 20, size=6)).tolist():
+        status, _, _ = finish(run, "--measured", "--kill", step, rng.uniform(1e-4, 0.03))
+        assert status == -signal.SIGALRM, "the run ended before it was killed"
+        assert_whole(run)
+    assert finish(run, "--measured")[0] == 0
+    assert_same_end(run, measured)
+
+
+@pytest.mark.parametrize("name", ["snapshot-00000016", "averaged"])
+@pytest.mark.parametrize("stage", ["before", "after"])
+def test_a_kill_amid_a_snapshot_or_the_average_loses_nothing(tmp_path, measured, stage, name):
+    run = tmp_path / "run"
+    status, _, _ = finish(run, "--measured", "--die", stage, name)
+    assert status == -signal.SIGKILL
+    assert assert_whole(run) < (STEPS if name == "averaged" else 16)
+    assert finish(run, "--measured")[0] == 0
+    assert_same_end(run, measured)
 
 
 @pytest.mark.parametrize("stage", ["half", "before", "after"])

@@ -91,6 +91,7 @@ def test_padding_that_is_predicted_at_padding_is_no_success():
         """A model that is sure of padding everywhere."""
 
         config = tiny_config()
+        packs = False
 
         def forward(self, source, target_in):
             logits = np.zeros((*target_in.shape, self.config.target_vocab))

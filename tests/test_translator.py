@@ -1,5 +1,7 @@
 """Translator: sentences in, sentences out."""
 
+import itertools
+
 import numpy as np
 import pytest
 from test_decoding_state import SMALL, random_model
@@ -26,9 +28,9 @@ def alone(translator, text, **settings):
     """The same by hand, for one sentence."""
     source = np.array([[*translator.source_codec.encode(text), END]])
     if settings:
-        ids = beam_search(translator.model, source, **settings)[0][0].ids
+        ids = beam_search(translator.model, source, min_length=1, **settings)[0][0].ids
     else:
-        (ids,) = greedy(translator.model, source)
+        (ids,) = greedy(translator.model, source, min_length=1)
     return translator.target_codec.decode(ids)
 
 
@@ -36,8 +38,8 @@ def test_order_and_batches_do_not_matter(translator):
     texts = [ENGLISH[2], "dog", *ENGLISH, "a man", ENGLISH[2]]
     expected = [alone(translator, text) for text in texts]
     assert len(set(expected)) > 3
-    for batch_size in (1, 2, 3, 64):
-        assert translator.translate(texts, batch_size=batch_size) == expected
+    for batch_tokens, threads in itertools.product((1, 12, 30, 4096), (1, 2)):
+        assert translator.translate(texts, batch_tokens=batch_tokens, threads=threads) == expected
     assert translator.translate(tuple(texts), cached=False) == expected
     assert translator.translate([]) == []
 
@@ -46,7 +48,7 @@ def test_beam(translator):
     texts = [ENGLISH[2], "dog", *ENGLISH]
     settings = {"beam": 3, "length_penalty": 1.0, "max_length": 5}
     expected = [alone(translator, text, **settings) for text in texts]
-    assert translator.translate(texts, batch_size=2, **settings) == expected
+    assert translator.translate(texts, batch_tokens=20, **settings) == expected
     assert translator.translate(texts, cached=False, **settings) == expected
 
 
@@ -81,7 +83,8 @@ def test_sentences_too_long_are_named(translator):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"batch_size": 0}, "batch_size is 0"),
+        ({"batch_tokens": 0}, "batch_tokens is 0"),
+        ({"threads": 0}, "threads is 0"),
         ({"beam": 0}, "beam is 0"),
         ({"max_length": 12}, "max_length is 12: give 1 to 11"),
         ({"beam": 2, "length_penalty": -1.0}, "length_penalty is -1.0"),

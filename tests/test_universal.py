@@ -290,7 +290,7 @@ def test_decoding_step_by_step_gives_the_rows_of_the_whole(bias, settings):
 def test_dropout_is_drawn_anew_at_every_step(kind):
     made = repeated(kind, settings={"dropout": 0.5})
     _, cache = run(made, train=True, rng=np.random.default_rng(3))
-    kept = [layer.self_residual.keep for layer in cache.layers]
+    kept = [layer.self_residual.keep.kept for layer in cache.layers]
     assert all((one != other).any() for one, other in pairwise(kept))
 
 

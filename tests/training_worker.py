@@ -1,10 +1,11 @@
 """A tiny training run for tests, also as a program of its own that a test can kill.
 
-    python training_worker.py RUN [--kill STEP SECONDS] [--die STAGE COUNT] [--full-disk STEP]
+    python training_worker.py RUN [--kill STEP SECONDS] [--die STAGE COUNT] [--full-disk STEP] [--measured]
 
 begins the run or goes on with it, and prints each step. --kill has the system end the process so long after
 that step or a later one, or after its start for step 0, without a word to it. --die kills the process during
-its COUNT-th write of a file: "half" with half of the data written, "before" or "after" the rename.
+its COUNT-th write of a file: "half" with half of the data written, "before" or "after" the rename; COUNT may
+also be a file's name, of which any part will do, for the rename of that. --measured counts BLEU and averages.
 --full-disk lets no file grow beyond half a checkpoint once the step is made.
 """
 
@@ -38,6 +39,10 @@ def tiny_training(**changes) -> TrainingConfig:
     return TrainingConfig(**(settings | often)).replace(**changes)
 
 
+# BLEU on the way, and an average at the end
+MEASURED = {"bleu_every": 5, "bleu_sentences": 6, "average_last": 3, "average_every": 4}
+
+
 def tiny_run(run_dir, *, data=None, model=None, resume=False, **settings):
     """Train the tiny model; data and model are changes to it, the others of the training or train's own."""
     own = {name: settings.pop(name) for name in ("report", "stop", "threads", "backend") if name in settings}
@@ -51,12 +56,12 @@ def kill_in(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def die_at(stage: str, count: int) -> None:
-    """Have the process kill itself during its count-th write of a file."""
-    left = [count]
+def die_at(stage: str, count: str) -> None:
+    """Have the process kill itself during its count-th write of a file, or of one of that name."""
+    left = [int(count) if count.isdigit() else 1]
 
-    def kill_here(here: str) -> None:
-        if here == stage:
+    def kill_here(here: str, target: object = None) -> None:
+        if here == stage and (count.isdigit() or count in str(target)):
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -75,9 +80,9 @@ def die_at(stage: str, count: int) -> None:
             os.fsync(descriptor)
 
         def replace(self, source, target):
-            kill_here("before")
+            kill_here("before", target)
             os.replace(source, target)
-            kill_here("after")
+            kill_here("after", target)
 
     writing.os = DyingOs()
 
@@ -98,10 +103,11 @@ def main() -> int:
     parser.add_argument("--kill", nargs=2, metavar=("STEP", "SECONDS"), default=(-1, 0))
     parser.add_argument("--die", nargs=2, metavar=("STAGE", "COUNT"))
     parser.add_argument("--full-disk", type=int, metavar="STEP")
+    parser.add_argument("--measured", action="store_true")
     options = parser.parse_args()
     run = RunFolder(options.run)
     if options.die:
-        die_at(options.die[0], int(options.die[1]))
+        die_at(*options.die)
 
     kill_step, delay = int(options.kill[0]), float(options.kill[1])
     if kill_step == 0:
@@ -116,7 +122,8 @@ def main() -> int:
                 fill_disk(run)
 
     try:
-        result = tiny_run(run.path, steps=options.steps, threads=1, report=report, resume=run.last.exists())
+        settings = {"steps": options.steps, "threads": 1} | (MEASURED if options.measured else {})
+        result = tiny_run(run.path, report=report, resume=run.last.exists(), **settings)
     except UserError as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,6 +1,6 @@
 """Self-attention without parameters: every output is a mean of all inputs, and nothing is learned."""
 
-from npformer.functional.attention import attention, attention_backward
+from npformer.kernels import attention, attention_backward
 from npformer.module import Module
 
 

@@ -7,10 +7,12 @@ import numpy as np
 from npformer.backend import array_module
 from npformer.errors import UserError
 from npformer.functional.activations import ACTIVATIONS
-from npformer.functional.attention import AttentionCache, attention, attention_backward
+from npformer.functional.attention import AttentionCache
 from npformer.functional.heads import merge_heads, split_heads
 from npformer.functional.linear import LinearCache
 from npformer.functional.masking import EXACT
+from npformer.functional.packing import pack, unpack
+from npformer.kernels import attention, attention_backward
 from npformer.layers.init import default_rng
 from npformer.layers.linear import Linear
 from npformer.module import Module
@@ -26,6 +28,7 @@ class MultiHeadCache(NamedTuple):
     attention: AttentionCache
     output: LinearCache | None
     given: int  # how many of query, key, value the caller gave
+    packings: tuple  # of queries, keys and values; None where nothing is packed
 
 
 class KeysValues(NamedTuple):
@@ -92,26 +95,43 @@ class MultiHeadAttention(Module):
             self.query, self.key, self.value = project(keys), project(keys), project(values)
         self.output = Linear(values, d_model, bias=bias, rng=rng, dtype=dtype) if output else None
 
-    def forward(self, query, key=None, value=None, mask=None, *, query_mask=None, train=False, rng=None):
-        """Without value, values come from key; without key, both come from query. Returns (y, cache)."""
+    def forward(
+        self,
+        query,
+        key=None,
+        value=None,
+        mask=None,
+        *,
+        query_mask=None,
+        train=False,
+        rng=None,
+        packing=None,
+        key_packing=None,
+    ):
+        """Without value, values come from key; without key, both come from query. Returns (y, cache).
+
+        packing and key_packing: where the words stand, when query and key are packed rows (N, D).
+        """
         given = 1 + (key is not None) + (value is not None)
         self._check_given(key, value, given)
         key = query if key is None else key
         value = key if value is None else value
-        (q, k, v), projections, activations = self.project(query, key, value)
+        key_packing = packing if given == 1 else key_packing
+        packings = (packing, key_packing, key_packing)
+        (q, k, v), projections, activations = self.project(query, key, value, packings)
         rate = self.rate if train else 0
         z, attended = self.attend(q, k, v, mask, query_mask=query_mask, rate=rate, rng=rng)  # (B, H, T, L)
-        y, output = merge_heads(z), None  # (B, T, H·L)
+        y, output = pack(merge_heads(z), packing), None  # (B, T, H·L)
         if self.output is not None:
             y, output = self.output.forward(y)  # (B, T, D)
-        return y, MultiHeadCache(projections, activations, attended, output, given)
+        return y, MultiHeadCache(projections, activations, attended, output, given, packings)
 
     def backward(self, dy, cache):
         """Returns dquery, or (dquery, dkey), or (dquery, dkey, dvalue): one for each array given."""
         # y = Concat(heads) Wo
         if self.output is not None:
             dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
-        dz = split_heads(dy, self.n_heads)  # (B, H, T, L)
+        dz = split_heads(unpack(dy, cache.packings[0]), self.n_heads)  # (B, H, T, L)
         # z = softmax(q kᵀ / sqrt(K)) v
         dq, dk, dv = self.attend_backward(dz, cache.attention)
         grads = self.project_backward(dq, dk, dv, cache)  # one for each product
@@ -131,7 +151,7 @@ class MultiHeadAttention(Module):
         """Returns (dq, dk, dv)."""
         return attention_backward(dz, cache)
 
-    def project(self, query, key, value):
+    def project(self, query, key, value, packings=(None, None, None)):
         """Returns ((q, k, v), linear caches, activation caches), the three split into heads."""
         if self.fused == "no":
             made = [self.query.forward(query), self.key.forward(key), self.value.forward(value)]
@@ -140,7 +160,10 @@ class MultiHeadAttention(Module):
             parts, made = self._project_fused(query, key, value)
         activate, _ = ACTIVATIONS[self.activation]
         activated = [activate(part) for part in parts]
-        heads = [split_heads(y, self.n_heads) for y, _ in activated]
+        heads = [
+            split_heads(unpack(y, packing), self.n_heads)
+            for (y, _), packing in zip(activated, packings, strict=True)
+        ]
         return heads, tuple(cache for _, cache in made), tuple(cache for _, cache in activated)
 
     def _project_fused(self, query, key, value):
@@ -156,8 +179,10 @@ class MultiHeadAttention(Module):
         """Returns the gradients through each product: of three arrays, or of fewer where they are fused."""
         _, activate_backward = ACTIVATIONS[self.activation]
         dparts = [
-            activate_backward(merge_heads(dpart), activation)
-            for dpart, activation in zip((dq, dk, dv), cache.activations, strict=True)
+            activate_backward(pack(merge_heads(dpart), packing), activation)
+            for dpart, packing, activation in zip(
+                (dq, dk, dv), cache.packings, cache.activations, strict=True
+            )
         ]
         if self.fused == "no":
             layers = (self.query, self.key, self.value)

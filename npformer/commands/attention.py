@@ -1,11 +1,13 @@
 """npformer attention: where a trained model looks in a sentence."""
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from npformer.commands.translate import open_translator
+from npformer.commands.trained import add_choice_arguments, chosen_translator
+from npformer.decoding.forms import written
 from npformer.errors import UserError
 from npformer.models import attention_layers
 from npformer.terminal import note
@@ -27,8 +29,7 @@ def add_arguments(parser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument("sentence", help="what the model reads")
-    parser.add_argument("--run", help="the run to look into (default: the one trained last)")
-    parser.add_argument("--last", action="store_true", help="its last checkpoint, not its best")
+    add_choice_arguments(parser, "look into")
     parser.add_argument("--kind", choices=tuple(KINDS), help="only this attention (all three)")
     parser.add_argument("--layer", type=int, help="the layer shown large and as lines, from 0 (the last)")
     parser.add_argument("--head", type=int, help="the head shown large (0); the lines are then its alone")
@@ -38,12 +39,13 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Returns 0."""
-    translator = open_translator(arguments.run, last=arguments.last, backend="numpy")
+    translator, card = chosen_translator(arguments, "numpy")
+    search: dict[str, Any] = {"beam": card.beam, "length_penalty": card.length_penalty} if card else {}
     from npformer.figures.gallery import make_folder  # matplotlib takes a second to load
     from npformer.figures.studio import look
     from npformer.plots import save
 
-    seen = look(translator, arguments.sentence)
+    seen = look(translator, arguments.sentence, **search)
     unknown = translator.unknown_words(arguments.sentence)
     if unknown:
         note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> in place")
@@ -51,15 +53,18 @@ def run(arguments) -> int:
     check_settings(seen, kinds, arguments)
     kinds = [arguments.kind] if arguments.kind else kinds
     if arguments.word is not None:
-        kinds = [kind for kind in kinds if arguments.word in words_of(seen, kind)[0]]
+        asking = {kind: words_of(seen, kind)[0] for kind in kinds}
+        kinds = [kind for kind in kinds if arguments.word in asking[kind]]
         if not kinds:
-            raise UserError(f"{arguments.word!r} is no word that asks here: give --word one of the sentence")
+            words = ", ".join(dict.fromkeys(chain.from_iterable(asking.values())))
+            raise UserError(f"{arguments.word!r} is no word that asks here: give --word one of {words}")
     figures: dict[str, Any] = {}
     for kind in kinds:
         figures |= pictures(seen, kind, arguments)
     folder = Path(arguments.out)
     make_folder(folder)
-    print(f"{arguments.sentence} → {translator.target_codec.decode(seen.batch.target_out[0])}")
+    codec = translator.target_codec
+    print(f"{arguments.sentence} → {written(codec, codec.decode(seen.batch.target_out[0]))}")
     for name, figure in figures.items():
         print(f"wrote {save(figure, folder / f'{name}.png')}")
     return 0

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from npformer.commands.mask_bench import MISTAKES, Seen, Words, look
-from npformer.commands.translate import open_translator
-from npformer.data import END, START, TextCodec
+from npformer.commands.trained import open_translator
+from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
 from npformer.leaks import describe_leaks
 from npformer.models import require_transformer
@@ -133,7 +133,7 @@ def untrained(n_words: int, arguments) -> Transformer:
     return Transformer(config, rng=np.random.default_rng(arguments.seed))
 
 
-def read(codec: TextCodec, text: str, *, before=None, after=None) -> Words:
+def read(codec: Codec, text: str, *, before=None, after=None) -> Words:
     """The words and ids of a sentence, with a pair (word, id) before or after them."""
     words, ids = codec.words(text), codec.encode(text, strict=True)
     for word in codec.vocabulary.unknown(words):

@@ -91,6 +91,13 @@ ponder cost | | the steps that a word took and what remained of its last: added 
 score function | | the gradient of log p(s), by which what was drawn can be learned | 19 | functional/hard.score_function
 straight-through | | a draw in forward, and in backward what the mean would have had: biased | 19 | functional/hard.straight_through_backward
 Universal Transformer | | one layer's weights repeated, as often as each word needs | 21 | transformer/universal.UniversalEncoder
+BLEU | | the words, pairs, threes and fours that a translation shares with a reference, and a penalty for being short | 22 | bleu.bleu
+brevity penalty | | what keeps a translation of few sure words from a high BLEU: exp(1 − r/c) where it is shorter | 22 |
+byte-pair encoding | | words as pieces: the most frequent neighbours are joined first, when made and when read | 22 | data/bpe.Pieces
+floor | | the time of a step's matrix products alone | 16 | bench/floor.floor_step
+kernel | | a fast version of a plain pair, held to it by tests | 16 | kernels/choice.choose
+packing | | the words of a batch without its padding, for all that looks at one position | 16 | functional/packing.pack
+subword | | a piece of a word, in a vocabulary that no word falls out of | 22 | data/subwords.SubwordCodec
 BLAS | | the library that multiplies matrices for NumPy, with threads of its own | 16 |
 online softmax | | a softmax over blocks, which carries the maximum and the sum so far | 16 |
 W^O | | the matrix that mixes the concatenated heads | 7 | attention/multi_head.MultiHeadAttention

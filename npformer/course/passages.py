@@ -30,11 +30,13 @@ SOURCES = {
     3.4         | embeddings times √d_model; the same weights before the softmax | 2 Why √D; 2 Two uses; 12 Tied weights | layers/embedding.Embedding; layers/embedding.TiedProjection
     3.5         | PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos | 3 The table; 3 An offset; 3 Learned | positions.sinusoids; layers/positions.LearnedPositions
     4, table 1  | complexity, sequential operations, path length | 10 Why self-attention | functional/attention.attention
+    5.1         | byte-pair encoding, one vocabulary for both languages | 22 Words that nobody; 22 One table | data/bpe.Pieces; data/subwords.SubwordCodec
     5.1         | sentences of similar length in a batch | 1 How much of it is padding | data/batches.plan_batches
-    5.2         | 0.4 seconds a step, 100,000 steps | 16 The passage | training/loop.Trainer
+    5.2         | 0.4 seconds a step, 100,000 steps | 16 The passage | training/trainer.Trainer
     5.3         | Adam with β₁ = .9, β₂ = .98, ε = 1e-9 | 13 Adam, first half; 13 Adam, second half | optim.Adam
     5.3, (3)    | lrate = d^−.5 · min(step^−.5, step · warmup^−1.5) | 13 The schedule | optim.warmup
     5.4         | residual dropout; label smoothing .1 | 8 Where dropout sits; 12 Label smoothing | functional/dropout.dropout; functional/losses.smooth_targets
+    6.1         | one model averaged from the last checkpoints | 22 The mean of some models | training/averaging.average
     6.1         | beam 4, length penalty .6, at most input length + 50 words | 14 Beam search; 14 Why short | decoding/beam.beam_search; decoding/rules.word_limits
     6.2, table 3| variations: heads, dₖ, size, dropout, learned positions | 7 What several heads cost; 3 Learned; 10 How many | transformer/config.TransformerConfig
     appendix    | attention visualizations: heads that look at what its means | 15 Where do the heads look; 15 Cut a head out | decoding/exam.strongest_look; plots/words.word_lines

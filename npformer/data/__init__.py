@@ -1,7 +1,9 @@
 """From text to batches: reading files, splitting words, numbering them, and grouping sentences."""
 
 from npformer.data.batches import Batch, Example, example_lengths, make_batch, pad, plan_batches, truncate
+from npformer.data.codecs import Codec, codec_from_json
 from npformer.data.files import ParallelText, read_lines, read_parallel
+from npformer.data.subwords import SubwordCodec
 from npformer.data.tasks import copy_task, reverse_task
 from npformer.data.tokens import LANGUAGES, Language, detokenize, language_of, tokenize
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, TextCodec, Vocabulary
@@ -14,11 +16,14 @@ __all__ = [
     "START",
     "UNK",
     "Batch",
+    "Codec",
     "Example",
     "Language",
     "ParallelText",
+    "SubwordCodec",
     "TextCodec",
     "Vocabulary",
+    "codec_from_json",
     "copy_task",
     "detokenize",
     "example_lengths",

@@ -1,7 +1,7 @@
 """Sentences of ids to batches: padded arrays, and the plan of which sentences go together in an epoch."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ Ids = NDArray[np.int64]
 # padding at 1.0, 3 % at 1.5, 4 % at 2.0; and of two sentences in one batch, a quarter, a tenth and a tenth
 # are together again in the next epoch.
 LENGTH_BLUR = 1.5
+
+
+AnyBatch = TypeVar("AnyBatch", bound=tuple)  # a NamedTuple of arrays (B, ...) of ids
 
 
 class Batch(NamedTuple):
@@ -82,6 +85,28 @@ def make_batch(examples: Sequence[Example], *, max_length: int | None = None) ->
         target_in=pad([[START, *ids[:-1]] for ids in targets]),
         target_out=pad(targets),
     )
+
+
+def split_batch(batch: AnyBatch, count: int) -> list[AnyBatch]:
+    """The batch in `count` pieces, or fewer where it has fewer sentences, of about as many words each.
+
+    Padding that no sentence of a piece needs is cut off.
+    """
+    words = np.cumsum((batch[0] != PAD).sum(1))  # (B,)
+    ends = np.searchsorted(words, words[-1] * np.arange(1, count) / count) + 1
+    starts = np.unique([0, *np.minimum(ends, len(words) - 1)])
+    pieces = np.split(np.arange(len(words)), starts[1:])
+    return [_shorten(type(batch)(*(array[piece] for array in batch))) for piece in pieces]
+
+
+def _shorten(batch: AnyBatch) -> AnyBatch:
+    """The batch without columns of padding at the end; arrays of one width keep one width."""
+    needed: dict[int, int] = {}
+    for array in batch:
+        width = array.shape[1]
+        used = np.flatnonzero((array != PAD).any(0))
+        needed[width] = max(needed.get(width, 1), int(used[-1]) + 1 if len(used) else 1)
+    return type(batch)(*(array[:, : needed[array.shape[1]]] for array in batch))
 
 
 def example_lengths(examples: Sequence[Example]) -> Ids:

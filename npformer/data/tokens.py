@@ -48,8 +48,13 @@ def tokenize(text: str, *, lowercase: bool = True, elision: bool = False) -> lis
         text = text.lower()
     if not text.isascii():
         # after lower(), which may leave a letter and its accent apart
-        text = unicodedata.normalize("NFC", text.translate(_ONE_SPELLING))
+        text = unicodedata.normalize("NFC", one_spelling(text))
     return _token_pattern(elision).findall(text)
+
+
+def one_spelling(text: str) -> str:
+    """The text with characters that look alike, or cannot be seen, each brought to one."""
+    return text.translate(_ONE_SPELLING)
 
 
 def detokenize(words: Sequence[str]) -> str:

@@ -120,7 +120,7 @@ class Vocabulary:
     @classmethod
     def from_json(cls, text: str) -> "Vocabulary":
         """The vocabulary that to_json wrote. Errors: UserError for any other text."""
-        words = _read_object(text, _VOCABULARY).get("words")
+        words = read_object(text, _VOCABULARY).get("words")
         if not isinstance(words, list):
             raise UserError('this vocabulary has no list "words": write it again with to_json')
         return cls(tuple(words))
@@ -171,7 +171,7 @@ class TextCodec:
     def to_json(self) -> str:
         """The codec as a JSON text, which from_json reads back."""
         content = {
-            "kind": _CODEC,
+            "kind": TEXT_CODEC,
             "language": self.language.name,
             "elision": self.language.elision,
             "lowercase": self.lowercase,
@@ -182,7 +182,7 @@ class TextCodec:
     @classmethod
     def from_json(cls, text: str) -> "TextCodec":
         """The codec that to_json wrote. Errors: UserError for any other text."""
-        content = _read_object(text, _CODEC)
+        content = read_object(text, TEXT_CODEC)
         for name, kind in {"language": str, "elision": bool, "lowercase": bool, "words": list}.items():
             if not isinstance(content.get(name), kind):
                 raise UserError(
@@ -193,11 +193,12 @@ class TextCodec:
 
 
 _VOCABULARY = "npformer vocabulary"
-_CODEC = "npformer text codec"
+TEXT_CODEC = "npformer text codec"
 
 
-def _read_object(text: str, kind: str) -> dict[str, Any]:
-    """The JSON object in `text`, which must say that it is a `kind`; UserError if it does not."""
+def read_object(text: str, *kinds: str) -> dict[str, Any]:
+    """The JSON object in `text`, which must say that it is of one of the kinds; UserError if it does not."""
+    kind = " or ".join(kinds)
     try:
         content = json.loads(text)
     except ValueError as error:
@@ -205,6 +206,6 @@ def _read_object(text: str, kind: str) -> dict[str, Any]:
             f"this is not an {kind}: it is not JSON ({error}); give a file that npformer wrote"
         ) from None
     found = content.get("kind") if isinstance(content, dict) else None
-    if found != kind:
+    if found not in kinds:
         raise UserError(f'this is not an {kind}: its "kind" is {found!r}; give a file that npformer wrote')
     return content

@@ -4,6 +4,7 @@ from npformer.decoding.beam import Branch, Hypothesis, beam_search
 from npformer.decoding.continuation import continuations, continue_text
 from npformer.decoding.fill_in import Gap, fill_in, fill_in_table
 from npformer.decoding.greedy import greedy
+from npformer.decoding.many import translate_ids
 from npformer.decoding.state import CachedState, PrefixState
 from npformer.decoding.translator import Translator
 
@@ -20,4 +21,5 @@ __all__ = [
     "fill_in",
     "fill_in_table",
     "greedy",
+    "translate_ids",
 ]

@@ -243,7 +243,7 @@ def _explainer(exercise, run, found, name):
         except Exception:  # a changed function may fail in any way
             return False
 
-    # the package's methods say self where the stub has layer, or adam
+    # the package's methods say self where the stub has layer
     own_name = _parameters(exercise, exercise.functions[0])[0]
     return lambda: explain(exercise.solution, agrees).replace("self.", f"{own_name}.")
 

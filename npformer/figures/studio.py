@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from npformer.data.batches import Batch, make_batch
 from npformer.data.datasets import builtin_dataset
 from npformer.decoding import Translator
+from npformer.decoding.forms import labels
 from npformer.errors import UserError
 from npformer.models import require_transformer
 from npformer.training import Checkpoint, TrainingConfig, load_checkpoint, train
@@ -139,8 +140,10 @@ def as_translator(checkpoint: Checkpoint) -> Translator:
     return Translator(checkpoint.model(), checkpoint.source, checkpoint.target)
 
 
-def look(translator: Translator, sentence: str, translation: str | None = None) -> Look:
-    """One forward pass of a translator on a sentence and its translation (its own, if none is given).
+def look(translator: Translator, sentence: str, translation: str | None = None, **search: Any) -> Look:
+    """One forward pass of a translator on a sentence and its translation.
+
+    Without a translation it is the translator's own, by greedy search or as `search` says (beam=...).
 
     Errors: UserError for a sentence that is empty or too long for the model.
     """
@@ -154,11 +157,12 @@ def look(translator: Translator, sentence: str, translation: str | None = None) 
         )
     if translation is None:
         most = min(limit - 1, 2 * length + 5)  # an untrained model does not end by itself
-        translation = translator.translate([sentence], max_length=most)[0]
+        translation = translator.translate([sentence], max_length=most, **search)[0]
     batch = make_batch([(source.encode(sentence), target.encode(translation))])
     logits, cache = translator.model.forward(batch.source, batch.target_in)
-    words = target.words(translation)
-    return Look([*source.words(sentence), "</S>"], ["<S>", *words], [*words, "</S>"], batch, logits, cache)
+    words = labels(target, target.words(translation))
+    read = labels(source, source.words(sentence))
+    return Look([*read, "</S>"], ["<S>", *words], [*words, "</S>"], batch, logits, cache)
 
 
 def _empty(folder: Path) -> None:

@@ -17,6 +17,7 @@ from npformer.functional.activations import (
     swish,
     swish_backward,
 )
+from npformer.functional.adam import adam_update
 from npformer.functional.attention import AttentionCache, attention, attention_backward
 from npformer.functional.batch_norm import batch_norm, batch_norm_backward
 from npformer.functional.dropout import dropout, dropout_backward
@@ -76,6 +77,12 @@ from npformer.functional.relative import (
     relative_attention_by_distance_backward,
     spread_by_distance,
 )
+from npformer.functional.residual import (
+    relu_dropout,
+    relu_dropout_backward,
+    residual_norm,
+    residual_norm_backward,
+)
 from npformer.functional.similarity import (
     concat_similarity,
     concat_similarity_backward,
@@ -105,6 +112,7 @@ __all__ = [
     "EXACT",
     "AttentionCache",
     "Masking",
+    "adam_update",
     "attention",
     "attention_backward",
     "batch_norm",
@@ -174,6 +182,10 @@ __all__ = [
     "relative_attention_by_distance_backward",
     "relu",
     "relu_backward",
+    "relu_dropout",
+    "relu_dropout_backward",
+    "residual_norm",
+    "residual_norm_backward",
     "score_function",
     "sigmoid",
     "sigmoid_backward",

@@ -18,19 +18,16 @@ class CrossEntropyCache(NamedTuple):
     real: Any  # (N,) 1 at a token, 0 at padding
     smoothing: float
     shape: tuple  # of the logits
-
-    @property
-    def tokens(self):
-        """How many targets count, at least 1."""
-        return max(1, int(self.real.sum()))
+    tokens: int  # what the sum was divided by
 
 
-def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None):
+def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None, tokens=None):
     """loss = mean over real tokens of -sum_v q_v log p_v, with p = softmax(logits).
 
     The target distribution q is (1 - smoothing) at the target plus smoothing / V everywhere, and is
     never formed: -sum_v q_v log p_v = -(1 - smoothing) log p_target - smoothing mean_v log p_v.
     Shapes: logits (..., V), targets (...) integers -> loss (). Positions with pad_id do not count.
+    tokens: what to divide the sum by instead, where these are only some of the tokens of a step.
     Errors: UserError for a target that counts and lies outside [0, V).
     Source: Szegedy et al. 2016, section 7 (label smoothing); Vaswani et al. 2017, section 5.4.
     """
@@ -42,20 +39,21 @@ def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None):
     check_targets(targets, is_real, rows.shape[-1])
     targets = xp.where(is_real, targets, 0)  # a pad_id may lie outside the vocabulary, as -100 does
     real = is_real.astype(rows.real.dtype)
-    cache = CrossEntropyCache(log_probs, targets, real, smoothing, logits.shape)
+    tokens = max(1, int(real.sum())) if tokens is None else tokens
     at_target = log_probs[xp.arange(len(targets)), targets]  # (N,) found by index, one a row
     losses = -(1 - smoothing) * at_target - smoothing * log_probs.mean(-1)  # (N,)
-    return (losses * real).sum() / cache.tokens, cache
+    cache = CrossEntropyCache(log_probs, targets, real, smoothing, logits.shape, tokens)
+    return (losses * real).sum() / tokens, cache
 
 
 def cross_entropy_backward(dloss, cache):
     """dlogits = dloss (p - q) / tokens at the real tokens, 0 at padding."""
-    log_probs, targets, real, smoothing, shape = cache
+    log_probs, targets, real, smoothing, shape, tokens = cache
     xp = array_module(log_probs)
     # loss = sum over real tokens of -sum_v q_v log p_v, over their number; its gradient is p - q
     drows = xp.exp(log_probs) - smoothing / shape[-1]  # (N, V)
     drows[xp.arange(len(targets)), targets] -= 1 - smoothing
-    drows = drows * (real[:, None] * (dloss / cache.tokens))
+    drows = drows * (real[:, None] * (dloss / tokens))
     return drows.reshape(shape)
 
 

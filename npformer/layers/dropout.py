@@ -1,6 +1,6 @@
 """Dropout as a layer: the pair with its rate."""
 
-from npformer.functional.dropout import dropout, dropout_backward
+from npformer.kernels import dropout, dropout_backward
 from npformer.module import Module
 
 

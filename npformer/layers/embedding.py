@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from npformer.functional.embedding import embedding, embedding_backward
-from npformer.functional.linear import linear, linear_backward
+from npformer.kernels import embedding, embedding_backward, linear, linear_backward
 from npformer.layers.init import default_rng, normal
 from npformer.module import Module, Parameter
 
@@ -28,7 +27,10 @@ class Embedding(Module):
 
     def backward(self, dy, cache):
         """Returns nothing: ids have no gradient."""
-        self.weight.grad += embedding_backward(dy, cache)
+        grad = self.weight.grad
+        dtable = embedding_backward(dy, cache, out=grad)
+        if dtable is not grad:  # else it was added there already
+            grad += dtable
 
 
 class TiedProjection(Module):
@@ -50,9 +52,11 @@ class TiedProjection(Module):
 
     def backward(self, dy, cache):
         """Returns dx."""
-        dx, dweight, dbias = linear_backward(dy, cache)
         # the linear map's weight is the embedding's, transposed
-        self.weight.grad += dweight.T  # (V, D)
+        room = self.weight.room(transposed=True)  # (D, V)
+        dx, dweight, dbias = linear_backward(dy, cache, out=room)
+        if dweight is not room:  # else it was written where it belongs
+            self.weight.grad += dweight.T  # (V, D)
         if self.bias is not None:
             self.bias.grad += dbias
         return dx

@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.linear import LinearCache
+from npformer.kernels import relu_dropout, relu_dropout_backward
 from npformer.layers.dropout import Dropout
 from npformer.layers.init import default_rng
 from npformer.layers.linear import Linear
@@ -36,17 +37,24 @@ class FeedForward(Module):
 
     def forward(self, x, *, train=False, rng=None):
         """Returns (y, cache)."""
-        activate, _ = ACTIVATIONS[self.activation]
         h, inner = self.inner.forward(x)  # (..., F)
-        h, activation = activate(h)
-        h, keep = self.dropout.forward(h, train=train, rng=rng)
+        if self.activation == "relu":  # with dropout it is one pair
+            h, activation = relu_dropout(h, self.dropout.rate if train else 0, rng)
+            keep = None
+        else:
+            activate, _ = ACTIVATIONS[self.activation]
+            h, activation = activate(h)
+            h, keep = self.dropout.forward(h, train=train, rng=rng)
         y, outer = self.outer.forward(h)  # (..., D)
         return y, FeedForwardCache(inner, activation, keep, outer)
 
     def backward(self, dy, cache):
         """Returns dx."""
-        _, activate_backward = ACTIVATIONS[self.activation]
         dh = self.outer.backward(dy, cache.outer)
-        dh = self.dropout.backward(dh, cache.keep)
-        dh = activate_backward(dh, cache.activation)
+        if self.activation == "relu":
+            dh = relu_dropout_backward(dh, cache.activation)
+        else:
+            _, activate_backward = ACTIVATIONS[self.activation]
+            dh = self.dropout.backward(dh, cache.keep)
+            dh = activate_backward(dh, cache.activation)
         return self.inner.backward(dh, cache.inner)

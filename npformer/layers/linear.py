@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from npformer.functional.linear import linear, linear_backward
+from npformer.kernels import linear, linear_backward
 from npformer.layers.init import default_rng, xavier_uniform
 from npformer.module import Module, Parameter
 
@@ -23,8 +23,10 @@ class Linear(Module):
 
     def backward(self, dy, cache):
         """Returns dx."""
-        dx, dweight, dbias = linear_backward(dy, cache)
-        self.weight.grad += dweight
+        room = self.weight.room()
+        dx, dweight, dbias = linear_backward(dy, cache, out=room)
+        if dweight is not room:  # else it was written where it belongs
+            self.weight.grad += dweight
         if self.bias is not None:
             self.bias.grad += dbias
         return dx

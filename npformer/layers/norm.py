@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.kernels import layer_norm, layer_norm_backward
 from npformer.module import Module, Parameter
 
 

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.functional.norm import LayerNormCache
+from npformer.functional.residual import ResidualNormCache
+from npformer.kernels import residual_norm, residual_norm_backward
 from npformer.layers.dropout import Dropout
 from npformer.layers.norm import LayerNorm
 from npformer.module import Module
@@ -14,7 +16,7 @@ class ResidualCache(NamedTuple):
     """The cache of Residual: of both halves."""
 
     entered: LayerNormCache | None  # the norm before the sublayer, where it stands there
-    keep: Any  # (..., D) dropout's factors, or None
+    keep: Any  # what dropout kept, or None
     norm: LayerNormCache | None  # the norm after the sum, where it stands there
 
 
@@ -46,19 +48,24 @@ class Residual(Module):
 
     def join(self, x, h, entered=None, *, train=False, rng=None):
         """Add what the sublayer made to what went round it. Returns (y, cache)."""
-        h, keep = self.dropout.forward(h, train=train, rng=rng)
-        y, norm = x + h, None
-        if not self.pre:
-            y, norm = self.norm.forward(y)
-        return y, ResidualCache(entered, keep, norm)
+        if self.pre:
+            h, keep = self.dropout.forward(h, train=train, rng=rng)
+            return x + h, ResidualCache(entered, keep, None)
+        gain, bias, rate = self.norm.gain.value, self.norm.bias.value, self.dropout.rate if train else 0
+        y, joined = residual_norm(x, h, gain, bias, self.norm.eps, rate, rng)
+        return y, ResidualCache(entered, joined.keep, joined.norm)
 
     def join_backward(self, dy, cache):
         """Returns (dx, dh): the gradient of the way round, and of the sublayer's output."""
-        # y = norm(x + h)
-        if not self.pre:
-            dy = self.norm.backward(dy, cache.norm)
         # y = x + dropout(h): a sum hands its gradient to both
-        return dy, self.dropout.backward(dy, cache.keep)
+        if self.pre:
+            return dy, self.dropout.backward(dy, cache.keep)
+        # y = norm(x + dropout(h))
+        joined = ResidualNormCache(cache.keep, cache.norm)
+        dx, dh, dgain, dbias = residual_norm_backward(dy, joined)
+        self.norm.gain.grad += dgain
+        self.norm.bias.grad += dbias
+        return dx, dh
 
     def enter_backward(self, dx, dh, cache):
         """Returns dx: the way round and the way through the sublayer, added."""

@@ -51,9 +51,9 @@ def curves(
             for i, row in enumerate(values)
         ]
         ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
-        _dress(ax, places, {ax.xaxis: xscale, ax.yaxis: yscale})
+        dress(ax, places, {ax.xaxis: xscale, ax.yaxis: yscale})
         if names and legend:
-            _legend(ax, lines, names)
+            put_legend(ax, lines, names)
         elif names:
             _name_ends(ax, lines, names, yscale)
         return root(ax)
@@ -85,7 +85,7 @@ def _own_axes(names, ylabel, title) -> Axes:
     return axes_at(figure, PAD + left, 0.55, WIDTH, HEIGHT)
 
 
-def _dress(ax, places, scales):
+def dress(ax, places, scales):
     """A light grid, ticks at whole numbers where x is whole, and no room left and right of the curves."""
     ax.grid(color="#e3e5e8", linewidth=0.8)
     ax.set_axisbelow(True)
@@ -103,7 +103,8 @@ def _dress(ax, places, scales):
         ax.set_xlim(low, high)
 
 
-def _legend(ax, lines, names):
+def put_legend(ax, lines, names):
+    """The names beside a sample of each line; UserError where they do not fit into the axes."""
     width, height = size_of(ax)
     room = line_height(TEXT) * 1.3
     if len(names) * room > height or widest(names, TEXT) + 0.6 > width:

@@ -1,31 +1,25 @@
 """Checkpoints: a run's whole state in one safetensors file, sealed with a checksum.
 
-The file holds every parameter under its dotted name, Adam's two moments, and as metadata one JSON text with
-all settings, the vocabularies and the step. Random states need no place: they follow from seed and step.
+The file holds every parameter under its dotted name, Adam's two moments where a run may go on from it, and as
+metadata one JSON text with all settings, the vocabularies and the step. Random states need no place: they
+follow from seed and step.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors import numpy as safetensors
 
 from npformer.atomic import write_atomically
-from npformer.data.vocabulary import TextCodec
+from npformer.data.codecs import Codec, codec_from_json, require_fit
 from npformer.errors import UserError
 from npformer.models import KINDS, Model, ModelConfig, build, kind_of
+from npformer.sealed import read_sealed, sealed_bytes
 from npformer.training.config import TrainingConfig
 
 FORMAT = 1  # counts up when a file of before can no longer be read
-
-# how the metadata begin in the file, where their quotation marks are escaped
-_LABEL = rb"{\"sha256\": \""
-_NO_DIGEST = b"0" * 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,15 +30,17 @@ class Checkpoint:
     best_loss: float | None  # the lowest validation objective so far
     model_config: ModelConfig
     training_config: TrainingConfig
-    source: TextCodec
-    target: TextCodec
+    source: Codec
+    target: Codec
     dataset: dict[str, Any]  # the description from which open_dataset makes it anew
     fingerprint: str  # of the dataset
     backend: str  # this and the number of threads decide the last bits of a sum
     threads: int | None
+    workers: int  # and these
+    ranks: int
     parameters: dict[str, np.ndarray]
-    m: np.ndarray  # (P,) Adam's moments
-    v: np.ndarray  # (P,)
+    m: np.ndarray | None  # (P,) Adam's moments; None where no run can go on from here
+    v: np.ndarray | None  # (P,)
 
     def model(self, backend: str = "numpy") -> Model:
         """The model with the parameters of the checkpoint, in the memory of "numpy" or "cupy"."""
@@ -74,30 +70,33 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | PathLike[str]) -> None:
 def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
     """Read what save_checkpoint wrote.
 
-    Errors: UserError for a file that is missing, cut short, altered in any byte, of another kind, or of
-    another version of the format.
+    Errors: UserError for a file that is missing, cut short, altered in any byte, of another kind, of another
+    version of the format, or whose codecs do not fit its model.
     """
-    data = _read(Path(path))
-    try:
-        tensors = safetensors.load(data)
-    except SafetensorError as error:
+    tensors, settings = read_sealed(path)
+    if settings["format"] != FORMAT:
         raise UserError(
-            f"{path} is not a whole safetensors file ({error}): it was cut short or altered, or is of "
-            "another kind; use another checkpoint"
-        ) from None
-    settings = _metadata(data, path)
-    m, v = tensors.pop("adam.m"), tensors.pop("adam.v")
+            f"{path} has checkpoint format {settings['format']}, and this npformer reads format {FORMAT}: "
+            "use the version of npformer that wrote it"
+        )
+    m, v = tensors.pop("adam.m", None), tensors.pop("adam.v", None)
+    model_config = KINDS[settings.get("kind", "transformer")]().replace(**settings["model"])
+    source, target = codec_from_json(settings["source"]), codec_from_json(settings["target"])
+    require_fit(source, model_config.source_vocab, "source")
+    require_fit(target, model_config.target_vocab, "target")
     return Checkpoint(
         step=settings["step"],
         best_loss=settings["best_loss"],
-        model_config=KINDS[settings.get("kind", "transformer")]().replace(**settings["model"]),
+        model_config=model_config,
         training_config=TrainingConfig(**settings["training"]),
-        source=TextCodec.from_json(settings["source"]),
-        target=TextCodec.from_json(settings["target"]),
+        source=source,
+        target=target,
         dataset=settings["dataset"],
         fingerprint=settings["fingerprint"],
         backend=settings["backend"],
         threads=settings["threads"],
+        workers=settings.get("workers", 1),
+        ranks=settings.get("ranks", 1),
         parameters=tensors,
         m=m,
         v=v,
@@ -105,9 +104,8 @@ def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
 
 
 def _to_bytes(checkpoint: Checkpoint) -> bytes:
-    """The file's bytes, with the digest of all others among them."""
+    """The file's bytes, sealed."""
     settings = {
-        "sha256": _NO_DIGEST.decode(),  # comes first, where _LABEL finds it
         "format": FORMAT,
         "step": checkpoint.step,
         "best_loss": checkpoint.best_loss,
@@ -120,47 +118,9 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
         "fingerprint": checkpoint.fingerprint,
         "backend": checkpoint.backend,
         "threads": checkpoint.threads,
+        "workers": checkpoint.workers,
+        "ranks": checkpoint.ranks,
     }
-    tensors = checkpoint.parameters | {"adam.m": checkpoint.m, "adam.v": checkpoint.v}
-    # one entry: the library writes several in an order that changes from call to call
-    data = safetensors.save(tensors, metadata={"npformer": json.dumps(settings)})
-    start = data.index(_LABEL) + len(_LABEL)
-    return _with_digest(data, start, hashlib.sha256(data).hexdigest().encode())
-
-
-def _metadata(data: bytes, path: str | PathLike[str]) -> dict[str, Any]:
-    """The settings in a sound safetensors file; UserError if it is not ours, or not what was written."""
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    text = header.get("__metadata__", {}).get("npformer")
-    if text is None or _LABEL not in data:
-        raise UserError(
-            f"{path} is a safetensors file, but no checkpoint of npformer, or an altered one: use another"
-        )
-    start = data.index(_LABEL) + len(_LABEL)
-    found = data[start : start + len(_NO_DIGEST)]
-    if found != hashlib.sha256(_with_digest(data, start, _NO_DIGEST)).hexdigest().encode():
-        raise UserError(
-            f"{path} was altered after it was written (its checksum differs): use another checkpoint"
-        )
-    settings = json.loads(text)
-    if settings["format"] != FORMAT:
-        raise UserError(
-            f"{path} has checkpoint format {settings['format']}, and this npformer reads format {FORMAT}: "
-            "use the version of npformer that wrote it"
-        )
-    return settings
-
-
-def _with_digest(data: bytes, start: int, digest: bytes) -> bytes:
-    return data[:start] + digest + data[start + len(digest) :]
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"there is no checkpoint {path}: check the name and the folder") from None
-    except IsADirectoryError:
-        raise UserError(f"{path} is a folder: give the checkpoint in it") from None
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}): check its permissions") from None
+    moments = {"adam.m": checkpoint.m, "adam.v": checkpoint.v}
+    tensors = checkpoint.parameters | {name: moment for name, moment in moments.items() if moment is not None}
+    return sealed_bytes(tensors, settings)

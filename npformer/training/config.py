@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.optim import Schedule, constant, cosine, warmup
-from npformer.settings import choose_preset, is_number, require_choice, require_count, require_known
+from npformer.optim import Schedule, constant, cosine, decayed, warmup
+from npformer.settings import (
+    choose_preset,
+    is_number,
+    require_choice,
+    require_count,
+    require_known,
+    require_share,
+)
 
 SCHEDULES = ("warmup", "constant", "cosine")
 
@@ -32,6 +39,7 @@ class TrainingConfig:
     factor: float = 1.0  # of schedule "warmup"
     learning_rate: float = 1e-3  # of schedule "constant", and the peak of "cosine"
     warmup_steps: int = 4000  # of schedules "warmup" and "cosine"
+    decay_share: float = 0.0  # over this share of the steps, the last, down to 0 in a line
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
     clip_norm: float | None = None  # the longest that a gradient may be
@@ -40,6 +48,10 @@ class TrainingConfig:
     validate_every: int = 500  # steps
     checkpoint_every: int = 500
     log_every: int = 10
+    bleu_every: int | None = None  # steps from one BLEU of greedy translations to the next; None: never
+    bleu_sentences: int = 200  # of the validation sentences, the first
+    average_last: int | None = None  # so many snapshots of the parameters make one more model at the end
+    average_every: int = 500  # steps from one snapshot to the next
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "betas", tuple(self.betas))  # a list, where it comes from JSON
@@ -47,9 +59,9 @@ class TrainingConfig:
             if (getattr(self, one) is None) == (getattr(self, other) is None):
                 given = "neither" if getattr(self, one) is None else "both"
                 raise UserError(f"{given} of {one} and {other} is given: give exactly one of the two")
-        left_out = {name for pair in EITHER for name in pair if getattr(self, name) is None}
+        may_be_none = {*(name for pair in EITHER for name in pair), "bleu_every", "average_last"}
         for name in _COUNTS:
-            if name not in left_out:
+            if name not in may_be_none or getattr(self, name) is not None:
                 require_count(name, getattr(self, name))
         for name in ("factor", "learning_rate", "eps", "clip_norm"):
             value = getattr(self, name)
@@ -58,6 +70,7 @@ class TrainingConfig:
         if len(self.betas) != 2 or not all(is_number(b) and 0 <= b < 1 for b in self.betas):
             raise UserError(f"betas is {self.betas}: give two numbers, each from 0 up to but not 1")
         require_choice("schedule", self.schedule, SCHEDULES)
+        require_share("decay_share", self.decay_share)
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
 
@@ -79,6 +92,19 @@ class TrainingConfig:
         """The settings of that name, with some changed; UserError for an unknown name."""
         return cls(**PRESETS[choose_preset(name, list(PRESETS), "training preset")]).replace(**changes)
 
+
+MULTI30K: dict[str, Any] = {
+    "batch_tokens": 2048,
+    "schedule": "warmup",
+    "factor": 2.0,
+    "warmup_steps": 1000,
+    "decay_share": 0.2,
+    "validate_every": 500,
+    "checkpoint_every": 250,
+    "bleu_every": 500,
+    "average_last": 10,
+    "average_every": 250,
+}
 
 PRESETS: dict[str, dict[str, Any]] = {
     # Vaswani et al. 2017, section 5: 25,000 tokens of each language a batch, and 100,000 steps
@@ -102,6 +128,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "validate_every": 400,
         "checkpoint_every": 200,
     },
+    # Transformer-Tiny on Multi30k: see npformer.training.translation. Small batches learn more in a short
+    # time; decaying to 0 over the last fifth was worth 2.4 BLEU in a trial of 48 minutes
+    "multi30k-en-de": MULTI30K | {"steps": 20_000},
+    "multi30k-en-de-short": MULTI30K | {"steps": 6000, "average_every": 100},
 }
 
 _COUNTS = (
@@ -114,13 +144,19 @@ _COUNTS = (
     "validate_every",
     "checkpoint_every",
     "log_every",
+    "bleu_every",
+    "bleu_sentences",
+    "average_last",
+    "average_every",
 )
 
 
 def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Schedule:
-    """The learning rate as a function of the step, counted from 1; total_steps is where "cosine" ends."""
+    """The learning rate as a function of the step, counted from 1; a decay ends at total_steps."""
     if config.schedule == "warmup":
-        return warmup(d_model, config.warmup_steps, config.factor)
-    if config.schedule == "cosine":
-        return cosine(config.learning_rate, total_steps, config.warmup_steps)
-    return constant(config.learning_rate)
+        schedule = warmup(d_model, config.warmup_steps, config.factor)
+    elif config.schedule == "cosine":
+        schedule = cosine(config.learning_rate, total_steps, config.warmup_steps)
+    else:
+        schedule = constant(config.learning_rate)
+    return decayed(schedule, total_steps, config.decay_share) if config.decay_share else schedule

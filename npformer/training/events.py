@@ -40,6 +40,33 @@ class Validated:
 
 
 @dataclass(frozen=True)
+class Scored:
+    """Validation sentences were translated, greedily, and held against their translations."""
+
+    step: int
+    bleu: float  # 0 .. 100
+    sentences: int
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """The average of the last snapshots was measured on the validation sentences."""
+
+    step: int
+    snapshots: int
+    loss: float | None  # None where there are no validation sentences
+    best: bool  # its objective is lower than that of any single moment: it is the best checkpoint
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something that whoever trains should know."""
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Saved:
     """A checkpoint was written."""
 
@@ -56,5 +83,5 @@ class Stopped:
     message: str
 
 
-Event = Started | Stepped | Validated | Saved | Stopped
+Event = Started | Stepped | Validated | Scored | Averaged | Noted | Saved | Stopped
 Report = Callable[[Event], None]

@@ -36,7 +36,9 @@ def check_gradients(norm: float, model: Any) -> None:
 
 def check_parameters(model: Any) -> None:
     """Refuse parameters that are NaN or infinite after an update, so that none is ever saved."""
-    if first_bad([("all", model.values)]):
+    values = model.values
+    # one number that is not finite spoils the sum of squares, which is quicker than to look at each
+    if not _is_finite(float(array_module(values).vdot(values, values))) and first_bad([("all", values)]):
         raise NotFiniteError(
             f"the update was too large, and the first bad tensor is {first_bad(_values(model))}"
         )

@@ -53,6 +53,7 @@ class TrainedLanguage(NamedTuple):
 def train_masked_words(*, steps: int = 1500, seed: int = 0, **settings: Any) -> TrainedLanguage:
     """A MaskedWordModel that fills gaps in English sentences; settings are those of TransformerConfig."""
     dataset = builtin_dataset()
+    assert isinstance(dataset.source, TextCodec)  # of the built-in corpus
     codec = with_mask(dataset.source)
     mask_id = codec.vocabulary.id(MASK)
     model = _model(MaskedWordModel, codec, seed, settings)

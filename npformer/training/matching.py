@@ -7,12 +7,15 @@ from npformer.data.datasets import Dataset
 from npformer.data.vocabulary import END, PAD, START, Vocabulary
 from npformer.errors import UserError
 from npformer.models import ModelConfig, kind_of
-from npformer.training.checkpoint import Checkpoint
+from npformer.optim import first_decay
+from npformer.training.checkpoint import Checkpoint, load_checkpoint
 from npformer.training.config import TrainingConfig
+from npformer.training.run import RunFolder
+from npformer.training.stream import count_steps
 
-# what may change when a run goes on; under a cosine, the number of steps is part of the schedule
-CHANGEABLE = {"validate_every", "checkpoint_every", "log_every"}
-LENGTHS = {"steps", "epochs"}
+# what may change when a run goes on
+CHANGEABLE = {"validate_every", "checkpoint_every", "log_every", "bleu_every", "bleu_sentences"}
+LENGTHS = {"steps", "epochs"}  # and these, while no learning rate depended on them
 
 
 def check_fits(dataset: Dataset, config: ModelConfig) -> None:
@@ -50,7 +53,7 @@ def check_same_run(
             f"the model is a {asked} one here and a {saved} one in the checkpoint: go on with that, or start "
             "a new run in another folder"
         )
-    changeable = CHANGEABLE if config.schedule == "cosine" else CHANGEABLE | LENGTHS
+    changeable = CHANGEABLE | LENGTHS if _length_may_change(checkpoint, dataset, config) else CHANGEABLE
     _compare(checkpoint.model_config.to_dict(), model_config.to_dict(), set())
     _compare(checkpoint.training_config.to_dict(), config.to_dict(), changeable)
     _compare_words("source", checkpoint.source.vocabulary, dataset.source.vocabulary)
@@ -60,6 +63,35 @@ def check_same_run(
             f"the sentences are not those of the checkpoint ({describe(checkpoint.dataset)}): they have "
             "changed since, so give them as they were, or start a new run"
         )
+
+
+def load_last(run: RunFolder) -> Checkpoint:
+    """A run's last checkpoint; UserError where there is none or it is broken, with what may help."""
+    try:
+        last = load_checkpoint(run.last)
+    except UserError as error:
+        try:
+            best = load_checkpoint(run.best)
+        except UserError:
+            raise error from None
+        if best.m is None:  # an average
+            raise
+        raise UserError(
+            f"{error}; {run.best}, of step {best.step}, is whole: copy it to {run.last} to go on from there"
+        ) from None
+    if last.m is None:
+        raise UserError(f"{run.last} is an average: it can translate, but without Adam's moments not go on")
+    return last
+
+
+def _length_may_change(checkpoint: Checkpoint, dataset: Dataset, config: TrainingConfig) -> bool:
+    """Whether every learning rate until now would have been the same in a run of the other length."""
+    if config.schedule == "cosine":
+        return False
+    lengths = (count_steps(dataset.train, each) for each in (checkpoint.training_config, config))
+    return config.decay_share == 0 or checkpoint.step <= min(
+        first_decay(steps, config.decay_share) for steps in lengths
+    )
 
 
 def describe(dataset: dict[str, Any]) -> str:

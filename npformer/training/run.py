@@ -1,4 +1,4 @@
-"""A run's folder: log.jsonl, last.safetensors and best.safetensors."""
+"""A run's folder: log.jsonl, last.safetensors, best.safetensors, and snapshots to average."""
 
 import io
 import json
@@ -28,6 +28,7 @@ class RunFolder:
         self.path = Path(path)
         self.last = self.path / "last.safetensors"
         self.best = self.path / "best.safetensors"
+        self.averaged = self.path / "averaged.safetensors"
         self.log = self.path / "log.jsonl"
         self._file: io.FileIO | None = None
 
@@ -35,6 +36,14 @@ class RunFolder:
     def resume_command(self) -> str:
         """What to type to go on with this run."""
         return f"npformer train --resume {shlex.quote(str(self.path))}"
+
+    def snapshot(self, step: int) -> Path:
+        """Where the parameters of that step are kept, to be averaged with others."""
+        return self.path / f"snapshot-{step:08}.safetensors"
+
+    def snapshots(self) -> list[Path]:
+        """The files of all snapshots, in the order of their steps."""
+        return sorted(self.path.glob("snapshot-????????.safetensors"))
 
     def __enter__(self) -> "RunFolder":
         try:
@@ -82,8 +91,15 @@ class RunFolder:
         except OSError as error:
             raise self._log_error(error) from None
 
-    def cut_log(self, step: int) -> float:
-        """Drop the lines after this step, which will be written again. Returns the seconds until then."""
+    def cut(self, step: int) -> float:
+        """Drop what came after this step, which will be made again. Returns the seconds until then."""
+        for path in self.snapshots():
+            if path > self.snapshot(step):
+                path.unlink()
+        return self._cut_log(step)
+
+    def _cut_log(self, step: int) -> float:
+        """Drop the log's lines after this step. Returns the seconds until then."""
         assert self._file is not None
         end, seconds = 0, 0.0
         for line, entry in _entries(self.log.read_bytes()):
@@ -102,7 +118,9 @@ class RunFolder:
 
 
 def read_log(run_dir: str | PathLike[str]) -> list[dict[str, Any]]:
-    """The log's entries, in order: of steps, and, with "valid_loss", of validations."""
+    """The log's entries, in order: of steps, of validations ("valid_loss"), of BLEU ("valid_bleu") and, at
+    the end, of the average ("averaged_loss").
+    """
     path = RunFolder(run_dir).log
     try:
         return [entry for _, entry in _entries(path.read_bytes())]

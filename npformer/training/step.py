@@ -10,7 +10,7 @@ import numpy as np
 from npformer.backend import like
 from npformer.data.batches import Batch
 from npformer.data.sentences import SentenceBatch
-from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.kernels import cross_entropy, cross_entropy_backward
 from npformer.optim import Adam, clip_global_norm
 from npformer.training.finite import check_gradients, check_loss, check_parameters
 
@@ -73,21 +73,36 @@ def loss_and_gradients(
     model.zero_grad()
     loss = 0.0
     for batch, rng in zip(batches, rngs or repeat(None, len(batches)), strict=True):
-        # loss = sum over batches of share · mean
-        share = batch.tokens / total
-        loss += share * _add_gradients(model, batch, share, rng)
+        loss += add_gradients(model, batch, total, rng)
     return loss, total
 
 
-def _add_gradients(model: Any, batch: AnyBatch, share: float, rng: np.random.Generator | None) -> float:
-    """Add the gradients of share · mean loss of the batch; returns the mean. The cache ends with the call."""
+def add_gradients(model: Any, batch: AnyBatch, total: int, rng: np.random.Generator | None) -> float:
+    """Add the gradients of the batch's part of a mean over `total` tokens; returns that part of the loss."""
     config = model.config
-    logits, cache = model.forward(*batch.inputs, train=rng is not None, rng=rng)
-    targets = like(batch.target_out, logits)
-    loss, loss_cache = cross_entropy(logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id)
+    logits, targets, cache = _forward(model, batch, rng)
+    loss, loss_cache = cross_entropy(
+        logits,
+        targets,
+        smoothing=config.label_smoothing,
+        pad_id=config.pad_id,
+        tokens=total,
+        overwrite=True,
+    )
     check_loss(float(loss), model, cache, logits)
-    model.backward(cross_entropy_backward(share, loss_cache), cache)
+    model.backward(cross_entropy_backward(1, loss_cache), cache)
     return float(loss)
+
+
+def _forward(model: Any, batch: AnyBatch, rng: np.random.Generator | None = None) -> tuple[Any, Any, Any]:
+    """Returns (logits, targets, cache); logits and targets of the words alone, where the model packs."""
+    settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
+    targets = batch.target_out
+    if model.packs:
+        settings["packed"] = True
+        targets = targets[batch.inputs[-1] != model.config.pad_id]
+    logits, cache = model.forward(*batch.inputs, **settings)
+    return logits, like(targets, logits), cache
 
 
 def evaluate(model: Any, batches: Iterable[AnyBatch]) -> Evaluation:
@@ -109,10 +124,9 @@ def evaluate(model: Any, batches: Iterable[AnyBatch]) -> Evaluation:
 def _score(model: Any, batch: AnyBatch) -> tuple[float, float, int]:
     """The mean loss of a batch without and with smoothing, and how many tokens were predicted right."""
     pad_id, smoothing = model.config.pad_id, model.config.label_smoothing
-    logits, cache = model.forward(*batch.inputs)
-    targets = like(batch.target_out, logits)
+    logits, targets, cache = _forward(model, batch)
+    hits = (logits.argmax(-1) == targets) & (targets != pad_id)
     loss, _ = cross_entropy(logits, targets, pad_id=pad_id)
     check_loss(float(loss), model, cache, logits)
-    smoothed, _ = cross_entropy(logits, targets, smoothing=smoothing, pad_id=pad_id)
-    hits = (logits.argmax(-1) == targets) & (targets != pad_id)
+    smoothed, _ = cross_entropy(logits, targets, smoothing=smoothing, pad_id=pad_id, overwrite=True)
     return float(loss), float(smoothed), int(hits.sum())

@@ -35,12 +35,12 @@ class EncoderLayer(Module):
         self.feed_forward = make_feed_forward(config, rng, dtype)
         self.feed_forward_residual = make_residual(config, dtype)
 
-    def forward(self, x, mask=None, *, query_mask=None, train=False, rng=None):
+    def forward(self, x, mask=None, *, query_mask=None, train=False, rng=None, packing=None):
         """Returns (y, cache)."""
         # every position looks at every position
         h, entered = self.self_residual.enter(x)
         h, self_attention = self.self_attention.forward(
-            h, mask=mask, query_mask=query_mask, train=train, rng=rng
+            h, mask=mask, query_mask=query_mask, train=train, rng=rng, packing=packing
         )
         x, self_residual = self.self_residual.join(x, h, entered, train=train, rng=rng)
         # every position by itself
@@ -101,18 +101,37 @@ class DecoderLayer(Module):
         self.feed_forward = make_feed_forward(config, rng, dtype)
         self.feed_forward_residual = make_residual(config, dtype)
 
-    def forward(self, x, memory, mask=None, memory_mask=None, *, query_mask=None, train=False, rng=None):
+    def forward(
+        self,
+        x,
+        memory,
+        mask=None,
+        memory_mask=None,
+        *,
+        query_mask=None,
+        train=False,
+        rng=None,
+        packing=None,
+        memory_packing=None,
+    ):
         """Returns (y, cache)."""
         # every position looks at itself and at those before it
         h, entered = self.self_residual.enter(x)
         h, self_attention = self.self_attention.forward(
-            h, mask=mask, query_mask=query_mask, train=train, rng=rng
+            h, mask=mask, query_mask=query_mask, train=train, rng=rng, packing=packing
         )
         x, self_residual = self.self_residual.join(x, h, entered, train=train, rng=rng)
         # queries from here, keys and values from the encoder
         h, entered = self.cross_residual.enter(x)
         h, cross = self.cross.forward(
-            h, memory, mask=memory_mask, query_mask=query_mask, train=train, rng=rng
+            h,
+            memory,
+            mask=memory_mask,
+            query_mask=query_mask,
+            train=train,
+            rng=rng,
+            packing=packing,
+            key_packing=memory_packing,
         )
         x, cross_residual = self.cross_residual.join(x, h, entered, train=train, rng=rng)
         # every position by itself

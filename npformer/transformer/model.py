@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import array_module
+from npformer.functional.packing import find_words, pack, unpack
 from npformer.ids import check_pairs, take_ids
 from npformer.layers.init import default_rng
 from npformer.layers.input import InputCache
@@ -22,6 +23,7 @@ class TransformerCache(NamedTuple):
     target: InputCache
     decoder: StackCache
     output: Any
+    packings: tuple  # of source and target; None where the rows are (B, S) and (B, T)
 
 
 class Transformer(Module):
@@ -32,6 +34,8 @@ class Transformer(Module):
     Errors: UserError for ids outside the vocabulary, or sentences that are empty or over max_length.
     Source: Vaswani et al. 2017, figure 1.
     """
+
+    packs = True
 
     def __init__(self, config, *, rng=None, dtype=np.float32):
         rng = default_rng(rng)
@@ -45,33 +49,54 @@ class Transformer(Module):
         self.output = make_output(config, self.target.words, rng, dtype)
         self.flatten()
 
-    def forward(self, source, target_in, *, train=False, rng=None):
-        """Returns (logits, cache). With train=True dropout draws from rng."""
+    def forward(self, source, target_in, *, train=False, rng=None, packed=False):
+        """Returns (logits, cache). With train=True dropout draws from rng.
+
+        packed=True leaves out what is computed at padding: the logits are (N, V), those of the N words of
+        target_in, sentence after sentence.
+        """
         source = self._take_ids(source, self.config.source_vocab, "source")
         target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
         check_pairs(source, target_in)
         source_mask, source_queries = make_masks(self.config, source)
         target_mask, target_queries = make_masks(self.config, target_in)
         target_mask = target_mask & causal_mask(target_in.shape[1], target_in)  # (B, 1, T, T)
+        pad_id = self.config.pad_id
+        packings = [find_words(ids, pad_id) if packed else None for ids in (source, target_in)]
+        source_packing, target_packing = packings
 
         x, source_cache = self.source.forward(source, train=train, rng=rng)  # (B, S, D)
         memory, encoder = self.encoder.forward(
-            x, source_mask, query_mask=source_queries, train=train, rng=rng
+            pack(x, source_packing),
+            source_mask,
+            query_mask=source_queries,
+            train=train,
+            rng=rng,
+            packing=source_packing,
         )
         x, target_cache = self.target.forward(target_in, train=train, rng=rng)  # (B, T, D)
         x, decoder = self.decoder.forward(
-            x, memory, target_mask, source_mask, query_mask=target_queries, train=train, rng=rng
+            pack(x, target_packing),
+            memory,
+            target_mask,
+            source_mask,
+            query_mask=target_queries,
+            train=train,
+            rng=rng,
+            packing=target_packing,
+            memory_packing=source_packing,
         )
         logits, output = self.output.forward(x)  # (B, T, V)
-        return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output)
+        return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output, tuple(packings))
 
     def backward(self, dlogits, cache):
         """Adds every parameter's gradient to its .grad; returns nothing, since ids have no gradient."""
         dx = self.output.backward(dlogits, cache.output)
         dx, dmemory = self.decoder.backward(dx, cache.decoder)
-        self.target.backward(dx, cache.target)
+        source_packing, target_packing = cache.packings
+        self.target.backward(unpack(dx, target_packing), cache.target)
         dx = self.encoder.backward(dmemory, cache.encoder)
-        self.source.backward(dx, cache.source)
+        self.source.backward(unpack(dx, source_packing), cache.source)
 
     def _take_ids(self, ids, n_words, name, start=0):
         return take_ids(ids, n_words, self.config.max_length, name, self.values, start=start)

@@ -39,11 +39,11 @@ class Encoder(Module):
     def __getitem__(self, index):
         return self.layers[index]
 
-    def forward(self, x, mask=None, *, query_mask=None, train=False, rng=None):
-        """Returns (memory, cache)."""
+    def forward(self, x, mask=None, *, query_mask=None, train=False, rng=None, packing=None):
+        """Returns (memory, cache). packing: where the words stand, when x is packed rows (N, D)."""
         caches, norm = [], None
         for layer in self.layers:
-            x, cache = layer.forward(x, mask, query_mask=query_mask, train=train, rng=rng)
+            x, cache = layer.forward(x, mask, query_mask=query_mask, train=train, rng=rng, packing=packing)
             caches.append(cache)
         if self.norm is not None:
             x, norm = self.norm.forward(x)
@@ -87,12 +87,32 @@ class Decoder(Module):
     def __getitem__(self, index):
         return self.layers[index]
 
-    def forward(self, x, memory, mask=None, memory_mask=None, *, query_mask=None, train=False, rng=None):
-        """Returns (y, cache)."""
+    def forward(
+        self,
+        x,
+        memory,
+        mask=None,
+        memory_mask=None,
+        *,
+        query_mask=None,
+        train=False,
+        rng=None,
+        packing=None,
+        memory_packing=None,
+    ):
+        """Returns (y, cache). packing and memory_packing: where the words stand, when rows are packed."""
         caches, norm = [], None
         for layer in self.layers:
             x, cache = layer.forward(
-                x, memory, mask, memory_mask, query_mask=query_mask, train=train, rng=rng
+                x,
+                memory,
+                mask,
+                memory_mask,
+                query_mask=query_mask,
+                train=train,
+                rng=rng,
+                packing=packing,
+                memory_packing=memory_packing,
             )
             caches.append(cache)
         if self.norm is not None:

@@ -13,6 +13,7 @@ Some changes look like bugs and are none, so they are not in the list:
 from planted_bugs.attention import ATTENTION
 from planted_bugs.bug import KINDS, Bug, NoLongerApplies
 from planted_bugs.hard import HARD
+from planted_bugs.kernels import KERNELS
 from planted_bugs.language import LANGUAGE
 from planted_bugs.latent import LATENT
 from planted_bugs.layers import LAYERS
@@ -36,6 +37,7 @@ BUGS = (
     *LUONG,
     *LATENT,
     *HARD,
+    *KERNELS,
     *RELATIVE,
     *TRANSFORMER,
     *LANGUAGE,

@@ -33,7 +33,7 @@ LINEAR_AND_NORM = (
     ),
 )
 
-_TABLE = "self.weight.grad += embedding_backward(dy, cache)"
+_TABLE = "dtable = embedding_backward(dy, cache, out=grad)"
 _TIED = "self.weight.grad += dweight.T"
 
 EMBEDDINGS = (
@@ -42,9 +42,9 @@ EMBEDDINGS = (
         "= for +=",
         _EMBEDDING,
         _TABLE,
-        "self.weight.grad = embedding_backward(dy, cache)",
+        "dtable = embedding_backward(dy, cache, out=0 * grad)\n        grad[...] = 0",
     ),
-    Bug("Embedding: weight lost", "dropped branch", _EMBEDDING, _TABLE, "pass"),
+    Bug("Embedding: weight lost", "dropped branch", _EMBEDDING, _TABLE, "dtable = grad"),
     Bug("TiedProjection: weight", "= for +=", _EMBEDDING, _TIED, "self.weight.grad[...] = dweight.T"),
     Bug("TiedProjection: weight lost", "lost tie", _EMBEDDING, _TIED, "pass"),
     Bug(
@@ -148,17 +148,29 @@ RESIDUAL = (
         "Residual, post-norm: norm's dx lost",
         "dropped branch",
         _RESIDUAL,
-        "dy = self.norm.backward(dy, cache.norm)",
-        "self.norm.backward(dy, cache.norm)",
+        "return dx, dh\n",
+        "return dy, dh\n",
     ),
     Bug(
         "Residual, post-norm: norm skipped",
         "dropped branch",
         _RESIDUAL,
-        "if not self.pre:",
-        "if False:",
-        nth=2,
-        of=2,
+        "dx, dh, dgain, dbias = residual_norm_backward(dy, joined)",
+        "_, _, dgain, dbias = residual_norm_backward(dy, joined)\n        dx = dh = dy",
+    ),
+    Bug(
+        "Residual, post-norm: gain lost",
+        "dropped branch",
+        _RESIDUAL,
+        "self.norm.gain.grad += dgain",
+        "pass",
+    ),
+    Bug(
+        "Residual, post-norm: bias",
+        "= for +=",
+        _RESIDUAL,
+        "self.norm.bias.grad += dbias",
+        "self.norm.bias.grad[...] = dbias",
     ),
     Bug("Residual: way round lost at the start", "dropped branch", _RESIDUAL, _ENTER, "return dh"),
     Bug("Residual: way through lost", "dropped branch", _RESIDUAL, _ENTER, "return dx"),

@@ -4,7 +4,7 @@ from planted_bugs.bug import Bug
 
 _LOSSES = "functional/losses.py"
 _TARGET = "drows[xp.arange(len(targets)), targets] -= 1 - smoothing"
-_MEAN = "drows = drows * (real[:, None] * (dloss / cache.tokens))"
+_MEAN = "drows = drows * (real[:, None] * (dloss / tokens))"
 _PROBABILITY = "drows = xp.exp(log_probs) - smoothing / shape[-1]"
 
 CROSS_ENTROPY = (
@@ -63,7 +63,7 @@ CROSS_ENTROPY = (
         "wrong mask",
         _LOSSES,
         _MEAN,
-        "drows = drows * (dloss / cache.tokens)",
+        "drows = drows * (dloss / tokens)",
     ),
     Bug(
         "cross-entropy: mean over padding too",
@@ -84,19 +84,29 @@ CROSS_ENTROPY = (
         "missing scale",
         _LOSSES,
         _MEAN,
-        "drows = drows * (real[:, None] / cache.tokens)",
+        "drows = drows * (real[:, None] / tokens)",
     ),
     Bug(
         "cross-entropy: no tokens at all",
         "wrong term",
         _LOSSES,
-        "return max(1, int(self.real.sum()))",
-        "return int(self.real.sum())",
+        "tokens = max(1, int(real.sum()))",
+        "tokens = int(real.sum())",
     ),
 )
 
 _KL = "dlog_p = -q * (dloss / (q.size // q.shape[-1]))"
 _L2 = "dp = difference / length * (dloss / distance.size)"
+
+STEPS_TOKENS = (
+    Bug(
+        "cross-entropy: tokens of the step ignored",
+        "missing scale",
+        _LOSSES,
+        "if tokens is None else tokens",
+        "if tokens is None else max(1, int(real.sum()))",
+    ),
+)
 
 DISTANCES = (
     Bug("KL divergence: sign", "sign", _LOSSES, _KL, "dlog_p = q * (dloss / (q.size // q.shape[-1]))"),
@@ -140,4 +150,4 @@ DISTANCES = (
     ),
 )
 
-LOSSES = (*CROSS_ENTROPY, *DISTANCES)
+LOSSES = (*CROSS_ENTROPY, *STEPS_TOKENS, *DISTANCES)

@@ -37,6 +37,9 @@ TESTS = (
     "test_torch_parity.py",
     "test_device.py",
     "test_numbers_models.py",
+    "test_packing.py",
+    "test_workers.py",
+    "test_kernels.py",
 )
 OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-o", "addopts=")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time

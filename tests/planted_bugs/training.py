@@ -7,13 +7,27 @@ _VIEW = "parameter.grad = grads[start:end].reshape(shape)"
 _TWIN = "twin._view(twin.parameters(), self.values, array_module(self.grads).zeros_like(self.grads))"
 
 MODULE = (
-    Bug("zero_grad: forgets", "= for +=", _MODULE, "parameter.grad[...] = 0", "parameter.grad[...] += 0"),
+    Bug("zero_grad: forgets", "= for +=", _MODULE, "self._grad[...] = 0", "self._grad[...] += 0"),
     Bug(
         "zero_grad: forgets the first",
         "dropped branch",
         _MODULE,
-        "for parameter in self.parameters():\n            parameter.grad[...] = 0",
-        "for parameter in self.parameters()[1:]:\n            parameter.grad[...] = 0",
+        "for parameter in self.parameters():\n            parameter.zero_grad()",
+        "for parameter in self.parameters()[1:]:\n            parameter.zero_grad()",
+    ),
+    Bug(
+        "room: given although something was added",
+        "= for +=",
+        _MODULE,
+        "self._is_zero = False  # whoever",
+        "pass  # whoever",
+    ),
+    Bug(
+        "room: given twice",
+        "= for +=",
+        _MODULE,
+        "is_zero, self._is_zero = self._is_zero, False",
+        "is_zero = self._is_zero",
     ),
     Bug(
         "named_parameters: a tied parameter twice",
@@ -47,58 +61,55 @@ MODULE = (
 )
 
 _OPTIM = "optim.py"
-_M = "self.m += (1 - beta1) * (g - self.m)"
-_V = "self.v += (1 - beta2) * (g * g - self.v)"
-_UPDATE = "self.model.values -= lr * m_hat / (xp.sqrt(v_hat) + self.eps)"
+_ADAM = "functional/adam.py"
+_M = "m += (1 - beta1) * (grads - m)"
+_V = "v += (1 - beta2) * (grads * grads - v)"
+_UPDATE = "values -= lr * m_hat / (xp.sqrt(v_hat) + eps)"
 
 ADAM = (
-    Bug(
-        "Adam: sign", "sign", _OPTIM, _UPDATE, "self.model.values += lr * m_hat / (xp.sqrt(v_hat) + self.eps)"
-    ),
+    Bug("Adam: sign", "sign", _ADAM, _UPDATE, "values += lr * m_hat / (xp.sqrt(v_hat) + eps)"),
     Bug(
         "Adam: eps inside the root",
         "wrong term",
-        _OPTIM,
+        _ADAM,
         _UPDATE,
-        "self.model.values -= lr * m_hat / xp.sqrt(v_hat + self.eps)",
+        "values -= lr * m_hat / xp.sqrt(v_hat + eps)",
     ),
     Bug(
         "Adam: eps left out",
         "dropped branch",
-        _OPTIM,
+        _ADAM,
         _UPDATE,
-        "self.model.values -= lr * m_hat / xp.sqrt(v_hat)",
+        "values -= lr * m_hat / xp.sqrt(v_hat)",
     ),
     Bug(
         "Adam: root left out",
         "missing scale",
-        _OPTIM,
+        _ADAM,
         _UPDATE,
-        "self.model.values -= lr * m_hat / (v_hat + self.eps)",
+        "values -= lr * m_hat / (v_hat + eps)",
     ),
     Bug(
         "Adam: mean not corrected",
         "missing scale",
-        _OPTIM,
-        "m_hat = self.m / (1 - beta1**self.t)",
-        "m_hat = self.m",
+        _ADAM,
+        "m_hat = m / (1 - beta1**t)",
+        "m_hat = m",
     ),
     Bug(
         "Adam: squares not corrected",
         "missing scale",
-        _OPTIM,
-        "v_hat = self.v / (1 - beta2**self.t)",
-        "v_hat = self.v",
+        _ADAM,
+        "v_hat = v / (1 - beta2**t)",
+        "v_hat = v",
     ),
     Bug("Adam: t counted twice", "wrong term", _OPTIM, "self.t += 1", "self.t += 2"),
     Bug("Adam: t stays 1", "= for +=", _OPTIM, "self.t += 1", "self.t = 1"),
-    Bug("Adam: betas swapped", "swapped", _OPTIM, "beta1, beta2 = self.betas", "beta2, beta1 = self.betas"),
-    Bug("Adam: mean forgets", "= for +=", _OPTIM, _M, "self.m = (1 - beta1) * (g - self.m)"),
-    Bug("Adam: mean does not decay", "dropped branch", _OPTIM, _M, "self.m += (1 - beta1) * g"),
-    Bug("Adam: squares do not decay", "dropped branch", _OPTIM, _V, "self.v += (1 - beta2) * (g * g)"),
-    Bug(
-        "Adam: gradient not squared", "missing scale", _OPTIM, _V, "self.v += (1 - beta2) * (abs(g) - self.v)"
-    ),
+    Bug("Adam: betas swapped", "swapped", _ADAM, "beta1, beta2 = betas", "beta2, beta1 = betas"),
+    Bug("Adam: mean forgets", "= for +=", _ADAM, _M, "m = (1 - beta1) * (grads - m)"),
+    Bug("Adam: mean does not decay", "dropped branch", _ADAM, _M, "m += (1 - beta1) * grads"),
+    Bug("Adam: squares do not decay", "dropped branch", _ADAM, _V, "v += (1 - beta2) * (grads * grads)"),
+    Bug("Adam: gradient not squared", "missing scale", _ADAM, _V, "v += (1 - beta2) * (abs(grads) - v)"),
 )
 
 _CLIP = "grads *= max_norm / norm"
@@ -112,8 +123,8 @@ CLIPPING_AND_SCHEDULES = (
         "global_norm: no root",
         "missing scale",
         _OPTIM,
-        "return math.sqrt(float((grads * grads).sum()))",
-        "return float((grads * grads).sum())",
+        "return math.sqrt(float(array_module(grads).vdot(grads, grads)))",
+        "return float(array_module(grads).vdot(grads, grads))",
     ),
     Bug("warmup: d^.5", "sign", _OPTIM, "factor * d_model**-0.5", "factor * d_model**0.5"),
     Bug("warmup: w^-.5", "wrong term", _OPTIM, "step * warmup_steps**-1.5", "step * warmup_steps**-0.5"),

@@ -209,14 +209,14 @@ MODEL = (
         "Transformer: target embedding skipped",
         "lost tie",
         _MODEL,
-        "self.target.backward(dx, cache.target)",
+        "self.target.backward(unpack(dx, target_packing), cache.target)",
         "pass",
     ),
     Bug(
         "Transformer: source embedding skipped",
         "lost tie",
         _MODEL,
-        "self.source.backward(dx, cache.source)",
+        "self.source.backward(unpack(dx, source_packing), cache.source)",
         "pass",
     ),
     Bug(
@@ -230,15 +230,15 @@ MODEL = (
         "Transformer: encoder's dx lost",
         "dropped branch",
         _MODEL,
-        "dx = self.encoder.backward(dmemory, cache.encoder)\n        self.source.backward(dx, cache.source)",
-        "self.encoder.backward(dmemory, cache.encoder)\n        self.source.backward(dmemory, cache.source)",
+        "dx = self.encoder.backward(dmemory, cache.encoder)\n",
+        "self.encoder.backward(dmemory, cache.encoder)\n        dx = dmemory\n",
     ),
     Bug(
         "Transformer: source and target caches swapped",
         "swapped",
         _MODEL,
-        "return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output)",
-        "return logits, TransformerCache(target_cache, encoder, source_cache, decoder, output)",
+        "TransformerCache(source_cache, encoder, target_cache,",
+        "TransformerCache(target_cache, encoder, source_cache,",
     ),
 )
 

@@ -7,9 +7,10 @@ from wrong_solutions.local import LOCAL
 from wrong_solutions.pairs import PAIRS
 from wrong_solutions.recurrent import RECURRENT
 from wrong_solutions.relative import RELATIVE
+from wrong_solutions.translation import TRANSLATION
 from wrong_solutions.values import VALUES
 from wrong_solutions.wrong import Wrong
 
-WRONG = (*PAIRS, *LAYERS, *VALUES, *RECURRENT, *HARD, *LOCAL, *LATENT, *RELATIVE)
+WRONG = (*PAIRS, *LAYERS, *VALUES, *RECURRENT, *HARD, *LOCAL, *LATENT, *RELATIVE, *TRANSLATION)
 
 __all__ = ["WRONG", "Wrong"]

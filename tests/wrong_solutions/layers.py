@@ -16,7 +16,7 @@ LAYERS = (
     Wrong("residual-backward", "return dx + dh", "return dx", "term dh is left out", "enter_backward"),
     Wrong("residual-backward", "return dx + dh", "return dx + dx + dh", "twice", "enter_backward"),
     Wrong("residual-backward", "self.dropout.backward(dy, cache.keep)", "dy", "backward is skipped"),
-    Wrong("residual-backward", "if not self.pre", "if self.pre", "wrong way round|case is left out"),
+    Wrong("residual-backward", "if self.pre", "if not self.pre", "wrong way round|case is left out"),
     Wrong(
         "feed-forward-backward",
         "self.dropout.backward(dh, cache.keep)",
@@ -43,7 +43,7 @@ LAYERS = (
     ),
     Wrong(
         "multi-head-backward",
-        "split_heads(dy, self.n_heads)",
+        "split_heads(unpack(dy, cache.packings[0]), self.n_heads)",
         "dy.reshape(cache.attention.q.shape)",
         "order|swapped",
     ),

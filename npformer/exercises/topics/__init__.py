@@ -14,6 +14,7 @@ from npformer.exercises.topics.recurrent import RECURRENT
 from npformer.exercises.topics.relative import RELATIVE
 from npformer.exercises.topics.stacks import STACKS
 from npformer.exercises.topics.training import TRAINING
+from npformer.exercises.topics.translation import TRANSLATION
 
 TOPICS = (
     BEGINNINGS,
@@ -30,5 +31,6 @@ TOPICS = (
     HARD,
     LATENT,
     RELATIVE,
+    TRANSLATION,
 )
 ALL = tuple(exercise for topic in TOPICS for exercise in topic)

@@ -112,10 +112,10 @@ def cross_entropy_backward(dloss, cache):
     q is (1 - smoothing) at the target, plus smoothing / V everywhere.
     dloss  a number
     cache  .log_probs (N, V), .targets (N,), .real (N,) 1 at a token and 0 at padding, .smoothing,
-           .shape (of the logits: V is its last number), .tokens (how many are real)
+           .shape (of the logits: V is its last number), .tokens (what to divide by: how many are real)
     Returns dlogits, with the shape cache.shape.
     """
-    log_probs, targets, real, smoothing, shape = cache
+    log_probs, targets, real, smoothing, shape, tokens = cache
 ''',
         (
             _entropy_trial(""),
@@ -125,7 +125,7 @@ def cross_entropy_backward(dloss, cache):
         (
             "Before the mean, the gradient of one row is as simple as it could be: p - q.",
             "p = exp(log_probs). Subtract (1 - smoothing) at the targets and smoothing / V everywhere.",
-            "Then times real[:, None] · dloss / cache.tokens, and reshape. drows[np.arange(N), targets] is "
+            "Then times real[:, None] · dloss / tokens, and reshape. drows[np.arange(N), targets] is "
             "one entry a row.",
         ),
         {"cross_entropy_backward": F.cross_entropy_backward},

@@ -1,0 +1,80 @@
+"""npformer curves: draw how a training run went, from its log."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from npformer.errors import UserError
+from npformer.terminal import note
+from npformer.training import read_log
+
+FILE = "curves.png"
+MOST = 250  # points of a curve that has one for every few steps; between, the mean is drawn
+
+Entries = Sequence[dict[str, Any]]
+
+
+def add_arguments(parser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("run", metavar="RUN", help="the folder of a run")
+    parser.add_argument("--out", metavar="FILE", help=f"the picture, .png or .svg (RUN/{FILE})")
+
+
+def run(arguments) -> int:
+    """Returns 0."""
+    note(f"drawn: {draw_curves(Path(arguments.run), arguments.out)}")
+    return 0
+
+
+def draw_curves(folder: Path, out: str | Path | None = None) -> Path:
+    """Draw the page of a run, by default into its folder. Returns the picture's path.
+
+    Errors: UserError where there is no log, or nothing in it yet.
+    """
+    log = read_log(folder)
+    steps = [entry for entry in log if "loss" in entry]
+    if not steps:
+        raise UserError(f"the log of {folder} holds no step yet: let the run go on for a while")
+    from npformer.plots import curve_page, save  # matplotlib takes a second to load
+
+    hours, minutes = divmod(round(log[-1]["seconds"] / 60), 60)
+    lasted = f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    title = f"{folder.name}: {steps[-1]['step']:,} steps in {lasted}"
+    return save(curve_page(panels_of(log), xlabel="minutes", title=title), out or folder / FILE)
+
+
+def panels_of(log: Entries) -> list:
+    """Loss, BLEU, learning rate and speed of a run, over its minutes; what was not measured is left out."""
+    from npformer.plots import Panel
+
+    losses = [
+        _curve(log, "loss", "training, with dropout and smoothing"),
+        _curve(log, "valid_loss", "validation", marked=True),
+        _curve(log, "averaged_loss", "average of the last snapshots", marked=True),
+    ]
+    panels = [
+        Panel("loss of a token", losses),
+        Panel("BLEU of validation sentences, greedy", [_curve(log, "valid_bleu", marked=True)], True),
+        Panel("learning rate", [_curve(log, "lr")], True),
+        Panel("tokens per second", [_curve(log, "tokens_per_second")], True),
+    ]
+    measured = [panel._replace(curves=[each for each in panel.curves if len(each.x)]) for panel in panels]
+    return [panel for panel in measured if panel.curves]
+
+
+def _curve(log: Entries, name: str, label: str = "", *, marked: bool = False):
+    """What the log has of a name, over minutes."""
+    from npformer.plots import Curve
+
+    found = [(entry["seconds"] / 60, entry[name]) for entry in log if name in entry]
+    x, y = np.array(found, np.float64).reshape(-1, 2).T
+    return Curve(x, y, label, marked) if marked else Curve(thinned(x), thinned(y), label)
+
+
+def thinned(values: np.ndarray, most: int = MOST) -> np.ndarray:
+    """Means of neighbours, as many as leave at most that many. Shapes: values (N,) -> (M,)."""
+    together = max(1, -(-len(values) // most))
+    starts = np.arange(0, len(values), together)
+    return np.add.reduceat(values, starts) / np.diff([*starts, len(values)]) if len(values) else values

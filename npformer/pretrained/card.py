@@ -1,0 +1,129 @@
+"""The card of a trained translator: what it learned from, how, how long, and and its scores."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from npformer.errors import UserError
+from npformer.settings import is_number, require_count
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One score, as `npformer score --json` printed it."""
+
+    source: str  # the files' names
+    reference: str
+    setting: str  # "tokenised" or "raw"
+    bleu: float
+    signature: str
+    beam: int
+    length_penalty: float
+    sentences: int
+    empty: int  # translations without a word
+    weights: str  # the fingerprint of the weights that were measured
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Measured":
+        """The score in what `npformer score --json` printed, without the rest of it, such as the seconds."""
+        names = [field.name for field in dataclasses.fields(cls)]
+        if not isinstance(content, Mapping) or not set(names) <= content.keys():
+            raise UserError("this is no score: give the JSON that npformer score --json printed")
+        return cls(**{name: content[name] for name in names})
+
+    def row(self) -> tuple[str, ...]:
+        """The cells of a table's row."""
+        files = f"{self.reference}, {self.sentences:,} sentences"
+        return files, self.setting, f"{self.bleu:.2f}", str(self.beam), _in_cell(self.signature)
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a person should know of a trained translator. All but the scores is written by who trained it."""
+
+    title: str  # "English to German"
+    data: str  # what it was trained on
+    licence: str  # of the data, and what that means for the weights
+    recipe: str  # model and training, in words
+    command: str  # that trained it
+    hours: float  # of training, by the clock on the wall
+    machine: str  # that it was trained on
+    date: str  # the day it was exported, as 2026-01-31
+    example: str = ""  # a sentence to try
+    beam: int = 5  # with which it translates where nothing else is asked for
+    length_penalty: float = 0.6
+    scores: tuple[Measured, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("title", "data", "licence", "recipe", "command", "machine", "date"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not value.strip():
+                raise UserError(f"the card's {name} is {value!r}: say it in words")
+        if not (is_number(self.hours) and self.hours > 0):
+            raise UserError(
+                f"the card's hours are {self.hours!r}: give the hours of training, a number over 0"
+            )
+        try:
+            date.fromisoformat(self.date)
+        except ValueError:
+            raise UserError(f"the card's date is {self.date!r}: write it as 2026-01-31") from None
+        require_count("the card's beam", self.beam)
+        if not (is_number(self.length_penalty) and self.length_penalty >= 0):
+            raise UserError(f"the card's length_penalty is {self.length_penalty!r}: it must be 0 or more")
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> "Card":
+        """The card that to_dict gave. Errors: UserError for a field that is unknown or missing."""
+        if not isinstance(content, Mapping):
+            raise UserError("a card is a JSON object of its fields: give one")
+        fields = dataclasses.fields(cls)
+        known = [field.name for field in fields]
+        for name in content:
+            if name not in known:
+                raise UserError(f"a card has no {name!r}: it has {', '.join(known)}")
+        for field in fields:
+            if field.default is dataclasses.MISSING and field.name not in content:
+                raise UserError(f"the card has no {field.name}: add it")
+        scores = tuple(Measured.from_dict(each) for each in content.get("scores", ()))
+        return cls(**{**content, "scores": scores})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as JSON knows it."""
+        return dataclasses.asdict(self)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Pairs (what, text) of all but the title and the scores."""
+        return [
+            ("trained on", self.data),
+            ("licence", self.licence),
+            ("recipe", self.recipe),
+            ("command", self.command),
+            ("time", f"{self.hours:g} hours on {self.machine}; {self.date}"),
+            ("decoding", f"beam {self.beam}, length penalty {self.length_penalty:g}, where none is given"),
+        ]
+
+    def section(self, name: str) -> str:
+        """The card as a section of the README."""
+        blocks = [f"## The translator that ships: {self.title}"]
+        if self.example:
+            blocks.append(f'```bash\nnpformer translate --pretrained {name} "{self.example}"\n```')
+        rows: list[tuple[str, ...]] = [
+            (what, f"`{text}`" if what == "command" else _in_cell(text)) for what, text in self.lines()
+        ]
+        blocks.append(_table(("", ""), rows))
+        if self.scores:
+            rows = [each.row() for each in self.scores]
+            blocks.append(_table(("test set", "form of the text", "BLEU", "beam", "signature"), rows))
+        return "\n\n".join(blocks) + "\n"
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    head, *body = (f"| {' | '.join(row)} |" for row in (heads, *rows))
+    return "\n".join([head, "|" + "---|" * len(heads), *body])
+
+
+def _in_cell(text: str) -> str:
+    """The text with its bars spelt, which would end a table's cell."""
+    return text.replace("|", "&#124;")
