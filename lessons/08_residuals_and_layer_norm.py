@@ -375,8 +375,9 @@ assert report.ok
 # %%
 h = rng.standard_normal((2, 3, 4))  # (B, T, D) what a sublayer made
 dropped, keep = dropout(h, 0.1, np.random.default_rng(3))
-words = np.random.default_rng(3).integers(0, 1 << 64, h.size // 4, dtype=np.uint64)  # as the package draws:
-draws = words.view(np.uint16).reshape(h.shape) / 65536  # 64 random bits are four numbers of 16
+# as the package draws: 64 random bits are four numbers of 16
+words = np.random.default_rng(3).integers(0, 1 << 64, h.size // 4, dtype=np.uint64)
+draws = words.view(np.uint16).reshape(h.shape) / 65536
 slow = np.zeros_like(h)
 for at in np.ndindex(h.shape):
     slow[at] = 0 if draws[at] < 0.1 else h[at] / 0.9

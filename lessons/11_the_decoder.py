@@ -105,7 +105,8 @@ def run(model, source, target_in, causal=True):
     x, of_target = model.target.forward(target_in)  # (B, T, D)
     x, of_decoder = model.decoder.forward(x, memory, mask, source_mask)  # (B, T, D)
     logits, of_output = model.output.forward(x)  # (B, T, V)
-    return logits, TransformerCache(of_source, of_encoder, of_target, of_decoder, of_output, (None, None))
+    parts = (of_source, of_encoder, of_target, of_decoder, of_output)
+    return logits, TransformerCache(*parts, packings=(None, None))  # nothing is packed here
 
 
 assert_allclose(run(model, source, target_in)[0], logits, rtol=1e-12)
