@@ -1,6 +1,5 @@
 """Kernels against the plain pairs: the same numbers, on random shapes, masks, dtypes and settings."""
 
-import math
 from contextlib import nullcontext
 
 import numpy as np
@@ -144,10 +143,19 @@ def test_attention_lets_nan_through():
     assert np.isfinite(y[0, 0, [0, 2]]).all()
 
 
-def test_attention_over_more_than_a_block():
-    b, t = 3, 1 + math.isqrt(BLOCK // 2)
-    q, k, v, dy = (numbers(b, 1, t, 2, seed=seed) for seed in range(4))
-    agree(attended(cpu, q, k, v, dy, None), attended(F, q, k, v, dy, None), np.float64)
+@pytest.mark.parametrize("kind", ["keys", "causal"])
+def test_attention_over_several_blocks_of_sentences(kind):
+    arrays = [numbers(40, 4, 32, 2, seed=seed) for seed in range(4)]
+    assert len(list(blocks(40, 4 * 32 * 32))) == 3
+    mask = a_mask(kind, 40, 4, 32, 32)
+    agree(attended(cpu, *arrays, mask), attended(F, *arrays, mask), np.float64)
+
+
+def test_long_attention_over_several_blocks_of_queries():
+    arrays = [numbers(2, 1, 300, 2, seed=seed) for seed in range(4)]
+    assert len(list(blocks(300, 300))) == 2
+    mask = a_mask("keys", 2, 1, 300, 300)
+    agree(attended(cpu, *arrays, mask), attended(F, *arrays, mask), np.float64, 1e-11)
 
 
 @dtypes

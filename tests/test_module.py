@@ -229,3 +229,25 @@ def test_a_part_of_a_model_is_not_torn_out():
             tear()
     model.values[...] = 0
     assert not model.encoder[0].self_attention.query.weight.value.any()
+
+
+def test_room_is_given_once_and_only_while_the_gradient_is_zero():
+    parameter = Linear(2, 3).weight
+    assert parameter.room() is None  # nobody has said that it is zero
+    parameter.zero_grad()
+    assert parameter.room() is parameter.grad
+    assert parameter.room() is None
+    parameter.zero_grad()
+    parameter.grad[0, 0] = 1
+    assert parameter.room() is None
+    parameter.zero_grad()
+    assert np.shares_memory(parameter.room(transposed=True), parameter.grad)
+
+
+def test_a_second_product_is_added_to_the_first():
+    layer = Linear(2, 3, dtype=np.float64)
+    layer.zero_grad()
+    x, dy = np.ones((4, 2)), np.ones((4, 3))
+    for times in (1, 2):
+        layer.backward(dy, layer.forward(x)[1])
+        np.testing.assert_array_equal(layer.weight.grad, np.full((2, 3), 4.0 * times))
