@@ -470,9 +470,18 @@ def test_memory_of_plain_attention_grows_with_the_square_of_the_length():
     assert 1.7 < slope(lengths, plain) < 2.1
 
 
+def test_the_kernels_attention_needs_memory_in_proportion_to_the_length():
+    lengths = (256, 512, 1024)
+    blocked = [cost(AttentionPass(length, plain=False).prepare, 0.0)[1] for length in lengths]
+    assert slope(lengths, blocked) < 1.2
+
+
 def test_every_cost_is_measured():
     said = []
-    report = lambda what, size: said.append((what, size))  # noqa: E731
+
+    def report(what, size):
+        said.append((what, size))
+
     costs = list(measure_costs(report, lengths=(4, 8), batches=(2,), setup=TOY, seconds=0.0))
     assert [(c.name, c.against, c.size) for c in costs] == [
         ("step", "length", 4),

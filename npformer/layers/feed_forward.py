@@ -18,7 +18,7 @@ class FeedForwardCache(NamedTuple):
 
     inner: LinearCache
     activation: Any
-    keep: Any  # (..., F) dropout's factors, or None
+    keep: Any  # what dropout kept, where the activation is not ReLU; else that pair's cache holds it
     outer: LinearCache
 
 

@@ -19,7 +19,7 @@ class InputCache(NamedTuple):
 
     words: EmbeddingCache
     positions: Any
-    keep: Any  # (B, T, D) dropout's factors, or None
+    keep: Any  # (B, T, D) what dropout kept, or None
     y: Any  # (B, T, D) what the stack receives
 
 

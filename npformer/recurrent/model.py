@@ -17,7 +17,7 @@ class TranslatorCache(NamedTuple):
     """The cache of RecurrentTranslator, a tree that mirrors the model's."""
 
     source: EmbeddingCache
-    source_keep: Any  # (B, S, D) dropout's factors, or None
+    source_keep: Any  # (B, S, D) what dropout kept, or None
     encoder: Any
     bridge: BridgeCache
     target: EmbeddingCache

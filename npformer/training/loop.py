@@ -11,6 +11,7 @@ from npformer.backend import choose_backend
 from npformer.data.datasets import Dataset, open_dataset
 from npformer.errors import UserError
 from npformer.models import ModelConfig
+from npformer.training.checkpoint import Checkpoint
 from npformer.training.config import TrainingConfig
 from npformer.training.events import Report
 from npformer.training.interrupt import interrupt_between_steps
@@ -44,9 +45,7 @@ def train(
     that is broken or of other settings, a full disk, a loss that is NaN. Checkpoints on the disk stay whole.
     """
     backend = choose_backend(backend)
-    for name, count in {"threads": threads, "workers": workers}.items():
-        if count is not None and count < 1:
-            raise UserError(f"{name} is {count}: it must be 1 or more")
+    _check_counts(threads=threads, workers=workers)
     check_fits(dataset, model_config)
     run = RunFolder(run_dir)
     checkpoint = None
@@ -54,12 +53,7 @@ def train(
         checkpoint = load_last(run)
         check_same_run(checkpoint, dataset, model_config, training_config)
     ranks = ranks_of_launch()
-    if workers is None:
-        workers = checkpoint.workers if checkpoint else 1
-    if workers > 1:
-        threads = 1  # more would only wait for each other
-    elif threads is None:
-        threads = checkpoint.threads if checkpoint else _blas_threads()
+    workers, threads = _shares_of_work(checkpoint, workers, threads)
     with (
         ranks,
         run if ranks.first else nullcontext(),
@@ -104,6 +98,25 @@ def resume(
         stop=stop,
         resume=True,
     )
+
+
+def _check_counts(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UserError(f"{name} is {count}: it must be 1 or more")
+
+
+def _shares_of_work(
+    checkpoint: Checkpoint | None, workers: int | None, threads: int | None
+) -> tuple[int, int | None]:
+    """How many workers, and BLAS threads in each: as asked for, else as before, else what there is."""
+    if workers is None:
+        workers = checkpoint.workers if checkpoint else 1
+    if workers > 1:
+        return workers, 1  # more would only wait for each other
+    if threads is None:
+        threads = checkpoint.threads if checkpoint else _blas_threads()
+    return workers, threads
 
 
 def _blas_threads() -> int | None:
