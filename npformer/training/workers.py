@@ -18,6 +18,7 @@ from npformer.data.batches import split_batch
 from npformer.errors import UserError
 from npformer.optim import Adam, clip_global_norm
 from npformer.training.finite import check_gradients, check_parameters
+from npformer.training.heap import keep_freed_memory
 from npformer.training.ranks import Ranks
 from npformer.training.step import AnyBatch, add_gradients
 
@@ -38,6 +39,7 @@ class Workers:
     def __init__(self, model: Any, count: int = 1, ranks: Ranks | None = None):
         if count < 1:
             raise UserError(f"workers is {count}: it must be 1 or more")
+        keep_freed_memory()  # of the whole process, and before there are threads
         self.models = [model, *(model.replicate() for _ in range(count - 1))]
         self.count, self.ranks = count, ranks or Ranks()
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="worker") if count > 1 else None
