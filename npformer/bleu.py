@@ -1,6 +1,7 @@
 """BLEU of translations against references, by sacrebleu, with the signature that says how it was counted.
 
-sacrebleu comes with the extra npformer[translation] and is imported where a score is asked for.
+sacrebleu takes a while to load: it is imported where a score is asked for, and whoever leaves it out loses
+nothing else.
 """
 
 import re

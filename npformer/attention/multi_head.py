@@ -24,7 +24,7 @@ class MultiHeadCache(NamedTuple):
     """The cache of MultiHeadAttention."""
 
     projections: tuple  # of LinearCache: query, key, value; or query, key_value; or query_key_value
-    activations: tuple  # of q, k, v
+    activations: tuple  # of each product
     attention: AttentionCache
     output: LinearCache | None
     given: int  # how many of query, key, value the caller gave
@@ -153,49 +153,56 @@ class MultiHeadAttention(Module):
 
     def project(self, query, key, value, packings=(None, None, None)):
         """Returns ((q, k, v), linear caches, activation caches), the three split into heads."""
-        if self.fused == "no":
-            made = [self.query.forward(query), self.key.forward(key), self.value.forward(value)]
-            parts = [y for y, _ in made]
-        else:
-            parts, made = self._project_fused(query, key, value)
         activate, _ = ACTIVATIONS[self.activation]
-        activated = [activate(part) for part in parts]
-        heads = [
-            split_heads(unpack(y, packing), self.n_heads)
-            for (y, _), packing in zip(activated, packings, strict=True)
-        ]
-        return heads, tuple(cache for _, cache in made), tuple(cache for _, cache in activated)
-
-    def _project_fused(self, query, key, value):
-        q_end, k_end = self.cuts
-        if self.fused == "qkv":
-            y, cache = self.query_key_value.forward(query)  # (B, T, 2·H·K + H·L)
-            return [y[..., :q_end], y[..., q_end:k_end], y[..., k_end:]], [(y, cache)]
-        q, query_cache = self.query.forward(query)  # (B, T, H·K)
-        y, cache = self.key_value.forward(key)  # (B, S, H·K + H·L)
-        return [q, y[..., :q_end], y[..., q_end:]], [(q, query_cache), (y, cache)]
+        given = (query, key, value)
+        products, projections, activations = [], [], []
+        for layer, which in self._products():
+            y, projection = layer.forward(given[which])
+            y, activation = activate(y)
+            products.append(unpack(y, packings[which]))
+            projections.append(projection)
+            activations.append(activation)
+        heads = [split_heads(part, self.n_heads) for part in self._cut(products)]
+        return heads, tuple(projections), tuple(activations)
 
     def project_backward(self, dq, dk, dv, cache):
         """Returns the gradients through each product: of three arrays, or of fewer where they are fused."""
         _, activate_backward = ACTIVATIONS[self.activation]
-        dparts = [
-            activate_backward(pack(merge_heads(dpart), packing), activation)
-            for dpart, packing, activation in zip(
-                (dq, dk, dv), cache.packings, cache.activations, strict=True
-            )
-        ]
-        if self.fused == "no":
-            layers = (self.query, self.key, self.value)
-            caches = cache.projections
-            return [f.backward(d, c) for f, d, c in zip(layers, dparts, caches, strict=True)]
-        return self._project_fused_backward(dparts, cache.projections)
+        dproducts = self._join([merge_heads(dpart) for dpart in (dq, dk, dv)])
+        grads = []
+        for i, (layer, which) in enumerate(self._products()):
+            dy = pack(dproducts[i], cache.packings[which])
+            dy = activate_backward(dy, cache.activations[i])
+            grads.append(layer.backward(dy, cache.projections[i]))
+        return grads
 
-    def _project_fused_backward(self, dparts, caches):
+    def _products(self):
+        """The linear layers, each with the place of its input among (query, key, value)."""
+        if self.fused == "qkv":
+            return [(self.query_key_value, 0)]
+        if self.fused == "kv":
+            return [(self.query, 0), (self.key_value, 1)]
+        return [(self.query, 0), (self.key, 1), (self.value, 2)]
+
+    def _cut(self, products):
+        """q, k and v, which the products hold side by side. Shapes: (B, T, ...) -> three of (B, T, H·K)."""
+        q_end, k_end = self.cuts
+        if self.fused == "qkv":
+            (y,) = products  # (B, T, 2·H·K + H·L)
+            return [y[..., :q_end], y[..., q_end:k_end], y[..., k_end:]]
+        if self.fused == "kv":
+            q, y = products  # y (B, S, H·K + H·L)
+            return [q, y[..., :q_end], y[..., q_end:]]
+        return products
+
+    def _join(self, dparts):
+        """The gradients of q, k and v as gradients of the products: _cut's backward pass."""
         xp = array_module(dparts[0])
         if self.fused == "qkv":
-            return [self.query_key_value.backward(xp.concatenate(dparts, -1), caches[0])]
-        dquery = self.query.backward(dparts[0], caches[0])
-        return [dquery, self.key_value.backward(xp.concatenate(dparts[1:], -1), caches[1])]
+            return [xp.concatenate(dparts, -1)]
+        if self.fused == "kv":
+            return [dparts[0], xp.concatenate(dparts[1:], -1)]
+        return dparts
 
     def _check_given(self, key, value, given):
         if key is None and value is not None:

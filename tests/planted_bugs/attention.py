@@ -134,8 +134,8 @@ HEADS = (
 _MULTI_HEAD = "attention/multi_head.py"
 _ONE = "return _total(grads)"
 _TWO = "return grads[0], _total(grads[1:])"
-_FUSED = "self.query_key_value.backward(xp.concatenate(dparts, -1), caches[0])"
-_FUSED_PAIR = "self.key_value.backward(xp.concatenate(dparts[1:], -1), caches[1])"
+_FUSED = "return [xp.concatenate(dparts, -1)]"
+_FUSED_PAIR = "return [dparts[0], xp.concatenate(dparts[1:], -1)]"
 
 MULTI_HEAD = (
     Bug(
@@ -156,15 +156,15 @@ MULTI_HEAD = (
         "multi-head: dq reshaped, not merged",
         "transposed",
         _MULTI_HEAD,
-        "activate_backward(pack(merge_heads(dpart), packing), activation)",
-        "activate_backward(pack(dpart.reshape(len(dpart), dpart.shape[2], -1), packing), activation)",
+        "[merge_heads(dpart) for dpart in (dq, dk, dv)]",
+        "[dpart.reshape(len(dpart), dpart.shape[2], -1) for dpart in (dq, dk, dv)]",
     ),
     Bug(
         "multi-head: activation skipped",
         "dropped branch",
         _MULTI_HEAD,
-        "activate_backward(pack(merge_heads(dpart), packing), activation)",
-        "pack(merge_heads(dpart), packing)",
+        "dy = activate_backward(dy, cache.activations[i])",
+        "pass",
     ),
     Bug(
         "multi-head self: way through the queries",
@@ -214,43 +214,43 @@ MULTI_HEAD = (
         "multi-head: dq and dk swapped",
         "swapped",
         _MULTI_HEAD,
-        "(dq, dk, dv), cache.packings",
-        "(dk, dq, dv), cache.packings",
+        "for dpart in (dq, dk, dv)",
+        "for dpart in (dk, dq, dv)",
     ),
     Bug(
         "multi-head: projections of keys and values swapped",
         "swapped",
         _MULTI_HEAD,
-        "layers = (self.query, self.key, self.value)",
-        "layers = (self.query, self.value, self.key)",
+        "grads.append(layer.backward(dy, cache.projections[i]))",
+        "grads.append(layer.backward(dy, (*cache.projections[:1], *cache.projections[:0:-1])[i]))",
     ),
     Bug(
         "multi-head, fused: cut in the wrong order",
         "swapped",
         _MULTI_HEAD,
         _FUSED,
-        "self.query_key_value.backward(xp.concatenate(dparts[::-1], -1), caches[0])",
+        "return [xp.concatenate(dparts[::-1], -1)]",
     ),
     Bug(
         "multi-head, fused: dv lost",
         "dropped branch",
         _MULTI_HEAD,
         _FUSED,
-        "self.query_key_value.backward(xp.concatenate([*dparts[:2], 0 * dparts[2]], -1), caches[0])",
+        "return [xp.concatenate([*dparts[:2], 0 * dparts[2]], -1)]",
     ),
     Bug(
         "multi-head, keys and values fused: cut in the wrong order",
         "swapped",
         _MULTI_HEAD,
         _FUSED_PAIR,
-        "self.key_value.backward(xp.concatenate(dparts[:0:-1], -1), caches[1])",
+        "return [dparts[0], xp.concatenate(dparts[:0:-1], -1)]",
     ),
     Bug(
         "multi-head, keys and values fused: dkey lost",
         "dropped branch",
         _MULTI_HEAD,
         _FUSED_PAIR,
-        "0 * self.key_value.backward(xp.concatenate(dparts[1:], -1), caches[1])",
+        "return [dparts[0], xp.concatenate([0 * dparts[1], dparts[2]], -1)]",
     ),
 )
 
