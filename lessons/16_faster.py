@@ -480,7 +480,9 @@ assert growth[0] > 3.7 > 2.3 > growth[1]
 # CuPy has NumPy's functions for arrays on a GPU. No line of the mathematics changes: every function asks its
 # arrays for their module, `xp = array_module(x)`. What changes is round it. Arrays move over a narrow road:
 # parameters go once, `model.to("cupy")`. A call *orders* work and returns before it is done: wait before you
-# look at the clock. And an order costs microseconds, however small its array: only large products pay.
+# look at the clock. And an order costs microseconds, however small its array: only large products pay. So
+# `kernels/gpu/` has whole formulas fused into one order each (`cupy.fuse`): what lies between two products is
+# read once, and not anew for every operation.
 
 # %%
 if choose_backend("auto") == "cupy":

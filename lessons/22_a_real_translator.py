@@ -506,8 +506,8 @@ assert lengths[100] < 0.8 * wanted
 # ## The real one
 #
 # From the corpus to the number, three commands. The first fetches it (its licence allows research and
-# education, so it is no part of npformer) to data/multi30k. The second takes some hours; `--resume` goes on
-# after a break. The third, given the two files of tok/ that begin with test_2016, counts BLEU.
+# education, so it is no part of npformer) to data/multi30k. The second takes an hour or two; `--resume` goes
+# on after a break. The third, given the two files of tok/ that begin with test_2016, counts BLEU.
 #
 # - `npformer data multi30k`
 # - `npformer train --recipe multi30k-en-de` (`pip install 'npformer[translation]'` makes its subwords)

@@ -5,6 +5,7 @@ its arrays lie, and two models can live on two devices in one program.
 """
 
 import math
+from functools import lru_cache, partial, wraps
 
 import numpy as np
 
@@ -20,9 +21,10 @@ def array_module(*arrays):
     return np
 
 
-def is_cupy(array):
-    """Whether an array lies on the GPU. The type's own module tells, so CuPy need not be installed."""
-    return type(array).__module__.partition(".")[0] == "cupy"
+def is_cupy(thing):
+    """Whether this is an array on the GPU. The type's own name tells, so CuPy need not be installed."""
+    kind = type(thing)
+    return kind.__name__ == "ndarray" and kind.__module__.partition(".")[0] == "cupy"
 
 
 def is_array(thing):
@@ -85,6 +87,42 @@ def random_kept(rng, shape, rate, reference):
     size = math.prod(shape)
     words = rng.integers(0, 1 << 64, -(-size // 4), dtype=np.uint64).view(np.uint16)[:size]
     return like(words.reshape(shape) >= round(rate * 65536), reference)
+
+
+def generator_near(rng, reference):
+    """A generator that draws where the reference lies: on the host this one; on the GPU one that it seeds.
+
+    So no random number crosses over, and the same seed still gives the same numbers. Philox is the kind
+    whose start costs next to nothing: every batch may have a generator of its own.
+    """
+    if rng is None or not is_cupy(reference):
+        return rng
+    random = _import_cupy().random
+    return random.Generator(random.Philox4x3210(int(rng.integers(1 << 32))))
+
+
+def fused(function):
+    """Turn function(xp, arrays and numbers) into one kernel of the GPU, compiled when it first gets arrays.
+
+    Unfused, xp.exp(x * scale) is two kernels, and the product goes to memory and back. CuPy fuses by two
+    compilers, and what the first refuses goes, without a word, to the second, whose kernels start no more
+    threads than one of a GPU's hundred processors holds. So fused functions keep to rules of the first:
+    - element by element, and every result has the shape that all arguments together broadcast to;
+    - xp.sum or xp.max over an axis may come once; from then on only its result and constants are used;
+    - two numbers never meet without an array, for CuPy would make float64 of them;
+    - a branch may depend on what an argument is, such as None, but not on its value.
+    """
+
+    @lru_cache
+    def kernel(cupy):
+        return cupy.fuse(kernel_name=function.__name__)(partial(function, cupy))
+
+    @wraps(function)
+    def call(*args):
+        xp = array_module(*args)
+        return function(np, *args) if xp is np else kernel(xp)(*args)
+
+    return call
 
 
 def erf(x):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import is_array
+from npformer.backend import is_cupy
 
 # what a caller may offer a kernel, to save memory: an array for the result, or to write over an argument;
 # the plain versions never write into what they were given
@@ -27,13 +27,15 @@ def plain_pairs() -> Iterator[None]:
         _plain_only = before
 
 
-def choose(plain: Any, fast: Any) -> Any:
-    """A function that calls `fast` where all arrays are NumPy's, real and of one precision, else `plain`."""
+def choose(plain: Any, cpu: Any, gpu: Any = None) -> Any:
+    """A function that calls the kernel of where the arrays lie, real and of one precision, else `plain`."""
+    kernels = {"numpy": cpu, "cupy": gpu}
 
     @wraps(plain)
     def chosen(*args, **settings):
-        if not _plain_only and _suits_kernels(args, set()):
-            return fast(*args, **settings)
+        kernel = None if _plain_only else kernels.get(_place(args))
+        if kernel is not None:
+            return kernel(*args, **settings)
         for offer in OFFERS:
             settings.pop(offer, None)
         return plain(*args, **settings)
@@ -41,17 +43,32 @@ def choose(plain: Any, fast: Any) -> Any:
     return chosen
 
 
-def _suits_kernels(things: tuple, dtypes: set) -> bool:
-    """Whether all arrays in these, caches included, are NumPy's, real, and of one precision."""
+def _place(things: tuple) -> str:
+    """Where all arrays in these, caches included, lie: "numpy" or "cupy"; "" where they suit no kernel."""
+    places: set[str] = set()
+    dtypes: set[Any] = set()
+    if not _look(things, places, dtypes) or len(places) > 1 or len(dtypes) > 1:
+        return ""
+    return places.pop() if places else "numpy"
+
+
+def _look(things: tuple, places: set, dtypes: set) -> bool:
+    """Collect the places of arrays and the dtypes of numbers; False where something suits no kernel."""
     for thing in things:
-        if type(thing) is np.ndarray:  # a subclass may count what is done to it: let it see the plain way
-            if thing.dtype.kind == "f":
-                dtypes.add(thing.dtype)
-            elif thing.dtype.kind == "c":
+        if isinstance(thing, tuple):
+            if not _look(thing, places, dtypes):
                 return False
-        elif isinstance(thing, tuple):
-            if not _suits_kernels(thing, dtypes):
-                return False
-        elif is_array(thing) or isinstance(thing, complex):
+            continue
+        if type(thing) is np.ndarray:
+            places.add("numpy")
+        elif is_cupy(thing):
+            places.add("cupy")
+        elif isinstance(thing, (np.ndarray, complex)):
+            return False  # a subclass may count what is done to it: let it see the plain way
+        else:
+            continue
+        if thing.dtype.kind == "c":
             return False
-    return len(dtypes) <= 1
+        if thing.dtype.kind == "f":
+            dtypes.add(thing.dtype)
+    return True

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.backend import like
+from npformer.backend import generator_near, like
 from npformer.data.batches import Batch
 from npformer.data.sentences import SentenceBatch
 from npformer.kernels import cross_entropy, cross_entropy_backward
@@ -80,7 +80,7 @@ def loss_and_gradients(
 def add_gradients(model: Any, batch: AnyBatch, total: int, rng: np.random.Generator | None) -> float:
     """Add the gradients of the batch's part of a mean over `total` tokens; returns that part of the loss."""
     config = model.config
-    logits, targets, cache = _forward(model, batch, rng)
+    logits, targets, cache = _forward(model, batch, generator_near(rng, model.values))
     loss, loss_cache = cross_entropy(
         logits,
         targets,
@@ -89,9 +89,10 @@ def add_gradients(model: Any, batch: AnyBatch, total: int, rng: np.random.Genera
         tokens=total,
         overwrite=True,
     )
-    check_loss(float(loss), model, cache, logits)
+    loss = float(loss)  # once: on a GPU this waits
+    check_loss(loss, model, cache, logits)
     model.backward(cross_entropy_backward(1, loss_cache), cache)
-    return float(loss)
+    return loss
 
 
 def _forward(model: Any, batch: AnyBatch, rng: np.random.Generator | None = None) -> tuple[Any, Any, Any]:

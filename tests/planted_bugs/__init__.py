@@ -12,6 +12,7 @@ Some changes look like bugs and are none, so they are not in the list:
 
 from planted_bugs.attention import ATTENTION
 from planted_bugs.bug import KINDS, Bug, NoLongerApplies
+from planted_bugs.gpu_kernels import GPU_KERNELS
 from planted_bugs.hard import HARD
 from planted_bugs.kernels import KERNELS
 from planted_bugs.language import LANGUAGE
@@ -38,6 +39,7 @@ BUGS = (
     *LATENT,
     *HARD,
     *KERNELS,
+    *GPU_KERNELS,
     *RELATIVE,
     *TRANSFORMER,
     *LANGUAGE,

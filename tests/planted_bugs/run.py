@@ -40,6 +40,7 @@ TESTS = (
     "test_packing.py",
     "test_workers.py",
     "test_kernels.py",
+    "test_gpu_kernels.py",
 )
 OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-o", "addopts=")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time

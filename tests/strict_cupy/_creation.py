@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ._values import DeviceValue, check_dtype, device_array, host_argument, operand, unsupported, upload, wrap
+from ._fuse import fuse
+from ._values import DeviceValue, check_dtype, device_array, host_argument, operand, upload, wrap
 
 
 def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0):
@@ -110,25 +111,6 @@ def get_array_module(*args):
     import cupy
 
     return cupy if any(isinstance(arg, DeviceValue) for arg in args) else np
-
-
-def fuse(*args, **kwargs):
-    """`@fuse`, `@fuse()` or `@fuse(kernel_name=...)`: runs the function as it is, on arrays and scalars."""
-
-    def decorate(function):
-        def fused(*inputs):
-            for value in inputs:
-                operand(value)
-            return function(*inputs)
-
-        fused.__name__, fused.__doc__ = function.__name__, function.__doc__
-        return fused
-
-    if args and callable(args[0]):
-        return decorate(args[0])
-    if unknown := set(kwargs) - {"kernel_name"}:
-        raise unsupported(unknown)
-    return decorate
 
 
 ON_HOST = "arange linspace logspace eye identity tri tril_indices triu_indices diag_indices indices"

@@ -55,11 +55,24 @@ class MemoryPool:
     total_bytes = used_bytes
 
 
-class Generator:
-    """The methods of CuPy's generator that are used; no seed gives the numbers it gives in NumPy."""
+class Philox4x3210:
+    """A source of random bits; no seed gives the numbers it gives in NumPy."""
+
+    __module__ = "cupy.random"
 
     def __init__(self, seed=None):
-        self._draw = np.random.Generator(np.random.Philox(seed))  # not NumPy's default_rng
+        self.source = np.random.Philox(host_argument(seed))
+
+
+class Generator:
+    """The methods of CuPy's generator that are used."""
+
+    __module__ = "cupy.random"
+
+    def __init__(self, bit_generator):
+        if not isinstance(bit_generator, Philox4x3210):
+            raise TypeError(f"a generator is made of a source of random bits, not of {type(bit_generator)}")
+        self._draw = np.random.Generator(bit_generator.source)
 
     def random(self, size=None, dtype=np.float64, out=None):
         """Uniform on [0, 1), float32 or float64."""
@@ -77,6 +90,11 @@ class Generator:
         """Integers from low to high."""
         check_dtype(dtype)
         return wrap(self._draw.integers(low, high, host_argument(size), dtype, endpoint))
+
+
+def default_rng(seed=None):
+    """A generator from a seed."""
+    return Generator(Philox4x3210(seed))
 
 
 def _size(size, out):

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ._fuse import Traced, elementwise, reduction
 from ._indexing import index_argument, wrapped
 from ._signatures import ARRAYS, LINALG, parse
 from ._values import DeviceValue, check_dtype, device_array, host_argument, operand, run, unsupported, wrap
@@ -13,6 +14,10 @@ def device_function(name, numpy_function, positional, marks):
     """A function of device arrays that takes these arguments and no others."""
 
     def function(*args, **kwargs):
+        if any(isinstance(arg, Traced) for arg in args):
+            if name == "where":
+                return elementwise(numpy_function, args, kwargs)
+            return reduction(numpy_function, name, args, kwargs)
         if len(args) > len(positional):
             raise TypeError(f"cupy.{name} takes {len(positional)} positional arguments, not {len(args)}")
         if wrong := sorted(set(kwargs) - set(marks)):

@@ -45,7 +45,8 @@ def build():
     """The stand-in's modules, by name."""
     cuda = _cuda_modules()
     linalg = StandIn("cupy.linalg", LinAlgError=np.linalg.LinAlgError, **LINALG_FUNCTIONS)
-    random = StandIn("cupy.random", default_rng=_cuda.Generator, Generator=_cuda.Generator)
+    names = ("default_rng", "Generator", "Philox4x3210")
+    random = StandIn("cupy.random", **{name: getattr(_cuda, name) for name in names})
     pool = _cuda.MemoryPool()
     cupy = StandIn(
         "cupy",

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ._fuse import Traced, elementwise
 from ._indexing import scatter
 from ._values import device_array, operand, run
 
@@ -28,6 +29,8 @@ class Ufunc:
         self.nin, self.nout = numpy_ufunc.nin, numpy_ufunc.nout
 
     def __call__(self, *args, **kwargs):
+        if any(isinstance(arg, Traced) for arg in args):
+            return elementwise(self._ufunc, args, kwargs)
         if wrong := sorted(set(kwargs) - KEYWORDS):
             raise TypeError(f"Wrong arguments {wrong}: cupy.{self.__name__} takes only {sorted(KEYWORDS)}")
         inputs = [operand(arg) for arg in args[: self.nin]]

@@ -1,4 +1,4 @@
-"""What the kernels share: blocks that stay in a core's cache, sums as products, and room for a block."""
+"""What the kernels for NumPy share: blocks that stay in a core's cache, and sums as products."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -31,8 +31,3 @@ def row_sums(x: np.ndarray) -> np.ndarray:
 def column_sums(x: np.ndarray) -> np.ndarray:
     """The sum of each column. Shapes: x (N, D) -> (D,)."""
     return ones(len(x), x.dtype) @ x
-
-
-def as_rows(x: np.ndarray) -> np.ndarray:
-    """Every axis but the last as one. Shapes: x (..., D) -> (N, D)."""
-    return x.reshape(-1, x.shape[-1])

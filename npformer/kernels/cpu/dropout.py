@@ -1,25 +1,9 @@
 """Dropout by bools, a byte each where factors take four; and ReLU with dropout in one pass."""
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from npformer.backend import random_kept
-from npformer.functional.dropout import check_dropout
-from npformer.kernels.cpu.blocks import as_rows, blocks
-
-
-class KeptCache(NamedTuple):
-    """Which entries were kept, and what they were multiplied by."""
-
-    kept: Any  # (...) bool
-    factor: float
-
-
-def draw_kept(x, rate, rng) -> KeptCache | None:
-    """What dropout keeps of an array of x's shape: the same entries that the plain pair would keep."""
-    check_dropout(rate, rng)
-    return None if rate == 0 else KeptCache(random_kept(rng, x.shape, rate, x), 1 / (1 - rate))
+from npformer.kernels.cpu.blocks import blocks
+from npformer.kernels.shared import ReluDropoutCache, as_rows, draw_kept
 
 
 def dropout(x, rate, rng):
@@ -47,13 +31,6 @@ def draw_factors(x, rate, rng):
     """The plain pair's factors for an array of x's shape and dtype, or None where nothing is dropped."""
     keep = draw_kept(x, rate, rng)
     return None if keep is None else np.multiply(keep.kept, keep.factor, dtype=x.dtype)
-
-
-class ReluDropoutCache(NamedTuple):
-    """What relu_dropout_backward needs: y > 0 tells what passed both."""
-
-    y: Any  # (..., F)
-    factor: float
 
 
 def relu_dropout(x, rate=0.0, rng=None):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from npformer.kernels.cpu.blocks import as_rows
+from npformer.kernels.shared import as_rows
 
 
 def embedding_backward(dy, cache, out=None):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from npformer.functional.linear import LinearCache
-from npformer.kernels.cpu.blocks import as_rows, column_sums
+from npformer.kernels.cpu.blocks import column_sums
+from npformer.kernels.shared import as_rows
 
 
 def linear(x, weight, bias=None):

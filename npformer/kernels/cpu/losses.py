@@ -1,19 +1,11 @@
 """Cross-entropy whose gradient is made on the way forward, while a row's probabilities are at hand."""
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from npformer.functional.losses import check_targets
 from npformer.kernels.cpu.attention import SAFE
-from npformer.kernels.cpu.blocks import as_rows, blocks, row_sums
-
-
-class GradientCache(NamedTuple):
-    """What cross_entropy_backward needs: the gradient itself, for dloss = 1."""
-
-    dlogits: Any  # (..., V)
-    tokens: int
+from npformer.kernels.cpu.blocks import blocks, row_sums
+from npformer.kernels.shared import GradientCache, as_rows
 
 
 def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None, tokens=None, overwrite=False):

@@ -6,8 +6,8 @@ import numpy as np
 
 from npformer.functional.norm import LayerNormCache
 from npformer.functional.residual import ResidualNormCache
-from npformer.kernels.cpu.blocks import as_rows, blocks, column_sums, row_sums
-from npformer.kernels.cpu.dropout import KeptCache, draw_kept
+from npformer.kernels.cpu.blocks import blocks, column_sums, row_sums
+from npformer.kernels.shared import KeptCache, as_rows, draw_kept
 
 
 class _Normed(NamedTuple):

@@ -1,0 +1,33 @@
+"""The kernels for CuPy arrays."""
+
+from npformer.kernels.gpu.adam import adam_update
+from npformer.kernels.gpu.attention import attention, attention_backward
+from npformer.kernels.gpu.dropout import dropout, dropout_backward, relu_dropout, relu_dropout_backward
+from npformer.kernels.gpu.embedding import embedding_backward
+from npformer.kernels.gpu.linear import linear, linear_backward
+from npformer.kernels.gpu.losses import cross_entropy, cross_entropy_backward
+from npformer.kernels.gpu.norm import (
+    layer_norm,
+    layer_norm_backward,
+    residual_norm,
+    residual_norm_backward,
+)
+
+__all__ = [
+    "adam_update",
+    "attention",
+    "attention_backward",
+    "cross_entropy",
+    "cross_entropy_backward",
+    "dropout",
+    "dropout_backward",
+    "embedding_backward",
+    "layer_norm",
+    "layer_norm_backward",
+    "linear",
+    "linear_backward",
+    "relu_dropout",
+    "relu_dropout_backward",
+    "residual_norm",
+    "residual_norm_backward",
+]
