@@ -8,13 +8,13 @@ from npformer import functional as plain
 from npformer.functional.attention import AttentionCache
 from npformer.functional.masking import EXACT, MaskingCache, check_mask
 from npformer.kernels.cpu.blocks import blocks, row_sums
-from npformer.kernels.cpu.dropout import draw_factors
 from npformer.kernels.cpu.long_attention import (
     LONG,
     LongAttentionCache,
     long_attention,
     long_attention_backward,
 )
+from npformer.kernels.shared import draw_kept
 
 # exp of numbers within ±60 neither overflows nor vanishes in float32, also summed over a thousand: a row of
 # such scores needs no maximum subtracted
@@ -33,15 +33,14 @@ def attention(q, k, v, mask=None, *, query_mask=None, masking=EXACT, scale=None,
         return long_attention(q, k, v, mask, scale, rate, rng)
     weights = np.empty((batch, n_heads, n_queries, k.shape[2]), q.dtype)  # (B, H, T, S)
     check_mask(mask, weights.shape, "mask")
-    keep = draw_factors(weights, rate, rng)
+    keep = draw_kept(weights, rate, rng)
     # the heads of a word side by side, so that merging them is a mere view
     y = np.empty((batch, n_queries, n_heads, v.shape[-1]), q.dtype).swapaxes(1, 2)  # (B, H, T, L)
     for block in blocks(batch, weights[0].size):
         scores = np.matmul(q[block], k[block].swapaxes(-1, -2), out=weights[block])
         scores *= scale
         softmax_in_place(scores, part_of(mask, block))
-        dropped = scores if keep is None else scores * keep[block]
-        np.matmul(dropped, v[block], out=y[block])
+        np.matmul(drop(scores, keep, block), v[block], out=y[block])
     masked = MaskingCache(mask, None, EXACT)
     return y, AttentionCache(q, k, v, weights, keep, masked, scale)
 
@@ -51,12 +50,12 @@ def attention_backward(dy, cache):
     if isinstance(cache, LongAttentionCache):
         return long_attention_backward(dy, cache)
     q, k, v, weights, keep, masked, scale = cache
-    if masked.masking != EXACT or q.ndim != 4 or 0 in weights.shape:
+    if masked.masking != EXACT or q.ndim != 4 or 0 in weights.shape or isinstance(keep, np.ndarray):
         return plain.attention_backward(dy, cache)
     dq, dk, dv = (_like_heads(x) for x in (q, k, v))
     for block in blocks(len(q), weights[0].size):
         seen = weights[block]
-        dropped = seen if keep is None else seen * keep[block]
+        dropped = drop(seen, keep, block)
         # y = dropped @ v
         np.matmul(dropped.swapaxes(-1, -2), dy[block], out=dv[block])
         dscores = dy[block] @ v[block].swapaxes(-1, -2)  # so far of dropped
@@ -88,6 +87,15 @@ def softmax_in_place(scores, mask):
         np.exp(scores, out=scores)
     total = row_sums(scores)
     scores *= np.divide(1, total, out=np.zeros_like(total), where=total != 0)[..., None]
+
+
+def drop(weights, keep, block):
+    """The weights of a block of sentences after dropout."""
+    if keep is None:
+        return weights
+    dropped = weights * keep.kept[block]
+    dropped *= keep.factor
+    return dropped
 
 
 def part_of(mask, block):
