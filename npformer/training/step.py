@@ -91,7 +91,9 @@ def add_gradients(model: Any, batch: AnyBatch, total: int, rng: np.random.Genera
     )
     loss = float(loss)  # once: on a GPU this waits
     check_loss(loss, model, cache, logits)
-    model.backward(cross_entropy_backward(1, loss_cache), cache)
+    gradient = [cross_entropy_backward(1, loss_cache)]
+    del logits, loss_cache  # the largest array there is is handed on whole, and freed once it is used
+    model.backward(gradient.pop(), cache)
     return loss
 
 

@@ -92,6 +92,7 @@ class Transformer(Module):
     def backward(self, dlogits, cache):
         """Adds every parameter's gradient to its .grad; returns nothing, since ids have no gradient."""
         dx = self.output.backward(dlogits, cache.output)
+        del dlogits  # as large as all the rest, and used
         dx, dmemory = self.decoder.backward(dx, cache.decoder)
         source_packing, target_packing = cache.packings
         self.target.backward(unpack(dx, target_packing), cache.target)
