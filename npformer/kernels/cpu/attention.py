@@ -22,7 +22,10 @@ SAFE = 60.0
 
 
 def attention(q, k, v, mask=None, *, query_mask=None, masking=EXACT, scale=None, rate=0.0, rng=None):
-    """The plain pair's y = softmax(q kᵀ scale) v, and its cache; masks of the documents go the plain way."""
+    """The plain pair's y = softmax(q kᵀ scale) v, and its cache, whose keep is a KeptCache.
+
+    Masks of the documents go the plain way.
+    """
     if query_mask is not None or masking != EXACT or q.ndim != 4 or 0 in (*q.shape, k.shape[2]):
         return plain.attention(
             q, k, v, mask, query_mask=query_mask, masking=masking, scale=scale, rate=rate, rng=rng
