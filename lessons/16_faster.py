@@ -371,7 +371,7 @@ configuration | tokens/s | times PyTorch's speed | of its memory | over the floo
 tiny | 8,229 | 2.64 (1.84-3.16) | 0.34 | 1.25 (1.34)
 small | 3,588 | 2.12 (1.82-2.37) | 0.41 | 1.09 (1.26)
 base8k | 601 | 1.62 (1.56-1.65) | 0.57 | 1.00 (1.11)
-base37k | 427 | 1.75 (1.71-1.91) | 0.605 | 0.91 (1.13)
+base37k | 427 | 1.75 (1.71-1.91) | 0.59 | 0.91 (1.13)
 """
 for row in MEASURED.splitlines():
     print("{:14} {:>9} {:>22} {:>14} {:>24}".format(*map(str.strip, row.split("|"))))
