@@ -16,9 +16,9 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional.linear import linear, linear_backward
-from npformer.gradcheck import gradcheck
+from npformer.learn.course import show_figure
 from npformer.plots import Grid, cell_product, curves
 
 rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.data import (
     LANGUAGES,
     SPECIALS,
@@ -28,8 +28,8 @@ from npformer.data import (
 )
 from npformer.data.corpus import builtin_corpus
 from npformer.functional.attention import attention, attention_backward
-from npformer.gradcheck import gradcheck
-from npformer.masks import padding_mask
+from npformer.functional.masks import padding_mask
+from npformer.learn.course import show_figure
 from npformer.plots import Grid, cell_product, curves
 
 rng = np.random.default_rng(1)

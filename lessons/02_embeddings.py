@@ -15,14 +15,14 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional.embedding import embedding, embedding_backward
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.functional.norm import layer_norm
-from npformer.gradcheck import gradcheck
-from npformer.layers import Embedding, TiedProjection
+from npformer.functional.positions import sinusoids
+from npformer.learn.course import show_figure
+from npformer.nn import Embedding, TiedProjection
 from npformer.plots import Grid, cell_product, curves
-from npformer.positions import sinusoids
 
 rng = np.random.default_rng(2)
 
@@ -193,11 +193,11 @@ show_figure(cell_product(grids), "02_scatter_add", caption)
 
 # %%
 y_zero, cache_zero = embedding(ids, table, scale=c, zero_id=0)
-keep = (ids != 0)[..., None]  # (B, T, 1)
+not_padding = (ids != 0)[..., None]  # (B, T, 1)
 dtable_zero = np.zeros_like(table)
-np.add.at(dtable_zero, flat, (c * keep * dy).reshape(12, d_model))
+np.add.at(dtable_zero, flat, (c * not_padding * dy).reshape(12, d_model))
 
-assert_allclose(y_zero, c * keep * table[ids])
+assert_allclose(y_zero, c * not_padding * table[ids])
 assert_allclose(dtable_zero, embedding_backward(dy, cache_zero))
 assert (y_zero[1, 3:] == 0).all()
 assert (dtable_zero[0] == 0).all()
@@ -325,7 +325,7 @@ assert_allclose(losses, [7.3, 72], atol=0.5)
 
 # %%
 read, wanted = ids[:, :-1], ids[:, 1:]  # (B, T): the cat sees ... -> cat sees the ...
-h, words_cache = embedding(read, table, scale=c)  # (B, T, D)
+h, tokens_cache = embedding(read, table, scale=c)  # (B, T, D)
 logits = h @ table.T  # (B, T, V)
 loss, loss_cache = cross_entropy(logits, wanted, pad_id=0)
 dlogits = cross_entropy_backward(1.0, loss_cache)  # (B, T, V), lesson 12
@@ -335,12 +335,12 @@ dh = dlogits @ table  # (B, T, D)
 de1 = np.zeros_like(table)
 np.add.at(de1, read.reshape(-1), c * dh.reshape(-1, d_model))
 
-words = Embedding(v_size, d_model, scale=c, dtype=np.float64)  # the package's two layers
-words.weight.value[:] = table
-output = TiedProjection(words.weight, dtype=np.float64)  # the same Parameter
+tokens = Embedding(v_size, d_model, scale=c, dtype=np.float64)  # the package's two layers
+tokens.weight.value[:] = table
+output = TiedProjection(tokens.weight, dtype=np.float64)  # the same Parameter
 _, output_cache = output.forward(h)
-words.backward(output.backward(dlogits, output_cache), words_cache)  # each adds to .grad
-assert_allclose(words.weight.grad, de1 + de2, atol=1e-15)
+tokens.backward(output.backward(dlogits, output_cache), tokens_cache)  # each adds to .grad
+assert_allclose(tokens.weight.grad, de1 + de2, atol=1e-15)
 assert (de1[0] == 0).all()  # <PAD>
 assert (de2[0] != 0).all()
 print(f"loss {loss:.4f}; dE is that of the package")
@@ -375,32 +375,32 @@ assert report.ok
 # %%
 
 
-class NextWord:
+class NextToken:
     """logits = embedding(ids) tableᵀ, with one table."""
 
     def __init__(self, forget=False):
-        self.words, self.output = words, output
+        self.tokens, self.output = tokens, output
         self.forget = forget  # one of the two gradients
 
     def named_parameters(self):
-        return [("table", self.words.weight)]
+        return [("table", self.tokens.weight)]
 
     def forward(self, ids):
-        h, words_cache = self.words.forward(ids)
+        h, tokens_cache = self.tokens.forward(ids)
         logits, output_cache = self.output.forward(h)
-        return logits, (words_cache, output_cache)
+        return logits, (tokens_cache, output_cache)
 
     def backward(self, dlogits, cache):
         dh = self.output.backward(dlogits, cache[1])
         if self.forget:
-            self.words.weight.grad[:] = 0  # as "grad = ..." in place of "grad += ..." would
-        self.words.backward(dh, cache[0])
+            self.tokens.weight.grad[:] = 0  # as "grad = ..." in place of "grad += ..." would
+        self.tokens.backward(dh, cache[0])
 
 
-report = gradcheck(NextWord(), ids)
+report = gradcheck(NextToken(), ids)
 print(report)
 assert report.ok
-report = gradcheck(NextWord(forget=True), ids)
+report = gradcheck(NextToken(forget=True), ids)
 print("with = in place of +=, first wrong entry", report.failures[0].entry)
 assert not report.ok
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import MultiHeadAttention, show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional import similarity
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.softmax import softmax, softmax_backward
-from npformer.gradcheck import gradcheck
+from npformer.learn.course import show_figure
 from npformer.plots import Grid, attention_map, cell_product, curves
 
 rng = np.random.default_rng(4)
@@ -528,11 +528,11 @@ pair_weights = {
 }
 grids = []
 for name, learned in pair_weights.items():
-    looks, _ = softmax(getattr(similarity, f"{name}_similarity")(x, x, *learned)[0])  # (T, T)
+    attended, _ = softmax(getattr(similarity, f"{name}_similarity")(x, x, *learned)[0])  # (T, T)
     rows = words if name == "dot" else None
-    grids.append(Grid(looks, name, "r", rows=rows, columns=words, numbers=True, shade=True))
+    grids.append(Grid(attended, name, "r", rows=rows, columns=words, numbers=True, shade=True))
     if name == "concat":
-        assert_allclose(looks, np.tile(looks[0], (5, 1)), rtol=1e-12)
+        assert_allclose(attended, np.tile(attended[0], (5, 1)), rtol=1e-12)
 caption = "The same words compared in four ways; under concat all five rows are one"
 show_figure(cell_product(grids), "04_weights", caption)
 

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.softmax import softmax
-from npformer.gradcheck import gradcheck
+from npformer.learn.course import show_figure
 from npformer.plots import Grid, cell_product, curves, score_map, softmax_panels
 
 rng = np.random.default_rng(5)

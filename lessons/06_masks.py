@@ -17,19 +17,26 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from npformer import Module, MultiHeadAttention, assert_no_leak, show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
+from npformer.checking.leaks import movement
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.functional.masking import Masking, mask_scores, mask_scores_backward
+from npformer.functional.masks import (
+    Masking,
+    causal_mask,
+    mask_from_embeddings,
+    mask_scores,
+    mask_scores_backward,
+    padding_mask,
+    query_mask,
+)
 from npformer.functional.norm import layer_norm
+from npformer.functional.positions import sinusoids
 from npformer.functional.softmax import softmax, softmax_backward
-from npformer.gradcheck import gradcheck
-from npformer.layers import InputEmbedding, Linear
-from npformer.leaks import movement
-from npformer.masks import causal_mask, mask_from_embeddings, padding_mask, query_mask
-from npformer.optim import Adam
+from npformer.learn.course import show_figure
+from npformer.nn import InputEmbedding, Linear
 from npformer.plots import curves, leak_map, mask_panels, softmax_panels
-from npformer.positions import sinusoids
+from npformer.training.optimizer import Adam
 
 rng = np.random.default_rng(6)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -326,20 +333,20 @@ class NextThrow(Module):
 
     def __init__(self, rng):
         self.read = InputEmbedding(8, 32, 8, rng=rng)
-        self.look = MultiHeadAttention(32, 1, rng=rng)
+        self.attention = MultiHeadAttention(32, 1, rng=rng)
         self.say = Linear(32, 8, rng=rng)
 
     def forward(self, ids, mask):
         """Returns (logits, cache)."""
         x, read = self.read.forward(ids)  # (B, T, D)
-        z, look = self.look.forward(x, mask=mask)  # (B, T, D)
+        z, attended = self.attention.forward(x, mask=mask)  # (B, T, D)
         y, say = self.say.forward(z)  # (B, T, V)
-        return y, (read, look, say)
+        return y, (read, attended, say)
 
     def backward(self, dy, cache):
         """Adds to all gradients."""
-        read, look, say = cache
-        self.read.backward(self.look.backward(self.say.backward(dy, say), look), read)
+        read, attended, say = cache
+        self.read.backward(self.attention.backward(self.say.backward(dy, say), attended), read)
 
 
 # %% [markdown]

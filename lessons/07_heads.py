@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import MultiHeadAttention, UserError, show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional.attention import attention, attention_backward
 from npformer.functional.heads import (
     merge_heads,
@@ -26,7 +26,7 @@ from npformer.functional.heads import (
     split_heads,
     split_heads_on_batch,
 )
-from npformer.gradcheck import gradcheck
+from npformer.learn.course import show_figure
 from npformer.plots import Grid, attention_grid, cell_product, curves
 
 rng = np.random.default_rng(7)
@@ -244,7 +244,7 @@ assert_allclose(y, y_slow, rtol=1e-9)
 
 layer = MultiHeadAttention(12, 2, bias=False, dtype=np.float64)
 state = {"query": wide_q, "key": wide_k, "value": wide_v, "output": w_o}
-layer.load_state({f"{name}.weight": value for name, value in state.items()})
+layer.load_state_dict({f"{name}.weight": value for name, value in state.items()})
 y_package, made = layer.forward(x)
 assert_allclose(y, y_package, rtol=1e-12)
 print("largest difference from the slow version:", abs(y_package - y_slow).max())
@@ -505,14 +505,14 @@ assert 0.48 < losses[0, -10:].mean() < 0.53
 assert losses[1, -10:].mean() < 2e-4
 assert 1 / 3 < losses[2, -10:].mean() < 0.37
 
-_, (_, _, looks, _) = pairs["two heads"][0](tables(1)[0], trained["two heads"])
-most = looks.weights[0].argmax(-1)  # (H, T) the seat that each looks at most
+_, (_, _, attended, _) = pairs["two heads"][0](tables(1)[0], trained["two heads"])
+most = attended.weights[0].argmax(-1)  # (H, T) the seat that each looks at most
 for h, seats in enumerate(most):
     print(f"head #{h}:", *[f"{a} at {people[s]}," for a, s in zip(people, seats, strict=True)])
 offsets = (most - np.arange(6)) % 6  # 5 is the seat to the left
 assert sorted(map(tuple, offsets)) == [(1,) * 6, (5,) * 6]
-assert looks.weights.max(-1).min() > 0.95
-figure = attention_grid(looks.weights, people, people)  # (1, H, T, T)
+assert attended.weights.max(-1).min() > 0.95
+figure = attention_grid(attended.weights, people, people)  # (1, H, T, T)
 show_figure(figure, "07_heads", "What training found: one head looks left, the other right")
 
 # %% [markdown]
@@ -569,7 +569,7 @@ print("permuted people, permuted outputs; one head without W^O is attention")
 # - By hand: three heads at a table where each person wants the notes of both neighbours *and* of the person
 #   opposite. Write down their w_q. What would the sum of the errors be with two heads? (At least 1 of 3.)
 #
-# To try now, in the terminal: `s looks.weights`, and `!print(gradcheck(MultiHeadAttention(6, 3), own))`.
+# To try now, in the terminal: `s attended.weights`, and `!print(gradcheck(MultiHeadAttention(6, 3), own))`.
 #
 # ## Where the documents differ
 #

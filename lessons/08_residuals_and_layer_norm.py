@@ -16,15 +16,16 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional import batch_norm, batch_norm_backward, dropout
 from npformer.functional.linear import linear, linear_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
-from npformer.gradcheck import gradcheck
-from npformer.layers import Linear, Residual
-from npformer.module import Module
+from npformer.learn.course import show_figure
+from npformer.models.transformer import Encoder, TransformerConfig
+from npformer.nn import Context, Linear, PostNormResidual, PreNormResidual
+from npformer.nn.module import Module
+from npformer.nn.residual import PostNormCache
 from npformer.plots import Figure, curves
-from npformer.transformer import Encoder, TransformerConfig
 
 rng = np.random.default_rng(8)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -290,8 +291,8 @@ assert report.ok
 # dx = ds + f's backward of ds        round, and through
 # ```
 #
-# In the package this is `Residual`, in two halves, since the sublayer stands between them: `enter` and
-# `join`. Here it frames a linear map, first inline, then as the package has it.
+# In the package this is `PostNormResidual`: its `forward` takes x and the sublayer, as a function. Here it
+# frames a linear map, first inline, then as the package has it.
 
 # %%
 
@@ -299,20 +300,15 @@ assert report.ok
 class Framed(Module):
     """A linear map in a residual of a given class."""
 
-    def __init__(self, frame=Residual, norm="post"):
-        self.residual = frame(4, norm=norm, rate=0.2, dtype=np.float64)
+    def __init__(self, frame=PostNormResidual):
+        self.residual = frame(4, dropout=0.2, dtype=np.float64)
         self.f = Linear(4, 4, rng=np.random.default_rng(0), dtype=np.float64)
 
     def forward(self, x, *, train=False, rng=None):
-        h, entered = self.residual.enter(x)
-        h, f_cache = self.f.forward(h)
-        y, cache = self.residual.join(x, h, entered, train=train, rng=rng)
-        return y, (f_cache, cache)
+        return self.residual.forward(x, self.f.forward, Context(train, rng))
 
-    def backward(self, dy, caches):
-        f_cache, cache = caches
-        ds, dh = self.residual.join_backward(dy, cache)
-        return self.residual.enter_backward(ds, self.f.backward(dh, f_cache), cache)
+    def backward(self, dy, cache):
+        return self.residual.backward(dy, cache, self.f.backward)
 
 
 framed = Framed()
@@ -336,21 +332,24 @@ print("the sum of both ways is the package's")
 # %%
 
 
-class ForgetsRound(Residual):
-    def enter_backward(self, dx, dh, cache):
-        return super().enter_backward(0 * dx, dh, cache)
+class ForgetsRound(PostNormResidual):
+    def backward(self, dy, cache, sublayer_backward):
+        _, dh = self.norm.backward(dy, cache.add_norm)
+        return sublayer_backward(dh, cache.sublayer)
 
 
-class ForgetsThrough(Residual):
-    def enter_backward(self, dx, dh, cache):
-        return super().enter_backward(dx, 0 * dh, cache)
+class ForgetsThrough(PostNormResidual):
+    def backward(self, dy, cache, sublayer_backward):
+        dx, dh = self.norm.backward(dy, cache.add_norm)
+        sublayer_backward(dh, cache.sublayer)
+        return dx
 
 
 for frame in (ForgetsRound, ForgetsThrough):
     wrong = gradcheck(Framed(frame), x, train=True, rng=7).failures[0]
     print(frame.__name__, "is wrong in", wrong.tensor)
     assert wrong.tensor == "x"
-assert gradcheck(Framed(norm="pre"), x, train=True, rng=7).ok
+assert gradcheck(Framed(PreNormResidual), x, train=True, rng=7).ok
 report = gradcheck(framed, x, train=True, rng=7)
 print(report)
 assert report.ok
@@ -374,7 +373,7 @@ assert report.ok
 
 # %%
 h = rng.standard_normal((2, 3, 4))  # (B, T, D) what a sublayer made
-dropped, keep = dropout(h, 0.1, np.random.default_rng(3))
+dropped, dropout_mask = dropout(h, 0.1, np.random.default_rng(3))
 # as the package draws: 64 random bits are four numbers of 16
 words = np.random.default_rng(3).integers(0, 1 << 64, h.size // 4, dtype=np.uint64)
 draws = words.view(np.uint16).reshape(h.shape) / 65536
@@ -383,7 +382,7 @@ for at in np.ndindex(h.shape):
     slow[at] = 0 if draws[at] < 0.1 else h[at] / 0.9
 assert_allclose(dropped, slow, rtol=1e-12)
 
-print("keep is one of", np.unique(keep))
+print("dropout_mask is one of", np.unique(dropout_mask))
 
 # %% [markdown]
 # ## Before or after
@@ -408,19 +407,20 @@ print("keep is one of", np.unique(keep))
 # %%
 
 
-class Frame(Residual):
+class Frame(PostNormResidual):
     """y = norm(way_round · x + f(x)), or without the norm."""
 
     way_round, normed = 1, True
 
-    def join(self, x, h, entered=None, **settings):
-        if self.normed:
-            return super().join(self.way_round * x, h, entered, **settings)
-        return self.way_round * x + h, None
+    def forward(self, x, sublayer, context=None):
+        h, inside = sublayer(x)
+        x = self.way_round * x
+        y, cache = self.norm.forward(x, h) if self.normed else (x + h, None)
+        return y, PostNormCache(inside, cache)
 
-    def join_backward(self, dy, cache):
-        dx, dh = super().join_backward(dy, cache) if self.normed else (dy, dy)
-        return self.way_round * dx, dh
+    def backward(self, dy, cache, sublayer_backward):
+        dx, dh = self.norm.backward(dy, cache.add_norm) if self.normed else (dy, dy)
+        return self.way_round * dx + sublayer_backward(dh, cache.sublayer)
 
 
 def stack_of_24(norm="post", way_round=1, normed=True):
@@ -428,9 +428,11 @@ def stack_of_24(norm="post", way_round=1, normed=True):
     sizes = {"d_model": 64, "d_ff": 256, "n_heads": 4, "n_layers": 24}
     config = TransformerConfig(**sizes, dropout=0.0, norm=norm, final_norm=norm == "pre")
     encoder = Encoder(config, rng=np.random.default_rng(0), dtype=np.float64)
+    if norm == "pre":
+        return encoder
     for layer in encoder.layers:
         for name in ("self_residual", "feed_forward_residual"):
-            frame = Frame(64, norm=norm)
+            frame = Frame(64)
             frame.way_round, frame.normed = way_round, normed
             setattr(layer, name, frame)
     return encoder

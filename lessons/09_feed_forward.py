@@ -17,10 +17,10 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from npformer import MultiHeadAttention, show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional.activations import ACTIVATIONS
-from npformer.gradcheck import gradcheck
-from npformer.layers import FeedForward, LayerNorm
+from npformer.learn.course import show_figure
+from npformer.nn import FeedForward, LayerNorm
 from npformer.plots import attention_map, curves, mask_map
 
 rng = np.random.default_rng(9)
@@ -77,7 +77,8 @@ print(f"{(a == 0).mean():.0%} of the inner numbers are 0")
 
 # %%
 layer = FeedForward(4, 16, dtype=np.float64)
-layer.load_state({"inner.weight": w1, "inner.bias": b1, "outer.weight": w2, "outer.bias": b2})
+state = {"inner.weight": w1, "inner.bias": b1, "outer.weight": w2, "outer.bias": b2}
+layer.load_state_dict(state)
 y_package, cache = layer.forward(x)
 assert_allclose(y, y_package, rtol=1e-12)
 show(cache)
@@ -302,7 +303,7 @@ assert_allclose((1 + np.tanh(grid / 2)) / 2, s, rtol=1e-12)  # σ in the other f
 
 # %%
 for name in made:
-    bending = FeedForward(4, 16, activation=name, rate=0.1, dtype=np.float64)
+    bending = FeedForward(4, 16, activation=name, dropout=0.1, dtype=np.float64)
     report = gradcheck(bending, x, train=True, rng=1)
     assert report.ok
     print(f"{name:10} worst error {report.worst.error:.1e}")
@@ -376,7 +377,7 @@ for word in [*sentence, *known, *known.values()]:
 memory = FeedForward(64, 3, dtype=np.float64)
 keys = np.stack([vectors[country] for country in known])  # (F, D)
 values = np.stack([vectors[city] for city in known.values()])  # (F, D)
-memory.load_state(
+memory.load_state_dict(
     {
         "inner.weight": 2 * keys.T,  # h = 2 x · k − 1: it is 1 for the key, and 0 at x · k = ½
         "inner.bias": -np.ones(3),

@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import MultiHeadAttention, show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.functional import (
     attention,
     attention_backward,
@@ -32,14 +32,14 @@ from npformer.functional import (
     softmax,
     split_heads,
 )
-from npformer.gradcheck import gradcheck
-from npformer.layers import InputEmbedding, Linear
-from npformer.masks import padding_mask
-from npformer.module import Module
-from npformer.optim import Adam
+from npformer.functional.masks import padding_mask
+from npformer.functional.positions import sinusoids
+from npformer.learn.course import show_figure
+from npformer.models.transformer import Encoder, EncoderLayer, TransformerConfig
+from npformer.nn import Context, InputEmbedding, Linear
+from npformer.nn.module import Module
 from npformer.plots import attention_grid, curves
-from npformer.positions import sinusoids
-from npformer.transformer import Encoder, EncoderLayer, TransformerConfig
+from npformer.training.optimizer import Adam
 
 rng = np.random.default_rng(10)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -69,7 +69,7 @@ x, _ = enter.forward(ids)  # (B, S, D)
 position = sinusoids(5, 12)  # (S, D)
 for sentence in range(2):
     for s in range(5):
-        vector = math.sqrt(12) * enter.words.weight.value[ids[sentence, s]] + position[s]
+        vector = math.sqrt(12) * enter.tokens.weight.value[ids[sentence, s]] + position[s]
         assert_allclose(x[sentence, s], vector, rtol=1e-12)
 mask = padding_mask(ids)  # (B, 1, 1, S): no word looks at padding
 print(" ".join(words[i] for i in ids[1]), "   may be looked at:", mask[1, 0, 0])
@@ -310,14 +310,15 @@ assert report.ok
 class FromIds(Module):
     """memory = encoder(embedding(ids)), with the mask of the ids."""
 
-    def __init__(self, config, n_words, length, rng=None):
-        settings = {"rate": config.dropout, "rng": rng, "dtype": np.float64}
-        self.enter = InputEmbedding(n_words, config.d_model, length, **settings)
+    def __init__(self, config, vocab_size, length, rng=None):
+        settings = {"dropout": config.dropout, "rng": rng, "dtype": np.float64}
+        self.enter = InputEmbedding(vocab_size, config.d_model, length, **settings)
         self.encoder = Encoder(config, rng=rng, dtype=np.float64)
 
     def forward(self, ids, *, train=False, rng=None):
-        x, entered = self.enter.forward(ids, train=train, rng=rng)
-        memory, cache = self.encoder.forward(x, padding_mask(ids), train=train, rng=rng)
+        context = Context(train, rng)
+        x, entered = self.enter.forward(ids, context)
+        memory, cache = self.encoder.forward(x, padding_mask(ids), context)
         return memory, (entered, cache)
 
     def backward(self, dmemory, caches):
@@ -359,7 +360,7 @@ assert 6 * base.count_parameters() == 18_914_304
 assert_allclose(counts["feed_forward"] / base.count_parameters(), 2 / 3, atol=0.01)
 
 for preset, expected in (("jianshu-demo", 2_889_728), ("paper-base", 3_150_336)):
-    one = EncoderLayer(TransformerConfig.preset(preset), dtype=np.float32)
+    one = EncoderLayer(TransformerConfig.architecture(preset), dtype=np.float32)
     print(f"preset {preset:17}{one.count_parameters():12,}")
     assert one.count_parameters() == expected
 

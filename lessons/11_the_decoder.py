@@ -15,17 +15,17 @@ from threadpoolctl import threadpool_limits
 
 from npformer import Transformer, TransformerConfig, assert_no_leak, show
 from npformer import functional as F
-from npformer.course import show_figure
-from npformer.data.batches import make_batch
-from npformer.data.tasks import reverse_task
-from npformer.decoding import greedy
-from npformer.gradcheck import gradcheck
-from npformer.gradcheck.whole import ModelWithLoss
-from npformer.masks import causal_mask, padding_mask
-from npformer.optim import Adam, cosine
+from npformer.checking import gradcheck
+from npformer.checking.whole import ModelWithLoss
+from npformer.data.dataset import reverse_task
+from npformer.data.loader import make_batch
+from npformer.functional.masks import causal_mask, padding_mask
+from npformer.generation import greedy
+from npformer.learn.course import show_figure
+from npformer.models.transformer import Decoder, DecoderLayer, EncoderLayer, shifted_right
+from npformer.models.transformer.model import TransformerCache
 from npformer.plots import Grid, attention_grid, cell_product, curves, mask_map
-from npformer.transformer import Decoder, DecoderLayer, EncoderLayer, shifted_right
-from npformer.transformer.model import TransformerCache
+from npformer.training.optimizer import Adam, cosine
 
 rng = np.random.default_rng(11)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -61,8 +61,8 @@ for t in range(5):
     print(f"position {t}   may look at  {' '.join(reads[: t + 1]):22} and must say  {says[t]}")
 
 # %%
-looks = causal_mask(5, y)  # (T, T)
-figure = mask_map(looks, [f"says {word}" for word in says], reads)
+may_attend = causal_mask(5, y)  # (T, T)
+figure = mask_map(may_attend, [f"says {word}" for word in says], reads)
 show_figure(figure, "11_reads", "Shift and mask together: no row sees the word that it must say")
 
 # %% [markdown]
@@ -149,7 +149,7 @@ for name, way in ways.items():
 pairs = {tuple(s): (s, t) for s, t in reverse_task(3000, length=4, vocab=10, rng=rng)}
 pairs = list(pairs.values())  # each sentence once
 held_out, known = pairs[:100], pairs[100:]
-exam = make_batch(held_out)  # source (B, S), target_in and target_out (B, T)
+test = make_batch(held_out)  # source (B, S), target_in and target_out (B, T)
 small = TransformerConfig(10, 10, d_model=24, d_ff=48, n_heads=2, n_layers=1, dropout=0.0)
 
 
@@ -179,8 +179,8 @@ four = next(i for i, (s, _) in enumerate(held_out) if len(set(s)) == 4)  # four 
 models, losses, seen, right = {}, {}, {}, {}
 for name, way in ways.items():
     models[name], losses[name] = learn(way)
-    seen[name] = loss_of(models[name], exam, *way)[0]
-    said = greedy(models[name], exam.source, max_length=6)
+    seen[name] = loss_of(models[name], test, *way)[0]
+    said = greedy(models[name], test.source, max_length=6)
     right[name] = np.mean([ids == want for ids, (_, want) in zip(said, held_out, strict=True)])
     asked, answer = ("".join(letters[i] for i in ids) for ids in (held_out[four][0], said[four]))
     print(f"{name}: held-out loss {seen[name]:.4f}, translated {right[name]:4.0%}", end="   ")
@@ -205,17 +205,17 @@ show_figure(figure, "11_leaks", "The lowest curve is that of a model that has le
 
 # %%
 noise = rng.integers(4, 10, (100, 4))  # (B, 4)
-copied = (run(models["mask, no shift"], exam.source, noise)[0].argmax(-1) == noise).mean()
+copied = (run(models["mask, no shift"], test.source, noise)[0].argmax(-1) == noise).mean()
 print(f"no shift: says the letter that it reads {copied:.0%}")
 assert copied > 0.95
 
-real, with_start = exam.target_out != 0, np.insert(noise, 0, 2, axis=1)  # (B, T), (B, 5)
+real, with_start = test.target_out != 0, np.insert(noise, 0, 2, axis=1)  # (B, T), (B, 5)
 for start in (1, 2):
     model = models["shift, no mask"] if start == 1 else learn((True, False), start)[0]
-    both = [run(model, exam.source, exam.target_in, causal)[0] for causal in (False, True)]
-    free, masked = ((z.argmax(-1) == exam.target_out)[real].mean() for z in both)
-    follows = (run(model, exam.source, with_start, False)[0][:, :-1].argmax(-1) == noise).mean()
-    said = greedy(model, exam.source, max_length=6)
+    both = [run(model, test.source, test.target_in, causal)[0] for causal in (False, True)]
+    free, masked = ((z.argmax(-1) == test.target_out)[real].mean() for z in both)
+    follows = (run(model, test.source, with_start, False)[0][:, :-1].argmax(-1) == noise).mean()
+    said = greedy(model, test.source, max_length=6)
     whole = np.mean([ids == want for ids, (_, want) in zip(said, held_out, strict=True)])
     print(f"no mask, start {start}: right {free:.0%}, mask put back {masked:.0%}", end="; ")
     print(f"letter to its right {follows:.0%}; translated {whole:.0%}")
@@ -231,13 +231,13 @@ for start in (1, 2):
 # honest model? Its two kinds of attention, for one held-out sentence:
 
 # %%
-_, cache = run(models["shift and mask"], exam.source[[four]], exam.target_in[[four]])
-reads = [letters[i] for i in exam.target_in[four]]
-keys = [letters[i] for i in exam.source[four]]
+_, cache = run(models["shift and mask"], test.source[[four]], test.target_in[[four]])
+reads = [letters[i] for i in test.target_in[four]]
+keys = [letters[i] for i in test.source[four]]
 within = cache.decoder[0].self_attention.attention.weights  # (1, H, T, T)
 across = cache.decoder[0].cross.attention.weights  # (1, H, T, S)
-assert (within[..., ~looks] == 0).all()
-figure = attention_grid(within, reads, reads, mask=looks)
+assert (within[..., ~may_attend] == 0).all()
+figure = attention_grid(within, reads, reads, mask=may_attend)
 show_figure(figure, "11_self", "Self-attention: a letter looks at itself and at those before it")
 figure = attention_grid(across, reads, keys)
 caption = "Encoder-decoder attention: the letter just read looks at the one to be said next"
@@ -350,7 +350,7 @@ def attend_backward(name, dy, cache):
 # %%
 norms = [f"{name}_residual.norm" for name in ("self", "cross", "feed_forward")]
 weights = [(p[name + ".gain"], p[name + ".bias"]) for name in norms]
-a, of_a = attend("self_attention", x, x, looks)
+a, of_a = attend("self_attention", x, x, may_attend)
 x1, of_x1 = F.layer_norm(x + a, *weights[0])  # (B, T, D), and so are all but h
 c, of_c = attend("cross", x1, memory)
 x2, of_x2 = F.layer_norm(x1 + c, *weights[1])
@@ -358,7 +358,7 @@ h, of_h = affine("feed_forward.inner", x2)  # (B, T, F)
 f, of_f = affine("feed_forward.outer", np.maximum(0, h))
 made, of_made = F.layer_norm(x2 + f, *weights[2])
 
-by_package, of_layer = layer.forward(x, memory, looks)
+by_package, of_layer = layer.forward(x, memory, may_attend)
 assert_allclose(made, by_package, rtol=1e-9)
 cache = of_layer.cross.attention
 show(cache)
@@ -403,8 +403,8 @@ assert len(g) == 26
 print("dx, dmemory and the gradients of 26 parameters are those of the package")
 
 # %% [markdown]
-# Compare with `DecoderLayer.backward` in `npformer/transformer/layers.py`: three blocks of three lines, the
-# last sublayer first. What the loss wants of the source's words leaves in the middle block.
+# Compare with `DecoderLayer.backward` in `npformer/models/transformer/layers.py`: three blocks of three
+# lines, the last sublayer first. What the loss wants of the source's words leaves in the middle block.
 #
 # ## One memory, N readers
 #
@@ -422,7 +422,7 @@ print("dx, dmemory and the gradients of 26 parameters are those of the package")
 # %%
 three = tiny.replace(n_layers=3)
 decoder = Decoder(three, rng=np.random.default_rng(3), dtype=np.float64)
-_, cache = decoder.forward(x, memory, looks)
+_, cache = decoder.forward(x, memory, may_attend)
 parts, d = [None] * 3, dy
 for n in (2, 1, 0):  # the top layer first
     d, parts[n] = decoder[n].backward(d, cache[n])  # (B, T, D), (B, S, D)
@@ -449,14 +449,14 @@ class Forgetful(Decoder):
 
 
 one, wrong = (Forgetful(c, rng=rng, dtype=np.float64) for c in (tiny.replace(n_layers=1), three))
-assert gradcheck(one, x, memory, looks).ok
-report = gradcheck(wrong, x, memory, looks)
+assert gradcheck(one, x, memory, may_attend).ok
+report = gradcheck(wrong, x, memory, may_attend)
 print("wrong:", [row.tensor for row in report.failures], "of", len(report.rows), "rows")
 assert [row.tensor for row in report.failures] == ["memory", "adjoint"]
 
-likeness = (parts[0] * dmemory).sum() / np.linalg.norm(parts[0]) / np.linalg.norm(dmemory)
-print(f"cosine between layer 0's part and the sum: {likeness:.2f}")
-assert_allclose(likeness, 0.17, atol=0.005)
+similarity = (parts[0] * dmemory).sum() / np.linalg.norm(parts[0]) / np.linalg.norm(dmemory)
+print(f"cosine between layer 0's part and the sum: {similarity:.2f}")
+assert_allclose(similarity, 0.17, atol=0.005)
 
 # %% [markdown]
 # With one layer `=` is right: check a stack with two or more. All 78 tensors of the three layers have right
@@ -476,7 +476,7 @@ whole = Transformer(tiny.replace(dropout=0.1), rng=rng, dtype=np.float64)
 source = np.array([[5, 6, 7, 6, 3], [5, 8, 3, 0, 0]])  # (B, S)
 target = np.array([[5, 6, 5, 3], [4, 4, 3, 0]])  # (B, T)
 ids = source, shifted_right(target, 2), target
-of_stack = gradcheck(decoder, x, memory, looks)
+of_stack = gradcheck(decoder, x, memory, may_attend)
 of_whole = gradcheck(ModelWithLoss(whole), *ids, train=True, rng=5)
 for report in (of_stack, of_whole):
     assert report.ok

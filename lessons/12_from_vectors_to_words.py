@@ -16,12 +16,12 @@ from numpy.testing import assert_allclose
 
 from npformer import Transformer, TransformerConfig, show
 from npformer import functional as F
-from npformer.course import show_figure
-from npformer.gradcheck import gradcheck
-from npformer.layers import Embedding, TiedProjection
-from npformer.optim import Adam
+from npformer.checking import gradcheck
+from npformer.learn.course import show_figure
+from npformer.models.transformer import shifted_right
+from npformer.nn import Embedding, TiedProjection
 from npformer.plots import Grid, cell_product, curves, probability_bars, probability_panels
-from npformer.transformer import shifted_right
+from npformer.training.optimizer import Adam
 
 rng = np.random.default_rng(12)
 words = ["a", "am", "I", "thanks", "student", "<eos>"]  # ids 0 .. 5

@@ -16,26 +16,26 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import Transformer, TransformerConfig, show
-from npformer.course import show_figure
-from npformer.course.trained import FOLDER, lesson_recipe, prepare
+from npformer.checking import gradcheck
+from npformer.checking.whole import ModelWithLoss
 from npformer.data import PAD, make_batch
 from npformer.data.corpus import builtin_corpus
-from npformer.decoding import Translator
-from npformer.decoding.exam import take_exam
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.gradcheck import gradcheck
-from npformer.gradcheck.whole import ModelWithLoss
-from npformer.layers import Linear
-from npformer.optim import Adam, clip_global_norm, constant, cosine, warmup
+from npformer.generation import Translator
+from npformer.generation.evaluation import evaluate_families
+from npformer.learn.course import show_figure
+from npformer.learn.course.trained import FOLDER, lesson_recipe, prepare
+from npformer.nn import Linear
 from npformer.plots import curves
+from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import (
-    TrainingConfig,
     Validated,
-    load_checkpoint,
     loss_and_gradients,
     read_log,
     train,
 )
+from npformer.training.optimizer import Adam, clip_global_norm, constant, cosine, warmup
+from npformer.training.presets import find_preset
 
 rng = np.random.default_rng(13)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -259,7 +259,7 @@ assert_allclose(schedule(4000), (512 * 4000) ** -0.5)
 
 # %%
 s = np.arange(1, 20_001)
-demo = TrainingConfig.preset("jianshu-demo").learning_rate  # the first document's: constant
+demo = find_preset("jianshu-demo").training.learning_rate  # the first document's: constant
 kinds = (schedule, cosine(schedule(4000), 20_000, 4000), constant(demo))
 figure = curves(
     np.array([[rate(int(step)) for step in s] for rate in kinds]),
@@ -363,9 +363,9 @@ assert report.ok
 
 logits, _ = exact.forward(batch.source, batch.target_in)  # (B, T, V)
 loss, cache = cross_entropy(logits, batch.target_out, pad_id=PAD)
-words = logits.shape[-1]
-print(f"loss {loss:.2f}; undecided among {words} words it would be {math.log(words):.2f}")
-assert_allclose([loss, math.log(words)], [6.4, 5.9], atol=0.05)
+vocab = logits.shape[-1]
+print(f"loss {loss:.2f}; undecided among {vocab} words it would be {math.log(vocab):.2f}")
+assert_allclose([loss, math.log(vocab)], [6.4, 5.9], atol=0.05)
 show(cache)
 
 # %% [markdown]
@@ -509,7 +509,7 @@ for settings in (
     print(", ".join(f"{name} {getattr(settings[0], name)}" for name in settings[1:]))
 passes = training.steps * training.batch_size / len(dataset.train)
 print(f"{passes:.1f} passes through the corpus")
-full = TrainingConfig.preset("small"), TransformerConfig.preset("small")
+full = find_preset("small").training, TransformerConfig.architecture("small")
 assert (training.steps, full[0].steps) == (1200, 2200)
 assert (training.batch_size * 2, full[0].batch_size) == (64, 64)
 assert (model_config.d_model, full[1].d_model, model_config.dropout) == (64, 96, 0)
@@ -547,9 +547,9 @@ print(f"{len(log)} lines in its log; the best model is that of step {checkpoint.
 # %%
 stepped = [entry for entry in log if "loss" in entry]
 checked = [entry for entry in log if "valid_loss" in entry]
-s, words = model_config.label_smoothing, model_config.target_vocab
-top, rest = 1 - s + s / words, s / words
-floor = -top * math.log(top) - (words - 1) * rest * math.log(rest)
+s, vocab = model_config.label_smoothing, model_config.target_vocab
+top, rest = 1 - s + s / vocab, s / vocab
+floor = -top * math.log(top) - (vocab - 1) * rest * math.log(rest)
 
 at = np.array([entry["step"] for entry in stepped])
 valid_at = [entry["step"] for entry in checked]
@@ -572,8 +572,8 @@ assert floor < valid[-1] < floor + 0.15
 
 # %%
 held_out = builtin_corpus().test[:400]
-translator = Translator(checkpoint.model(), checkpoint.source, checkpoint.target)
-scores = {score.family: score for score in take_exam(translator, held_out)}
+translator = Translator.from_checkpoint(checkpoint)
+scores = {score.family: score for score in evaluate_families(translator, held_out)}
 for family, score in scores.items():
     told = f"{family:6} {score.sentences:4} sentences   exact {score.share:6.1%}"
     if score.right_word is not None:
@@ -615,7 +615,7 @@ for english, french in zip(asked, translator.translate(asked), strict=True):
 # %%
 m2 = 0.9 * 0.1 * 1 + 0.1 * -1
 assert_allclose([m2, m2 / (1 - 0.9**2)], [-0.01, -0.0526], rtol=1e-3)
-jianshu = TrainingConfig.preset("jianshu-demo")  # the settings named below
+jianshu = find_preset("jianshu-demo").training  # the settings named below
 assert (jianshu.schedule, jianshu.learning_rate) == ("constant", 1e-4)
 assert (jianshu.betas, jianshu.eps) == ((0.9, 0.98), 1e-8)
 
@@ -626,7 +626,7 @@ assert (jianshu.betas, jianshu.eps) == ((0.9, 0.98), 1e-8)
 #   documents says how far. It says that an untrained model's probabilities are all but random; above they
 #   are worth a loss of 6.4, against 5.9 for a model that knows nothing and says so.
 # - The code that *一步步解析Attention is All You Need!* links to uses Adam with the paper's β₁ and β₂,
-#   ε = 10⁻⁸ and a constant rate of 10⁻⁴, without warm-up: `TrainingConfig.preset("jianshu-demo")`. Its loss
+#   ε = 10⁻⁸ and a constant rate of 10⁻⁴, without warm-up: `find_preset("jianshu-demo").training`. Its loss
 #   is averaged over the tokens that are not padding, as here.
 # - *The components of the Transformer* and *Attention机制详解（二）* credit layer normalization and residual
 #   connections with quicker training; that is lesson 8. A norm in the paper's place, after the sum, is also

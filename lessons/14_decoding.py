@@ -19,16 +19,16 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import Transformer, TransformerConfig, show
-from npformer.course import show_figure
+from npformer.checking import gradcheck
+from npformer.checking.whole import ModelWithLoss
 from npformer.data import END, PAD, SPECIALS, START, UNK, Vocabulary, make_batch, pad, tokenize
 from npformer.data.corpus.plain import draw_plain
-from npformer.decoding import CachedState, PrefixState, beam_search, greedy
 from npformer.functional import log_softmax
-from npformer.gradcheck import gradcheck
-from npformer.gradcheck.whole import ModelWithLoss
-from npformer.optim import Adam
+from npformer.generation import CachedState, PrefixState, beam_search, greedy
+from npformer.learn.course import show_figure
 from npformer.plots import beam_tree, curves, steps_of_trace
 from npformer.training import loss_and_gradients
+from npformer.training.optimizer import Adam
 
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
 
@@ -229,7 +229,7 @@ en = Vocabulary.from_sentences(english for _, english in pairs.values())
 examples = [(fr.encode(french), en.encode(english)) for french, english in pairs.values()]
 examples, test = examples[:-300], examples[-300:]  # the test's sentences are never trained on
 
-config = TransformerConfig.preset("small", d_model=32, d_ff=64, n_heads=2, n_layers=1)
+config = TransformerConfig.architecture("small", d_model=32, d_ff=64, n_heads=2, n_layers=1)
 config = config.replace(source_vocab=len(fr), target_vocab=len(en), max_length=130)
 config = config.replace(dropout=0.0, label_smoothing=0.0)
 model = Transformer(config, rng=np.random.default_rng(0), dtype=np.float64)
@@ -420,8 +420,8 @@ show_figure(figure, "14_length", caption)
 # %%
 state = CachedState(model, source[:2])  # encodes once, and projects K and V of the source
 for word in np.array([[START, *truths[0][:3]], [START, *truths[1][:3]]]).T:
-    step_logits = state.step(word)  # (B, V): one position computed
-cache = state.past[0]  # of layer 0, after four words
+    step_logits = state.decode_step(word)  # (B, V): one position computed
+cache = state.kv_cache[0]  # of layer 0, after four words
 show(cache)
 
 whole, tree = model.forward(source[:2], batch.target_in[:2, :4])  # (B, T, V)
@@ -488,7 +488,7 @@ def decode(kind, model, steps):
     Counted.done, started = 0, time.perf_counter()
     state = kind(model, source[:1, :5])  # (1, S)
     for _ in range(steps):
-        state.step(np.array([7]))
+        state.decode_step(np.array([7]))
     return Counted.done, time.perf_counter() - started
 
 
@@ -575,8 +575,8 @@ assert report.ok
 #   same way; it does not say that all k · V continuations compete in one list, nor what happens when one
 #   of them ends. Here a finished one leaves the beam's places to others.
 # - It says of the K and V that the decoder's second attention reads: "K = V = the decoder's output". They
-#   are made of the encoder's output, and never change while a sentence is decoded: `remember` makes them
-#   once.
+#   are made of the encoder's output, and never change while a sentence is decoded: `project_memory` makes
+#   them once.
 # - *一步步解析Attention is All You Need!* and *The components of the Transformer* stop at training.
 # - The paper's length limit, the source's length + 50, is the package's as well.
 #

@@ -14,14 +14,16 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import show
-from npformer.course import show_figure
-from npformer.course.trained import trained
+from npformer.checking import gradcheck
 from npformer.data import UNK, make_batch
 from npformer.data.corpus import builtin_corpus
 from npformer.data.corpus.lexicon import ANIMALS, MACHINES
 from npformer.functional.heads import split_heads
 from npformer.functional.softmax import softmax_backward
-from npformer.gradcheck import gradcheck
+from npformer.generation import Translator
+from npformer.learn.course import show_figure
+from npformer.learn.course.trained import trained
+from npformer.models.registry import model_from_checkpoint
 from npformer.plots import attention_map, curves, probability_bars
 from npformer.training import Validated
 
@@ -53,7 +55,8 @@ def tell(event):
 
 
 checkpoint = trained(report=tell)  # lesson 13's run, or the same training now
-model, source, target = checkpoint.model(), checkpoint.source, checkpoint.target
+translator = Translator.from_checkpoint(checkpoint)
+model, source, target = translator.model, translator.source_codec, translator.target_codec
 H, K = model.config.n_heads, model.config.head_value
 held_out = builtin_corpus().test
 layers = f"{model.config.n_layers} + {model.config.n_layers} layers of {H} heads"
@@ -140,13 +143,13 @@ show(cache)
 # %%
 
 
-def rows_of(exam, passed):
+def rows_of(passages, passed):
     """The weights of the row that asks: a dict from (where, layer, head) to (B, S)."""
     found = {}
-    for where, queries in (("encoder", exam.word), ("cross", exam.answer)):
+    for where, queries in (("encoder", passages.word), ("cross", passages.answer)):
         for layer, each in enumerate(layers_of(passed)[where]):
             for head in range(H):
-                found[where, layer, head] = each.attention.weights[exam.rows, head, queries]
+                found[where, layer, head] = each.attention.weights[passages.rows, head, queries]
     return found
 
 
@@ -194,32 +197,32 @@ assert shares.max(0)[4] > 0.25
 
 # %%
 hit = {name: kind[it.rows, w.argmax(-1)] == 0 for name, w in rows.items()}  # each (B,)
-looks = {name: found.mean() for name, found in hit.items()}
+hits = {name: found.mean() for name, found in hit.items()}
 anywhere = np.mean([1 / (len(pair.english.split()) + 1) for pair in it.pairs])
 is_place = np.array([pair.reference.antecedent == pair.reference.word - 2 for pair in it.pairs])
 two_back = is_place.mean()
 figure = probability_bars(
-    np.array([*looks.values(), anywhere, two_back]), [*names, "anywhere", "two words back"]
+    np.array([*hits.values(), anywhere, two_back]), [*names, "anywhere", "two words back"]
 )
 show_figure(figure, "15_looks", "How often the strongest look goes to what it stands for")
 
 # %%
-in_encoder = max((n for n in looks if n[0] == "encoder"), key=looks.get)
-in_cross = max((n for n in looks if n[0] == "cross"), key=looks.get)
+in_encoder = max((n for n in hits if n[0] == "encoder"), key=hits.get)
+in_cross = max((n for n in hits if n[0] == "cross"), key=hits.get)
 print(f"chance: anywhere {anywhere:.0%}, always two words back {two_back:.0%}")
 for name in (in_encoder, in_cross):
     found = hit[name]
     place, mover = found[is_place].mean(), found[~is_place].mean()
     print(
-        f"best of {name[0]:8} layer {name[1]}, head {name[2]}: {looks[name]:4.0%} "
+        f"best of {name[0]:8} layer {name[1]}, head {name[2]}: {hits[name]:4.0%} "
         f"(where it is the place {place:4.0%}, where it is what moves {mover:4.0%})"
     )
-best = max(looks, key=looks.get)
+best = max(hits, key=hits.get)
 place = "encoder's self-attention" if best[0] == "encoder" else "cross-attention"
 print(f"the phenomenon is seen best in the {place}")
 assert 0.05 < anywhere < 0.15
 assert 0.4 < two_back < 0.5
-assert anywhere < looks[best] < knows_it
+assert anywhere < hits[best] < knows_it
 
 # %% [markdown]
 # That is the sober version of the famous picture: the best head beats "anywhere", and yet looks at the
@@ -268,12 +271,12 @@ show_figure(figure, "15_two", caption)
 # %%
 bank_rows = rows_of(bank, bank.ask()[1])
 decide = [set(p.reference.deciders) for p in bank.pairs]
-bank_looks = {
+bank_hits = {
     name: np.mean([k in d for k, d in zip(w.argmax(-1), decide, strict=True)])
     for name, w in bank_rows.items()
 }
-best_bank = max(bank_looks, key=bank_looks.get)
-print(f"bank: {best_bank} looks most at a word that decides in {bank_looks[best_bank]:.0%}")
+best_bank = max(bank_hits, key=bank_hits.get)
+print(f"bank: {best_bank} looks most at a word that decides in {bank_hits[best_bank]:.0%}")
 
 real = it.batch.source != model.config.pad_id  # (B, S)
 strongest = np.stack(
@@ -282,7 +285,7 @@ strongest = np.stack(
 itself = strongest == np.arange(real.shape[1])
 largest_is_itself = itself.swapaxes(2, 3)[:, real].mean()
 print(f"a word looks most at itself in {largest_is_itself:.0%} of the encoder's rows")
-assert bank_looks[best_bank] > 0.45
+assert bank_hits[best_bank] > 0.45
 assert largest_is_itself < 0.5
 
 # %% [markdown]
@@ -379,13 +382,13 @@ def rank_correlation(a, b):
     return np.corrcoef(places)[0, 1]
 
 
-asked = list(looks)  # the 16 heads of encoder and cross-attention
+asked = list(hits)  # the 16 heads of encoder and cross-attention
 lost = [loss_of[name] for name in asked]
-by_look = rank_correlation([looks[name] for name in asked], lost)
-print(f"looking at the antecedent, and being missed: {by_look:+.2f}")
+by_attention = rank_correlation([hits[name] for name in asked], lost)
+print(f"looking at the antecedent, and being missed: {by_attention:+.2f}")
 for name in sorted(asked, key=loss_of.get)[:-5:-1]:
-    print(f"  {name}   missed by {loss_of[name]:.2f} logits, looks there in {looks[name]:4.0%}")
-assert abs(by_look) < 0.9
+    print(f"  {name}   missed by {loss_of[name]:.2f} logits, looks there in {hits[name]:4.0%}")
+assert abs(by_attention) < 0.9
 
 # %% [markdown]
 # ## A second opinion: the gradient
@@ -467,12 +470,12 @@ def listen(model, heard):
             layer.backward = listening((where, number), layer)
 
 
-def slope_of(model, exam):
+def slope_of(model, passages):
     """dZ of every attention, of the sum of the exam's logit differences; and the cache."""
-    logits, passed = model.forward(exam.batch.source, exam.batch.target_in)
+    logits, passed = model.forward(passages.batch.source, passages.batch.target_in)
     dlogits = np.zeros_like(logits)  # (B, T, V)
-    dlogits[exam.rows, exam.answer, exam.right] = 1
-    dlogits[exam.rows, exam.answer, exam.wrong] = -1
+    dlogits[passages.rows, passages.answer, passages.right] = 1
+    dlogits[passages.rows, passages.answer, passages.wrong] = -1
     model.backward(dlogits, passed)
     return passed
 
@@ -493,7 +496,7 @@ assert_allclose(each.weights * gain, softmax_backward(dweights, each.weights), a
 # so through the whole model, on one sentence:
 
 # %%
-exact = checkpoint.model().astype(np.float64)
+exact = model_from_checkpoint(checkpoint).astype(np.float64)
 one, gradient = Exam("it", 1), {}
 listen(exact, gradient)
 seen = layers_of(slope_of(exact, one))["encoder"][0].attention
@@ -522,9 +525,9 @@ by_gradient = rank_correlation([forecast[name] for name in asked], lost)
 print("rank correlation with what a cut costs:")
 print(f"all 24 heads, by the gradient       {rank_correlation(expected, measured):+.2f}")
 print(f"the 16 heads of above, by gradient  {by_gradient:+.2f}")
-print(f"and by looking at the antecedent    {by_look:+.2f}")
+print(f"and by looking at the antecedent    {by_attention:+.2f}")
 assert by_gradient > 0.6
-assert by_gradient > by_look
+assert by_gradient > by_attention
 
 # %%
 order = measured.argsort()
@@ -583,8 +586,8 @@ assert max(right_after["antecedent"], right_after["adjective"]) < knows_it - 0.1
 #   0, 2)` takes several heads.
 # - Where do the heads look for *bank* when the words that decide are exchanged for `<UNK>`?
 #
-# To try now, in the terminal: `!sorted(looks.items(), key=lambda item: -item[1])[:3]`, and in a shell
-# `npformer attention --run runs/lesson13 --kind cross "the dog is tired"`. A seed of its own shows other
+# To try now, in the terminal: `!sorted(hits.items(), key=lambda item: -item[1])[:3]`, and in a shell
+# `npformer attention --model runs/lesson13 --kind cross "the dog is tired"`. A seed of its own shows other
 # heads: `npformer train --set norm=post --set final_norm=False --seed 5 --run runs/mine`.
 
 # %%

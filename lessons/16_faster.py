@@ -21,16 +21,16 @@ from threadpoolctl import threadpool_limits
 
 from npformer import Transformer, kernels, show
 from npformer import functional as F
-from npformer.backend import choose_backend, random_kept, to_numpy
+from npformer.backend import choose_backend, random_keep_mask, to_numpy
 from npformer.bench.floor import floor_step, products
 from npformer.bench.own_step import own_step
 from npformer.bench.profile import profile
 from npformer.bench.setups import Setup
-from npformer.course import show_figure
+from npformer.checking import gradcheck
 from npformer.data import PAD
 from npformer.functional import attention, attention_backward
-from npformer.functional.packing import find_words, pack, unpack
-from npformer.gradcheck import gradcheck
+from npformer.functional.packing import find_tokens, pack, unpack
+from npformer.learn.course import show_figure
 from npformer.plots import curves, probability_bars
 from npformer.training import loss_and_gradients
 from npformer.training.workers import Workers
@@ -197,7 +197,7 @@ compare("sums as products", lambda: rows @ ones, lambda: rows.sum(-1), atol=1e-3
 #
 # Dropout wants to know of each number whether to keep it, and a uniform number for each is far more than
 # that. One random word of 64 bits is four numbers of 16, each compared with rate · 65,536. The plain pair
-# takes them from `random_kept` too, so that both drop the same.
+# takes them from `random_keep_mask` too, so that both drop the same.
 
 # %%
 size = (4096, 256)
@@ -209,7 +209,7 @@ def words(rng):
 
 
 kept = words(np.random.default_rng(1))
-assert_array_equal(kept, random_kept(np.random.default_rng(1), size, 0.1, rows))
+assert_array_equal(kept, random_keep_mask(np.random.default_rng(1), size, 0.1, rows))
 one, other = fastest(lambda: rng.random(size, np.float32) >= 0.1), fastest(lambda: words(rng))
 gains["random words"] = other / one
 print(f"a number each {one * 1e3:.2f} ms, words {other * 1e3:.2f} ms; kept {kept.mean():.3f}")
@@ -247,8 +247,8 @@ normals = normal(4, 1_000_000)
 
 
 def residual():
-    y, cache = kernels.residual_norm(x, h, gain, bias, rate=0.1, rng=np.random.default_rng(2))
-    return y, kernels.residual_norm_backward(x, cache)
+    y, cache = kernels.add_norm(x, h, gain, bias, p=0.1, rng=np.random.default_rng(2))
+    return y, kernels.add_norm_backward(x, cache)
 
 
 def adam():
@@ -275,8 +275,8 @@ logits, targets = normal(400, V), rng.integers(0, V, 400)  # (N, V), (N,)
 ids, rows, table = rng.zipf(1.3, 3000) % V, normal(3000, D), normal(V, D)
 
 
-def losses(z=logits, **settings):
-    loss, cache = kernels.cross_entropy(z, targets, smoothing=0.1, **settings)
+def losses(z=logits, pair=kernels.cross_entropy):
+    loss, cache = pair(z, targets, smoothing=0.1)
     return loss, kernels.cross_entropy_backward(1, cache)
 
 
@@ -287,19 +287,21 @@ def embedded():
 compare("cross-entropy in place", losses)
 compare("sorted segments", embedded, atol=1e-3)
 spare, plain = logits.copy(), kernels.plain_pairs()(losses)
-most = np.array([peak_bytes(plain), peak_bytes(lambda: losses(spare, overwrite=True))])
+most_in_place = peak_bytes(lambda: losses(spare, kernels.cross_entropy_in_place))
+most = np.array([peak_bytes(plain), most_in_place])
 print("memory beyond the logits, in theirs:", (most / logits.nbytes).round(2))
 assert most[0] > 2 * logits.nbytes > 20 * most[1]
 
 # %% [markdown]
 # A weight's gradient, too, can be written where it belongs. Gradients add up, `weight.grad += dw`: one array
-# too many, and a walk. But while `grad` is still 0, the product may be written into it: `Parameter.room()`
-# hands it out once, and afterwards says None.
+# too many, and a walk. But while `grad` is still 0, the product may be written into it: a kernel returns the
+# product unevaluated (`LazyProduct`), and `Parameter.accumulate` evaluates it there.
 #
 # And large arrays have a price before anything is in them. What is freed goes back to the system, and the
 # next array's pages are handed out anew, each cleared first: some 20,000 at every step of the paper's base
-# model. So a training run has malloc keep what is freed (`keep_freed_memory`, called by `Workers`): each
-# step finds its room where the last one left it. That took 5 % off the step of `tiny` in the table below.
+# model. So a training run has malloc keep what is freed (`keep_freed_memory_in_process`, called by `train`):
+# each step finds its room where the last one left it. That took 5 % off the step of `tiny` in the table
+# below.
 #
 # How much of the old time is left, trick by trick:
 
@@ -316,7 +318,7 @@ show_figure(figure, "16_tricks", "The fast way's share of the slow way's time (1
 # rows, pack is P and unpack is Pᵀ: each is the other's backward, ⟨P x, y⟩ = ⟨x, Pᵀ y⟩.
 
 # %%
-packing = find_words(batch.source, PAD)
+packing = find_tokens(batch.source, PAD)
 x, y = rng.standard_normal((B, T, D)), rng.standard_normal((len(packing.places), D))
 assert_allclose((pack(x, packing) * y).sum(), (x * unpack(y, packing)).sum())
 model = Transformer(setup.config(), rng=np.random.default_rng(0), dtype=np.float64)
@@ -341,7 +343,7 @@ print(f"{len(packed)} rows of logits for {B * T} places")
 # fixed order, so the same seed gives the same bits.
 
 # %%
-Workers(model, 2).loss_and_gradients([batch])
+loss_and_gradients(model, [batch], workers=Workers(model, 2))
 ours = model.grads.copy()
 loss_and_gradients(model, [batch])
 assert_allclose(ours, model.grads, rtol=1e-7, atol=1e-12)

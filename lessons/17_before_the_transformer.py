@@ -13,17 +13,17 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import Transformer, TransformerConfig, show
-from npformer.attention import AttentionalState, GlobalAttention, Similarity
-from npformer.course import show_figure
+from npformer.checking import gradcheck
+from npformer.checking.whole import ModelWithLoss
 from npformer.data import make_batch
 from npformer.functional import recurrent
 from npformer.functional.softmax import softmax
-from npformer.gradcheck import gradcheck
-from npformer.gradcheck.whole import ModelWithLoss
-from npformer.layers import BothWays, Recurrent
-from npformer.optim import Adam, clip_global_norm, cosine
+from npformer.learn.course import show_figure
+from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator
+from npformer.nn import Bidirectional, Recurrent
+from npformer.nn.attention import AttentionalState, GlobalAttention, Similarity
 from npformer.plots import attention_map, curves
-from npformer.recurrent import RecurrentConfig, RecurrentTranslator
+from npformer.training.optimizer import Adam, clip_global_norm, cosine
 
 rng = np.random.default_rng(17)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -122,9 +122,9 @@ assert report.ok
 # h hears through U as well. That is the layer's business.)
 
 # %%
-word, recalled, h = (rng.standard_normal(s) for s in ((2, 3 * n), (2, 3 * n), (2, n)))
-y, made = recurrent.gru_cell(word, recalled, h)  # (B, N)
-(w_r, w_z, w_n), (m_r, m_z, m_n) = np.split(word, 3, -1), np.split(recalled, 3, -1)
+word, hidden_gates, h = (rng.standard_normal(s) for s in ((2, 3 * n), (2, 3 * n), (2, n)))
+y, made = recurrent.gru_cell(word, hidden_gates, h)  # (B, N)
+(w_r, w_z, w_n), (m_r, m_z, m_n) = np.split(word, 3, -1), np.split(hidden_gates, 3, -1)
 r, z = sigmoid(w_r + m_r), sigmoid(w_z + m_z)
 new = np.tanh(w_n + r * m_n)
 assert_allclose(y, z * h + (1 - z) * new, rtol=1e-12)
@@ -132,11 +132,11 @@ assert_allclose(y, z * h + (1 - z) * new, rtol=1e-12)
 dy = rng.standard_normal(y.shape)
 ds = dy * (1 - z) * (1 - new * new)
 dr, dz = ds * m_n * r * (1 - r), dy * (h - new) * z * (1 - z)
-dword, drecalled = np.concatenate([dr, dz, ds], -1), np.concatenate([dr, dz, ds * r], -1)
+dword, dhidden_gates = np.concatenate([dr, dz, ds], -1), np.concatenate([dr, dz, ds * r], -1)
 package = recurrent.gru_cell_backward(dy, made)
-for mine, theirs in zip((dword, drecalled, dy * z), package, strict=True):
+for mine, theirs in zip((dword, dhidden_gates, dy * z), package, strict=True):
     assert_allclose(mine, theirs, rtol=1e-12)
-assert gradcheck((recurrent.gru_cell, recurrent.gru_cell_backward), word, recalled, h).ok
+assert gradcheck((recurrent.gru_cell, recurrent.gru_cell_backward), word, hidden_gates, h).ok
 print("both cells are the package's, to rounding")
 
 # %% [markdown]
@@ -161,8 +161,9 @@ t_max, d_in = 4, 3
 reader = Recurrent(d_in, n, kind="lstm", rng=rng, dtype=np.float64)
 for parameter in reader.parameters():
     parameter.value += 0.3 * rng.standard_normal(parameter.shape)  # biases too are not 0
-w, u = reader.read.weight.value, reader.recall.weight.value  # (D, 4N), (N, 4N)
-b = reader.read.bias.value + reader.recall.bias.value  # (4N,) two where one would do
+of_input, of_hidden = reader.input_projection, reader.hidden_projection
+w, u = of_input.weight.value, of_hidden.weight.value  # (D, 4N), (N, 4N)
+b = of_input.bias.value + of_hidden.bias.value  # (4N,) two where one would do
 
 x = rng.standard_normal((2, t_max, d_in))  # (B, T, D)
 gates, state = x @ w, np.zeros((2, 2 * n))  # (B, T, 4N), (B, 2N)
@@ -188,9 +189,9 @@ for t in reversed(range(t_max)):
 dx = dgates @ w.T  # (B, T, D)
 
 assert_allclose(dx, reader.backward(dstates, cache), rtol=1e-9)
-assert_allclose(du, reader.recall.weight.grad, rtol=1e-9)
-assert_allclose(db, reader.recall.bias.grad, rtol=1e-9)
-assert_allclose(db, reader.read.bias.grad, rtol=1e-9)  # the two biases hear the same
+assert_allclose(du, reader.hidden_projection.weight.grad, rtol=1e-9)
+assert_allclose(db, reader.hidden_projection.bias.grad, rtol=1e-9)
+assert_allclose(db, reader.input_projection.bias.grad, rtol=1e-9)  # the two biases hear the same
 assert gradcheck(reader, x).ok
 print("dx, dU and db are those of Recurrent")
 
@@ -224,13 +225,14 @@ print("what each word hears:", lengths, sep="\n")
 assert ((lengths > 0) == mask).all()
 
 real = np.array([True, False])
-assert gradcheck((recurrent.hold, recurrent.hold_backward), h, y, real).ok
-assert gradcheck(BothWays(d_in, n, kind="gru", rng=rng, dtype=np.float64), longer, mask=mask).ok
+assert gradcheck((recurrent.masked_update, recurrent.masked_update_backward), h, y, real).ok
+both = Bidirectional(d_in, n, kind="gru", rng=rng, dtype=np.float64)
+assert gradcheck(both, longer, mask=mask).ok
 
 # %% [markdown]
-# `BothWays` reads once from each side and lays the two h beside each other. For translating it is no luxury:
-# in *I arrived at the bank after crossing the river*, a reader from the left does not know at *bank* that a
-# river will come.
+# `Bidirectional` reads once from each side and lays the two h beside each other. For translating it is no
+# luxury: in *I arrived at the bank after crossing the river*, a reader from the left does not know at *bank*
+# that a river will come.
 #
 # ## How far back does a gradient get?
 #
@@ -266,13 +268,13 @@ def plain(scale):
 def lstm(bias):
     """The same of [dh, dc], with that bias on f; and the mean of Π f, the road along c alone."""
     layer = Recurrent(width, width, rng=np.random.default_rng(1), dtype=np.float64)
-    layer.read.bias.value[width : 2 * width] = bias  # the second part is f
+    layer.input_projection.bias.value[width : 2 * width] = bias  # the second part is f
     _, cache = layer.forward(x_far)
     found, dstate = [np.linalg.norm(dlast)], np.append(dlast, 0 * dlast)[None]  # (B, 2N)
     dc = np.ones((1, width))
     for step in cache.steps[::-1]:
         dc = recurrent.lstm_cell_backward(np.append(0 * dc, dc)[None], step.cell)[1]  # c alone
-        dstate = layer.step_backward(dstate, step)[1]
+        dstate = layer.time_step_backward(dstate, step)[1]
         found.append(np.linalg.norm(dstate))
     assert_allclose(dc, np.prod([step.cell.f for step in cache.steps], 0), rtol=1e-9)
     return found, dc.mean()
@@ -338,7 +340,7 @@ def right(model, length, step=-1):
 
 
 names = ["one vector, left", "one vector, both ways", "additive (Bahdanau)", "global (Luong)"]
-models = [trained("none", 48, both_ways=False), trained("none", 48)]
+models = [trained("none", 48, bidirectional=False), trained("none", 48)]
 models += [trained("additive", 32), trained("global", 32)]
 lengths = np.array([1, 2, 4, 6, 8, 10, 12, 16, 20])
 scores = np.array([[right(model, length).mean() for length in lengths] for model in models])
@@ -351,7 +353,7 @@ caption = "With one vector, the longer the worse; guessing has 12.5 %"
 show_figure(figure, "17_bottleneck", caption)
 
 # %%
-copied = right(trained("none", 48, step=1, both_ways=False), 10, step=1)  # (T,)
+copied = right(trained("none", 48, step=1, bidirectional=False), 10, step=1)  # (T,)
 turned = right(models[0], 10)
 print("ten letters, one vector from the left, right at each place")
 for name, row in {"backwards": turned, "copied": copied}.items():
@@ -385,8 +387,8 @@ assert models[3].count_parameters() < models[2].count_parameters() < models[1].c
 #
 # *The components of the Transformer* describes the second: as many weights as the source has steps, from hₜ
 # compared with each. The scores are those of lesson 4. c is the **context**, h̃ the **attentional state**;
-# `npformer figures F55` draws such a step. Luong's **input feeding** lays h̃ₜ₋₁ beside xₜ, so that the decoder
-# knows where it has looked; with additive attention the cell reads cₜ anyway.
+# `npformer figures F55` draws such a step. Luong's **input feeding** lays h̃ₜ₋₁ beside xₜ, so that the
+# decoder knows where it has looked; with additive attention the cell reads cₜ anyway.
 #
 # Backward: **the memory is both what is compared and what is read** (K and V in one), and hₜ has three ways
 # out: it asks, it is joined with the context, and it is handed on. Here are the first two:
@@ -408,11 +410,11 @@ dh = dh + ds @ m @ w.T  # ... and asks
 dm = a.swapaxes(1, 2) @ dcontext  # the memory is read ...
 dm = dm + ds.swapaxes(1, 2) @ (h @ w)  # ... and compared
 
-context, looked = attention.forward(h, m)
+context, attended = attention.forward(h, m)
 y_package, joined = join.forward(context, h)
 assert_allclose(y, y_package, rtol=1e-12)
 dcontext, dh_joined = join.backward(dy, joined)
-dh_asked, dm_package = attention.backward(dcontext, looked)
+dh_asked, dm_package = attention.backward(dcontext, attended)
 assert_allclose(dh, dh_joined + dh_asked, rtol=1e-9)
 assert_allclose(dm, dm_package, rtol=1e-9)
 print("one step of Luong's decoder, forward and backward, is the package's")
@@ -476,15 +478,16 @@ def depth(model, n):
     return model.forward(np.full((1, n), 5), np.full((1, n), 5))[0].depth
 
 
-words = {"source_vocab": 12, "target_vocab": 12}
+vocabularies = {"source_vocab": 12, "target_vocab": 12}
 systems = {"none": (2, 2), "additive": (5, 3), "global": (2, 6), "global, fed": (6, 2)}
 for name, (each, more) in systems.items():
     kind = {"attention": name.split(",")[0], "feeding": "fed" in name}
-    model = RecurrentTranslator(RecurrentConfig(**words, d_model=8, d_hidden=8, **kind))
+    model = RecurrentTranslator(RecurrentConfig(**vocabularies, d_model=8, d_hidden=8, **kind))
     found = [depth(model, n) for n in (8, 16, 32)]
     print(f"{name:12}", found, f"{each}n + {more}")
     assert found == [each * n + more for n in (8, 16, 32)]
-transformer = Transformer(TransformerConfig.preset("small", **words))  # 2 + 2 layers
+small = TransformerConfig.architecture("small", **vocabularies)  # 2 + 2 layers
+transformer = Transformer(small)
 found = [depth(transformer, n) for n in (8, 16, 32)]
 print("Transformer ", found)
 assert found == [29, 29, 29]
@@ -502,7 +505,7 @@ assert found == [29, 29, 29]
 
 # %%
 sizes = {"d_model": 4, "d_hidden": 6, "cell": "gru", "attention": "additive", "dropout": 0.2}
-small = RecurrentTranslator(RecurrentConfig(**words, **sizes), rng=rng, dtype=np.float64)
+small = RecurrentTranslator(RecurrentConfig(**vocabularies, **sizes), rng=rng, dtype=np.float64)
 batch = make_batch([([5, 8, 7], [6, 9]), ([4], [10, 5, 11])])
 report = gradcheck(ModelWithLoss(small), *batch, train=True, rng=7)
 worst = max(report.rows, key=lambda row: row.error)
@@ -512,7 +515,7 @@ assert report.ok
 # %% [markdown]
 # ## Measured: the whole family
 #
-# To translate: `npformer train --model rnn-global` trains Luong's model on the built-in corpus; `rnn`,
+# To translate: `npformer train --architecture rnn-global` trains Luong's model on the built-in corpus; `rnn`,
 # `rnn-additive`, `rnn-global-feeding`, `rnn-local-m` and `rnn-local-p` are the others (lesson 18 has the last
 # two). `npformer family --measure` trains each of them and a Transformer of as many parameters, within 1 %,
 # for 1,000 steps, and prints how many held-out sentences come out exactly right, by length, and how long a

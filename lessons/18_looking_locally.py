@@ -18,14 +18,14 @@ from threadpoolctl import threadpool_limits
 
 from npformer import functional as F
 from npformer import show
-from npformer.attention import GlobalAttention, LocalMonotonic, LocalPredictive, Similarity
-from npformer.course import show_figure
-from npformer.gradcheck import gradcheck
-from npformer.layers import Linear
-from npformer.masks import local_mask
-from npformer.module import Module
-from npformer.optim import Adam
+from npformer.checking import gradcheck
+from npformer.functional.masks import local_mask
+from npformer.learn.course import show_figure
+from npformer.nn import Linear
+from npformer.nn.attention import GlobalAttention, LocalMonotonic, LocalPredictive, Similarity
+from npformer.nn.module import Module
 from npformer.plots import attention_map, curves
+from npformer.training.optimizer import Adam
 
 rng = np.random.default_rng(18)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -272,8 +272,8 @@ print("c, dh, dmemory, dW and dv are those of the package")
 
 # %% [markdown]
 # `predict_position` and `gaussian_window` in `npformer/functional/window.py` are these lines, and
-# `LocalPredictive` in `npformer/attention/luong.py` puts them together. Its cache has the two side by side:
-# what said where, and what said how much (`weights` is a, `bell` is g, `away` is s − p).
+# `LocalPredictive` in `npformer/nn/attention/luong.py` puts them together. Its cache has the two side by
+# side: what said where, and what said how much (`weights` is a, `bell` is g, `away` is s − p).
 
 # %%
 show(cache)
@@ -387,13 +387,13 @@ places = np.arange(LONGEST)
 
 def sentences(n, order, rng):
     """Shapes: -> states (B, T, 3), memory (B, S, V + S), mask (B, S), targets (B, T)."""
-    lengths, words = rng.integers(4, LONGEST + 1, (n, 1)), rng.integers(0, V, (n, LONGEST))
+    lengths, tokens = rng.integers(4, LONGEST + 1, (n, 1)), rng.integers(0, V, (n, LONGEST))
     mask, to_come = places < lengths, lengths - 1 - places  # (B, S), (B, T)
     written = np.broadcast_to(places, mask.shape)
-    memory = np.concatenate([np.eye(V)[words], np.tile(np.eye(LONGEST), (n, 1, 1))], -1)
+    memory = np.concatenate([np.eye(V)[tokens], np.tile(np.eye(LONGEST), (n, 1, 1))], -1)
     states = np.stack([np.ones(mask.shape), written / 5, to_come / 5], -1)
     wanted = to_come if order == "reverse" else written  # (B, T) at which place
-    targets = np.take_along_axis(words, np.maximum(wanted, 0), 1)
+    targets = np.take_along_axis(tokens, np.maximum(wanted, 0), 1)
     return states, memory, mask, np.where(mask, targets, -1)  # -1 at padding
 
 
@@ -411,13 +411,13 @@ class Reader(Module):
         self.read = Linear(V + LONGEST, V, **float64)
 
     def forward(self, states, memory, mask):
-        context, looked = self.attention.forward(states, memory, mask)
+        context, attended = self.attention.forward(states, memory, mask)
         logits, read = self.read.forward(context)
-        return logits, (looked, read)
+        return logits, (attended, read)
 
     def backward(self, dlogits, cache):
-        looked, read = cache
-        return self.attention.backward(self.read.backward(dlogits, read), looked)
+        attended, read = cache
+        return self.attention.backward(self.read.backward(dlogits, read), attended)
 
 
 # %% [markdown]
@@ -479,16 +479,16 @@ show_figure(figure, "18_finger", "Reversing ten words: the line turns round its 
 # %%
 states, memory, mask, _ = sentences(2000, "reverse", np.random.default_rng(1000))
 wanted = mask.sum(-1)[:, None] - 1 - places  # (B, T) which word is wanted
-_, (looked, _) = readers["local-p"][1].forward(states, memory, mask)
+_, (attended, _) = readers["local-p"][1].forward(states, memory, mask)
 one = int((mask.sum(-1) == 10).argmax())  # a sentence of ten words
-figure = attention_map(looked.weights[one, :10, :10], None, None, numbers=True)
+figure = attention_map(attended.weights[one, :10, :10], None, None, numbers=True)
 show_figure(figure, "18_reversed", "local-p after learning: ten words, backwards")
 
 # %%
-off = abs(looked.positions - wanted)[mask]
+off = abs(attended.positions - wanted)[mask]
 print(f"the finger is off by {off.mean():.2f} on average, weights sum to", end=" ")
-print(f"{looked.weights.sum(-1)[mask].mean():.2f}")
-assert (looked.weights.argmax(-1) == wanted)[mask].all()  # every word
+print(f"{attended.weights.sum(-1)[mask].mean():.2f}")
+assert (attended.weights.argmax(-1) == wanted)[mask].all()  # every word
 assert ((fingers["local-p"][1][0] > 3) & (fingers["local-p"][1][0] < 6)).all()
 assert_allclose(correct["local-m"], [0.67, 0.26], atol=0.03)
 assert_allclose([*correct["local-p"]], 0.96, atol=0.015)
@@ -537,7 +537,8 @@ assert (u * (1 - u))[0].min() > 0.05 > 0.0125 > (u * (1 - u))[-1, 4:].max()
 #
 # To try now, in the terminal: `!learn("local-p", "copy", seed=4)[1:]`, and `s cache.predicted`. The bug zoo
 # has this lesson's trap: `npformer bugs start 20`. Outside, `npformer figures F56 F57` draws window and
-# Gaussian for a sentence; `RecurrentConfig.preset("rnn-local-p")` of `npformer.recurrent` is a translator.
+# Gaussian for a sentence; `RecurrentConfig.architecture("rnn-local-p")` of `npformer.models.recurrent` is a
+# translator.
 #
 # ## Where the documents differ
 #

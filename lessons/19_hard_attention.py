@@ -18,11 +18,12 @@ from threadpoolctl import threadpool_limits
 
 from npformer import functional as F
 from npformer import show
-from npformer.attention import MovingBaseline
-from npformer.attention.estimates import estimate, expected_loss, with_and_without_baseline
-from npformer.attention.hard_task import METHODS, PLACES, learn, make_places
-from npformer.course import show_figure
-from npformer.gradcheck import gradcheck
+from npformer.checking import gradcheck
+from npformer.learn.course import show_figure
+from npformer.learn.experiments.hard_attention import learn
+from npformer.models.place_reader import METHODS, PLACES, make_places
+from npformer.nn.attention import MovingBaseline
+from npformer.nn.attention.hard import estimate, expected_loss, with_and_without_baseline
 from npformer.plots import Grid, cell_product, curves
 
 rng = np.random.default_rng(7)
@@ -56,7 +57,7 @@ scores = np.log([[[0.22, 0.06, 0.47, 0.25], [0.4, 0.3, 0.1, 0.2]]])  # (B, T, S)
 alpha, _ = F.softmax(scores)  # (B, T, S) the probabilities above
 
 points = np.random.default_rng(0).random((1000, 1, T), np.float32)  # (N, B, T)
-z, cache = F.hard_look_up(scores, v, rng=np.random.default_rng(0), draws=1000)  # (N, B, T, L)
+z, cache = F.hard_attend(scores, v, rng=np.random.default_rng(0), draws=1000)  # (N, B, T, L)
 for n, t in product(range(1000), range(T)):
     place, end = 0, alpha[0, t, 0]
     while points[n, 0, t] >= end:
@@ -71,7 +72,7 @@ show(cache)
 # the two are one:
 
 # %%
-soft, _ = F.look_up(scores, v)  # (B, T, L)
+soft, _ = F.attend(scores, v)  # (B, T, L)
 off, error = abs(z.mean(0) - soft), z.std(0) / math.sqrt(1000)
 print(f"the mean of 1,000 draws is off by {(off / error).max():.1f} standard errors at most")
 assert (off < 3 * error).all()
@@ -113,8 +114,8 @@ losses = np.zeros((2, 401))
 for i, score in enumerate(raised):
     moved = scores.copy()
     moved[0, 0, 0] = score
-    one, made = F.hard_look_up(moved, v, rng=np.random.default_rng(3), draws=1)
-    assert (F.hard_look_up_backward(np.ones_like(one), made)[0] == 0).all()
+    one, made = F.hard_attend(moved, v, rng=np.random.default_rng(3), draws=1)
+    assert (F.hard_attend_backward(np.ones_like(one), made)[0] == 0).all()
     losses[:, i] = -answer(one)[0][0, 0], expected_loss(moved, v, reads)
 assert len(np.unique(losses[0])) == 4
 two = ["one draw, its random point held fast", "the mean over all draws"]
@@ -122,7 +123,7 @@ figure = curves(losses, raised, labels=two, xlabel="score of “the”", ylabel=
 show_figure(figure, "19_stairs", "One draw: flat, with three jumps. The mean is smooth")
 
 # %% [markdown]
-# The slope of the stairs is 0 wherever they have one, and `hard_look_up_backward` says so: dscores is 0. (The
+# The slope of the stairs is 0 wherever they have one, and `hard_attend_backward` says so: dscores is 0. (The
 # values do get a gradient, dv = sᵀ dz: the value that was read gets all of it.)
 #
 # But the mean over all draws has a slope, for the *probabilities* are smooth. So make that small:
@@ -200,7 +201,7 @@ print("enumerated by loops = complex step of the expected loss = the package")
 
 # %%
 N = 20_000
-z, cache = F.hard_look_up(scores, v, rng=rng, draws=N)
+z, cache = F.hard_attend(scores, v, rng=rng, draws=N)
 reward, answered = answer(z)  # (N, B)
 each = -reward[:, :, None, None] * (cache.sample - alpha)  # (N, B, T, S) one estimate a draw
 average, error = each.mean(0), each.std(0) / math.sqrt(N)
@@ -212,7 +213,7 @@ for t, j in product(range(T), range(S)):
 assert (abs(average - exact) < 4 * error).all()
 dlog_prob, _ = F.score_function(reward)  # −reward / N: the mean over the draws is in it
 dz = answer_backward(-np.ones((N, 1)) / N, answered)
-assert_allclose(F.hard_look_up_backward(dz, cache, dlog_prob=dlog_prob)[0], average, atol=1e-12)
+assert_allclose(F.hard_attend_backward(dz, cache, dlog_prob=dlog_prob)[0], average, atol=1e-12)
 wrong = -reward[:, :, None, None] * cache.sample  # (N, B, T, S)
 away = (abs(wrong.mean(0) - exact) / wrong.std(0)).max() * math.sqrt(N)
 assert away > 30
@@ -387,9 +388,9 @@ show_figure(figure, "19_straight", caption)
 # %% [markdown]
 # ## Learning
 #
-# `npformer.attention.hard_task`: six places, each with a name and one of five symbols; one is asked for by
-# name. In four ways, from five seeds each, 300 steps of Adam. At inference hard attention reads the likeliest
-# place: **argmax**, no draw.
+# `npformer.learn.experiments.hard_attention`: six places, each with a name and one of five symbols; one is
+# asked for by name. In four ways, from five seeds each, 300 steps of Adam. At inference hard
+# attention reads the likeliest place: **argmax**, no draw.
 
 # %%
 runs = {method: [learn(method, steps=300, seed=seed) for seed in range(5)] for method in METHODS}

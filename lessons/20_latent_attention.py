@@ -18,14 +18,14 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import Module, Parameter, show
-from npformer.attention import LatentAttention
-from npformer.course import show_figure
-from npformer.data import recipes
+from npformer.checking import gradcheck
+from npformer.data import if_then as recipes
 from npformer.functional import attention, attention_backward, latent, softmax
-from npformer.gradcheck import gradcheck
-from npformer.ifthen import BagOfWords, ProgramLoss, RecipeReader
+from npformer.learn.course import show_figure
+from npformer.models.if_then import BagOfWords, ProgramLoss, RecipeReader
+from npformer.nn.attention import LatentAttention
 from npformer.plots import attention_map, cell_grid, curves
-from npformer.training.recipes import fit, score
+from npformer.training.if_then import fit, score
 
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
 rng = np.random.default_rng(20)
@@ -75,7 +75,7 @@ for recipe in corpus.test:
     swap = {one: other, other: one}
     parts = (recipe.description, recipe.trigger, recipe.action)
     parts = [re.sub(channels, lambda found, swap=swap: swap[found[0]], part) for part in parts]
-    mirrored.append(recipes.Recipe(*parts))
+    mirrored.append(recipes.IfThenRecipe(*parts))
 mirrors = recipes.encode_recipes(mirrored, codec)
 assert (np.sort(mirrors.ids) == np.sort(test.ids)).all()  # the same bags
 assert ((mirrors.triggers != test.triggers) & (mirrors.actions != test.actions)).all()  # not so
@@ -159,7 +159,7 @@ w = {"columns": d_w.T @ l_w, "rows": d_w @ l_w}  # (S,)
 unit = {name: w[name] / w[name].sum() for name in w}  # (S,) the active weights
 for name in w:
     print(f"{name:8}", w[name].round(3), "  sum", w[name].sum().round(3))
-    o, cache = latent.latent_look_up(latent_scores, active_scores, v, orientation=name)
+    o, cache = latent.latent_attend(latent_scores, active_scores, v, orientation=name)
     assert_allclose(w[name], w_slow[name], rtol=1e-12)
     assert_allclose(cache.weights, unit[name], rtol=1e-12)
     assert_allclose(o, o_slow[name], rtol=1e-9)
@@ -169,8 +169,8 @@ show(cache)
 figure = attention_map(d_w, words, words, numbers=True, title="D: row i, where word i points")
 show_figure(figure, "20_pointing", "By hand: every word points two places back, if it can")
 stages = {"latent": l_w, "active, columns": unit["columns"], "active, rows": unit["rows"]}
-look = {"colour": "r", "columns": words, "numbers": True, "shade": True}
-figure = cell_grid(np.stack(list(stages.values())), rows=list(stages), **look)
+style = {"colour": "r", "columns": words, "numbers": True, "shade": True}
+figure = cell_grid(np.stack(list(stages.values())), rows=list(stages), **style)
 show_figure(figure, "20_orientations", "Columns: what “to” points at; rows: what points at it")
 
 # %% [markdown]
@@ -181,7 +181,7 @@ show_figure(figure, "20_orientations", "Columns: what “to” points at; rows: 
 # %%
 for words in sentences:
     for name, step in (("columns", -2), ("rows", 2)):
-        _, seen = latent.latent_look_up(*by_hand(words, step), np.eye(8), orientation=name)
+        _, seen = latent.latent_attend(*by_hand(words, step), np.eye(8), orientation=name)
         found = words[seen.weights.argmax()]
         print(f"{name:8} {step:+} places: {found:10} {seen.weights.max():.2f}  of", *words)
         assert found == {4: "instagram", 6: "dropbox"}[words.index("to")]
@@ -283,8 +283,8 @@ dl = {"rows": d_w.T @ dw["rows"], "columns": d_w @ dw["columns"]}  # (S,)
 for name in w:
     dlatent_scores = l_w * (dl[name] - (dl[name] * l_w).sum())  # (S,)
     dactive_scores = d_w * (dd[name] - (dd[name] * d_w).sum(-1, keepdims=True))  # (S, S)
-    _, cache = latent.latent_look_up(latent_scores, active_scores, v, orientation=name)
-    found = latent.latent_look_up_backward(do, cache)
+    _, cache = latent.latent_attend(latent_scores, active_scores, v, orientation=name)
+    found = latent.latent_attend_backward(do, cache)
     for mine, package in zip((dlatent_scores, dactive_scores, dv[name]), found, strict=True):
         assert_allclose(mine, package, rtol=1e-9, atol=1e-15)
 print("dlatent_scores, dactive_scores and dv are those of the package, in both orientations")
@@ -302,7 +302,7 @@ print("dlatent_scores, dactive_scores and dv are those of the package, in both o
 # %%
 o, cache = layer.forward(bare)  # two sentences of S = 8 words, for J = 11 places
 do = rng.standard_normal(o.shape)  # (B, E)
-ds, dt, dv = latent.latent_look_up_backward(do, cache.look_up)  # (B, S), (B, S, S), (B, S, E)
+ds, dt, dv = latent.latent_attend_backward(do, cache.attend)  # (B, S), (B, S, S), (B, S, E)
 u, big_v = layer.latent_weight.value[:, 0], layer.active_weight.value[:, :8]
 assert_allclose(layer.backward(do, cache), ds[..., None] * u + dt @ big_v.T + dv, rtol=1e-12)
 assert_allclose(layer.latent_weight.grad[:, 0], np.einsum("bs,bsd->d", ds, bare), rtol=1e-9)
@@ -396,7 +396,7 @@ for number, (recipe, words) in enumerate(zip(recipes.FAMOUS, sentences, strict=T
     asked = cache.trigger.attention, cache.action.attention
     weights = np.stack([row[0] for one in asked for row in (one.latent, one.weights)])  # (4, S)
     names = ["trigger: latent", "active", "action: latent", "active"]
-    figure = cell_grid(weights, rows=names, **look | {"columns": words})
+    figure = cell_grid(weights, rows=names, **style | {"columns": words})
     show_figure(figure, f"20_recipe_{number}", f"{recipe.description}: {' → '.join(found)}")
 
 # %% [markdown]
@@ -420,7 +420,7 @@ for name in ("rows", "columns"):
         at_to = (seen.latent * is_to).sum(-1)  # (N,)
         turned = seen.active if name == "rows" else seen.active.swapaxes(1, 2)  # (N, S, S)
         w, _ = latent.unit_weights(turned @ seen.latent.mean(0))  # (N, S)
-        o = (w[:, None] @ seen.look_up.v)[:, 0]  # (N, D)
+        o = (w[:, None] @ seen.attend.v)[:, 0]  # (N, D)
         logits, _ = getattr(readers[name], question).output.forward(o)  # (N, C)
         right, same = ((y.argmax(-1) == test[1 + side]).mean() for y in (program[side], logits))
         print(f"{name:8}{question:8}{channel.mean():12.1%} {at_to.mean():11.2f}", end="")
@@ -455,7 +455,7 @@ show_figure(figure, "20_gate", "Rows: who wants to be read points at the first p
 # `npformer exercise list` has them, each graded by the gradient checker.
 #
 # - `npformer exercise start unit-weights-backward`: one sum a row, in both measures.
-# - `npformer exercise start latent-look-up-backward`: from o back to both scores and the values.
+# - `npformer exercise start latent-attend-backward`: from o back to both scores and the values.
 # - By hand: let l count the padding too, and mask everything else as above. Show that w̄ does not change.
 #
 # To try now, in the terminal: `!fit(readers["one query"], train, steps=200, seed=1)`, and then

@@ -20,20 +20,24 @@ from threadpoolctl import threadpool_limits
 
 from npformer import TransformerConfig, show
 from npformer import functional as F
-from npformer.attention import RelativeAttention
-from npformer.course import show_figure
+from npformer.checking import gradcheck
+from npformer.checking.leaks import movement
 from npformer.data import SPECIALS, TextCodec, Vocabulary
-from npformer.data.sentences import MASK, SentenceBatch, hidden_words, next_words
-from npformer.decoding import continue_text, fill_in, fill_in_table
-from npformer.gradcheck import gradcheck
-from npformer.leaks import movement
-from npformer.masks import causal_mask, local_mask
-from npformer.optim import Adam, cosine
+from npformer.data.sentences import MASK, SentenceBatch, causal_batch, masked_batch
+from npformer.functional.masks import causal_mask, local_mask
+from npformer.functional.positions import sinusoids
+from npformer.generation import continue_text, fill_in, fill_in_table
+from npformer.learn.course import show_figure
+from npformer.learn.experiments import length_generalization
+from npformer.models.bert import MaskedLanguageModel
+from npformer.models.gpt import CausalLanguageModel
+from npformer.models.universal import UniversalEncoder
+from npformer.nn import AttentionMask
+from npformer.nn.attention import RelativeAttention
 from npformer.plots import Grid, cell_grid, cell_product, curves
-from npformer.positions import sinusoids
-from npformer.training import evaluate, longer, loss_and_gradients
+from npformer.training import evaluate, loss_and_gradients
 from npformer.training.language import unigram_perplexity
-from npformer.transformer import MaskedWordModel, NextWordModel, UniversalEncoder
+from npformer.training.optimizer import Adam, cosine
 
 rng = np.random.default_rng(21)
 threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
@@ -225,7 +229,7 @@ right = {}
 for task, positions in itertools.product(("two before", "third"), ("relative", "interleaved")):
     name = f"{task}, {positions}"
     config = TransformerConfig(24, 24, positions=positions, **SMALL)
-    model = MaskedWordModel(config, rng=np.random.default_rng(0))  # an encoder, and logits
+    model = MaskedLanguageModel(config, rng=np.random.default_rng(0))  # an encoder, and logits
     learn(model, lambda rng, task=task: sentences(task, int(rng.integers(4, 11)), rng), 250)
     asked = [sentences(task, n, np.random.default_rng(2), 200) for n in LENGTHS]
     right[name] = [evaluate(model, [batch]).accuracy for batch in asked]
@@ -241,9 +245,9 @@ settings = {"labels": list(right), "xlabel": "words (learnt on up to 10)", "lege
 shares = np.array(list(right.values()))  # (4, lengths)
 figure = curves(shares, LENGTHS, ylabel="share of words right", **settings)
 show_figure(figure, "21_longer", "Any length: distances by relative, places by absolute ones")
-table = {line.split()[0]: line.split()[1:] for line in longer.__doc__.splitlines() if line}
-at_15 = [table[name][3::5] for name in ("relative", "interleaved")]  # reversed and copied
-assert at_15 == [[".59", ".51"], [".08", ".61"]]
+measured = length_generalization.MEASURED
+at_15 = [[task[3] for task in measured[name]] for name in ("relative", "interleaved")]
+assert at_15 == [[0.59, 0.51], [0.08, 0.61]]  # reversed and copied
 
 # %% [markdown]
 # Two before: one of the nine vectors says it, at every length. Sinusoids could (lesson 3 made such a head by
@@ -251,11 +255,12 @@ assert at_15 == [[".59", ".51"], [".08", ".61"]]
 # Third: the key's own sinusoids say it, at every length. A relative word does not know how far it is from
 # the start, so it does not know which distance to ask for.
 #
-# And a whole Transformer? `npformer/training/longer.py` trains small ones to reverse, and to copy, up to ten
-# words (4 seconds each, two seeds). At 15 words relative positions get .59 of the reversed words and .51 of
-# the copied. One search serves both: what stands beside the word that I wrote last? (In doubt where a word
-# comes twice.) Sinusoids copy better, from the same place: .61. To reverse, the place depends on the length,
-# and 15 was never seen: .08. Neither is better. To try: `npformer train --set positions=relative`.
+# And a whole Transformer? `npformer/learn/experiments/length_generalization.py` trains small ones to
+# reverse, and to copy, up to ten words (4 seconds each, two seeds). At 15 words relative positions get .59
+# of the reversed words and .51 of the copied. One search serves both: what stands beside the word that I
+# wrote last? (In doubt where a word comes twice.) Sinusoids copy better, from the same place: .61. To
+# reverse, the place depends on the length, and 15 was never seen: .08. Neither is better. To try: `npformer
+# train --set positions=relative`.
 #
 # ## When: one layer again and again
 #
@@ -361,7 +366,7 @@ def steps_needed(ids):
     return np.maximum(row, 1)
 
 
-class Follower(MaskedWordModel):
+class Follower(MaskedLanguageModel):
     """An encoder that halts, without signals, each word beside its left neighbour."""
 
     def __init__(self, price):
@@ -371,13 +376,14 @@ class Follower(MaskedWordModel):
         self.encoder = UniversalEncoder(config, halting=True, halting_bias=-2.0, rng=rng)
         self.flatten()
 
-    def masks(self, ids):
-        return local_mask(ids.shape[1], 1, ids) & causal_mask(ids.shape[1], ids), None
+    def mask(self, ids):
+        return AttentionMask(local_mask(ids.shape[1], 1, ids) & causal_mask(ids.shape[1], ids))
 
     def backward(self, dlogits, cache):
         dcost = np.full_like(cache.encoder.ponder, self.price / cache.encoder.ponder.size)
         dx = self.output.backward(dlogits, cache.output)
-        self.words.backward(self.encoder.backward(dx, cache.encoder, dponder=dcost), cache.words)
+        dx = self.encoder.backward(dx, cache.encoder, dponder=dcost)
+        self.embedding.backward(dx, cache.embedding)
 
 
 def measure(name, model):
@@ -427,9 +433,9 @@ assert min(paid[1, :7]) > 0.97 > 0.4 > max(poor[1, 2:])
 # ## Before and after: the same parts, another mask
 #
 # Who may hear whom is the mask's business (lesson 6). The encoder alone, all hearing all, fills gaps:
-# `MaskedWordModel`, after BERT, with which *The components of the Transformer* goes on. The decoder alone
-# has no source to look at: the same stack under a causal mask, `NextWordModel`. From one seed both have the
-# same numbers. Only who moves whom differs:
+# `MaskedLanguageModel`, after BERT, with which *The components of the Transformer* goes on. The decoder alone
+# has no source to look at: the same stack under a causal mask, `CausalLanguageModel`. From one seed both have
+# the same numbers. Only who moves whom differs:
 
 # %%
 SAYS = {"dog": "barks", "cat": "meows", "duck": "quacks", "cow": "moos"}
@@ -437,16 +443,16 @@ known = [f"the {a} {SAYS[a]} and the {b} {SAYS[b]}" for a in SAYS for b in SAYS]
 codec = TextCodec(Vocabulary((*SPECIALS, *sorted(set(" ".join(known).split())), MASK)))
 said, V = [codec.encode(text) for text in known], len(codec.vocabulary)
 config = TransformerConfig(V, V, positions="relative", **SMALL)
-reader = MaskedWordModel(config, rng=np.random.default_rng(0))
-writer = NextWordModel(config, rng=np.random.default_rng(0))
+reader = MaskedLanguageModel(config, rng=np.random.default_rng(0))
+writer = CausalLanguageModel(config, rng=np.random.default_rng(0))
 assert_array_equal(reader.values, writer.values)
 for model, seen in ((reader, np.ones((7, 7))), (writer, np.tri(7))):
     assert_array_equal(movement(model.forward, np.array(said[:1])) > 0, seen)
-learn(reader, lambda rng: hidden_words(said * 4, V - 1, rng, share=0.3), 150, peak=0.02)
-learn(writer, lambda rng: next_words(said), 80)
+learn(reader, lambda rng: masked_batch(said * 4, V - 1, rng, share=0.3), 150, peak=0.02)
+learn(writer, lambda rng: causal_batch(said), 80)
 print(fill_in_table(fill_in(reader, codec, "the [MASK] quacks and the cow moos", k=4)))
-print(continue_text(writer, codec, "the duck", 2, rng=np.random.default_rng(3), max_words=9))
-batch = next_words(said)
+print(continue_text(writer, codec, "the duck", 2, rng=np.random.default_rng(3), max_tokens=9))
+batch = causal_batch(said)
 guess, found = unigram_perplexity([batch], [batch], V), evaluate(writer, [batch]).perplexity
 print(f"perplexity: by frequency alone {guess:.2f}, writer {found:.3f}, the best {2**0.5:.3f}")
 assert 2**0.5 - 1e-4 < found < 1.02 * 2**0.5
@@ -465,8 +471,8 @@ assert 2**0.5 - 1e-4 < found < 1.02 * 2**0.5
 # - By hand: write t − s for s − t everywhere. Show that a model trained from the start ends with its table
 #   turned over, and otherwise the same. What if the vectors come from a checkpoint?
 #
-# To try now, in the terminal: `!longer.compare(("relative",))`, 4 s, and `s cache.encoder.mix`. The bug zoo
-# has this lesson's trap: `npformer bugs start 23`.
+# To try now, in the terminal: `!length_generalization.compare(("relative",))`, 4 s, and
+# `s cache.encoder.mix`. The bug zoo has this lesson's trap: `npformer bugs start 23`.
 #
 # ## Where the documents differ
 #

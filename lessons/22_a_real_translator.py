@@ -8,7 +8,7 @@
 # no two of them translate alike. What more does it take to learn from their text? Which of the models on
 # the way is the best? And how good is it, in a number that others can compare with theirs?
 #
-# `npformer train --recipe multi30k-en-de` does all that follows, on 29,000 captions of photographs, English
+# `npformer train --preset multi30k-en-de` does all that follows, on 29,000 captions of photographs, English
 # and German. Here each part runs small, on the built-in corpus, in seconds.
 
 # %%
@@ -22,19 +22,20 @@ from threadpoolctl import threadpool_limits
 
 from npformer import Transformer, TransformerConfig, UserError, data, show
 from npformer import functional as F
-from npformer.bleu import bleu as bleu_of_sacrebleu
-from npformer.course import show_figure
+from npformer.checking import gradcheck
+from npformer.checking.whole import ModelWithLoss
 from npformer.data import END, SPECIALS, START, SubwordCodec, Vocabulary, make_batch
-from npformer.data.bpe import WORD_BEGIN, Pieces
 from npformer.data.corpus import builtin_corpus
-from npformer.data.moses import tokenised, written
-from npformer.decoding import Translator, beam_search, translate_ids
-from npformer.gradcheck import gradcheck
-from npformer.gradcheck.whole import ModelWithLoss
-from npformer.optim import Adam, decayed, warmup
+from npformer.data.moses import moses_detokenize, tokenised
+from npformer.data.subwords import WORD_BEGIN, Pieces
+from npformer.generation import beam_search, translate_ids
+from npformer.generation.bleu import bleu as bleu_of_sacrebleu
+from npformer.learn.course import show_figure
 from npformer.plots import Curve, Panel, attention_map, curve_page, curves
 from npformer.pretrained import load, names
-from npformer.training import TrainingConfig, evaluate, make_schedule
+from npformer.training import evaluate, make_schedule
+from npformer.training.optimizer import Adam, decayed, warmup
+from npformer.training.presets import find_preset
 from npformer.training.step import dropout_rngs, make_step
 
 rng = np.random.default_rng(22)
@@ -54,17 +55,17 @@ threadpool_limits(1, user_api="blas")  # small products are quickest on one thre
 # ## Text as a corpus has it
 #
 # Scores of Multi30k are given on its tokenised form: lower case, marks set apart, and some written as
-# entities. `tokenised` makes it of any text; text that has it stays as it is. `written` is the way back,
-# all but the capitals.
+# entities. `tokenised` makes it of any text; text that has it stays as it is. `moses_detokenize` is the way
+# back, all but the capitals.
 
 # %%
 said = "The man's dog didn't wait: \"Come on!\""
 line = tokenised(said, "en")
 print(line)
-print(written(line))
+print(moses_detokenize(line))
 assert line == "the man &apos;s dog didn &apos;t wait : &quot; come on ! &quot;"
 assert tokenised(line, "en") == line
-assert written(line) == said.lower()
+assert moses_detokenize(line) == said.lower()
 
 # %% [markdown]
 # ## Words that nobody counted on
@@ -228,7 +229,7 @@ assert words / places > words / at_random
 # Two models with the same numbers show it, one with one table, one with three:
 
 # %%
-recipe = TransformerConfig.preset("multi30k")
+recipe = TransformerConfig.architecture("multi30k")
 held = Transformer(recipe, rng=rng).count_parameters()
 of_table = recipe.target_vocab * recipe.d_model / held
 print(f"{held:,} parameters, {of_table:.0%} of them in the table")
@@ -238,10 +239,10 @@ tiny = {"d_model": 8, "d_ff": 8, "n_heads": 2, "n_layers": 1, "dropout": 0, "max
 config = recipe.replace(source_vocab=V, target_vocab=V, **tiny)
 one = Transformer(config, rng=rng, dtype=np.float64)
 three = Transformer(config.replace(tied="none"), rng=rng, dtype=np.float64)
-same = one.state()
-table = same["source.words.weight"]  # (V, D)
-three.load_state(
-    {name: same.get(name, table) for name in three.state() if name != "output.weight"}
+same = one.state_dict()
+table = same["source.tokens.weight"]  # (V, D)
+three.load_state_dict(
+    {name: same.get(name, table) for name in three.state_dict() if name != "output.weight"}
     | {"output.weight": table.T}
 )
 batch = make_batch(examples[:3])
@@ -249,11 +250,11 @@ for model in (one, three):
     loss, cache = ModelWithLoss(model).forward(*batch)
     ModelWithLoss(model).backward(1.0, cache)
 parts = [
-    three.source.words.weight.grad,
-    three.target.words.weight.grad,
+    three.source.tokens.weight.grad,
+    three.target.tokens.weight.grad,
     three.output.weight.grad.T,
 ]
-assert_allclose(one.source.words.weight.grad, sum(parts), rtol=1e-9, atol=1e-12)
+assert_allclose(one.source.tokens.weight.grad, sum(parts), rtol=1e-9, atol=1e-12)
 print("gradients of the three uses:", [float(np.linalg.norm(part).round(2)) for part in parts])
 
 # %%
@@ -281,7 +282,7 @@ assert report.ok
 # ```
 
 # %%
-training = TrainingConfig.preset("multi30k-en-de")
+training = find_preset("multi30k-en-de").training
 n, w, f = training.steps, training.warmup_steps, training.factor
 a = n - round(training.decay_share * n)
 at = np.arange(1, n + 1)
@@ -510,39 +511,30 @@ assert lengths[100] < 0.8 * wanted
 # on after a break. The third, given the two files of tok/ that begin with test_2016, counts BLEU.
 #
 # - `npformer data multi30k`
-# - `npformer train --recipe multi30k-en-de` (`pip install 'npformer[translation]'` makes its subwords)
+# - `npformer train --preset multi30k-en-de` (`pip install 'npformer[translation]'` makes its subwords)
 # - `npformer score test.en test.de`
 #
-# No training at all: `npformer translate --pretrained en-de "A man is riding a bicycle."` Where the
+# No training at all: `npformer translate --model en-de "A man is riding a bicycle."` Where the
 # translator ships with your copy of npformer, the next cell asks it.
 
 # %%
 NAME = "en-de"
 sentences = ["A man is riding a bicycle.", "Two dogs are playing in the snow."]
 if NAME in names():
-    model, source_codec, target_codec, card = load(NAME)
+    translator = load(NAME)
+    card = translator.card
     print(f"{card.title}: {card.hours:g} hours on {card.machine}")
     for one in card.scores:
         print(f"BLEU {one.bleu:.2f} on {one.reference}, {one.signature}")
-    translator = Translator(model, source_codec, target_codec)
-    translations = translator.translate(sentences, beam=card.beam)
-    for said, line in zip(sentences, translations, strict=True):
-        print(f"{said}\n    {target_codec.written(line)}")
-    ids = [[*source_codec.encode(sentences[0]), END]]  # (1, S)
-    (found,) = translate_ids(model, ids, beam=card.beam, threads=1)
-    _, cache = model.forward(np.array(ids), np.array([[START, *found]]))
-    weights = cache.decoder[-1].cross.attention.weights[0]  # (H, T, S)
-    read, wrote = (
-        [vocabulary.words[i] for i in row]
-        for vocabulary, row in (
-            (source_codec.vocabulary, ids[0]),
-            (target_codec.vocabulary, [*found, END]),
-        )
-    )
+    for said, line in zip(sentences, translator.translate(sentences), strict=True):
+        print(f"{said}\n    {line}")
+    found = translator.attention(sentences[0])
+    weights = found.weights["cross"][-1]  # (H, T, S)
+    read, wrote = found.source_tokens, found.predicted_tokens
     caption = "The last layer's cross-attention, mean of its heads: a row is a piece it wrote"
     show_figure(attention_map(weights.mean(0), wrote, read), "22_real", caption)
 else:
-    print("None ships with this copy: npformer train --recipe multi30k-en-de makes one.")
+    print("None ships with this copy: npformer train --preset multi30k-en-de makes one.")
 
 # %% [markdown]
 # A trial of this recipe, 48 minutes on two cores, came to 37.4 BLEU by greedy search and 38.3 by

@@ -1,7 +1,7 @@
-"""python -m npformer is the command npformer."""
+"""Run the command line: `python -m npformer` is the command `npformer`."""
 
 import sys
 
-from npformer.cli import main
+from npformer.cli.main import main
 
 sys.exit(main())

@@ -1,8 +1,92 @@
-"""The one exception for mistakes that the user can mend."""
+"""The error for mistakes that the user can correct, and lookups by name that suggest the nearest name."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 
 class UserError(ValueError):
-    """A mistake in what was asked for: one sentence that says what is wrong, where, and what to do.
+    """An error that the user can correct. Its message is one sentence: what is wrong, where, and what to do.
 
     The command line prints it without a traceback and exits with status 2.
     """
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most similar to a name or begins with it, or None if there is none."""
+    names = {each.lower(): each for each in known}
+    similar = difflib.get_close_matches(name.lower(), names, n=1)
+    if not similar and name:  # difflib does not find a long name by its beginning
+        similar = [each for each in names if each.startswith(name.lower())]
+    return names[similar[0]] if similar else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return "did you mean X?" for the nearest known name, or "choose one of A, B, C".
+
+    The result is the second half of an error message.
+    """
+    names = list(known)
+    near = nearest(name, names)
+    return f"did you mean {near}?" if near else f"choose one of {', '.join(names)}"
+
+
+def unknown(kind: str, name: str, known: Iterable[str], listing: str | None = None) -> UserError:
+    """Return the error for a name that is not known.
+
+    Args:
+        kind: The noun for the message, such as "preset" or "figure".
+        name: The name that was asked for.
+        known: All known names.
+        listing: A command that lists all names. It replaces the list of names in the message.
+    """
+    hint = did_you_mean(name, known)
+    if listing and not hint.startswith("did"):
+        hint = f"{listing} prints all names"
+    return UserError(f"unknown {kind} {name!r}: {hint}")
+
+
+class Registry(Generic[T]):
+    """A table of objects of one kind by name. Each object is registered in the file that defines it.
+
+    Args:
+        kind: The noun for error messages, such as "preset" or "figure".
+        listing: A command that lists all names, such as "npformer figures --list". It replaces the list of
+            names in the error message, for registries that are too long to print.
+    """
+
+    def __init__(self, kind: str, listing: str | None = None) -> None:
+        self.kind = kind
+        self.listing = listing
+        self._things: dict[str, T] = {}
+
+    def register(self, name: str, thing: T) -> T:
+        """Add an object under a new name and return it."""
+        assert name not in self._things, f"the {self.kind} {name!r} is registered twice"
+        self._things[name] = thing
+        return thing
+
+    def find(self, name: str) -> T:
+        """Return the object with this name.
+
+        Raises:
+            UserError: If there is no such name. The message suggests the most similar one.
+        """
+        if name in self._things:
+            return self._things[name]
+        raise unknown(self.kind, name, self._things, self.listing)
+
+    def names(self) -> list[str]:
+        """Return all names in the order of registration."""
+        return list(self._things)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._things
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._things.values())
+
+    def __len__(self) -> int:
+        return len(self._things)

@@ -1,21 +1,25 @@
 """Options and fixtures of all tests."""
 
 import signal
-import sys
-from pathlib import Path
-
-import numpy as np
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))  # helpers beside the tests
 
 import figure_studio
+import hypothesis
+import numpy as np
+import pytest
 import strict_cupy
 
-studio = figure_studio.studio  # a fixture for all
+pytest.register_assert_rewrite("gpu_comparison", "training_runs")
 
-# as in a terminal: a job in the background is born deaf to Ctrl-C, and so would be what it starts
+studio = figure_studio.studio  # a fixture for all tests
+
+# as in a terminal: jobs in the background, and their children, start with Ctrl-C ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# no limit on the wall time of an example, which would fail at random on a busy machine
+hypothesis.settings.register_profile(
+    "npformer", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("npformer")
 
 
 def pytest_addoption(parser):
@@ -27,15 +31,27 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_collection_modifyitems(items):
+    """Mark the tests that use the fixture `device`: with --backend cupy they run on a real GPU."""
+    for item in items:
+        if "device" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.gpu)
+
+
 @pytest.fixture(scope="session")
 def lesson_runs(tmp_path_factory):
-    """The folder runs/ of the lessons' tests: lesson 15 looks into the model that lesson 13 trained."""
-    return tmp_path_factory.mktemp("runs")
+    """Return the folder runs/ of the lessons' tests: lesson 15 uses the model that lesson 13 trained."""
+    runs = tmp_path_factory.mktemp("runs")
+    try:
+        runs.with_name("link").symlink_to(runs)
+    except OSError:  # on Windows, making links is a privilege
+        pytest.skip("this user cannot make symbolic links")
+    return runs
 
 
 @pytest.fixture
 def device(request, monkeypatch):
-    """The module cupy: the real one with --backend cupy, the strict stand-in otherwise."""
+    """Return the module cupy: the real one with --backend cupy, the strict stand-in otherwise."""
     if request.config.getoption("--backend") == "cupy":
         if not strict_cupy.real_cupy_available():
             pytest.fail("--backend cupy: no GPU answers through CuPy on this machine")
@@ -47,5 +63,5 @@ def device(request, monkeypatch):
 
 @pytest.fixture
 def rng():
-    """A generator that starts the same in every test."""
+    """Return a generator with the same seed in every test."""
     return np.random.default_rng(0)

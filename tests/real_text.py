@@ -11,31 +11,32 @@ from collections import Counter
 
 import numpy as np
 
-from npformer.data.datasets import files_dataset
-from npformer.training import TrainingConfig, read_log, train
-from npformer.transformer import TransformerConfig
+from npformer.data.dataset import files_dataset
+from npformer.models.transformer import TransformerConfig
+from npformer.training import read_log, train
+from npformer.training.presets import find_preset
 
 PAIRS, STEPS, BELOW = 5000, 300, 0.5  # nats below chance
 
 
 def unigram_entropy(examples):
-    """Nats a token, the end symbol counted. examples: pairs of id lists."""
+    """Return the entropy in nats per token, end symbols included. examples: pairs of id lists."""
     counts = Counter(word for _, target in examples for word in [*target, -1])
     shares = np.array(list(counts.values())) / sum(counts.values())
     return float(-(shares * np.log(shares)).sum())
 
 
 def main(source, target):
-    """Returns 0 where the validation loss ends well below the unigram entropy."""
+    """Return 0 if the validation loss ends well below the unigram entropy, otherwise 1."""
     dataset = files_dataset(source, target, limit=PAIRS, max_length=40, vocab_size=4000, min_count=2)
-    model = TransformerConfig.preset(
+    model = TransformerConfig.architecture(
         "small",
         d_model=128,
         d_ff=256,
         source_vocab=len(dataset.source.vocabulary),
         target_vocab=len(dataset.target.vocabulary),
     )
-    recipe = TrainingConfig.preset("small", steps=STEPS, warmup_steps=60, validate_every=100)
+    recipe = find_preset("small").training.replace(steps=STEPS, warmup_steps=60, validate_every=100)
     with tempfile.TemporaryDirectory() as folder:
         train(f"{folder}/run", dataset, model, recipe)
         lines = read_log(f"{folder}/run")

@@ -1,16 +1,16 @@
-"""The whole model on CuPy: on a GPU with --backend cupy, on a strict stand-in for it otherwise."""
+"""The whole model on CuPy: on a GPU with --backend cupy, otherwise on a strict stand-in."""
 
 import numpy as np
 import pytest
 
 from npformer import Transformer, UserError
 from npformer.backend import choose_backend, is_cupy, to_backend, to_numpy
+from npformer.checking.cases import all_cases, small_config
+from npformer.checking.cases.models import SOURCE, TARGET_IN, TARGET_OUT
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.gradcheck.cases import all_cases, small_config
-from npformer.gradcheck.cases.models import SOURCE, TARGET_IN, TARGET_OUT
-from npformer.optim import Adam, clip_global_norm
-from npformer.show import named_arrays
-from npformer.transformer.presets import PRESETS
+from npformer.models.transformer.config import ARCHITECTURES
+from npformer.nn.show import named_arrays
+from npformer.training.optimizer import Adam, clip_global_norm
 
 SIZES = {
     "source_vocab": 9,
@@ -26,7 +26,7 @@ DOCUMENTS = ["paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "papers
 
 def configurations():
     for name in DOCUMENTS:
-        yield pytest.param(small_config(**(PRESETS[name] | SIZES)), id=name)
+        yield pytest.param(small_config(**(ARCHITECTURES.find(name) | SIZES)), id=name)
     yield pytest.param(
         small_config(fused_projections=True, activation="gelu", positions="learned", zero_padding=True),
         id="fused, gelu, learned",
@@ -35,7 +35,7 @@ def configurations():
 
 
 def one_step(model):
-    """Forward, loss, backward, clipping and Adam, with dropout drawn on the host."""
+    """Compute forward, loss, backward, clipping and Adam, with dropout drawn on the host."""
     xp_targets = to_backend(TARGET_OUT, "cupy" if is_cupy(model.values) else "numpy")
     logits, cache = model.forward(SOURCE, TARGET_IN, train=True, rng=np.random.default_rng(7))
     loss, loss_cache = cross_entropy(logits, xp_targets, smoothing=0.1, pad_id=0)
@@ -67,7 +67,7 @@ def test_float32_stays_float32_on_the_device(device):
     assert logits.dtype == grads.dtype == model.values.dtype == np.float32
 
 
-def test_there_and_back_again(device):
+def test_a_model_moves_to_the_device_and_back(device):
     model = Transformer(small_config(), rng=np.random.default_rng(0))
     before = model.values.copy()
     assert is_cupy(model.to("cupy").values)
@@ -81,18 +81,18 @@ def test_ids_out_of_range_are_refused_on_the_device_too(device):
         model.forward(wrong, TARGET_IN[:1])
 
 
-def test_cupy_is_chosen_where_it_answers(device):
+def test_cupy_is_chosen_if_it_is_available(device):
     assert choose_backend("auto") == "cupy"
     assert choose_backend("cupy") == "cupy"
     assert choose_backend("numpy") == "numpy"
 
 
 def pairs():
-    """Every case of a pure pair whose inputs are arrays."""
+    """Return all cases of function pairs whose inputs are arrays."""
     for case in all_cases():
         thing, *_ = case.build(np.random.default_rng(1))
         named = set(case.settings) & {"mask", "query_mask"}
-        bound = isinstance(thing, tuple) and thing[0].__name__ == "<lambda>"  # targets bound on the host
+        bound = isinstance(thing, tuple) and thing[0].__name__ == "<lambda>"  # the targets stay on the host
         if isinstance(thing, tuple) and not bound and not named:
             yield pytest.param(case, id=case.name)
 

@@ -1,6 +1,6 @@
 """The list of planted bugs: every bug can still be planted, and every backward pass has one.
 
-That the tests catch them is what tests/planted_bugs/run.py finds out.
+tests/planted_bugs/run.py checks that the tests catch them.
 """
 
 import ast
@@ -11,10 +11,11 @@ import pytest
 from planted_bugs import BUGS, KINDS, Bug, NoLongerApplies
 from planted_bugs.bug import ROOT
 
-FOLDERS = ("functional", "kernels", "layers", "attention", "transformer", "recurrent", "ifthen")
+FOLDERS = ("functional", "kernels", "nn", "models")
 WITHOUT_BUG = {
     "functional/activations.py: identity_backward": "dx = dy: nothing that could be wrong",
-    "layers/positions.py: FixedPositions.backward": "nothing is learned there, so it is empty",
+    "nn/positions.py: FixedPositions.backward": "nothing is learned there, so it is empty",
+    "nn/residual.py: Residual.backward": "the base class: it only raises NotImplementedError",
 }
 
 
@@ -24,26 +25,26 @@ def source(file):
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_it_can_still_be_planted(bug):
-    """The old text stands there as often as the list says, and Python still takes the new one."""
+def test_the_bug_can_still_be_planted(bug):
+    """The file contains the old text as often as the list says, and the new text is valid Python."""
     assert 1 <= bug.nth <= bug.of
     changed = bug.changed(source(bug.file))
     assert changed != source(bug.file)
     compile(changed, bug.file, "exec")
 
 
-def test_there_are_forty_and_some_of_every_kind():
+def test_there_are_at_least_forty_and_some_of_every_kind():
     assert len(BUGS) >= 40
     assert {bug.kind for bug in BUGS} == set(KINDS)
 
 
-def test_no_two_are_the_same():
+def test_all_bugs_are_different():
     for what in (lambda bug: bug.name, lambda bug: bug.changed(source(bug.file))):
         assert [text for text, count in Counter(map(what, BUGS)).items() if count > 1] == []
 
 
 def backward_passes():
-    """A dict from "file: name" of every backward pass to its first and last line."""
+    """Return a dict from "file: name" of every backward pass to its first and last line."""
     found = {}
     for path in sorted(path for folder in FOLDERS for path in (ROOT / "npformer" / folder).rglob("*.py")):
         file = path.relative_to(ROOT / "npformer").as_posix()
@@ -57,7 +58,7 @@ def backward_passes():
 
 
 def lines_of(bug):
-    """The first and the last line of its old text."""
+    """Return the first and the last line of the bug's old text."""
     start = bug.position(source(bug.file))
     first = source(bug.file).count("\n", 0, start) + 1
     return first, first + bug.old.rstrip("\n").count("\n")
@@ -75,7 +76,7 @@ def test_every_backward_pass_has_one():
     assert sorted(without) == sorted(WITHOUT_BUG), "these have a bug now: take them from WITHOUT_BUG"
 
 
-def test_a_bug_that_no_longer_applies_says_so():
+def test_the_error_for_a_bug_that_no_longer_applies():
     for old, of in (("no such text", 1), ("return", 1)):
         bug = Bug("stale", "sign", "functional/linear.py", old, "", of=of)
         with pytest.raises(
@@ -84,6 +85,6 @@ def test_a_bug_that_no_longer_applies_says_so():
             bug.changed(source(bug.file))
 
 
-def test_the_occurrence_that_is_meant_is_changed():
+def test_the_intended_occurrence_is_changed():
     bug = Bug("second", "sign", "any.py", "dx", "-dx", nth=2, of=3)
     assert bug.changed("dx dx dx") == "dx -dx dx"

@@ -1,48 +1,56 @@
-"""The README says what is so: its example prints what it shows, and its commands exist."""
+"""The README and the pages in docs/ are true: their examples, commands, links and numbers are right."""
 
 import contextlib
 import io
 import re
+import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 from planted_bugs import BUGS
 
-from npformer.cli import COMMANDS
-from npformer.course.library import all_lessons
-from npformer.exercises import EXERCISES
-from npformer.transformer import PRESETS
-from npformer.zoo import SPECIMENS
+from npformer.cli.main import COMMANDS
+from npformer.learn.bugs import BUGS as BUG_TASKS
+from npformer.learn.course.lesson import all_lessons
+from npformer.learn.exercises import EXERCISES
+from npformer.models.registry import ARCHITECTURES
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def blocks(kind):
-    """The code blocks of a kind, in order."""
-    return re.findall(rf"^```{kind}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+def page(name):
+    """Return the text of a page in docs/."""
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def blocks(kind, text=README):
+    """Return the code blocks of one language, in order."""
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def without_rounding(text):
-    """The text with its rounding errors, as 2.3e-16, put out: they differ from one processor to another."""
+    """Return the text with rounding errors such as 2.3e-16 masked, since they differ between processors."""
     return re.sub(r" *\d\.\de[-+]\d\d", " error", text).strip()
 
 
-def test_the_example_prints_what_the_readme_shows():
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(blocks("python")[0], {})
-    shown = README.split(blocks("python")[0])[1].split("```")[2]
-    assert without_rounding(shown) == without_rounding(printed.getvalue())
+def test_the_examples_print_the_output_that_the_readme_shows():
+    names = {}
+    for code in blocks("python"):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(code, names)
+        shown = README.split(code)[1].split("```")[2]
+        assert without_rounding(shown) == without_rounding(printed.getvalue())
 
 
-def test_the_mistake_is_found_as_shown(tmp_path):
-    """The layer with a wrong backward, and what the checker says of it."""
-    (tmp_path / "my_norm.py").write_text(blocks("python")[1])
-    shown = blocks("console")[0]
-    command, _, output = shown.partition("\n")
+def test_the_checker_finds_the_mistake_as_shown(tmp_path):
+    """The page on gradient checking shows a layer with a wrong backward pass and what the checker prints."""
+    text = page("gradient-checking")
+    (tmp_path / "my_norm.py").write_text(blocks("python", text)[0])
+    command, _, output = blocks("console", text)[0].partition("\n")
     arguments = command.removeprefix("$ npformer ").split()
     done = subprocess.run(
         [sys.executable, "-m", "npformer", *arguments],
@@ -55,8 +63,8 @@ def test_the_mistake_is_found_as_shown(tmp_path):
     assert without_rounding(output) == without_rounding(done.stdout)
 
 
-def test_the_first_screen_has_two_commands():
-    """They are the first block, they make their own environment, and they end in the tour and the tests."""
+def test_the_first_block_has_the_two_commands():
+    """They make an environment and end with the tour and the tests; CI runs them from the README."""
     commands = blocks("bash")[0].splitlines()
     assert len(commands) == 2
     assert all(command.startswith("python3 -m venv .venv && ") for command in commands)
@@ -65,24 +73,82 @@ def test_the_first_screen_has_two_commands():
     assert README.index(commands[1]) < 1500
 
 
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 130
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_told_of(command):
-    assert f"npformer {command}" in README
+def test_every_command_has_a_line(command):
+    assert f"`npformer {command}" in page("commands")
 
 
-def test_every_preset_that_is_named_exists():
-    named = set(re.findall(r'"((?:paper|jianshu|datawhale|tensor2tensor|paperspace)[\w.-]*)"', README))
-    assert named <= set(PRESETS)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_commands_on_the_pages_exist(path):
+    """Every `npformer X --option` on a page is a command with that option."""
+    shown = []
+    for code in code_of(path.read_text(encoding="utf-8")):
+        shown += re.findall(r"(?:^|[\s/])npformer ([a-z]+)(.*)", code)
+    for command, arguments in shown:
+        assert command in COMMANDS, command
+        usage = help_of(command)
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", arguments):
+            assert option in usage, f"{path.name}: npformer {command} has no {option}"
+
+
+def code_of(text):
+    """Return the code of a page: every inline code and every line of a block of commands."""
+    for block in blocks("bash", text) + blocks("console", text):
+        yield from block.splitlines()
+    yield from re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
+
+
+def help_of(command, texts={}):  # noqa: B006 - the dict is a cache, on purpose
+    """Return the output of `npformer COMMAND --help`."""
+    if command not in texts:
+        done = subprocess.run(
+            [sys.executable, "-m", "npformer", command, "--help"], capture_output=True, text=True, check=True
+        )
+        texts[command] = done.stdout
+    return texts[command]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_have_existing_targets(path):
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        assert target.startswith("http") or (path.parent / target).exists(), target
+
+
+def test_every_page_is_listed():
+    for path in (ROOT / "docs").glob("*.md"):
+        assert path.name == "README.md" or f"({path.name})" in page("README"), path.name
+
+
+def test_links_are_absolute_on_pypi():
+    """setup.py makes the README's links absolute with the constant that contains the project's address."""
+    space = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")
+    text, address = space["with_absolute_links"](README), space["ADDRESS"]
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert targets
+    assert all(target.startswith("https://") for target in targets)
+    assert f"]({address}/raw/main/figures/F07.png)" in text
+    others = [
+        path
+        for path in [*ROOT.glob("*.*"), *(ROOT / "npformer").rglob("*.py")]
+        if path.suffix in (".md", ".toml", ".py", ".in") and address in path.read_text(encoding="utf-8")
+    ]
+    assert others == [ROOT / "setup.py"]
+
+
+def test_the_architectures_on_the_pages_exist():
+    named = set(
+        re.findall(r'"((?:paper|jianshu|datawhale|tensor2tensor|paperspace)[\w.-]*)"', page("configurations"))
+    )
+    assert named <= set(ARCHITECTURES.names())
     assert {"paper-base", "paper-big", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"} <= named
 
 
-def test_files_that_are_linked_exist():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        assert target.startswith("http") or (ROOT / target).exists(), target
-
-
-def test_what_it_counts():
-    assert f"**The course**: {len(all_lessons())} lessons" in README
-    assert f"{len(EXERCISES)} exercises, graded" in README
-    assert f"a zoo of {len(SPECIMENS)} bugs" in README
-    assert f"{len(BUGS)} of {len(BUGS)} caught" in README
+def test_the_numbers_of_things_are_right():
+    assert f"{len(all_lessons())} lessons" in README
+    assert f"{len(EXERCISES)} exercises" in README
+    assert f"In {len(BUG_TASKS)}\nprograms you find a bug" in README
+    assert f"{len(BUGS)} of {len(BUGS)} caught" in page("measurements")

@@ -1,5 +1,5 @@
-"""The bench: how fast a training step is, beside PyTorch's and beside its own matrix products.
+"""The benchmark: the speed of a training step beside PyTorch's and beside its own matrix products.
 
-Each measurement runs in a process of its own (child.py), and the processes take turns (turns.py): two BLAS
-libraries in one process slow each other down, and a machine that gets slower meanwhile slows both.
+Each measurement runs in its own process, because two BLAS libraries in one process slow each other down. The
+processes take turns (measure.py), so that a machine that becomes slower meanwhile slows all of them.
 """

@@ -1,4 +1,4 @@
-"""The training step beside PyTorch's and beside its floor: what was measured, and what follows from it."""
+"""The comparison of the training step with PyTorch's and with its floor: measurements and ratios."""
 
 import statistics
 from collections.abc import Callable
@@ -6,13 +6,12 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-from npformer.bench.child import Task
+from npformer.bench.measure import Task, take_turns
 from npformer.bench.setups import Setup
-from npformer.bench.turns import take_turns
 from npformer.errors import UserError
-from npformer.transformer import Transformer
+from npformer.models.transformer import Transformer
 
-Found = dict[str, list[dict[str, Any]]]  # the results of every round, by what was measured
+Found = dict[str, list[dict[str, Any]]]  # the results of all rounds for each kind of measurement
 
 
 def compare(
@@ -25,8 +24,24 @@ def compare(
     backend: str,
     report: Callable[[Task], None],
 ) -> dict[str, Any]:
-    """Measure one setup, in turns. Returns the row of it that `npformer bench --json` writes."""
-    if backend == "cupy":  # a GPU does one thing after another, whoever asks
+    """Measure one setup, alternating between the kinds of measurement.
+
+    Args:
+        setup: The model and its batch.
+        against: Measure PyTorch's step as well.
+        workers: The number of threads.
+        repeats: The number of rounds.
+        seconds: The shortest time of one measurement.
+        backend: "numpy" or "cupy".
+        report: A function that is called with each task before it is measured.
+
+    Returns:
+        The row of this setup that `npformer bench --json` writes.
+
+    Raises:
+        UserError: If a process ends before it has measured.
+    """
+    if backend == "cupy":  # a GPU runs one kernel after another, so more threads would gain nothing
         workers = 1
     task = Task("npformer", setup, workers, seconds, backend)
     tasks = {"npformer": task}
@@ -41,7 +56,7 @@ def compare(
 
 
 def make_row(setup: Setup, found: Found) -> dict[str, Any]:
-    """What follows from the measurements of one setup: medians over the rounds, ratios round by round."""
+    """Return the row of one setup: medians over the rounds, and medians of ratios within each round."""
     seconds = median(found, "npformer")
     batch = setup.batch()
     return {
@@ -53,12 +68,18 @@ def make_row(setup: Setup, found: Found) -> dict[str, Any]:
         "positions_per_second": batch.target_out.size / seconds,
         **memory(found),
         **floors(found),
-        "packed": Transformer.packs,
+        "packed": Transformer.supports_packing,
     }
 
 
 def against_torch(found: Found, kind: str, ending: str) -> dict[str, Any]:
-    """How many times as fast as PyTorch: the median of all rounds, with the spread; None if not measured."""
+    """Return PyTorch's time divided by npformer's: the median and the spread; None if it was not measured.
+
+    Args:
+        found: The results of all rounds.
+        kind: The kind of PyTorch's measurement, "torch" or "torch tf32".
+        ending: The end of the names in the row, "" or "_tf32".
+    """
     ratios = quotients(found, kind, "npformer")
     row: dict[str, Any] = {f"ratio{ending}": statistics.median(ratios) if ratios else None}
     if ratios:
@@ -68,7 +89,7 @@ def against_torch(found: Found, kind: str, ending: str) -> dict[str, Any]:
 
 
 def memory(found: Found) -> dict[str, Any]:
-    """Peak memory in bytes: of the whole process, less what it held after its imports, and on a GPU."""
+    """Return the peak memory in bytes: of the process, of the process minus its imports, and on a GPU."""
     row: dict[str, Any] = {}
     for key in ("peak", "above_import", "gpu_peak"):
         own, other = median(found, "npformer", key), median(found, "torch", key)
@@ -82,29 +103,45 @@ def memory(found: Found) -> dict[str, Any]:
 
 
 def floors(found: Found) -> dict[str, Any]:
-    """The time of the matrix products alone, and the step above it: on padded shapes, and packed."""
+    """Return the time of the matrix products and the step's time divided by it, padded and packed."""
     row: dict[str, Any] = {}
     for kind, name in (("floor", "floor"), ("packed floor", "packed_floor")):
         row[f"{name}_seconds"] = median(found, kind)
         row[f"over_{name}"] = statistics.median(quotients(found, "npformer", kind))
-    own = "packed floor" if Transformer.packs else "floor"
+    own = "packed floor" if Transformer.supports_packing else "floor"
     row["share_in_products"] = statistics.median(quotients(found, own, "npformer"))
     return row
 
 
 def median(found: Found, kind: str, key: str = "seconds") -> Any:
-    """The median over the rounds; None where it was not measured."""
+    """Return the median over the rounds; None if it was not measured.
+
+    Args:
+        found: The results of all rounds.
+        kind: The kind of measurement.
+        key: The name of the result, such as "seconds" or "peak".
+    """
     values = [result[key] for result in found.get(kind, ())]
     return None if not values or None in values else statistics.median(values)
 
 
 def quotients(found: Found, above: str, below: str) -> list[float]:
-    """The time of one thing over that of another, in each round."""
+    """Return the time of one kind divided by that of another in each round.
+
+    Args:
+        found: The results of all rounds.
+        above: The kind of the dividend.
+        below: The kind of the divisor.
+    """
     pairs = zip(found.get(above, ()), found.get(below, ()), strict=False)
     return [a["seconds"] / b["seconds"] for a, b in pairs]
 
 
 def require_torch() -> None:
-    """Errors: UserError where PyTorch is not installed; it is looked for, and not imported."""
+    """Check that PyTorch is installed, without importing it.
+
+    Raises:
+        UserError: If it is not.
+    """
     if find_spec("torch") is None:
         raise UserError("--against torch needs PyTorch, which is not installed: pip install torch")

@@ -1,4 +1,4 @@
-"""How time and memory grow with the length of sentences, and with their number."""
+"""The growth of time and memory with the length and the number of sentences."""
 
 import math
 import statistics
@@ -10,26 +10,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.attention import MultiHeadAttention
-from npformer.bench.child import time_steps
+from npformer.backend import Array
+from npformer.bench.measure import time_steps
 from npformer.bench.own_step import own_step
 from npformer.bench.setups import DROPOUT, SETUPS, Setup
 from npformer.kernels import plain_pairs
+from npformer.nn.attention import MultiHeadAttention
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 BATCHES = (4, 8, 16, 32, 64, 128, 256)
-SENTENCES, LENGTH = 2, 16  # of a step, where the other one grows
-D, H = 128, 4  # of the attention layer, which sees one sentence
+SENTENCES, LENGTH = 2, 16  # the number and length of sentences in a step in which the other number grows
+TINY = SETUPS.find("tiny")
+D, H = 128, 4  # of the attention layer, whose input is one sentence
 
 
 class Cost(NamedTuple):
-    """What forward and backward together take at one size."""
+    """The cost of forward and backward pass together at one size."""
 
     name: str  # "attention", "plain attention" or "step"
-    against: str  # what grows: "length" or "batch"
+    against: str  # the size that grows: "length" or "batch"
     size: int
     seconds: float
-    bytes: int  # the most that the arrays made meanwhile hold at once; parameters are not among them
+    bytes: int  # the peak of the arrays that both passes create, without the parameters
 
 
 def measure_costs(
@@ -37,13 +39,19 @@ def measure_costs(
     *,
     lengths: Sequence[int] = LENGTHS,
     batches: Sequence[int] = BATCHES,
-    setup: Setup = SETUPS["tiny"],
+    setup: Setup = TINY,
     seconds: float = 0.3,
 ) -> Iterator[Cost]:
-    """The cost of an attention layer and of a training step against length, and of the step against batch.
+    """Measure an attention layer and a training step against length, and the step against batch size.
 
-    On one core, so that no curve bends where a second one joins in.
-    report is told what comes next: its name, and its size.
+    Everything runs on one core, because curves would bend at the size from which a second core is used.
+
+    Args:
+        report: A function that is called with the name and size of each measurement before it begins.
+        lengths: The lengths of sentences.
+        batches: The numbers of sentences.
+        setup: The model of the step.
+        seconds: The shortest time of one measurement.
     """
     plan: list[tuple[str, str, int, Callable[[], Any]]] = []
     for length in lengths:
@@ -60,16 +68,16 @@ def measure_costs(
 
 
 def cost(prepare: Callable[[], Callable[[], Any]], seconds: float) -> tuple[float, int]:
-    """The median time of what prepare() returns, and the most bytes that it needs beside what it had."""
+    """Return the median time of the function that prepare() returns, and its peak of additional bytes."""
     run = prepare()
     run()
     took, _ = time_steps(run, seconds)
     del run
-    tracemalloc.start()  # NumPy tells it of every array; that takes time, so nothing is timed meanwhile
+    tracemalloc.start()  # it slows every allocation down, so nothing is timed meanwhile
     try:
         run = prepare()
         before, _ = tracemalloc.get_traced_memory()
-        run()  # buffers that are kept for the next time count as well
+        run()  # buffers that are kept for the next run count as well
         tracemalloc.reset_peak()
         run()
         _, most = tracemalloc.get_traced_memory()
@@ -83,25 +91,26 @@ def _step(setup: Setup) -> Callable[[], Callable[[], float]]:
 
 
 class AttentionPass(NamedTuple):
-    """An attention layer that looks at one sentence, forward and backward."""
+    """The forward and backward pass of an attention layer on one sentence."""
 
     length: int
-    plain: bool = False  # with the plain pairs, which make all T × T weights at once
+    plain: bool = False  # with the plain pairs, which compute all T × T weights at once
 
     def prepare(self) -> Callable[[], Any]:
-        """Make the layer and its input. Returns what runs both ways."""
+        """Create the layer and its input, and return a function that runs both passes."""
         rng = np.random.default_rng(0)
-        layer = MultiHeadAttention(D, H, fused="qkv", rate=DROPOUT, rng=rng)
+        layer = MultiHeadAttention(D, H, fused="qkv", dropout=DROPOUT, rng=rng)
         x = rng.standard_normal((1, self.length, D), dtype=np.float32)
 
-        def both_ways():
+        def forward_and_backward() -> Array:
             with plain_pairs() if self.plain else nullcontext():
                 y, cache = layer.forward(x, train=True, rng=rng)
-                return layer.backward(y, cache)
+                dx: Array = layer.backward(y, cache)
+                return dx
 
-        return both_ways
+        return forward_and_backward
 
 
 def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """With which power of the size the values grow at the right end, over the last two doublings."""
+    """Return the power of the size with which the values grow over the last two doublings."""
     return math.log(values[-1] / values[-3]) / math.log(sizes[-1] / sizes[-3])

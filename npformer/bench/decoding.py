@@ -1,6 +1,6 @@
-"""How fast sentences are translated: with kept keys and values, and a thousand of them at once.
+"""The speed of translation: with and without a KV cache, and of a thousand sentences in batches.
 
-The models are untrained, and hardly ever end a sentence: each translation is as long as it may be.
+The models are untrained and hardly ever predict the end symbol, so each translation is as long as allowed.
 """
 
 import time
@@ -11,33 +11,46 @@ import numpy as np
 
 from npformer.bench.setups import SEED, SETUPS, Setup
 from npformer.data.vocabulary import END
-from npformer.decoding import translate_ids
-from npformer.transformer import Transformer
+from npformer.generation import translate_ids
+from npformer.models.transformer import Transformer
 
-WORDS = 48  # of the one sentence, on which keys and values are kept or computed anew
-SENTENCES, LENGTHS = 1000, (8, 18)  # as long as most captions of Multi30k, translated into as many words
+LENGTH = 48  # tokens of the one sentence that is translated with and without a KV cache
+SENTENCES, LENGTHS = 1000, (8, 18)  # most captions of Multi30k and their translations have these lengths
 BEAM = 5
+TINY, BASE8K = SETUPS.find("tiny"), SETUPS.find("base8k")
+
+Measurement = dict[str, Any]
 
 
-Row = dict[str, Any]
+def with_and_without_cache(workers: int, *, setup: Setup = BASE8K, length: int = LENGTH) -> Measurement:
+    """Measure one greedy translation. The ratio is the time without a KV cache divided by the time with one.
 
-
-def with_and_without_cache(workers: int, *, setup: Setup = SETUPS["base8k"], words: int = WORDS) -> Row:
-    """A greedy translation; its ratio is how many times as long it takes to read all words anew for each."""
-    model = Transformer(setup.config().replace(max_length=words + 1), rng=np.random.default_rng(SEED))
-    sources = sentences(setup, 1, (words, words))
+    Args:
+        workers: The number of threads.
+        setup: The setup of the model.
+        length: The number of tokens of the source and of the translation.
+    """
+    model = Transformer(setup.config().replace(max_length=length + 1), rng=np.random.default_rng(SEED))
+    sources = sentences(setup, 1, (length, length))
 
     def translate(cached: bool) -> list[list[int]]:
-        return translate_ids(model, sources, max_length=words, cached=cached, threads=workers)
+        return translate_ids(model, sources, max_length=length, cached=cached, threads=workers)
 
     translate_ids(model, sources, max_length=2)  # warms up
     kept, found = timed(lambda: translate(True))
     anew, _ = timed(lambda: translate(False))
-    return {"ratio": anew / kept, "seconds": kept, "sentences": 1, "words": count(found)}
+    return {"ratio": anew / kept, "seconds": kept, "sentences": 1, "tokens": count(found)}
 
 
-def many(workers: int, beam: int, *, setup: Setup = SETUPS["tiny"], number: int = SENTENCES) -> Row:
-    """Many translations, each at most as long as its sentence and its end."""
+def batched_decoding(workers: int, beam: int, *, setup: Setup = TINY, number: int = SENTENCES) -> Measurement:
+    """Measure many translations, each at most as long as its source with the end symbol.
+
+    Args:
+        workers: The number of threads.
+        beam: The beam of beam search; 1 is greedy search.
+        setup: The setup of the model.
+        number: The number of sentences.
+    """
     model = Transformer(setup.config().replace(max_length=LENGTHS[1] + 2), rng=np.random.default_rng(SEED))
     sources = sentences(setup, number, LENGTHS)
     lengths = [len(source) for source in sources]
@@ -45,30 +58,36 @@ def many(workers: int, beam: int, *, setup: Setup = SETUPS["tiny"], number: int 
     seconds, found = timed(
         lambda: translate_ids(model, sources, beam=beam, max_length=lengths, threads=workers)
     )
-    return {"ratio": None, "seconds": seconds, "sentences": number, "words": count(found)}
+    return {"ratio": None, "seconds": seconds, "sentences": number, "tokens": count(found)}
 
 
 def sentences(setup: Setup, number: int, lengths: tuple[int, int]) -> list[list[int]]:
-    """Invented sentences with from .. to words, and their end."""
+    """Return random sentences of lengths[0] to lengths[1] tokens and an end symbol.
+
+    Args:
+        setup: The setup, for the size of the vocabulary.
+        number: The number of sentences.
+        lengths: The smallest and the largest number of tokens.
+    """
     rng = np.random.default_rng(SEED)
     drawn = rng.integers(lengths[0], lengths[1] + 1, number)
-    return [[*rng.integers(END + 1, setup.words, length).tolist(), END] for length in drawn]
+    return [[*rng.integers(END + 1, setup.vocab_size, length).tolist(), END] for length in drawn]
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds, and what came back."""
+    """Return the seconds that a call takes, and its result."""
     began = time.perf_counter()
     made = function()
     return time.perf_counter() - began, made
 
 
 def count(found: list[list[int]]) -> int:
-    """All words of some translations."""
+    """Return the total number of tokens."""
     return sum(map(len, found))
 
 
-MEASUREMENTS: dict[str, Callable[[int], Row]] = {
-    f"base8k, greedy, 1 sentence of {WORDS} words": with_and_without_cache,
-    f"tiny, greedy, {SENTENCES:,} sentences": lambda workers: many(workers, 1),
-    f"tiny, beam {BEAM}, {SENTENCES:,} sentences": lambda workers: many(workers, BEAM),
+MEASUREMENTS: dict[str, Callable[[int], Measurement]] = {
+    f"base8k, greedy, 1 sentence of {LENGTH} words": with_and_without_cache,
+    f"tiny, greedy, {SENTENCES:,} sentences": lambda workers: batched_decoding(workers, 1),
+    f"tiny, beam {BEAM}, {SENTENCES:,} sentences": lambda workers: batched_decoding(workers, BEAM),
 }

@@ -1,9 +1,9 @@
-"""The floor of a training step: the time of its matrix products, and nothing else.
+"""The floor of a training step: the time of its matrix products alone.
 
-Every product y = a b of the forward pass has two more in the backward pass, one for each gradient:
-da = dy bᵀ and db = aᵀ dy. What a step takes above them goes into softmax, norms, dropout, the loss, Adam,
-and moving arrays about. Products are counted on padded shapes, padding multiplied like words, as PyTorch
-does; or packed: linear maps and logits on the real tokens alone, attention still on padded sentences.
+Every product y = a b of the forward pass leads to two products in the backward pass, one for each gradient:
+da = dy bᵀ and db = aᵀ dy. The rest of a step's time goes into softmax, norms, dropout, the loss, Adam, and
+copying arrays. Products are counted either on padded shapes, where padding is multiplied like tokens, as
+PyTorch does; or packed: linear maps and logits on the real tokens alone, attention on padded sentences.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,25 +15,31 @@ import numpy as np
 from npformer.backend import array_module, to_backend
 from npformer.bench.own_step import wait_for
 from npformer.bench.setups import Setup
-from npformer.data.batches import Batch, split_batch
+from npformer.data.loader import Batch, split_batch
 from npformer.data.vocabulary import PAD
 
 
 class Product(NamedTuple):
-    """y = left right, (..., M, K) by (..., K, N)."""
+    """The shapes of a product y = left right: (..., M, K) by (..., K, N)."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
-    turned: bool = False  # whether the right one lies in memory as (..., N, K): keys, a tied embedding
+    turned: bool = False  # True if the right factor is stored as (..., N, K), as keys and tied embeddings are
 
     @property
     def operations(self) -> int:
-        """Multiplications and additions, of the product and of its two gradients."""
+        """Return the multiplications and additions of the product and of its two gradients."""
         return 3 * 2 * int(np.prod(self.left)) * self.right[-1]
 
 
 def products(setup: Setup, batch: Batch, *, packed: bool = False) -> Iterator[Product]:
-    """The products of one forward pass over a batch, in order."""
+    """Yield the products of one forward pass over a batch, in order.
+
+    Args:
+        setup: The setup of the model.
+        batch: The batch, for its shapes and its padding.
+        packed: Count only real tokens in linear maps and logits.
+    """
     size, longest = batch.source.shape
     sources, targets = batch.source.size, batch.target_in.size
     if packed:
@@ -41,44 +47,64 @@ def products(setup: Setup, batch: Batch, *, packed: bool = False) -> Iterator[Pr
     for _ in range(setup.n_layers):
         yield linear(setup, sources, 1, 3)  # queries, keys and values
         yield from heads(setup, size, longest, longest)
-        yield linear(setup, sources, 1, 1)  # the heads, joined
+        yield linear(setup, sources, 1, 1)  # the output projection of the merged heads
         yield from feed_forward(setup, sources)
     length = batch.target_in.shape[1]
     for _ in range(setup.n_layers):
         yield linear(setup, targets, 1, 3)
         yield from heads(setup, size, length, length)
         yield linear(setup, targets, 1, 1)
-        yield linear(setup, targets, 1, 1)  # queries of the encoder's output
-        yield linear(setup, sources, 1, 2)  # its keys and values
+        yield linear(setup, targets, 1, 1)  # queries of cross-attention
+        yield linear(setup, sources, 1, 2)  # its keys and values, of the encoder's output
         yield from heads(setup, size, length, longest)
         yield linear(setup, targets, 1, 1)
         yield from feed_forward(setup, targets)
-    yield Product((int(targets), setup.d_model), (setup.d_model, setup.words), turned=setup.tied)
+    yield Product((int(targets), setup.d_model), (setup.d_model, setup.vocab_size), turned=setup.tied)
 
 
 def linear(setup: Setup, rows: int, wide_in: int, wide_out: int) -> Product:
-    """A linear map of all rows, widths in multiples of d_model."""
+    """Return the product of a linear map of all rows, with widths in multiples of d_model.
+
+    Args:
+        setup: The setup of the model.
+        rows: The number of rows.
+        wide_in: The width of the input, divided by d_model.
+        wide_out: The width of the output, divided by d_model.
+    """
     return Product((int(rows), wide_in * setup.d_model), (wide_in * setup.d_model, wide_out * setup.d_model))
 
 
 def heads(setup: Setup, size: int, queries: int, keys: int) -> Iterator[Product]:
-    """What the heads do: scores, and the values' mean."""
+    """Yield the two products of all heads: the scores, and the weighted means of the values.
+
+    Args:
+        setup: The setup of the model.
+        size: The number of sentences, B.
+        queries: The number of queries, T.
+        keys: The number of keys, S.
+    """
     outer, width = (size, setup.n_heads), setup.d_model // setup.n_heads
     yield Product((*outer, queries, width), (*outer, width, keys), turned=True)
     yield Product((*outer, queries, keys), (*outer, keys, width))
 
 
 def feed_forward(setup: Setup, rows: int) -> Iterator[Product]:
-    """Both maps of the feed-forward network."""
+    """Yield the products of both linear maps of the feed-forward network."""
     yield Product((int(rows), setup.d_model), (setup.d_model, setup.d_ff))
     yield Product((int(rows), setup.d_ff), (setup.d_ff, setup.d_model))
 
 
 def floor_step(setup: Setup, *, workers: int, backend: str, packed: bool) -> Callable[[], None]:
-    """All products of a step and nothing else: each worker makes those of its share of the batch.
+    """Return a function that computes all products of a step, each worker those of its share of the batch.
 
-    Arrays of one shape are one array, which stays in the cache of the processor as far as it fits: so the
-    products are at least as fast as inside a step, and the floor is no higher than it should be.
+    All arrays of one shape share memory, which stays in the processor's cache if it fits. So the products are
+    at least as fast as inside a step, and the floor is not too high.
+
+    Args:
+        setup: The model and its batch.
+        workers: The number of threads.
+        backend: "numpy" or "cupy".
+        packed: Count only real tokens in linear maps and logits.
     """
     shares = split_batch(setup.batch(), workers)
     parts = [Part(list(products(setup, share, packed=packed)), backend) for share in shares]
@@ -97,7 +123,7 @@ def floor_step(setup: Setup, *, workers: int, backend: str, packed: bool) -> Cal
 class Part:
     """The products of one worker, with the arrays that they need."""
 
-    def __init__(self, todo: Sequence[Product], backend: str):
+    def __init__(self, todo: Sequence[Product], backend: str) -> None:
         self.todo = todo
         self.arrays: dict[tuple[str, tuple[int, ...]], Any] = {}
         rng = np.random.default_rng(0)
@@ -109,14 +135,14 @@ class Part:
 
     @staticmethod
     def keys(product: Product) -> list[tuple[str, tuple[int, ...]]]:
-        """Name and shape of the arrays of a product: a, b and dy come in, y, da and db come out."""
+        """Return the names and shapes of the arrays of a product: factors a, b, dy; results y, da, db."""
         a, b = product.left, product.right
         y = (*a[:-1], b[-1])
         b = (*b[:-2], b[-1], b[-2]) if product.turned else b
         return [("a", a), ("b", b), ("dy", y), ("y", y), ("da", a), ("db", b)]
 
     def multiply(self) -> None:
-        """Every product, and the two of its gradients."""
+        """Compute every product and the two products of its gradients."""
         for product in self.todo:
             a, b, dy, y, da, db = (self.arrays[key] for key in self.keys(product))
             xp = array_module(a)

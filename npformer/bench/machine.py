@@ -1,10 +1,11 @@
-"""On what was measured, with what, and when."""
+"""The machine, the versions and the memory of a measurement."""
 
 import datetime
 import importlib.metadata
 import os
 import platform
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ from npformer.backend import choose_backend
 from npformer.errors import UserError
 
 PACKAGES = ("npformer", "numpy", "cupy", "torch")
-BUSY = 0.3  # other processes on a core, above which figures are rough
+BUSY = 0.3  # processes per core, by the mean of a minute, above which measurements are marked as rough
+STATUS = Path("/proc/self/status")
 
 
 def describe() -> dict[str, Any]:
-    """The machine, the versions and the date."""
+    """Return the machine, the versions and the date."""
     return {
         "machine": {"cpu": cpu(), "cores": cores(), "gpu": gpu(), "load": load()},
         "versions": {"python": platform.python_version(), **versions()},
@@ -25,7 +27,7 @@ def describe() -> dict[str, Any]:
 
 
 def cpu() -> str:
-    """The processor's name, as far as the system tells it."""
+    """Return the name of the processor, as far as the system provides it."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:  # not Linux
@@ -35,14 +37,14 @@ def cpu() -> str:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def gpu() -> str:
-    """A sentence that says whether there is a GPU that CuPy reaches."""
+    """Return a sentence that says whether CuPy can use a GPU."""
     try:
         choose_backend("cupy")
     except UserError as error:
@@ -51,17 +53,17 @@ def gpu() -> str:
 
 
 def load() -> float | None:
-    """How many processes ran during the last minute, on the mean; None where the system does not tell."""
+    """Return the mean number of running processes of the last minute; None if it is unknown."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
 def is_busy(machine: dict[str, Any]) -> bool:
-    """Whether others used the machine so much, before measuring began, that figures are rough."""
-    return (machine["load"] or 0.0) > BUSY * machine["cores"]
+    """Return True if other processes use the machine so much that measurements are rough."""
+    return bool((machine["load"] or 0.0) > BUSY * machine["cores"])
 
 
 def versions() -> dict[str, str]:
-    """The packages that a measurement may use, where they are installed."""
+    """Return the versions of the installed packages that a measurement may use."""
     found = {}
     for name in PACKAGES:
         for distribution in importlib.metadata.distributions():
@@ -70,3 +72,31 @@ def versions() -> dict[str, str]:
                 found[name] = distribution.version
                 break
     return found
+
+
+def resident() -> int | None:
+    """Return the bytes that this process has in memory now; None if the system does not report them."""
+    return _status("VmRSS")
+
+
+def peak() -> int | None:
+    """Return the most bytes that this process has had in memory; None if the system does not report them."""
+    # Linux's ru_maxrss begins with the memory of the parent process; VmHWM does not
+    return _status("VmHWM") or _max_rss()
+
+
+def _status(field: str) -> int | None:
+    try:
+        found = re.search(rf"^{field}:\s+(\d+) kB", STATUS.read_text(encoding="ascii"), re.MULTILINE)
+    except OSError:  # not Linux
+        return None
+    return int(found[1]) * 1024 if found else None
+
+
+def _max_rss() -> int | None:
+    if os.name != "posix":
+        return None
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts in bytes, others in KiB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

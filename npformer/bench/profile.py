@@ -1,4 +1,4 @@
-"""Where the time of a training step goes: component by component, forward and backward."""
+"""The profile of a training step: the time of each component, forward and backward."""
 
 import re
 import statistics
@@ -12,19 +12,19 @@ import numpy as np
 
 from npformer.bench.own_step import wait_for
 from npformer.bench.setups import BETAS, EPS, LEARNING_RATE, SEED, Setup
-from npformer.module import Module
-from npformer.optim import Adam
+from npformer.models.transformer import Transformer
+from npformer.nn.module import Module
 from npformer.training import step as training_step
+from npformer.training.optimizer import Adam
 from npformer.training.step import dropout_rngs, make_step
-from npformer.transformer import Transformer
 
 WARM_UP = 2  # steps
 REST = "the rest of the step"
 
-# methods of layers that are components of their own; what others take is their caller's time
-METHODS = ("forward", "backward", "enter", "enter_backward", "join", "join_backward")
-HEADS = ("attend", "attend_backward")  # of an attention layer: what its heads do
-# the component of a module by its dotted name: the first pattern that is found in it
+# the methods of layers that are timed; the time of other methods counts as their caller's
+METHODS = ("forward", "backward")
+HEADS = ("attend", "attend_backward")  # the computation of an attention layer's heads
+# the component of a module: the first pattern that is found in its dotted name
 COMPONENTS = (
     (r"^(source|target)", "embeddings"),
     (r"^output", "logits"),
@@ -35,21 +35,22 @@ COMPONENTS = (
     (r"feed_forward$", "feed-forward: ReLU, dropout"),
     (r"residual", "residual, dropout, norm"),
     (r"norm", "final norms"),
-    (r"", "stacks: passing on"),
+    (r"", "stacks of layers"),
 )
-# functions of a step that belong to no layer
+# the functions of a step that do not belong to a layer
 FUNCTIONS = {
     "cross_entropy": "cross-entropy",
+    "cross_entropy_in_place": "cross-entropy",
     "cross_entropy_backward": "cross-entropy",
-    "clip_global_norm": "clipping, and looking for NaN",
-    "check_gradients": "clipping, and looking for NaN",
-    "check_parameters": "clipping, and looking for NaN",
-    "check_loss": "clipping, and looking for NaN",
+    "clip_global_norm": "clipping and checks for NaN",
+    "check_gradients": "clipping and checks for NaN",
+    "check_parameters": "clipping and checks for NaN",
+    "check_loss": "clipping and checks for NaN",
 }
 
 
 class Line(NamedTuple):
-    """The seconds of one component in one step, without those of the components inside it."""
+    """The seconds of one component in one step, without those of the components that it calls."""
 
     component: str
     forward: float
@@ -57,22 +58,22 @@ class Line(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Both ways."""
+        """Return the seconds of both passes."""
         return self.forward + self.backward
 
 
 class Stopwatch:
-    """Adds up the time of functions, each without the functions that it calls and that are watched too."""
+    """The total time of each watched function, without the time of other watched functions that it calls."""
 
-    def __init__(self, wait: Callable[[], None]):
-        self.wait = wait  # until the GPU has done what was asked of it
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self.wait = wait  # waits until the GPU has finished
         self.seconds: dict[tuple[str, str], float] = defaultdict(float)  # by component and direction
-        self.inside: list[float] = []  # for every function that runs now: the time of those it called
+        self.inside: list[float] = []  # for every running function, the time of those that it called
 
-    def watch(self, function: Callable, component: str, direction: str) -> Callable:
-        """The function, with its time added up."""
+    def watch(self, function: Callable[..., Any], component: str, direction: str) -> Callable[..., Any]:
+        """Return the function, wrapped so that its time is added to its component."""
 
-        def watched(*args, **kwargs):
+        def watched(*args: Any, **kwargs: Any) -> Any:
             self.wait()
             start = time.perf_counter()
             self.inside.append(0.0)
@@ -90,9 +91,14 @@ class Stopwatch:
 
 
 def profile(setup: Setup, *, backend: str, seconds: float) -> list[Line]:
-    """The time of each component of a step, in seconds, the longest first; they sum up to the whole step.
+    """Return the seconds of each component of a step, the longest first. Their sum is the whole step.
 
-    All in one thread, the caller's: of threads that wait for each other no one could say who took the time.
+    The step runs in one thread, since the time that threads wait for each other belongs to no component.
+
+    Args:
+        setup: The model and its batch.
+        backend: "numpy" or "cupy".
+        seconds: The shortest time of the measurement.
     """
     model = Transformer(setup.config(), rng=np.random.default_rng(SEED)).to(backend)
     adam, batch = Adam(model, betas=BETAS, eps=EPS), setup.batch()
@@ -110,10 +116,10 @@ def profile(setup: Setup, *, backend: str, seconds: float) -> list[Line]:
 
 
 def lines(steps: list[dict[tuple[str, str], float]]) -> list[Line]:
-    """The medians over the steps, the longest first."""
+    """Return the medians over the steps, the longest first."""
     components = {component for step in steps for component, _ in step}
 
-    def median(component, direction):
+    def median(component: str, direction: str) -> float:
         return statistics.median(step.get((component, direction), 0.0) for step in steps)
 
     table = [Line(c, median(c, "forward"), median(c, "backward")) for c in components]
@@ -122,7 +128,13 @@ def lines(steps: list[dict[tuple[str, str], float]]) -> list[Line]:
 
 @contextmanager
 def watching(stopwatch: Stopwatch, model: Transformer, adam: Adam) -> Iterator[None]:
-    """While inside, the stopwatch watches every layer of the model, Adam, and the loss."""
+    """Let the stopwatch watch every layer of the model, Adam and the loss inside this context.
+
+    Args:
+        stopwatch: The stopwatch.
+        model: The model.
+        adam: Its optimizer.
+    """
     for path, module in named_modules(model):
         for method in METHODS + HEADS:
             if hasattr(module, method):
@@ -139,13 +151,20 @@ def watching(stopwatch: Stopwatch, model: Transformer, adam: Adam) -> Iterator[N
 
 
 def set_watched(stopwatch: Stopwatch, owner: Any, name: str, component: str) -> None:
-    """Put the watched function in the place of the plain one."""
+    """Replace a function of `owner` by the watched one.
+
+    Args:
+        stopwatch: The stopwatch.
+        owner: The object or module with the function.
+        name: The name of the function.
+        component: The component to which its time is added.
+    """
     direction = "backward" if name.endswith("backward") else "forward"
     setattr(owner, name, stopwatch.watch(getattr(owner, name), component, direction))
 
 
 def named_modules(module: Module, path: str = "") -> Iterator[tuple[str, Module]]:
-    """Pairs (dotted name, module), the model itself included."""
+    """Yield pairs (dotted name, module), the model itself included."""
     yield path, module
     for name, child in module.children():
         if isinstance(child, Module):
@@ -153,7 +172,7 @@ def named_modules(module: Module, path: str = "") -> Iterator[tuple[str, Module]
 
 
 def component_of(path: str, method: str) -> str:
-    """The component to which a method of the module with this dotted name belongs."""
+    """Return the component of a method of the module with this dotted name."""
     if method in HEADS:
         return "attention: scores, softmax, values"
     return next(component for pattern, component in COMPONENTS if re.search(pattern, path))

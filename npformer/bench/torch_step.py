@@ -1,4 +1,4 @@
-"""The same training step in PyTorch, as its users write it. Only a process that measures it imports this."""
+"""The same training step in PyTorch, in its usual form. Only processes that measure it import this module."""
 
 import math
 from collections.abc import Callable
@@ -8,27 +8,27 @@ from torch import nn
 
 from npformer.bench.setups import BETAS, DROPOUT, EPS, LEARNING_RATE, SEED, SMOOTHING, Setup
 from npformer.data.vocabulary import PAD
-from npformer.positions import sinusoids
+from npformer.functional.positions import sinusoids
 
 
 class Translator(nn.Module):
-    """nn.Transformer between its embeddings and its output.
+    """A translation model: nn.Transformer between embeddings and output.
 
     Shapes: source (B, S) and target_in (B, T) integers -> logits (B, T, V).
     """
 
     positions: torch.Tensor
 
-    def __init__(self, setup: Setup):
+    def __init__(self, setup: Setup) -> None:
         super().__init__()
         d_model, n_layers = setup.d_model, setup.n_layers
         self.scale = math.sqrt(d_model)
-        self.source = nn.Embedding(setup.words, d_model)
-        self.target = self.source if setup.tied else nn.Embedding(setup.words, d_model)
+        self.source = nn.Embedding(setup.vocab_size, d_model)
+        self.target = self.source if setup.tied else nn.Embedding(setup.vocab_size, d_model)
         self.body = nn.Transformer(
             d_model, setup.n_heads, n_layers, n_layers, setup.d_ff, DROPOUT, batch_first=True
         )
-        self.output = nn.Linear(d_model, setup.words, bias=not setup.tied)
+        self.output = nn.Linear(d_model, setup.vocab_size, bias=not setup.tied)
         for embedding in {self.source, self.target}:
             nn.init.normal_(embedding.weight, std=d_model**-0.5)
         if setup.tied:
@@ -36,26 +36,35 @@ class Translator(nn.Module):
         self.register_buffer("positions", torch.tensor(sinusoids(setup.length, d_model), dtype=torch.float32))
         self.dropout = nn.Dropout(DROPOUT)
 
-    def forward(self, source, target_in):
-        """Returns the logits."""
+    def forward(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
+        """Return the logits."""
         length = target_in.shape[1]
         future = torch.ones(length, length, dtype=torch.bool, device=target_in.device).triu(1)
         x = self.body(
             self._embed(self.source, source),
             self._embed(self.target, target_in),
-            tgt_mask=future,  # here True hides
+            tgt_mask=future,  # in PyTorch, True means that the position is masked out
             src_key_padding_mask=source == PAD,
             tgt_key_padding_mask=target_in == PAD,
             memory_key_padding_mask=source == PAD,
         )
-        return self.output(x)
+        logits: torch.Tensor = self.output(x)
+        return logits
 
-    def _embed(self, embedding, ids):
-        return self.dropout(embedding(ids) * self.scale + self.positions[: ids.shape[1]])
+    def _embed(self, embedding: nn.Embedding, ids: torch.Tensor) -> torch.Tensor:
+        x: torch.Tensor = self.dropout(embedding(ids) * self.scale + self.positions[: ids.shape[1]])
+        return x
 
 
 def torch_step(setup: Setup, *, threads: int, device: str, tf32: bool) -> Callable[[], float]:
-    """One update of the model on the setup's batch: call it as often as you like. It returns the loss."""
+    """Return a function that makes one update of the model on the setup's batch and returns the loss.
+
+    Args:
+        setup: The model and its batch.
+        threads: The number of threads of PyTorch.
+        device: "cpu" or "cuda".
+        tf32: Allow products on a GPU to round their factors to TF32.
+    """
     torch.set_num_threads(threads)
     torch.manual_seed(SEED)
     torch.backends.cuda.matmul.allow_tf32 = tf32
@@ -70,11 +79,11 @@ def torch_step(setup: Setup, *, threads: int, device: str, tf32: bool) -> Callab
         adam.zero_grad()
         loss.backward()
         adam.step()
-        return loss.item()  # which waits for the GPU, too
+        return float(loss.item())  # item() also waits for the GPU
 
     return step
 
 
 def torch_peak(device: str) -> int | None:
-    """The most bytes that tensors held on the GPU; None where they lie on the host."""
+    """Return the peak of the bytes of tensors on the GPU; None if they are on the host."""
     return torch.cuda.max_memory_allocated() if device == "cuda" else None

@@ -1,4 +1,4 @@
-"""Capitals for text that has lost them: "ein Mann", not "ein mann"."""
+"""Restoring capitals in lowercased text: "ein Mann", not "ein mann"."""
 
 import re
 from collections import Counter, defaultdict
@@ -10,25 +10,27 @@ from npformer.errors import UserError
 
 _WORD = re.compile(r"[^\W\d_]+")
 _FIRST_LETTER = re.compile(r"(?:^|[.!?] )[^\w]*[^\W\d_]")
-_SHORTEST = 4  # letters of a word that another may end in: "wagen" in "Feuerwehrwagen"
+_SHORTEST = 4  # the fewest letters of a known word at the end of a compound: "wagen" in "Feuerwehrwagen"
 
 
 @dataclass(frozen=True)
 class Casing:
-    """How each word is usually spelt: "Mann", "fährt", "USA".
+    """The usual spellings of words: "Mann", "fährt", "USA".
 
-    A word that is not among them takes after the longest that it ends in, since German compounds are nouns
-    when their last part is. The first letter of a sentence is a capital.
-    Source: the first idea is that of the truecaser that comes with Moses.
+    A word without a usual spelling follows the longest known word at its end, because a German compound is a
+    noun if its last part is one. The first letter of a sentence is a capital.
+
+    Source: Moses' truecaser, for the usual spelling of each word.
     """
 
     spellings: tuple[str, ...]
 
     @classmethod
     def from_lines(cls, lines: Iterable[str]) -> "Casing":
-        """The most frequent spelling of each word inside a line; the first word of a line tells nothing.
+        """Count the most frequent spelling of each word, except the first word of each line.
 
-        Errors: UserError for lines without a capital there: lowercased text.
+        Raises:
+            UserError: If no word has a capital, because the text is lowercased.
         """
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for line in lines:
@@ -36,15 +38,15 @@ class Casing:
                 counts[word.lower()][word] += 1
         spellings = tuple(sorted(found.most_common(1)[0][0] for found in counts.values()))
         if all(word == word.lower() for word in spellings):
-            raise UserError("these lines have no capitals to learn from: give text as people write it")
+            raise UserError("these lines have no capitals to learn from: give text with capitals")
         return cls(spellings)
 
     def restore(self, text: str) -> str:
-        """The text with its words as they are usually spelt."""
-        text = _WORD.sub(lambda found: self._spelt(found[0]), text)
+        """Return the text with each word in its usual spelling."""
+        text = _WORD.sub(lambda found: self._spell(found[0]), text)
         return _FIRST_LETTER.sub(lambda found: found[0][:-1] + found[0][-1].upper(), text)
 
-    def _spelt(self, word: str) -> str:
+    def _spell(self, word: str) -> str:
         usual = self._usual
         if word in usual:
             return usual[word]

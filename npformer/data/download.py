@@ -1,4 +1,4 @@
-"""Files from the network: what came is kept when the connection is cut, and only a right checksum counts."""
+"""Downloads of files, which resume after an interruption and verify the checksum of every file."""
 
 import errno
 import hashlib
@@ -13,28 +13,32 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from npformer.atomic import write_atomically
 from npformer.errors import UserError
+from npformer.storage.atomic import write_atomically
 
-ATTEMPTS = 4  # in a row that bring nothing new
-PAUSE = 0.5  # seconds before the next attempt, doubled by each that brought nothing new
-TIMEOUT = 30.0  # seconds of silence
+ATTEMPTS = 4  # the number of attempts in a row without new data after which a download fails
+PAUSE = 0.5  # seconds before the next attempt, doubled after each attempt without new data
+TIMEOUT = 30.0  # seconds without an answer after which an attempt fails
 _CHUNK = 1 << 16
-_BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP's refusals that may be over in a moment
+_BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP errors that are usually temporary
 _ELSEWHERE = "name another address with --base-url, or a folder that has the files with --from"
 
-Report = Callable[[int], None]  # hears how many bytes of the file are there
+Report = Callable[[int], None]  # is called with the number of bytes of the file so far
 
 
 class KnownFile(NamedTuple):
-    """A file of a corpus: its place below the corpus' folder, its size in bytes, its SHA-256."""
+    """A file of a corpus: its path in the folder of the corpus, its size in bytes, and its SHA-256."""
 
     name: str
     size: int
     sha256: str
 
     def is_whole(self, folder: Path) -> bool:
-        """Whether it lies in this folder with the right content. Errors: UserError if it cannot be read."""
+        """Return whether the file is in this folder with the right content.
+
+        Raises:
+            UserError: If the file cannot be read.
+        """
         path = folder / self.name
         with _disk(path, "read"):
             return path.is_file() and path.stat().st_size == self.size and _sha256(path) == self.sha256
@@ -50,47 +54,71 @@ def fetch(
     pause: float = PAUSE,
     timeout: float = TIMEOUT,
 ) -> bool:
-    """Bring a file from base_url/name to folder/name. Returns False where it was there already, whole.
+    """Download a file from base_url/name to folder/name.
 
-    What came so far lies in name.part, and a download that was cut goes on from there, in this call after a
-    pause or in a later one. Only when all of it is there and its checksum is right does it take its name.
-    Errors: UserError for an address without the file or with another one, where the network fails as often as
-    `attempts` says, and where the folder cannot take it.
+    The data so far are in name.part, and an interrupted download resumes from there, after a pause or in a
+    later call. The file gets its name only when it is complete and its checksum is right.
+
+    Args:
+        file: The file.
+        base_url: The address of the folder on the server.
+        folder: The folder to write to.
+        report: Called with the number of bytes so far.
+        attempts: The number of attempts without new data after which the download fails.
+        pause: Seconds before the second attempt, doubled after each one without new data.
+        timeout: Seconds without an answer after which an attempt fails.
+
+    Returns:
+        False if the folder had the complete file already.
+
+    Raises:
+        UserError: If the server has no such file or a different one, the network fails, or the folder cannot
+            be written.
     """
     if file.is_whole(folder):
         report(file.size)
         return False
     url = f"{base_url.rstrip('/')}/{file.name}"
     if not re.fullmatch(r"https?://[!-~]+", url):
-        raise UserError(f"{base_url!r} is no address: give one that begins with https:// or http://")
+        raise UserError(f"{base_url!r} is not an address: give one that begins with https:// or http://")
     target, part = folder / file.name, part_of(folder / file.name)
     with _disk(part, "written"):
         part.parent.mkdir(parents=True, exist_ok=True)
     resumed = _size(part) > 0
     _complete(file, url, part, report, attempts, pause, timeout)
-    if resumed and _sha256(part) != file.sha256:  # what lay there before may have been the fault: once more
+    if resumed and _sha256(part) != file.sha256:  # the old data may have been wrong: download all of it again
         part.unlink()
         _complete(file, url, part, report, attempts, pause, timeout)
     if _sha256(part) != file.sha256:
         part.unlink()
-        raise UserError(f"{url} is not the file it should be, its SHA-256 is another: {_ELSEWHERE}")
+        raise UserError(f"{url} is not the expected file (its SHA-256 differs): {_ELSEWHERE}")
     with _disk(target, "written"):
         os.replace(part, target)
     return True
 
 
 def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda there: None) -> bool:
-    """Copy a file from one folder to another. Returns False where it was there already, whole.
+    """Copy a file from one folder to another.
 
-    Errors: UserError where the source lacks it or has it damaged, and where the folder cannot take it.
+    Args:
+        file: The file.
+        source: The folder to copy from.
+        folder: The folder to copy to.
+        report: Called with the number of bytes.
+
+    Returns:
+        False if the folder had the complete file already.
+
+    Raises:
+        UserError: If the source does not have the right file, or the folder cannot be written.
     """
     fresh = not file.is_whole(folder)
     if fresh:
         path, target = source / file.name, folder / file.name
         if not path.is_file():
-            raise UserError(f"there is no file {path}: give a folder with raw/ and tok/ as published")
+            raise UserError(f"there is no file {path}: give a folder that contains the corpus, raw/ and tok/")
         if not file.is_whole(source):
-            raise UserError(f"{path} is damaged, its SHA-256 is another: get it anew, or leave out --from")
+            raise UserError(f"{path} is damaged (its SHA-256 differs): copy it again, or leave out --from")
         with _disk(target, "written"):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(target, path.read_bytes())
@@ -99,31 +127,31 @@ def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda
 
 
 def part_of(path: Path) -> Path:
-    """Where a download lies until it is whole."""
+    """Return the path of a download until it is complete."""
     return path.with_name(f"{path.name}.part")
 
 
 def _complete(
     file: KnownFile, url: str, part: Path, report: Report, attempts: int, pause: float, timeout: float
 ) -> None:
-    """Ask the server, again where it breaks off, until the part has all its bytes."""
+    """Request data from the server until the part has all its bytes."""
     most, idle = _size(part), 0
     while _size(part) < file.size:
         fault = _receive(file, url, part, report, timeout)
-        # only more than ever before is a step: a server that starts over each time must not go on for ever
+        # only more bytes than ever before count, or a server that always starts again would never end
         idle = 0 if _size(part) > most else idle + 1
         most = max(most, _size(part))
         if idle == attempts:
             raise UserError(
                 f"{url}: {fault}, with {_size(part):,} of {file.size:,} bytes here: "
-                f"try again later, it goes on from there, or {_ELSEWHERE}"
+                f"try again later, when the download continues from there, or {_ELSEWHERE}"
             )
         if _size(part) < file.size:
             time.sleep(pause * 2**idle)
 
 
 def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: float) -> str:
-    """Add to the part what the server sends of the rest. Returns what stopped it, should it not be all."""
+    """Append the data that the server sends to the part, and return the reason why data may be missing."""
     there = _size(part)
     headers = {"User-Agent": "npformer"} | ({"Range": f"bytes={there}-"} if there else {})
     try:
@@ -131,14 +159,14 @@ def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: flo
     except urllib.error.HTTPError as refusal:
         return _refused(refusal, url, part)
     except (ValueError, http.client.InvalidURL) as error:
-        raise UserError(f"{url} is no address ({error}): {_ELSEWHERE}") from None
+        raise UserError(f"{url} is not an address ({error}): {_ELSEWHERE}") from None
     except (OSError, http.client.HTTPException) as error:  # no network, no such server, no answer
         return f"no answer ({getattr(error, 'reason', error)})"
     with response:
         start, total = _extent(response)
         if total not in (None, file.size):
             raise UserError(
-                f"{url} is not the file it should be, of {total:,} bytes and not {file.size:,}: {_ELSEWHERE}"
+                f"{url} is not the expected file: it has {total:,} bytes, not {file.size:,}; {_ELSEWHERE}"
             )
         if start not in (0, there):
             part.unlink()
@@ -148,7 +176,7 @@ def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: flo
                 out.write(chunk)
                 start += len(chunk)
                 report(start)
-                if start >= file.size:  # a server that does not say how much there is might never end
+                if start >= file.size:  # a server that does not say the size might never end
                     break
             out.flush()
             os.fsync(out.fileno())
@@ -156,14 +184,14 @@ def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: flo
 
 
 def _refused(refusal: urllib.error.HTTPError, url: str, part: Path) -> str:
-    """What to tell of an HTTP error that may pass. Errors: UserError for one that will not."""
+    """Return the message of a temporary HTTP error, and raise UserError for a permanent one."""
     code = refusal.code
     refusal.close()
     if code in _BUSY:
         return f"the server is busy (HTTP {code})"
-    if code == 416:  # nothing there where the part ends: the server's file is shorter
+    if code == 416:  # no data after the end of the part: the server's file is shorter
         part.unlink()
-        raise UserError(f"{url} is not the file it should be, it is shorter: {_ELSEWHERE}")
+        raise UserError(f"{url} is not the expected file: it is shorter; {_ELSEWHERE}")
     if code in (404, 410):
         raise UserError(f"there is no {url} (HTTP {code}): {_ELSEWHERE}")
     words = http.client.responses.get(code, "")
@@ -171,7 +199,7 @@ def _refused(refusal: urllib.error.HTTPError, url: str, part: Path) -> str:
 
 
 def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
-    """At which byte of the file an answer starts (-1: it says none), and the whole file's size, if told."""
+    """Return the first byte of the file in an answer (-1: unknown), and the size of the file, or None."""
     if response.status == 206:
         span = re.match(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
         if not span:
@@ -182,7 +210,7 @@ def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
 
 
 def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """What a server sends, to its end or to where the connection is cut: only the size tells which."""
+    """Yield the data that a server sends, until their end or until the connection is cut."""
     try:
         while chunk := response.read(_CHUNK):
             yield chunk
@@ -192,7 +220,7 @@ def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
 
 @contextmanager
 def _disk(path: Path, verb: str) -> Iterator[None]:
-    """What the disk refuses, as a UserError: a full one, or missing permissions."""
+    """Convert errors of the disk to UserError: a full disk, or missing permissions."""
     try:
         yield
     except OSError as error:
@@ -200,7 +228,7 @@ def _disk(path: Path, verb: str) -> Iterator[None]:
             raise UserError(
                 f"the disk is full, {path} cannot be written: make room and run the same command again"
             ) from None
-        raise UserError(f"{path} cannot be {verb} ({error.strerror}): check folder and permissions") from None
+        raise UserError(f"{path} cannot be {verb} ({error.strerror}): check the permissions") from None
 
 
 def _size(path: Path) -> int:

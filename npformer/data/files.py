@@ -1,4 +1,4 @@
-"""Text files to lines and sentence pairs, with a clear message for every file that is not as it should be."""
+"""Reading text files as lines and as sentence pairs."""
 
 import gzip
 import zlib
@@ -15,7 +15,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Sentences and their translations, as read from two files that go line by line."""
+    """Sentences and their translations, read from two files line by line."""
 
     pairs: list[tuple[str, str]]
     dropped: int  # lines left out: a side was empty, or longer than max_words
@@ -24,11 +24,13 @@ class ParallelText:
 
 
 def read_lines(path: str | PathLike[str]) -> list[str]:
-    """The lines of a UTF-8 text file, plain or gzip, without their line ends.
+    """Return the lines of a UTF-8 text file, plain or gzip, without their line ends.
 
-    A line ends at \\n or \\r\\n and nowhere else: str.splitlines would also cut at characters such as U+2028,
-    and the lines of two parallel files would no longer match. A byte-order mark at the start is dropped.
-    Errors: UserError for a file that is missing, unreadable, empty, a broken gzip or not UTF-8.
+    A line ends at \\n or \\r\\n only: str.splitlines would also split at characters such as U+2028, and the
+    lines of two parallel files would no longer match. A byte-order mark at the start is removed.
+
+    Raises:
+        UserError: If the file is missing, unreadable, empty, a broken gzip or not UTF-8.
     """
     path = Path(path)
     data = _read_bytes(path)
@@ -51,11 +53,20 @@ def read_parallel(
     limit: int | None = None,
     max_words: int | None = None,
 ) -> ParallelText:
-    """The sentence pairs of two files whose lines translate each other, as train.en and train.de.gz do.
+    """Return the sentence pairs of two files whose lines are translations of each other.
 
-    A pair with an empty side, or with a side of more than max_words words (split at white space), is dropped
-    and counted. limit: stop after that many pairs. The languages are those of the file names' suffixes.
-    Errors: UserError for an unreadable file, different numbers of lines, or when no pair is left.
+    The suffixes of the file names, as in train.en and train.de.gz, name their languages. The result counts
+    the pairs that are left out.
+
+    Args:
+        source_path: The file of sentences.
+        target_path: The file of their translations.
+        limit: The largest number of pairs to read.
+        max_words: Leave out pairs with a side of more words, split at white space. Pairs with an empty side
+            are always left out.
+
+    Raises:
+        UserError: If a file cannot be read, the numbers of lines differ, or no pair is left.
     """
     for name, value in {"limit": limit, "max_words": max_words}.items():
         if value is not None and value < 1:
@@ -85,13 +96,13 @@ def read_parallel(
 
 
 def _fits(line: str, max_words: int | None) -> bool:
-    """Whether a line has words, and not too many."""
-    n_words = len(line.split())
-    return n_words > 0 and (max_words is None or n_words <= max_words)
+    """Return whether a line has words, and not too many."""
+    word_count = len(line.split())
+    return word_count > 0 and (max_words is None or word_count <= max_words)
 
 
 def _read_bytes(path: Path) -> bytes:
-    """What a file holds, unzipped where it is a gzip by name or by content."""
+    """Return the bytes of a file, unzipped if it is a gzip by name or by content."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -105,6 +116,6 @@ def _read_bytes(path: Path) -> bytes:
     try:
         return gzip.decompress(data)
     except EOFError:
-        raise UserError(f"{path} is cut short: its gzip data has no end; download it again") from None
+        raise UserError(f"{path} is incomplete: its gzip data has no end; download it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise UserError(f"{path} is not a sound gzip file ({error}): download it again") from None
+        raise UserError(f"{path} is not a valid gzip file ({error}): download it again") from None

@@ -1,21 +1,21 @@
-"""What a parallel corpus holds that teaches nothing: left out before training, and counted."""
+"""Filters for a parallel corpus, which leave out useless pairs before training and count them."""
 
 from collections.abc import Iterable
 from statistics import median
 from typing import NamedTuple
 
 from npformer.errors import UserError
-from npformer.settings import is_number, require_count
+from npformer.storage.validation import is_number, require_count
 
 Pair = tuple[str, str]
 
-# Multi30k's 29,000 pairs to German have two that these two leave out, whose translations are a full stop; of
-# all the others to German and French none reaches 2.3 times, so nothing sensible comes near
+# These numbers leave out two of Multi30k's 29,000 pairs to German, whose translations are a full stop. No
+# other pair to German or French reaches a ratio of 2.3, so no sensible pair is left out
 RATIO, SLACK = 4.0, 20
 
 
 class Counts(NamedTuple):
-    """How many pairs a corpus has, and how many were left out for each reason; no pair counts twice."""
+    """The number of pairs of a corpus, and the number left out for each reason. No pair counts twice."""
 
     pairs: int
     empty: int = 0
@@ -25,16 +25,16 @@ class Counts(NamedTuple):
 
     @property
     def dropped(self) -> int:
-        """The pairs left out, for whatever reason."""
+        """The number of pairs left out, for any reason."""
         return self.empty + self.long + self.uneven + self.repeated
 
     @property
     def kept(self) -> int:
-        """The pairs that are left."""
+        """The number of pairs that are left."""
         return self.pairs - self.dropped
 
     def sentence(self) -> str:
-        """The counts as a person reads them: "29,000 pairs: 12 empty, 3 repeated left out, 28,985 kept"."""
+        """Return the counts as text: "29,000 pairs: 12 empty, 3 repeated left out, 28,985 kept"."""
         reasons = {
             "empty": self.empty,
             "too long": self.long,
@@ -54,15 +54,25 @@ def filter_pairs(
     max_words: int | None = None,
     repeats: bool = False,
 ) -> tuple[list[Pair], Counts]:
-    """The pairs worth training on, in their order, and the counts of all others.
+    """Return the pairs to train on, in their order, and the counts of all others.
 
-    Left out is a pair with an empty side; with a side of more than max_words words (split at white space),
-    where that is given; with sides of wildly different lengths, longer > ratio · shorter + slack; and, unless
-    repeats are welcome, one that stood there before. Lengths are in characters and those of the target are
-    scaled by the corpus' usual ratio, its median, since languages differ: Multi30k's German is 15 % longer
-    than its English. The slack is for short sentences, where a word more is no fault.
-    Errors: UserError for settings out of range.
-    Source: Gale and Church 1993 compare lengths in characters, scaled, to align sentences.
+    A pair is left out if a side is empty or has too many words, if its lengths differ too much, or if it
+    occurred before. Lengths differ too much if longer > ratio · shorter + slack. They are in characters, and
+    those of the target are scaled by the median ratio of the corpus, because languages differ: Multi30k's
+    German is 15 % longer than its English. The slack is for short sentences, in which one more word is
+    normal.
+
+    Args:
+        pairs: The sentence pairs.
+        ratio: The largest ratio of the lengths.
+        slack: The number of characters that the longer side may have in addition.
+        max_words: The largest number of words of a side, split at white space, or None.
+        repeats: Keep repeated pairs.
+
+    Raises:
+        UserError: If settings are out of range.
+
+    Source: Gale and Church 1993 compare scaled lengths in characters to align sentences.
     """
     if not (is_number(ratio) and ratio >= 1):
         raise UserError(f"ratio is {ratio!r}: it must be a number, 1 or more")
@@ -85,7 +95,7 @@ def filter_pairs(
 
 
 def _even(pairs: list[Pair], ratio: float, slack: float) -> list[Pair]:
-    """The pairs whose sides are of lengths that fit each other."""
+    """Return the pairs whose sides have similar lengths."""
     if not pairs:
         return []
     lengths = [(len(source), len(target)) for source, target in pairs]

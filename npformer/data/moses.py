@@ -1,8 +1,9 @@
-"""The form of tokenised corpora: lower case, plain marks, a space between tokens, entities for some marks.
+"""Convert text to the form of tokenised corpora: lower case, a space between tokens, entities for some marks.
 
-The rules are those of the scripts that come with Moses (lowercase, normalize-punctuation, tokenizer), as far
-as everyday sentences ask for them. Text that has the form already stays as it is.
-Source: Koehn et al. 2007, Moses; its list of abbreviations is cut to those that are lower-case.
+The rules are those of Moses' scripts (lowercase, normalize-punctuation, tokenizer), as far as everyday
+sentences need them. Text that has the form already does not change.
+
+Source: Koehn et al. 2007, Moses. Of its abbreviations, only those in lower case are kept.
 """
 
 import re
@@ -25,20 +26,20 @@ _ESCAPE = str.maketrans(_ENTITIES)
 _MEANING = {entity: mark for mark, entity in _ENTITIES.items()}
 _ENTITY = re.compile("|".join(_MEANING))
 
-# marks of the same meaning, each brought to one; typographic apostrophes are among those of one_spelling
+# marks of the same meaning, each replaced by one; one_spelling replaces typographic apostrophes
 _PLAIN_MARKS = str.maketrans(
     dict.fromkeys("„“”«»‚", '"') | dict.fromkeys("´`‘", "'") | {"–": "-", "—": " - ", "\ue000": None}
 )
 
-# An apostrophe at a token's edge, as in "&apos;s" and "l&apos;", says that the token is as it should be. It
-# goes through the rules as a letter of its own, one that stands in no text.
+# An apostrophe at the edge of a token, as in "&apos;s" and "l&apos;", shows that the token has the right form
+# already. The rules treat it as a letter of its own, which occurs in no text.
 _AT_EDGE = re.compile(r"(?<!\S)&apos;|&apos;(?!\S)")
 _EDGE = "\ue000"
 
 _LETTER = r"[^\W\d_]"
 _BETWEEN_LETTERS = rf"(?<={_LETTER})'(?={_LETTER})"
 
-# pattern -> replacement, in this order; the first two are for quotations that end in a comma or a full stop
+# pattern -> replacement, in this order; the first two are for quotations that end with a comma or a full stop
 _ENGLISH_QUOTES = ((r'"([,.]+)', r'\1"'),)
 _OTHER_QUOTES = ((r',"', '",'), (r'(\.+)"', r'"\1'))
 _MARKS = (
@@ -53,7 +54,7 @@ _APOSTROPHES = {
 }
 _ALONE = (("'", " ' "),)
 
-# a full stop belongs to these words, whatever follows; in German it also makes ordinals, as in "2."
+# a full stop belongs to these words in any context; in German it also makes ordinals, as in "2."
 _ABBREVIATIONS = {
     "en": {"e.g", "i.e", "rev", "v", "vs"},
     "de": {*ascii_lowercase, *map(str, range(100)), "bzw", "ca", "etc", "evtl", "inkl", "usw", "vgl"},
@@ -62,9 +63,9 @@ _ABBREVIATIONS = {
 
 
 def tokenised(text: str, language: str = "en") -> str:
-    """The text as a tokenised corpus of the language, "en", "de" or "fr", has it.
+    """Return the text in the form of a tokenised corpus of the language, "en", "de" or "fr".
 
-    "The dog's asleep." becomes "the dog &apos;s asleep ."; tokenised text comes back as it is.
+    "The dog's asleep." becomes "the dog &apos;s asleep .". Tokenised text does not change.
     """
     text = one_spelling(text).translate(_PLAIN_MARKS)
     text = unicodedata.normalize("NFKC", text).lower()
@@ -82,7 +83,7 @@ def tokenised(text: str, language: str = "en") -> str:
 
 
 def _split_full_stop(word: str, following: str, abbreviations: set[str]) -> list[str]:
-    """A word and its full stop apart, unless the full stop belongs to it, as in "u.s." and "st. louis"."""
+    """Separate a word from its full stop, unless it belongs to the word, as in "u.s." and "st. louis"."""
     stem = word.removesuffix(".")
     if stem == word or not stem.strip("."):
         return [word]
@@ -92,8 +93,8 @@ def _split_full_stop(word: str, following: str, abbreviations: set[str]) -> list
     return [stem, "."]
 
 
-def written(text: str) -> str:
-    """Tokenised text as a person writes it, though in lower case: entities undone, marks joined to words."""
+def moses_detokenize(text: str) -> str:
+    """Return tokenised text as a person writes it, but in lower case and without entities."""
     words: list[str] = []
     for word in _ENTITY.sub(lambda found: _MEANING[found[0]], text).split():
         if word.startswith("'") and len(word) > 1 and words:

@@ -1,6 +1,8 @@
 """Multi30k: 29,000 English captions of photographs with their German and French translations.
 
-Its licence allows research and education, so it is no part of npformer: `npformer data multi30k` fetches it.
+Its licence allows research and education only, so it is not part of npformer: `npformer data multi30k`
+fetches it.
+
 Source: Elliott et al. 2016, Multi30K: Multilingual English-German Image Descriptions.
 """
 
@@ -12,7 +14,7 @@ from typing import NamedTuple
 
 from npformer.data.download import KnownFile
 from npformer.errors import UserError
-from npformer.settings import require_choice
+from npformer.storage.validation import require_choice
 
 FOLDER = "data/multi30k"
 LICENCE = "for research and education only"
@@ -20,12 +22,13 @@ LANGUAGES = ("en", "de", "fr")
 DIRECTIONS = ("en-de", "de-en", "en-fr", "fr-en")
 PARTS = ("train", "val", "test_2016_flickr")
 
-# one commit, so that what lies there stays as the sums below say
+# one commit, whose files do not change
 BASE_URL = (
     "https://raw.githubusercontent.com/multi30k/dataset/a3d2e0d26b56f3846f66a952536ffed4e401d05a/data/task1"
 )
 
-# SHA-256, bytes, name. raw/: as people wrote it; tok/: in lower case, punctuation made uniform, Moses' tokens
+# SHA-256, bytes, name. The files in raw/ are the original text; those in tok/ are in lower case, with
+# uniform punctuation, tokenised by Moses.
 _SUMS = """\
 d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f  568929 raw/train.en.gz
 726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6  637044 raw/train.de.gz
@@ -58,7 +61,7 @@ FILES = tuple(_read_sums())
 
 
 class CorpusFiles(NamedTuple):
-    """Where a direction's files are: of each part the source and its translation, line by line."""
+    """The paths of a direction: for each part, the source and its translation, line by line."""
 
     train: tuple[Path, Path]
     valid: tuple[Path, Path]
@@ -68,10 +71,15 @@ class CorpusFiles(NamedTuple):
 def corpus_files(
     folder: str | PathLike[str] = FOLDER, direction: str = "en-de", tokenised: bool = True
 ) -> CorpusFiles:
-    """The files of one direction in a folder that `npformer data multi30k` wrote.
+    """Return the files of one direction in a folder that `npformer data multi30k` wrote.
 
-    tokenised: those of tok/, lowercased and cut into tokens; else those of raw/.
-    Errors: UserError for an unknown direction, and for files that are not there.
+    Args:
+        folder: The folder of the corpus.
+        direction: "en-de", "de-en", "en-fr" or "fr-en".
+        tokenised: Return the files in tok/, lowercased and tokenised, not those in raw/.
+
+    Raises:
+        UserError: If the direction is unknown, or a file is missing.
     """
     require_choice("direction", direction, DIRECTIONS)
     source, target = direction.split("-")
@@ -86,22 +94,33 @@ def corpus_files(
 
 
 def file_in(folder: str | PathLike[str], part: str, language: str, tokenised: bool) -> Path:
-    """Where one file of the corpus lies in its folder."""
+    """Return the path of one file of the corpus in its folder.
+
+    Args:
+        folder: The folder of the corpus.
+        part: One of PARTS.
+        language: One of LANGUAGES.
+        tokenised: The file in tok/, not the one in raw/.
+    """
     name = f"tok/{part}.lc.norm.tok.{language}" if tokenised else f"raw/{part}.{language}.gz"
     return Path(folder, name)
 
 
 def files_of(languages: Iterable[str]) -> tuple[KnownFile, ...]:
-    """The known files of these languages. Errors: UserError for another language, or for none."""
+    """Return the known files of these languages.
+
+    Raises:
+        UserError: If a language is unknown, or none is given.
+    """
     wanted = tuple(languages)
     for language in wanted:
         require_choice("language", language, LANGUAGES)
     if not wanted:
-        raise UserError(f"no language is named: choose of {', '.join(LANGUAGES)}")
+        raise UserError(f"no language is named: choose from {', '.join(LANGUAGES)}")
     suffixes = tuple(f".{language}" for language in wanted)
     return tuple(file for file in FILES if file.name.removesuffix(".gz").endswith(suffixes))
 
 
 def folder_option(folder: str | PathLike[str], option: str = "--folder") -> str:
-    """What a command that is shown needs, so that it finds a folder that is not the usual one."""
+    """Return the option by which a command finds the corpus, or "" for the default folder."""
     return "" if Path(folder) == Path(FOLDER) else f" {option} {shlex.quote(str(folder))}"

@@ -1,24 +1,25 @@
-"""Sentences of one language to batches: for models that fill gaps, and for models that go on."""
+"""Batches for masked language models, which fill gaps, and causal ones, which continue a text."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from npformer.data.batches import Ids, pad
-from npformer.data.vocabulary import END, PAD, SPECIALS, START, TextCodec, Vocabulary
+from npformer.data.codecs import TextCodec
+from npformer.data.loader import Ids, pad
+from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 from npformer.errors import UserError
 
-MASK = "[MASK]"  # stands where a word is hidden; tokenize makes three words of it, so no text can forge it
+MASK = "[MASK]"  # replaces a hidden word; tokenize splits it into three words, so no text can contain it
 
-# of the words that are to be named, how many are hidden, and how many become another word; the rest stays
+# of the tokens to predict, the shares that are hidden and that become a random token; the others stay
 HIDDEN, REPLACED = 0.8, 0.1
 
 
 class SentenceBatch(NamedTuple):
     """Sentences for one training step, padded to one length.
 
-    ids (B, T) is what is read; target_out (B, T) is the word to be named at each place, PAD where none is.
+    The model reads ids (B, T). target_out (B, T) is the token to predict at each position, or PAD for none.
     """
 
     ids: Ids
@@ -26,38 +27,48 @@ class SentenceBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Ids]:
-        """What the model reads."""
+        """The array that the model reads, in a tuple."""
         return (self.ids,)
 
     @property
     def tokens(self) -> int:
-        """The number of words to be named."""
+        """The number of tokens to predict."""
         return int((self.target_out != PAD).sum())
 
 
-def next_words(sentences: Sequence[Sequence[int]]) -> SentenceBatch:
-    """A batch for NextWordModel: the word at each place is the one that comes next, in the end END."""
+def causal_batch(sentences: Sequence[Sequence[int]]) -> SentenceBatch:
+    """Return a batch for CausalLanguageModel, which predicts the next token at each position."""
     return SentenceBatch(
-        ids=pad([[START, *words] for words in sentences]),
-        target_out=pad([[*words, END] for words in sentences]),
+        ids=pad([[START, *tokens] for tokens in sentences]),
+        target_out=pad([[*tokens, END] for tokens in sentences]),
     )
 
 
-def hidden_words(
+def masked_batch(
     sentences: Sequence[Sequence[int]], mask_id: int, rng: np.random.Generator, *, share: float = 0.15
 ) -> SentenceBatch:
-    """A batch for MaskedWordModel: a share of the words, drawn from rng, is to be named.
+    """Return a batch for MaskedLanguageModel, which predicts a random share of the tokens.
 
-    Of these 80 % are hidden behind mask_id, 10 % become a random word and 10 % stay: so the model cannot
-    tell which words it will be asked, and keeps every one in mind. mask_id is the last id, and the words
-    are those between the special words and it. At least one is hidden.
-    Errors: UserError for sentences without any word. Source: Devlin et al. 2019, section 3.1, task 1.
+    Of these tokens, 80 % are replaced by mask_id, 10 % by a random token, and 10 % stay. So the model cannot
+    know which tokens it has to predict, and needs a good representation of each. At least one token is
+    predicted.
+
+    Args:
+        sentences: The token ids of the sentences.
+        mask_id: The id of MASK, which is the last id. The ids of words lie between SPECIALS and it.
+        rng: The generator of the choices.
+        share: The share of the tokens to predict.
+
+    Raises:
+        UserError: If the sentences contain no words.
+
+    Source: Devlin et al. 2019, section 3.1, task 1.
     """
-    ids = pad([[*words, END] for words in sentences])  # (B, T)
+    ids = pad([[*tokens, END] for tokens in sentences])  # (B, T)
     is_word = ids >= len(SPECIALS)
     if not is_word.any():
-        raise UserError("the sentences hold no word that could be hidden: give some with words")
-    # one number decides over a word: below share · 0.8 it is hidden, and so on
+        raise UserError("the sentences contain no word that could be hidden: give some with words")
+    # one random number decides what happens to a token: below share · 0.8 it is hidden, and so on
     u = np.where(is_word, rng.random(ids.shape), 1)
     u.flat[u.argmin()] = 0
     read = np.where(u < share * HIDDEN, mask_id, ids)
@@ -67,5 +78,5 @@ def hidden_words(
 
 
 def with_mask(codec: TextCodec) -> TextCodec:
-    """The same codec with MASK as one more word, the last."""
+    """Return the codec with MASK as an additional, last word."""
     return TextCodec(Vocabulary((*codec.vocabulary.words, MASK)), codec.language, codec.lowercase)

@@ -1,6 +1,6 @@
-"""Subwords: a codec that splits rare words into pieces, so that it knows nearly every text.
+"""Subwords: a codec that splits rare words into pieces, so that nearly every text has ids.
 
-sentencepiece chooses the pieces, once, in SubwordCodec.train; reading text needs this package alone.
+sentencepiece chooses the pieces, once, in SubwordCodec.train. Encoding text needs npformer only.
 """
 
 import io
@@ -9,31 +9,100 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from itertools import groupby
 from typing import Literal
 
-from npformer.data.bpe import WORD_BEGIN, Pieces
 from npformer.data.casing import Casing
-from npformer.data.moses import tokenised, written
+from npformer.data.moses import moses_detokenize, tokenised
 from npformer.data.tokens import LANGUAGES, Language, one_spelling
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary, read_object
 from npformer.errors import UserError
-from npformer.settings import require_choice, require_count
+from npformer.storage.validation import require_choice, require_count
 
-SUBWORDS = "npformer subword codec"
+SUBWORD_CODEC = "npformer subword codec"
 TEXTS = ("raw", "tokenised")
+WORD_BEGIN = "▁"  # U+2581 stands before every word, as in sentencepiece: "▁the ▁dog s"
 
 TextForm = Literal["raw", "tokenised"]
+
+# words that were split before need no second search; a corpus has far fewer different words
+_CACHED_WORDS = 1 << 17
+
+
+class Pieces:
+    """Byte-pair encoding: splits words into pieces.
+
+    The search starts from single characters. It joins the two neighbours whose joint piece was made first in
+    training, the leftmost of equal ones, until no two neighbours make a piece.
+
+    Args:
+        pieces: The pieces that training made, the earliest first. Single characters may stand anywhere.
+
+    Source: Sennrich et al. 2016, section 3.2. As in sentencepiece, pieces decide, not pairs.
+    """
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self.ranks = {piece: rank for rank, piece in enumerate(pieces)}
+        self.split = lru_cache(_CACHED_WORDS)(self._split)
+
+    def _split(self, word: str) -> tuple[str, ...]:
+        """Return the pieces of WORD_BEGIN + word. A run of unknown characters stays together."""
+        pieces = self._join(WORD_BEGIN + word)
+        runs = groupby(pieces, key=self.ranks.__contains__)
+        split: list[str] = []
+        for known, run in runs:
+            split += run if known else ["".join(run)]
+        return tuple(split)
+
+    def _join(self, text: str) -> list[str]:
+        """Join neighbours, the earliest piece first. n characters take about n log n steps.
+
+        A piece is text[start:stop]. A candidate (rank, start, middle, stop) would join the two pieces that
+        meet at `middle`. It is no longer valid if either of them was joined to another piece since.
+        """
+        stops = list(range(1, len(text) + 1))  # stops[start] is the end of the piece that begins at start
+        starts = list(range(-1, len(text)))  # starts[stop] is the beginning of the piece that ends at stop
+        candidates = []
+        for start in range(len(text) - 1):
+            rank = self.ranks.get(text[start : start + 2])
+            if rank is not None:
+                candidates.append((rank, start, start + 1, start + 2))
+        heapify(candidates)
+        while candidates:
+            _, start, middle, stop = heappop(candidates)
+            if stops[start] != middle or stops[middle] != stop:
+                continue
+            stops[start], starts[stop] = stop, start
+            stops[middle] = starts[middle] = -1  # no piece begins or ends here any more
+            before = (starts[start], start, stop)
+            after = (start, stop, stops[stop] if stop < len(text) else -1)
+            for left, meet, right in (before, after):
+                rank = self.ranks.get(text[left:right]) if left >= 0 and right >= 0 else None
+                if rank is not None:
+                    heappush(candidates, (rank, left, meet, right))
+        pieces, start = [], 0
+        while start < len(text):
+            pieces.append(text[start : stops[start]])
+            start = stops[start]
+        return pieces
 
 
 @dataclass(frozen=True)
 class SubwordCodec:
-    """From a sentence to ids of subwords and back: "dogs ran" -> "▁dog", "s", "▁ran".
+    """A codec of subwords: it splits "dogs ran" into "▁dog", "s" and "▁ran", and joins them again.
 
-    vocabulary: SPECIALS and the pieces, in the order in which training made them, characters last.
-    text: "raw" takes text as people write it; "tokenised" brings it to the form of tokenised corpora first,
-    and decodes to that form. language: whose rules then apply. lowercase: tokenised text always is.
-    casing: gives lowercased text its capitals back where a person is to read it.
-    Errors: UserError for settings out of range.
+    Args:
+        vocabulary: SPECIALS and the pieces, in the order in which training made them, characters last.
+        language: The language of the text.
+        lowercase: Convert text to lower case. Tokenised text is always in lower case.
+        text: "raw" encodes text as people write it; "tokenised" first brings it to the form of tokenised
+            corpora, by the rules of the language, and decodes to that form.
+        casing: Restores the capitals of lowercased text for a reader, or None.
+
+    Raises:
+        UserError: If settings are out of range.
     """
 
     vocabulary: Vocabulary
@@ -46,8 +115,8 @@ class SubwordCodec:
     def __post_init__(self) -> None:
         require_choice("text", self.text, TEXTS)
         if self.text == "tokenised" and not self.lowercase:
-            raise UserError("tokenised text has no capitals: leave lowercase as it is, or take the raw text")
-        # the special words are no pieces, so no text can forge one
+            raise UserError("tokenised text has no capitals: leave lowercase as it is, or use the raw text")
+        # the special words are not among the pieces, so no text can produce one
         object.__setattr__(self, "_pieces", Pieces(self.vocabulary.words[len(SPECIALS) :]))
 
     @classmethod
@@ -60,16 +129,25 @@ class SubwordCodec:
         lowercase: bool = True,
         text: TextForm = "raw",
     ) -> "SubwordCodec":
-        """The codec with `size` pieces, SPECIALS among them, that byte-pair encoding makes of the lines.
+        """Train a codec with `size` pieces, SPECIALS included, by byte-pair encoding of the lines.
 
         The same lines in the same order give the same pieces.
-        Errors: UserError where sentencepiece is not installed, or the lines are too few for the size.
+
+        Args:
+            lines: The sentences.
+            size: The number of pieces, SPECIALS included.
+            language: The language of the text.
+            lowercase: Convert the text to lower case.
+            text: The form of the text, "raw" or "tokenised".
+
+        Raises:
+            UserError: If sentencepiece is not installed, or the lines are too few for the size.
         """
         plain = cls(Vocabulary(SPECIALS), language, lowercase, text)
         return replace(plain, vocabulary=_train([plain.normalise(line) for line in lines], size, text))
 
     def normalise(self, text: str) -> str:
-        """The text in the one form that pieces are made of: its words, with single spaces between."""
+        """Return the text in the form that is split into pieces: words with one space between them."""
         text = text.replace(WORD_BEGIN, "_")
         if self.text == "tokenised":
             return tokenised(text, self.language.name)
@@ -77,16 +155,18 @@ class SubwordCodec:
         return " ".join((text.lower() if self.lowercase else text).split())
 
     def words(self, text: str) -> list[str]:
-        """The pieces of a sentence; a run of unknown characters is one, though no piece of the vocabulary."""
+        """Return the pieces of a sentence. A run of unknown characters counts as one piece."""
         return [
             piece for word in self.normalise(text).split(" ") if word for piece in self._pieces.split(word)
         ]
 
     def encode(self, text: str, *, strict: bool = False) -> list[int]:
-        """The ids of a sentence, without START and END; UNK for a run of unknown characters.
+        """Return the ids of a sentence, without START and END, with UNK for a run of unknown characters.
 
-        An empty sentence gives []. strict=True, meant for what a person typed, refuses it.
-        Errors: UserError for an empty sentence where strict.
+        An empty sentence gives [].
+
+        Raises:
+            UserError: If the sentence is empty and strict is True (for text that a person typed).
         """
         words = self.words(text)
         if strict and not words:
@@ -95,21 +175,22 @@ class SubwordCodec:
         return [self.vocabulary.id(word) if word in known else UNK for word in words]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The sentence of the ids up to the first END, in the codec's form of text.
+        """Return the sentence of the ids up to the first END, in the codec's form of text.
 
-        Errors: UserError for an id outside the vocabulary.
+        Raises:
+            UserError: If an id is outside the vocabulary.
         """
         return "".join(self.vocabulary.decode(ids)).replace(WORD_BEGIN, " ").strip()
 
-    def written(self, text: str) -> str:
-        """A decoded sentence as a person writes it: of tokenised text, entities undone, marks joined."""
-        text = written(text) if self.text == "tokenised" else text
+    def detokenize(self, text: str) -> str:
+        """Return a decoded sentence as a person writes it: entities replaced, marks joined to words."""
+        text = moses_detokenize(text) if self.text == "tokenised" else text
         return text if self.casing is None else self.casing.restore(text)
 
     def to_json(self) -> str:
-        """The codec as a JSON text, which from_json reads back."""
+        """Return the codec as a JSON text, which from_json reads."""
         content = {
-            "kind": SUBWORDS,
+            "kind": SUBWORD_CODEC,
             "language": self.language.name,
             "elision": self.language.elision,
             "lowercase": self.lowercase,
@@ -123,8 +204,12 @@ class SubwordCodec:
 
     @classmethod
     def from_json(cls, text: str) -> "SubwordCodec":
-        """The codec that to_json wrote. Errors: UserError for any other text."""
-        content = read_object(text, SUBWORDS)
+        """Return the codec that to_json wrote.
+
+        Raises:
+            UserError: If the text is not one that to_json wrote.
+        """
+        content = read_object(text, SUBWORD_CODEC)
         kinds = {"language": str, "elision": bool, "lowercase": bool, "text": str, "pieces": str}
         for name, kind in kinds.items():
             if not isinstance(content.get(name), kind):
@@ -146,9 +231,17 @@ def joint_codecs(
     lowercase: bool = True,
     text: TextForm = "raw",
 ) -> tuple[SubwordCodec, SubwordCodec]:
-    """The codecs of a source and a target that are written in the same `size` pieces, each in its language.
+    """Train the codecs of a source and a target that share the same `size` pieces, each in its language.
 
-    Errors: as those of SubwordCodec.train.
+    Args:
+        pairs: The sentence pairs.
+        size: The number of pieces, SPECIALS included.
+        languages: The languages of source and target.
+        lowercase: Convert the text to lower case.
+        text: The form of the text, "raw" or "tokenised".
+
+    Raises:
+        UserError: As SubwordCodec.train.
     """
     source, target = (SubwordCodec(Vocabulary(SPECIALS), each, lowercase, text) for each in languages)
     lines = [source.normalise(line) for line, _ in pairs] + [target.normalise(line) for _, line in pairs]
@@ -157,8 +250,8 @@ def joint_codecs(
 
 
 def _train(lines: Sequence[str], size: int, text: TextForm) -> Vocabulary:
-    """SPECIALS and the pieces that sentencepiece makes of normalised lines, in the order it makes them."""
-    proto = train_model(lines, size, text)  # first, since it says what to do where sentencepiece is missing
+    """Return SPECIALS and the pieces that sentencepiece makes from normalised lines, the earliest first."""
+    proto = train_model(lines, size, text)  # first, because it says what to do if sentencepiece is missing
     import sentencepiece
 
     model = sentencepiece.SentencePieceProcessor(model_proto=proto)
@@ -167,9 +260,15 @@ def _train(lines: Sequence[str], size: int, text: TextForm) -> Vocabulary:
 
 
 def train_model(lines: Sequence[str], size: int, text: TextForm) -> bytes:
-    """The same as the file that sentencepiece writes, for who wants to read it with sentencepiece itself.
+    """Train byte-pair encoding and return it as the file that sentencepiece itself reads.
 
-    Errors: as those of SubwordCodec.train.
+    Args:
+        lines: The normalised sentences.
+        size: The number of pieces, SPECIALS included.
+        text: The form of the text, "raw" or "tokenised".
+
+    Raises:
+        UserError: As SubwordCodec.train.
     """
     require_count("subwords", size)
     try:
@@ -179,7 +278,7 @@ def train_model(lines: Sequence[str], size: int, text: TextForm) -> bytes:
             "making subwords needs sentencepiece, which is not installed: pip install 'npformer[translation]'"
         ) from None
     if not any(lines):
-        raise UserError("there are no sentences to make subwords of: give some lines with words")
+        raise UserError("there are no sentences to make subwords from: give some lines with words")
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -188,13 +287,14 @@ def train_model(lines: Sequence[str], size: int, text: TextForm) -> bytes:
             model_type="bpe",
             vocab_size=size,
             character_coverage=1.0,
-            normalization_rule_name="identity",  # SubwordCodec.normalise did it, for every reader alike
-            # Letters and marks may share a piece where tokens such as "t-shirt" and "&apos;s" are apart
-            # already; in raw text they must not, or "dog." became a piece beside "dog".
+            normalization_rule_name="identity",  # SubwordCodec.normalise did it
+            # Letters and marks may share a piece in tokenised text, where tokens such as "t-shirt" and
+            # "&apos;s" are separate already. In raw text they must not, or "dog." would become a piece beside
+            # "dog".
             split_by_unicode_script=text == "raw",
-            max_sentence_length=1 << 20,  # bytes; longer lines would be left out without a word
+            max_sentence_length=1 << 20,  # bytes; sentencepiece leaves out longer lines silently
             num_threads=1,
-            minloglevel=2,  # errors alone
+            minloglevel=2,  # only errors
             pad_id=PAD,
             unk_id=UNK,
             bos_id=START,
@@ -210,7 +310,7 @@ def train_model(lines: Sequence[str], size: int, text: TextForm) -> bytes:
 
 
 def _size_error(message: str, size: int, n_lines: int) -> UserError:
-    """What sentencepiece means, in the words of a user."""
+    """Return the error that explains a message of sentencepiece."""
     for pattern, advice in (
         (r"set it to a value <= (\d+)", "more than these sentences give: the largest size possible is {}"),
         (r"required_chars[^\d]*\d+ vs (\d+)", "fewer than the characters alone: the smallest size is {}"),
@@ -218,4 +318,4 @@ def _size_error(message: str, size: int, n_lines: int) -> UserError:
         found = re.search(pattern, message)
         if found:
             return UserError(f"subwords is {size}, {advice.format(found[1])} ({n_lines} lines were read)")
-    return UserError(f"sentencepiece can make no {size} subwords of these {n_lines} lines: {message}")
+    return UserError(f"sentencepiece cannot make {size} subwords from these {n_lines} lines: {message}")

@@ -1,4 +1,4 @@
-"""Text to words and back: the few rules by which a sentence becomes a list of tokens."""
+"""Tokenizing: the rules that split a text into words and punctuation marks, and join them again."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Language(NamedTuple):
-    """What the tokenizer needs to know of a language: its name, and whether words elide as in l'animal."""
+    """A language for the tokenizer: its name, and True if words elide as in l'animal."""
 
     name: str
     elision: bool = False
@@ -24,9 +24,10 @@ LANGUAGES = {
 
 
 def language_of(path_or_name: str | PurePath) -> Language:
-    """The language that a file's suffix or a bare name says: "train.de.gz" and "de" are German.
+    """Return the language of a file or a name by its suffix: "train.de.gz" and "de" are German.
 
-    The last part of the file name that is a known language counts; where there is none, it is "plain".
+    If several parts of the file name are known languages, the last one counts. If none is, the language is
+    "plain".
     """
     for part in reversed(PurePath(path_or_name).name.lower().split(".")):
         if part in LANGUAGES:
@@ -35,14 +36,19 @@ def language_of(path_or_name: str | PurePath) -> Language:
 
 
 def tokenize(text: str, *, lowercase: bool = True, elision: bool = False) -> list[str]:
-    """The words and punctuation marks of a text, in order.
+    """Return the words and punctuation marks of a text, in order.
 
     A word is a run of letters and digits. It may hold a hyphen or an apostrophe between two letters
     (hard-hat, didn't), and a number a point, comma or colon between two digits (2.50, 10:30). Every other
-    visible character is a token of its own. "<" is one of them, so no text can forge a special word "<S>".
+    visible character is a token of its own. "<" is one of them, so no text can contain a special word "<S>".
 
     elision=True (French) splits a word after its apostrophe: l'animal -> l' animal; aujourd'hui stays whole.
     Scripts written without spaces, such as Chinese, give one word per run of characters.
+
+    Args:
+        text: The text.
+        lowercase: Convert the text to lower case first.
+        elision: Split words after an apostrophe, as French does.
     """
     if lowercase:
         text = text.lower()
@@ -53,18 +59,18 @@ def tokenize(text: str, *, lowercase: bool = True, elision: bool = False) -> lis
 
 
 def one_spelling(text: str) -> str:
-    """The text with characters that look alike, or cannot be seen, each brought to one."""
+    """Replace characters that look alike by one of them, and remove invisible ones."""
     return text.translate(_ONE_SPELLING)
 
 
 def detokenize(words: Sequence[str]) -> str:
-    """Join words as they are written: no space after l' or an opening bracket, none before a full stop.
+    """Join words as people write them: no space after l' or an opening bracket, none before a full stop.
 
-    Every second quotation mark is taken to close. tokenize(detokenize(w)) == w for any w that tokenize gave.
+    Every second quotation mark closes. tokenize(detokenize(w)) == w for every w that tokenize returns.
     """
     pieces: list[str] = []
-    space = False  # is one due before the next word?
-    quoted = False  # are we inside quotation marks?
+    space = False  # whether a space precedes the next word
+    quoted = False  # whether the next word is inside quotation marks
     for word in words:
         opens = word in _OPENING or (word in _QUOTES and not quoted)
         closes = word in _CLOSING or (word in _QUOTES and quoted)
@@ -79,10 +85,10 @@ def detokenize(words: Sequence[str]) -> str:
 
 _CLOSING = frozenset(".,;:!?)]}…%。，、；：！？）")
 _OPENING = frozenset("([{（¿¡")
-# German opens with „ and closes with “, English opens with “: so only the turn says which is which
+# German opens with „ and closes with “, English opens with “: only the order shows which mark opens
 _QUOTES = frozenset('"„“”')
 
-# characters that look alike or cannot be seen, each brought to one spelling
+# characters that look alike or are invisible, and their replacements
 _ONE_SPELLING = str.maketrans(
     {
         "\u2019": "'",  # right single quotation mark
@@ -98,10 +104,10 @@ _ONE_SPELLING = str.maketrans(
 
 @cache
 def _token_pattern(elision: bool) -> re.Pattern[str]:
-    """The regular expression whose matches are the tokens."""
+    """Return the regular expression that matches the tokens."""
     marks = _combining_marks()
-    # Python's \w knows letters and digits, but neither the vowel signs of Hindi nor loose accents: they are
-    # marks, and belong to the character before them. The possessive ++ and *+ never backtrack.
+    # Python's \w matches letters and digits, but neither the vowel signs of Hindi nor separate accents, which
+    # are marks and belong to the character before them. The possessive ++ and *+ never backtrack.
     run = rf"(?:[^\W_]++[{marks}]*+)++"
     number = r"(?<=\d)[.,:](?=\d)"
     other = rf"\S[{marks}]*+"
@@ -110,14 +116,14 @@ def _token_pattern(elision: bool) -> re.Pattern[str]:
     if not elision:
         return re.compile(rf"{word}|{other}")
     whole = rf"aujourd'hui(?![^\W_{marks}])"
-    # l', qu', jusqu' keep their apostrophe even before a space, as in "l' eau" or "qu' \"il\"";
-    # any other word does so only before a letter: in 'mot' the second apostrophe is a closing quote
+    # l', qu' and jusqu' keep their apostrophe even before a space, as in "l' eau" or "qu' \"il\"". Any other
+    # word keeps it only before a letter: in 'mot' the second apostrophe is a closing quote.
     elided = rf"(?:[cdjlmnst]|[^\W_]*qu)'|{word}'(?=[^\W_])"
     return re.compile(rf"{whole}|{elided}|{word}|{other}", re.IGNORECASE)
 
 
 def _combining_marks() -> str:
-    """The characters that attach to the one before, and the two joiners inside Persian and Indic words."""
+    """Return the characters that attach to the one before, and the two joiners in Persian and Indic words."""
     first, last = 0x0300, 0xFFFF
     every = map(chr, range(first, last + 1))
     return "\u200c\u200d" + "".join(c for c in every if unicodedata.category(c) in ("Mn", "Mc", "Me"))

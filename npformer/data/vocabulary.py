@@ -1,4 +1,4 @@
-"""Words to numbers and back: the vocabulary, and the codec that takes whole sentences through it."""
+"""The vocabulary, which maps words or subwords to ids and back."""
 
 import hashlib
 import json
@@ -7,18 +7,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from npformer.data.tokens import LANGUAGES, Language, detokenize, tokenize
 from npformer.errors import UserError
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
 
+_KIND = "npformer vocabulary"
+
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The words a model knows, numbered: `words[i]` is the word with id i, and the first four are SPECIALS.
+    """The words that a model knows: `words[i]` is the word with id i, and the first four are SPECIALS.
 
-    Errors: UserError when the specials do not come first, or a word occurs twice or is not a string.
+    Raises:
+        UserError: If the special words do not come first, or a word occurs twice or is not a string.
     """
 
     words: tuple[str, ...]
@@ -45,10 +47,17 @@ class Vocabulary:
     def from_sentences(
         cls, sentences: Iterable[list[str]], *, min_count: int = 1, max_size: int | None = None
     ) -> "Vocabulary":
-        """The vocabulary of the words in `sentences`: most frequent first, ties in alphabetical order.
+        """Return the vocabulary of the words in `sentences`, the most frequent first.
 
-        min_count: leave out words that occur less often. max_size: the largest size, specials included.
-        Errors: UserError for settings out of range, a sentence not yet split, or when no word is left.
+        Words of the same frequency are in alphabetical order.
+
+        Args:
+            sentences: Sentences that are already split into words.
+            min_count: Leave out words that occur less often.
+            max_size: The largest size of the vocabulary, special words included.
+
+        Raises:
+            UserError: If settings are out of range, a sentence is not split into words, or no word is left.
         """
         if min_count < 1:
             raise UserError(f"min_count is {min_count}: it must be 1 or more")
@@ -64,7 +73,7 @@ class Vocabulary:
                 )
             counts.update(sentence)
         for special in SPECIALS:
-            counts.pop(special, None)  # it has its place already
+            counts.pop(special, None)  # it has a place already
         frequent = [word for word, count in counts.items() if count >= min_count]
         if not frequent:
             raise UserError(
@@ -80,17 +89,20 @@ class Vocabulary:
         return word in self._ids
 
     def id(self, word: str) -> int:
-        """The id of a word; UNK for a word that is not in the vocabulary."""
+        """Return the id of a word, or UNK if the word is not in the vocabulary."""
         return self._ids.get(word, UNK)
 
     def encode(self, words: Iterable[str]) -> list[int]:
-        """The ids of the words, UNK for each unknown one; nothing is added at either end."""
+        """Return the ids of the words, UNK for each unknown one. START and END are not added."""
         return [self._ids.get(word, UNK) for word in words]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
-        """The words of the ids up to the first END, without PAD and START; an unknown word reads <UNK>.
+        """Return the words of the ids up to the first END, without PAD and START. UNK becomes <UNK>.
 
-        ids: a list or an integer array (T,). Errors: UserError for an id outside the vocabulary.
+        ids is a list or an integer array (T,).
+
+        Raises:
+            UserError: If an id is outside the vocabulary.
         """
         words = []
         for index in map(int, ids):
@@ -106,98 +118,36 @@ class Vocabulary:
         return words
 
     def unknown(self, words: Iterable[str]) -> list[str]:
-        """Those of the words that are not in the vocabulary, each once, in the order they come."""
+        """Return the words that are not in the vocabulary, each once, in the order in which they come."""
         return [word for word in dict.fromkeys(words) if word not in self._ids]
 
     def fingerprint(self) -> str:
-        """Twelve hexadecimal digits that differ for vocabularies that differ, for a checkpoint to compare."""
+        """Return twelve hexadecimal digits of a hash of the words."""
         return hashlib.sha256(json.dumps(self.words).encode()).hexdigest()[:12]
 
     def to_json(self) -> str:
-        """The vocabulary as a JSON text, which from_json reads back."""
-        return json.dumps({"kind": _VOCABULARY, "words": self.words}, ensure_ascii=False)
+        """Return the vocabulary as a JSON text, which from_json reads."""
+        return json.dumps({"kind": _KIND, "words": self.words}, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Vocabulary":
-        """The vocabulary that to_json wrote. Errors: UserError for any other text."""
-        words = read_object(text, _VOCABULARY).get("words")
+        """Return the vocabulary that to_json wrote.
+
+        Raises:
+            UserError: If the text is not one that to_json wrote.
+        """
+        words = read_object(text, _KIND).get("words")
         if not isinstance(words, list):
             raise UserError('this vocabulary has no list "words": write it again with to_json')
         return cls(tuple(words))
 
 
-@dataclass(frozen=True)
-class TextCodec:
-    """From a sentence to ids and back: a vocabulary, and how text of its language is split into words."""
-
-    vocabulary: Vocabulary
-    language: Language = LANGUAGES["plain"]
-    lowercase: bool = True
-
-    @classmethod
-    def from_lines(
-        cls,
-        lines: Iterable[str],
-        *,
-        language: Language = LANGUAGES["plain"],
-        lowercase: bool = True,
-        min_count: int = 1,
-        max_size: int | None = None,
-    ) -> "TextCodec":
-        """The codec for the words in `lines`; the settings are those of Vocabulary.from_sentences."""
-        sentences = (tokenize(line, lowercase=lowercase, elision=language.elision) for line in lines)
-        vocabulary = Vocabulary.from_sentences(sentences, min_count=min_count, max_size=max_size)
-        return cls(vocabulary, language, lowercase)
-
-    def words(self, text: str) -> list[str]:
-        """The words of a sentence, known or not."""
-        return tokenize(text, lowercase=self.lowercase, elision=self.language.elision)
-
-    def encode(self, text: str, *, strict: bool = False) -> list[int]:
-        """The ids of a sentence, without START and END.
-
-        An empty sentence gives []. strict=True, meant for what a person typed, refuses it.
-        Errors: UserError for an empty sentence where strict.
-        """
-        words = self.words(text)
-        if strict and not words:
-            raise UserError(f"the sentence {text!r} is empty: write at least one word")
-        return self.vocabulary.encode(words)
-
-    def decode(self, ids: Iterable[int]) -> str:
-        """The sentence of the ids up to the first END. Errors: UserError for an id outside the vocabulary."""
-        return detokenize(self.vocabulary.decode(ids))
-
-    def to_json(self) -> str:
-        """The codec as a JSON text, which from_json reads back."""
-        content = {
-            "kind": TEXT_CODEC,
-            "language": self.language.name,
-            "elision": self.language.elision,
-            "lowercase": self.lowercase,
-            "words": self.vocabulary.words,
-        }
-        return json.dumps(content, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> "TextCodec":
-        """The codec that to_json wrote. Errors: UserError for any other text."""
-        content = read_object(text, TEXT_CODEC)
-        for name, kind in {"language": str, "elision": bool, "lowercase": bool, "words": list}.items():
-            if not isinstance(content.get(name), kind):
-                raise UserError(
-                    f'this text codec has no {kind.__name__} "{name}": write it again with to_json'
-                )
-        language = Language(content["language"], content["elision"])
-        return cls(Vocabulary(tuple(content["words"])), language, content["lowercase"])
-
-
-_VOCABULARY = "npformer vocabulary"
-TEXT_CODEC = "npformer text codec"
-
-
 def read_object(text: str, *kinds: str) -> dict[str, Any]:
-    """The JSON object in `text`, which must say that it is of one of the kinds; UserError if it does not."""
+    """Return the JSON object in `text`, whose entry "kind" must be one of the kinds.
+
+    Raises:
+        UserError: If the text is not such an object.
+    """
     kind = " or ".join(kinds)
     try:
         content = json.loads(text)
@@ -205,7 +155,7 @@ def read_object(text: str, *kinds: str) -> dict[str, Any]:
         raise UserError(
             f"this is not an {kind}: it is not JSON ({error}); give a file that npformer wrote"
         ) from None
-    found = content.get("kind") if isinstance(content, dict) else None
-    if found not in kinds:
+    if not isinstance(content, dict) or content.get("kind") not in kinds:
+        found = content.get("kind") if isinstance(content, dict) else None
         raise UserError(f'this is not an {kind}: its "kind" is {found!r}; give a file that npformer wrote')
     return content

@@ -1,7 +1,12 @@
-"""The mathematics without parameters: pure pairs f(x, ...) -> (y, cache) and f_backward(dy, cache).
+"""The mathematics as pure pairs: f(x, ...) -> (y, cache) and f_backward(dy, cache) -> gradients.
 
-Each pair asks the arrays for their module and keeps their dtype: float32 for training, float64 for
-checking, complex128 for derivatives by complex step.
+A function is called pure here because it has no state: parameters are arguments. Each pair computes with the
+module (NumPy or CuPy) and the dtype of its arguments: float32 for training, float64 for gradient checks,
+complex128 for derivatives by complex step.
+
+These pairs are the definitions. For a few of them `npformer/kernels/` has faster versions, which tests
+compare with the pairs here. Training runs the faster versions: a breakpoint in softmax_backward is reached
+by a gradient check, and not by a training step.
 """
 
 from npformer.functional.activations import (
@@ -18,6 +23,7 @@ from npformer.functional.activations import (
     swish_backward,
 )
 from npformer.functional.adam import adam_update
+from npformer.functional.attend import attend, attend_backward
 from npformer.functional.attention import AttentionCache, attention, attention_backward
 from npformer.functional.batch_norm import batch_norm, batch_norm_backward
 from npformer.functional.dropout import dropout, dropout_backward
@@ -26,12 +32,12 @@ from npformer.functional.halting import mix_states, mix_states_backward
 from npformer.functional.hard import (
     entropy,
     entropy_backward,
-    hard_look_up,
-    hard_look_up_backward,
-    likeliest,
+    hard_attend,
+    hard_attend_backward,
     log_probability,
     log_probability_backward,
-    multinoulli,
+    one_hot_argmax,
+    one_hot_sample,
     score_function,
     straight_through_backward,
 )
@@ -42,13 +48,12 @@ from npformer.functional.heads import (
     split_heads_on_batch,
 )
 from npformer.functional.latent import (
-    latent_look_up,
-    latent_look_up_backward,
+    latent_attend,
+    latent_attend_backward,
     unit_weights,
     unit_weights_backward,
 )
 from npformer.functional.linear import linear, linear_backward
-from npformer.functional.look_up import look_up, look_up_backward
 from npformer.functional.losses import (
     cross_entropy,
     cross_entropy_backward,
@@ -58,15 +63,15 @@ from npformer.functional.losses import (
     l2_distance_backward,
     smooth_targets,
 )
-from npformer.functional.masking import EXACT, Masking, mask_scores, mask_scores_backward
+from npformer.functional.masks import EXACT, Masking, mask_scores, mask_scores_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
 from npformer.functional.recurrent import (
     gru_cell,
     gru_cell_backward,
-    hold,
-    hold_backward,
     lstm_cell,
     lstm_cell_backward,
+    masked_update,
+    masked_update_backward,
 )
 from npformer.functional.relative import (
     clipped_distance,
@@ -78,10 +83,10 @@ from npformer.functional.relative import (
     spread_by_distance,
 )
 from npformer.functional.residual import (
-    relu_dropout,
-    relu_dropout_backward,
-    residual_norm,
-    residual_norm_backward,
+    activation_dropout,
+    activation_dropout_backward,
+    add_norm,
+    add_norm_backward,
 )
 from npformer.functional.similarity import (
     concat_similarity,
@@ -112,7 +117,13 @@ __all__ = [
     "EXACT",
     "AttentionCache",
     "Masking",
+    "activation_dropout",
+    "activation_dropout_backward",
     "adam_update",
+    "add_norm",
+    "add_norm_backward",
+    "attend",
+    "attend_backward",
     "attention",
     "attention_backward",
     "batch_norm",
@@ -141,37 +152,35 @@ __all__ = [
     "general_similarity_backward",
     "gru_cell",
     "gru_cell_backward",
-    "hard_look_up",
-    "hard_look_up_backward",
-    "hold",
-    "hold_backward",
+    "hard_attend",
+    "hard_attend_backward",
     "inside_window",
     "kl_divergence",
     "kl_divergence_backward",
     "l2_distance",
     "l2_distance_backward",
-    "latent_look_up",
-    "latent_look_up_backward",
+    "latent_attend",
+    "latent_attend_backward",
     "layer_norm",
     "layer_norm_backward",
-    "likeliest",
     "linear",
     "linear_backward",
     "log_probability",
     "log_probability_backward",
     "log_softmax",
     "log_softmax_backward",
-    "look_up",
-    "look_up_backward",
     "lstm_cell",
     "lstm_cell_backward",
     "mask_scores",
     "mask_scores_backward",
+    "masked_update",
+    "masked_update_backward",
     "merge_heads",
     "merge_heads_on_batch",
     "mix_states",
     "mix_states_backward",
-    "multinoulli",
+    "one_hot_argmax",
+    "one_hot_sample",
     "perceptron_similarity",
     "perceptron_similarity_backward",
     "predict_position",
@@ -182,10 +191,6 @@ __all__ = [
     "relative_attention_by_distance_backward",
     "relu",
     "relu_backward",
-    "relu_dropout",
-    "relu_dropout_backward",
-    "residual_norm",
-    "residual_norm_backward",
     "score_function",
     "sigmoid",
     "sigmoid_backward",

@@ -1,36 +1,48 @@
-"""Activations: f(x) -> (y, cache) and f_backward(dy, cache) -> dx, element by element.
+"""Activation functions: f(x) -> (y, cache) and f_backward(dy, cache) -> dx. All work entry by entry.
 
-Comparisons look at the real part, so that a complex step passes through (see npformer.gradcheck).
+Every function takes an array of any shape and returns one of the same shape. Comparisons use the real part,
+so that derivatives by complex step are possible (see npformer.checking).
 """
 
 import math
+from collections.abc import Callable
+from typing import Any
 
-from npformer.backend import array_module, erf
+from npformer.backend import Array, array_module, erf
 
 
-def relu(x):
-    """y = max(0, x). Source: Vaswani et al. 2017, section 3.3."""
+def relu(x: Array) -> tuple[Array, Array]:
+    """Compute y = max(0, x).
+
+    Returns:
+        y, and the cache, which is y itself.
+
+    Source: Vaswani et al. 2017, section 3.3.
+    """
     xp = array_module(x)
     y = xp.where(x.real > 0, x, 0)
     return y, y
 
 
-def relu_backward(dy, cache):
-    """dx = dy where y > 0, else 0."""
+def relu_backward(dy: Array, cache: Array) -> Array:
+    """Return dx = dy where y > 0, and 0 elsewhere."""
     y = cache
     xp = array_module(dy)
-    # y = max(0, x): the gradient passes where x did
+    # y = max(0, x): the derivative is 1 where x > 0, and 0 elsewhere
     return xp.where(y.real > 0, dy, 0)
 
 
-def gelu(x):
-    """y = x Phi(x), with Phi the normal distribution function. Source: Hendrycks and Gimpel 2016."""
+def gelu(x: Array) -> tuple[Array, tuple[Array, Array]]:
+    """Compute y = x Phi(x), where Phi is the distribution function of the normal distribution.
+
+    Source: Hendrycks and Gimpel 2016.
+    """
     phi = _normal_cdf(x)
     return x * phi, (x, phi)
 
 
-def gelu_backward(dy, cache):
-    """dx = dy (Phi(x) + x Phi'(x))."""
+def gelu_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
+    """Return dx = dy (Phi(x) + x Phi'(x))."""
     x, phi = cache
     xp = array_module(dy)
     # y = x Phi(x): a product, and Phi' is the normal density
@@ -38,11 +50,11 @@ def gelu_backward(dy, cache):
     return dy * (phi + x * density)
 
 
-def _normal_cdf(x):
-    """Phi(x) = (1 + erf(x / sqrt(2))) / 2."""
+def _normal_cdf(x: Array) -> Array:
+    """Compute Phi(x) = (1 + erf(x / sqrt(2))) / 2."""
     xp = array_module(x)
     phi = (1 + erf(x.real / math.sqrt(2))) / 2
-    if x.dtype.kind == "c":  # erf takes real numbers: follow its tangent, exact for a tiny imaginary part
+    if x.dtype.kind == "c":  # erf takes real numbers; the first-order term is exact for a tiny imaginary part
         phi = phi + 1j * x.imag * xp.exp(-x.real * x.real / 2) / math.sqrt(2 * math.pi)
     return phi
 
@@ -50,15 +62,20 @@ def _normal_cdf(x):
 TANH_SCALE = math.sqrt(2 / math.pi)
 
 
-def gelu_tanh(x):
-    """y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2, the approximation that GPT and BERT use."""
+def gelu_tanh(x: Array) -> tuple[Array, tuple[Array, Array]]:
+    """Compute y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
+
+    GPT and BERT use this approximation of gelu.
+
+    Source: Hendrycks and Gimpel 2016, section 2.
+    """
     xp = array_module(x)
     t = xp.tanh(TANH_SCALE * (x + 0.044715 * x * x * x))
     return x * (1 + t) / 2, (x, t)
 
 
-def gelu_tanh_backward(dy, cache):
-    """dx = dy ((1 + t) + x (1 - t^2) inner') / 2, with t the tangens hyperbolicus of inner(x)."""
+def gelu_tanh_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
+    """Return dx = dy ((1 + t) + x (1 - t^2) inner') / 2, where t = tanh(inner(x))."""
     x, t = cache
     # inner = sqrt(2/pi) (x + 0.044715 x^3)
     dinner = TANH_SCALE * (1 + 3 * 0.044715 * x * x)
@@ -66,42 +83,50 @@ def gelu_tanh_backward(dy, cache):
     return dy * ((1 + t) + x * (1 - t * t) * dinner) / 2
 
 
-def sigmoid(x):
-    """y = 1 / (1 + exp(-x)), in a form that cannot overflow."""
+def sigmoid(x: Array) -> tuple[Array, Array]:
+    """Compute y = 1 / (1 + exp(-x)) as (1 + tanh(x / 2)) / 2, which cannot overflow.
+
+    Returns:
+        y, and the cache, which is y itself.
+    """
     y = (1 + array_module(x).tanh(x / 2)) / 2
     return y, y
 
 
-def sigmoid_backward(dy, cache):
-    """dx = dy y (1 - y)."""
+def sigmoid_backward(dy: Array, cache: Array) -> Array:
+    """Return dx = dy y (1 - y)."""
     y = cache
     return dy * y * (1 - y)
 
 
-def swish(x):
-    """y = x sigmoid(x), also called SiLU. Source: Ramachandran et al. 2017."""
+def swish(x: Array) -> tuple[Array, tuple[Array, Array]]:
+    """Compute y = x sigmoid(x), also called SiLU.
+
+    Source: Ramachandran et al. 2017.
+    """
     s, _ = sigmoid(x)
     return x * s, (x, s)
 
 
-def swish_backward(dy, cache):
-    """dx = dy (s + x s (1 - s)), with s = sigmoid(x)."""
+def swish_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
+    """Return dx = dy (s + x s (1 - s)), where s = sigmoid(x)."""
     x, s = cache
     # y = x s, and sigmoid' = s (1 - s)
     return dy * (s + x * s * (1 - s))
 
 
-def identity(x):
-    """y = x: the activation that is none."""
+def identity(x: Array) -> tuple[Array, None]:
+    """Return y = x: the activation "none"."""
     return x, None
 
 
-def identity_backward(dy, cache):
-    """dx = dy."""
+def identity_backward(dy: Array, cache: None) -> Array:
+    """Return dx = dy."""
     return dy
 
 
-ACTIVATIONS = {
+# the pair of each activation, by name
+ACTIVATIONS: dict[str, tuple[Callable[[Array], tuple[Array, Any]], Callable[[Array, Any], Array]]] = {
     "none": (identity, identity_backward),
     "relu": (relu, relu_backward),
     "gelu": (gelu, gelu_backward),

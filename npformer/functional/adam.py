@@ -1,18 +1,36 @@
-"""Adam's update: Kingma and Ba 2015."""
+"""The update of the Adam optimizer: Kingma and Ba 2015."""
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
 
 
-def adam_update(values, grads, m, v, lr, t, betas, eps):
-    """m = β1 m + (1 - β1) g,  v = β2 v + (1 - β2) g²,  value -= lr m_hat / (sqrt(v_hat) + eps), in place.
+def adam_update(
+    values: Array, grads: Array, m: Array, v: Array, lr: float, t: int, betas: tuple[float, float], eps: float
+) -> None:
+    """Update the parameters and both moving averages in place.
 
-    m_hat = m / (1 - β1^t) and v_hat = v / (1 - β2^t) make up for both having started at 0; t counts from 1.
-    Shapes: all arrays (P,), a whole model laid out in one buffer.
+        m = β1 m + (1 - β1) g          the moving average of the gradients
+        v = β2 v + (1 - β2) g²         the moving average of their squares
+        m_hat = m / (1 - β1^t),  v_hat = v / (1 - β2^t)
+        value -= lr m_hat / (sqrt(v_hat) + eps)
+
+    m and v start at 0. m_hat and v_hat correct for this.
+
+    Args:
+        values: The parameters of a whole model in one buffer, of shape (P,).
+        grads: Their gradients, of shape (P,).
+        m: The moving average of the gradients, of shape (P,).
+        v: The moving average of the squared gradients, of shape (P,).
+        lr: The learning rate.
+        t: The number of this update, counted from 1.
+        betas: β1 and β2.
+        eps: A small number that prevents a division by zero.
+
+    Source: Kingma and Ba 2015, algorithm 1.
     """
     beta1, beta2 = betas
     xp = array_module(values)
-    m += (1 - beta1) * (grads - m)  # the gradients' moving mean
-    v += (1 - beta2) * (grads * grads - v)  # and that of their squares
+    m += (1 - beta1) * (grads - m)  # the moving average of the gradients
+    v += (1 - beta2) * (grads * grads - v)  # the moving average of their squares
     m_hat = m / (1 - beta1**t)
     v_hat = v / (1 - beta2**t)
     values -= lr * m_hat / (xp.sqrt(v_hat) + eps)

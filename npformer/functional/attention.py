@@ -1,11 +1,15 @@
-"""Scaled dot-product attention, the heart of the Transformer: Vaswani et al. 2017, section 3.2.1."""
+"""Scaled dot-product attention: Vaswani et al. 2017, section 3.2.1."""
 
 import math
 from typing import Any, NamedTuple
 
+from npformer.backend import Array, Generator
+from npformer.functional.caches import cache_class
 from npformer.functional.dropout import dropout, dropout_backward
-from npformer.functional.masking import (
+from npformer.functional.linear import sum_to_shape
+from npformer.functional.masks import (
     EXACT,
+    Masking,
     MaskingCache,
     mask_queries,
     mask_scores,
@@ -14,55 +18,86 @@ from npformer.functional.masking import (
 from npformer.functional.softmax import softmax, softmax_backward
 
 
+@cache_class
 class AttentionCache(NamedTuple):
-    """What attention_backward needs, and what the figures show."""
+    """The cache of attention. The figures draw its weights and scores."""
 
-    q: Any  # (..., T, K) queries
-    k: Any  # (..., S, K) keys
-    v: Any  # (..., S, L) values
-    weights: Any  # (..., T, S) how much each query looks at each key: rows sum to 1, or are 0
-    keep: Any  # (..., T, S) dropout's factors, or None
+    q: Array  # (..., T, K) queries
+    k: Array  # (..., S, K) keys
+    v: Array  # (..., S, L) values
+    weights: Array  # (..., T, S) attention weights: rows sum to 1, or are 0
+    dropout_mask: Any  # (..., T, S) the dropout mask, or None
     masking: MaskingCache
     scale: float
 
     @property
-    def scores(self):
-        """The raw scores (..., T, S), before mask and softmax; computed anew, since backward needs none."""
+    def scores(self) -> Array:
+        """The scores (..., T, S) before mask and softmax. Recomputed, since backward does not need them."""
         return self.q @ self.k.swapaxes(-1, -2) * self.scale
 
 
-def attention(q, k, v, mask=None, *, query_mask=None, masking=EXACT, scale=None, rate=0.0, rng=None):
-    """y = softmax(q kᵀ / sqrt(K)) v: each query's mean of the values, weighted by likeness to their keys.
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    *,
+    query_mask: Array | None = None,
+    masking: Masking = EXACT,
+    scale: float | None = None,
+    p: float = 0.0,
+    rng: Generator | None = None,
+) -> tuple[Array, AttentionCache]:
+    """Compute y = softmax(q kᵀ / sqrt(K)) v.
 
-    Shapes: q (..., T, K), k (..., S, K), v (..., S, L), mask bool broadcastable to (..., T, S),
-    query_mask bool broadcastable to (..., T, 1) -> y (..., T, L).
-    scale replaces 1 / sqrt(K); rate is the dropout on the weights, drawn from rng.
-    Errors: UserError for a mask of another dtype or shape.
+    Each query receives a weighted mean of the values. A weight is large where the dot product of the query
+    and the key is large. The leading axes of q, k and v broadcast.
+
+    Args:
+        q: The queries, of shape (..., T, K).
+        k: The keys, of shape (..., S, K).
+        v: The values, of shape (..., S, L).
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
+        query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
+        masking: How the masks act on the scores.
+        scale: The factor of the scores. The default is 1 / sqrt(K).
+        p: The dropout probability of the weights.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of shape (..., T, L), and the cache.
+
+    Raises:
+        UserError: If a mask has another dtype or shape.
+
+    Source: Vaswani et al. 2017, section 3.2.1.
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = q @ k.swapaxes(-1, -2) * scale  # (..., T, S)
     scores, masked = mask_scores(scores, mask, query_mask, masking)
     weights, _ = softmax(scores)  # (..., T, S)
     weights = mask_queries(weights, query_mask, masking)
-    dropped, keep = dropout(weights, rate, rng)
+    dropped, dropout_mask = dropout(weights, p, rng)
     y = dropped @ v  # (..., T, L)
-    return y, AttentionCache(q, k, v, weights, keep, masked, scale)
+    return y, AttentionCache(q, k, v, weights, dropout_mask, masked, scale)
 
 
-def attention_backward(dy, cache):
-    """Gradients (dq, dk, dv) of y = softmax(q kᵀ scale) v."""
-    q, k, v, weights, keep, masked, scale = cache
-    dropped = weights if keep is None else weights * keep
+def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dq, dk, dv) of y = softmax(q kᵀ scale) v."""
+    q, k, v, weights, dropout_mask, masked, scale = cache
+    dropped = weights if dropout_mask is None else weights * dropout_mask
     # y = dropped @ v
     ddropped = dy @ v.swapaxes(-1, -2)  # (..., T, S)
     dv = dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
-    # dropped = weights keep
-    dweights = dropout_backward(ddropped, keep)
-    # weights = softmax(scores); a masked query's are 0, which lets nothing through
+    # dropped = weights dropout_mask
+    dweights = dropout_backward(ddropped, dropout_mask)
+    # weights = softmax(scores); those of a masked query are 0, so its gradient is 0
     dscores = softmax_backward(dweights, weights)  # (..., T, S)
     dscores = mask_scores_backward(dscores, masked)
     # scores = q kᵀ scale
     dscores = dscores * scale
     dq = dscores @ k  # (..., T, K)
     dk = dscores.swapaxes(-1, -2) @ q  # (..., S, K)
+    # an array that was broadcast receives the sum of the gradients of its copies
+    dq, dk, dv = (sum_to_shape(dx, x.shape) for dx, x in ((dq, q), (dk, k), (dv, v)))
     return dq, dk, dv

@@ -1,43 +1,65 @@
-"""Batch normalization, the contrast to layer normalization: Ioffe and Szegedy 2015, algorithm 1.
+"""Batch normalization: Ioffe and Szegedy 2015, algorithm 1.
 
-Layer norm measures a word by its own numbers, batch norm each number by all words of the batch. So under
-batch norm a word's output depends on its company: on the other sentences, on how many there are and, in a
-decoder, on the words that come later. That is why Transformers use layer norm.
+Layer normalization normalizes each token by its own D numbers. Batch normalization normalizes each of the D
+numbers over all tokens of the batch. So the output of a token depends on the other sentences of the batch, on
+their number and, in a decoder, on later tokens. That is why Transformers use layer normalization.
 """
 
 from typing import Any, NamedTuple
 
-from npformer.backend import array_module
-from npformer.functional.masking import check_words
+from npformer.backend import Array, array_module
+from npformer.functional.caches import cache_class
+from npformer.functional.masks import check_token_mask
 
 
 class Statistics(NamedTuple):
-    """By what vectors are normalized, each of their D numbers by its own."""
+    """The mean and the variance of each of the D numbers."""
 
-    mean: Any  # (D,)
-    variance: Any  # (D,) the biased one: the mean of the squares
+    mean: Array  # (D,)
+    variance: Array  # (D,) the biased one: the mean of the squares
 
 
+@cache_class
 class BatchNormCache(NamedTuple):
-    """What batch_norm_backward needs, and the statistics that the layer's running ones move towards."""
+    """The cache of batch_norm. Its statistics also update the running ones of the layer."""
 
-    xhat: Any  # (..., D) the input with mean 0 and variance 1 over the words of the batch
-    rstd: Any  # (D,) one over the standard deviation
-    gain: Any  # (D,)
-    share: Any  # (..., 1) how much of the mean each row is: 1/N at the N words, 0 at padding; None if given
+    xhat: Array  # (..., D) the input with mean 0 and variance 1 over the tokens of the batch
+    rstd: Array  # (D,) one over the standard deviation
+    gain: Array  # (D,)
+    share: Array | None  # (..., 1) 1/N at the N tokens, 0 at padding; None if the statistics were given
     statistics: Statistics
 
 
-def batch_norm(x, gain, bias, eps=1e-5, *, mask=None, given=None):
-    """y = gain xhat + bias, with xhat = (x - mean) / sqrt(variance + eps), both over all words of the batch.
+def batch_norm(
+    x: Array,
+    gain: Array,
+    bias: Array,
+    eps: float = 1e-5,
+    *,
+    mask: Array | None = None,
+    given: Statistics | None = None,
+) -> tuple[Array, BatchNormCache]:
+    """Compute y = gain xhat + bias, with xhat = (x - mean) / sqrt(variance + eps) over all tokens of a batch.
 
-    mask is True at the words; padding counts in neither statistic, and is normalized like a word.
-    given: Statistics to take instead of the batch's own, such as a layer's running ones.
-    Shapes: x (..., D), gain and bias (D,), mask (...) bool -> y (..., D).
-    Errors: UserError for a mask of another dtype or shape.
+    Args:
+        x: The input, of shape (..., D).
+        gain: The scale of each number, of shape (D,).
+        bias: The shift of each number, of shape (D,).
+        eps: A small number that prevents a division by zero.
+        mask: Bool, of shape (...). True marks a token. Padding does not count in the statistics, but it is
+            normalized like a token.
+        given: Statistics that replace those of the batch, such as the running ones of a layer.
+
+    Returns:
+        y, of shape (..., D), and the cache.
+
+    Raises:
+        UserError: If the mask has another dtype or shape.
+
+    Source: Ioffe and Szegedy 2015, algorithm 1.
     """
     xp = array_module(x)
-    check_words(mask, x)
+    check_token_mask(mask, x)
     share = _share(x, mask) if given is None else None
     mean, variance = _measure(x, share) if given is None else given
     rstd = 1 / xp.sqrt(variance + eps)  # (D,)
@@ -45,35 +67,35 @@ def batch_norm(x, gain, bias, eps=1e-5, *, mask=None, given=None):
     return gain * xhat + bias, BatchNormCache(xhat, rstd, gain, share, Statistics(mean, variance))
 
 
-def batch_norm_backward(dy, cache):
-    """Gradients (dx, dgain, dbias) of y = gain xhat + bias."""
+def batch_norm_backward(dy: Array, cache: BatchNormCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dx, dgain, dbias) of y = gain xhat + bias."""
     xhat, rstd, gain, share, _ = cache
-    rows = tuple(range(dy.ndim - 1))  # every axis but the last: gain and bias reached each row
+    rows = tuple(range(dy.ndim - 1))  # every axis but the last: gain and bias were used in each row
     # y = gain xhat + bias
     dbias = dy.sum(rows)  # (D,)
     dgain = (dy * xhat).sum(rows)  # (D,)
     dxhat = dy * gain  # (..., D)
-    # xhat = (x - mean) rstd, mean and variance given
+    # xhat = (x - mean) rstd, where mean and variance were given
     if share is None:
         return dxhat * rstd, dgain, dbias
-    # mean = sum share x and variance = sum share (x - mean)^2: by them every word has a part in every
-    # output, padding's too, and padding has a part in its own alone
+    # mean = sum share x and variance = sum share (x - mean)^2: through them every token affects every
+    # output, also the output at padding. Padding affects its own output alone
     along = (dxhat * xhat).sum(rows)  # (D,)
     dx = rstd * (dxhat - share * (dxhat.sum(rows) + xhat * along))
     return dx, dgain, dbias
 
 
-def _share(x, mask):
-    """1/N at each of the N words and 0 at padding. Shapes: x (..., D), mask (...) -> (..., 1)."""
+def _share(x: Array, mask: Array | None) -> Array:
+    """Return 1/N at each of the N tokens and 0 at padding. Shapes: x (..., D), mask (...) -> (..., 1)."""
     xp = array_module(x)
-    words = xp.ones(x.shape[:-1], x.real.dtype)
+    tokens = xp.ones(x.shape[:-1], x.real.dtype)
     if mask is not None:
-        words = words * mask
-    return (words / xp.maximum(words.sum(), 1))[..., None]
+        tokens = tokens * mask
+    return (tokens / xp.maximum(tokens.sum(), 1))[..., None]
 
 
-def _measure(x, share):
-    """The mean and the biased variance of the words."""
+def _measure(x: Array, share: Any) -> Statistics:
+    """Return the mean and the biased variance over the tokens."""
     rows = tuple(range(x.ndim - 1))
     mean = (share * x).sum(rows)  # (D,)
     centered = x - mean  # (..., D)

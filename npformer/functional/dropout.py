@@ -1,34 +1,49 @@
 """Dropout: Srivastava et al. 2014."""
 
-from npformer.backend import random_kept
+from npformer.backend import Array, Generator, random_keep_mask
 from npformer.errors import UserError
 
 
-def dropout(x, rate, rng):
-    """y = x keep, with keep = 0 at a share `rate` of the entries and 1 / (1 - rate) at the others.
+def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, Array | None]:
+    """Compute y = x dropout_mask, where dropout_mask is 0 with probability p and 1 / (1 - p) otherwise.
 
-    So the expected value of y is x. With rate 0, y is x and nothing is drawn.
-    Shapes: x (...) -> y (...). The cache is keep, or None where nothing was dropped.
-    Errors: UserError for a rate outside [0, 1), or no generator where something is to be dropped.
+    The expected value of y is x. If p is 0, y is x and nothing is drawn.
+
+    Args:
+        x: The input, of any shape.
+        p: The dropout probability.
+        rng: The generator. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache: the dropout mask, or None if nothing was dropped.
+
+    Raises:
+        UserError: If p is outside [0, 1), or if there is no generator and p > 0.
+
+    Source: Srivastava et al. 2014, section 4, with the factor 1 / (1 - p) applied in training.
     """
-    check_dropout(rate, rng)
-    if rate == 0:
+    check_dropout(p, rng)
+    if p == 0:
         return x, None
-    kept = random_kept(rng, x.shape, rate, x)
-    keep = kept.astype(x.real.dtype) * (1 / (1 - rate))  # x's own precision
-    return x * keep, keep
+    kept = random_keep_mask(rng, x.shape, p, x)
+    dropout_mask = kept.astype(x.real.dtype) * (1 / (1 - p))  # in the precision of x
+    return x * dropout_mask, dropout_mask
 
 
-def dropout_backward(dy, cache):
-    """dx = dy keep."""
-    keep = cache
-    # y = x keep
-    return dy if keep is None else dy * keep
+def dropout_backward(dy: Array, cache: Array | None) -> Array:
+    """Return dx = dy dropout_mask."""
+    dropout_mask = cache
+    # y = x dropout_mask
+    return dy if dropout_mask is None else dy * dropout_mask
 
 
-def check_dropout(rate, rng):
-    """Refuse a rate outside [0, 1), and dropping without a generator."""
-    if not 0 <= rate < 1:
-        raise UserError(f"the dropout rate is {rate}: it is a share, from 0 up to but not 1")
-    if rate > 0 and rng is None:
-        raise UserError(f"dropout at rate {rate} needs a generator: give rng=np.random.default_rng(seed)")
+def check_dropout(p: float, rng: Generator | None) -> None:
+    """Check the dropout probability, and that there is a generator if it is needed.
+
+    Raises:
+        UserError: If p is outside [0, 1), or if there is no generator and p > 0.
+    """
+    if not 0 <= p < 1:
+        raise UserError(f"the dropout probability is {p}: it must be at least 0 and less than 1")
+    if p > 0 and rng is None:
+        raise UserError(f"dropout with p = {p} needs a generator: give rng=np.random.default_rng(seed)")

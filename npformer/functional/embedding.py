@@ -1,24 +1,36 @@
-"""Embedding: a table of vectors, one a word, and its gradient."""
+"""Embedding: a table with one vector for each token id."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
+from npformer.functional.caches import cache_class
 
 
+@cache_class
 class EmbeddingCache(NamedTuple):
-    """What embedding_backward needs."""
+    """The cache of embedding."""
 
-    ids: Any  # (...) integers
-    table: Any  # (V, D)
+    ids: Array  # (...) integers
+    table: Array  # (V, D)
     scale: float
     zero_id: int | None
 
 
-def embedding(ids, table, scale=1.0, zero_id=None):
-    """y = scale table[ids], and 0 at the positions that hold zero_id (padding).
+def embedding(
+    ids: Array, table: Array, scale: float = 1.0, zero_id: int | None = None
+) -> tuple[Array, EmbeddingCache]:
+    """Compute y = scale table[ids], and 0 at the positions that hold zero_id.
 
-    Shapes: ids (...) integers in [0, V), table (V, D) -> y (..., D).
-    Source: Vaswani et al. 2017, section 3.4 (scale = sqrt(D)).
+    Args:
+        ids: Integers in [0, V), of shape (...).
+        table: The vectors, of shape (V, D).
+        scale: The factor of all vectors. The paper uses sqrt(D).
+        zero_id: The id whose vector is replaced by 0, usually that of padding.
+
+    Returns:
+        y, of shape (..., D), and the cache.
+
+    Source: Vaswani et al. 2017, section 3.4.
     """
     xp = array_module(table)
     y = table[ids] * scale  # (..., D)
@@ -27,14 +39,14 @@ def embedding(ids, table, scale=1.0, zero_id=None):
     return y, EmbeddingCache(ids, table, scale, zero_id)
 
 
-def embedding_backward(dy, cache):
-    """Gradient dtable of y = scale table[ids]: each position adds its dy to the row that it read."""
+def embedding_backward(dy: Array, cache: EmbeddingCache) -> Array:
+    """Return the gradient dtable of y = scale table[ids]: each position adds its dy to the row of its id."""
     ids, table, scale, zero_id = cache
     xp = array_module(dy)
     # y = 0 where ids == zero_id
     if zero_id is not None:
         dy = xp.where((ids == zero_id)[..., None], 0, dy)
-    # y = scale table[ids]; a plain dtable[ids] += dy would keep only one of several equal ids
+    # y = scale table[ids]; with dtable[ids] += dy only one of several equal ids would count
     dtable = xp.zeros(table.shape, dy.dtype)  # (V, D)
     xp.add.at(dtable, ids.reshape(-1), dy.reshape(-1, dy.shape[-1]) * scale)
     return dtable

@@ -1,90 +1,128 @@
-"""Hard attention: each query reads one value, where npformer.functional.look_up reads a mean of all.
+"""Hard attention: each query reads one value, where npformer.functional.attend reads a weighted mean of all.
 
-Which one is drawn, s ~ Multinoulli(softmax(scores)). A draw jumps from value to value and has no slope, so
-nothing comes back through it to the scores. They learn by another way: the probability of what was drawn is
-smooth, and the gradient of its logarithm, times how well the answer went, is on average the gradient of the
-answer's expected quality (score_function, below).
+The value is drawn: s ~ Multinoulli(softmax(scores)). The output jumps when the draw changes, so it has no
+gradient with respect to the scores. But the probability of the draw is a smooth function of the scores.
+Multiply the gradient of its logarithm by the log-likelihood of the answer: the expected value of this product
+is the part of the gradient of the expected log-likelihood that comes from the draw (see score_function).
+
 Source: Xu et al. 2015, section 4.1; Williams 1992.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module, random_uniform
+from npformer.backend import Array, Generator, array_module, random_uniform
 from npformer.errors import UserError
-from npformer.functional.masking import mask_scores
+from npformer.functional.caches import cache_class
+from npformer.functional.masks import mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
 
 
-def likeliest(weights):
-    """The choice of the largest weight, the first where several are: what is done at inference.
+def one_hot_argmax(weights: Array) -> Array:
+    """Choose the most probable value of each query, as in inference. If several are equal, choose the first.
 
-    Shapes: weights (..., T, S) -> sample (..., T, S) bool, True at one place a row; at none where all are 0.
+    Returns:
+        Bool, of the shape (..., T, S) of the weights. Each row holds True once, or never if all its weights
+        are 0.
     """
     xp = array_module(weights)
     best = weights.real.argmax(-1)[..., None] == xp.arange(weights.shape[-1])
     return best & (weights.real > 0)
 
 
-def multinoulli(weights, rng, draws=None):
-    """Choices drawn with these probabilities: s ~ Multinoulli(weights).
+def one_hot_sample(weights: Array, rng: Generator, draws: int | None = None) -> Array:
+    """Draw one value for each query with these probabilities: s ~ Multinoulli(weights).
 
-    A place of weight 0 is never chosen. draws: how many are drawn for each row; they stand in front.
-    Shapes: weights (..., T, S) -> sample (..., T, S), or (N, ..., T, S) for N draws, bool, True at one place
-    a row; at none where all weights are 0.
+    A value of weight 0 is never drawn.
+
+    Args:
+        weights: The probabilities, of shape (..., T, S).
+        rng: The generator.
+        draws: The number N of draws for each query. The default is one draw, without the axis of draws.
+
+    Returns:
+        Bool, of shape (..., T, S), or (N, ..., T, S) for N draws. Each row holds True once, or never if all
+        its weights are 0.
     """
     xp = array_module(weights)
-    # the weights as stretches of a line, one after the other: a uniform point on it falls into one of them
+    # the weights are the lengths of adjacent intervals: a uniform random point falls into one of them
     ends = weights.real.cumsum(-1)  # (..., T, S)
     lead = () if draws is None else (draws,)
     point = random_uniform(rng, (*lead, *ends.shape[:-1]), weights)[..., None] * ends[..., -1:]
-    chosen = (ends <= point).sum(-1)  # ([N,] ..., T) how many stretches end before it; S where all are empty
+    # the number of intervals that end before the point, which is S if all are empty
+    chosen = (ends <= point).sum(-1)  # ([N,] ..., T)
     return chosen[..., None] == xp.arange(weights.shape[-1])
 
 
-class HardLookUpCache(NamedTuple):
-    """What hard_look_up_backward needs, and what the figures show."""
+@cache_class
+class HardAttendCache(NamedTuple):
+    """The cache of hard_attend. The figures draw its sample and weights."""
 
-    v: Any  # (..., S, L) values
-    sample: Any  # ([N,] ..., T, S) bool: True at the value that the query reads
-    weights: Any  # (..., T, S) the probability of each: rows sum to 1, or are 0
+    v: Array  # (..., S, L) values
+    sample: Array  # ([N,] ..., T, S) bool: True at the value that the query read
+    weights: Array  # (..., T, S) the probabilities: rows sum to 1, or are 0
 
     @property
-    def log_prob(self):
-        """log p(s) of what was drawn, ([N,] ..., T)."""
+    def log_prob(self) -> Array:
+        """log p(s) of the draw, ([N,] ..., T)."""
         return _log_probability(self.weights, self.sample)
 
     @property
-    def entropy(self):
-        """How undecided each query was, (..., T): 0 where it was sure, log S where all were alike."""
+    def entropy(self) -> Array:
+        """The entropy of each query's weights, (..., T): 0 if one weight is 1, log S if all are equal."""
         return _entropy(self.weights)
 
 
-def hard_look_up(scores, v, mask=None, *, rng=None, draws=None, sample=None):
-    """z = Σ_s sample_s v_s: each query reads one value, drawn by sample ~ Multinoulli(softmax(scores)).
+def hard_attend(
+    scores: Array,
+    v: Array,
+    mask: Array | None = None,
+    *,
+    rng: Generator | None = None,
+    draws: int | None = None,
+    sample: Array | None = None,
+) -> tuple[Array, HardAttendCache]:
+    """Compute z = Σ_s sample_s v_s, where sample ~ Multinoulli(softmax(scores)): each query reads one value.
 
-    Without rng it is the likeliest. draws: how many are drawn for each query; they stand in front of z.
-    sample, where given, is taken for what was drawn.
-    Shapes: scores (..., T, S), v (..., S, L), mask bool broadcastable to (..., T, S)
-    -> z (..., T, L), or (N, ..., T, L) for N draws. A query that may look at nothing reads 0.
-    Errors: UserError for a mask of another dtype or shape, or draws without rng.
+    Args:
+        scores: The scores, of shape (..., T, S).
+        v: The values, of shape (..., S, L).
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
+        rng: The generator. Without it, each query reads its most probable value.
+        draws: The number N of draws for each query.
+        sample: A sample that is used in place of a draw.
+
+    Returns:
+        z, of shape (..., T, L), or (N, ..., T, L) for N draws, and the cache. z is 0 for a query that may
+        attend to no key.
+
+    Raises:
+        UserError: If a mask has another dtype or shape, or if draws is given without rng.
+
     Source: Xu et al. 2015, section 4.1.
     """
     if draws is not None and rng is None:
         raise UserError(f"{draws} draws need a generator: give rng=np.random.default_rng(seed)")
     weights = _weights(scores, mask)
     if sample is None:
-        sample = likeliest(weights) if rng is None else multinoulli(weights, rng, draws)
-    return sample @ v, HardLookUpCache(v, sample, weights)
+        sample = one_hot_argmax(weights) if rng is None else one_hot_sample(weights, rng, draws)
+    return sample @ v, HardAttendCache(v, sample, weights)
 
 
-def hard_look_up_backward(dz, cache, *, dlog_prob=None, dentropy=None):
-    """Gradients (dscores, dv) of z = Σ_s sample_s v_s, of log p(sample) and of the entropy.
+def hard_attend_backward(
+    dz: Array, cache: HardAttendCache, *, dlog_prob: Array | None = None, dentropy: Array | None = None
+) -> tuple[Array, Array]:
+    """Return the gradients (dscores, dv) of z = Σ_s sample_s v_s, of log p(sample) and of the entropy.
 
-    Without the last two the scores get 0: a small change of them changes no draw.
-    Shapes: dz ([N,] ..., T, L), dlog_prob broadcastable to ([N,] ..., T), dentropy to (..., T).
+    Without dlog_prob and dentropy, dscores is 0: a small change of the scores changes no draw.
+
+    Args:
+        dz: The gradient of z, of shape ([N,] ..., T, L).
+        cache: The cache of hard_attend.
+        dlog_prob: The gradient of log p(sample), broadcastable to ([N,] ..., T).
+        dentropy: The gradient of the entropy, broadcastable to (..., T).
     """
     v, sample, weights = cache
-    # z = sample v, where the sample is as given: all draws read the same v
+    # z = sample v, with a fixed sample: all draws read the same v
     dv = _over_draws(sample.swapaxes(-1, -2) @ dz, v)
     dscores = array_module(weights).zeros_like(weights)
     if dlog_prob is not None:
@@ -94,12 +132,18 @@ def hard_look_up_backward(dz, cache, *, dlog_prob=None, dentropy=None):
     return dscores, dv
 
 
-def straight_through_backward(dz, cache):
-    """Gradients (dscores, dv) as if z had been soft attention's mean: a wrong gradient that often serves.
+def straight_through_backward(dz: Array, cache: HardAttendCache) -> tuple[Array, Array]:
+    """Return the gradients (dscores, dv) of soft attention, in which z is the weighted mean of the values.
 
-    Forward a choice, backward a mean: what comes back needs no reward and varies little from draw to draw,
-    but it is not the loss's gradient, for it tells the scores how z would change where it does not.
-    Shapes: dz ([N,] ..., T, L). Source: Bengio et al. 2013, section 4.
+    The forward pass draws one value, but the backward pass treats it as a mean. This estimate needs no
+    reward, and it varies little between draws. But it is not the gradient of the loss, since z does not
+    change with the scores in this way.
+
+    Args:
+        dz: The gradient of z, of shape ([N,] ..., T, L).
+        cache: The cache of hard_attend.
+
+    Source: Bengio et al. 2013, section 4.
     """
     v, sample, weights = cache
     # z = sample v
@@ -110,50 +154,65 @@ def straight_through_backward(dz, cache):
     return softmax_backward(dweights, weights), dv
 
 
+@cache_class
 class LogProbabilityCache(NamedTuple):
-    """What log_probability_backward needs."""
+    """The cache of log_probability."""
 
-    sample: Any  # ([N,] ..., T, S) bool
-    weights: Any  # (..., T, S)
+    sample: Array  # ([N,] ..., T, S) bool
+    weights: Array  # (..., T, S)
 
 
-def log_probability(scores, sample, mask=None):
-    """log p(s) = log softmax(scores)_s, of what was chosen; 0 for a query that could look at nothing.
+def log_probability(
+    scores: Array, sample: Array, mask: Array | None = None
+) -> tuple[Array, LogProbabilityCache]:
+    """Compute log p(s) = log softmax(scores)_s of a sample s, and 0 for a query that may attend to no key.
 
-    sample must be one that can be drawn: the logarithm of a masked place is -inf.
-    Shapes: scores (..., T, S), sample ([N,] ..., T, S) bool, mask as in look_up -> ([N,] ..., T).
+    Args:
+        scores: The scores, of shape (..., T, S).
+        sample: Bool, of shape ([N,] ..., T, S). It must not choose a masked key, whose log p(s) is -inf.
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
+
+    Returns:
+        log p(s), of shape ([N,] ..., T), and the cache.
     """
     weights = _weights(scores, mask)
     return _log_probability(weights, sample), LogProbabilityCache(sample, weights)
 
 
-def log_probability_backward(dlog_prob, cache):
-    """dscores = dlog_prob (sample - weights): up where it went, down everywhere by the probability."""
+def log_probability_backward(dlog_prob: Array, cache: LogProbabilityCache) -> Array:
+    """Return dscores = dlog_prob (sample - weights).
+
+    A step along this gradient raises the score of the drawn value, and lowers every score in proportion to
+    its probability.
+    """
     sample, weights = cache
-    # log p(s) = scores_s - log Σ_j exp(scores_j). The first has the slope 1 at j = s; the second has
-    # exp(scores_j) / Σ exp(scores) = weights_j at every j
+    # log p(s) = scores_s - log Σ_j exp(scores_j). The derivative of the first term with respect to scores_j
+    # is 1 at j = s. That of the second is exp(scores_j) / Σ exp(scores) = weights_j
     return _over_draws(dlog_prob[..., None] * (sample - weights), weights)
 
 
+@cache_class
 class EntropyCache(NamedTuple):
-    """What entropy_backward needs."""
+    """The cache of entropy."""
 
-    weights: Any  # (..., T, S)
-    h: Any  # (..., T)
+    weights: Array  # (..., T, S)
+    h: Array  # (..., T)
 
 
-def entropy(scores, mask=None):
-    """H = -Σ_s a_s log a_s, with a = softmax(scores): how undecided each query is.
+def entropy(scores: Array, mask: Array | None = None) -> tuple[Array, EntropyCache]:
+    """Compute H = -Σ_s a_s log a_s, where a = softmax(scores), for each query.
 
-    Shapes: scores (..., T, S), mask as in look_up -> H (..., T). Source: Shannon 1948.
+    Shapes: scores (..., T, S), mask as in attend -> H (..., T).
+
+    Source: Shannon 1948.
     """
     weights = _weights(scores, mask)
     h = _entropy(weights)
     return h, EntropyCache(weights, h)
 
 
-def entropy_backward(dh, cache):
-    """dscores = -dh a (log a + H)."""
+def entropy_backward(dh: Array, cache: EntropyCache) -> Array:
+    """Return dscores = -dh a (log a + H)."""
     weights, h = cache
     # H = -Σ_i a_i log a_i, so dH/da_i = -(log a_i + 1); and da_i/dscores_j = a_i ([i = j] - a_j). Together
     # dH/dscores_j = -a_j (log a_j + 1) + a_j Σ_i a_i (log a_i + 1)
@@ -161,19 +220,36 @@ def entropy_backward(dh, cache):
     return -(dh[..., None] * weights * (_log(weights) + h[..., None]))
 
 
-def score_function(log_likelihood, baseline=0.0, *, reward_weight=1.0, entropy_weight=0.0):
-    """What a loss tells the choices: the gradients (dlog_prob, dentropy) for hard_look_up_backward.
+def score_function(
+    log_likelihood: Array,
+    baseline: Array | float = 0.0,
+    *,
+    reward_weight: float = 1.0,
+    entropy_weight: float = 0.0,
+) -> tuple[Array, Array]:
+    """Return the gradients (dlog_prob, dentropy) of the expected loss, for hard_attend_backward.
 
         loss = -mean over draws and sentences of [log p(y | s) + λ_e H]
         dlog_prob = -λ_r (log p(y | s) - b) / (N B),  dentropy = -λ_e / B
 
-    Choices by which the answer became likelier than b become likelier. It is the loss's gradient, because
-    ∇ Σ_s p(s) f(s) = Σ_s p(s) ∇f(s) + Σ_s f(s) ∇p(s), and ∇p(s) = p(s) ∇ log p(s): the mean over draws of
-    ∇f(s) + f(s) ∇ log p(s). The baseline b changes nothing of that mean, since Σ_s b ∇p(s) = b ∇1 = 0, as
-    long as it does not depend on the draw; it only makes the sum's terms smaller.
-    λ_r is reward_weight, 1 for the exact gradient; λ_e is entropy_weight.
-    Shapes: log_likelihood ([N,] B), that of the whole answer of each sentence under each draw
-    -> dlog_prob ([N,] B, 1), the same for all T choices of the answer, and dentropy (B, 1).
+    Draws that made the answer more probable than the baseline b become more probable. This is the gradient of
+    the loss, because
+
+        ∇ Σ_s p(s) f(s) = Σ_s p(s) ∇f(s) + Σ_s f(s) ∇p(s)   and   ∇p(s) = p(s) ∇ log p(s),
+
+    so it is the expected value of ∇f(s) + f(s) ∇ log p(s). The baseline does not change the expected value,
+    since Σ_s b ∇p(s) = b ∇1 = 0 as long as b does not depend on the draw. It reduces the variance.
+
+    Args:
+        log_likelihood: log p(y | s) of the whole answer of each sentence for each draw, of shape ([N,] B).
+        baseline: The baseline b.
+        reward_weight: λ_r. It is 1 for the exact gradient.
+        entropy_weight: λ_e.
+
+    Returns:
+        dlog_prob, of shape ([N,] B, 1), which is the same for all T draws of an answer, and dentropy, of
+        shape (B, 1).
+
     Source: Xu et al. 2015, section 4.1; Williams 1992.
     """
     sentences = log_likelihood.shape[-1]
@@ -182,26 +258,26 @@ def score_function(log_likelihood, baseline=0.0, *, reward_weight=1.0, entropy_w
     return dlog_prob[..., None], dentropy[..., None]
 
 
-def _weights(scores, mask):
+def _weights(scores: Array, mask: Array | None) -> Array:
     scores, _ = mask_scores(scores, mask)
     return softmax(scores)[0]
 
 
-def _log(weights):
-    """The logarithm, where there is one: 0 log 0 counts as 0."""
+def _log(weights: Array) -> Array:
+    """Return the logarithm of the positive weights, and 0 for the others, so that 0 log 0 = 0."""
     xp = array_module(weights)
     return xp.log(xp.where(weights.real > 0, weights, 1))
 
 
-def _log_probability(weights, sample):
+def _log_probability(weights: Array, sample: Array) -> Array:
     xp = array_module(weights)
     return xp.log(xp.where(sample, weights, 1)).sum(-1)  # log 1 = 0 at all the others
 
 
-def _entropy(weights):
+def _entropy(weights: Array) -> Array:
     return -(weights * _log(weights)).sum(-1)
 
 
-def _over_draws(dx, x):
-    """The sum over the draws, where there are any: what they all come from gets a share of each."""
+def _over_draws(dx: Array, x: Array) -> Array:
+    """Sum the gradient over the draws if x has no axis of draws, since all draws used the same x."""
     return dx.sum(0) if dx.ndim > x.ndim else dx

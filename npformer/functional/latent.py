@@ -1,77 +1,105 @@
-"""Latent attention: weights of words in two stages, since the word that tells is not the word that is read.
+"""Latent attention: attention weights from two softmaxes.
 
-In "save Instagram photos to a Dropbox folder" it is "to" that tells where the source stands, and
-"Instagram" that has to be read. So a first softmax says which words are telling, a second one where each
-word points, and from both come the weights that the words are read with.
+In "save Instagram photos to a Dropbox folder", the token "to" helps to find the source of the photos, and
+"Instagram" is the token to read. A first softmax gives the importance of each token for this search (the
+latent weights). A second softmax gives the tokens to which each token points. Their product gives the weights
+of the tokens to read (the active weights).
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module
-from npformer.functional.masking import mask_queries, mask_scores
+from npformer.backend import Array, array_module
+from npformer.functional.caches import cache_class
+from npformer.functional.masks import mask_queries, mask_scores
 from npformer.functional.softmax import softmax, softmax_backward
-from npformer.settings import require_choice
+from npformer.storage.validation import require_choice
 
 ORIENTATIONS = ("rows", "columns")
 MEASURES = ("sum", "euclidean")
 
 
+@cache_class
 class UnitWeightsCache(NamedTuple):
-    """What unit_weights_backward needs."""
+    """The cache of unit_weights."""
 
-    y: Any  # (..., S)
-    length: Any  # (..., 1)
+    y: Array  # (..., S)
+    length: Array  # (..., 1)
     measure: str
 
 
-def unit_weights(w, measure="sum"):
-    """y = w / length, so that the weights of a sentence have the length 1; zeros stay zeros.
+def unit_weights(w: Array, measure: str = "sum") -> tuple[Array, UnitWeightsCache]:
+    """Compute y = w / length, so that the weights of each sentence have length 1. A row of zeros stays zero.
 
-    The length is Σ_j w_j where the measure is "sum", sqrt(Σ_j w_j²) where it is "euclidean".
-    Shapes: w (..., S), none negative -> y (..., S). Errors: UserError for another measure.
+    The length is Σ_j w_j for the measure "sum", and sqrt(Σ_j w_j²) for "euclidean".
+
+    Shapes: w (..., S), not negative -> y (..., S).
+
+    Raises:
+        UserError: If there is no such measure.
     """
     require_choice("measure", measure, MEASURES)
     xp = array_module(w)
     total = w.sum(-1, keepdims=True) if measure == "sum" else (w * w).sum(-1, keepdims=True)  # (..., 1)
-    total = xp.where(total.real == 0, 1, total)  # a sentence without words
+    total = xp.where(total.real == 0, 1, total)  # no division by 0 for a sentence without tokens
     length = total if measure == "sum" else xp.sqrt(total)
     y = w / length
     return y, UnitWeightsCache(y, length, measure)
 
 
-def unit_weights_backward(dy, cache):
-    """Gradient dw of y = w / length."""
+def unit_weights_backward(dy: Array, cache: UnitWeightsCache) -> Array:
+    """Return the gradient dw of y = w / length."""
     y, length, measure = cache
-    # y = w / length, and length grows with w_j by 1 where it is a sum, by w_j / length = y_j else
+    # y = w / length. The derivative of length with respect to w_j is 1 for a sum, and w_j / length = y_j else
     slope = 1 if measure == "sum" else y
     return (dy - slope * (dy * y).sum(-1, keepdims=True)) / length
 
 
-class LatentLookUpCache(NamedTuple):
-    """What latent_look_up_backward needs, and what the figures show."""
+@cache_class
+class LatentAttendCache(NamedTuple):
+    """The cache of latent_attend. The figures draw its three kinds of weights."""
 
-    v: Any  # (..., S, L) what is read of each word
-    latent: Any  # (..., S) how telling each word is: they sum to 1
-    active: Any  # (..., S, S) which places each word points at: rows sum to 1, those of padding are 0
-    weights: Any  # (..., S) how much each word is read
+    v: Array  # (..., S, L) values
+    latent: Array  # (..., S) latent weights: they sum to 1
+    active: Array  # (..., S, S) the tokens to which each token points: rows sum to 1, or are 0 at padding
+    weights: Array  # (..., S) active weights
     orientation: str
     unit: UnitWeightsCache
 
 
-def latent_look_up(latent_scores, active_scores, v, mask=None, *, orientation="rows", measure="sum"):
-    """y = Σ_j w_j v_j, with weights w made in two stages out of scores, wherever they come from.
+def latent_attend(
+    latent_scores: Array,
+    active_scores: Array,
+    v: Array,
+    mask: Array | None = None,
+    *,
+    orientation: str = "rows",
+    measure: str = "sum",
+) -> tuple[Array, LatentAttendCache]:
+    """Compute y = Σ_j w_j v_j, where two softmaxes give the weights w.
 
-        l = softmax over the words of latent_scores           the latent weights
-        row i of D = softmax over j of active_scores_ij       where in the sentence word i points
+        l = softmax over the tokens of latent_scores          the latent weights
+        row i of D = softmax over j of active_scores_ij       the tokens to which token i points
         w = D l, or Dᵀ l, divided by its length               the active weights
 
-    orientation "rows" is w = D l, so w_i = Σ_j D_ij l_j: a word is read where it points at telling words.
-    "columns" is w = Dᵀ l, so w_j = Σ_i l_i D_ij: a word is read where telling words point at it. The softmax
-    is the same in both, along the rows of D. The paper writes the second, as A l with the softmaxes in A's
-    columns; the authors' program computes the first.
-    Shapes: latent_scores (..., S), active_scores (..., S, S), v (..., S, L), mask bool (..., S), False at
-    the padding, whose weight is 0 in l, D and w -> y (..., L).
-    Errors: UserError for another orientation or measure, or a mask of another dtype or shape.
+    The orientation "rows" is w = D l, so w_i = Σ_j D_ij l_j: a token is read if it points to tokens with
+    latent weight. The orientation "columns" is w = Dᵀ l, so w_j = Σ_i l_i D_ij: a token is read if tokens
+    with latent weight point to it. Both use the softmax along the rows of D. The paper describes "columns",
+    as A l with the softmax along the columns of A. The authors' program computes "rows".
+
+    Args:
+        latent_scores: The scores of the latent weights, of shape (..., S).
+        active_scores: The scores of the pairs, of shape (..., S, S).
+        v: The values, of shape (..., S, L).
+        mask: Bool, of shape (..., S). False marks padding, whose weight is 0 in l, D and w.
+        orientation: "rows" or "columns".
+        measure: The length by which w is divided, "sum" or "euclidean".
+
+    Returns:
+        y, of shape (..., L), and the cache.
+
+    Raises:
+        UserError: If there is no such orientation or measure, or if the mask has another dtype or shape.
+
     Source: Liu et al. 2016, section 3.
     """
     require_choice("orientation", orientation, ORIENTATIONS)
@@ -84,11 +112,11 @@ def latent_look_up(latent_scores, active_scores, v, mask=None, *, orientation="r
     w = (turned @ latent[..., None])[..., 0]  # (..., S)
     weights, unit = unit_weights(w, measure)
     y = (weights[..., None, :] @ v)[..., 0, :]  # (..., L)
-    return y, LatentLookUpCache(v, latent, active, weights, orientation, unit)
+    return y, LatentAttendCache(v, latent, active, weights, orientation, unit)
 
 
-def latent_look_up_backward(dy, cache):
-    """Gradients (dlatent_scores, dactive_scores, dv) of y = Σ_j w_j v_j."""
+def latent_attend_backward(dy: Array, cache: LatentAttendCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dlatent_scores, dactive_scores, dv) of y = Σ_j w_j v_j."""
     v, latent, active, weights, orientation, unit = cache
     # y = Σ_j weights_j v_j
     dweights = (v @ dy[..., None])[..., 0]  # (..., S)
@@ -103,5 +131,5 @@ def latent_look_up_backward(dy, cache):
         # w_j = Σ_i latent_i active_ij
         dlatent = (active @ dw[..., None])[..., 0]  # (..., S)
         dactive = latent[..., :, None] * dw[..., None, :]  # (..., S, S)
-    # latent = softmax(latent_scores), active = softmax(active_scores); padding's 0 lets nothing through
+    # latent = softmax(latent_scores), active = softmax(active_scores); at padding both are 0
     return softmax_backward(dlatent, latent), softmax_backward(dactive, active), dv

@@ -1,22 +1,32 @@
-"""The linear map, the one operation that does nearly all the work."""
+"""The linear map y = x weight + bias, and the gradient of broadcast arrays."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from npformer.backend import Array
+from npformer.functional.caches import cache_class
 
 
+@cache_class
 class LinearCache(NamedTuple):
-    """What linear_backward needs: the input and the weight, and whether there was a bias."""
+    """The cache of linear."""
 
-    x: Any  # (..., I)
-    weight: Any  # (I, O)
+    x: Array  # (..., I)
+    weight: Array  # (I, O)
     has_bias: bool
 
 
-def linear(x, weight, bias=None):
-    """y = x weight + bias.
+def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, LinearCache]:
+    """Compute y = x weight + bias.
 
-    Shapes: x (..., I), weight (I, O), bias (O,) -> y (..., O).
+    Args:
+        x: The input, of shape (..., I).
+        weight: The matrix, of shape (I, O).
+        bias: The shift, of shape (O,), or None.
+
+    Returns:
+        y, of shape (..., O), and the cache.
     """
-    # one product of two matrices: every position is a row, whichever sentence it comes from
+    # one product of two matrices: every position of every sentence is a row
     rows = x.reshape(-1, x.shape[-1])  # (N, I)
     y = rows @ weight  # (N, O)
     if bias is not None:
@@ -24,13 +34,32 @@ def linear(x, weight, bias=None):
     return y.reshape(*x.shape[:-1], weight.shape[1]), LinearCache(x, weight, bias is not None)
 
 
-def linear_backward(dy, cache):
-    """Gradients (dx, dweight, dbias) of y = x weight + bias; dbias is None where there was none."""
+def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, Array, Array | None]:
+    """Return the gradients (dx, dweight, dbias) of y = x weight + bias. dbias is None if there is no bias."""
     x, weight, has_bias = cache
     rows = x.reshape(-1, x.shape[-1])  # (N, I)
     drows = dy.reshape(-1, dy.shape[-1])  # (N, O)
-    # y = x weight + bias: the bias reached every row
+    # y = x weight + bias: the bias was added to every row
     dbias = drows.sum(0) if has_bias else None  # (O,)
     dweight = rows.T @ drows  # (I, O)
     dx = drows @ weight.T  # (N, I)
     return dx.reshape(x.shape), dweight, dbias
+
+
+def sum_to_shape(gradient: Array, shape: tuple[int, ...]) -> Array:
+    """Sum the gradient of a broadcast array over the axes along which the array was repeated.
+
+    An entry that was used several times receives the sum of the gradients of all its uses.
+
+    Args:
+        gradient: The gradient of the array after broadcasting, of any shape that `shape` broadcasts to.
+        shape: The shape of the array before broadcasting.
+
+    Returns:
+        The gradient of the array, with this shape. It is `gradient` itself if nothing was broadcast.
+    """
+    if gradient.shape == tuple(shape):
+        return gradient
+    lead = gradient.ndim - len(shape)
+    repeated = (lead + i for i, n in enumerate(shape) if n == 1)
+    return gradient.sum((*range(lead), *repeated), keepdims=True).reshape(shape)

@@ -1,34 +1,55 @@
-"""How far a prediction is from its target: four losses, each with its backward pass.
+"""Loss functions: cross-entropy, Kullback-Leibler divergence and L2 distance, with their backward passes.
 
-The losses of words average over the real tokens: padding counts neither in the sum nor in the number.
+The cross-entropy is a mean over the tokens that are not padding.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
 from npformer.errors import UserError
+from npformer.functional.caches import cache_class
 from npformer.functional.softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
 
 
+@cache_class
 class CrossEntropyCache(NamedTuple):
-    """What cross_entropy_backward needs."""
+    """The cache of cross_entropy."""
 
-    log_probs: Any  # (N, V)
-    targets: Any  # (N,)
-    real: Any  # (N,) 1 at a token, 0 at padding
+    log_probs: Array  # (N, V)
+    targets: Array  # (N,)
+    real: Array  # (N,) 1 at a token, 0 at padding
     smoothing: float
-    shape: tuple  # of the logits
-    tokens: int  # what the sum was divided by
+    shape: tuple[int, ...]  # of the logits
+    tokens: int  # the number by which the sum was divided
 
 
-def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None, tokens=None):
-    """loss = mean over real tokens of -sum_v q_v log p_v, with p = softmax(logits).
+def cross_entropy(
+    logits: Array,
+    targets: Array,
+    *,
+    smoothing: float = 0.0,
+    pad_id: int | None = None,
+    tokens: int | None = None,
+) -> tuple[Array, CrossEntropyCache]:
+    """Compute the mean of -Σ_v q_v log p_v over all tokens that are not padding, where p = softmax(logits).
 
-    The target distribution q is (1 - smoothing) at the target plus smoothing / V everywhere, and is
-    never formed: -sum_v q_v log p_v = -(1 - smoothing) log p_target - smoothing mean_v log p_v.
-    Shapes: logits (..., V), targets (...) integers -> loss (). Positions with pad_id do not count.
-    tokens: what to divide the sum by instead, where these are only some of the tokens of a step.
-    Errors: UserError for a target that counts and lies outside [0, V).
+    The target distribution q is (1 - smoothing) at the target plus smoothing / V everywhere. It is never
+    stored, since -Σ_v q_v log p_v = -(1 - smoothing) log p_target - smoothing mean_v log p_v.
+
+    Args:
+        logits: The scores of all tokens of the vocabulary, of shape (..., V).
+        targets: The right token ids, of shape (...).
+        smoothing: The share of label smoothing.
+        pad_id: The id of padding, which does not count. It may lie outside the vocabulary.
+        tokens: The number by which the sum is divided. The default is the number of tokens that are not
+            padding. Give the number of all tokens if these are only a part of the tokens of a training step.
+
+    Returns:
+        The loss, of shape (), and the cache.
+
+    Raises:
+        UserError: If a target that counts is outside [0, V).
+
     Source: Szegedy et al. 2016, section 7 (label smoothing); Vaswani et al. 2017, section 5.4.
     """
     xp = array_module(logits)
@@ -40,85 +61,107 @@ def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None, tokens=None):
     targets = xp.where(is_real, targets, 0)  # a pad_id may lie outside the vocabulary, as -100 does
     real = is_real.astype(rows.real.dtype)
     tokens = max(1, int(real.sum())) if tokens is None else tokens
-    at_target = log_probs[xp.arange(len(targets)), targets]  # (N,) found by index, one a row
+    at_target = log_probs[xp.arange(len(targets)), targets]  # (N,) one entry of each row
     losses = -(1 - smoothing) * at_target - smoothing * log_probs.mean(-1)  # (N,)
     cache = CrossEntropyCache(log_probs, targets, real, smoothing, logits.shape, tokens)
     return (losses * real).sum() / tokens, cache
 
 
-def cross_entropy_backward(dloss, cache):
-    """dlogits = dloss (p - q) / tokens at the real tokens, 0 at padding."""
+def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Array:
+    """Return dlogits = dloss (p - q) / tokens at the tokens that are not padding, and 0 at padding."""
     log_probs, targets, real, smoothing, shape, tokens = cache
     xp = array_module(log_probs)
-    # loss = sum over real tokens of -sum_v q_v log p_v, over their number; its gradient is p - q
+    # loss = (sum over the tokens of -sum_v q_v log p_v) / tokens; the gradient of one term is p - q
     drows = xp.exp(log_probs) - smoothing / shape[-1]  # (N, V)
     drows[xp.arange(len(targets)), targets] -= 1 - smoothing
     drows = drows * (real[:, None] * (dloss / tokens))
     return drows.reshape(shape)
 
 
-def check_targets(targets, is_real, n_words):
-    """Refuse targets outside [0, n_words): as an index, -1 would mean the last word."""
-    wrong = is_real & ((targets < 0) | (targets >= n_words))
+def check_targets(targets: Array, is_real: Array, vocab_size: int) -> None:
+    """Check that the targets are in [0, vocab_size). NumPy would take the index -1 for the last token.
+
+    Args:
+        targets: Integers, of shape (N,).
+        is_real: Bool, of shape (N,). False marks padding, which is not checked.
+        vocab_size: The number of tokens.
+
+    Raises:
+        UserError: If a target is outside [0, vocab_size). The message names the first one.
+    """
+    wrong = is_real & ((targets < 0) | (targets >= vocab_size))
     if bool(wrong.any()):
         first = int(array_module(targets).argmax(wrong))
         raise UserError(
-            f"target {first} (counted row by row) is {int(targets[first])}, outside the {n_words} words of "
-            f"the logits: use ids from 0 to {n_words - 1}"
+            f"target {first} (counted row by row) is {int(targets[first])}, outside the {vocab_size} tokens "
+            f"of the logits: use ids from 0 to {vocab_size - 1}"
         )
 
 
-def smooth_targets(targets, n_classes, smoothing):
-    """The target distribution q written out: (1 - smoothing) one-hot + smoothing / n_classes.
+def smooth_targets(targets: Array, n_classes: int, smoothing: float) -> Array:
+    """Return the target distribution q = (1 - smoothing) one-hot + smoothing / n_classes.
 
-    Shapes: targets (...) integers -> q (..., V), float64.
+    Args:
+        targets: Integers, of shape (...).
+        n_classes: The number of classes V.
+        smoothing: The share of label smoothing.
+
+    Returns:
+        q, of shape (..., V), float64.
+
+    Source: Szegedy et al. 2016, section 7.
     """
     xp = array_module(targets)
     one_hot = targets[..., None] == xp.arange(n_classes)
     return (1 - smoothing) * one_hot.astype(xp.float64) + smoothing / n_classes
 
 
+@cache_class
 class DivergenceCache(NamedTuple):
-    """What kl_divergence_backward needs."""
+    """The cache of kl_divergence."""
 
-    log_p: Any  # (..., V)
-    q: Any  # (..., V)
+    log_p: Array  # (..., V)
+    q: Array  # (..., V)
 
 
-def kl_divergence(logits, q):
-    """loss = mean over rows of sum_v q_v (log q_v - log p_v), with p = softmax(logits).
+def kl_divergence(logits: Array, q: Array) -> tuple[Array, DivergenceCache]:
+    """Compute the mean over rows of Σ_v q_v (log q_v - log p_v), where p = softmax(logits).
 
-    It is the cross-entropy less the entropy of q, so both have one gradient.
-    Shapes: logits (..., V), q (..., V) rows that sum to 1 -> loss ().
+    It is the cross-entropy minus the entropy of q, so both have the same gradient.
+
+    Shapes: logits (..., V), q (..., V) with rows that sum to 1 -> loss ().
+
     Source: Kullback and Leibler 1951.
     """
     xp = array_module(logits)
     log_p, _ = log_softmax(logits)  # (..., V)
-    positive = xp.where(q.real > 0, q, 1)  # 0 log 0 counts as 0
+    positive = xp.where(q.real > 0, q, 1)  # so that 0 log 0 = 0
     rows = (q * (xp.log(positive) - log_p)).sum(-1)  # (...)
     return rows.mean(), DivergenceCache(log_p, q)
 
 
-def kl_divergence_backward(dloss, cache):
-    """dlogits; q is given, not learned, and gets no gradient."""
+def kl_divergence_backward(dloss: float | Array, cache: DivergenceCache) -> Array:
+    """Return dlogits. There is no gradient of q, which is not learned."""
     log_p, q = cache
     # loss = mean over rows of sum_v q_v (log q_v - log p_v)
     dlog_p = -q * (dloss / (q.size // q.shape[-1]))  # (..., V)
     return log_softmax_backward(dlog_p, log_p)
 
 
+@cache_class
 class DistanceCache(NamedTuple):
-    """What l2_distance_backward needs."""
+    """The cache of l2_distance."""
 
-    p: Any  # (..., V)
-    difference: Any  # (..., V)
-    distance: Any  # (..., 1)
+    p: Array  # (..., V)
+    difference: Array  # (..., V)
+    distance: Array  # (..., 1)
 
 
-def l2_distance(logits, q):
-    """loss = mean over rows of sqrt(sum_v (p_v - q_v)^2), with p = softmax(logits).
+def l2_distance(logits: Array, q: Array) -> tuple[Array, DistanceCache]:
+    """Compute the mean over rows of sqrt(Σ_v (p_v - q_v)²), where p = softmax(logits).
 
-    The illustrated documents' first idea of a loss: the distance of two points.
+    This is the first loss that the illustrated documents suggest.
+
     Shapes: logits (..., V), q (..., V) -> loss ().
     """
     xp = array_module(logits)
@@ -128,8 +171,8 @@ def l2_distance(logits, q):
     return distance.mean(), DistanceCache(p, difference, distance)
 
 
-def l2_distance_backward(dloss, cache):
-    """dlogits; where the two points coincide the distance has a kink, and the gradient is taken as 0."""
+def l2_distance_backward(dloss: float | Array, cache: DistanceCache) -> Array:
+    """Return dlogits. Where p = q the distance has no derivative, and the gradient is 0."""
     p, difference, distance = cache
     xp = array_module(p)
     # loss = mean of sqrt(sum_v difference_v^2)

@@ -1,23 +1,35 @@
 """Layer normalization: Ba et al. 2016, section 3."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
+from npformer.functional.caches import cache_class
 
 
+@cache_class
 class LayerNormCache(NamedTuple):
-    """What layer_norm_backward needs."""
+    """The cache of layer_norm."""
 
-    xhat: Any  # (..., D) the input with mean 0 and variance 1 along each row
-    rstd: Any  # (..., 1) one over the standard deviation
-    gain: Any  # (D,)
+    xhat: Array  # (..., D) the input with mean 0 and variance 1 along each row
+    rstd: Array  # (..., 1) one over the standard deviation
+    gain: Array  # (D,)
 
 
-def layer_norm(x, gain, bias, eps=1e-5):
-    """y = gain xhat + bias, with xhat = (x - mean) / sqrt(variance + eps) over the last axis.
+def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[Array, LayerNormCache]:
+    """Compute y = gain xhat + bias, where xhat = (x - mean) / sqrt(variance + eps) over the last axis.
 
-    The variance is the biased one: the mean of the squares, over D and not D - 1.
-    Shapes: x (..., D), gain and bias (D,) -> y (..., D).
+    The variance is the biased one: the mean of the squares, divided by D and not by D - 1.
+
+    Args:
+        x: The input, of shape (..., D).
+        gain: The scale of each number, of shape (D,).
+        bias: The shift of each number, of shape (D,).
+        eps: A small number that prevents a division by zero.
+
+    Returns:
+        y, of shape (..., D), and the cache.
+
+    Source: Ba et al. 2016, section 3.
     """
     xp = array_module(x)
     centered = x - x.mean(-1, keepdims=True)  # (..., D)
@@ -27,16 +39,16 @@ def layer_norm(x, gain, bias, eps=1e-5):
     return gain * xhat + bias, LayerNormCache(xhat, rstd, gain)
 
 
-def layer_norm_backward(dy, cache):
-    """Gradients (dx, dgain, dbias) of y = gain xhat + bias."""
+def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dx, dgain, dbias) of y = gain xhat + bias."""
     xhat, rstd, gain = cache
-    rows = tuple(range(dy.ndim - 1))  # every axis but the last: gain and bias reached each row
+    rows = tuple(range(dy.ndim - 1))  # every axis but the last: gain and bias were used in each row
     # y = gain xhat + bias
     dbias = dy.sum(rows)  # (D,)
     dgain = (dy * xhat).sum(rows)  # (D,)
     dxhat = dy * gain  # (..., D)
-    # xhat = (x - mean) rstd: moving a whole row, or stretching it, changes nothing,
-    # so the gradient loses its mean and its part along xhat
+    # xhat = (x - mean) rstd: adding a number to a row, or scaling the row, does not change xhat,
+    # so dx has no mean and no component along xhat
     along = (dxhat * xhat).mean(-1, keepdims=True)  # (..., 1)
     dx = rstd * (dxhat - dxhat.mean(-1, keepdims=True) - xhat * along)
     return dx, dgain, dbias

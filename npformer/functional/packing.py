@@ -1,36 +1,39 @@
-"""Packing: the words of a batch one after the other, without the padding between its sentences.
+"""Packing: all tokens of a batch as the rows of one array, without the padding.
 
-All that is done at each position by itself (linear maps, norms, dropout, the logits) need not be done at
-padding. Only attention wants to know which words make a sentence: there the rows are spread out again. Each
-direction is the other's backward pass.
+Layers that treat each position by itself (linear maps, norms, dropout, the logits) then skip the padding.
+Attention needs the tokens of each sentence together, so its input is unpacked first. Packing is the backward
+pass of unpacking, and unpacking is the backward pass of packing.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
 
 
 class Packing(NamedTuple):
-    """Which places of a batch hold words."""
+    """The positions of a batch that hold tokens."""
 
-    places: Any  # (N,) among the B·T places, row by row
-    shape: tuple  # (B, T)
+    places: Array  # (N,) the indices of the tokens among the B·T positions, row by row
+    shape: tuple[int, int]  # (B, T)
 
 
-def find_words(ids, pad_id):
-    """The packing of a batch. Shapes: ids (B, T)."""
+def find_tokens(ids: Array, pad_id: int) -> Packing:
+    """Return the packing of a batch. Shapes: ids (B, T)."""
     return Packing(array_module(ids).flatnonzero(ids != pad_id), ids.shape)
 
 
-def pack(x, packing):
-    """The rows that are words; all of x, as it is, where packing is None. Shapes: x (B, T, D) -> (N, D)."""
+def pack(x: Array, packing: Packing | None) -> Array:
+    """Return the rows of x that hold tokens, or x if packing is None. Shapes: x (B, T, D) -> (N, D)."""
     if packing is None:
         return x
     return array_module(x).take(x.reshape(-1, x.shape[-1]), packing.places, axis=0)
 
 
-def unpack(x, packing):
-    """Every word at its place, and 0 at padding. Shapes: x (N, D) -> (B, T, D)."""
+def unpack(x: Array, packing: Packing | None) -> Array:
+    """Put each row at the position of its token, and 0 at padding. Return x if packing is None.
+
+    Shapes: x (N, D) -> (B, T, D).
+    """
     if packing is None:
         return x
     batch, length = packing.shape

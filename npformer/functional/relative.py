@@ -1,26 +1,35 @@
-"""Attention that knows how far apart two words are: Shaw et al. 2018, in two ways that give the same.
+"""Attention with relative positions, Shaw et al. 2018, in two versions with the same result.
 
-What one word is to another is a learned vector, one for each distance up to a largest one and as many
-behind: 2 k + 1 of them, the same for all sentences and heads. relative_attention adds them to the keys and
-values as each query sees them, as on the paper's page; relative_attention_by_distance never lays those out.
+There is a learned vector for each distance of two tokens, up to a largest distance k in both directions.
+These 2 k + 1 vectors are the same for all sentences and heads. relative_attention adds them to the keys and
+values of each query, as in the paper. relative_attention_by_distance does not store these sums.
 """
 
 import math
 from typing import Any, NamedTuple
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
 from npformer.errors import UserError
+from npformer.functional.attend import AttentionWeightsCache, attention_weights, attention_weights_backward
 from npformer.functional.attention import AttentionCache, attention, attention_backward
+from npformer.functional.caches import cache_class
 from npformer.functional.embedding import EmbeddingCache, embedding, embedding_backward
-from npformer.functional.linear import LinearCache, linear, linear_backward
-from npformer.functional.look_up import WeighCache, weigh, weigh_backward
+from npformer.functional.linear import LinearCache, linear, linear_backward, sum_to_shape
 
 
-def clipped_distance(n_queries, n_keys, max_distance, like, start=0):
-    """Which vector says where key s stands, seen from query t: clip(s - t, -k, k) + k, counted from 0.
+def clipped_distance(n_queries: int, n_keys: int, max_distance: int, like: Array, start: int = 0) -> Array:
+    """Return the index of the vector for each query t and key s: clip(s - t, -k, k) + k.
 
-    The queries stand at start, start + 1 .. and the keys at 0, 1 ..; k is max_distance.
-    Shapes: -> (T, S) integers from 0 to 2 k, where the array `like` lies.
+    Args:
+        n_queries: The number of queries T. Their positions are start, start + 1, ...
+        n_keys: The number of keys S. Their positions are 0, 1, ...
+        max_distance: The largest distance k.
+        like: An array on the device where the result is needed.
+        start: The position of the first query.
+
+    Returns:
+        Integers from 0 to 2 k, of shape (T, S).
+
     Source: Shaw et al. 2018, section 3.2.
     """
     xp = array_module(like)
@@ -29,33 +38,58 @@ def clipped_distance(n_queries, n_keys, max_distance, like, start=0):
     return xp.clip(away, -max_distance, max_distance) + max_distance
 
 
-# On the page of the paper: every query has keys and values of its own.
+# The formula of the paper: every query has keys and values of its own.
 
 
+@cache_class
 class RelativeAttentionCache(NamedTuple):
-    """What relative_attention_backward needs."""
+    """The cache of relative_attention."""
 
-    attention: AttentionCache  # of each query by itself: T is an axis like that of the heads
+    attention: AttentionCache  # the queries are on an axis like that of the heads, each with T = 1
     key_positions: EmbeddingCache | None
     value_positions: EmbeddingCache | None
 
     @property
-    def weights(self):
-        """How much each query looks at each key, (..., T, S)."""
+    def weights(self) -> Array:
+        """The attention weights, (..., T, S)."""
         return self.attention.weights[..., 0, :]
 
 
 def relative_attention(
-    q, k, v, key_positions=None, value_positions=None, mask=None, *, start=0, query_mask=None, **settings
-):
-    """y_t = Σ_s a_ts (v_s + vpos_ts), with a = softmax_s(q_t · (k_s + kpos_ts) / sqrt(K)).
+    q: Array,
+    k: Array,
+    v: Array,
+    key_positions: Array | None = None,
+    value_positions: Array | None = None,
+    mask: Array | None = None,
+    *,
+    start: int = 0,
+    query_mask: Array | None = None,
+    **settings: Any,
+) -> tuple[Array, RelativeAttentionCache]:
+    """Compute y_t = Σ_s a_ts (v_s + vpos_ts), where a = softmax_s(q_t · (k_s + kpos_ts) / sqrt(K)).
 
-    kpos_ts and vpos_ts are the rows of key_positions and value_positions for the clipped distance s - t;
-    without the one or the other nothing is added there. start is the first query's position among the keys.
-    Shapes: q (..., T, K), k (..., S, K), v (..., S, L), key_positions (R, K), value_positions (R, L) with
-    R = 2 max_distance + 1; masks and settings as in attention -> y (..., T, L).
-    Memory: two arrays (..., T, S, K), which relative_attention_by_distance does without.
-    Errors: UserError for an even R, or two that differ. Source: Shaw et al. 2018, equations 3 and 4.
+    kpos_ts and vpos_ts are the rows of key_positions and value_positions for the clipped distance s - t. This
+    function stores two arrays (..., T, S, K). relative_attention_by_distance does not.
+
+    Args:
+        q: The queries, of shape (..., T, K).
+        k: The keys, of shape (..., S, K).
+        v: The values, of shape (..., S, L).
+        key_positions: The vectors for the keys, of shape (R, K), where R = 2 max_distance + 1, or None.
+        value_positions: The vectors for the values, of shape (R, L), or None.
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
+        start: The position of the first query among the keys.
+        query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
+        settings: The other settings of attention.
+
+    Returns:
+        y, of shape (..., T, L), and the cache.
+
+    Raises:
+        UserError: If R is even, or if it differs between keys and values.
+
+    Source: Shaw et al. 2018, equations 3 and 4.
     """
     distance = _distance(q, k, key_positions, value_positions, start)
     keys, of_keys = _seen(k, key_positions, distance)  # (..., T, S, K)
@@ -65,18 +99,20 @@ def relative_attention(
     return y[..., 0, :], RelativeAttentionCache(attended, of_keys, of_values)
 
 
-def relative_attention_backward(dy, cache):
-    """Gradients (dq, dk, dv, dkey_positions, dvalue_positions), None for those that were not given."""
-    # y of each query by itself
+def relative_attention_backward(
+    dy: Array, cache: RelativeAttentionCache
+) -> tuple[Array, Array, Array, Array | None, Array | None]:
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), None for those not given."""
+    # y = attention of each query to its own keys and values
     dq, dkeys, dvalues = attention_backward(dy[..., None, :], cache.attention)
-    # keys = k + key_positions[distance], and the same of the values
+    # keys = k + key_positions[distance], and likewise for the values
     dk, dkey_positions = _seen_backward(dkeys, cache.key_positions)
     dv, dvalue_positions = _seen_backward(dvalues, cache.value_positions)
     return dq[..., 0, :], dk, dv, dkey_positions, dvalue_positions
 
 
-def _seen(x, positions, distance):
-    """x + positions[distance]: the keys, or the values, as each query sees them.
+def _seen(x: Array, positions: Array | None, distance: Array) -> tuple[Array, EmbeddingCache | None]:
+    """Return x + positions[distance]: the keys, or the values, of each query.
 
     Shapes: x (..., S, K), positions (R, K), distance (T, S) -> (..., T, S, K).
     """
@@ -86,68 +122,98 @@ def _seen(x, positions, distance):
     return x[..., None, :, :] + of_pair, cache
 
 
-def _seen_backward(dseen, cache):
-    """Returns (dx, dpositions)."""
-    dx = dseen.sum(-3)  # every query saw x
+def _seen_backward(dseen: Array, cache: EmbeddingCache | None) -> tuple[Array, Array | None]:
+    """Return the gradients (dx, dpositions)."""
+    dx = dseen.sum(-3)  # x was used by every query
     if cache is None:
         return dx, None
     # positions[distance] is the same for every sentence and head
     return dx, embedding_backward(dseen.sum(tuple(range(dseen.ndim - 3))), cache)
 
 
-# By distance: a query meets each of the R vectors once, and not once for every key.
+# By distance: each query is multiplied with each of the R vectors once, and not once for every key.
 
 
+@cache_class
 class ByDistanceCache(NamedTuple):
-    """What relative_attention_by_distance_backward needs, and what the figures show."""
+    """The cache of relative_attention_by_distance. The figures draw its weights and scores."""
 
-    q: Any  # (..., T, K) queries
-    k: Any  # (..., S, K) keys
-    v: Any  # (..., S, L) values
-    distance: Any  # (T, S) from 0 to R - 1
-    met: LinearCache | None  # each query with each of the R vectors
-    weighed: WeighCache
-    shared: LinearCache | None  # the values' R vectors, by the sum of the weights at each distance
+    q: Array  # (..., T, K) queries
+    k: Array  # (..., S, K) keys
+    v: Array  # (..., S, L) values
+    distance: Array  # (T, S) from 0 to R - 1
+    met: LinearCache | None  # the cache of the products of each query with the R vectors
+    weights_cache: AttentionWeightsCache
+    shared: LinearCache | None  # the cache of the product of the summed weights and the vectors of the values
     scale: float
 
     @property
-    def weights(self):
-        """How much each query looks at each key, (..., T, S): rows sum to 1, or are 0."""
-        return self.weighed.weights
+    def weights(self) -> Array:
+        """The attention weights, (..., T, S). Rows sum to 1, or are 0."""
+        return self.weights_cache.weights
 
     @property
-    def scores(self):
-        """The raw scores (..., T, S), before mask and softmax; computed anew, since backward needs none."""
+    def scores(self) -> Array:
+        """The scores (..., T, S) before mask and softmax. Recomputed, since backward does not need them."""
         key_positions = None if self.met is None else self.met.weight.T
         return _scores(self.q, self.k, key_positions, self.distance)[0] * self.scale
 
 
 def relative_attention_by_distance(
-    q, k, v, key_positions=None, value_positions=None, mask=None, *, start=0, scale=None, **settings
-):
-    """The same as relative_attention, from products with the R vectors instead of with T S of them.
+    q: Array,
+    k: Array,
+    v: Array,
+    key_positions: Array | None = None,
+    value_positions: Array | None = None,
+    mask: Array | None = None,
+    *,
+    start: int = 0,
+    scale: float | None = None,
+    **settings: Any,
+) -> tuple[Array, ByDistanceCache]:
+    """Compute relative_attention by products with the R vectors, without storing T S sums.
 
-        q · (k + kpos) = q · k + (q · each of the R vectors), taken at the distance
+        q · (k + kpos) = q · k + (entry r of the products of q with the R vectors), r the distance
         Σ_s a_s (v_s + vpos_s) = Σ_s a_s v_s + Σ_r (the sum of a_s over the keys at distance r) vpos_r
 
-    Shapes: as there. Memory: (..., T, R) for keys and for values, and (T, S, R) once for all sentences and
-    heads, where the other has (..., T, S, K) for each. Operations: T R K + T S R for T S K.
-    Errors: as there. Source: Shaw et al. 2018, section 3.3: the sums of equation 5 taken apart.
+    It stores arrays (..., T, R) for keys and values, and one (T, S, R) for all sentences and heads together.
+    It needs T R K + T S R operations in place of T S K.
+
+    Args:
+        q: The queries, of shape (..., T, K).
+        k: The keys, of shape (..., S, K).
+        v: The values, of shape (..., S, L).
+        key_positions: The vectors for the keys, of shape (R, K), where R = 2 max_distance + 1, or None.
+        value_positions: The vectors for the values, of shape (R, L), or None.
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
+        start: The position of the first query among the keys.
+        scale: The factor of the scores. The default is 1 / sqrt(K).
+        settings: The other settings of attention_weights.
+
+    Returns:
+        y, of shape (..., T, L), and the cache.
+
+    Raises:
+        UserError: If R is even, or if it differs between keys and values.
+
+    Source: Shaw et al. 2018, section 3.3, which splits equation 5 into these sums.
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     distance = _distance(q, k, key_positions, value_positions, start)
     scores, met = _scores(q, k, key_positions, distance)
-    dropped, weighed = weigh(scores * scale, mask, **settings)  # (..., T, S)
+    dropped, weights_cache = attention_weights(scores * scale, mask, **settings)  # (..., T, S)
     y, shared = dropped @ v, None  # (..., T, L)
     if value_positions is not None:
         share = collect_by_distance(dropped, distance, len(value_positions))  # (..., T, R)
         of_positions, shared = linear(share, value_positions)
         y = y + of_positions
-    return y, ByDistanceCache(q, k, v, distance, met, weighed, shared, scale)
+    return y, ByDistanceCache(q, k, v, distance, met, weights_cache, shared, scale)
 
 
-def _scores(q, k, key_positions, distance):
-    """q kᵀ, and what the positions add to it. Returns (scores (..., T, S), cache)."""
+def _scores(
+    q: Array, k: Array, key_positions: Array | None, distance: Array
+) -> tuple[Array, LinearCache | None]:
+    """Return q kᵀ plus the products with the positions, of shape (..., T, S), and the cache."""
     scores = q @ k.swapaxes(-1, -2)
     if key_positions is None:
         return scores, None
@@ -155,44 +221,63 @@ def _scores(q, k, key_positions, distance):
     return scores + spread_by_distance(met, distance), cache
 
 
-def relative_attention_by_distance_backward(dy, cache):
-    """Gradients (dq, dk, dv, dkey_positions, dvalue_positions), None for those that were not given."""
-    q, k, v, distance, met, weighed, shared, scale = cache
+def relative_attention_by_distance_backward(
+    dy: Array, cache: ByDistanceCache
+) -> tuple[Array, Array, Array, Array | None, Array | None]:
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), None for those not given."""
+    q, k, v, distance, met, weights_cache, shared, scale = cache
     dkey_positions = dvalue_positions = None
     # y = dropped v
     ddropped = dy @ v.swapaxes(-1, -2)  # (..., T, S)
-    dv = weighed.dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
+    dv = weights_cache.dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
     if shared is not None:
-        # y += collect(dropped) value_positions; collecting backwards is spreading
-        dshare, dvalue_positions, _ = linear_backward(dy, shared)
+        # y += collect(dropped) value_positions; the backward pass of collecting is spreading
+        ddropped = sum_to_shape(ddropped, weights_cache.weights.shape)
+        dof_positions = sum_to_shape(dy, (*ddropped.shape[:-1], v.shape[-1]))  # (..., T, L)
+        dshare, dvalue_positions, _ = linear_backward(dof_positions, shared)
         ddropped = ddropped + spread_by_distance(dshare, distance)
-    # dropped = weigh(scores scale)
-    dscores = weigh_backward(ddropped, weighed) * scale  # (..., T, S)
+    # dropped = attention_weights(scores scale)
+    dscores = attention_weights_backward(ddropped, weights_cache) * scale  # (..., T, S)
     # scores = q kᵀ
     dq = dscores @ k  # (..., T, K)
     dk = dscores.swapaxes(-1, -2) @ q  # (..., S, K)
+    # an array that was broadcast receives the sum of the gradients of its copies
+    dq, dk, dv = (sum_to_shape(dx, x.shape) for dx, x in ((dq, q), (dk, k), (dv, v)))
     if met is not None:
-        # scores += spread(q key_positionsᵀ); spreading backwards is collecting
+        # scores += spread(q key_positionsᵀ); the backward pass of spreading is collecting
         dmet = collect_by_distance(dscores, distance, met.weight.shape[1])  # (..., T, R)
+        dmet = sum_to_shape(dmet, (*q.shape[:-1], dmet.shape[-1]))
         dq_met, dkey_positions, _ = linear_backward(dmet, met)
         dq, dkey_positions = dq + dq_met, dkey_positions.T
     return dq, dk, dv, dkey_positions, dvalue_positions
 
 
-def spread_by_distance(x, distance):
-    """y_ts = x_tr at the distance r between query t and key s; backwards it is collect_by_distance.
+def spread_by_distance(x: Array, distance: Array) -> Array:
+    """Return y_ts = x_tr, where r is the distance of query t and key s.
+
+    Its backward pass is collect_by_distance.
 
     Shapes: x (..., T, R), distance (T, S) -> y (..., T, S).
     """
     n_queries, n_distances = x.shape[-2:]
-    place = array_module(x).arange(n_queries)[:, None] * n_distances + distance  # (T, S) in x's rows, joined
+    # (T, S) indices into the joined rows of x
+    place = array_module(x).arange(n_queries)[:, None] * n_distances + distance
     return x.reshape(*x.shape[:-2], n_queries * n_distances)[..., place]
 
 
-def collect_by_distance(y, distance, n_distances):
-    """x_tr = Σ y_ts over the keys s at distance r from query t; backwards it is spread_by_distance.
+def collect_by_distance(y: Array, distance: Array, n_distances: int) -> Array:
+    """Return x_tr = Σ y_ts over the keys s at distance r from query t.
 
-    One product for each query t, of all sentences and heads together. Shapes: y (..., T, S) -> (..., T, R).
+    Its backward pass is spread_by_distance. It computes one matrix product for each query t, for all
+    sentences and heads together.
+
+    Args:
+        y: An array of shape (..., T, S).
+        distance: Integers from 0 to R - 1, of shape (T, S).
+        n_distances: The number R of distances.
+
+    Returns:
+        x, of shape (..., T, R).
     """
     at = distance[..., None] == array_module(y).arange(n_distances)  # (T, S, R) bool
     of_query = y.reshape(-1, *y.shape[-2:]).swapaxes(0, 1)  # (T, N, S) with N sentences and heads
@@ -200,17 +285,19 @@ def collect_by_distance(y, distance, n_distances):
     return collected.swapaxes(0, 1).reshape(*y.shape[:-1], n_distances)
 
 
-def _distance(q, k, key_positions, value_positions, start):
-    """The clipped distances (T, S), once it is sure how many there are."""
-    counts = {len(positions) for positions in (key_positions, value_positions) if positions is not None}
-    if len(counts) > 1:
+def _distance(
+    q: Array, k: Array, key_positions: Array | None, value_positions: Array | None, start: int
+) -> Array:
+    """Check the number of vectors and return the clipped distances (T, S)."""
+    counts = [len(positions) for positions in (key_positions, value_positions) if positions is not None]
+    if len(set(counts)) > 1:
         raise UserError(
-            f"there are {len(key_positions)} vectors for keys and {len(value_positions)} for values: give "
-            "as many, one for each distance"
+            f"there are {counts[0]} vectors for keys and {counts[1]} for values: give "
+            "the same number, one for each distance"
         )
-    n_distances = counts.pop() if counts else 1
+    n_distances = counts[0] if counts else 1
     if n_distances % 2 == 0:
         raise UserError(
-            f"there are {n_distances} vectors for the distances: give 2 k + 1, for those from -k to k"
+            f"there are {n_distances} vectors for the distances: give 2 k + 1, for the distances -k to k"
         )
     return clipped_distance(q.shape[-2], k.shape[-2], n_distances // 2, q, start)

@@ -1,98 +1,124 @@
-"""Four ways to score how alike a query and a key are, each with its backward pass.
+"""Four similarities of a query and a key, with their backward passes.
 
-The Transformer uses the first, scaled. The others come from the attention that recurrent networks had:
-Bahdanau et al. 2015 (perceptron), Luong et al. 2015, section 3.1 (dot, general, concat).
+The Transformer uses the first one, scaled. The others come from the attention of recurrent networks: Bahdanau
+et al. 2015 (perceptron), Luong et al. 2015, section 3.1 (dot, general, concat). The leading axes of queries
+and keys broadcast.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
+from npformer.functional.caches import cache_class
+from npformer.functional.linear import sum_to_shape
 
 
+@cache_class
 class DotSimilarityCache(NamedTuple):
-    """What dot_similarity_backward needs."""
+    """The cache of dot_similarity."""
 
-    q: Any  # (..., T, K)
-    k: Any  # (..., S, K)
+    q: Array  # (..., T, K)
+    k: Array  # (..., S, K)
 
 
-def dot_similarity(q, k):
-    """score_ts = q_t · k_s: large where the two vectors point the same way.
+def dot_similarity(q: Array, k: Array) -> tuple[Array, DotSimilarityCache]:
+    """Compute score_ts = q_t · k_s, which is large if the two vectors point in the same direction.
 
-    Shapes: q (..., T, K), k (..., S, K) -> scores (..., T, S). Source: Luong et al. 2015, section 3.1.
+    Shapes: q (..., T, K), k (..., S, K) -> scores (..., T, S).
+
+    Source: Luong et al. 2015, section 3.1.
     """
     return q @ k.swapaxes(-1, -2), DotSimilarityCache(q, k)
 
 
-def dot_similarity_backward(dscores, cache):
-    """Gradients (dq, dk) of scores = q kᵀ."""
+def dot_similarity_backward(dscores: Array, cache: DotSimilarityCache) -> tuple[Array, Array]:
+    """Return the gradients (dq, dk) of scores = q kᵀ."""
     q, k = cache
     # scores = q kᵀ
     dq = dscores @ k  # (..., T, K)
     dk = dscores.swapaxes(-1, -2) @ q  # (..., S, K)
-    return dq, dk
+    return sum_to_shape(dq, q.shape), sum_to_shape(dk, k.shape)
 
 
+@cache_class
 class GeneralSimilarityCache(NamedTuple):
-    """What general_similarity_backward needs."""
+    """The cache of general_similarity."""
 
-    q: Any  # (..., T, K)
-    k: Any  # (..., S, L)
-    weight: Any  # (K, L)
-    turned: Any  # (..., T, L) the queries in the keys' space
+    q: Array  # (..., T, K)
+    k: Array  # (..., S, L)
+    weight: Array  # (K, L)
+    turned: Array  # (..., T, L) the queries multiplied by the weight
 
 
-def general_similarity(q, k, weight):
-    """score_ts = q_tᵀ weight k_s: a dot product after a learned map; the two widths may differ.
+def general_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, GeneralSimilarityCache]:
+    """Compute score_ts = q_tᵀ weight k_s: a dot product after a learned map, which may change the width.
 
-    Shapes: q (..., T, K), k (..., S, L), weight (K, L) -> scores (..., T, S).
+    Args:
+        q: The queries, of shape (..., T, K).
+        k: The keys, of shape (..., S, L).
+        weight: The matrix, of shape (K, L).
+
+    Returns:
+        The scores, of shape (..., T, S), and the cache.
+
     Source: Luong et al. 2015, section 3.1.
     """
     turned = q @ weight  # (..., T, L)
     return turned @ k.swapaxes(-1, -2), GeneralSimilarityCache(q, k, weight, turned)
 
 
-def general_similarity_backward(dscores, cache):
-    """Gradients (dq, dk, dweight) of scores = q weight kᵀ."""
+def general_similarity_backward(dscores: Array, cache: GeneralSimilarityCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dq, dk, dweight) of scores = q weight kᵀ."""
     q, k, weight, turned = cache
     # scores = turned kᵀ
     dturned = dscores @ k  # (..., T, L)
     dk = dscores.swapaxes(-1, -2) @ turned  # (..., S, L)
+    dturned, dk = sum_to_shape(dturned, turned.shape), sum_to_shape(dk, k.shape)
     # turned = q weight
     dq = dturned @ weight.T  # (..., T, K)
-    dweight = _rows(q).T @ _rows(dturned)  # (K, L) every query added to it
+    dweight = _rows(q).T @ _rows(dturned)  # (K, L)
     return dq, dk, dweight
 
 
+@cache_class
 class ConcatSimilarityCache(NamedTuple):
-    """What concat_similarity_backward needs."""
+    """The cache of concat_similarity."""
 
-    q: Any  # (..., T, K)
-    k: Any  # (..., S, L)
-    weight: Any  # (K + L,)
+    q: Array  # (..., T, K)
+    k: Array  # (..., S, L)
+    weight: Array  # (K + L,)
 
 
-def concat_similarity(q, k, weight):
-    """score_ts = weight · [q_t; k_s]: one linear map of the two side by side.
+def concat_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, ConcatSimilarityCache]:
+    """Compute score_ts = weight · [q_t; k_s], a linear function of the concatenated query and key.
 
-    It is a sum of two numbers, one of the query alone and one of the key alone, so a softmax over the keys
-    cancels the query: every query then looks at the same keys. The perceptron mends that with a tanh.
-    Shapes: q (..., T, K), k (..., S, L), weight (K + L,) -> scores (..., T, S).
+    The score is a number that depends on the query, plus a number that depends on the key. The softmax over
+    the keys cancels the first number, so all queries have the same attention weights. The tanh of
+    perceptron_similarity prevents this.
+
+    Args:
+        q: The queries, of shape (..., T, K).
+        k: The keys, of shape (..., S, L).
+        weight: The vector, of shape (K + L,).
+
+    Returns:
+        The scores, of shape (..., T, S), and the cache.
+
     Source: Luong et al. 2015, section 3.1, in its linear form.
     """
     width = q.shape[-1]
     of_query, of_key = q @ weight[:width], k @ weight[width:]  # (..., T) and (..., S)
-    # weight · [q; k] = weight[:K] · q + weight[K:] · k, so no pair is ever laid side by side
+    # weight · [q; k] = weight[:K] · q + weight[K:] · k, so no pair has to be concatenated
     return of_query[..., :, None] + of_key[..., None, :], ConcatSimilarityCache(q, k, weight)
 
 
-def concat_similarity_backward(dscores, cache):
-    """Gradients (dq, dk, dweight) of scores = weight · [q; k]."""
+def concat_similarity_backward(dscores: Array, cache: ConcatSimilarityCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dq, dk, dweight) of scores = weight · [q; k]."""
     q, k, weight = cache
     xp = array_module(q)
     width = q.shape[-1]
-    # scores = of_query + of_key: each query's number went to all keys, each key's to all queries
+    # scores = of_query + of_key: the number of a query is used for all keys, that of a key for all queries
     dof_query, dof_key = dscores.sum(-1), dscores.sum(-2)  # (..., T) and (..., S)
+    dof_query, dof_key = sum_to_shape(dof_query, q.shape[:-1]), sum_to_shape(dof_key, k.shape[:-1])
     # of_query = q weight[:K], of_key = k weight[K:]
     dq = dof_query[..., None] * weight[:width]  # (..., T, K)
     dk = dof_key[..., None] * weight[width:]  # (..., S, L)
@@ -100,22 +126,34 @@ def concat_similarity_backward(dscores, cache):
     return dq, dk, xp.concatenate(dhalves)
 
 
+@cache_class
 class PerceptronSimilarityCache(NamedTuple):
-    """What perceptron_similarity_backward needs."""
+    """The cache of perceptron_similarity."""
 
-    q: Any  # (..., T, K)
-    k: Any  # (..., S, L)
-    query_weight: Any  # (K, J)
-    key_weight: Any  # (L, J)
-    v: Any  # (J,)
-    hidden: Any  # (..., T, S, J) tanh of the sum
+    q: Array  # (..., T, K)
+    k: Array  # (..., S, L)
+    query_weight: Array  # (K, J)
+    key_weight: Array  # (L, J)
+    v: Array  # (J,)
+    hidden: Array  # (..., T, S, J) tanh of the sum
 
 
-def perceptron_similarity(q, k, query_weight, key_weight, v):
-    """score_ts = v · tanh(q_t query_weight + k_s key_weight): a small network looks at the pair.
+def perceptron_similarity(
+    q: Array, k: Array, query_weight: Array, key_weight: Array, v: Array
+) -> tuple[Array, PerceptronSimilarityCache]:
+    """Compute score_ts = v · tanh(q_t query_weight + k_s key_weight), a network with one hidden layer.
 
-    Shapes: q (..., T, K), k (..., S, L), query_weight (K, J), key_weight (L, J), v (J,)
-    -> scores (..., T, S). Source: Bahdanau et al. 2015, section A.1.2.
+    Args:
+        q: The queries, of shape (..., T, K).
+        k: The keys, of shape (..., S, L).
+        query_weight: The matrix of the queries, of shape (K, J).
+        key_weight: The matrix of the keys, of shape (L, J).
+        v: The vector of the output, of shape (J,).
+
+    Returns:
+        The scores, of shape (..., T, S), and the cache.
+
+    Source: Bahdanau et al. 2015, section A.1.2.
     """
     xp = array_module(q)
     of_query, of_key = q @ query_weight, k @ key_weight  # (..., T, J) and (..., S, J)
@@ -123,16 +161,20 @@ def perceptron_similarity(q, k, query_weight, key_weight, v):
     return hidden @ v, PerceptronSimilarityCache(q, k, query_weight, key_weight, v, hidden)
 
 
-def perceptron_similarity_backward(dscores, cache):
-    """Gradients (dq, dk, dquery_weight, dkey_weight, dv) of scores = v · tanh(q W + k U)."""
+def perceptron_similarity_backward(
+    dscores: Array, cache: PerceptronSimilarityCache
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return the gradients (dq, dk, dquery_weight, dkey_weight, dv) of scores = v · tanh(q W + k U)."""
     q, k, query_weight, key_weight, v, hidden = cache
     # scores = hidden v
     dhidden = dscores[..., None] * v  # (..., T, S, J)
     dv = dscores.reshape(-1) @ _rows(hidden)  # (J,)
     # hidden = tanh(total), and tanh' = 1 - tanh²
     dtotal = dhidden * (1 - hidden * hidden)  # (..., T, S, J)
-    # total = of_query + of_key, each spread over the other's axis
+    # total = of_query + of_key, each broadcast over the axis of the other
     dof_query, dof_key = dtotal.sum(-2), dtotal.sum(-3)  # (..., T, J) and (..., S, J)
+    dof_query = sum_to_shape(dof_query, (*q.shape[:-1], len(v)))
+    dof_key = sum_to_shape(dof_key, (*k.shape[:-1], len(v)))
     # of_query = q query_weight, of_key = k key_weight
     dq = dof_query @ query_weight.T  # (..., T, K)
     dk = dof_key @ key_weight.T  # (..., S, L)
@@ -141,6 +183,6 @@ def perceptron_similarity_backward(dscores, cache):
     return dq, dk, dquery_weight, dkey_weight, dv
 
 
-def _rows(x):
-    """Every position of every sentence as a row. Shapes: x (..., N) -> (R, N)."""
+def _rows(x: Array) -> Array:
+    """Return every position of every sentence as a row. Shapes: x (..., N) -> (R, N)."""
     return x.reshape(-1, x.shape[-1])

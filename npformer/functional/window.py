@@ -1,44 +1,61 @@
-"""A place to look at, and a window round it: what Luong's local attention adds to the global one.
+"""Local attention: a position in the source and a window around it, as in Luong et al. 2015.
 
-Positions are those of Python: the words of a source of S words stand at 0 .. S - 1.
+Positions count from 0: the tokens of a source of S tokens are at 0 .. S - 1.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from npformer.backend import array_module
+from npformer.backend import Array, array_module
 from npformer.functional.activations import sigmoid, sigmoid_backward
+from npformer.functional.caches import cache_class
 
 
-def inside_window(p, length, reach):
-    """Which of `length` places stand no further than `reach` from p: the window [p - reach, p + reach].
+def inside_window(p: Array, length: int, reach: float) -> Array:
+    """Return True at the positions in the window [p - reach, p + reach].
 
-    Shapes: p (...) -> bool (..., length). Source: Luong et al. 2015, section 3.2.
+    Args:
+        p: The centre of each window, of shape (...).
+        length: The number of positions S.
+        reach: The half width of the window.
+
+    Returns:
+        Bool, of shape (..., S).
+
+    Source: Luong et al. 2015, section 3.2.
     """
     away = array_module(p).arange(length) - p.real[..., None]  # (..., S)
     return (away >= -reach) & (away <= reach)
 
 
+@cache_class
 class PredictPositionCache(NamedTuple):
-    """What predict_position_backward needs."""
+    """The cache of predict_position."""
 
-    h: Any  # (..., N)
-    weight: Any  # (N, J)
-    v: Any  # (J,)
-    lengths: Any  # (...)
-    hidden: Any  # (..., J) the tanh
-    share: Any  # (...) p as a share of the source
+    h: Array  # (..., N)
+    weight: Array  # (N, J)
+    v: Array  # (J,)
+    lengths: Array  # (...)
+    hidden: Array  # (..., J) the output of the tanh
+    share: Array  # (...) p / S
 
     @property
-    def p(self):
-        """The positions (...)."""
+    def p(self) -> Array:
+        """The predicted positions (...)."""
         return self.lengths * self.share
 
 
-def predict_position(h, weight, v, lengths):
-    """p = S · sigmoid(v · tanh(h weight)): where in the source the target's state wants to look.
+def predict_position(h: Array, weight: Array, v: Array, lengths: Array) -> tuple[Array, PredictPositionCache]:
+    """Compute p = S · sigmoid(v · tanh(h weight)): the source position to which a target state attends.
 
-    Shapes: h (..., N), weight (N, J), v (J,), lengths broadcastable to (...), the number S of real words of
-    each sentence, padding left out -> p (...), between 0 and S.
+    Args:
+        h: The states of the target, of shape (..., N).
+        weight: The matrix, of shape (N, J).
+        v: The vector, of shape (J,).
+        lengths: The number S of tokens of each source without padding, broadcastable to (...).
+
+    Returns:
+        p, of shape (...), between 0 and S, and the cache.
+
     Source: Luong et al. 2015, section 3.2, equation 9.
     """
     hidden = array_module(h).tanh(h @ weight)  # (..., J)
@@ -47,8 +64,8 @@ def predict_position(h, weight, v, lengths):
     return lengths * share, PredictPositionCache(h, weight, v, lengths, hidden, share)
 
 
-def predict_position_backward(dp, cache):
-    """Gradients (dh, dweight, dv) of p = S · sigmoid(v · tanh(h weight))."""
+def predict_position_backward(dp: Array, cache: PredictPositionCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dh, dweight, dv) of p = S · sigmoid(v · tanh(h weight))."""
     h, weight, v, lengths, hidden, share = cache
     # p = S share, share = sigmoid(hidden v)
     dlogit = sigmoid_backward(dp * lengths, share)  # (...)
@@ -61,20 +78,30 @@ def predict_position_backward(dp, cache):
     return dtotal @ weight.T, dweight, dv
 
 
+@cache_class
 class GaussianWindowCache(NamedTuple):
-    """What gaussian_window_backward needs."""
+    """The cache of gaussian_window."""
 
-    weights: Any  # (..., S)
-    bell: Any  # (..., S) the factors, 1 where s = p
-    away: Any  # (..., S) s - p
+    weights: Array  # (..., S)
+    bell: Array  # (..., S) the factors, 1 where s = p
+    away: Array  # (..., S) s - p
     sigma: float
 
 
-def gaussian_window(weights, p, sigma):
-    """y_s = weights_s exp(-(s - p)² / (2 sigma²)): the nearer to p, the more of a weight is left.
+def gaussian_window(weights: Array, p: Array, sigma: float) -> tuple[Array, GaussianWindowCache]:
+    """Compute y_s = weights_s exp(-(s - p)² / (2 sigma²)), which lowers the weights far from p.
 
     The rows of y sum to less than 1: they are not normalized again.
-    Shapes: weights (..., S), p (...) -> y (..., S). Source: Luong et al. 2015, section 3.2, equation 10.
+
+    Args:
+        weights: The attention weights, of shape (..., S).
+        p: The centre of each window, of shape (...).
+        sigma: The width of the window.
+
+    Returns:
+        y, of shape (..., S), and the cache.
+
+    Source: Luong et al. 2015, section 3.2, equation 10.
     """
     xp = array_module(weights)
     places = xp.arange(weights.shape[-1]).astype(weights.real.dtype)  # (S,)
@@ -83,11 +110,11 @@ def gaussian_window(weights, p, sigma):
     return weights * bell, GaussianWindowCache(weights, bell, away, sigma)
 
 
-def gaussian_window_backward(dy, cache):
-    """Gradients (dweights, dp) of y = weights exp(-(s - p)² / (2 sigma²))."""
+def gaussian_window_backward(dy: Array, cache: GaussianWindowCache) -> tuple[Array, Array]:
+    """Return the gradients (dweights, dp) of y = weights exp(-(s - p)² / (2 sigma²))."""
     weights, bell, away, sigma = cache
     # y = weights bell
     dweights, dbell = dy * bell, dy * weights  # (..., S)
-    # bell = exp(-away² / (2 sigma²)), away = s - p: a word's factor grows as p comes nearer
+    # bell = exp(-away² / (2 sigma²)), away = s - p: the derivative with respect to p is bell away / sigma²
     dp = (dbell * bell * away).sum(-1) / sigma**2  # (...)
     return dweights, dp

@@ -1,8 +1,9 @@
-"""Kernels: fast versions of the pairs where time goes, held to the plain ones by tests.
+"""Kernels: fast versions of the pairs that take the most time, tested against the plain pairs.
 
-A layer takes its pairs from here and does not know which version it calls. The plain version, in
-npformer.functional, is the definition: it takes complex numbers, as gradient checks do, and the arrays of
-any module. Of the two beside it in this table, one takes real NumPy arrays and one real CuPy arrays.
+The layers import their pairs from here. At each call the arrays decide which version computes. The plain
+pair of npformer.functional is the definition. It accepts complex numbers, which gradient checks need, and
+arrays of NumPy and CuPy. A kernel accepts real arrays of one of the two modules. Each row of the table below
+has the plain pair, the kernel for NumPy and the kernel for CuPy.
 """
 
 from npformer import functional as plain
@@ -12,7 +13,7 @@ from npformer.kernels.choice import choose, plain_pairs
 linear = choose(plain.linear, cpu.linear, gpu.linear)
 linear_backward = choose(plain.linear_backward, cpu.linear_backward, gpu.linear_backward)
 
-embedding = plain.embedding  # a look-up is as fast as it can be
+embedding = plain.embedding  # indexing cannot be made faster
 embedding_backward = choose(plain.embedding_backward, cpu.embedding_backward, gpu.embedding_backward)
 
 attention = choose(plain.attention, cpu.attention, gpu.attention)
@@ -21,17 +22,15 @@ attention_backward = choose(plain.attention_backward, cpu.attention_backward, gp
 layer_norm = choose(plain.layer_norm, cpu.layer_norm, gpu.layer_norm)
 layer_norm_backward = choose(plain.layer_norm_backward, cpu.layer_norm_backward, gpu.layer_norm_backward)
 
-residual_norm = choose(plain.residual_norm, cpu.residual_norm, gpu.residual_norm)
-residual_norm_backward = choose(
-    plain.residual_norm_backward, cpu.residual_norm_backward, gpu.residual_norm_backward
-)
+add_norm = choose(plain.add_norm, cpu.add_norm, gpu.add_norm)
+add_norm_backward = choose(plain.add_norm_backward, cpu.add_norm_backward, gpu.add_norm_backward)
 
 dropout = choose(plain.dropout, cpu.dropout, gpu.dropout)
 dropout_backward = choose(plain.dropout_backward, cpu.dropout_backward, gpu.dropout_backward)
 
-relu_dropout = choose(plain.relu_dropout, cpu.relu_dropout, gpu.relu_dropout)
-relu_dropout_backward = choose(
-    plain.relu_dropout_backward, cpu.relu_dropout_backward, gpu.relu_dropout_backward
+activation_dropout = choose(plain.activation_dropout, cpu.activation_dropout, gpu.activation_dropout)
+activation_dropout_backward = choose(
+    plain.activation_dropout_backward, cpu.activation_dropout_backward, gpu.activation_dropout_backward
 )
 
 cross_entropy = choose(plain.cross_entropy, cpu.cross_entropy, gpu.cross_entropy)
@@ -39,14 +38,22 @@ cross_entropy_backward = choose(
     plain.cross_entropy_backward, cpu.cross_entropy_backward, gpu.cross_entropy_backward
 )
 
+# for callers that no longer need the logits: a kernel may overwrite them with the gradient
+cross_entropy_in_place = choose(plain.cross_entropy, cpu.cross_entropy_in_place, gpu.cross_entropy_in_place)
+
 adam_update = choose(plain.adam_update, cpu.adam_update, gpu.adam_update)
 
 __all__ = [
+    "activation_dropout",
+    "activation_dropout_backward",
     "adam_update",
+    "add_norm",
+    "add_norm_backward",
     "attention",
     "attention_backward",
     "cross_entropy",
     "cross_entropy_backward",
+    "cross_entropy_in_place",
     "dropout",
     "dropout_backward",
     "embedding",
@@ -56,8 +63,4 @@ __all__ = [
     "linear",
     "linear_backward",
     "plain_pairs",
-    "relu_dropout",
-    "relu_dropout_backward",
-    "residual_norm",
-    "residual_norm_backward",
 ]

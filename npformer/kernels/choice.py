@@ -1,4 +1,4 @@
-"""The choice between a plain pair and its kernel, made anew at every call by the arrays that it gets."""
+"""The choice between a plain pair and its kernel, which depends on the arguments of each call."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,16 +9,12 @@ import numpy as np
 
 from npformer.backend import is_cupy
 
-# what a caller may offer a kernel, to save memory: an array for the result, or to write over an argument;
-# the plain versions never write into what they were given
-OFFERS = ("out", "overwrite")
-
 _plain_only = False
 
 
 @contextmanager
 def plain_pairs() -> Iterator[None]:
-    """Let every layer call the plain versions inside this block: to compare, and to measure."""
+    """Use the plain pairs inside a with block, for comparisons and measurements."""
     global _plain_only
     before, _plain_only = _plain_only, True
     try:
@@ -28,35 +24,41 @@ def plain_pairs() -> Iterator[None]:
 
 
 def choose(plain: Any, cpu: Any, gpu: Any = None) -> Any:
-    """A function that calls the kernel of where the arrays lie, real and of one precision, else `plain`."""
+    """Return a function that calls a kernel if the arguments allow it, and `plain` otherwise.
+
+    A kernel needs arrays of one module and of one dtype, float32 or float64.
+
+    Args:
+        plain: The function of npformer.functional.
+        cpu: The kernel for NumPy arrays.
+        gpu: The kernel for CuPy arrays.
+    """
     kernels = {"numpy": cpu, "cupy": gpu}
 
     @wraps(plain)
-    def chosen(*args, **settings):
+    def chosen(*args: Any, **settings: Any) -> Any:
         kernel = None if _plain_only else kernels.get(_place(args))
         if kernel is not None:
             return kernel(*args, **settings)
-        for offer in OFFERS:
-            settings.pop(offer, None)
-        return plain(*args, **settings)
+        return plain(*map(_as_plain, args), **settings)
 
     return chosen
 
 
-def _place(things: tuple) -> str:
-    """Where all arrays in these, caches included, lie: "numpy" or "cupy"; "" where they suit no kernel."""
+def _place(things: tuple[Any, ...]) -> str:
+    """Return "numpy" or "cupy", the module of all arrays and caches, or "" if no kernel accepts them."""
     places: set[str] = set()
     dtypes: set[Any] = set()
-    if not _look(things, places, dtypes) or len(places) > 1 or len(dtypes) > 1:
+    if not _collect(things, places, dtypes) or len(places) != 1 or len(dtypes) != 1:
         return ""
-    return places.pop() if places else "numpy"
+    return places.pop()
 
 
-def _look(things: tuple, places: set, dtypes: set) -> bool:
-    """Collect the places of arrays and the dtypes of numbers; False where something suits no kernel."""
+def _collect(things: tuple[Any, ...], places: set[str], dtypes: set[Any]) -> bool:
+    """Collect the modules and dtypes of all arrays. Return False if no kernel accepts one of them."""
     for thing in things:
         if isinstance(thing, tuple):
-            if not _look(thing, places, dtypes):
+            if not _collect(thing, places, dtypes):
                 return False
             continue
         if type(thing) is np.ndarray:
@@ -64,11 +66,24 @@ def _look(things: tuple, places: set, dtypes: set) -> bool:
         elif is_cupy(thing):
             places.add("cupy")
         elif isinstance(thing, (np.ndarray, complex)):
-            return False  # a subclass may count what is done to it: let it see the plain way
+            return False  # a subclass of ndarray may, for example, count operations: use the plain pair
         else:
             continue
-        if thing.dtype.kind == "c":
-            return False
-        if thing.dtype.kind == "f":
+        if thing.dtype.kind in "fc":
+            if thing.dtype.char not in "fd":  # float32 and float64
+                return False
             dtypes.add(thing.dtype)
     return True
+
+
+def _as_plain(thing: Any) -> Any:
+    """Convert the cache of a kernel into a cache of the plain pair. Return other arguments unchanged.
+
+    So the backward pass works with a dy of another dtype than that of the forward pass.
+    """
+    if hasattr(thing, "as_plain"):
+        return thing.as_plain()
+    if not isinstance(thing, tuple):
+        return thing
+    parts = [_as_plain(part) for part in thing]
+    return type(thing)(*parts) if hasattr(thing, "_fields") else tuple(parts)

@@ -1,38 +1,61 @@
-"""What the kernels of both machines share: rows, what dropout kept, and caches of their own."""
+"""Helpers of all kernels: arrays as rows, dropout masks, and caches."""
 
+import math
 from typing import Any, NamedTuple
 
-from npformer.backend import random_kept
+from npformer.backend import Array, Generator, random_keep_mask
+from npformer.functional import residual
+from npformer.functional.caches import cache_class
 from npformer.functional.dropout import check_dropout
 
 
 def as_rows(x: Any) -> Any:
-    """Every axis but the last as one. Shapes: x (..., D) -> (N, D)."""
-    return x.reshape(-1, x.shape[-1])
+    """Join all axes but the last. Shapes: x (..., D) -> (N, D)."""
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
-class KeptCache(NamedTuple):
-    """Which entries were kept, a byte each where factors take four, and what they were multiplied by."""
+@cache_class
+class DropoutMask(NamedTuple):
+    """A dropout mask as bools and one factor. A bool takes one byte, a float32 factor would take four."""
 
-    kept: Any  # (...) bool
+    kept: Array  # (...) bool
     factor: float
 
-
-def draw_kept(x: Any, rate: float, rng: Any) -> KeptCache | None:
-    """What dropout keeps of an array of x's shape: the same entries that the plain pair would keep."""
-    check_dropout(rate, rng)
-    return None if rate == 0 else KeptCache(random_kept(rng, x.shape, rate, x), 1 / (1 - rate))
+    def as_plain(self) -> Array:
+        """Return the factors of the plain pair."""
+        return self.kept * self.factor
 
 
+def draw_dropout_mask(x: Array, p: float, rng: Generator | None) -> DropoutMask | None:
+    """Draw the same dropout mask as the plain pair, or return None if p is 0.
+
+    Args:
+        x: An array of the shape of the mask, on the device where the mask is needed.
+        p: The dropout probability.
+        rng: The generator. It is needed if p > 0.
+
+    Raises:
+        UserError: If p is outside [0, 1), or if there is no generator and p > 0.
+    """
+    check_dropout(p, rng)
+    return None if p == 0 else DropoutMask(random_keep_mask(rng, x.shape, p, x), 1 / (1 - p))
+
+
+@cache_class
 class ReluDropoutCache(NamedTuple):
-    """What relu_dropout_backward needs: y > 0 tells what passed both."""
+    """The cache of relu_dropout. y > 0 at the entries that are positive and not dropped."""
 
-    y: Any  # (..., F)
+    y: Array  # (..., F)
     factor: float
 
+    def as_plain(self) -> residual.ReluDropoutCache:
+        """Return the cache of the plain pair. Where y > 0, the entry of the dropout mask is the factor."""
+        return residual.ReluDropoutCache(self.y, self.factor)
 
+
+@cache_class
 class GradientCache(NamedTuple):
-    """What cross_entropy_backward needs: the gradient itself, for dloss = 1."""
+    """The cache of cross_entropy: the gradient of the logits for dloss = 1."""
 
-    dlogits: Any  # (..., V)
+    dlogits: Array  # (..., V)
     tokens: int

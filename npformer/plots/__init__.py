@@ -1,23 +1,39 @@
-"""Pictures: arrays in, matplotlib figures out. Nothing is shown, and nothing is saved unless asked.
+"""Functions that draw arrays and return matplotlib figures. They show nothing, and only `save` writes files.
 
-With npformer.figures the only part that imports matplotlib; it leaves pyplot alone.
+- heat_maps: attention weights, scores, masks, and a grid of all heads
+- masks: the pictures of the mask lab
+- attention_lines: attention as lines between tokens
+- cells, board, boxes: matrices as cells, and schematics of boxes and arrows
+- bars, curve_plots, search_tree: probabilities, curves, and the tree of a beam search
+- composition: several pictures in one figure, key frames, and GIFs
+- palette: colours, and a simulation of colour blindness
+- style: fonts, text sizes, and saving
+- layout: figures, axes and titles at places in inches
+- legibility: a check that all text can be read
+
+Only this package and npformer.learn.figures import matplotlib, and neither imports pyplot.
 """
 
 from matplotlib.figure import Figure
 
-from npformer.plots.animation import animated_gif, key_frames
+from npformer.plots.attention_lines import word_lines
 from npformer.plots.bars import probability_bars, probability_panels
 from npformer.plots.boxes import layer_pair
 from npformer.plots.cells import Grid, cell_grid, cell_product
-from npformer.plots.curve_page import Curve, Panel, curve_page
-from npformer.plots.curves import curves
-from npformer.plots.heatgrid import attention_grid
-from npformer.plots.heatmap import attention_map, mask_map, score_map, softmax_panels, value_map
+from npformer.plots.composition import animated_gif, key_frames
+from npformer.plots.curve_plots import Curve, Panel, curve_page, curves
+from npformer.plots.heat_maps import (
+    attention_grid,
+    attention_map,
+    mask_map,
+    score_map,
+    softmax_panels,
+    value_map,
+)
+from npformer.plots.legibility import text_problems
 from npformer.plots.masks import leak_map, mask_panels
-from npformer.plots.overlap import text_problems
+from npformer.plots.search_tree import beam_tree, steps_of_trace
 from npformer.plots.style import save
-from npformer.plots.tree import beam_tree, steps_of_trace
-from npformer.plots.words import word_lines
 
 __all__ = [
     "Curve",

@@ -1,11 +1,13 @@
-"""Probabilities of words as bars, with the target beside them."""
+"""Probabilities as horizontal bars, with the target probabilities beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from numpy.typing import ArrayLike
 
 from npformer.errors import UserError
 from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room
@@ -18,18 +20,29 @@ LENGTH = 3.0  # inches, of a probability of 1
 
 
 def probability_bars(
-    probabilities,
+    probabilities: ArrayLike,
     words: Sequence[str],
     *,
-    target=None,
+    target: ArrayLike | None = None,
     decimals: int = 2,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """A bar for each word, as long as its probability; the largest is darker. target adds a second bar.
+    """Draw a bar for each word, whose length is its probability. The bar of the largest one is darker.
 
-    Shapes: probabilities (V,), words V texts, target (V,).
-    Errors: UserError for other shapes, numbers outside 0 .. 1, or where the words do not fit.
+    Args:
+        probabilities: The probabilities, (V,).
+        words: V labels.
+        target: The target distribution, (V,), drawn as a second bar for each word.
+        decimals: The number of decimals.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, a number is outside 0 .. 1, or the labels do not fit.
     """
     with drawing(words, title):
         values = _probabilities(probabilities, "probabilities", 1)
@@ -46,18 +59,29 @@ def probability_bars(
 
 
 def probability_panels(
-    probabilities,
+    probabilities: ArrayLike,
     words: Sequence[str],
     positions: Sequence[str] | None = None,
     *,
-    target=None,
+    target: ArrayLike | None = None,
     decimals: int = 2,
     title: str | None = None,
 ) -> Figure:
-    """Bars for each position of a sentence, side by side: one panel for each row.
+    """Draw bars for each position of a sentence, one panel beside the other.
 
-    Shapes: probabilities (T, V), words V texts, positions T texts (0, 1 .. if left out), target (T, V).
-    Errors: UserError for other shapes, or where the panels do not fit.
+    Args:
+        probabilities: The probabilities, (T, V).
+        words: V labels.
+        positions: T panel titles; 0, 1, ... by default.
+        target: The target distributions, (T, V), drawn as a second bar for each word.
+        decimals: The number of decimals.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the panels do not fit.
     """
     with drawing(words, positions, title):
         values = _probabilities(probabilities, "probabilities", 2)
@@ -67,8 +91,16 @@ def probability_panels(
         return _panels(values, names, heads, aims, decimals, title)
 
 
-def _panels(values, names, heads, aims, decimals, title):
-    two, aims = aims is not None, [None] * len(values) if aims is None else aims
+def _panels(
+    values: np.ndarray,
+    names: list[str],
+    heads: list[str],
+    aims: np.ndarray | None,
+    decimals: int,
+    title: str | None,
+) -> Figure:
+    two = aims is not None
+    targets: Iterable[np.ndarray | None] = [None] * len(values) if aims is None else aims
     beside = 0.12 + text_size(number(0.5, decimals), SMALL)[0]
     length = max(1.0, widest(heads, LABEL))
     height = len(names) * _row(two)
@@ -80,7 +112,7 @@ def _panels(values, names, heads, aims, decimals, title):
     figure = new_figure(
         total, height + 2 * PAD + 0.3 + up + below, f"a picture of {len(values)} × {len(names)} bars"
     )
-    for index, (row, head, aim) in enumerate(zip(values, heads, aims, strict=True)):
+    for index, (row, head, aim) in enumerate(zip(values, heads, targets, strict=True)):
         ax = axes_at(figure, left + index * step, PAD + below, length, height)
         _draw(ax, row, names if index == 0 else [""] * len(names), aim, decimals, legend=index == 0)
         ax.set_title(head, size=LABEL, parse_math=False)
@@ -89,15 +121,15 @@ def _panels(values, names, heads, aims, decimals, title):
     return figure
 
 
-def _probabilities(values, name, ndim):
+def _probabilities(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
     made = array(values, name, ndim).astype(np.float64)
     if not ((made >= 0) & (made <= 1 + 1e-6)).all():  # also where NaN
         raise UserError(f"{name} must be between 0 and 1: apply the softmax first")
     return made
 
 
-def _targets(target, values):
-    """The target distribution, of the shape of the values; None where none was given."""
+def _targets(target: ArrayLike | None, values: np.ndarray) -> np.ndarray | None:
+    """Return the target distribution in the shape of the values, or None where none was given."""
     if target is None:
         return None
     aims = _probabilities(target, "target", values.ndim)
@@ -107,11 +139,11 @@ def _targets(target, values):
 
 
 def _row(two: bool) -> float:
-    """Height of a word's bar or bars."""
+    """Return the height of the bar of a word, or of its two bars."""
     return 2.2 * line_height(SMALL) if two else 1.5 * line_height(TEXT)
 
 
-def _own_axes(names, two, decimals, title) -> Axes:
+def _own_axes(names: Sequence[str], two: bool, decimals: int, title: str | None) -> Axes:
     left, right = widest(names, TEXT) + 0.1, 0.12 + text_size(number(0.5, decimals), SMALL)[0]
     title = wrapped(title, left + LENGTH + right)
     _, up = title_room(title)
@@ -123,16 +155,25 @@ def _own_axes(names, two, decimals, title) -> Axes:
     return axes_at(figure, PAD + left, PAD + below, LENGTH, height)
 
 
-def _must_fit(ax, count, two):
+def _must_fit(ax: Axes, count: int, two: bool) -> None:
     _, height = size_of(ax)
     least = line_height(SMALL) * (2 if two else 1)
     if count * least > height:
         raise UserError(
-            f"{count} words do not fit on axes {height:.1f} inches high at 8 points: draw the likeliest few"
+            f"{count} words do not fit on axes {height:.1f} inches high at 8 points: "
+            "draw only the most probable ones"
         )
 
 
-def _draw(ax, values, names, aims, decimals, *, legend=True):
+def _draw(
+    ax: Axes,
+    values: np.ndarray,
+    names: Sequence[str],
+    aims: np.ndarray | None,
+    decimals: int,
+    *,
+    legend: bool = True,
+) -> None:
     places = np.arange(len(values))
     best = int(values.argmax())
     thick = 0.8 if aims is None else 0.38
@@ -141,7 +182,7 @@ def _draw(ax, values, names, aims, decimals, *, legend=True):
     ax.barh(places + shift, values, height=thick, color=faces, label="model")
     _write(ax, places + shift, values, decimals)
     if aims is not None:
-        border = {"edgecolor": "#b85c00", "linewidth": 0.8}
+        border: dict[str, Any] = {"edgecolor": "#b85c00", "linewidth": 0.8}
         ax.barh(places - shift, aims, height=thick, color=TARGET, label="target", **border)
         _write(ax, (places - shift)[aims > 0], aims[aims > 0], decimals)
         if legend:
@@ -154,15 +195,15 @@ def _draw(ax, values, names, aims, decimals, *, legend=True):
     ax.spines[["top", "right", "bottom"]].set_visible(False)
 
 
-def _legend(ax, border):
-    """Which bar is the model's and which the target's, under the axes."""
+def _legend(ax: Axes, border: dict[str, Any]) -> None:
+    """Write below the axes which bar is the model's and which the target's."""
     _, height = size_of(ax)
     handles = [Patch(facecolor=MODEL, label="model"), Patch(facecolor=TARGET, label="target", **border)]
-    place = {"loc": "upper left", "bbox_to_anchor": (0, -0.06 / height), "borderaxespad": 0}
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -0.06 / height), "borderaxespad": 0}
     ax.legend(handles=handles, ncols=2, borderpad=0, handlelength=1, **place)
 
 
-def _write(ax, places, values, decimals):
+def _write(ax: Axes, places: np.ndarray, values: np.ndarray, decimals: int) -> None:
     width, _ = size_of(ax)
     for y, value in zip(places, values, strict=True):
         ax.text(value + 0.06 / width, y, number(value, decimals), size=SMALL, va="center_baseline")

@@ -1,12 +1,14 @@
-"""Board: paper without edges, for pictures of several matrices; it is cut to size when all is drawn."""
+"""Board: a canvas for pictures of several matrices. It has no fixed size until it is cut at the end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
+from numpy.typing import ArrayLike
 
 from npformer.plots.boxes import Box, Point, arrow, draw_box, frame, sign
 from npformer.plots.cells import CELL, GAP, Grid, Placed, draw_cells
@@ -17,32 +19,39 @@ from npformer.plots.style import FORMULA, SMALL, TEXT, line_height, number, text
 
 SIGN = 15.0  # points, of × and = between matrices
 BETWEEN = 0.16  # inches, between a matrix and a sign
-WIDEST_CELL = 0.8  # inches, that words over columns may ask for; longer ones are turned
+WIDEST_CELL = 0.8  # inches, the widest cell for column labels; longer labels are turned
 
 
 class Board:
-    """Draws grids, boxes, arrows and text in units of one inch, y upwards, and keeps the room they take.
+    """A canvas for grids, boxes, arrows and text, in inches with y upwards, that records the space they take.
 
-    Use it inside `drawing`. All grids of a board have cells of one width, so that equal shapes look equal:
-    the width that the widest number of `matrices` needs, written by `write`, and the widest of `names`,
-    the words over columns, where they are short.
+    Use it inside `drawing`. All grids of a board have cells of the same width, so that equal shapes look
+    equal. The cells are wide enough for every number of `matrices` as `write` writes it, and for every column
+    label in `names` that is short.
 
         with drawing(words):
             board = Board([x, z])
             placed = board.grid(Grid(x, "$X$", "x"), 0, 0)
             board.arrow((placed.right, placed.centre[1]), (placed.right + 0.4, placed.centre[1]))
             return board.cut()
+
+    Args:
+        matrices: The arrays whose numbers must fit into the cells.
+        decimals: The number of decimals of the numbers.
+        write: A function that writes a number, instead of `decimals`.
+        names: The column labels that must fit above the cells.
+        margin: The space beside a number in its cell, in inches.
     """
 
     def __init__(
         self,
-        matrices: Sequence = (),
+        matrices: Sequence[ArrayLike] = (),
         *,
         decimals: int = 2,
         write: Callable[..., str] | None = None,
         names: Sequence[str] = (),
         margin: float = 0.1,
-    ):
+    ) -> None:
         self.write = write or (lambda value: number(value, decimals))
         texts = [self.write(value) for matrix in matrices for value in np.ravel(matrix)]
         named = widest(names, TEXT) + 0.08
@@ -55,29 +64,31 @@ class Board:
     # Matrices.
 
     def size(self, grid: Grid) -> tuple[float, float]:
-        """Width and height of its cells."""
+        """Return width and height of a grid's cells."""
         rows, columns = grid.values.shape
         return columns * self.cell, rows * CELL
 
     def grid(self, grid: Grid, left: float, top: float, *, label: str = "above") -> Placed:
-        """Draw cells with their upper left corner at a place. label says where the name stands.
+        """Draw a grid with the upper left corner of its cells at a place, and return the place of the cells.
 
-        Numbers are written unless the cells are masked. Returns where the cells are, for arrows.
+        `label` is the side on which the name stands: "above", "below", "left" or "right".
         """
         width, height = self.size(grid)
-        draw_cells(self.ax, grid, left, top, self.cell, self.write, above=4)  # over the boxes they stand in
+        draw_cells(
+            self.ax, grid, left, top, self.cell, self.write, above=4
+        )  # in front of the boxes around them
         placed = Placed(left, top - height, left + width, top)
         self.take(*placed)
         self._write_round(grid, placed, label)
         return placed
 
     def grid_at(self, grid: Grid, x: float, y: float, *, label: str = "above") -> Placed:
-        """The same with the middle of the cells at a place."""
+        """Draw a grid with the middle of its cells at a place, and return the place of the cells."""
         width, height = self.size(grid)
         return self.grid(grid, x - width / 2, y + height / 2, label=label)
 
     def product(self, parts: Sequence[Grid | str], left: float, y: float) -> list[Placed]:
-        """Grids and the signs between them in a row, their middles at the height y; where the grids are."""
+        """Draw grids and the signs between them in a row with its middle at y; return the grids' places."""
         placed = []
         for part in parts:
             if isinstance(part, str):
@@ -89,8 +100,8 @@ class Board:
             left += width + BETWEEN
         return placed
 
-    def _write_round(self, grid, placed, label):
-        """Words at the left and over the columns, the name, the shape under the cells."""
+    def _write_round(self, grid: Grid, placed: Placed, label: str) -> None:
+        """Write row labels at the left, column labels and the name above, and the shape below the cells."""
         left, bottom, right, top = placed
         x, y = placed.centre
         rows, columns = grid.values.shape
@@ -104,7 +115,7 @@ class Board:
             turned = self._turned(names)
             for index, word in enumerate(names):
                 at = placed.left + (index + 0.5) * self.cell
-                style = {"rotation": 90 if turned else 0, "parse_math": False, "room": False}
+                style: dict[str, Any] = {"rotation": 90 if turned else 0, "parse_math": False, "room": False}
                 self.text(at, top + GAP, word, va="bottom", **style)
             top += self.band(names) + GAP
             self.take(left, bottom, right, top)
@@ -122,22 +133,31 @@ class Board:
             self.text(at_x, at_y, grid.label, size=FORMULA, ha=ha, va=va)
 
     def band(self, names: Sequence[str]) -> float:
-        """Height of the words over columns: they are turned where they are wider than a cell."""
+        """Return the height of column labels, which are turned upright where they are wider than a cell."""
         return widest(names, TEXT) if self._turned(names) else line_height(TEXT)
 
-    def _turned(self, names):
+    def _turned(self, names: Sequence[str]) -> bool:
         return widest(names, TEXT) + 0.04 > self.cell
 
-    def row(self, values) -> str:
-        """A vector as text, its numbers as in the cells."""
+    def row(self, values: Iterable[float]) -> str:
+        """Return a vector as text, its numbers written as in the cells."""
         return f"[{'  '.join(map(self.write, values))}]"
 
     # Everything else.
 
     def text(
-        self, x, y, text: str, *, size=TEXT, ha="center", va="center_baseline", room=True, **style
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = TEXT,
+        ha: str = "center",
+        va: str = "center_baseline",
+        room: bool = True,
+        **style: Any,
     ) -> None:
-        """Write text at a place; room=False where it stands inside something that keeps room."""
+        """Write text at a place. With room=False no space is recorded, for text inside a box or a frame."""
         self.ax.text(x, y, text, size=size, ha=ha, va=va, **({"zorder": 6} | style))
         if room:
             width, height = text_size(
@@ -147,54 +167,68 @@ class Board:
             below = y - height * {"bottom": 0.0, "top": 1.0}.get(va, 0.5)
             self.take(left, below, left + width, below + height)
 
-    def box(self, label: str, x, y, width, height=0.42, *, colour="plain", **style) -> Box:
-        """A box by its middle, colour a role of the palette."""
+    def box(
+        self,
+        label: str,
+        x: float,
+        y: float,
+        width: float,
+        height: float = 0.42,
+        *,
+        colour: str = "plain",
+        **style: Any,
+    ) -> Box:
+        """Draw a box with its centre at (x, y). `colour` is a role of the palette."""
         self.take(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         return draw_box(self.ax, Box(label, x, y, width, height, colour), **style)
 
-    def frame(self, left, bottom, right, top, **settings) -> None:
-        """A large rectangle behind the rest; the settings are those of boxes.frame."""
+    def frame(self, left: float, bottom: float, right: float, top: float, **settings: Any) -> None:
+        """Draw a large rectangle behind everything else. The settings are those of boxes.frame."""
         frame(self.ax, left, bottom, right - left, top - bottom, **settings)
         self.take(left, bottom, right, top)
 
-    def arrow(self, *points: Point, **settings) -> None:
-        """An arrow through points; the settings are those of boxes.arrow."""
+    def arrow(self, *points: Point, **settings: Any) -> None:
+        """Draw an arrow through points. The settings are those of boxes.arrow."""
         arrow(self.ax, *points, **settings)
         for x, y in points:
             self.take(x - 0.04, y - 0.04, x + 0.04, y + 0.04)
 
-    def sign(self, x, y, text: str = "+", **settings) -> Box:
-        """A circle with a sign; the settings are those of boxes.sign."""
+    def sign(self, x: float, y: float, text: str = "+", **settings: Any) -> Box:
+        """Draw a circle with a sign. The settings are those of boxes.sign."""
         self.take(x - 0.15, y - 0.15, x + 0.15, y + 0.15)
         return sign(self.ax, x, y, text, **settings)
 
-    def bracket(self, x, bottom, top, side: str = "left") -> None:
-        """A round bracket, "left" or "right", as tall as what it holds."""
+    def bracket(self, x: float, bottom: float, top: float, side: str = "left") -> None:
+        """Draw a round bracket, "left" or "right", as tall as its content."""
         out = -0.14 if side == "left" else 0.14
         path = Path([(x - out / 2, top), (x + out, (bottom + top) / 2), (x - out / 2, bottom)], [1, 3, 3])
         curve = PathPatch(path, facecolor="none", edgecolor=COLOURS["ink"], linewidth=1.8, clip_on=False)
         self.ax.add_patch(curve)
         self.take(x - 0.1, bottom, x + 0.1, top)
 
-    def mark(self, left, bottom, right, top) -> None:
-        """An orange frame round cells that matter."""
+    def mark(self, left: float, bottom: float, right: float, top: float) -> None:
+        """Draw an orange frame around cells."""
         ring = Rectangle((left, bottom), right - left, top - bottom, clip_on=False, facecolor="none")
         ring.set(edgecolor=COLOURS["highlight"], linewidth=2.4, zorder=5.5)
         self.ax.add_patch(ring)
         self.take(left - 0.02, bottom - 0.02, right + 0.02, top + 0.02)
 
-    def take(self, left, bottom, right, top) -> None:
-        """Keep room for something."""
+    def take(self, left: float, bottom: float, right: float, top: float) -> None:
+        """Record that the drawing takes up a rectangle."""
         self.low = np.minimum(self.low, (left, bottom))
         self.high = np.maximum(self.high, (right, top))
 
     def cut(self, title: str | None = None, *, what: str = "this picture") -> Figure:
-        """The figure, as large as what was drawn. Errors: UserError where that is over a slide's size."""
+        """Return the figure, cut to the size of the drawing.
+
+        Raises:
+            UserError: If the drawing is larger than a slide.
+        """
         width, height = self.high - self.low
         title = wrapped(title, max(width, 2.5))
         title_width, up = title_room(title)
         total, full = max(width, title_width) + 2 * PAD, height + up + 2 * PAD
-        new_figure(total, full, what)  # refuses what is too large
+        new_figure(total, full, what)  # raises if it is too large
         self.figure.set_size_inches(total, full)
         self.ax.set_position(((total - width) / 2 / total, PAD / full, width / total, height / full))
         self.ax.set_xlim(self.low[0], self.high[0])
@@ -205,6 +239,6 @@ class Board:
 
 
 def paler(role: str, share: float = 0.5) -> str:
-    """A role's colour mixed with white: share 1 leaves it, 0 is white."""
+    """Return the colour of a role mixed with white. With share 1 it is the colour itself, with 0 white."""
     red, green, blue = 1 - share * (1 - np.array(to_rgb(colour_of(role))))
     return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"

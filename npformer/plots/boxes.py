@@ -1,4 +1,4 @@
-"""Boxes and arrows: what schematics of the architecture are made of. One unit is one inch."""
+"""Boxes and arrows for schematics of the architecture. One unit is one inch."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle with a label, by its middle; colour is a role of the palette ("attention", "norm" ..)."""
+    """A rectangle with a label, given by its centre. `colour` is a role of the palette, such as "norm"."""
 
     label: str
     x: float
@@ -52,14 +52,21 @@ class Box:
         return self.x + self.width / 2, self.y
 
     def on_bottom(self, share: float) -> Point:
-        """A point of the lower side, at a share of the way from left to right."""
+        """Return a point of the lower side: its left end for share 0, its right end for share 1."""
         return self.x + (share - 0.5) * self.width, self.y - self.height / 2
 
 
 def draw_box(ax: Axes, box: Box, *, highlight: bool = False, faded: bool = False) -> Box:
-    """Draw a box and return it. highlight gives it a thick orange border, faded makes it step back.
+    """Draw a box and return it.
 
-    Errors: UserError where the label is larger than the box.
+    Args:
+        ax: The axes.
+        box: The box.
+        highlight: Whether the box has a thick orange border.
+        faded: Whether the box is pale.
+
+    Raises:
+        UserError: If the label is larger than the box.
     """
     width, height = text_size(box.label, box.size, math=True)
     if width > box.width - 0.04 or height > box.height:
@@ -85,8 +92,16 @@ def draw_box(ax: Axes, box: Box, *, highlight: bool = False, faded: bool = False
     return box
 
 
-def rounded(ax: Axes, corner: Point, size: Point, *, radius: float = 0.07, **style) -> None:
-    """A rectangle with round corners: its lower left corner, its width and height, and how it looks."""
+def rounded(ax: Axes, corner: Point, size: Point, *, radius: float = 0.07, **style: Any) -> None:
+    """Draw a rectangle with round corners from its lower left corner and its size (width, height).
+
+    Args:
+        ax: The axes.
+        corner: The lower left corner.
+        size: The width and the height.
+        radius: The radius of the round corners.
+        style: Settings of matplotlib's FancyBboxPatch.
+    """
     shape = f"round,pad=0,rounding_size={radius}"
     ax.add_patch(FancyBboxPatch(corner, *size, boxstyle=shape, clip_on=False, **style))
 
@@ -103,7 +118,19 @@ def frame(
     repeat: str = "",
     repeat_side: str = "left",
 ) -> None:
-    """A large rectangle behind other boxes: label in its upper left corner, repeat ("6 ×") beside it."""
+    """Draw a large rectangle behind other boxes.
+
+    Args:
+        ax: The axes.
+        left: The left edge.
+        bottom: The lower edge.
+        width: The width.
+        height: The height.
+        colour: A role of the palette.
+        label: A text in the upper left corner.
+        repeat: A text beside the frame, such as "6 ×".
+        repeat_side: The side of that text, "left" or "right".
+    """
     style: dict[str, Any] = {
         "facecolor": colour_of(colour),
         "edgecolor": "#8a8f94",
@@ -119,7 +146,15 @@ def frame(
 
 
 def stack(ax: Axes, box: Box, count: int, *, shown: int = 3, offset: float = 0.09) -> Box:
-    """A pile of equal boxes, one behind another, with "× count" at the right. Returns the one in front."""
+    """Draw equal boxes behind each other with "× count" at the right, and return the one in front.
+
+    Args:
+        ax: The axes.
+        box: The box in front.
+        count: The number of boxes that the label gives.
+        shown: The largest number of boxes that are drawn.
+        offset: The distance from one box to the next behind it.
+    """
     for index in range(min(shown, count) - 1, 0, -1):
         corner = (box.x - box.width / 2 + index * offset, box.y - box.height / 2 + index * offset)
         back = Rectangle(corner, box.width, box.height, facecolor=colour_of(box.colour), edgecolor="#5f6368")
@@ -133,7 +168,16 @@ def stack(ax: Axes, box: Box, count: int, *, shown: int = 3, offset: float = 0.0
 def sign(
     ax: Axes, x: float, y: float, text: str = "+", *, radius: float = 0.13, colour: str = "plain"
 ) -> Box:
-    """A circle with a sign: ⊕ where two arrows add, ~ for the sine. Returns it as a box, for arrows."""
+    """Draw a circle with a sign, such as + where two arrows add, and return it as a box for arrows.
+
+    Args:
+        ax: The axes.
+        x: The horizontal centre.
+        y: The vertical centre.
+        text: The sign.
+        radius: The radius.
+        colour: A role of the palette.
+    """
     circle = Circle((x, y), radius, facecolor=colour_of(colour), edgecolor=COLOURS["ink"], linewidth=1.2)
     circle.set(zorder=3, clip_on=False)
     ax.add_patch(circle)
@@ -151,10 +195,20 @@ def arrow(
     head: bool = True,
     width: float = 1.4,
 ) -> None:
-    """An arrow through points, straight from each to the next; dashed for residuals.
+    """Draw an arrow through points, with straight segments.
 
-    label stands beside the middle of the longest stretch: at its right or left, or above a level one.
-    Errors: UserError for fewer than two points.
+    Args:
+        ax: The axes.
+        points: Two or more points.
+        dashed: Whether the line is dashed, as for residual connections.
+        colour: A role of the palette.
+        label: A text beside the middle of the longest segment, or above it if the segment is horizontal.
+        label_side: The side of that text if the segment is not horizontal, "right" or "left".
+        head: Whether the line ends in an arrow head.
+        width: The width of the line in points.
+
+    Raises:
+        UserError: If there are fewer than two points.
     """
     if len(points) < 2:
         raise UserError(f"an arrow goes through two points or more, and {len(points)} were given")
@@ -174,7 +228,7 @@ def arrow(
         _label(ax, points, label, label_side)
 
 
-def _label(ax, points, label, side):
+def _label(ax: Axes, points: Sequence[Point], label: str, side: str) -> None:
     pairs = list(pairwise(points))
     (x0, y0), (x1, y1) = max(
         pairs, key=lambda pair: abs(pair[0][0] - pair[1][0]) + abs(pair[0][1] - pair[1][1])
@@ -188,18 +242,37 @@ def _label(ax, points, label, side):
 
 
 def elbow(start: Point, end: Point, *, level_first: bool = True) -> list[Point]:
-    """The points of an arrow with one right angle."""
+    """Return the points of an arrow with one right angle.
+
+    Args:
+        start: The start of the arrow.
+        end: The end of the arrow.
+        level_first: Whether the first segment is horizontal.
+    """
     corner = (end[0], start[1]) if level_first else (start[0], end[1])
     return [start, corner, end]
 
 
 def around(start: Point, end: Point, x: float) -> list[Point]:
-    """The points of an arrow that leaves start sideways, passes at x, and comes back to end: a residual."""
+    """Return the points of a residual connection: from `start` sideways to x, up, and sideways to `end`.
+
+    Args:
+        start: The start of the arrow.
+        end: The end of the arrow.
+        x: The horizontal position of the vertical segment.
+    """
     return [start, (x, start[1]), (x, end[1]), end]
 
 
 def tower(ax: Axes, boxes: Sequence[Box], *, into: Point | None = None, out: Point | None = None) -> None:
-    """Draw boxes from below upwards with arrows between them, one into the first and one out of the last."""
+    """Draw boxes and the arrows that lead from each box to the one above it.
+
+    Args:
+        ax: The axes.
+        boxes: The boxes, from the bottom up.
+        into: The start of an arrow into the first box, or None for no arrow.
+        out: The end of an arrow out of the last box, or None for no arrow.
+    """
     for box in boxes:
         draw_box(ax, box)
     if into is not None:
@@ -211,9 +284,15 @@ def tower(ax: Axes, boxes: Sequence[Box], *, into: Point | None = None, out: Poi
 
 
 def layer_pair(*, ax: Axes | None = None, title: str | None = None) -> Figure:
-    """An encoder layer beside a decoder layer: what these boxes can draw.
+    """Draw an encoder layer beside a decoder layer, as an example of these boxes.
 
-    Errors: UserError where it does not fit on the given axes. Source: Vaswani et al. 2017, figure 1.
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If it does not fit on the given axes.
+
+    Source: Vaswani et al. 2017, figure 1.
     """
     with drawing(title):
         ax = sheet(6.4, 3.6, ax=ax, title=title, what="a picture of two layers")

@@ -1,4 +1,4 @@
-"""Matrices as small squares of one colour, as in the illustrated Transformer, and their products."""
+"""Matrices as coloured cells, as in The Illustrated Transformer, and their products."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from npformer.errors import UserError
 from npformer.plots.layout import PAD, array, mask_array, root, sheet, word_line, words
@@ -17,19 +18,28 @@ from npformer.plots.palette import edge as edge_of
 from npformer.plots.palette import ink_on
 from npformer.plots.style import FORMULA, SMALL, TEXT, drawing, line_height, number, text_size, widest
 
-CELL = 0.27  # least side of a cell, in inches
-GAP = 0.07  # between cells and the writing round them
+CELL = 0.27  # height and smallest width of a cell, in inches
+GAP = 0.07  # between cells and the text around them
 
 
 @dataclass(frozen=True)
 class Grid:
     """A matrix to be drawn as cells.
 
-    label stands over it and may hold mathtext ("$W^Q$"), its shape under it. rows and columns are words.
-    colour is a role of the palette, edge another one for the lines (a weight matrix is grey with the lines
-    of what it makes). numbers writes the values; shade makes a cell paler the nearer its value is to 0.
-    mask is bool, broadcastable to the matrix: False is dark grey. padded is bool, one a row: True is green.
-    Shapes: matrix (N, M), or (M,) for one row.
+    Attributes:
+        matrix: The numbers, (N, M), or (M,) for one row.
+        label: The name above it, which may hold mathtext ("$W^Q$").
+        colour: A role of the palette.
+        edge: The role of the colour of the lines, if it differs. A weight matrix, for example, has grey cells
+            and lines in the colour of its product.
+        rows: N row labels.
+        columns: M column labels.
+        numbers: Whether the values are written.
+        decimals: The number of decimals.
+        shade: Whether a cell is paler if its value is nearer to 0.
+        mask: Bool, broadcastable to the matrix. Cells where it is False are dark grey.
+        padded: Bool, (N,). Rows where it is True are green.
+        show_shape: Whether the shape is written below.
     """
 
     matrix: Any
@@ -64,12 +74,12 @@ class Placed(NamedTuple):
 
     @property
     def centre(self) -> tuple[float, float]:
-        """Its middle."""
+        """The centre of the rectangle."""
         return (self.left + self.right) / 2, (self.bottom + self.top) / 2
 
 
 class Extent(NamedTuple):
-    """Inches that a grid takes: its cells, and the writing on each side of them."""
+    """The space in inches that a grid takes: its cells, and the text on each side of them."""
 
     cell: float  # width of a cell; its height is CELL
     width: float
@@ -80,19 +90,41 @@ class Extent(NamedTuple):
     below: float
 
 
-def cell_grid(matrix, *, ax: Axes | None = None, title: str | None = None, **settings) -> Figure:
-    """A matrix as coloured cells; the settings are those of Grid.
+def cell_grid(
+    matrix: ArrayLike, *, ax: Axes | None = None, title: str | None = None, **settings: Any
+) -> Figure:
+    """Draw a matrix as coloured cells.
 
-    Shapes: matrix (N, M), or (M,) for one row.
-    Errors: UserError for settings of other shapes, or where it does not fit.
+    Args:
+        matrix: The numbers, (N, M), or (M,) for one row.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+        settings: Other attributes of Grid.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a setting has a wrong shape, or the grid does not fit.
     """
     return cell_product([Grid(matrix, **settings)], ax=ax, title=title)
 
 
 def cell_product(parts: Sequence[Grid | str], *, ax: Axes | None = None, title: str | None = None) -> Figure:
-    """Grids and the signs between them in a row, as [Grid(X, "X"), "×", Grid(W, "W"), "=", Grid(Q, "Q")].
+    """Draw grids and the signs between them in a row.
 
-    Shapes: those of the grids. Errors: UserError where they do not fit.
+    For example, parts = [Grid(X, "X"), "×", Grid(W, "W"), "=", Grid(Q, "Q")] draws the product X W = Q.
+
+    Args:
+        parts: The grids and the signs, from left to right.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If there is no grid, or the row does not fit.
     """
     grids = [part for part in parts if isinstance(part, Grid)]
     if not grids:
@@ -108,7 +140,7 @@ def cell_product(parts: Sequence[Grid | str], *, ax: Axes | None = None, title: 
         return root(ax)
 
 
-def _draw_row(ax, parts, middle):
+def _draw_row(ax: Axes, parts: Sequence[Grid | str], middle: float) -> None:
     x = 0.0
     for part in parts:
         if isinstance(part, str):
@@ -119,7 +151,7 @@ def _draw_row(ax, parts, middle):
         x += _width(part) + 2 * PAD
 
 
-def _width(part) -> float:
+def _width(part: Grid | str) -> float:
     if isinstance(part, str):
         return text_size(part, 16, math=True)[0]
     e = grid_extent(part)
@@ -127,7 +159,7 @@ def _width(part) -> float:
 
 
 def grid_extent(grid: Grid) -> Extent:
-    """The inches that a grid takes. Call it inside `drawing`."""
+    """Return the space in inches that a grid takes. Call it inside `drawing`."""
     values = grid.values
     rows, columns = values.shape
     cell = CELL
@@ -148,9 +180,15 @@ def grid_extent(grid: Grid) -> Extent:
 
 
 def draw_grid(ax: Axes, grid: Grid, left: float, top: float) -> Placed:
-    """Draw the cells of a grid with their upper left corner at a place, in units of one inch.
+    """Draw a grid with the upper left corner of its cells at a place, and return the place of the cells.
 
-    Call it inside `drawing`, on a sheet. Returns where the cells are, for arrows.
+    Call it inside `drawing`, on a sheet whose unit is one inch.
+
+    Args:
+        ax: The axes of a sheet.
+        grid: The grid.
+        left: The left edge of the cells.
+        top: The upper edge of the cells.
     """
     e = grid_extent(grid)
     draw_cells(ax, grid, left, top, e.cell, lambda value: number(value, grid.decimals))
@@ -161,7 +199,17 @@ def draw_grid(ax: Axes, grid: Grid, left: float, top: float) -> Placed:
 def draw_cells(
     ax: Axes, grid: Grid, left: float, top: float, cell: float, write: Callable[..., str], above: float = 0
 ) -> None:
-    """The coloured squares, `cell` inches wide, and the numbers in them; above lifts both over the rest."""
+    """Draw the coloured cells of a grid and their numbers.
+
+    Args:
+        ax: The axes of a sheet.
+        grid: The grid.
+        left: The left edge of the cells.
+        top: The upper edge of the cells.
+        cell: The width of a cell, in inches.
+        write: A function that returns a number as text.
+        above: A number that is added to the drawing order.
+    """
     values = grid.values
     corners = np.array([[0, 0], [cell, 0], [cell, -CELL], [0, -CELL]])  # (4, 2)
     row, column = np.indices(values.shape).reshape(2, -1)
@@ -180,14 +228,14 @@ def draw_cells(
 
 
 def cell_colours(grid: Grid) -> np.ndarray:
-    """The colour of every cell. Shapes: -> (N, M, 3)."""
+    """Return the colour of every cell. Shapes: -> (N, M, 3)."""
     values = grid.values
     full = np.array(to_rgb(colour_of(grid.colour)))
     strength = np.ones(values.shape)
     if grid.shade:
         size = np.abs(np.nan_to_num(values.astype(np.float64), posinf=0, neginf=0))
         strength = 0.08 + 0.92 * size / (size.max() or 1.0)
-    colours = 1 - strength[..., None] * (1 - full)  # towards white
+    colours: np.ndarray = 1 - strength[..., None] * (1 - full)  # towards white
     if grid.padded is not None:
         padded = np.asarray(grid.padded)
         if padded.dtype != bool or padded.shape != values.shape[:1]:
@@ -197,8 +245,8 @@ def cell_colours(grid: Grid) -> np.ndarray:
     return colours
 
 
-def _write_round(ax, grid, e, left, top):
-    """Words at the left and over the columns, the label over all, the shape under the cells."""
+def _write_round(ax: Axes, grid: Grid, e: Extent, left: float, top: float) -> None:
+    """Write row labels at the left, column labels and the name above, and the shape below the cells."""
     values = grid.values
     if grid.rows is not None:
         for index, word in enumerate(_row_words(grid, len(values))):
@@ -219,19 +267,19 @@ def _write_round(ax, grid, e, left, top):
         ax.text(middle, top - e.height - GAP, _shape(values), ha="center", va="top", color=colour_of("faint"))
 
 
-def _row_words(grid, count):
+def _row_words(grid: Grid, count: int) -> list[str]:
     return words(grid.rows, count, "rows")
 
 
-def _column_words(grid, count):
+def _column_words(grid: Grid, count: int) -> list[str]:
     return words(grid.columns, count, "columns")
 
 
-def _band(names, cell) -> float:
-    """Height of the words over the columns: upright ones where they are too wide for a cell."""
+def _band(names: Sequence[str], cell: float) -> float:
+    """Return the height of column labels, which are turned upright where they are wider than a cell."""
     width = widest(names, TEXT)
     return line_height(TEXT) if width + 0.04 <= cell else max(width, word_line(TEXT))
 
 
-def _shape(values) -> str:
+def _shape(values: np.ndarray) -> str:
     return " × ".join(map(str, values.shape))

@@ -1,4 +1,4 @@
-"""Room on paper, in inches: new figures, axes at a place, sheets for schematics, and checks of inputs."""
+"""Layout in inches: figures, axes, sheets for schematics, titles, and checks of the callers' arguments."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,12 +18,21 @@ from npformer.plots.style import (
     wrapped,
 )
 
-MAX_SIDE = 13.3  # inches, the width of a slide: 8 points on it can still be read
-PAD = 0.12  # between one thing and the next, and round the edge
+MAX_SIDE = 13.3  # inches, the width of a slide, on which 8 points can still be read
+PAD = 0.12  # between neighbouring parts, and along the edge
 
 
 def new_figure(width: float, height: float, what: str = "this picture") -> Figure:
-    """An empty figure of so many inches. Errors: UserError if a side is over MAX_SIDE."""
+    """Return an empty figure of this size in inches.
+
+    Args:
+        width: The width, in inches.
+        height: The height, in inches.
+        what: The name of the picture in error messages.
+
+    Raises:
+        UserError: If a side is longer than MAX_SIDE.
+    """
     if max(width, height) > MAX_SIDE:
         raise UserError(
             f"{what} does not fit: it needs {width:.1f} × {height:.1f} inches with letters of 8 points, and "
@@ -35,21 +44,31 @@ def new_figure(width: float, height: float, what: str = "this picture") -> Figur
 
 
 def axes_at(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """New axes at a place in a figure, all in inches."""
+    """Add axes at a place in a figure, all in inches, and return them.
+
+    Args:
+        figure: The figure.
+        left: The left edge.
+        bottom: The lower edge.
+        width: The width.
+        height: The height.
+    """
     w, h = figure.get_size_inches()
     return figure.add_axes((left / w, bottom / h, width / w, height / h))
 
 
 def size_of(ax: Axes) -> tuple[float, float]:
-    """Width and height of axes, in inches."""
+    """Return width and height of axes, in inches."""
     box = ax.get_window_extent()
     return box.width / root(ax).dpi, box.height / root(ax).dpi
 
 
 def root(ax: Axes) -> Figure:
-    """The whole figure that axes are in."""
-    figure: Any = ax.figure
-    return figure.figure  # that of a subfigure is the figure round it, that of a figure itself
+    """Return the whole figure that contains the axes."""
+    whole: Figure = (
+        ax.figure.figure
+    )  # a subfigure's .figure is the figure around it, a figure's .figure is itself
+    return whole
 
 
 def sheet(
@@ -60,10 +79,19 @@ def sheet(
     title: str | None = None,
     what: str = "this picture",
 ) -> Axes:
-    """Bare axes in which one unit is one inch, x from 0 to width and y from 0 (below) to height.
+    """Return bare axes in which one unit is one inch, x from 0 to width and y from 0 (bottom) to height.
 
-    On given axes the drawing keeps its size and stands in their middle.
-    Errors: UserError where it does not fit.
+    On given axes the drawing keeps its size and is centred.
+
+    Args:
+        width: The width in inches.
+        height: The height in inches.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+        what: The name of the picture in error messages.
+
+    Raises:
+        UserError: If the sheet does not fit on the given axes or in a figure.
     """
     if ax is None:
         title = wrapped(title, max(width, 2.5))
@@ -88,7 +116,7 @@ def sheet(
 
 
 def title_room(title: str | None) -> tuple[float, float]:
-    """Width and height in inches that a title takes, with the space under it."""
+    """Return width and height of a title in inches, with the space below it."""
     if not title:
         return 0.0, 0.0
     width, height = text_size(title, TITLE, math=True)
@@ -96,16 +124,25 @@ def title_room(title: str | None) -> tuple[float, float]:
 
 
 def put_title(figure: Figure, title: str) -> None:
-    """Write a title in the middle of the upper edge."""
+    """Write a title at the middle of the upper edge."""
     _, height = figure.get_size_inches()
     figure.text(0.5, 1 - PAD / height, title, size=TITLE, ha="center", va="top")
 
 
-# What callers give.
+# Checks of the callers' arguments.
 
 
-def array(values, name: str, ndim: int) -> np.ndarray:
-    """A copy of the caller's numbers on the host. Errors: UserError for other axes, or complex."""
+def array(values: Any, name: str, ndim: int) -> np.ndarray:
+    """Return a copy of the caller's numbers as a NumPy array.
+
+    Args:
+        values: The caller's numbers.
+        name: Their name in error messages.
+        ndim: The number of axes that the array must have.
+
+    Raises:
+        UserError: If the number of axes is wrong, the array is empty, or the numbers are not real.
+    """
     try:
         made = np.array(to_numpy(values))
     except ValueError:
@@ -118,29 +155,39 @@ def array(values, name: str, ndim: int) -> np.ndarray:
 
 
 def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
-    """The words as they are drawn, the numbers 0 .. count - 1 for None.
+    """Return labels as they are drawn, or the numbers 0 .. count - 1 for None.
 
-    Errors: UserError for one text in place of a list, or another number of words.
+    Args:
+        given: The labels, or None.
+        count: The number of rows or columns to be labelled.
+        name: The name of the labels in error messages.
+
+    Raises:
+        UserError: If one text is given instead of a list, or the number of labels is wrong.
     """
     if given is None:
         return [str(index) for index in range(count)]
     if isinstance(given, str):
-        raise UserError(f"{name} is one text, {given!r}: give a list of words")
+        raise UserError(f"{name} is one text, {given!r}: give a list of labels")
     made = [printable(str(word)) for word in given]
     if len(made) != count:
-        raise UserError(f"{name} has {len(made)} words, and the array {count} rows or columns for them")
+        raise UserError(f"{name} has {len(made)} labels, but the array has {count} rows or columns for them")
     return made
 
 
-def mask_array(mask, shape: tuple[int, ...]) -> np.ndarray:
-    """A mask of that shape, True where a query may look. Errors: UserError for another dtype or shape."""
+def mask_array(mask: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a mask of this shape, True where a query may attend; all True for None.
+
+    Raises:
+        UserError: If the dtype is not bool, or the shape does not broadcast.
+    """
     if mask is None:
         return np.ones(shape, bool)
     mask = to_numpy(mask)
     while mask.ndim > len(shape) and len(mask) == 1:  # (1, 1, T, S), as a model makes them
         mask = mask[0]
     if mask.dtype != bool:
-        raise UserError(f"the mask holds {mask.dtype}: give bool, True where a query may look")
+        raise UserError(f"the mask holds {mask.dtype}: give bool, True where a query may attend")
     try:
         return np.broadcast_to(mask, shape).copy()
     except ValueError:
@@ -148,5 +195,5 @@ def mask_array(mask, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def word_line(size: float) -> float:
-    """The least height of a row that holds a word, in inches."""
+    """Return the smallest height of a row with text, in inches."""
     return line_height(size) * 1.12

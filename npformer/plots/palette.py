@@ -1,12 +1,16 @@
-"""The one palette of all pictures: a colour for every role, and how the colour-blind see it."""
+"""The palette of all pictures: a colour for every role, and a simulation of colour blindness."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgb
+from numpy.typing import ArrayLike
 
 from npformer.errors import UserError
 
 COLOURS = {
-    # what flows: the colours of the illustrated documents
+    # vectors and matrices, in the colours of the documents
     "x": "#a3e49e",
     "q": "#e7b8f4",
     "k": "#ffcf98",
@@ -17,7 +21,7 @@ COLOURS = {
     "position": "#fcf09a",
     "x_position": "#e8feb6",
     "weight": "#dcdee0",
-    # what does not count
+    # masked cells and padding
     "masked": "#4d4d4d",
     "padding": "#4c9f58",
     # boxes
@@ -35,8 +39,8 @@ COLOURS = {
     "highlight": "#ff7100",
 }
 
-# Darker companions, for edges and for the grid of a weight matrix. Several of the light colours above look
-# alike to the colour-blind (q and v, x and k): these differ in lightness too.
+# Darker companions, for edges and for the grid of a weight matrix. Some of the light colours above cannot be
+# told apart with colour blindness (q and v, x and k); these differ in lightness too.
 EDGES = {
     "x": "#4a8f45",
     "q": "#5b1f80",
@@ -52,8 +56,8 @@ EDGES = {
     "padding": "#2c6b36",
 }
 
-# The first two are those of the documents. To the protanope they are close: heads are therefore always
-# numbered or side by side as well. The others were chosen far apart for every kind of sight.
+# The first two are those of the documents. With protanopia they are similar, so heads are always numbered or
+# drawn side by side as well. The others were chosen to be far apart for every kind of colour vision.
 HEADS = (
     "#ff7100",
     "#00ab2c",
@@ -75,9 +79,10 @@ HEADS = (
 
 
 def colour(name: str) -> str:
-    """The colour of a role ("q", "padding", ...); a colour such as "#ff7100" or "white" stands for itself.
+    """Return the colour of a role, such as "q" or "padding", or the colour itself, such as "#ff7100".
 
-    Errors: UserError for anything else.
+    Raises:
+        UserError: If the name is neither a role nor a colour.
     """
     if name in COLOURS:
         return COLOURS[name]
@@ -85,44 +90,44 @@ def colour(name: str) -> str:
         to_rgb(name)
     except ValueError:
         raise UserError(
-            f"{name!r} is no colour: choose one of {', '.join(COLOURS)}, or give #rrggbb"
+            f"{name!r} is not a colour: choose one of {', '.join(COLOURS)}, or give #rrggbb"
         ) from None
     return name
 
 
 def edge(name: str) -> str:
-    """The darker companion of a role's colour, grey where it has none."""
+    """Return the darker companion of a role's colour, or grey where it has none."""
     return EDGES.get(name, "#5f6368")
 
 
 def head_colour(head: int) -> str:
-    """The colour of a head; they repeat after 16."""
+    """Return the colour of a head. The colours repeat after 16."""
     return HEADS[head % len(HEADS)]
 
 
 def weight_map() -> Colormap:
-    """From almost white to dark blue, ever darker, for weights; masked cells are dark grey."""
+    """Return a colour map for weights, from almost white to dark blue. Masked cells are dark grey."""
     return _map("npformer_weights", ["#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08408b"])
 
 
 def signed_map() -> Colormap:
-    """Orange for negative, white for 0, blue for positive; masked cells are dark grey."""
+    """Return a colour map with orange for negative, white for 0 and blue for positive numbers."""
     return _map("npformer_signed", ["#a34700", "#f0974a", "#fdfdfd", "#5fa2d8", "#0b4a8f"])
 
 
-def _map(name, colours):
+def _map(name: str, colours: Sequence[str]) -> Colormap:
     return LinearSegmentedColormap.from_list(name, colours).with_extremes(bad=COLOURS["masked"])
 
 
-def ink_on(background) -> str:
-    """Black or white, whichever stands out more from a background colour."""
+def ink_on(background: Any) -> str:
+    """Return the colour, black or white, that has more contrast to a background colour."""
     luminance = _linear(np.asarray(to_rgb(background))) @ _TO_XYZ[1]
     return "#000000" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "#ffffff"
 
 
 # Colour blindness.
 
-# linear RGB as seen with a cone missing: Machado et al. 2009, table 1, severity 1
+# linear RGB as seen with one type of cone missing: Machado et al. 2009, table 1, severity 1
 SIGHTS = {
     "ordinary": np.eye(3),
     "protanopia": np.array(
@@ -142,32 +147,43 @@ _TO_XYZ = np.array(
 _WHITE = np.array([0.95047, 1.0, 1.08883])
 
 
-def simulate(colours, sight: str) -> np.ndarray:
-    """sRGB colours as one kind of sight sees them.
+def simulate(colours: ArrayLike, sight: str) -> np.ndarray:
+    """Return sRGB colours as a person with this kind of colour vision sees them.
 
-    Shapes: colours (..., 3) in 0 .. 1 -> (..., 3). Errors: UserError for a sight not in SIGHTS.
+    Shapes: colours (..., 3) in 0 .. 1 -> (..., 3).
+
+    Raises:
+        UserError: If the sight is not in SIGHTS.
+
     Source: Machado et al. 2009.
     """
     if sight not in SIGHTS:
         raise UserError(f"sight is {sight!r}: choose one of {', '.join(SIGHTS)}")
     linear = np.clip(_linear(np.asarray(colours, np.float64)) @ SIGHTS[sight].T, 0, 1)
-    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    seen: np.ndarray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return seen
 
 
-def difference(first, second, sight: str = "ordinary") -> float:
-    """How far apart two colours look: the distance in CIELAB, where 2 is just noticeable and 10 is plain."""
+def difference(first: str, second: str, sight: str = "ordinary") -> float:
+    """Return the distance of two colours in CIELAB, where 2 is just noticeable and 10 is easy to see.
+
+    Args:
+        first: A colour or a role of the palette.
+        second: Another one.
+        sight: One of SIGHTS.
+    """
     pair = simulate([to_rgb(colour(first)), to_rgb(colour(second))], sight)
     a, b = _lab(pair)
     return float(np.linalg.norm(a - b))
 
 
-def _linear(colours):
-    """sRGB to linear RGB."""
+def _linear(colours: np.ndarray) -> np.ndarray:
+    """Convert sRGB to linear RGB."""
     return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
 
 
-def _lab(colours):
-    """sRGB to CIELAB. Shapes: (..., 3) -> (..., 3)."""
+def _lab(colours: np.ndarray) -> np.ndarray:
+    """Convert sRGB to CIELAB. Shapes: (..., 3) -> (..., 3)."""
     xyz = _linear(colours) @ _TO_XYZ.T / _WHITE
     f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
     fx, fy, fz = f[..., 0], f[..., 1], f[..., 2]

@@ -1,31 +1,100 @@
-"""Fonts and sizes of all pictures, and saving them: the same figure gives the same bytes."""
+"""Fonts, text sizes, and saving. Saving the same figure again gives the same bytes."""
 
 import contextlib
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib
 import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
+from matplotlib.font_manager import FontProperties, findSystemFonts, fontManager, get_font
 from matplotlib.textpath import text_to_path
 
-from npformer.atomic import write_atomically
 from npformer.errors import UserError
-from npformer.plots.fonts import families_for
+from npformer.storage.atomic import write_atomically
 
-MIN_SIZE = 8.0  # points: nothing is written smaller
-SMALL = 8.0  # numbers in cells, words where space is short
-TEXT = 9.0  # words and ticks
+FIRST = "DejaVu Sans"
+
+# installed fonts with Chinese, Japanese or Korean characters are known by their names
+_EAST_ASIAN = re.compile(
+    r"CJK|Source Han|Noto (Sans|Serif) (SC|TC|HK|JP|KR)|WenQuanYi|YaHei|SimHei|SimSun|PingFang|Heiti|Hei\b"
+    r"|Song|Ming|Kai|Fang|Hiragino|Gothic|Mincho|Droid Sans Fallback|Arial Unicode|Unifont|Nanum|UMing|UKai"
+)
+
+
+def families_for(text: str) -> list[str]:
+    """Return font families that together have every character of the text, the default font first.
+
+    Raises:
+        UserError: If no installed font has one of the characters, which would be drawn as an empty box.
+    """
+    families, missing = _cover(text)
+    if missing and _add_new_fonts():
+        families, missing = _cover(text)
+    if missing:
+        characters = "".join(sorted(missing))
+        few = characters if len(characters) <= 8 else characters[:8] + " …"
+        raise UserError(
+            f"no installed font can draw {few}: install one that can, such as Noto Sans CJK SC for Chinese"
+        )
+    return families
+
+
+def _cover(text: str) -> tuple[list[str], set[str]]:
+    """Return font families for the text, and the characters that none of them has."""
+    missing = {c for c in text if c.isprintable() and not _has(_path(FIRST), c)}
+    families = [FIRST]
+    for name in _others() if missing else ():
+        found = {c for c in missing if _has(_path(name), c)}
+        if found:
+            families.append(name)
+            missing -= found
+        if not missing:
+            break
+    return families, missing
+
+
+def _add_new_fonts() -> bool:
+    """Add fonts that were installed after matplotlib wrote its font cache; return whether there are any."""
+    known = {entry.fname for entry in fontManager.ttflist}
+    added = False
+    for path in sorted(set(findSystemFonts()) - known):
+        with contextlib.suppress(OSError, RuntimeError):  # a file that FreeType cannot read
+            fontManager.addfont(path)
+            added = True
+    return added
+
+
+def _others() -> list[str]:
+    """Return the names of installed fonts that may have characters that the default font lacks, sorted."""
+    names = {entry.name for entry in fontManager.ttflist if _EAST_ASIAN.search(entry.name)}
+    return sorted(names)
+
+
+def _path(name: str) -> str:
+    return fontManager.findfont(FontProperties(family=[name]))
+
+
+@lru_cache(maxsize=4096)
+def _has(path: str, character: str) -> bool:
+    return get_font(path).get_char_index(ord(character)) != 0
+
+
+MIN_SIZE = 8.0  # points, the smallest text
+SMALL = 8.0  # numbers in cells, labels where space is short
+TEXT = 9.0  # labels and ticks
 LABEL = 10.0  # axis labels
-FORMULA = 12.0  # names of matrices: their exponents are still 8 points
+FORMULA = 12.0  # names of matrices; their exponents have 8 points
 TITLE = 12.0
 DPI = 150  # of a saved PNG
+
+Texts: TypeAlias = "str | Iterable[Texts] | None"
 
 SETTINGS: dict[str, Any] = {
     "font.size": TEXT,
@@ -43,11 +112,16 @@ SETTINGS: dict[str, Any] = {
 
 
 @contextlib.contextmanager
-def drawing(*texts) -> Iterator[None]:
-    """Draw inside this: matplotlib's defaults with the settings above, and fonts that have all of the texts.
+def drawing(*texts: Texts) -> Iterator[None]:
+    """Return a context for drawing, with matplotlib's defaults, the settings above and fonts for all texts.
 
-    The caller's own settings are back afterwards. texts are strings, None, or lists of them.
-    Errors: UserError where no installed font has a character.
+    The caller's own settings are restored at the end.
+
+    Args:
+        texts: Strings, None, or lists of them.
+
+    Raises:
+        UserError: If no installed font has a character.
     """
     families = families_for("".join(_flat(texts)))
     with matplotlib.rc_context():
@@ -57,7 +131,7 @@ def drawing(*texts) -> Iterator[None]:
         yield
 
 
-def _flat(texts) -> Iterator[str]:
+def _flat(texts: Iterable[Texts]) -> Iterator[str]:
     for text in texts:
         if isinstance(text, str):
             yield text
@@ -66,7 +140,7 @@ def _flat(texts) -> Iterator[str]:
 
 
 def printable(word: str) -> str:
-    """A word as it can be drawn: control characters, and spaces at its ends, become visible signs."""
+    """Return a text with visible signs for control characters and for spaces at its ends."""
     signs = {"\n": "↵", "\r": "↵", "\t": "⇥"}
     shown = "".join(c if c.isprintable() else signs.get(c, "�") for c in word)
     inner = shown.strip(" ")
@@ -76,8 +150,8 @@ def printable(word: str) -> str:
     return "␣" * before + inner + "␣" * (len(shown) - before - len(inner))
 
 
-def number(value, decimals: int = 2) -> str:
-    """A number as short as it can be read: .88, −.42, 1.00, −∞; whole ones, if of an integer type, as 14."""
+def number(value: Any, decimals: int = 2) -> str:
+    """Return a number as a short text: .88, −.42, 1.00, −∞. Integers have no decimals: 14."""
     value = np.asarray(value)[()]
     if value.dtype.kind in "biu":
         text = str(int(value))
@@ -95,7 +169,14 @@ def number(value, decimals: int = 2) -> str:
 def text_size(
     text: str, size: float = TEXT, *, weight: str = "normal", math: bool = False
 ) -> tuple[float, float]:
-    """Width and height of a text in inches, in the fonts of the `drawing` round it; lines end at \\n."""
+    """Return width and height of a text in inches, in the fonts of the surrounding `drawing`.
+
+    Args:
+        text: The text, whose lines end at \\n.
+        size: The size of the letters, in points.
+        weight: "normal" or "bold".
+        math: Whether text between dollar signs is mathtext.
+    """
     families = tuple(matplotlib.rcParams["font.family"])
     lines = text.split("\n")
     width = max(_width(line, size, weight, families, math) for line in lines)
@@ -103,25 +184,31 @@ def text_size(
 
 
 def line_height(size: float = TEXT) -> float:
-    """From one line to the next, in inches."""
+    """Return the distance from one line to the next, in inches."""
     return size * 1.25 / 72
 
 
 @lru_cache(maxsize=4096)
-def _width(line, size, weight, families, math):
+def _width(line: str, size: float, weight: str, families: tuple[str, ...], math: bool) -> float:
     font = FontProperties(family=list(families), size=size, weight=weight)
     ismath = math and line.count("$") >= 2
     width, _, _ = text_to_path.get_text_width_height_descent(line, font, ismath)
     return width / 72
 
 
-def widest(words, size: float = TEXT) -> float:
-    """Width of the widest of some words, in inches; 0 for none."""
+def widest(words: Iterable[str], size: float = TEXT) -> float:
+    """Return the width of the widest of some words, in inches; 0 for none."""
     return max((text_size(word, size)[0] for word in words), default=0.0)
 
 
 def wrapped(text: str | None, width: float, size: float = TITLE) -> str:
-    """The text in lines no wider than `width` inches, where its words allow."""
+    """Break a text into lines that are no wider than `width`, unless a single word is wider.
+
+    Args:
+        text: The text, or None for an empty one.
+        width: The width, in inches.
+        size: The size of the letters, in points.
+    """
     lines: list[str] = []
     for paragraph in (text or "").split("\n"):
         line = ""
@@ -136,9 +223,10 @@ def wrapped(text: str | None, width: float, size: float = TITLE) -> str:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a figure as PNG or SVG, by the name's ending: the same figure, the same bytes. Returns the path.
+    """Write a figure as PNG or SVG, depending on the name's ending, and return the path.
 
-    Errors: UserError for another ending, or where the file cannot be written; then nothing is left behind.
+    Raises:
+        UserError: If the name has another ending, or the file cannot be written. Then no file is left behind.
     """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
@@ -152,7 +240,11 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
 
 
 def write(path: Path, data: bytes) -> Path:
-    """Put data into a file, whole or not at all. Errors: UserError where it cannot be written."""
+    """Write data into a file, completely or not at all, and return the path.
+
+    Raises:
+        UserError: If the file cannot be written.
+    """
     try:
         write_atomically(path, data)
     except OSError as error:

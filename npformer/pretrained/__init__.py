@@ -1,14 +1,25 @@
-"""The trained translators that ship with the package: a file each, `NAME.safetensors` in this folder."""
+"""Trained translators: `load`, and the translators that ship, each a file NAME.safetensors in this folder."""
 
-from npformer.pretrained.card import Card, Measured
-from npformer.pretrained.store import Pretrained, load, names, save_pretrained, weights_fingerprint
+from npformer.pretrained.attention import SentenceAttention
+from npformer.pretrained.card import Card, MeasuredScore
+from npformer.pretrained.loading import LoadedTranslator, load
+from npformer.pretrained.store import (
+    Pretrained,
+    names,
+    read_pretrained,
+    save_pretrained,
+    weights_fingerprint,
+)
 
 __all__ = [
     "Card",
-    "Measured",
+    "LoadedTranslator",
+    "MeasuredScore",
     "Pretrained",
+    "SentenceAttention",
     "load",
     "names",
+    "read_pretrained",
     "save_pretrained",
     "weights_fingerprint",
 ]

@@ -1,4 +1,4 @@
-"""The card of a trained translator: what it learned from, how, how long, and and its scores."""
+"""The model card of a trained translator: its data, its training and its scores."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -7,12 +7,12 @@ from datetime import date
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.settings import is_number, require_count
+from npformer.storage.validation import is_number, require_count
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One score, as `npformer score --json` printed it."""
+class MeasuredScore:
+    """A BLEU score as `npformer score --json` printed it."""
 
     source: str  # the files' names
     reference: str
@@ -22,45 +22,52 @@ class Measured:
     beam: int
     length_penalty: float
     sentences: int
-    empty: int  # translations without a word
+    empty: int  # number of empty translations
     weights: str  # the fingerprint of the weights that were measured
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "Measured":
-        """The score in what `npformer score --json` printed, without the rest of it, such as the seconds."""
+    def from_dict(cls, content: Mapping[str, Any]) -> "MeasuredScore":
+        """Return the score in the output of `npformer score --json`, without its other entries.
+
+        Raises:
+            UserError: If an entry of the score is missing.
+        """
         names = [field.name for field in dataclasses.fields(cls)]
         if not isinstance(content, Mapping) or not set(names) <= content.keys():
-            raise UserError("this is no score: give the JSON that npformer score --json printed")
+            raise UserError("this is not a score: give the JSON that npformer score --json printed")
         return cls(**{name: content[name] for name in names})
 
     def row(self) -> tuple[str, ...]:
-        """The cells of a table's row."""
+        """Return the cells of the score's row in a table."""
         files = f"{self.reference}, {self.sentences:,} sentences"
         return files, self.setting, f"{self.bleu:.2f}", str(self.beam), _in_cell(self.signature)
 
 
 @dataclass(frozen=True)
 class Card:
-    """What a person should know of a trained translator. All but the scores is written by who trained it."""
+    """The model card: the facts that a user of a trained translator needs.
+
+    The person who trained the translator writes everything but the scores, which are measured.
+    """
 
     title: str  # "English to German"
-    data: str  # what it was trained on
-    licence: str  # of the data, and what that means for the weights
-    recipe: str  # model and training, in words
-    command: str  # that trained it
-    hours: float  # of training, by the clock on the wall
-    machine: str  # that it was trained on
-    date: str  # the day it was exported, as 2026-01-31
+    data: str  # the text that it was trained on
+    licence: str  # of the data, and its consequence for the weights
+    recipe: str  # a description of the model and its training
+    command: str  # the command that trained it
+    hours: float  # wall time of the training
+    machine: str  # the machine of the training
+    date: str  # the day of the export, as 2026-01-31
     example: str = ""  # a sentence to try
-    beam: int = 5  # with which it translates where nothing else is asked for
+    beam: int = 5  # the defaults of the search
     length_penalty: float = 0.6
-    scores: tuple[Measured, ...] = ()
+    scores: tuple[MeasuredScore, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("title", "data", "licence", "recipe", "command", "machine", "date"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip():
-                raise UserError(f"the card's {name} is {value!r}: say it in words")
+                raise UserError(f"the card's {name} is {value!r}: describe it in words")
         if not (is_number(self.hours) and self.hours > 0):
             raise UserError(
                 f"the card's hours are {self.hours!r}: give the hours of training, a number over 0"
@@ -75,7 +82,11 @@ class Card:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Card":
-        """The card that to_dict gave. Errors: UserError for a field that is unknown or missing."""
+        """Return the card with these fields, as `to_dict` wrote them.
+
+        Raises:
+            UserError: If a field is unknown or missing.
+        """
         if not isinstance(content, Mapping):
             raise UserError("a card is a JSON object of its fields: give one")
         fields = dataclasses.fields(cls)
@@ -86,29 +97,29 @@ class Card:
         for field in fields:
             if field.default is dataclasses.MISSING and field.name not in content:
                 raise UserError(f"the card has no {field.name}: add it")
-        scores = tuple(Measured.from_dict(each) for each in content.get("scores", ()))
+        scores = tuple(MeasuredScore.from_dict(each) for each in content.get("scores", ()))
         return cls(**{**content, "scores": scores})
 
     def to_dict(self) -> dict[str, Any]:
-        """The card as JSON knows it."""
+        """Return the card as a dict that JSON can hold."""
         return dataclasses.asdict(self)
 
     def lines(self) -> list[tuple[str, str]]:
-        """Pairs (what, text) of all but the title and the scores."""
+        """Return pairs (name, text) of all fields but the title and the scores."""
         return [
             ("trained on", self.data),
             ("licence", self.licence),
             ("recipe", self.recipe),
             ("command", self.command),
             ("time", f"{self.hours:g} hours on {self.machine}; {self.date}"),
-            ("decoding", f"beam {self.beam}, length penalty {self.length_penalty:g}, where none is given"),
+            ("decoding", f"beam {self.beam} and length penalty {self.length_penalty:g} by default"),
         ]
 
     def section(self, name: str) -> str:
-        """The card as a section of the README."""
+        """Return the card as a section in Markdown, for a translator that ships under this name."""
         blocks = [f"## The translator that ships: {self.title}"]
         if self.example:
-            blocks.append(f'```bash\nnpformer translate --pretrained {name} "{self.example}"\n```')
+            blocks.append(f'```bash\nnpformer translate --model {name} "{self.example}"\n```')
         rows: list[tuple[str, ...]] = [
             (what, f"`{text}`" if what == "command" else _in_cell(text)) for what, text in self.lines()
         ]
@@ -125,5 +136,5 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 
 def _in_cell(text: str) -> str:
-    """The text with its bars spelt, which would end a table's cell."""
+    """Escape the bars of a text, which would end a table's cell."""
     return text.replace("|", "&#124;")

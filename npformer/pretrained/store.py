@@ -1,31 +1,34 @@
-"""The files of trained translators: weights in float16, with codecs, configuration and card, sealed."""
+"""The files of trained translators: weights in float16, codecs, configuration, model card and checksum."""
 
 import hashlib
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from npformer.atomic import write_atomically
+from npformer.backend import Array
 from npformer.data.codecs import Codec, codec_from_json
-from npformer.decoding import Translator
 from npformer.errors import UserError
-from npformer.models import KINDS, Model, build, kind_of
+from npformer.generation import Translator
+from npformer.models.registry import Model, build, config_from_settings
 from npformer.pretrained.card import Card
-from npformer.sealed import read_sealed, sealed_bytes
-from npformer.settings import choose_preset
-from npformer.training import Checkpoint
+from npformer.storage.atomic import write_atomically
+from npformer.storage.checkpoint import Checkpoint
+from npformer.storage.checksummed import checksummed_bytes, read_checksummed
+from npformer.storage.old_names import original_parameter, rename_parameters, rename_settings
+from npformer.storage.validation import require_name
 
-FORMAT = 1  # counts up when a file of before can no longer be read
+FORMAT = 1  # increases when a new version can no longer read the files of the version before
 FOLDER = Path(__file__).parent
 SUFFIX = ".safetensors"
 
-_KEY = "npformer translator"  # unlike a checkpoint's: neither is taken for the other
+_KEY = "npformer translator"  # differs from the key of a checkpoint, so that neither is taken for the other
+_LONGEST_HEADER = 10_000_000
 
 
 class Pretrained(NamedTuple):
-    """A trained translator, ready to be used."""
+    """The content of a translator's file."""
 
     model: Model  # float32
     source: Codec
@@ -34,89 +37,120 @@ class Pretrained(NamedTuple):
 
 
 def names() -> list[str]:
-    """The translators that ship with this copy of the package."""
+    """Return the names of the translators that ship with this copy of the package."""
     return sorted(path.stem for path in FOLDER.glob(f"*{SUFFIX}"))
 
 
-def load(name: str) -> Pretrained:
-    """The translator of that name, or the one in a file NAME.safetensors that save_pretrained wrote.
+def pretrained_path(name: str | PathLike[str]) -> Path:
+    """Return the file of a translator that ships, or the path itself if `name` is a file NAME.safetensors.
 
-    Errors: UserError for an unknown name, with the nearest; for a file that is missing, altered or of another
-    kind; for codecs that do not fit the model.
+    Raises:
+        UserError: If no translator of this name ships. The message suggests the most similar name.
     """
-    tensors, settings = read_sealed(
-        _path(name), key=_KEY, what="translator", remedy="install npformer anew, or export it anew"
+    text = fspath(name)
+    if text.endswith(SUFFIX):
+        return Path(text)
+    if not names():
+        raise UserError(
+            f"there is no translator {text!r}: none ships with this copy of npformer; "
+            "train one with npformer train, and give the folder of its run"
+        )
+    return FOLDER / (require_name(text, names(), "translator") + SUFFIX)
+
+
+def is_pretrained_file(path: Path) -> bool:
+    """Return True if the header of a file says that `save_pretrained` wrote it."""
+    try:
+        with open(path, "rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            return f'"{_KEY}":'.encode() in file.read(min(length, _LONGEST_HEADER))
+    except OSError:  # the function that reads the file reports it
+        return False
+
+
+def read_pretrained(name: str | PathLike[str]) -> Pretrained:
+    """Read a translator that ships, or a file NAME.safetensors that `save_pretrained` wrote.
+
+    Raises:
+        UserError: If the name is unknown; if the file is missing, damaged or of another kind; or if the
+            codecs do not fit the model.
+    """
+    tensors, settings = read_checksummed(
+        pretrained_path(name),
+        key=_KEY,
+        what="translator",
+        remedy="install npformer again, or export it again",
     )
     if settings["format"] != FORMAT:
         raise UserError(
             f"the translator {name} has format {settings['format']}, and this npformer reads {FORMAT}: "
             "use the version of npformer that it came with"
         )
-    model = build(KINDS[settings["kind"]]().replace(**settings["model"]), dtype=np.float32)
-    model.load_state(tensors)
+    model = build(
+        config_from_settings(settings["kind"], rename_settings(settings["model"])), dtype=np.float32
+    )
+    model.load_state_dict(rename_parameters(tensors))
     source, target = codec_from_json(settings["source"]), codec_from_json(settings["target"])
     Translator(model, source, target)  # refuses codecs that do not fit
     return Pretrained(model, source, target, Card.from_dict(settings["card"]))
 
 
 def save_pretrained(checkpoint: Checkpoint, path: str | PathLike[str], card: Card) -> None:
-    """Write the model of a checkpoint in float16, with its codecs and its card. The same bytes each time.
+    """Write the model of a checkpoint in float16, with its codecs and its model card.
 
-    Errors: UserError for weights that float16 cannot hold, codecs that do not fit the model, scores that were
-    measured with other weights, or a file that cannot be written.
+    The same checkpoint and card give the same bytes.
+
+    Args:
+        checkpoint: The checkpoint.
+        path: The file to write, NAME.safetensors.
+        card: The model card.
+
+    Raises:
+        UserError: If float16 cannot hold the weights, if the codecs do not fit the model, if the scores on
+            the card were measured with other weights, or if the file cannot be written.
     """
     path = Path(path)
     if path.suffix != SUFFIX:
-        raise UserError(f"{path} has another ending than {SUFFIX}: that is what the file is")
-    weights = {name: _half(name, value) for name, value in checkpoint.parameters.items()}
-    Translator(checkpoint.model(), checkpoint.source, checkpoint.target)  # refuses codecs that do not fit
+        raise UserError(f"{path} does not end in {SUFFIX}: give a name that does")
+    weights = {name: _to_float16(name, value) for name, value in checkpoint.parameters.items()}
+    Translator.from_checkpoint(checkpoint)  # refuses codecs that do not fit
     fingerprint = weights_fingerprint({name: half.astype(np.float32) for name, half in weights.items()})
     for each in card.scores:
         if each.weights != fingerprint:
             raise UserError(
                 f"the score on {each.reference} was measured with other weights ({each.weights}, and these "
-                f"are {fingerprint}): score the exported file, with npformer score --pretrained FILE --json"
+                f"are {fingerprint}): score the exported file, with npformer score --model FILE --json"
             )
     settings = {
         "format": FORMAT,
-        "kind": kind_of(checkpoint.model_config),
-        "model": checkpoint.model_config.to_dict(),
-        "source": checkpoint.source.to_json(),
-        "target": checkpoint.target.to_json(),
+        "kind": checkpoint.model_kind,
+        "model": checkpoint.model_settings,
+        "source": checkpoint.source_codec,
+        "target": checkpoint.target_codec,
         "card": card.to_dict(),
-        # for who asks where it came from
+        # no code reads these two; they document the origin of the weights
         "step": checkpoint.step,
-        "training": checkpoint.training_config.to_dict(),
+        "training": checkpoint.training_settings,
     }
     try:
-        write_atomically(path, sealed_bytes(weights, settings, key=_KEY))
+        write_atomically(path, checksummed_bytes(weights, settings, key=_KEY))
     except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}): give another place") from None
+        raise UserError(f"{path} cannot be written ({error.strerror}): give another file") from None
 
 
-def weights_fingerprint(weights: dict[str, np.ndarray]) -> str:
-    """Twelve hexadecimal digits that differ for weights that differ, before rounding to float16 and after."""
+def weights_fingerprint(weights: dict[str, Array]) -> str:
+    """Return twelve hexadecimal digits that identify the weights, by their names and their bytes."""
     digest = hashlib.sha256()
-    for name, value in sorted(weights.items()):
+    originals = {original_parameter(name): value for name, value in weights.items()}
+    for name, value in sorted(originals.items()):
         digest.update(name.encode() + value.tobytes())
     return digest.hexdigest()[:12]
 
 
-def _half(name: str, value: np.ndarray) -> np.ndarray:
-    """The numbers rounded to float16, which has eleven bits of them. Errors: UserError beyond ±65,504."""
+def _to_float16(name: str, value: Array) -> Array:
+    """Round the numbers to float16; raise UserError for numbers beyond ±65,504, which it cannot hold."""
     with np.errstate(over="ignore"):
         half = value.astype(np.float16)
     if not np.isfinite(half).all():
         raise UserError(f"{name} has weights beyond what float16 holds: this model cannot be exported")
     return half
-
-
-def _path(name: str) -> Path:
-    if name.endswith(SUFFIX):
-        return Path(name)
-    if not names():
-        raise UserError(
-            f"there is no translator {name!r}: none ships with this copy of npformer; "
-            "train one with npformer train, and give its run"
-        )
-    return FOLDER / (choose_preset(name, names(), "translator") + SUFFIX)

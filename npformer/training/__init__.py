@@ -1,7 +1,15 @@
-"""Training: the loop with its log, validation and checkpoints, and going on to the bit."""
+"""Training: the loop with its log, validation and checkpoints, the optimizer, workers, ranks and presets.
+
+The path of a batch, from a file to the update of the parameters:
+
+1. `data/dataset.py` reads the sentence pairs of a file and encodes them as token ids;
+2. `data/loader.py` plans the batches of each epoch and pads them into arrays;
+3. `training/trainer.py` asks the loader for the batches of each step;
+4. `training/step.py` runs the model forward and backward, over all workers, and clips the gradients;
+5. `training/optimizer.py` updates the parameters.
+"""
 
 from npformer.training.averaging import average
-from npformer.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from npformer.training.config import TrainingConfig, make_schedule
 from npformer.training.events import (
     Averaged,
@@ -15,17 +23,18 @@ from npformer.training.events import (
     Stopped,
     Validated,
 )
-from npformer.training.loop import resume, train
-from npformer.training.run import RunFolder, read_log
-from npformer.training.step import Evaluation, evaluate, loss_and_gradients
-from npformer.training.trainer import Result
+from npformer.training.presets import PRESETS, Preset, find_preset
+from npformer.training.run_folder import RunFolder, read_log
+from npformer.training.step import Evaluation, evaluate, loss_and_gradients, make_step
+from npformer.training.trainer import Result, resume, train
 
 __all__ = [
+    "PRESETS",
     "Averaged",
-    "Checkpoint",
     "Evaluation",
     "Event",
     "Noted",
+    "Preset",
     "Report",
     "Result",
     "RunFolder",
@@ -38,11 +47,11 @@ __all__ = [
     "Validated",
     "average",
     "evaluate",
-    "load_checkpoint",
+    "find_preset",
     "loss_and_gradients",
     "make_schedule",
+    "make_step",
     "read_log",
     "resume",
-    "save_checkpoint",
     "train",
 ]

@@ -1,7 +1,7 @@
-"""One model from several moments of a run: the mean of its parameters.
+"""Averaging of checkpoints: a model whose parameters are the mean of those after several steps of a run.
 
-Steps at a high learning rate leave the parameters jumping about a valley's floor, and their mean lies nearer
-to it than any of them. Where the rate was decayed to zero they have come to rest, and there is less to gain.
+At a high learning rate, the parameters move around a minimum of the loss, and their mean is nearer to it than
+each of them. If the learning rate has decayed to zero, they no longer move, and averaging gains less.
 Source: Vaswani et al. 2017, section 6.1, who averaged their last 5 checkpoints, 10 minutes apart.
 """
 
@@ -11,31 +11,39 @@ from collections.abc import Sequence
 import numpy as np
 
 from npformer.errors import UserError
-from npformer.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from npformer.training.run import RunFolder
+from npformer.models.registry import config_from_checkpoint
+from npformer.storage.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from npformer.training.run_folder import RunFolder
 
 
 def average(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
-    """The last checkpoint with the mean of all their parameters: to translate with, not to go on from.
+    """Return the last checkpoint with the mean of all parameters. Training cannot continue from it.
 
-    The sums are taken in float64, in the order given.
-    Errors: UserError for none, or for models or vocabularies that are not the same.
+    The sums are computed in float64, in the order given.
+
+    Raises:
+        UserError: If there are no checkpoints, or their models or vocabularies differ.
     """
     if not checkpoints:
         raise UserError("there are no checkpoints to average: give at least one")
     last = checkpoints[-1]
     for each in checkpoints:
-        if (each.model_config, each.source, each.target) != (last.model_config, last.source, last.target):
+        if _model_and_codecs(each) != _model_and_codecs(last):
             raise UserError(
-                f"the checkpoints of step {each.step} and {last.step} are of other models or vocabularies: "
+                f"the checkpoints of step {each.step} and {last.step} have different models or vocabularies: "
                 "average those of one run"
             )
     means = {name: _mean([each.parameters[name] for each in checkpoints]) for name in last.parameters}
     return dataclasses.replace(last, parameters=means, m=None, v=None)
 
 
+def _model_and_codecs(checkpoint: Checkpoint) -> tuple[object, ...]:
+    """Return the settings that two checkpoints must have in common to be averaged."""
+    return config_from_checkpoint(checkpoint), checkpoint.source_codec, checkpoint.target_codec
+
+
 def _mean(values: Sequence[np.ndarray]) -> np.ndarray:
-    """Their mean, in their own dtype."""
+    """Return the mean of arrays, in their dtype."""
     total = np.zeros(values[0].shape)  # float64
     for value in values:
         total += value
@@ -43,27 +51,35 @@ def _mean(values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Snapshots:
-    """The parameters of a run at its last few moments, a file each, from which the average is made.
+    """The files with the parameters of a run after several of its last steps, from which the average is made.
 
-    They are a function of the steps alone: a step that is made once more after a crash writes the same file
-    once more, and one is removed only when as many later ones are there.
+    They depend on the steps only: a step that is repeated after a crash writes the same file again, and a
+    file is removed only after as many later ones exist.
+
+    Args:
+        run: The folder of the run.
+        keep: The number of files.
     """
 
-    def __init__(self, run: RunFolder, keep: int):
+    def __init__(self, run: RunFolder, keep: int) -> None:
         self.run, self.keep = run, keep
 
     def take(self, checkpoint: Checkpoint) -> None:
-        """Keep the parameters of this moment. Errors: UserError where the disk is full."""
+        """Write the parameters of a checkpoint.
+
+        Raises:
+            UserError: If the disk is full.
+        """
         save_checkpoint(dataclasses.replace(checkpoint, m=None, v=None), self.run.snapshot(checkpoint.step))
         for path in self.run.snapshots()[: -self.keep]:
             path.unlink()
 
     def average(self) -> tuple[Checkpoint, int] | None:
-        """The average, and of how many; None where there are not two. One that is broken is left out."""
+        """Return the average of the readable files and their number, or None if there are fewer than two."""
         found = []
         for path in self.run.snapshots():
             try:
                 found.append(load_checkpoint(path))
-            except UserError:  # a run of hours shall not fail at its last step for an old file
+            except UserError:  # a run of hours should not fail at its last step because of an old file
                 continue
         return (average(found), len(found)) if len(found) > 1 else None

@@ -1,60 +1,61 @@
-"""TrainingConfig: every setting of a training run, its presets, and its learning-rate schedule."""
+"""TrainingConfig: every setting of a training run, and its learning-rate schedule."""
 
 import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
+from npformer.data.loader import DataLoader
 from npformer.errors import UserError
-from npformer.optim import Schedule, constant, cosine, decayed, warmup
-from npformer.settings import (
-    choose_preset,
+from npformer.storage.validation import (
     is_number,
     require_choice,
     require_count,
     require_known,
     require_share,
 )
+from npformer.training.optimizer import Schedule, constant, cosine, decayed, warmup
 
 SCHEDULES = ("warmup", "constant", "cosine")
 
-# of each pair exactly one is given
+# exactly one setting of each pair is given
 EITHER = (("steps", "epochs"), ("batch_size", "batch_tokens"))
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The settings of a training run: how long, in what batches, at what learning rate.
+    """The settings of a training run: its length, its batches, its learning rate and its measurements.
 
-    Errors: UserError for settings that cannot be, in a sentence that says which and why.
+    Raises:
+        UserError: If a setting is out of range, or settings do not go together.
     """
 
-    steps: int | None = None  # how many updates; or
-    epochs: int | None = None  # how many times through the training sentences
-    batch_size: int | None = None  # the most sentences in a batch; or
-    batch_tokens: int | None = None  # the most tokens in a batch, of either side, padding included
-    accumulate: int = 1  # batches a step: their gradients add up to that of one large batch
+    steps: int | None = None  # the number of updates; or
+    epochs: int | None = None  # the number of passes through the training sentences
+    batch_size: int | None = None  # the largest number of sentences in a batch; or
+    batch_tokens: int | None = None  # the largest number of tokens in a batch, of either side, with padding
+    accumulate: int = 1  # batches in a step: their gradients add up to that of one large batch
 
     schedule: str = "warmup"
-    factor: float = 1.0  # of schedule "warmup"
+    factor: float = 1.0  # of all learning rates of schedule "warmup"
     learning_rate: float = 1e-3  # of schedule "constant", and the peak of "cosine"
     warmup_steps: int = 4000  # of schedules "warmup" and "cosine"
-    decay_share: float = 0.0  # over this share of the steps, the last, down to 0 in a line
+    decay_share: float = 0.0  # over this last share of the steps, the learning rate decays linearly to 0
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
-    clip_norm: float | None = None  # the longest that a gradient may be
+    clip_norm: float | None = None  # the largest norm of the gradient
 
-    seed: int = 0  # of the first weights, the order of the sentences, and dropout
+    seed: int = 0  # of the initial weights, the order of the sentences, and dropout
     validate_every: int = 500  # steps
     checkpoint_every: int = 500
     log_every: int = 10
-    bleu_every: int | None = None  # steps from one BLEU of greedy translations to the next; None: never
-    bleu_sentences: int = 200  # of the validation sentences, the first
-    average_last: int | None = None  # so many snapshots of the parameters make one more model at the end
-    average_every: int = 500  # steps from one snapshot to the next
+    bleu_every: int | None = None  # steps between measurements of BLEU of greedy translations; None: never
+    bleu_sentences: int = 200  # the number of validation sentences for BLEU
+    average_last: int | None = None  # the number of snapshots whose parameters are averaged at the end
+    average_every: int = 500  # steps between snapshots
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "betas", tuple(self.betas))  # a list, where it comes from JSON
+        object.__setattr__(self, "betas", tuple(self.betas))  # JSON gives a list
         for one, other in EITHER:
             if (getattr(self, one) is None) == (getattr(self, other) is None):
                 given = "neither" if getattr(self, one) is None else "both"
@@ -75,7 +76,7 @@ class TrainingConfig:
             raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
 
     def replace(self, **changes: Any) -> "TrainingConfig":
-        """The same settings with some changed; giving steps takes the place of epochs, and so on."""
+        """Return the settings with some changed. Giving `steps` removes `epochs`, and vice versa."""
         require_known(self, changes)
         for pair in EITHER:
             for one, other in (pair, pair[::-1]):
@@ -84,55 +85,21 @@ class TrainingConfig:
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as a dict of plain values, for a file."""
+        """Return the settings as a dict of plain values, for a file."""
         return dataclasses.asdict(self) | {"betas": list(self.betas)}
 
-    @classmethod
-    def preset(cls, name: str, **changes: Any) -> "TrainingConfig":
-        """The settings of that name, with some changed; UserError for an unknown name."""
-        return cls(**PRESETS[choose_preset(name, list(PRESETS), "training preset")]).replace(**changes)
+    @property
+    def batching(self) -> dict[str, Any]:
+        """The settings of a DataLoader."""
+        return {name: getattr(self, name) for name in ("seed", "batch_size", "batch_tokens", "accumulate")}
 
+    def total_steps(self, loader: DataLoader) -> int:
+        """Return the number of steps of a run with the batches of this loader."""
+        if self.steps is not None:
+            return self.steps
+        assert self.epochs is not None  # checked by __post_init__
+        return loader.count_steps(self.epochs)
 
-MULTI30K: dict[str, Any] = {
-    "batch_tokens": 2048,
-    "schedule": "warmup",
-    "factor": 2.0,
-    "warmup_steps": 1000,
-    "decay_share": 0.2,
-    "validate_every": 500,
-    "checkpoint_every": 250,
-    "bleu_every": 500,
-    "average_last": 10,
-    "average_every": 250,
-}
-
-PRESETS: dict[str, dict[str, Any]] = {
-    # Vaswani et al. 2017, section 5: 25,000 tokens of each language a batch, and 100,000 steps
-    "paper": {"steps": 100_000, "batch_tokens": 25_000, "validate_every": 1000, "checkpoint_every": 1000},
-    # "Step by step through Attention is All You Need", the demo's code
-    "jianshu-demo": {
-        "epochs": 20,
-        "batch_size": 32,
-        "schedule": "constant",
-        "learning_rate": 1e-4,
-        "eps": 1e-8,
-    },
-    # the built-in corpus, on a laptop
-    "small": {
-        "steps": 2200,
-        "batch_size": 64,
-        "schedule": "cosine",
-        "learning_rate": 3e-3,
-        "warmup_steps": 220,
-        "clip_norm": 1.0,
-        "validate_every": 400,
-        "checkpoint_every": 200,
-    },
-    # Transformer-Tiny on Multi30k: see npformer.training.translation. Small batches learn more in a short
-    # time; decaying to 0 over the last fifth was worth 2.4 BLEU in a trial of 48 minutes
-    "multi30k-en-de": MULTI30K | {"steps": 20_000},
-    "multi30k-en-de-short": MULTI30K | {"steps": 12_000, "average_every": 200},
-}
 
 _COUNTS = (
     "steps",
@@ -152,7 +119,13 @@ _COUNTS = (
 
 
 def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Schedule:
-    """The learning rate as a function of the step, counted from 1; a decay ends at total_steps."""
+    """Return the learning rate as a function of the step, counted from 1.
+
+    Args:
+        config: The settings of the training.
+        d_model: The width of the model, for schedule "warmup".
+        total_steps: The number of steps of the run, at which a decay ends.
+    """
     if config.schedule == "warmup":
         schedule = warmup(d_model, config.warmup_steps, config.factor)
     elif config.schedule == "cosine":

@@ -1,4 +1,4 @@
-"""What a training run tells whoever listens: a progress bar, or a test."""
+"""The events of a training run, which it reports to a callback such as a progress bar."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Started:
-    """The run begins, or goes on after `step` steps."""
+    """The run begins, or resumes after `step` steps."""
 
     step: int
     steps: int
@@ -17,11 +17,11 @@ class Started:
 
 @dataclass(frozen=True)
 class Stepped:
-    """One update was made."""
+    """One step was made."""
 
     step: int
     steps: int
-    loss: float  # of this step's sentences, with dropout and label smoothing
+    loss: float  # of the sentences of this step, with dropout and label smoothing
     lr: float
     norm: float  # of the gradient, before clipping
     tokens: int
@@ -31,17 +31,17 @@ class Stepped:
 
 @dataclass(frozen=True)
 class Validated:
-    """The model was measured on the validation sentences."""
+    """The model was evaluated on the validation sentences."""
 
     step: int
     loss: float
     accuracy: float
-    best: bool  # lower than ever before
+    best: bool  # the objective is lower than ever before
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Validation sentences were translated, greedily, and held against their translations."""
+    """BLEU of greedy translations of validation sentences was computed."""
 
     step: int
     bleu: float  # 0 .. 100
@@ -50,17 +50,17 @@ class Scored:
 
 @dataclass(frozen=True)
 class Averaged:
-    """The average of the last snapshots was measured on the validation sentences."""
+    """The average of the last snapshots was evaluated on the validation sentences."""
 
     step: int
     snapshots: int
-    loss: float | None  # None where there are no validation sentences
-    best: bool  # its objective is lower than that of any single moment: it is the best checkpoint
+    loss: float | None  # None if there are no validation sentences
+    best: bool  # its objective is lower than that of every single step: it is the best checkpoint
 
 
 @dataclass(frozen=True)
 class Noted:
-    """Something that whoever trains should know."""
+    """A note for the user."""
 
     step: int
     text: str
@@ -76,7 +76,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The run came to its end, or was stopped before."""
+    """The run has finished or was stopped."""
 
     step: int
     steps: int

@@ -1,4 +1,4 @@
-"""Training a model of one language on the built-in corpus's English, in less than a minute."""
+"""Training of language models on the English sentences of the built-in corpus, in less than a minute."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -7,18 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.data.datasets import builtin_dataset
-from npformer.data.sentences import MASK, SentenceBatch, hidden_words, next_words, with_mask
-from npformer.data.vocabulary import PAD, TextCodec
+from npformer.data.codecs import TextCodec
+from npformer.data.dataset import Dataset, builtin_dataset
+from npformer.data.loader import DataLoader, Ids
+from npformer.data.sentences import MASK, SentenceBatch, causal_batch, masked_batch, with_mask
+from npformer.data.vocabulary import PAD
 from npformer.errors import UserError
-from npformer.optim import Adam
+from npformer.models.bert import MaskedLanguageModel
+from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer import TransformerConfig
 from npformer.training.config import TrainingConfig, make_schedule
+from npformer.training.optimizer import Adam
 from npformer.training.step import Evaluation, dropout_rngs, evaluate, make_step
-from npformer.training.stream import plan_epoch, planned_steps
-from npformer.transformer import MaskedWordModel, NextWordModel, TransformerConfig
 
 Sentence = Sequence[int]
-# makes a batch of some sentences; what it draws comes from the generator
+# a function that makes a batch of sentences; the generator chooses the tokens that the batch hides
 MakeBatch = Callable[[Sequence[Sentence], np.random.Generator], SentenceBatch]
 
 SIZES: dict[str, Any] = {
@@ -29,7 +32,7 @@ SIZES: dict[str, Any] = {
     "max_length": 32,
     "norm": "pre",
     "final_norm": True,
-    "dropout": 0.0,  # a sentence is read a few times: too seldom to be learned by heart
+    "dropout": 0.0,  # the model reads each sentence too few times to overfit
     "label_smoothing": 0.0,
 }
 TRAINING: dict[str, Any] = {
@@ -41,41 +44,56 @@ TRAINING: dict[str, Any] = {
 
 
 class TrainedLanguage(NamedTuple):
-    """A model with the words that it knows, and how well it names those of sentences it never saw."""
+    """A trained language model with its codec, and its quality on sentences that it was not trained on."""
 
     model: Any
     codec: TextCodec
     losses: list[float]  # of each step
     held_out: Evaluation
-    unigram: float  # the perplexity, on the same words, of who knows how frequent each word is and no more
+    unigram: float  # the perplexity on the same tokens of a model that knows only their frequencies
 
 
-def train_masked_words(*, steps: int = 1500, seed: int = 0, **settings: Any) -> TrainedLanguage:
-    """A MaskedWordModel that fills gaps in English sentences; settings are those of TransformerConfig."""
+def train_masked_language_model(*, steps: int = 1500, seed: int = 0, **settings: Any) -> TrainedLanguage:
+    """Train a MaskedLanguageModel, which fills gaps in English sentences.
+
+    Args:
+        steps: The number of steps.
+        seed: The seed of the weights, the batches and the hidden tokens.
+        settings: Settings of TransformerConfig.
+    """
     dataset = builtin_dataset()
     assert isinstance(dataset.source, TextCodec)  # of the built-in corpus
     codec = with_mask(dataset.source)
     mask_id = codec.vocabulary.id(MASK)
-    model = _model(MaskedWordModel, codec, seed, settings)
-    return _train(model, codec, dataset, lambda words, rng: hidden_words(words, mask_id, rng), steps, seed)
+    model = _model(MaskedLanguageModel, codec, seed, settings)
+    return _train(model, codec, dataset, lambda tokens, rng: masked_batch(tokens, mask_id, rng), steps, seed)
 
 
-def train_next_words(*, steps: int = 600, seed: int = 0, **settings: Any) -> TrainedLanguage:
-    """A NextWordModel that goes on with English sentences; settings are those of TransformerConfig."""
+def train_causal_language_model(*, steps: int = 600, seed: int = 0, **settings: Any) -> TrainedLanguage:
+    """Train a CausalLanguageModel, which continues English sentences.
+
+    Args:
+        steps: The number of steps.
+        seed: The seed of the weights and the batches.
+        settings: Settings of TransformerConfig.
+    """
     dataset = builtin_dataset()
-    model = _model(NextWordModel, dataset.source, seed, settings)
-    return _train(model, dataset.source, dataset, lambda words, rng: next_words(words), steps, seed)
+    assert isinstance(dataset.source, TextCodec)  # of the built-in corpus
+    model = _model(CausalLanguageModel, dataset.source, seed, settings)
+    return _train(model, dataset.source, dataset, lambda tokens, rng: causal_batch(tokens), steps, seed)
 
 
-def _model(kind, codec, seed, settings):
-    """A model of the codec's words, small unless the settings say otherwise."""
-    n_words = len(codec.vocabulary)
-    sizes = SIZES | {"source_vocab": n_words, "target_vocab": n_words}
+def _model(kind: Callable[..., Any], codec: TextCodec, seed: int, settings: dict[str, Any]) -> Any:
+    """Return a model for the words of the codec, small unless the settings say otherwise."""
+    vocab_size = len(codec.vocabulary)
+    sizes = SIZES | {"source_vocab": vocab_size, "target_vocab": vocab_size}
     return kind(TransformerConfig(**(sizes | settings)), rng=np.random.default_rng(seed))
 
 
-def _train(model, codec, dataset, make, steps, seed):
-    """Train a model on the English of a dataset, and measure it on that of its validation."""
+def _train(
+    model: Any, codec: TextCodec, dataset: Dataset, make: MakeBatch, steps: int, seed: int
+) -> TrainedLanguage:
+    """Train a model on the English sentences of a dataset, and evaluate it on those for validation."""
     config = TrainingConfig(steps=steps, seed=seed, warmup_steps=max(1, steps // 10), **TRAINING)
     sentences, unseen = ([english for english, _ in part] for part in (dataset.train, dataset.valid))
     losses = fit(model, sentences, make, config)
@@ -85,24 +103,31 @@ def _train(model, codec, dataset, make, steps, seed):
 
 
 def fit(model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: TrainingConfig) -> list[float]:
-    """Train a model on sentences without START and END. Returns the loss of each step.
+    """Train a model on sentences without START and END. The result depends on the arguments only.
 
-    The result is a function of the arguments alone.
-    Errors: UserError for a configuration by epochs. NotFiniteError for a loss that is NaN or infinite.
+    Args:
+        model: The model to train.
+        sentences: The token ids of each sentence.
+        make: Makes a batch of some sentences.
+        config: The settings of the training.
+
+    Returns:
+        The loss of each step.
+
+    Raises:
+        UserError: If the configuration counts epochs.
+        NotFiniteError: If a loss is NaN or infinite.
     """
     steps = config.steps
     if steps is None:
         raise UserError("steps is None: fit needs a number of steps")
     schedule = make_schedule(config, model.config.d_model, steps)
-    adam = Adam(model, betas=config.betas, eps=config.eps)
+    optimizer = Adam(model, betas=config.betas, eps=config.eps)
     losses = []
-    for step, plan in enumerate(islice(planned_steps(_lengths(sentences), config), steps), 1):
-        batches = [
-            make([sentences[i] for i in indices], batch_rng(config.seed, step, batch))
-            for batch, indices in enumerate(plan)
-        ]
+    for step, plan in enumerate(islice(_loader(sentences, config).plan_steps(), steps), 1):
+        batches = _batches(sentences, plan, make, config.seed, step)
         rngs = dropout_rngs(config.seed, step, len(batches))
-        loss, _, _ = make_step(model, adam, batches, rngs, schedule(step), config.clip_norm)
+        loss, _, _ = make_step(model, optimizer, batches, rngs, schedule(step), config.clip_norm)
         losses.append(loss)
     return losses
 
@@ -110,36 +135,61 @@ def fit(model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: Trai
 def every_sentence(
     sentences: Sequence[Sentence], make: MakeBatch, config: TrainingConfig
 ) -> list[SentenceBatch]:
-    """All sentences in batches, the same ones each time: what is drawn counts as that of step 0."""
-    plan = plan_epoch(_lengths(sentences), config, 0)
+    """Return all sentences in batches, always the same ones: the generators are those of step 0.
+
+    Args:
+        sentences: The token ids of each sentence.
+        make: Makes a batch of some sentences.
+        config: The settings of the training.
+    """
+    return _batches(sentences, _loader(sentences, config).plan_epoch(0), make, config.seed, 0)
+
+
+def _loader(sentences: Sequence[Sentence], config: TrainingConfig) -> DataLoader:
+    """Return a loader that plans the batches; their arrays are made here."""
+    lengths = np.array([len(ids) + 1 for ids in sentences])  # (N,) with START or END
+    return DataLoader((), lengths, **config.batching)
+
+
+def _batches(
+    sentences: Sequence[Sentence], plan: Sequence[Ids], make: MakeBatch, seed: int, step: int
+) -> list[SentenceBatch]:
+    """Make the batches of a step."""
     return [
-        make([sentences[i] for i in indices], batch_rng(config.seed, 0, batch))
+        make([sentences[i] for i in indices], batch_rng(seed, step, batch))
         for batch, indices in enumerate(plan)
     ]
 
 
 def batch_rng(seed: int, step: int, batch: int) -> np.random.Generator:
-    """The generator for what a batch hides: a function of the three, with no state.
+    """Return the generator for what a batch hides, which depends on the three numbers only.
 
-    The last number keeps it apart from those of dropout_rngs, which have three.
+    The fourth number makes it differ from the generators of dropout_rngs, which have three.
+
+    Args:
+        seed: The seed of the run.
+        step: The number of the step, from 1; 0 for evaluation.
+        batch: The number of the batch in the step, from 0.
     """
     return np.random.default_rng([seed, batch, step, 1])
 
 
-def unigram_perplexity(seen: Sequence[SentenceBatch], asked: Sequence[SentenceBatch], n_words: int) -> float:
-    """exp(-mean log p(word)) of the words asked for, with p the frequency of each among those seen.
+def unigram_perplexity(
+    seen: Sequence[SentenceBatch], asked: Sequence[SentenceBatch], vocab_size: int
+) -> float:
+    """Return exp(-mean log p(token)) of the tokens to predict, with p the frequency of a token in training.
 
-    Every word counts once more than it was seen, so that none is impossible.
+    One is added to every count, so that no token has the probability 0.
+
+    Args:
+        seen: The batches from which the frequencies are counted.
+        asked: The batches whose tokens are predicted.
+        vocab_size: The size of the vocabulary, V.
     """
-    counts = np.bincount(_targets(seen), minlength=n_words) + 1  # (V,)
+    counts = np.bincount(_targets(seen), minlength=vocab_size) + 1  # (V,)
     return math.exp(-np.log(counts / counts.sum())[_targets(asked)].mean())
 
 
-def _targets(batches):
-    """All words to be named. Shapes: -> (N,)."""
+def _targets(batches: Sequence[SentenceBatch]) -> Ids:
+    """Return all tokens to predict, (N,)."""
     return np.concatenate([batch.target_out[batch.target_out != PAD] for batch in batches])
-
-
-def _lengths(sentences):
-    """What a sentence takes in a batch, START or END included. Shapes: -> (N,)."""
-    return np.array([len(words) + 1 for words in sentences])

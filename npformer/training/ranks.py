@@ -1,8 +1,8 @@
-"""Ranks: processes that mpirun started, on one machine or many, and that train one model together.
+"""Ranks: processes on one machine or several, started by mpirun, that train one model together.
 
-Every rank has the whole model, computes the gradients of its share of each batch, and makes the same update
-from the same sum of all: so their parameters stay equal, and only gradients travel. The first rank alone
-measures, writes and tells.
+Every rank has the whole model and computes the gradients of its share of each batch. All ranks then make the
+same update from the sum of all gradients, so their parameters stay equal, and only gradients are sent. Only
+the first rank validates, writes files and reports.
 """
 
 import atexit
@@ -17,91 +17,103 @@ Brought = TypeVar("Brought")
 
 
 class Launch(NamedTuple):
-    """What mpirun told this process in its environment."""
+    """The settings that mpirun gave this process in its environment."""
 
-    size: int = 1  # how many processes it started
-    rank: int = 0  # which of them this is
-    here: int = 1  # how many of them are on this machine
-    variable: str = ""  # where the size stood
+    size: int = 1  # the number of processes
+    rank: int = 0  # the number of this process
+    local_size: int = 1  # the number of processes on this machine
+    variable: str = ""  # the environment variable with the size
 
 
-# the variables in which size, rank and the number on this machine stand
+# the environment variables with the size, the rank and the number of processes on this machine
 LAUNCHERS = (
     ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),  # Open MPI
     ("PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"),  # MPICH and Intel MPI
-    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", ""),  # srun, which gives each of them cores of its own
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID", ""),  # srun, which gives each process its own cores
 )
 
 
 class RankError(UserError):
-    """Another rank has ended, with the error that the sentence tells."""
+    """An error in another rank, whose message this error repeats."""
 
 
 class Ended(NamedTuple):
-    """What a rank brings to its last meeting: the error that ended it, if any."""
+    """The last object that a rank sends: the error that ended it, or None."""
 
     error: str | None
 
 
 class Ranks:
-    """All ranks of a run, or one process alone, for which everything here costs nothing.
+    """All ranks of a run, or a single process, for which the methods do no communication.
 
-    As a context: an error in one rank is raised in all. A rank that has one brings it to the meeting that
-    the others stand in, or come to next; so nobody waits for somebody who never comes.
-    comm: a communicator of mpi4py, or what has its rank, size, allgather, Allreduce and Abort.
+    As a context, it raises an error of one rank in all of them. The rank with the error sends it in place of
+    its part of the current or next exchange, so no rank waits for one that has ended.
+
+    Args:
+        comm: A communicator of mpi4py, or an object with its rank, size, allgather, Allreduce and Abort. None
+            is a single process.
     """
 
-    def __init__(self, comm: Any = None):
+    def __init__(self, comm: Any = None) -> None:
         self.comm = comm
         self.rank: int = 0 if comm is None else comm.rank
         self.size: int = 1 if comm is None else comm.size
-        self.launcher = "" if comm is None else f"mpirun -n {self.size} "  # before a command that goes on
+        self.launcher = "" if comm is None else f"mpirun -n {self.size} "  # before a command that resumes
         self._left = False
 
     @property
     def first(self) -> bool:
-        """Whether this is the rank that measures, writes and tells."""
+        """True for the rank that validates, writes files and reports."""
         return self.rank == 0
 
-    def meet(self, mine: Brought) -> list[Brought]:
-        """What each rank brings, in their order. Errors: RankError where one has ended instead."""
+    def all_gather(self, mine: Brought) -> list[Brought]:
+        """Exchange one object of each rank, and return the objects of all ranks, in their order.
+
+        Raises:
+            RankError: If a rank has ended.
+        """
         if self.comm is None:
             return [mine]
-        brought = self.comm.allgather(mine)
+        brought: list[Any] = self.comm.allgather(mine)
         ended = [isinstance(thing, Ended) for thing in brought]
         if any(ended):
             self._part(brought)
             raise RankError(f"rank {ended.index(True)} has ended before the others")
         return brought
 
-    def add_up(self, loss: float, grads: Any) -> float:
-        """Make the gradients (P,) the sum of those of all ranks, in place; returns the sum of the losses."""
-        losses = self.meet(loss)  # so none is missing from what follows
+    def all_reduce(self, loss: float, grads: Any) -> float:
+        """Replace the gradients (P,) by the sum over all ranks, in place. Return the sum of the losses."""
+        losses = self.all_gather(loss)  # also makes sure that no rank has ended
         if self.comm is not None:
             total = to_numpy(grads)
-            self.comm.Allreduce(None, total)  # None: what is to be added stands where the sum will
-            if total is not grads:  # which lie on a GPU
+            self.comm.Allreduce(None, total)  # None: the sum replaces the input
+            if total is not grads:  # the gradients are on a GPU
                 grads[...] = like(total, grads)
         return sum(losses)
 
     def require_same(self, what: str, mine: Any) -> None:
-        """Refuse to go on where a rank has another array, or other settings, than the first one has.
+        """Check that all ranks have the same array or the same settings.
 
-        Errors: UserError that names the rank.
+        Args:
+            what: The noun for the message.
+            mine: The array or settings of this rank.
+
+        Raises:
+            UserError: If a rank differs from the first one.
         """
         if self.comm is None:
             return
         content = to_numpy(mine).tobytes() if is_array(mine) else repr(mine).encode()
-        sums = self.meet(zlib.crc32(content))
+        sums = self.all_gather(zlib.crc32(content))
         for rank, checksum in enumerate(sums):
             if checksum != sums[0]:
                 raise UserError(
-                    f"rank {rank} has other {what} than rank 0: start all ranks by one command, with the "
+                    f"rank {rank} has other {what} than rank 0: start all ranks with one command, with the "
                     "same files and the same versions, on machines of one kind"
                 )
 
-    def leave(self) -> None:
-        """Go at once, in the middle of a step: the end of this process is the end of all."""
+    def abort(self) -> None:
+        """Prepare to end in the middle of a step, so that the end of this process ends all others."""
         if self.comm is not None:
             self._left = True
             atexit.register(self.comm.Abort, 130)
@@ -113,12 +125,12 @@ class Ranks:
         if self.comm is None or self._left:
             return
         if error is not None and not isinstance(error, Exception):  # a Ctrl-C, wherever it struck
-            self.leave()
+            self.abort()
             return
         self._part(self.comm.allgather(Ended(_told(error))))
 
     def _part(self, brought: list[Any]) -> None:
-        """Raise the first error that is brought to this meeting, the last, unless this rank brought it."""
+        """Raise the first error among the last objects of all ranks, unless it is this rank's own."""
         self._left = True
         for rank, thing in enumerate(brought):
             if isinstance(thing, Ended) and thing.error is not None:
@@ -128,26 +140,27 @@ class Ranks:
 
 
 def launch() -> Launch:
-    """Whether mpirun started this process, from its environment alone."""
-    for size, rank, here in LAUNCHERS:
+    """Read from the environment whether mpirun started this process."""
+    for size, rank, local_size in LAUNCHERS:
         if int(os.environ.get(size, 1)) > 1:
             return Launch(
-                int(os.environ[size]), int(os.environ.get(rank, 0)), int(os.environ.get(here, 1)), size
+                int(os.environ[size]), int(os.environ.get(rank, 0)), int(os.environ.get(local_size, 1)), size
             )
     return Launch()
 
 
 def share_of(cores: int) -> int:
-    """How many of these cores are for this process, where mpirun started others on the machine."""
-    here = launch().here
-    # mpirun may have bound each of them to some cores already
-    return cores if here == 1 else max(1, min(cores, (os.cpu_count() or 1) // here))
+    """Return the number of these cores that are for this process, if mpirun started several here."""
+    local_size = launch().local_size
+    # mpirun may have bound each process to some cores already
+    return cores if local_size == 1 else max(1, min(cores, (os.cpu_count() or 1) // local_size))
 
 
 def ranks_of_launch() -> Ranks:
-    """The ranks that mpirun started; this process alone where there was none.
+    """Return the ranks that mpirun started, or a single process without mpirun.
 
-    Errors: UserError where mpi4py is missing, or belongs to another MPI than mpirun does.
+    Raises:
+        UserError: If mpi4py is missing, or uses another MPI than mpirun.
     """
     started = launch()
     if started.size == 1:
@@ -165,13 +178,13 @@ def ranks_of_launch() -> Ranks:
         raise UserError(
             f"{started.variable} says that {started.size} processes were started, and mpi4py, which uses "
             f"{library}, sees {ranks.size}: use the mpirun of that MPI, or unset {started.variable} "
-            "where each process shall train a model of its own"
+            "to train a separate model in each process"
         )
     return ranks
 
 
 def _told(error: BaseException | None) -> str | None:
-    """The error as the other ranks are told it."""
+    """Return the message of an error for the other ranks."""
     if error is None:
         return None
     return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"

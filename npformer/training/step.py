@@ -1,117 +1,149 @@
-"""The mathematics of one step: the loss of some batches with its gradients, and an evaluation."""
+"""One training step: forward pass, loss, backward pass, clipping and update. Evaluation of a model."""
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from npformer.backend import generator_near, like
-from npformer.data.batches import Batch
-from npformer.data.sentences import SentenceBatch
-from npformer.kernels import cross_entropy, cross_entropy_backward
-from npformer.optim import Adam, clip_global_norm
-from npformer.training.finite import check_gradients, check_loss, check_parameters
-
-AnyBatch = Batch | SentenceBatch
+from npformer.backend import Array, generator_near, like
+from npformer.kernels import cross_entropy, cross_entropy_backward, cross_entropy_in_place
+from npformer.training.nan_checks import check_gradients, check_loss, check_parameters
+from npformer.training.optimizer import Adam, clip_global_norm
+from npformer.training.workers import AnyBatch, Share, Workers
 
 
 class Evaluation(NamedTuple):
-    """How well a model predicts words that it does not learn from."""
+    """The quality of a model's predictions on sentences outside the training set."""
 
     loss: float  # mean cross-entropy of a token, without label smoothing
-    accuracy: float  # share of tokens whose likeliest word is the right one
+    accuracy: float  # share of tokens to which the model gives the highest probability
     tokens: int
-    objective: float  # what training lowers: the loss with label smoothing; the best model has the lowest
+    objective: float  # the loss with label smoothing, which training minimizes
 
     @property
     def perplexity(self) -> float:
-        """exp(loss): among how many words, all as likely, the model is undecided."""
+        """exp(loss), the effective number of equally probable tokens among which the model chooses."""
         return math.exp(min(self.loss, 700.0))  # exp(710) is over the largest float
-
-
-def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator]:
-    """A generator for the dropout of each batch of a step: a function of seed and step, with no state.
-
-    The step stands third and is never 0: default_rng([seed, epoch]), which orders the sentences, is
-    the same generator as default_rng([seed, epoch, 0]), and must not be one of these.
-    """
-    return [np.random.default_rng([seed, batch, step]) for batch in range(batches)]
 
 
 def make_step(
     model: Any,
-    adam: Adam,
+    optimizer: Adam,
     batches: Sequence[AnyBatch],
     rngs: Sequence[np.random.Generator] | None,
     lr: float,
     clip_norm: float | None = None,
+    workers: Workers | None = None,
 ) -> tuple[float, int, float]:
-    """One update from the gradients of all the batches. Returns (loss, tokens, the gradients' length).
+    """Compute the gradients of all batches and make one optimizer step.
 
-    Errors: NotFiniteError for a loss, a gradient or a new parameter that is NaN or infinite.
+    Args:
+        model: The model to train.
+        optimizer: The optimizer of the model.
+        batches: The batches, whose gradients add up to that of one large batch.
+        rngs: One generator for dropout for each batch; None trains without dropout.
+        lr: The learning rate.
+        clip_norm: The largest norm of the gradient, or None.
+        workers: The workers of this model, which share each batch; by default, one worker.
+
+    Returns:
+        The loss, the number of target tokens, and the norm of the gradient before clipping.
+
+    Raises:
+        NotFiniteError: If a loss, a gradient or a new parameter is NaN or infinite.
+        WorkerError: If another error stops a worker.
     """
-    loss, tokens = loss_and_gradients(model, batches, rngs)
+    workers = workers or Workers(model)
+    loss, tokens = loss_and_gradients(model, batches, rngs, workers)
     norm = clip_global_norm(model.grads, clip_norm or np.inf)
     check_gradients(norm, model)
-    adam.step(lr)
+    optimizer.step(lr, workers.run_on_slices)
     check_parameters(model)
     return loss, tokens, norm
 
 
 def loss_and_gradients(
-    model: Any, batches: Sequence[AnyBatch], rngs: Sequence[np.random.Generator] | None = None
+    model: Any,
+    batches: Sequence[AnyBatch],
+    rngs: Sequence[np.random.Generator] | None = None,
+    workers: Workers | None = None,
 ) -> tuple[float, int]:
-    """The mean loss over all real tokens of the batches, and their number; the gradients of that mean.
+    """Compute the mean loss over all real tokens of the batches, and its gradients into model.grads.
 
-    Several batches give what one with all their sentences would: each counts by its tokens, in the
-    loss and in the gradient alike. rngs: one generator a batch, for dropout; none, and nothing is dropped.
-    Errors: NotFiniteError for a loss that is NaN or infinite, before it reaches any gradient.
+    Several batches give the same result as one batch with all their sentences, because the number of tokens
+    is the weight of each batch in the loss and in the gradient.
+
+    Args:
+        model: The model. Its gradients are set to zero first.
+        batches: The batches of the step.
+        rngs: One generator for dropout for each batch; None computes without dropout.
+        workers: The workers of this model, which share each batch; by default, one worker.
+
+    Returns:
+        The loss, and the number of target tokens.
+
+    Raises:
+        NotFiniteError: If the loss is NaN or infinite, before any gradient is computed from it.
     """
-    total = sum(batch.tokens for batch in batches)
-    model.zero_grad()
-    loss = 0.0
-    for batch, rng in zip(batches, rngs or repeat(None, len(batches)), strict=True):
-        loss += add_gradients(model, batch, total, rng)
-    return loss, total
+    workers = workers or Workers(model)
+    tokens = sum(batch.tokens for batch in batches)
+
+    def compute(share: Share) -> float:
+        share.model.zero_grad()
+        loss = 0.0
+        for batch, rng in share.parts:
+            loss += forward_and_backward(share.model, batch, tokens, rng)
+        return loss
+
+    losses = workers.run(compute, workers.split(batches, rngs))
+    return workers.sum_gradients(losses), tokens
 
 
-def add_gradients(model: Any, batch: AnyBatch, total: int, rng: np.random.Generator | None) -> float:
-    """Add the gradients of the batch's part of a mean over `total` tokens; returns that part of the loss."""
+def forward_and_backward(model: Any, batch: AnyBatch, tokens: int, rng: np.random.Generator | None) -> float:
+    """Run the model forward and backward on one batch and accumulate the gradients.
+
+    Args:
+        model: The model, or a replica of it.
+        batch: The batch, or a part of it.
+        tokens: The number of target tokens in all batches of the step.
+        rng: The generator for dropout; None computes without dropout.
+
+    Returns:
+        The batch's part of the mean loss.
+    """
     config = model.config
     logits, targets, cache = _forward(model, batch, generator_near(rng, model.values))
-    loss, loss_cache = cross_entropy(
-        logits,
-        targets,
-        smoothing=config.label_smoothing,
-        pad_id=config.pad_id,
-        tokens=total,
-        overwrite=True,
+    loss, loss_cache = cross_entropy_in_place(
+        logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=tokens
     )
-    loss = float(loss)  # once: on a GPU this waits
+    loss = float(loss)  # only once: on a GPU this waits
     check_loss(loss, model, cache, logits)
     gradient = [cross_entropy_backward(1, loss_cache)]
-    del logits, loss_cache  # the largest array there is is handed on whole, and freed once it is used
+    del logits, loss_cache  # the largest array: backward takes the only reference and frees it early
     model.backward(gradient.pop(), cache)
     return loss
 
 
-def _forward(model: Any, batch: AnyBatch, rng: np.random.Generator | None = None) -> tuple[Any, Any, Any]:
-    """Returns (logits, targets, cache); logits and targets of the words alone, where the model packs."""
-    settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
-    targets = batch.target_out
-    if model.packs:
-        settings["packed"] = True
-        targets = targets[batch.inputs[-1] != model.config.pad_id]
-    logits, cache = model.forward(*batch.inputs, **settings)
-    return logits, like(targets, logits), cache
+def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator]:
+    """Return a generator for the dropout of each batch of a step, which depends on seed and step only.
+
+    The step comes third and is never 0, because default_rng([seed, epoch]), which orders the sentences, is
+    the same generator as default_rng([seed, epoch, 0]) and must differ from these.
+
+    Args:
+        seed: The seed of the run.
+        step: The number of the step, from 1.
+        batches: The number of batches in the step.
+    """
+    return [np.random.default_rng([seed, batch, step]) for batch in range(batches)]
 
 
 def evaluate(model: Any, batches: Iterable[AnyBatch]) -> Evaluation:
-    """Loss, accuracy and objective over all real tokens of the batches, without dropout.
+    """Compute loss, accuracy and objective over all real tokens of the batches, without dropout.
 
-    Errors: NotFiniteError for a loss that is NaN or infinite.
+    Raises:
+        NotFiniteError: If a loss is NaN or infinite.
     """
     loss, objective, right, tokens = 0.0, 0.0, 0, 0
     for batch in batches:
@@ -125,11 +157,22 @@ def evaluate(model: Any, batches: Iterable[AnyBatch]) -> Evaluation:
 
 
 def _score(model: Any, batch: AnyBatch) -> tuple[float, float, int]:
-    """The mean loss of a batch without and with smoothing, and how many tokens were predicted right."""
+    """Return the mean loss of a batch without and with smoothing, and the number of right predictions."""
     pad_id, smoothing = model.config.pad_id, model.config.label_smoothing
     logits, targets, cache = _forward(model, batch)
     hits = (logits.argmax(-1) == targets) & (targets != pad_id)
     loss, _ = cross_entropy(logits, targets, pad_id=pad_id)
     check_loss(float(loss), model, cache, logits)
-    smoothed, _ = cross_entropy(logits, targets, smoothing=smoothing, pad_id=pad_id, overwrite=True)
+    smoothed, _ = cross_entropy_in_place(logits, targets, smoothing=smoothing, pad_id=pad_id)
     return float(loss), float(smoothed), int(hits.sum())
+
+
+def _forward(model: Any, batch: AnyBatch, rng: np.random.Generator | None = None) -> tuple[Array, Array, Any]:
+    """Return (logits, targets, cache). A model that supports packing returns logits of real tokens only."""
+    settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
+    targets = batch.target_out
+    if model.supports_packing:
+        settings["packed"] = True
+        targets = targets[batch.inputs[-1] != model.config.pad_id]
+    logits, cache = model.forward(*batch.inputs, **settings)
+    return logits, like(targets, logits), cache

@@ -1,34 +1,40 @@
-"""A run while it goes: step by step, with a log, measurements and checkpoints between."""
+"""The training loop, which begins or resumes a run, makes its steps, and writes its log and checkpoints.
+
+A run that was stopped and resumed gives the same losses and parameters, to the bit, as an uninterrupted one.
+"""
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from npformer.backend import like, to_numpy
-from npformer.data.batches import Batch
-from npformer.data.datasets import Dataset
+from npformer.backend import choose_backend, like, to_numpy
+from npformer.data.dataset import Dataset, open_dataset
+from npformer.data.loader import Batch, DataLoader
 from npformer.errors import UserError
-from npformer.models import ModelConfig, build
-from npformer.optim import Adam
-from npformer.training.checkpoint import Checkpoint, save_checkpoint
-from npformer.training.clock import Clock
+from npformer.models.registry import ModelConfig, build, config_from_checkpoint, kind_of
+from npformer.storage.checkpoint import Checkpoint, save_checkpoint
 from npformer.training.config import TrainingConfig, make_schedule
 from npformer.training.events import Event, Noted, Report, Saved, Started, Stepped, Stopped
-from npformer.training.finite import NotFiniteError
-from npformer.training.ranks import Ranks
-from npformer.training.run import RunFolder
-from npformer.training.step import dropout_rngs
-from npformer.training.stream import count_steps, training_batches
-from npformer.training.validation import Validator
+from npformer.training.nan_checks import NotFiniteError
+from npformer.training.optimizer import Adam
+from npformer.training.process import interrupt_between_steps, keep_freed_memory_in_process
+from npformer.training.ranks import Ranks, ranks_of_launch, share_of
+from npformer.training.resume_checks import check_fits, check_same_run, load_last
+from npformer.training.run_folder import RunFolder
+from npformer.training.step import dropout_rngs, make_step
+from npformer.training.validator import Validator
 from npformer.training.workers import WorkerError, Workers
 
 
 @dataclass(frozen=True)
 class Result:
-    """How a run ended: after which of its steps, and a sentence that says so."""
+    """The end of a run: the steps made, the steps planned, the best validation objective, and a message."""
 
     step: int
     steps: int
@@ -37,12 +43,140 @@ class Result:
 
     @property
     def finished(self) -> bool:
-        """Whether all steps were made."""
+        """True if all steps were made."""
         return self.step >= self.steps
 
 
+def train(
+    run_dir: str | PathLike[str],
+    dataset: Dataset,
+    model_config: ModelConfig,
+    training_config: TrainingConfig,
+    *,
+    backend: str = "numpy",
+    threads: int | None = None,
+    workers: int | None = None,
+    report: Report | None = None,
+    stop: Callable[[], bool] | None = None,
+    resume: bool = False,
+) -> Result:
+    """Train a model in the folder of a run, from the beginning or from the run's last checkpoint.
+
+    The losses and the final parameters are the same to the bit, however often the run was stopped: on the
+    same machine, with the same numbers of threads, workers and ranks.
+
+    Args:
+        run_dir: The folder of the run, for its checkpoints and its log.
+        dataset: The sentence pairs and their codecs.
+        model_config: The configuration of the model.
+        training_config: The settings of the training.
+        backend: "numpy", "cupy" or "auto".
+        threads: The number of BLAS threads; by default, as many as BLAS uses now.
+        workers: The number of threads that share each batch, with one BLAS thread each (1 by default). If
+            mpirun started several processes, these share each batch too, and only the first one writes and
+            reports.
+        report: A function that is called with each event as it happens.
+        stop: Called after each step, in every process; True stops the run. The first Ctrl-C stops it in the
+            same way, the second one at once.
+        resume: Continue from the last checkpoint.
+
+    Returns:
+        The end of the run.
+
+    Raises:
+        UserError: If settings do not go together, the folder already holds a run, a checkpoint is broken or
+            has other settings, the disk is full, or the loss is NaN. Checkpoints on the disk stay whole.
+    """
+    backend = choose_backend(backend)
+    _check_counts(threads=threads, workers=workers)
+    check_fits(dataset, model_config)
+    run = RunFolder(run_dir)
+    checkpoint = None
+    if resume:
+        checkpoint = load_last(run)
+        check_same_run(checkpoint, dataset, model_config, training_config)
+    ranks = ranks_of_launch()
+    workers, threads = _workers_and_threads(checkpoint, workers, threads)
+    with (
+        ranks,
+        run if ranks.first else nullcontext(),
+        threadpool_limits(threads, user_api="blas"),
+        interrupt_between_steps() as interrupted,
+    ):
+        if checkpoint is None and ranks.first:
+            run.require_new()
+        trainer = Trainer(
+            run,
+            dataset,
+            model_config,
+            training_config,
+            backend=backend,
+            threads=threads,
+            workers=workers,
+            ranks=ranks,
+            report=report,
+        )
+        return trainer.run_steps(checkpoint, lambda: interrupted() or (stop is not None and stop()))
+
+
+def resume(
+    run_dir: str | PathLike[str],
+    *,
+    dataset: Dataset | None = None,
+    changes: dict[str, Any] | None = None,
+    backend: str | None = None,
+    threads: int | None = None,
+    workers: int | None = None,
+    report: Report | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Result:
+    """Continue a run from its last checkpoint, which holds all settings.
+
+    Args:
+        run_dir: The folder of the run.
+        dataset: The sentences of the run, if they cannot be made again from the checkpoint's description.
+        changes: Training settings that may change, such as steps.
+        backend: As for `train`; by default, that of the checkpoint.
+        threads: As for `train`; by default, that of the checkpoint.
+        workers: As for `train`; by default, that of the checkpoint.
+        report: As for `train`.
+        stop: As for `train`.
+
+    Returns:
+        The end of the run.
+
+    Raises:
+        UserError: As for `train`, and if there is no checkpoint to continue from.
+    """
+    checkpoint = load_last(RunFolder(run_dir))
+    return train(
+        run_dir,
+        dataset or open_dataset(checkpoint.dataset),
+        config_from_checkpoint(checkpoint),
+        TrainingConfig(**checkpoint.training_settings).replace(**(changes or {})),
+        backend=backend or checkpoint.backend,
+        threads=threads,
+        workers=workers,
+        report=report,
+        stop=stop,
+        resume=True,
+    )
+
+
 class Trainer:
-    """A run while it goes: the model, its optimizer, and how many steps are done."""
+    """A run in progress: the model, its optimizer, its data loader, and the number of steps made.
+
+    Args:
+        run: The open folder of the run.
+        dataset: The sentence pairs and their codecs.
+        model_config: The configuration of the model.
+        config: The settings of the training.
+        backend: "numpy" or "cupy".
+        threads: The number of BLAS threads, for the checkpoint.
+        workers: The number of threads that share each batch.
+        ranks: The processes that share each batch.
+        report: Called with each event in the first process, or None.
+    """
 
     def __init__(
         self,
@@ -50,37 +184,51 @@ class Trainer:
         dataset: Dataset,
         model_config: ModelConfig,
         config: TrainingConfig,
+        *,
         backend: str,
         threads: int | None,
         workers: int,
         ranks: Ranks,
         report: Report | None,
-    ):
+    ) -> None:
         self.run, self.dataset, self.config = run, dataset, config
         self.backend, self.threads, self.ranks = backend, threads, ranks
         self.report: Report = report if report is not None and ranks.first else _ignore
         self.model = build(model_config, rng=np.random.default_rng(config.seed)).to(backend)
+        keep_freed_memory_in_process()
         self.workers = Workers(self.model, workers, ranks)
-        self.adam = Adam(self.model, betas=config.betas, eps=config.eps)
-        self.step = 0  # how many are complete
-        self.saved_step = 0
-        self.doing = "the start"
-        self.steps = count_steps(dataset.train, config)
+        self.optimizer = Adam(self.model, betas=config.betas, eps=config.eps)
+        self.loader = DataLoader(dataset.train, dataset.train_lengths, **config.batching)
+        self.steps = config.total_steps(self.loader)
         self.schedule = make_schedule(config, model_config.d_model, self.steps)
-        self.clock = Clock()
+        self.step = 0  # the number of complete steps
+        self.saved_step = 0
+        self.doing = "the start"  # for the message if training stops
+        self.timer = Timer()
         self.validator = Validator(run, dataset, config, self.steps, self._log, self.report)
 
     def run_steps(self, checkpoint: Checkpoint | None, stop: Callable[[], bool]) -> Result:
-        """Step until the end, or until stop says so; then the state is saved and the log complete."""
+        """Make steps until the end or until `stop` returns True, then save the state.
+
+        Args:
+            checkpoint: The state to continue from; None begins the run.
+            stop: Called after each step.
+
+        Returns:
+            The end of the run.
+
+        Raises:
+            UserError: If a number is not finite, a worker fails or a file cannot be written.
+        """
         self._require_same_run()
         if checkpoint is None:
-            self._save()  # so there is always something to go on from; and a full disk shows at once
+            self._save()  # so that there is always a checkpoint to continue from; a full disk shows at once
         else:
             self._restore(checkpoint)
         self.report(Started(self.step, self.steps, self.model.count_parameters(), self.run.path))
         self.validator.start(self.step)
         try:
-            # numbers that overflow are looked for after each step, and need no warning of NumPy's
+            # each step checks its numbers for overflow, so NumPy need not warn
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 self._run_steps(stop)
         except (NotFiniteError, WorkerError) as error:
@@ -88,22 +236,22 @@ class Trainer:
                 f"training stopped at {self.doing}: {error}; {self.run.last}, of step {self.saved_step}, "
                 "is the last good checkpoint"
             ) from None
-        except KeyboardInterrupt:  # the second Ctrl-C: the parameters may be half updated, and are dropped
-            self.ranks.leave()
+        except KeyboardInterrupt:  # the second Ctrl-C: the parameters may be half updated and are not saved
+            self.ranks.abort()
             return self._finish(self.saved_step)
         finally:
             self.workers.close()
         return self._finish(self.step)
 
     def _run_steps(self, stop: Callable[[], bool]) -> None:
-        batches = training_batches(self.dataset.train, self.config, done=self.step)
-        self.clock.start(self.step)
+        batches = self.loader.steps(self.step)
+        self.timer.start(self.step)
         while self.step < self.steps:
             self._make_step(next(batches))
             self.doing = f"the validation after step {self.step}"
             if self.ranks.first:
                 self.validator.measure(self.step, self.model, self._checkpoint)
-            stopping = any(self.ranks.meet(stop()))
+            stopping = any(self.ranks.all_gather(stop()))
             last = self.step == self.steps
             if last or stopping or self.step % self.config.checkpoint_every == 0:
                 self._save()
@@ -111,28 +259,31 @@ class Trainer:
                 return
 
     def _make_step(self, batches: list[Batch]) -> None:
-        """One update from the gradients of all the batches, or none where something is not finite."""
+        """Make one step with all the batches, then log and report it."""
         step, config = self.step + 1, self.config
         self.doing = f"step {step}"
         began = time.perf_counter()
         lr = self.schedule(step)
         rngs = dropout_rngs(config.seed, step, len(batches))
-        loss, tokens, norm = self.workers.make_step(self.adam, batches, rngs, lr, config.clip_norm)
-        self.step = step  # only now: this is the state that a checkpoint may hold
-        self.clock.count(tokens, time.perf_counter() - began)
-        rate = self.clock.rate
+        loss, tokens, norm = make_step(
+            self.model, self.optimizer, batches, rngs, lr, config.clip_norm, self.workers
+        )
+        self.step = step  # only now, because a checkpoint may be written whenever this number changes
+        self.timer.count(tokens, time.perf_counter() - began)
+        speed = self.timer.tokens_per_second
         if step == self.steps or step % config.log_every == 0:
-            self._log(step=step, loss=loss, lr=lr, norm=norm, tokens=tokens, tokens_per_second=rate)
-            self.clock.restart_rate()
-        left = self.clock.seconds_left(step, self.steps)
-        self.report(Stepped(step, self.steps, loss, lr, norm, tokens, rate, left))
+            self._log(step=step, loss=loss, lr=lr, norm=norm, tokens=tokens, tokens_per_second=speed)
+            self.timer.restart_throughput()
+        left = self.timer.seconds_left(step, self.steps)
+        self.report(Stepped(step, self.steps, loss, lr, norm, tokens, speed, left))
 
     def _log(self, **entry: Any) -> None:
+        """Write an entry to the log, in the first process only."""
         if self.ranks.first:
-            self.run.write_log(**entry, seconds=self.clock.seconds)
+            self.run.write_log(**entry, seconds=self.timer.seconds)
 
     def _save(self) -> None:
-        """Save the whole state of the step that was completed last."""
+        """Save the whole state after the last complete step."""
         self.ranks.require_same("parameters", self.model.values)
         if self.ranks.first:
             self.run.sync_log()
@@ -141,22 +292,24 @@ class Trainer:
         self.report(Saved(self.step, self.run.last))
 
     def _checkpoint(self) -> Checkpoint:
+        """Return the whole state of the run."""
         return Checkpoint(
             step=self.step,
             best_loss=self.validator.best_loss,
-            model_config=self.model.config,
-            training_config=self.config,
-            source=self.dataset.source,
-            target=self.dataset.target,
+            model_kind=kind_of(self.model.config),
+            model_settings=self.model.config.to_dict(),
+            training_settings=self.config.to_dict(),
+            source_codec=self.dataset.source.to_json(),
+            target_codec=self.dataset.target.to_json(),
             dataset=self.dataset.description,
             fingerprint=self.dataset.fingerprint,
             backend=self.backend,
             threads=self.threads,
             workers=self.workers.count,
             ranks=self.ranks.size,
-            parameters=self.model.state(),
-            m=to_numpy(self.adam.m),
-            v=to_numpy(self.adam.v),
+            parameters=self.model.state_dict(),
+            m=to_numpy(self.optimizer.m),
+            v=to_numpy(self.optimizer.v),
         )
 
     def _require_same_run(self) -> None:
@@ -165,20 +318,21 @@ class Trainer:
         self.ranks.require_same("settings or sentences", settings)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        """Take up the state of a checkpoint; the log forgets what came after it."""
-        self.model.load_state(checkpoint.parameters)
-        self.adam.m[...] = like(checkpoint.m, self.adam.m)
-        self.adam.v[...] = like(checkpoint.v, self.adam.v)
-        self.adam.t = self.step = self.saved_step = checkpoint.step
+        """Restore the state of a checkpoint, and remove the log entries after it."""
+        self.model.load_state_dict(checkpoint.parameters)
+        self.optimizer.m[...] = like(checkpoint.m, self.optimizer.m)
+        self.optimizer.v[...] = like(checkpoint.v, self.optimizer.v)
+        self.optimizer.t = self.step = self.saved_step = checkpoint.step
         self.validator.best_loss = checkpoint.best_loss
         self.ranks.require_same("parameters", self.model.values)
-        if self.ranks.first:  # and all have read what it may write anew
-            self.clock.before = self.run.cut(self.step)
+        if self.ranks.first:  # after require_same, so all ranks have read the files that this may change
+            self.timer.before = self.run.cut(self.step)
         if checkpoint.ranks != self.ranks.size:
-            text = f"made with {checkpoint.ranks} processes, it goes on with {self.ranks.size} (mpirun -n)"
+            text = f"made with {checkpoint.ranks} processes, it continues with {self.ranks.size} (mpirun -n)"
             self.report(Noted(self.step, f"{text}: the last bits of its sums will differ"))
 
     def _finish(self, step: int) -> Result:
+        """Report the end of the run."""
         if step >= self.steps:
             message = f"finished after step {step}; the model is {self.run.last}"
         else:
@@ -188,5 +342,67 @@ class Trainer:
         return Result(step, self.steps, self.validator.best_loss, message)
 
 
+class Timer:
+    """The time that a run has taken, its speed, and an estimate of the time left."""
+
+    def __init__(self) -> None:
+        self.before = 0.0  # seconds of the run before this start of the program
+        self.start(0)
+
+    def start(self, step: int) -> None:
+        """Begin to measure, after this step."""
+        self._began, self._first = time.perf_counter(), step
+        self.restart_throughput()
+
+    def restart_throughput(self) -> None:
+        """Begin to measure tokens per second."""
+        self._tokens, self._busy = 0, 0.0
+
+    def count(self, tokens: int, seconds: float) -> None:
+        """Count one step."""
+        self._tokens += tokens
+        self._busy += seconds
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens per second, without the time between steps."""
+        return self._tokens / max(self._busy, 1e-9)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run began, without the time in which it was stopped."""
+        return self.before + time.perf_counter() - self._began
+
+    def seconds_left(self, step: int, steps: int) -> float:
+        """Return the seconds left at the pace since the start, with validation and checkpoints."""
+        pace = (time.perf_counter() - self._began) / max(1, step - self._first)
+        return pace * (steps - step)
+
+
 def _ignore(event: Event) -> None:
-    """What listens where nobody does."""
+    """Ignore the event: the default when no progress callback is given."""
+
+
+def _check_counts(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise UserError(f"{name} is {count}: it must be 1 or more")
+
+
+def _workers_and_threads(
+    checkpoint: Checkpoint | None, workers: int | None, threads: int | None
+) -> tuple[int, int | None]:
+    """Return the numbers of workers and BLAS threads: as given, or of the checkpoint, or the default."""
+    if workers is None:
+        workers = checkpoint.workers if checkpoint else 1
+    if workers > 1:
+        return workers, 1  # BLAS threads of several workers would wait for each other
+    if threads is None:
+        threads = checkpoint.threads if checkpoint else _blas_threads()
+    return workers, threads
+
+
+def _blas_threads() -> int | None:
+    """Return the number of threads of BLAS. A resumed run must use as many."""
+    counts = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+    return share_of(max(counts)) if counts else None

@@ -1,10 +1,11 @@
-"""Compute, with PyTorch, what npformer must reproduce, and write it to golden.npz.
+"""Compute with PyTorch the arrays that npformer must reproduce, and write them to golden.npz.
 
-    python tests/oracle/make_golden.py            write the file anew
-    python tests/oracle/make_golden.py --check    compute anew and compare with the file
+    python tests/oracle/make_golden.py            write the file
+    python tests/oracle/make_golden.py --check    compute again and compare with the file
 
-tests/test_torch_parity.py reads the file, so the tests need no PyTorch. Everything is float64; weights
-are named and laid out as in npformer with fused_projections=True, which is how PyTorch lays them out too.
+tests/models/test_torch_parity.py reads the file, so the tests do not need PyTorch. All arrays are float64.
+The weights have the names and the layout of npformer with fused_projections=True, which is also PyTorch's
+layout.
 """
 
 import argparse
@@ -22,7 +23,7 @@ TOLERANCE = 1e-12  # relative to an array's largest entry
 
 
 def generate():
-    """All golden arrays by name, such as "post/grad/encoder.norm.gain" or "gelu/dx"."""
+    """Return all golden arrays by name, such as "post/grad/encoder.norm.gain" or "gelu/dx"."""
     torch.set_default_dtype(torch.float64)
     try:
         arrays = {}
@@ -34,7 +35,7 @@ def generate():
 
 
 def differences(stored, computed):
-    """Sentences that say where the stored arrays differ from those computed now."""
+    """Return one sentence for each stored array that differs from the one computed now."""
     for name in sorted(stored.keys() ^ computed.keys()):
         yield f"{name} is {'no longer computed' if name in stored else 'not in the file'}"
     for name in sorted(stored.keys() & computed.keys()):
@@ -46,7 +47,7 @@ def differences(stored, computed):
 
 
 def relative_error(old, new):
-    """The largest difference, as a share of the largest entry; infinite where something is not a number."""
+    """Return the largest difference relative to the largest entry, or infinity if an entry is NaN."""
     difference = float(np.abs(old.astype(float) - new.astype(float)).max())
     if difference == 0:
         return 0.0
@@ -55,7 +56,7 @@ def relative_error(old, new):
 
 
 def check():
-    """A sentence that says what is wrong with the golden file; an empty one if nothing is."""
+    """Return a sentence about the error in the golden file, or an empty string if there is none."""
     if not GOLDEN.exists():
         return f"{GOLDEN} is missing: run python {Path(__file__).name} to write it"
     with np.load(GOLDEN) as file:

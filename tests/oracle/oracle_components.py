@@ -1,4 +1,4 @@
-"""Single components: activations, norm, softmax, losses, attention, Adam and clipping, by PyTorch."""
+"""Single components computed by PyTorch: activations, norm, softmax, losses, attention, Adam and clipping."""
 
 import numpy as np
 import torch
@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 
 def components():
-    """For each component its inputs, its output y, the gradient dy given and those that come out."""
+    """Return the inputs, the output y, the given gradient dy and the computed gradients of each component."""
     return {
         "gelu": elementwise(F.gelu),
         "gelu_tanh": elementwise(lambda x: F.gelu(x, approximate="tanh")),
@@ -28,12 +28,12 @@ def components():
 
 
 def draw(seed, *shape):
-    """Normal numbers, the same at each run."""
+    """Draw normal numbers, the same in each run."""
     return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 
 def forward_backward(f, dy, **inputs):
-    """y = f(inputs), and the gradient dname of every input that is a number and not an index."""
+    """Return y = f(inputs), and the gradient dname of every input that is a number and not an index."""
     leaves = {name: x.clone().requires_grad_() if x.is_floating_point() else x for name, x in inputs.items()}
     y = f(*leaves.values())
     dy = torch.ones_like(y) if dy is None else dy
@@ -44,13 +44,13 @@ def forward_backward(f, dy, **inputs):
 
 
 def elementwise(f):
-    """From -8, where the tails are, to 8."""
+    """Return numbers from -8, where the tails are, to 8."""
     x = torch.linspace(-8, 8, 41)
     return forward_backward(f, draw(1, 41), x=x)
 
 
 def rows(f):
-    """Rows of different heights, some far from 0."""
+    """Return rows with different means, some far from 0."""
     x = draw(2, 4, 3, 7) * 5 + draw(3, 4, 3, 1) * 100
     return forward_backward(f, draw(4, 4, 3, 7), x=x)
 
@@ -86,7 +86,7 @@ def kl_divergence():
 
 
 def l2_distance():
-    """Row by row, then the mean; the document's loss, which PyTorch has no name for."""
+    """Compute the distance of each row, then the mean: the document's loss, which PyTorch does not have."""
     q = F.softmax(draw(17, 5, 6), -1)
     arrays = forward_backward(
         lambda logits: torch.linalg.vector_norm(F.softmax(logits, -1) - q, dim=-1).mean(),
@@ -98,7 +98,7 @@ def l2_distance():
 
 def attention():
     mask = torch.from_numpy(np.random.default_rng(12).random((2, 1, 5, 6)) < 0.6)
-    mask[..., 0] = True  # every query sees at least one key
+    mask[..., 0] = True  # every query attends to at least one key
     arrays = forward_backward(
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask),
         draw(13, 2, 3, 5, 7),
@@ -110,7 +110,7 @@ def attention():
 
 
 def multi_head():
-    """nn.MultiheadAttention with query, key and value of their own, and padded keys."""
+    """Run nn.MultiheadAttention with separate query, key and value, and padded keys."""
     layer = nn.MultiheadAttention(12, 3, batch_first=True)
     for seed, parameter in enumerate(layer.parameters()):
         parameter.data = draw(20 + seed, *parameter.shape) * 0.4
@@ -131,7 +131,10 @@ def multi_head():
 
 
 def recurrent(kind, side):
-    """nn.LSTM or nn.GRU from one side or both, on sentences of 6, 4 and 1 words; "lstm/both" and so on."""
+    """Run nn.LSTM or nn.GRU, one-directional or bidirectional, on sentences of 6, 4 and 1 tokens.
+
+    The names are "lstm/both" and so on.
+    """
     both = side == "both"
     layer = {"lstm": nn.LSTM, "gru": nn.GRU}[kind](5, 4, batch_first=True, bidirectional=both)
     for seed, parameter in enumerate(layer.parameters()):
@@ -144,10 +147,12 @@ def recurrent(kind, side):
         y, _ = nn.utils.rnn.pad_packed_sequence(layer(packed)[0], batch_first=True)
         return y
 
-    dy = draw(71, 3, 6, 8 if both else 4) * mask[..., None]  # nothing is asked of padding
+    dy = draw(71, 3, 6, 8 if both else 4) * mask[..., None]  # no gradient comes from padding
     arrays = forward_backward(read, dy, x=draw(70, 3, 6, 5))
     for name, parameter in layer.named_parameters():
-        ours = ("read" if "_ih_" in name else "recall") + (".weight" if "weight" in name else ".bias")
+        ours = ("input_projection" if "_ih_" in name else "hidden_projection") + (
+            ".weight" if "weight" in name else ".bias"
+        )
         if both:
             ours = ("backwards." if name.endswith("_reverse") else "forwards.") + ours
         arrays[f"value/{ours}"] = parameter.detach().numpy().T.copy()
@@ -156,7 +161,7 @@ def recurrent(kind, side):
 
 
 def adam():
-    """Five steps on given gradients, some tiny and some 0, at a rate that changes."""
+    """Make five steps with given gradients, some tiny and some 0, and a changing learning rate."""
     start, grads, rates = draw(40, 8), draw(41, 5, 8), torch.tensor([0.1, 0.2, 0.05, 0.1, 0.01])
     grads[:, 0] = 0
     grads[:, 1] *= 1e-8
@@ -173,7 +178,7 @@ def adam():
 
 
 def clip():
-    """PyTorch divides by norm + 1e-6, so its clipped gradient is that much shorter."""
+    """PyTorch divides by norm + 1e-6, so its clipped gradient is shorter by this factor."""
     grads = draw(42, 20)
     parameter = nn.Parameter(torch.zeros(20))
     parameter.grad = grads.clone()

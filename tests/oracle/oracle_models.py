@@ -9,9 +9,9 @@ from torch.nn import functional as F
 
 D_MODEL, HEADS, D_FF, LAYERS, SMOOTHING = 16, 4, 32, 2, 0.1
 PAD, START = 0, 2
-SOURCE_LENGTHS, TARGET_LENGTHS = (7, 4, 2), (3, 6, 5)  # ragged: the shorter sentences are padded
+SOURCE_LENGTHS, TARGET_LENGTHS = (7, 4, 2), (3, 6, 5)  # shorter sentences are padded
 
-MODELS = {  # source words, target words, and settings
+MODELS = {  # source tokens, target tokens, and settings
     "post": (23, 19, {"norm_first": False, "activation": F.relu}),
     "pre": (23, 19, {"norm_first": True, "activation": F.gelu}),
     "tied": (21, 21, {"norm_first": False, "activation": F.silu}),
@@ -19,32 +19,32 @@ MODELS = {  # source words, target words, and settings
 
 
 class OracleTransformer(nn.Module):
-    """nn.Transformer with √d embeddings plus sinusoids before it, and an output layer after it.
+    """nn.Transformer after √d embeddings plus sinusoids, and before an output layer.
 
-    "pre" has padding_idx: the embedding of padding is 0 and has no gradient. "tied" has one table for
-    source, target and output.
+    "pre" has padding_idx: the embedding of padding is 0 and has no gradient. "tied" has one table for source,
+    target and output.
     """
 
     def __init__(self, name):
         super().__init__()
-        source_words, target_words, settings = MODELS[name]
+        source_vocab_size, target_vocab_size, settings = MODELS[name]
         sizes = {"dim_feedforward": D_FF, "dropout": 0.0, "batch_first": True}
         layer = nn.TransformerEncoderLayer(D_MODEL, HEADS, **sizes, **settings)
-        # nested tensors are a fast path of inference that drops the padding from the output
+        # nested tensors are an optimization of inference that drops the padding from the output
         encoder = nn.TransformerEncoder(layer, LAYERS, nn.LayerNorm(D_MODEL), enable_nested_tensor=False)
         self.body = nn.Transformer(
             D_MODEL, HEADS, num_decoder_layers=LAYERS, custom_encoder=encoder, **sizes, **settings
         )
         padding = PAD if name == "pre" else None
-        self.source = nn.Embedding(source_words, D_MODEL, padding_idx=padding)
-        self.target = nn.Embedding(target_words, D_MODEL, padding_idx=padding)
-        self.output = nn.Linear(D_MODEL, target_words)
+        self.source = nn.Embedding(source_vocab_size, D_MODEL, padding_idx=padding)
+        self.target = nn.Embedding(target_vocab_size, D_MODEL, padding_idx=padding)
+        self.output = nn.Linear(D_MODEL, target_vocab_size)
         if name == "tied":
             self.target.weight = self.output.weight = self.source.weight
 
     def forward(self, source, target_in):
         length = target_in.shape[1]
-        not_seen = torch.ones(length, length, dtype=torch.bool).triu(1)  # True: may not look
+        not_seen = torch.ones(length, length, dtype=torch.bool).triu(1)  # True: may not attend
         return self.output(
             self.body(
                 self.source(source) * math.sqrt(D_MODEL) + sinusoids(source.shape[1]),
@@ -58,32 +58,32 @@ class OracleTransformer(nn.Module):
 
 
 def sinusoids(length):
-    """Sine and cosine in turn, by way of exp and log as the PyTorch tutorial has it."""
+    """Compute interleaved sines and cosines by exp and log, as in the PyTorch tutorial."""
     rate = torch.exp(torch.arange(0, D_MODEL, 2) * (-math.log(10000.0) / D_MODEL))
     angle = torch.arange(length)[:, None] * rate
     return torch.stack([angle.sin(), angle.cos()], -1).reshape(length, D_MODEL)
 
 
 def models():
-    """For each model: inputs, logits, loss, and all weights and gradients under npformer's names."""
+    """Return the inputs, logits, loss, weights and gradients of each model under npformer's names."""
     return {name: run(name, np.random.default_rng(seed)) for seed, name in enumerate(MODELS)}
 
 
 def run(name, rng):
-    """One forward and backward pass with random weights, gains and biases included."""
-    model = OracleTransformer(name).train()  # dropout is 0: training only keeps fast paths out
+    """Run one forward and backward pass with random weights, gains and biases included."""
+    model = OracleTransformer(name).train()  # dropout is 0: train() only prevents fast paths
     for parameter in model.parameters():
         # multiples of 1/1024 make the file small
         parameter.data = torch.from_numpy(np.round(rng.standard_normal(parameter.shape) * 1024 * 0.3) / 1024)
     for layer in model.modules():
         if isinstance(layer, nn.LayerNorm):
-            layer.weight.data += 1  # gains about 1, but not 1
+            layer.weight.data += 1  # gains near 1, but not 1
     for table in (model.source, model.target):
         if table.padding_idx is not None:
             table.weight.data[table.padding_idx] = 0
-    source_words, target_words, _ = MODELS[name]
-    source = ragged(rng, SOURCE_LENGTHS, source_words)
-    target = ragged(rng, TARGET_LENGTHS, target_words)
+    source_vocab_size, target_vocab_size, _ = MODELS[name]
+    source = ragged(rng, SOURCE_LENGTHS, source_vocab_size)
+    target = ragged(rng, TARGET_LENGTHS, target_vocab_size)
     target_in = torch.cat([torch.full((len(target), 1), START), target[:, :-1]], 1)
     logits = model(source, target_in)
     loss = F.cross_entropy(
@@ -96,15 +96,15 @@ def run(name, rng):
     return {key: tensor.detach().numpy().copy() for key, tensor in arrays.items()}
 
 
-def ragged(rng, lengths, n_words):
-    """Random words (B, T), the shorter sentences padded at the end."""
-    ids = rng.integers(4, n_words, (len(lengths), max(lengths)))
+def ragged(rng, lengths, vocab_size):
+    """Return random tokens (B, T), the shorter sentences padded at the end."""
+    ids = rng.integers(4, vocab_size, (len(lengths), max(lengths)))
     ids[np.arange(max(lengths)) >= np.array(lengths)[:, None]] = PAD
     return torch.from_numpy(ids)
 
 
 def npformer_names(model, of):
-    """Pairs (npformer's name, of(parameter)); npformer's weights are (in, out), PyTorch's (out, in)."""
+    """Yield pairs (npformer's name, of(parameter)); npformer's weights are (in, out), PyTorch's (out, in)."""
 
     def linear(name, layer):
         yield f"{name}.weight", of(layer.weight).T
@@ -123,7 +123,7 @@ def npformer_names(model, of):
     self_cuts = {"query_key_value": slice(None)}
     cross_cuts = {"query": slice(D_MODEL), "key_value": slice(D_MODEL, None)}
     tied = model.output.weight is model.source.weight
-    yield "source.words.weight", of(model.source.weight)
+    yield "source.tokens.weight", of(model.source.weight)
     for i, layer in enumerate(model.body.encoder.layers):
         here = f"encoder.layers.{i}"
         yield from attention(f"{here}.self_attention", layer.self_attn, self_cuts)
@@ -133,7 +133,7 @@ def npformer_names(model, of):
         yield from norm(f"{here}.feed_forward_residual.norm", layer.norm2)
     yield from norm("encoder.norm", model.body.encoder.norm)
     if not tied:
-        yield "target.words.weight", of(model.target.weight)
+        yield "target.tokens.weight", of(model.target.weight)
     for i, layer in enumerate(model.body.decoder.layers):
         here = f"decoder.layers.{i}"
         yield from attention(f"{here}.self_attention", layer.self_attn, self_cuts)

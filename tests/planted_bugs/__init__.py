@@ -1,13 +1,14 @@
-"""Planted bugs: single wrong lines in the backward passes, every one of which the tests must catch.
+"""Planted bugs: single wrong lines in the backward passes, each of which the tests must catch.
 
 python tests/planted_bugs/run.py plants each in a copy of the package and runs the tests on it.
 
-Some changes look like bugs and are none, so they are not in the list:
-- FeedForward.backward with dropout and activation the other way round: both multiply element by element,
-  and products may change places.
-- attention_backward that lets a masked score learn, where the fill is -inf: its weight is 0, and
-  softmax_backward multiplies by it. With a finite fill it matters, and is in the list.
-- mix_states_backward that lets the last step's p learn: its gradient is the last weight's less itself.
+Some changes look like bugs but are correct, so they are not in the list:
+- FeedForward.backward with dropout and activation exchanged: both multiply element by element, and the
+  order of factors does not matter.
+- attention_backward without the mask on the gradient, if the fill is -inf: the weight is 0, and
+  softmax_backward multiplies by it. With a finite fill it is a bug, and is in the list.
+- mix_states_backward with a gradient for the last step's p: this gradient is the last weight's minus
+  itself, so 0.
 """
 
 from planted_bugs.attention import ATTENTION

@@ -24,7 +24,7 @@ PAIR = (
         "attention: dropout skipped",
         "wrong mask",
         _PAIR,
-        "dweights = dropout_backward(ddropped, keep)",
+        "dweights = dropout_backward(ddropped, dropout_mask)",
         "dweights = ddropped",
     ),
     Bug(
@@ -60,35 +60,35 @@ PAIR = (
     Bug("attention: dq and dk swapped", "swapped", _PAIR, "return dq, dk, dv", "return dk, dq, dv"),
 )
 
-_MASKING = "functional/masking.py"
+_MASKING = "functional/masks.py"
 _KEYS = "dscores = xp.where(mask, dscores, 0)"
 _QUERIES = "dscores = xp.where(query_mask, dscores, 0)"
 
 MASKS = (
     Bug(
-        "masking: replaced scores learn",
+        "masking: replaced scores get a gradient",
         "wrong mask",
         _MASKING,
         _KEYS,
         "dscores = xp.where(mask, dscores, dscores)",
     ),
     Bug(
-        "masking: only replaced scores learn",
+        "masking: only replaced scores get a gradient",
         "wrong mask",
         _MASKING,
         _KEYS,
         "dscores = xp.where(mask, 0, dscores)",
     ),
     Bug(
-        "masking: scores added to do not learn",
+        "masking: scores with an added number get no gradient",
         "wrong mask",
         _MASKING,
         'if mask is not None and masking.how == "replace":',
         "if mask is not None:",
     ),
-    Bug("masking: masked queries learn", "wrong mask", _MASKING, _QUERIES, "dscores = dscores"),
+    Bug("masking: masked queries get a gradient", "wrong mask", _MASKING, _QUERIES, "dscores = dscores"),
     Bug(
-        "masking: queries masked before, whatever the masking says",
+        "masking: queries always masked before the softmax",
         "wrong mask",
         _MASKING,
         'if query_mask is not None and masking.query == "before":',
@@ -97,7 +97,7 @@ MASKS = (
         of=2,
     ),
     Bug(
-        "masking: masked queries look",
+        "masking: masked queries attend",
         "wrong mask",
         _MASKING,
         "return array_module(weights).where(query_mask, weights, 0)",
@@ -109,21 +109,21 @@ _HEADS = "functional/heads.py"
 
 HEADS = (
     Bug(
-        "heads: split by reshaping alone",
+        "heads: split by reshaping only",
         "transposed",
         _HEADS,
         "x.reshape(batch, length, n_heads, width // n_heads).swapaxes(1, 2)",
         "x.reshape(batch, n_heads, length, width // n_heads)",
     ),
     Bug(
-        "heads: merged by reshaping alone",
+        "heads: merged by reshaping only",
         "transposed",
         _HEADS,
         "x.swapaxes(1, 2).reshape(batch, length, n_heads * width)",
         "x.reshape(batch, length, n_heads * width)",
     ),
     Bug(
-        "heads: merged from the batch by reshaping alone",
+        "heads: merged from the batch axis by reshaping only",
         "transposed",
         _HEADS,
         "xp.concatenate(xp.split(x, n_heads, axis=0), axis=-1)",
@@ -131,11 +131,11 @@ HEADS = (
     ),
 )
 
-_MULTI_HEAD = "attention/multi_head.py"
+_MULTI_HEAD = "nn/attention/multi_head.py"
 _ONE = "return _total(grads)"
 _TWO = "return grads[0], _total(grads[1:])"
-_FUSED = "return [xp.concatenate(dparts, -1)]"
-_FUSED_PAIR = "return [dparts[0], xp.concatenate(dparts[1:], -1)]"
+_PROJECTION = "nn/attention/projections.py"
+_PARTS = "array_module(merged[0]).concatenate(merged, -1)"
 
 MULTI_HEAD = (
     Bug(
@@ -149,53 +149,53 @@ MULTI_HEAD = (
         "multi-head: dz reshaped, not split",
         "transposed",
         _MULTI_HEAD,
-        "dz = split_heads(unpack(dy, cache.packings[0]), self.n_heads)",
-        "dz = dy.reshape(len(dy), self.n_heads, dy.shape[1], -1)",
+        "return split_heads(unpack(dy, cache.packing), self.n_heads)",
+        "return dy.reshape(len(dy), self.n_heads, dy.shape[1], -1)",
     ),
     Bug(
         "multi-head: dq reshaped, not merged",
         "transposed",
-        _MULTI_HEAD,
-        "[merge_heads(dpart) for dpart in (dq, dk, dv)]",
-        "[dpart.reshape(len(dpart), dpart.shape[2], -1) for dpart in (dq, dk, dv)]",
+        _PROJECTION,
+        "[merge_heads(dpart) for dpart in dparts]",
+        "[dpart.reshape(len(dpart), dpart.shape[2], -1) for dpart in dparts]",
     ),
     Bug(
         "multi-head: activation skipped",
         "dropped branch",
-        _MULTI_HEAD,
-        "dy = activate_backward(dy, cache.activations[i])",
-        "pass",
+        _PROJECTION,
+        "activate_backward(pack(dy, cache.packing), cache.activation)",
+        "pack(dy, cache.packing)",
     ),
     Bug(
-        "multi-head self: way through the queries",
+        "multi-head self: gradient through the queries",
         "dropped branch",
         _MULTI_HEAD,
         _ONE,
         "return _total(grads[1:])",
     ),
     Bug(
-        "multi-head self: way through the keys",
+        "multi-head self: gradient through the keys",
         "dropped branch",
         _MULTI_HEAD,
         _ONE,
         "return _total(grads[::2])",
     ),
     Bug(
-        "multi-head self: way through the values",
+        "multi-head self: gradient through the values",
         "dropped branch",
         _MULTI_HEAD,
         _ONE,
         "return _total(grads[:2])",
     ),
     Bug(
-        "multi-head cross: way through the keys",
+        "multi-head cross: gradient through the keys",
         "missing sum",
         _MULTI_HEAD,
         _TWO,
         "return grads[0], grads[-1]",
     ),
     Bug(
-        "multi-head cross: way through the values",
+        "multi-head cross: gradient through the values",
         "missing sum",
         _MULTI_HEAD,
         _TWO,
@@ -204,7 +204,7 @@ MULTI_HEAD = (
     Bug("multi-head: sum overwritten", "= for +=", _MULTI_HEAD, "total = total + grad", "total = grad"),
     Bug("multi-head: sum sign", "sign", _MULTI_HEAD, "total = total + grad", "total = total - grad"),
     Bug(
-        "multi-head, values apart: keys and values swapped",
+        "multi-head, separate values: keys and values swapped",
         "swapped",
         _MULTI_HEAD,
         "return tuple(grads)",
@@ -214,52 +214,62 @@ MULTI_HEAD = (
         "multi-head: dq and dk swapped",
         "swapped",
         _MULTI_HEAD,
-        "for dpart in (dq, dk, dv)",
-        "for dpart in (dk, dq, dv)",
+        "dheads, grads = [dq, dk, dv], []",
+        "dheads, grads = [dk, dq, dv], []",
     ),
     Bug(
         "multi-head: projections of keys and values swapped",
         "swapped",
         _MULTI_HEAD,
-        "grads.append(layer.backward(dy, cache.projections[i]))",
-        "grads.append(layer.backward(dy, (*cache.projections[:1], *cache.projections[:0:-1])[i]))",
+        "zip(self._projections(), cache.projections, strict=True)",
+        "zip(self._projections(), (*cache.projections[:1], *cache.projections[:0:-1]), strict=True)",
     ),
     Bug(
-        "multi-head, fused: cut in the wrong order",
+        "multi-head, fused: parts in the wrong order",
         "swapped",
-        _MULTI_HEAD,
-        _FUSED,
-        "return [xp.concatenate(dparts[::-1], -1)]",
+        _PROJECTION,
+        _PARTS,
+        "array_module(merged[0]).concatenate(merged[::-1], -1)",
     ),
     Bug(
-        "multi-head, fused: dv lost",
+        "multi-head, fused: last part lost",
         "dropped branch",
-        _MULTI_HEAD,
-        _FUSED,
-        "return [xp.concatenate([*dparts[:2], 0 * dparts[2]], -1)]",
+        _PROJECTION,
+        _PARTS,
+        "array_module(merged[0]).concatenate([*merged[:-1], 0 * merged[-1]], -1)",
     ),
     Bug(
-        "multi-head, keys and values fused: cut in the wrong order",
-        "swapped",
-        _MULTI_HEAD,
-        _FUSED_PAIR,
-        "return [dparts[0], xp.concatenate(dparts[:0:-1], -1)]",
-    ),
-    Bug(
-        "multi-head, keys and values fused: dkey lost",
+        "multi-head, fused: first part lost",
         "dropped branch",
+        _PROJECTION,
+        _PARTS,
+        "array_module(merged[0]).concatenate([0 * merged[0], *merged[1:]], -1)",
+    ),
+    Bug(
+        "multi-head, fused: the parts of another projection",
+        "wrong term",
         _MULTI_HEAD,
-        _FUSED_PAIR,
-        "return [dparts[0], xp.concatenate([0 * dparts[1], dparts[2]], -1)]",
+        "projection.project_backward(dheads[:n], projected)",
+        "projection.project_backward(dheads[-n:], projected)",
     ),
 )
 
-_BASIC = "attention/basic.py"
+_BASIC = "nn/attention/similarity.py"
 
 BASIC = (
-    Bug("bare self-attention: as query alone", "dropped branch", _BASIC, "return dq + dk + dv", "return dq"),
     Bug(
-        "bare self-attention: not as value", "dropped branch", _BASIC, "return dq + dk + dv", "return dq + dk"
+        "bare self-attention: gradient as query only",
+        "dropped branch",
+        _BASIC,
+        "return dq + dk + dv",
+        "return dq",
+    ),
+    Bug(
+        "bare self-attention: no gradient as value",
+        "dropped branch",
+        _BASIC,
+        "return dq + dk + dv",
+        "return dq + dk",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Bug: one wrong line, and how it gets into a copy of the package."""
+"""Bug: one wrong line that is planted in a copy of the package."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,35 +7,35 @@ ROOT = Path(__file__).resolve().parents[2]
 
 KINDS = (
     "sign",
-    "missing sum",  # an axis or a term not summed, or averaged where it should be summed
-    "missing scale",  # a factor left out, or applied where it does not belong
+    "missing sum",  # an axis or a term is not summed, or it is averaged where it should be summed
+    "missing scale",  # a factor is missing, or applied where it does not belong
     "transposed",  # or reshaped where it should be transposed
     "wrong mask",
     "dropped branch",
     "lost tie",  # one array has become two, or two have become one
     "= for +=",
-    "swapped",  # two things of one kind have changed places
+    "swapped",  # two things of one kind have been exchanged
     "wrong term",  # another number or array than the right one
 )
 
 
 class Bug(NamedTuple):
-    """A change of one place in one file: `old` becomes `new`."""
+    """A change at one place in one file: `old` becomes `new`."""
 
     name: str
     kind: str  # one of KINDS
-    file: str  # under npformer/
+    file: str  # relative to npformer/
     old: str
     new: str
-    nth: int = 1  # which occurrence of old, from 1
-    of: int = 1  # how many there must be
+    nth: int = 1  # the occurrence of old that is meant, from 1
+    of: int = 1  # the number of occurrences there must be
 
     def source(self, package=ROOT / "npformer"):
-        """The text of the file."""
+        """Return the text of the file."""
         return (package / self.file).read_text(encoding="utf-8")
 
     def position(self, source):
-        """Where in the source the old text begins. Errors: NoLongerApplies."""
+        """Return the position of the old text in the source, or raise NoLongerApplies."""
         found = source.count(self.old)
         if found != self.of:
             raise NoLongerApplies(
@@ -48,12 +48,12 @@ class Bug(NamedTuple):
         return start
 
     def changed(self, source):
-        """The source with the bug. Errors: NoLongerApplies."""
+        """Return the source with the bug, or raise NoLongerApplies."""
         start = self.position(source)
         return source[:start] + self.new + source[start + len(self.old) :]
 
     def plant(self, package):
-        """Write the bug into a copy of the package. Errors: NoLongerApplies."""
+        """Write the bug into a copy of the package, or raise NoLongerApplies."""
         path = package / self.file
         path.write_text(self.changed(self.source(package)), encoding="utf-8")
         for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
@@ -61,4 +61,4 @@ class Bug(NamedTuple):
 
 
 class NoLongerApplies(Exception):
-    """The old text is not where the list of bugs says."""
+    """The error if the file does not contain the old text as often as the list of bugs says."""

@@ -1,4 +1,4 @@
-"""Bugs in the GPU's kernels, which run here on a strict stand-in for CuPy."""
+"""Bugs in the kernels for CuPy, which run here on a strict stand-in for CuPy."""
 
 from planted_bugs.bug import Bug
 
@@ -12,13 +12,15 @@ _NORM = "kernels/gpu/norm.py"
 
 GPU_KERNELS = (
     Bug(
-        "linear on a GPU: dweight into a transposed room, not transposed",
+        "linear on a GPU: dweight not transposed for a transposed buffer",
         "transposed",
-        _LINEAR,
-        "xp.matmul(drows.T, rows, out=out.T)",
-        "out[...] = (rows.T @ drows)[::-1]",
+        "kernels/gpu/linear.py",
+        "LazyProduct(as_rows(x), drows)",
+        "LazyProduct(as_rows(x), drows[::-1])",
     ),
-    Bug("linear on a GPU: dx by dy of another row", "swapped", _LINEAR, "dx = drows @", "dx = drows[::-1] @"),
+    Bug(
+        "linear on a GPU: dx from dy of another row", "swapped", _LINEAR, "dx = drows @", "dx = drows[::-1] @"
+    ),
     Bug(
         "attention on a GPU: dv without dropout",
         "wrong mask",
@@ -27,7 +29,7 @@ GPU_KERNELS = (
         "dv = (dy.swapaxes(-1, -2) @ weights)",
     ),
     Bug(
-        "attention on a GPU: what all keys have in common stays",
+        "attention on a GPU: weighted mean not subtracted",
         "dropped branch",
         _ATTENTION,
         "(ddropped * dropped - weights * common) * scale",
@@ -55,14 +57,14 @@ GPU_KERNELS = (
         "return dx, dbias, dgain",
     ),
     Bug(
-        "residual_norm on a GPU: dropout skipped",
+        "add_norm on a GPU: dropout skipped",
         "wrong mask",
         _NORM,
-        "return _backward(dy, cache.norm, cache.keep)",
+        "return _backward(dy, cache.norm, cache.dropout_mask)",
         "return _backward(dy, cache.norm, None)",
     ),
     Bug(
-        "norm on a GPU: the mean's part stays",
+        "norm on a GPU: the mean's part not subtracted",
         "dropped branch",
         _NORM,
         "rstd * (dy * gain - mean - xhat * along)",
@@ -84,7 +86,7 @@ GPU_KERNELS = (
     ),
     Bug("dropout on a GPU: nothing dropped", "wrong mask", _DROPOUT, "return drop(dy, *cache)", "return dy"),
     Bug(
-        "relu_dropout on a GPU: factor left out",
+        "activation_dropout on a GPU: factor left out",
         "missing scale",
         _DROPOUT,
         "return relu_drop_gradient(dy, *cache)",
@@ -105,11 +107,18 @@ GPU_KERNELS = (
         "difference = xp.exp(x - peak - log_total)",
     ),
     Bug(
-        "embedding on a GPU: overwritten, not added",
-        "= for +=",
+        "embedding on a GPU: gradient lost",
+        "dropped branch",
         _EMBEDDING,
-        "dtable = xp.zeros(table.shape, dy.dtype) if out is None else out",
-        "dtable = xp.zeros(table.shape, dy.dtype) if out is None else out\n    dtable[...] = 0",
+        "return LazyRows(ids, read_gradient(",
+        "return LazyRows(ids, 0 * read_gradient(",
     ),
-    Bug("Adam on a GPU: uphill", "sign", _ADAM, "values -= rate", "values += rate"),
+    Bug(
+        "activation_dropout on a GPU: dropout skipped",
+        "wrong mask",
+        _DROPOUT,
+        "dh = dropout_backward(dy, cache.dropout_mask)",
+        "dh = dy",
+    ),
+    Bug("Adam on a GPU: sign", "sign", _ADAM, "values -= rate", "values += rate"),
 )

@@ -1,10 +1,10 @@
-"""Bugs in hard attention: what is read, what a choice learns, and the score function."""
+"""Bugs in hard attention: the output, the gradient of the choice, and the score function."""
 
 from planted_bugs.bug import Bug
 
 _PAIRS = "functional/hard.py"
-_LAYER = "attention/hard.py"
-_TASK = "attention/hard_task.py"
+_LAYER = "nn/attention/hard.py"
+_TASK = "models/place_reader.py"
 _DV = "dv = _over_draws(sample.swapaxes(-1, -2) @ dz, v)"
 _LOG = "return _over_draws(dlog_prob[..., None] * (sample - weights), weights)"
 _ENTROPY = "return -(dh[..., None] * weights * (_log(weights) + h[..., None]))"
@@ -12,7 +12,7 @@ _REWARD = "dlog_prob = -reward_weight * (log_likelihood - baseline) / log_likeli
 
 CHOICES = (
     Bug(
-        "hard look-up: dv of the mean",
+        "hard attend: dv of the mean",
         "wrong term",
         _PAIRS,
         _DV,
@@ -20,21 +20,21 @@ CHOICES = (
         of=2,
     ),
     Bug(
-        "hard look-up: one draw's dv",
+        "hard attend: one draw's dv",
         "missing sum",
         _PAIRS,
         "return dx.sum(0) if dx.ndim > x.ndim else dx",
         "return dx[0] if dx.ndim > x.ndim else dx",
     ),
     Bug(
-        "hard look-up: the scores learn from z",
+        "hard attend: the scores get a gradient from z",
         "wrong term",
         _PAIRS,
         "dscores = array_module(weights).zeros_like(weights)",
         "dscores = straight_through_backward(dz, cache)[0]",
     ),
     Bug(
-        "hard look-up: the entropy instead of log p",
+        "hard attend: the entropy instead of log p",
         "= for +=",
         _PAIRS,
         "dscores = dscores + entropy_backward",
@@ -49,7 +49,7 @@ CHOICES = (
     ),
     Bug("log p: sign", "sign", _PAIRS, _LOG, _LOG.replace("(sample - weights)", "(weights - sample)")),
     Bug(
-        "log p: the normaliser left out",
+        "log p: the normalizer left out",
         "dropped branch",
         _PAIRS,
         _LOG,
@@ -63,7 +63,13 @@ CHOICES = (
         _LOG.replace("(sample - weights)", "(sample - sample * weights)"),
     ),
     Bug("entropy: sign", "sign", _PAIRS, _ENTROPY, _ENTROPY.replace("-(dh", "+(dh")),
-    Bug("entropy: 1 for H", "dropped branch", _PAIRS, _ENTROPY, _ENTROPY.replace(" + h[..., None]", " + 1")),
+    Bug(
+        "entropy: 1 instead of H",
+        "dropped branch",
+        _PAIRS,
+        _ENTROPY,
+        _ENTROPY.replace(" + h[..., None]", " + 1"),
+    ),
     Bug("entropy: a left out", "missing scale", _PAIRS, _ENTROPY, _ENTROPY.replace(" * weights", "")),
 )
 
@@ -87,21 +93,25 @@ SCORE_FUNCTION = (
 
 LAYER = (
     Bug(
-        "HardAttention: values forgotten",
+        "HardAttention: gradient of the values lost",
         "dropped branch",
         _LAYER,
         "return dqueries, dvalues + dkeys",
         "return dqueries, dkeys",
     ),
     Bug(
-        "HardAttention: keys forgotten",
+        "HardAttention: gradient of the keys lost",
         "dropped branch",
         _LAYER,
         "return dqueries, dvalues + dkeys",
         "return dqueries, dvalues",
     ),
     Bug(
-        "HardAttention: entropy forgotten", "dropped branch", _LAYER, "dentropy=dentropy\n", "dentropy=None\n"
+        "HardAttention: gradient of the entropy lost",
+        "dropped branch",
+        _LAYER,
+        "dentropy=dentropy\n",
+        "dentropy=None\n",
     ),
     Bug(
         "Reader: log-softmax skipped",

@@ -1,6 +1,7 @@
-"""python inside.py FOLDER ...: run pytest with these arguments on the package that lies in FOLDER.
+"""Run pytest with the given arguments on the package in a folder: python inside.py FOLDER ...
 
-Tests whose names have words of $PLANTED, a bug's file and name, come first: the first failure ends the run.
+Tests whose names share words with $PLANTED, a bug's file and name, run first, and the first failure ends
+the run.
 """
 
 import os
@@ -8,24 +9,24 @@ import re
 import sys
 from pathlib import Path
 
-WRONG_COPY = 70  # exit status: pytest's own are 0 to 5
+WRONG_COPY = 70  # pytest's own exit statuses are 0 to 5
 
 
 class LikelyFirst:
-    """A plugin that moves the tests which a bug is likely to fail to the front."""
+    """A plugin that moves the tests that will probably catch the bug to the front."""
 
     def __init__(self, words):
         self.words = words
 
     def pytest_collection_modifyitems(self, items):
-        """Those with most of the words first; the others keep their order."""
+        """Put the tests whose names share most words with the bug first, and keep the order of the others."""
         items.sort(key=lambda item: -sum(word in item.name.lower() for word in self.words))
 
 
 def main(folder, *arguments):
-    """Make sure that it is the copy which is tested. Returns pytest's exit status, or WRONG_COPY."""
-    sys.path[0] = folder  # in place of this script's folder
-    sys.modules["torch"] = None  # the golden file stands for it, and importing it takes seconds
+    """Check that the copy is tested. Return the exit status of pytest, or WRONG_COPY."""
+    sys.path[0] = folder  # instead of this script's folder
+    sys.modules["torch"] = None  # the golden file replaces PyTorch, whose import takes seconds
     import npformer
 
     if not Path(npformer.__file__).is_relative_to(folder):

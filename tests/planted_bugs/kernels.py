@@ -1,8 +1,9 @@
-"""Bugs in the kernels, and in packing, which spares them the padding."""
+"""Bugs in the kernels, and in packing, which leaves out the padding."""
 
 from planted_bugs.bug import Bug
 
 _LINEAR = "kernels/cpu/linear.py"
+_LAZY = "kernels/lazy.py"
 _NORM = "kernels/cpu/norm.py"
 _DROPOUT = "kernels/cpu/dropout.py"
 _ATTENTION = "kernels/cpu/attention.py"
@@ -15,32 +16,39 @@ _NORM_ALONE = "dx, _, dgain, dbias = _backward(dy, cache, None)"
 
 PLAIN = (
     Bug(
-        "residual and norm: dropout on the way round too",
+        "add and norm: dropout on the identity path too",
         "wrong mask",
         _PLAIN,
-        "return dx, dropout_backward(dx, cache.keep), dgain, dbias",
-        "return 2 * (dropout_backward(dx, cache.keep),) + (dgain, dbias)",
+        "return dx, dropout_backward(dx, cache.dropout_mask), dgain, dbias",
+        "return 2 * (dropout_backward(dx, cache.dropout_mask),) + (dgain, dbias)",
     ),
     Bug(
-        "residual and norm: dropout skipped",
+        "add and norm: dropout skipped",
         "wrong mask",
         _PLAIN,
-        "return dx, dropout_backward(dx, cache.keep), dgain, dbias",
+        "return dx, dropout_backward(dx, cache.dropout_mask), dgain, dbias",
         "return dx, dx, dgain, dbias",
     ),
     Bug(
-        "ReLU and dropout: dropout skipped",
+        "activation and dropout: dropout skipped",
         "wrong mask",
         _PLAIN,
-        "dh = dropout_backward(dy, cache.keep)",
-        "dh = dy",
+        "return dropout_backward(dh, cache.dropout_mask)",
+        "return dh",
+    ),
+    Bug(
+        "activation and dropout: activation skipped",
+        "dropped branch",
+        _PLAIN,
+        "return activate_backward(dh, cache.activation)",
+        "return dh",
     ),
     Bug(
         "ReLU and dropout: ReLU skipped",
         "dropped branch",
         _PLAIN,
-        "return relu_backward(dh, cache.y)",
-        "return dh",
+        "dh = relu_backward(dy, cache.y)",
+        "dh = dy",
     ),
 )
 
@@ -60,10 +68,10 @@ ROWS = (
         "dx, _, dbias, dgain = _backward(dy, cache, None)",
     ),
     Bug(
-        "residual_norm kernel: dropout skipped",
+        "add_norm kernel: dropout skipped",
         "wrong mask",
         _NORM,
-        "return _backward(dy, cache.norm, cache.keep)",
+        "return _backward(dy, cache.norm, cache.dropout_mask)",
         "return _backward(dy, cache.norm, None)",
     ),
     Bug(
@@ -81,11 +89,25 @@ ROWS = (
         "2 * column_sums(drows)",
     ),
     Bug(
-        "linear kernel: weight's gradient beside its room",
-        "lost tie",
-        _LINEAR,
-        "np.matmul(as_rows(x).T, drows, out=out)",
-        "as_rows(x).T @ drows",
+        "unevaluated product: not transposed",
+        "transposed",
+        _LAZY,
+        "(self.right, self.left) if self.transposed else",
+        "(self.right, self.left) if False else",
+    ),
+    Bug(
+        "unevaluated product: overwrites what was added before",
+        "= for +=",
+        _LAZY,
+        "destination += self.evaluate()",
+        "destination[...] = self.evaluate()",
+    ),
+    Bug(
+        "unevaluated rows: overwrite what was added before",
+        "= for +=",
+        _LAZY,
+        "destination[self.ids] += self.rows",
+        "destination[self.ids] = self.rows",
     ),
     Bug("layer_norm kernel: mean left in", "dropped branch", _NORM, "dxb -= mean[:, None]", "pass"),
     Bug("layer_norm kernel: part along xhat left in", "dropped branch", _NORM, "dxb -= moved", "pass"),
@@ -103,34 +125,75 @@ ROWS = (
         "dbias += column_sums(dyb)",
         "dbias[...] = column_sums(dyb)",
     ),
-    Bug("layer_norm kernel: not over the spread", "missing scale", _NORM, "dxb *= rstd[block]", "pass"),
     Bug(
-        "residual_norm kernel: dropout on the way round too",
+        "layer_norm kernel: not divided by the standard deviation",
+        "missing scale",
+        _NORM,
+        "dxb *= rstd[block]",
+        "pass",
+    ),
+    Bug(
+        "add_norm kernel: dropout on the identity path too",
         "wrong mask",
         _NORM,
         "return dx.reshape(dy.shape), dh",
         "return dh.reshape(dy.shape), dh",
     ),
     Bug(
-        "residual_norm kernel: dropout's factor left out",
+        "add_norm kernel: dropout's factor left out",
         "missing scale",
         _NORM,
-        "dh[block] *= keep.factor",
+        "dh[block] *= dropout_mask.factor",
         "pass",
     ),
     Bug(
-        "residual_norm kernel: variance over D - 1",
+        "add_norm kernel: variance over D - 1",
         "missing scale",
         _NORM,
         "np.vecdot(xhat, xhat) / width",
         "np.vecdot(xhat, xhat) / (width - 1)",
     ),
     Bug(
-        "relu_dropout kernel: the factor left out",
+        "activation_dropout kernel: the factor left out",
         "missing scale",
         _DROPOUT,
         "if cache.factor != 1:\n            out[block] *= cache.factor",
         "pass",
+    ),
+    Bug(
+        "activation_dropout kernel: activation skipped",
+        "dropped branch",
+        _DROPOUT,
+        "return activate_backward(dh, cache.activation)",
+        "return dh",
+    ),
+    Bug(
+        "relu_dropout kernel: -0 for negative numbers and NaN for infinite ones",
+        "wrong term",
+        _DROPOUT,
+        "np.multiply(x.view(bits), passed, out=out.view(bits))",
+        "np.multiply(x, passed, out=out)",
+    ),
+    Bug(
+        "relu_dropout kernel: rows with another memory layout lost",
+        "lost tie",
+        _DROPOUT,
+        "y = np.empty(x.shape, x.dtype)",
+        "y = np.empty_like(x)",
+    ),
+    Bug(
+        "attention kernel: the first sentence's keys for all queries",
+        "missing sum",
+        _ATTENTION,
+        "return same and q.ndim == 4",
+        "return q.ndim == k.ndim == v.ndim == 4",
+    ),
+    Bug(
+        "attention: gradients of repeated arrays not summed",
+        "missing sum",
+        "functional/attention.py",
+        "(sum_to_shape(dx, x.shape) for dx, x in",
+        "(dx for dx, x in",
     ),
     Bug("relu_dropout kernel: passes at 0", "wrong mask", _DROPOUT, "y[block] > 0", "y[block] >= 0"),
 )
@@ -144,7 +207,7 @@ ATTENTION = (
         "np.matmul(seen.swapaxes(-1, -2), dy[block]",
     ),
     Bug(
-        "attention kernel: what keys have in common",
+        "attention kernel: weighted mean not subtracted",
         "dropped branch",
         _ATTENTION,
         "dscores -= seen * row_sums(dscores)[..., None]",
@@ -170,34 +233,36 @@ ATTENTION = (
     ),
     Bug("attention kernel: mask left out in range", "wrong mask", _ATTENTION, "scores *= mask", "pass"),
     Bug(
-        "attention kernel: total of what is masked too",
+        "attention kernel: masked keys in the sum too",
         "wrong mask",
         _ATTENTION,
         "np.copyto(scores, -np.inf, where=~mask)",
         "pass",
     ),
     Bug(
-        "long attention: keys of the last queries alone",
+        "long attention: dk of the last queries only",
         "= for +=",
         _LONG,
         "dk[head] += dscores.T",
         "dk[head] = dscores.T",
     ),
     Bug(
-        "long attention: values of the last queries alone",
+        "long attention: dv of the last queries only",
         "= for +=",
         _LONG,
         "dv[head] += dropped.T",
         "dv[head] = dropped.T",
     ),
     Bug(
-        "long attention: other dropout on the way back",
+        "long attention: another dropout mask in backward",
         "wrong mask",
         _LONG,
         "        dropped = _dropped(weights, cache, here)\n",
         "        dropped = weights\n",
     ),
-    Bug("long attention: sign of the common part", "sign", _LONG, "dscores -= weights", "dscores += weights"),
+    Bug(
+        "long attention: sign of the weighted mean", "sign", _LONG, "dscores -= weights", "dscores += weights"
+    ),
 )
 
 WORDS = (
@@ -212,7 +277,7 @@ WORDS = (
         "cross-entropy kernel: smoothing not over V",
         "missing scale",
         _LOSSES,
-        "share * (smoothing / n_words)",
+        "share * (smoothing / vocab_size)",
         "share * smoothing",
     ),
     Bug(
@@ -230,7 +295,7 @@ WORDS = (
         "cache.dlogits",
     ),
     Bug(
-        "cross-entropy kernel: overwrites unasked",
+        "cross-entropy kernel: overwrites without permission",
         "lost tie",
         _LOSSES,
         "rows if overwrite else",
@@ -238,20 +303,20 @@ WORDS = (
     ),
     Bug("embedding_backward kernel: scale", "missing scale", _EMBEDDING, "sums *= scale", "pass"),
     Bug(
-        "embedding_backward kernel: last of equal words",
+        "embedding_backward kernel: last of equal tokens only",
         "= for +=",
         _EMBEDDING,
-        "dtable[words[starts]] += sums",
-        "dtable[words] = rows[order] * scale",
+        "return LazyRows(tokens[starts], sums, len(table))",
+        "return LazyRows(tokens[starts], rows[order][starts] * scale, len(table))",
     ),
     Bug(
-        "embedding_backward kernel: padding learns",
+        "embedding_backward kernel: padding gets a gradient",
         "wrong mask",
         _EMBEDDING,
         "order = order[ids[order] != zero_id]",
         "pass",
     ),
-    Bug("Adam kernel: mean of the last block's room", "wrong term", _ADAM, "mb += step", "mb[...] = step"),
+    Bug("Adam kernel: mean of the last block's buffer", "wrong term", _ADAM, "mb += step", "mb[...] = step"),
     Bug(
         "Adam kernel: eps not scaled",
         "missing scale",
@@ -261,7 +326,7 @@ WORDS = (
     ),
     Bug("Adam kernel: squares not corrected", "missing scale", _ADAM, "lr * math.sqrt(c2) / c1", "lr / c1"),
     Bug(
-        "packing: words in place of padding",
+        "packing: tokens at the positions of padding",
         "wrong term",
         "functional/packing.py",
         "y[packing.places] = x",
@@ -270,9 +335,9 @@ WORDS = (
     Bug(
         "multi-head: packed gradients not spread out",
         "dropped branch",
-        "attention/multi_head.py",
-        "key_packing = packing if given == 1 else key_packing",
-        "key_packing = packing",
+        "nn/attention/multi_head.py",
+        "key_packing = mask.packing if given == 1 else mask.key_packing",
+        "key_packing = mask.packing",
     ),
     Bug(
         "workers: one replica's gradients lost",

@@ -1,10 +1,10 @@
-"""Bugs in the models of one language, and in batch norm."""
+"""Bugs in the language models, and in batch norm."""
 
 from planted_bugs.bug import Bug
 
 _BATCH_NORM = "functional/batch_norm.py"
-_LAYER = "layers/batch_norm.py"
-_MODELS = "transformer/language_models.py"
+_LAYER = "nn/norm.py"
+_MODELS = "models/transformer/language_model.py"
 
 BATCH_NORM = (
     Bug(
@@ -29,7 +29,7 @@ BATCH_NORM = (
         "share.mean() * (dxhat.sum(rows) + xhat * along)",
     ),
     Bug(
-        "batch_norm: layer norm's axis",
+        "batch_norm: the axis of layer norm",
         "missing sum",
         _BATCH_NORM,
         "along = (dxhat * xhat).sum(rows)  # (D,)",
@@ -51,9 +51,31 @@ BATCH_NORM = (
         "dxhat = dy * gain  # (..., D)",
         "dxhat = dy",
     ),
-    Bug("BatchNorm: gain", "= for +=", _LAYER, "self.gain.grad += dgain", "self.gain.grad = dgain"),
-    Bug("BatchNorm: bias", "= for +=", _LAYER, "self.bias.grad += dbias", "self.bias.grad = dbias"),
-    Bug("BatchNorm: swapped", "swapped", _LAYER, "dx, dgain, dbias = batch", "dx, dbias, dgain = batch"),
+    Bug(
+        "BatchNorm: gain",
+        "= for +=",
+        _LAYER,
+        "self.gain.accumulate(dgain)",
+        "self.gain.grad = dgain",
+        nth=2,
+        of=2,
+    ),
+    Bug(
+        "BatchNorm: bias",
+        "= for +=",
+        _LAYER,
+        "self.bias.accumulate(dbias)",
+        "self.bias.grad = dbias",
+        nth=2,
+        of=2,
+    ),
+    Bug(
+        "BatchNorm: gain and bias swapped",
+        "swapped",
+        _LAYER,
+        "dx, dgain, dbias = batch",
+        "dx, dbias, dgain = batch",
+    ),
 )
 
 MODELS = (
@@ -65,25 +87,25 @@ MODELS = (
         "self.encoder.backward(dx, cache.encoder)",
     ),
     Bug(
-        "LanguageModel: the words learn at the output alone",
+        "LanguageModel: embedding gradient from the output only",
         "lost tie",
         _MODELS,
-        "self.words.backward(dx, cache.words)",
+        "self.embedding.backward(dx, cache.embedding)",
         "pass",
     ),
     Bug(
         "LanguageModel: output not tied",
         "lost tie",
         _MODELS,
-        "make_output(config, self.words.words, rng, dtype)",
-        "make_output(config, make_embedding(config, config.target_vocab, rng, dtype).words, rng, dtype)",
+        "make_output(config, self.embedding.tokens, rng, dtype)",
+        "make_output(config, make_embedding(config, config.target_vocab, rng, dtype).tokens, rng, dtype)",
     ),
     Bug(
-        "LanguageModel: sign at the words",
+        "LanguageModel: sign at the embedding",
         "sign",
         _MODELS,
-        "self.words.backward(dx, cache.words)",
-        "self.words.backward(-dx, cache.words)",
+        "self.embedding.backward(dx, cache.embedding)",
+        "self.embedding.backward(-dx, cache.embedding)",
     ),
 )
 

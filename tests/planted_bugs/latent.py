@@ -3,89 +3,95 @@
 from planted_bugs.bug import Bug
 
 _PAIRS = "functional/latent.py"
-_LAYER = "attention/latent.py"
-_READER = "ifthen/reader.py"
-_BAG = "ifthen/bag.py"
-_LOSS = "ifthen/loss.py"
+_LAYER = "nn/attention/latent.py"
+_READER = "models/if_then/reader.py"
+_BAG = "models/if_then/descriptions.py"
+_LOSS = "models/if_then/descriptions.py"
 
 _UNIT = "return (dy - slope * (dy * y).sum(-1, keepdims=True)) / length"
 _RETURN = "return softmax_backward(dlatent, latent), softmax_backward(dactive, active), dv"
 
 PAIRS = (
     Bug(
-        "unit weights: the length taken as given",
+        "unit weights: the length treated as a constant",
         "dropped branch",
         _PAIRS,
         _UNIT,
         "return dy / length",
     ),
-    Bug("unit weights: sign of the length's share", "sign", _PAIRS, _UNIT, _UNIT.replace("(dy - ", "(dy + ")),
+    Bug(
+        "unit weights: sign of the length's gradient",
+        "sign",
+        _PAIRS,
+        _UNIT,
+        _UNIT.replace("(dy - ", "(dy + "),
+    ),
     Bug("unit weights: not divided", "missing scale", _PAIRS, _UNIT, _UNIT.removesuffix(" / length")),
     Bug(
-        "unit weights: measures change places",
+        "unit weights: measures swapped",
         "swapped",
         _PAIRS,
         'slope = 1 if measure == "sum" else y',
         'slope = y if measure == "sum" else 1',
     ),
     Bug(
-        "latent look-up: dv by the latent weights",
+        "latent attend: dv by the latent weights",
         "wrong term",
         _PAIRS,
         "dv = weights[..., None] * dy[..., None, :]",
         "dv = latent[..., None] * dy[..., None, :]",
     ),
     Bug(
-        "latent look-up: w not divided in backward",
+        "latent attend: w not divided in backward",
         "dropped branch",
         _PAIRS,
         "dw = unit_weights_backward(dweights, unit)",
         "dw = dweights",
     ),
     Bug(
-        "latent look-up, rows: D not transposed",
+        "latent attend, rows: D not transposed",
         "transposed",
         _PAIRS,
         "dlatent = (active.swapaxes(-1, -2) @ dw[..., None])[..., 0]",
         "dlatent = (active @ dw[..., None])[..., 0]",
     ),
     Bug(
-        "latent look-up, rows: dD transposed",
+        "latent attend, rows: dD transposed",
         "transposed",
         _PAIRS,
         "dactive = dw[..., :, None] * latent[..., None, :]",
         "dactive = latent[..., :, None] * dw[..., None, :]",
     ),
     Bug(
-        "latent look-up, columns: D transposed",
+        "latent attend, columns: D transposed",
         "transposed",
         _PAIRS,
         "dlatent = (active @ dw[..., None])[..., 0]",
         "dlatent = (active.swapaxes(-1, -2) @ dw[..., None])[..., 0]",
     ),
     Bug(
-        "latent look-up, columns: dD transposed",
+        "latent attend, columns: dD transposed",
         "transposed",
         _PAIRS,
         "dactive = latent[..., :, None] * dw[..., None, :]",
         "dactive = dw[..., :, None] * latent[..., None, :]",
     ),
     Bug(
-        "latent look-up: first softmax skipped",
+        "latent attend: first softmax skipped",
         "dropped branch",
         _PAIRS,
         _RETURN,
         "return dlatent, softmax_backward(dactive, active), dv",
     ),
     Bug(
-        "latent look-up: second softmax skipped",
+        "latent attend: second softmax skipped",
         "dropped branch",
         _PAIRS,
         _RETURN,
         "return softmax_backward(dlatent, latent), dactive, dv",
     ),
     Bug(
-        "latent look-up: second softmax of the first's weights",
+        "latent attend: second softmax of the first's weights",
         "wrong term",
         _PAIRS,
         _RETURN,
@@ -98,32 +104,32 @@ LAYER = (
         "LatentAttention: u overwritten",
         "= for +=",
         _LAYER,
-        "self.latent_weight.grad += dlatent_weight",
+        "self.latent_weight.accumulate(dlatent_weight)",
         "self.latent_weight.grad[...] = dlatent_weight",
     ),
     Bug(
         "LatentAttention: V overwritten",
         "= for +=",
         _LAYER,
-        "self.active_weight.grad[:, : dplaces.shape[-1]] += dactive_weight",
+        "self.active_weight.accumulate(dactive_weight, at=(slice(None), slice(dplaces.shape[-1])))",
         "self.active_weight.grad[:, : dplaces.shape[-1]] = dactive_weight",
     ),
     Bug(
         "LatentAttention: V's gradient in the last columns",
         "wrong term",
         _LAYER,
-        "self.active_weight.grad[:, : dplaces.shape[-1]] += dactive_weight",
+        "self.active_weight.accumulate(dactive_weight, at=(slice(None), slice(dplaces.shape[-1])))",
         "self.active_weight.grad[:, -dplaces.shape[-1] :] += dactive_weight",
     ),
     Bug(
-        "LatentAttention: way through V lost",
+        "LatentAttention: gradient through V lost",
         "dropped branch",
         _LAYER,
         "de = de + dpointing",
         "de = de + 0 * dpointing",
     ),
     Bug(
-        "LatentAttention: way through the values lost",
+        "LatentAttention: gradient through the values lost",
         "lost tie",
         _LAYER,
         "if cache.given else de + dvalues",
@@ -140,25 +146,25 @@ READERS = (
         "do = 0 * self.output.backward(dlogits, cache.output)",
     ),
     Bug(
-        "RecipeReader: the action asks no states",
+        "RecipeReader: no gradient from the action to the states",
         "missing sum",
         _READER,
         "self.reading.backward(dstates + dmore_states, cache.reading)",
         "self.reading.backward(dstates, cache.reading)",
     ),
     Bug(
-        "RecipeReader: the action weights no words",
+        "RecipeReader: no gradient from the action to the values",
         "missing sum",
         _READER,
-        "self.words.backward(dx + dmore_x + dread, cache.words)",
-        "self.words.backward(dx + dread, cache.words)",
+        "self.tokens.backward(dx + dmore_x + dread, cache.tokens)",
+        "self.tokens.backward(dx + dread, cache.tokens)",
     ),
     Bug(
-        "RecipeReader: the words were not read",
+        "RecipeReader: the encoder's gradient lost",
         "dropped branch",
         _READER,
-        "self.words.backward(dx + dmore_x + dread, cache.words)",
-        "self.words.backward(dx + dmore_x, cache.words)",
+        "self.tokens.backward(dx + dmore_x + dread, cache.tokens)",
+        "self.tokens.backward(dx + dmore_x, cache.tokens)",
     ),
     Bug(
         "BagOfWords: the action's gradient overwrites the trigger's",
@@ -168,11 +174,11 @@ READERS = (
         "dmean = self.action.backward(",
     ),
     Bug(
-        "BagOfWords: sum for mean",
+        "BagOfWords: sum instead of mean",
         "missing scale",
         _BAG,
-        "self.words.backward(cache.weights[:, :, None] * dmean[:, None], cache.words)",
-        "self.words.backward((cache.weights[:, :, None] > 0) * dmean[:, None], cache.words)",
+        "self.tokens.backward(cache.weights[:, :, None] * dmean[:, None], cache.tokens)",
+        "self.tokens.backward((cache.weights[:, :, None] > 0) * dmean[:, None], cache.tokens)",
     ),
     Bug(
         "ProgramLoss: the action's loss without dloss",

@@ -2,21 +2,37 @@
 
 from planted_bugs.bug import Bug
 
-_LINEAR = "layers/linear.py"
-_NORM = "layers/norm.py"
-_EMBEDDING = "layers/embedding.py"
-_BIAS = "self.bias.grad += dbias"
+_LINEAR = "nn/linear.py"
+_NORM = "nn/norm.py"
+_EMBEDDING = "nn/embedding.py"
+_BIAS = "self.bias.accumulate(dbias)"
 
 LINEAR_AND_NORM = (
-    Bug("Linear: weight", "= for +=", _LINEAR, "self.weight.grad += dweight", "self.weight.grad = dweight"),
-    Bug("Linear: weight lost", "dropped branch", _LINEAR, "self.weight.grad += dweight", "pass"),
-    Bug("Linear: weight sign", "sign", _LINEAR, "self.weight.grad += dweight", "self.weight.grad -= dweight"),
+    Bug(
+        "Linear: weight", "= for +=", _LINEAR, "self.weight.accumulate(dweight)", "self.weight.grad = dweight"
+    ),
+    Bug("Linear: weight lost", "dropped branch", _LINEAR, "self.weight.accumulate(dweight)", "pass"),
+    Bug(
+        "Linear: weight sign",
+        "sign",
+        _LINEAR,
+        "self.weight.accumulate(dweight)",
+        "self.weight.grad -= dweight",
+    ),
     Bug("Linear: bias", "= for +=", _LINEAR, _BIAS, "self.bias.grad[...] = dbias"),
     Bug("Linear: bias lost", "dropped branch", _LINEAR, _BIAS, "pass"),
-    Bug("LayerNorm: gain", "= for +=", _NORM, "self.gain.grad += dgain", "self.gain.grad = dgain"),
-    Bug("LayerNorm: gain lost", "dropped branch", _NORM, "self.gain.grad += dgain", "pass"),
-    Bug("LayerNorm: bias", "= for +=", _NORM, _BIAS, "self.bias.grad[...] = dbias"),
-    Bug("LayerNorm: bias lost", "dropped branch", _NORM, _BIAS, "pass"),
+    Bug(
+        "LayerNorm: gain",
+        "= for +=",
+        _NORM,
+        "self.gain.accumulate(dgain)",
+        "self.gain.grad = dgain",
+        nth=1,
+        of=2,
+    ),
+    Bug("LayerNorm: gain lost", "dropped branch", _NORM, "self.gain.accumulate(dgain)", "pass", nth=1, of=2),
+    Bug("LayerNorm: bias", "= for +=", _NORM, _BIAS, "self.bias.grad[...] = dbias", nth=1, of=2),
+    Bug("LayerNorm: bias lost", "dropped branch", _NORM, _BIAS, "pass", nth=1, of=2),
     Bug(
         "LayerNorm: gain and bias swapped",
         "swapped",
@@ -27,14 +43,14 @@ LINEAR_AND_NORM = (
     Bug(
         "Dropout: scaled but not dropped",
         "wrong mask",
-        "layers/dropout.py",
+        "nn/dropout.py",
         "return dropout_backward(dy, cache)",
-        "return dy / (1 - self.rate)",
+        "return dy / (1 - self.p)",
     ),
 )
 
-_TABLE = "dtable = embedding_backward(dy, cache, out=grad)"
-_TIED = "self.weight.grad += dweight.T"
+_TABLE = "self.weight.accumulate(embedding_backward(dy, cache))"
+_TIED = "self.weight.accumulate(dweight.T)"
 
 EMBEDDINGS = (
     Bug(
@@ -42,9 +58,9 @@ EMBEDDINGS = (
         "= for +=",
         _EMBEDDING,
         _TABLE,
-        "dtable = embedding_backward(dy, cache, out=0 * grad)\n        grad[...] = 0",
+        "self.weight.grad = embedding_backward(dy, cache)",
     ),
-    Bug("Embedding: weight lost", "dropped branch", _EMBEDDING, _TABLE, "dtable = grad"),
+    Bug("Embedding: weight lost", "dropped branch", _EMBEDDING, _TABLE, "pass"),
     Bug("TiedProjection: weight", "= for +=", _EMBEDDING, _TIED, "self.weight.grad[...] = dweight.T"),
     Bug("TiedProjection: weight lost", "lost tie", _EMBEDDING, _TIED, "pass"),
     Bug(
@@ -52,14 +68,14 @@ EMBEDDINGS = (
         "transposed",
         _EMBEDDING,
         _TIED,
-        "self.weight.grad += dweight.reshape(self.weight.shape)",
+        "self.weight.accumulate(dweight.evaluate().reshape(self.weight.shape))",
     ),
     Bug("TiedProjection: bias lost", "dropped branch", _EMBEDDING, _BIAS, "pass"),
 )
 
-_POSITIONS = "layers/positions.py"
-_LEARNED = "self.weight.grad[start : start + length] += dy.sum(0)"
-_INPUT = "layers/input.py"
+_POSITIONS = "nn/positions.py"
+_LEARNED = "self.weight.accumulate(dy.sum(0), at=slice(start, start + length))"
+_INPUT = "nn/embedding.py"
 
 INPUT = (
     Bug(
@@ -94,11 +110,11 @@ INPUT = (
         "InputEmbedding: dropout skipped",
         "wrong mask",
         _INPUT,
-        "dx = self.dropout.backward(dy, cache.keep)",
+        "dx = self.dropout.backward(dy, cache.dropout_mask)",
         "dx = dy",
     ),
     Bug(
-        "InputEmbedding: positions past the dropout",
+        "InputEmbedding: positions bypass the dropout",
         "wrong mask",
         _INPUT,
         "self.positions.backward(dx, cache.positions)",
@@ -112,147 +128,198 @@ INPUT = (
         "pass",
     ),
     Bug(
-        "InputEmbedding: words lost", "dropped branch", _INPUT, "self.words.backward(dx, cache.words)", "pass"
+        "InputEmbedding: tokens lost",
+        "dropped branch",
+        _INPUT,
+        "self.tokens.backward(dx, cache.tokens)",
+        "pass",
     ),
 )
 
-_RESIDUAL = "layers/residual.py"
-_JOIN = "return dy, self.dropout.backward(dy, cache.keep)"
-_ENTER = "return dx + dh"
-_ENTER_NORM = "dh = self.norm.backward(dh, cache.entered)"
+_RESIDUAL = "nn/residual.py"
+_SPLIT = "dh, others = _split(sublayer_backward(dh, cache.sublayer))"
 
 RESIDUAL = (
     Bug(
-        "Residual: way round lost at the sum",
+        "Residual, pre-norm: identity path lost",
         "dropped branch",
         _RESIDUAL,
-        _JOIN,
-        "return 0 * dy, self.dropout.backward(dy, cache.keep)",
+        "dx = dy + self.norm.backward(dh, cache.norm)",
+        "dx = self.norm.backward(dh, cache.norm)",
     ),
-    Bug("Residual: dropout skipped", "wrong mask", _RESIDUAL, _JOIN, "return dy, dy"),
     Bug(
-        "Residual: dropout on the way round too",
+        "Residual, pre-norm: sublayer path lost",
+        "dropped branch",
+        _RESIDUAL,
+        "dx = dy + self.norm.backward(dh, cache.norm)",
+        "dx = dy",
+    ),
+    Bug(
+        "Residual, pre-norm: sign",
+        "sign",
+        _RESIDUAL,
+        "dx = dy + self.norm.backward(dh, cache.norm)",
+        "dx = dy - self.norm.backward(dh, cache.norm)",
+    ),
+    Bug(
+        "Residual, pre-norm: norm's dx lost",
+        "dropped branch",
+        _RESIDUAL,
+        "dx = dy + self.norm.backward(dh, cache.norm)",
+        "self.norm.backward(dh, cache.norm)\n        dx = dy + dh",
+    ),
+    Bug(
+        "Residual, pre-norm: norm on the identity path too",
+        "wrong term",
+        _RESIDUAL,
+        "dx = dy + self.norm.backward(dh, cache.norm)",
+        "dx = self.norm.backward(dy + dh, cache.norm)",
+    ),
+    Bug(
+        "Residual, pre-norm: dropout skipped",
         "wrong mask",
         _RESIDUAL,
-        _JOIN,
-        "return 2 * (self.dropout.backward(dy, cache.keep),)",
+        "dh = self.dropout.backward(dy, cache.dropout_mask)",
+        "dh = dy",
     ),
     Bug(
-        "Residual: sum halved",
+        "Residual, pre-norm: dropout on the identity path too",
+        "wrong mask",
+        _RESIDUAL,
+        "dh = self.dropout.backward(dy, cache.dropout_mask)",
+        "dh = dy = self.dropout.backward(dy, cache.dropout_mask)",
+    ),
+    Bug(
+        "Residual, pre-norm: sublayer path halved",
         "missing scale",
         _RESIDUAL,
-        _JOIN,
-        "return dy / 2, self.dropout.backward(dy, cache.keep) / 2",
+        "dh = self.dropout.backward(dy, cache.dropout_mask)",
+        "dh = self.dropout.backward(dy, cache.dropout_mask) / 2",
     ),
     Bug(
-        "Residual, post-norm: norm's dx lost",
+        "Residual, pre-norm: sublayer skipped",
         "dropped branch",
         _RESIDUAL,
-        "return dx, dh\n",
-        "return dy, dh\n",
+        _SPLIT,
+        "others = ()",
+        nth=1,
+        of=3,
+    ),
+    Bug(
+        "Residual, post-norm: identity path lost",
+        "dropped branch",
+        _RESIDUAL,
+        "dx = dx + dh",
+        "dx = dh",
+        nth=1,
+        of=2,
+    ),
+    Bug(
+        "Residual, post-norm: sublayer path lost",
+        "dropped branch",
+        _RESIDUAL,
+        "dx = dx + dh",
+        "pass",
+        nth=1,
+        of=2,
+    ),
+    Bug("Residual, post-norm: sign", "sign", _RESIDUAL, "dx = dx + dh", "dx = dx - dh", nth=1, of=2),
+    Bug(
+        "Residual, post-norm: sublayer skipped",
+        "dropped branch",
+        _RESIDUAL,
+        _SPLIT,
+        "others = ()",
+        nth=2,
+        of=3,
     ),
     Bug(
         "Residual, post-norm: norm skipped",
         "dropped branch",
         _RESIDUAL,
-        "dx, dh, dgain, dbias = residual_norm_backward(dy, joined)",
-        "_, _, dgain, dbias = residual_norm_backward(dy, joined)\n        dx = dh = dy",
+        "dx, dh = self.norm.backward(dy, cache.add_norm)",
+        "dx = dh = dy",
     ),
     Bug(
-        "Residual, post-norm: gain lost",
+        "AddNorm: dx and dh swapped",
+        "swapped",
+        _RESIDUAL,
+        "dx, dh, dgain, dbias = add_norm_backward(dy, cache)",
+        "dh, dx, dgain, dbias = add_norm_backward(dy, cache)",
+    ),
+    Bug(
+        "AddNorm: gain and bias swapped",
+        "swapped",
+        _RESIDUAL,
+        "dx, dh, dgain, dbias = add_norm_backward(dy, cache)",
+        "dx, dh, dbias, dgain = add_norm_backward(dy, cache)",
+    ),
+    Bug("AddNorm: gain lost", "dropped branch", _RESIDUAL, "self.gain.accumulate(dgain)", "pass"),
+    Bug("AddNorm: bias", "= for +=", _RESIDUAL, _BIAS, "self.bias.grad[...] = dbias"),
+    Bug(
+        "Residual: other gradients of the sublayer lost",
         "dropped branch",
         _RESIDUAL,
-        "self.norm.gain.grad += dgain",
-        "pass",
-    ),
-    Bug(
-        "Residual, post-norm: bias",
-        "= for +=",
-        _RESIDUAL,
-        "self.norm.bias.grad += dbias",
-        "self.norm.bias.grad[...] = dbias",
-    ),
-    Bug("Residual: way round lost at the start", "dropped branch", _RESIDUAL, _ENTER, "return dh"),
-    Bug("Residual: way through lost", "dropped branch", _RESIDUAL, _ENTER, "return dx"),
-    Bug("Residual: sign", "sign", _RESIDUAL, _ENTER, "return dx - dh"),
-    Bug(
-        "Residual, pre-norm: norm's dx lost",
-        "dropped branch",
-        _RESIDUAL,
-        _ENTER_NORM,
-        "self.norm.backward(dh, cache.entered)",
-    ),
-    Bug(
-        "Residual, pre-norm: norm over the way round too",
-        "wrong term",
-        _RESIDUAL,
-        _ENTER_NORM,
-        "return self.norm.backward(dx + dh, cache.entered)",
+        "return (gradients[0], gradients[1:]) if",
+        "return (gradients[0], (0 * gradients[1],)) if",
     ),
 )
-
-_SEQUENCE = "layers/sequence.py"
 
 SEQUENCE = (
     Bug(
         "SequenceResidual: letters in forward order",
         "wrong term",
-        _SEQUENCE,
+        _RESIDUAL,
         "for letter in reversed(self.after):",
         "for letter in self.after:",
     ),
     Bug(
-        "SequenceResidual: way round lost",
+        "SequenceResidual: identity path lost",
         "dropped branch",
-        _SEQUENCE,
+        _RESIDUAL,
         "dx = dh  # a sum",
         "dx = 0 * dh  # a sum",
     ),
     Bug(
-        "SequenceResidual: way round halved",
+        "SequenceResidual: identity path halved",
         "missing scale",
-        _SEQUENCE,
+        _RESIDUAL,
         "dx = dh  # a sum",
         "dx = dh / 2  # a sum",
     ),
     Bug(
         "SequenceResidual: dropout skipped",
         "wrong mask",
-        _SEQUENCE,
-        "dh = self.dropout.backward(dh, cache.keep)",
+        _RESIDUAL,
+        "dh = self.dropout.backward(dh, cache.dropout_mask)",
         "dh = dh",
     ),
     Bug(
         "SequenceResidual: norm before skipped",
         "dropped branch",
-        _SEQUENCE,
-        "dh = self.norm_before.backward(dh, cache.entered)",
+        _RESIDUAL,
+        "dh = self.norm_before.backward(dh, cache.norm_before)",
         "dh = dh",
     ),
     Bug(
-        "SequenceResidual: way through lost",
+        "SequenceResidual: sublayer path lost",
         "dropped branch",
-        _SEQUENCE,
-        "return dx + dh",
-        "return dx + 0 * dh",
+        _RESIDUAL,
+        "dx = dx + dh",
+        "dx = dx + 0 * dh",
+        nth=2,
+        of=2,
     ),
 )
 
-_FEED_FORWARD = "layers/feed_forward.py"
+_FEED_FORWARD = "nn/feed_forward.py"
 
 FEED_FORWARD = (
     Bug(
-        "FeedForward: activation skipped",
+        "FeedForward: activation and dropout skipped",
         "dropped branch",
         _FEED_FORWARD,
-        "dh = activate_backward(dh, cache.activation)",
-        "dh = dh",
-    ),
-    Bug(
-        "FeedForward: dropout skipped",
-        "wrong mask",
-        _FEED_FORWARD,
-        "dh = self.dropout.backward(dh, cache.keep)",
+        "dh = activation_dropout_backward(dh, cache.hidden)",
         "dh = dh",
     ),
     Bug(

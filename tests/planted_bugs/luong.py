@@ -1,39 +1,39 @@
-"""Bugs in similarities as layers, in looking up, and in the attentions of recurrent networks."""
+"""Bugs in similarities as layers, in attention by given scores, and in recurrent attention."""
 
 from planted_bugs.bug import Bug
 
-_LOOK_UP = "functional/look_up.py"
-_LOOK_UP_DV = "dv = dropped.swapaxes(-1, -2) @ dy"
-_LOOK_UP_SOFTMAX = "dscores = softmax_backward(dweights, weights)"
+_ATTEND = "functional/attend.py"
+_ATTEND_DV = "dv = dropped.swapaxes(-1, -2) @ dy"
+_ATTEND_SOFTMAX = "dscores = softmax_backward(dweights, weights)"
 
 LOOK_UP = (
-    Bug("look-up: dv transposed", "transposed", _LOOK_UP, _LOOK_UP_DV, "dv = dropped @ dy"),
+    Bug("attend: dv transposed", "transposed", _ATTEND, _ATTEND_DV, "dv = dropped @ dy"),
     Bug(
-        "look-up: dv before dropout",
+        "attend: dv before dropout",
         "wrong term",
-        _LOOK_UP,
-        _LOOK_UP_DV,
-        "dv = weighed.weights.swapaxes(-1, -2) @ dy",
+        _ATTEND,
+        _ATTEND_DV,
+        "dv = weights_cache.weights.swapaxes(-1, -2) @ dy",
     ),
     Bug(
-        "look-up: dropout skipped",
+        "attend: dropout skipped",
         "wrong mask",
-        _LOOK_UP,
-        "dweights = dropout_backward(ddropped, keep)",
+        _ATTEND,
+        "dweights = dropout_backward(ddropped, dropout_mask)",
         "dweights = ddropped",
     ),
-    Bug("look-up: softmax skipped", "dropped branch", _LOOK_UP, _LOOK_UP_SOFTMAX, "dscores = dweights"),
+    Bug("attend: softmax skipped", "dropped branch", _ATTEND, _ATTEND_SOFTMAX, "dscores = dweights"),
     Bug(
-        "look-up: softmax's diagonal only",
+        "attend: softmax's diagonal only",
         "dropped branch",
-        _LOOK_UP,
-        _LOOK_UP_SOFTMAX,
+        _ATTEND,
+        _ATTEND_SOFTMAX,
         "dscores = dweights * weights",
     ),
     Bug(
-        "look-up: mask skipped",
+        "attend: mask skipped",
         "wrong mask",
-        _LOOK_UP,
+        _ATTEND,
         "return mask_scores_backward(dscores, masked)",
         "return dscores",
     ),
@@ -58,7 +58,13 @@ WINDOW = (
     ),
     Bug("position: sigmoid skipped", "dropped branch", _WINDOW, _LOGIT, "dlogit = dp * lengths"),
     Bug("position: tanh skipped", "dropped branch", _WINDOW, _TOTAL, "dtotal = dhidden"),
-    Bug("position: tanh for its slope", "wrong term", _WINDOW, _TOTAL, "dtotal = dhidden * (1 - hidden)"),
+    Bug(
+        "position: tanh instead of its slope",
+        "wrong term",
+        _WINDOW,
+        _TOTAL,
+        "dtotal = dhidden * (1 - hidden)",
+    ),
     Bug(
         "position: dh through the wrong side of the weight",
         "transposed",
@@ -67,7 +73,7 @@ WINDOW = (
         "return dtotal @ weight, dweight, dv",
     ),
     Bug(
-        "position: the states stop saying where",
+        "position: no gradient to the states",
         "dropped branch",
         _WINDOW,
         "return dtotal @ weight.T, dweight, dv",
@@ -75,7 +81,7 @@ WINDOW = (
     ),
     Bug("Gaussian: dp sign", "sign", _WINDOW, _DP, "dp = -(dbell * bell * away).sum(-1) / sigma**2"),
     Bug(
-        "Gaussian: sigma for its square",
+        "Gaussian: sigma instead of its square",
         "missing scale",
         _WINDOW,
         _DP,
@@ -93,21 +99,21 @@ WINDOW = (
         "Gaussian: bell left out of dp", "wrong term", _WINDOW, _DP, "dp = (dbell * away).sum(-1) / sigma**2"
     ),
     Bug(
-        "Gaussian: dp averaged over the words",
+        "Gaussian: dp averaged over the tokens",
         "missing sum",
         _WINDOW,
         _DP,
         "dp = (dbell * bell * away).mean(-1) / sigma**2",
     ),
     Bug(
-        "Gaussian: bell and weights change places",
+        "Gaussian: bell and weights swapped",
         "swapped",
         _WINDOW,
         _BELL,
         "dbell, dweights = dy * bell, dy * weights",
     ),
     Bug(
-        "Gaussian: weights let all through",
+        "Gaussian: the bell left out of the weights' gradient",
         "missing scale",
         _WINDOW,
         _BELL,
@@ -115,9 +121,9 @@ WINDOW = (
     ),
 )
 
-_SIMILARITY = "attention/similarity.py"
-_HEADS = "attention/any_similarity.py"
-_MULTI_HEAD = "attention/multi_head.py"
+_SIMILARITY = "nn/attention/similarity.py"
+_HEADS = "nn/attention/similarity.py"
+_MULTI_HEAD = "nn/attention/multi_head.py"
 
 SIMILARITY = (
     Bug(
@@ -131,10 +137,10 @@ SIMILARITY = (
         "Similarity: gradients overwritten",
         "= for +=",
         _SIMILARITY,
-        "weight.grad += dweight",
+        "weight.accumulate(dweight)",
         "weight.grad[...] = dweight",
     ),
-    Bug("Similarity: dq and dk change places", "swapped", _SIMILARITY, "return dq, dk\n", "return dk, dq\n"),
+    Bug("Similarity: dq and dk swapped", "swapped", _SIMILARITY, "return dq, dk\n", "return dk, dq\n"),
     Bug(
         "Similarity: weights in another order",
         "swapped",
@@ -143,14 +149,14 @@ SIMILARITY = (
         "zip(self.weights[::-1], dweights, strict=True)",
     ),
     Bug(
-        "heads of any similarity: keys and values change places",
+        "heads of any similarity: keys and values swapped",
         "swapped",
         _HEADS,
         "return dq, dk, dv",
         "return dq, dv, dk",
     ),
     Bug(
-        "heads of any similarity: queries and keys change places",
+        "heads of any similarity: queries and keys swapped",
         "swapped",
         _HEADS,
         "dq, dk = self.similarity.backward",
@@ -165,44 +171,56 @@ SIMILARITY = (
     ),
 )
 
-_LUONG = "attention/luong.py"
+_LUONG = "nn/attention/luong.py"
 _READ = "return dqueries, dvalues + dkeys"
 _READ_AND_SAID = "return dqueries + dsaid, dvalues + dkeys"
 _JOINED = "dboth = self.join.backward(dy * (1 - cache.y * cache.y), cache.join)"
 
 ATTENTIONS = (
-    Bug("global: the memory is only read", "dropped branch", _LUONG, _READ, "return dqueries, dvalues"),
-    Bug("global: the memory is only compared", "dropped branch", _LUONG, _READ, "return dqueries, dkeys"),
     Bug(
-        "local-p: the memory is only read",
+        "global: the memory gets a gradient as values only",
+        "dropped branch",
+        _LUONG,
+        _READ,
+        "return dqueries, dvalues",
+    ),
+    Bug(
+        "global: the memory gets a gradient as keys only",
+        "dropped branch",
+        _LUONG,
+        _READ,
+        "return dqueries, dkeys",
+    ),
+    Bug(
+        "local-p: the memory gets a gradient as values only",
         "dropped branch",
         _LUONG,
         _READ_AND_SAID,
         "return dqueries + dsaid, dvalues",
     ),
     Bug(
-        "local-p: the memory is only compared",
+        "local-p: the memory gets a gradient as keys only",
         "dropped branch",
         _LUONG,
         _READ_AND_SAID,
         "return dqueries + dsaid, dkeys",
     ),
     Bug(
-        "local-p: the queries do not say where",
+        "local-p: no gradient from the position to the queries",
         "dropped branch",
         _LUONG,
         _READ_AND_SAID,
         "return dqueries, dvalues + dkeys",
     ),
     Bug(
-        "local-p: the queries are not compared",
+        "local-p: no gradient from the scores to the queries",
         "dropped branch",
         _LUONG,
         _READ_AND_SAID,
         "return dsaid, dvalues + dkeys",
     ),
     Bug(
-        "local-p: read with the weights before the Gaussian",
+        "local-p: values weighted before the Gaussian",
         "wrong term",
         _LUONG,
         "dvalues = cache.weights.swapaxes(-1, -2) @ dcontext",
@@ -226,14 +244,14 @@ ATTENTIONS = (
         "local-p: W_p overwritten",
         "= for +=",
         _LUONG,
-        "self.position_weight.grad += dweight",
+        "self.position_weight.accumulate(dweight)",
         "self.position_weight.grad[...] = dweight",
     ),
     Bug(
         "local-p: v_p overwritten",
         "= for +=",
         _LUONG,
-        "self.position_v.grad += dv",
+        "self.position_v.accumulate(dv)",
         "self.position_v.grad[...] = dv",
     ),
     Bug(
@@ -244,14 +262,14 @@ ATTENTIONS = (
         "dboth = self.join.backward(dy, cache.join)",
     ),
     Bug(
-        "attentional state: tanh for its slope",
+        "attentional state: tanh instead of its slope",
         "wrong term",
         _LUONG,
         _JOINED,
         "dboth = self.join.backward(dy * (1 - cache.y), cache.join)",
     ),
     Bug(
-        "attentional state: context and state change places",
+        "attentional state: context and state swapped",
         "swapped",
         _LUONG,
         "return dboth[..., : self.d_context], dboth[..., self.d_context :]",

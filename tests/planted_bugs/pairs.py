@@ -80,23 +80,23 @@ SOFTMAX = (
     ),
 )
 
-_DROPOUT = "return dy if keep is None else dy * keep"
+_DROPOUT = "return dy if dropout_mask is None else dy * dropout_mask"
 
 DROPOUT = (
     Bug("dropout: all passes", "wrong mask", "functional/dropout.py", _DROPOUT, "return dy"),
     Bug(
-        "dropout: without 1 / (1 - rate)",
+        "dropout: without 1 / (1 - p)",
         "missing scale",
         "functional/dropout.py",
         _DROPOUT,
-        "return dy if keep is None else dy * (keep > 0)",
+        "return dy if dropout_mask is None else dy * (dropout_mask > 0)",
     ),
     Bug(
-        "dropout: what was dropped passes",
+        "dropout: only dropped entries pass",
         "wrong mask",
         "functional/dropout.py",
         _DROPOUT,
-        "return dy if keep is None else dy * (keep == 0)",
+        "return dy if dropout_mask is None else dy * (dropout_mask == 0)",
     ),
 )
 
@@ -208,28 +208,28 @@ EMBEDDING = (
         "xp.add.at(dtable, ids.reshape(-1), dy.reshape(-1, dy.shape[-1]))",
     ),
     Bug(
-        "embedding: repeated words overwrite",
+        "embedding: repeated tokens overwrite",
         "= for +=",
         _EMBEDDING,
         _ADD_AT,
         "dtable[ids.reshape(-1)] = dy.reshape(-1, dy.shape[-1]) * scale",
     ),
     Bug(
-        "embedding: repeated words counted once",
+        "embedding: repeated tokens counted once",
         "missing sum",
         _EMBEDDING,
         _ADD_AT,
         "dtable[ids.reshape(-1)] += dy.reshape(-1, dy.shape[-1]) * scale",
     ),
     Bug(
-        "embedding: padding learns",
+        "embedding: padding gets a gradient",
         "wrong mask",
         _EMBEDDING,
         "dy = xp.where((ids == zero_id)[..., None], 0, dy)",
         "dy = xp.where((ids == zero_id)[..., None], dy, dy)",
     ),
     Bug(
-        "embedding: only padding learns",
+        "embedding: only padding gets a gradient",
         "wrong mask",
         _EMBEDDING,
         "dy = xp.where((ids == zero_id)[..., None], 0, dy)",
@@ -248,7 +248,7 @@ SIMILARITY = (
         "dk = (q.swapaxes(-1, -2) @ dscores).reshape(k.shape)",
     ),
     Bug(
-        "general similarity: dk of the queries before the map",
+        "general similarity: dk from the queries before the projection",
         "wrong term",
         _SIMILARITY,
         "dk = dscores.swapaxes(-1, -2) @ turned",

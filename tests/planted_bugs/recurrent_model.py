@@ -2,9 +2,9 @@
 
 from planted_bugs.bug import Bug
 
-_ENCODER = "recurrent/encoder.py"
-_DECODER = "recurrent/decoder.py"
-_MODEL = "recurrent/model.py"
+_ENCODER = "models/recurrent/encoder.py"
+_DECODER = "models/recurrent/decoder.py"
+_MODEL = "models/recurrent/model.py"
 
 ENDS = (
     Bug(
@@ -39,32 +39,32 @@ ENDS = (
 
 DECODER = (
     Bug(
-        "RecurrentDecoder: what looked gets no gradient",
+        "RecurrentDecoder: the state that attends gets no gradient",
         "dropped branch",
         _DECODER,
         "return self._padded(dquery[:, 0]), dmemory",
         "return self._padded(0 * dquery[:, 0]), dmemory",
     ),
     Bug(
-        "RecurrentDecoder: memory of the first word alone",
+        "RecurrentDecoder: memory gradient of the first token only",
         "= for +=",
         _DECODER,
-        "dmemory = dmemory + dlooked",
-        "dmemory = dlooked",
+        "dmemory = dmemory + dattended",
+        "dmemory = dattended",
     ),
     Bug(
-        "RecurrentDecoder: what is fed has no past",
+        "RecurrentDecoder: the fed state gets no gradient",
         "dropped branch",
         _DECODER,
         "dy = dy + dcarried.fed",
         "dy = dy",
     ),
     Bug(
-        "RecurrentDecoder: the state has no future",
+        "RecurrentDecoder: no gradient from the next state",
         "dropped branch",
         _DECODER,
-        "dmemory, dstate = 0, dcarried.state",
-        "dmemory, dstate = 0, 0 * dcarried.state",
+        "dstate = dcarried.state\n",
+        "dstate = 0 * dcarried.state\n",
     ),
     Bug(
         "RecurrentDecoder: the query's gradient lost",
@@ -84,8 +84,8 @@ DECODER = (
         "RecurrentDecoder, additive: the context read once",
         "dropped branch",
         _DECODER,
-        "self._look_backward(dcontext + dmore, cache.attention)",
-        "self._look_backward(dcontext, cache.attention)",
+        "self._attend_backward(dcontext + dmore, cache.attention)",
+        "self._attend_backward(dcontext, cache.attention)",
     ),
     Bug(
         "RecurrentDecoder: readout's h lost",
@@ -105,14 +105,14 @@ DECODER = (
 
 MODEL = (
     Bug(
-        "RecurrentTranslator: the bridge's share lost",
+        "RecurrentTranslator: the bridge's gradient lost",
         "dropped branch",
         _MODEL,
         "dmemory = dmemory + self.bridge.backward(dstate, cache.bridge)",
         "self.bridge.backward(dstate, cache.bridge)",
     ),
     Bug(
-        "RecurrentTranslator: the memory's share lost",
+        "RecurrentTranslator: the memory's gradient lost",
         "dropped branch",
         _MODEL,
         "dmemory = dmemory + self.bridge.backward(dstate, cache.bridge)",
@@ -122,21 +122,21 @@ MODEL = (
         "RecurrentTranslator: dropout of the output skipped",
         "wrong mask",
         _MODEL,
-        "dy = self.dropout.backward(dy, cache.output_keep)",
+        "dy = self.dropout.backward(dy, cache.output_dropout_mask)",
         "dy = dy",
     ),
     Bug(
         "RecurrentTranslator: dropout of the target skipped",
         "wrong mask",
         _MODEL,
-        "self.dropout.backward(dx, cache.target_keep)",
+        "self.dropout.backward(dx, cache.target_dropout_mask)",
         "dx",
     ),
     Bug(
         "RecurrentTranslator: dropout of the source skipped",
         "wrong mask",
         _MODEL,
-        "self.dropout.backward(dx, cache.source_keep)",
+        "self.dropout.backward(dx, cache.source_dropout_mask)",
         "dx",
     ),
     Bug(

@@ -8,21 +8,21 @@ _TO_PAIRS = "return dx, embedding_backward(dseen.sum(tuple(range(dseen.ndim - 3)
 
 PLAIN = (
     Bug(
-        "relative: keys and values change places",
+        "relative: keys and values swapped",
         "swapped",
         _PAIRS,
         _BY_QUERY,
         "dq, dvalues, dkeys = attention_backward(dy[..., None, :], cache.attention)",
     ),
     Bug(
-        "relative: the position vectors of values learn as those of keys",
+        "relative: the values' position vectors get the keys' gradient",
         "swapped",
         _PAIRS,
         "dv, dvalue_positions = _seen_backward(dvalues, cache.value_positions)",
         "dv, dvalue_positions = _seen_backward(dvalues, cache.key_positions)",
     ),
     Bug(
-        "relative: dk of one query alone",
+        "relative: dk of one query only",
         "missing sum",
         _PAIRS,
         "dx = dseen.sum(-3)",
@@ -36,37 +36,37 @@ PLAIN = (
         "dx = dseen.sum(-2)",
     ),
     Bug(
-        "relative: vectors learn from one head",
+        "relative: position vectors get the gradient of one head",
         "missing sum",
         _PAIRS,
         _TO_PAIRS,
         "return dx, embedding_backward(dseen[(0,) * (dseen.ndim - 3)], cache)",
     ),
     Bug(
-        "relative: vectors learn averages over heads",
+        "relative: position vectors get the mean over heads",
         "missing sum",
         _PAIRS,
         _TO_PAIRS,
         "return dx, embedding_backward(dseen.mean(tuple(range(dseen.ndim - 3))), cache)",
     ),
-    Bug("relative: the positions do not learn", "dropped branch", _PAIRS, _TO_PAIRS, "return dx, None"),
+    Bug("relative: position vectors get no gradient", "dropped branch", _PAIRS, _TO_PAIRS, "return dx, None"),
 )
 
 _OF_VALUES = "ddropped = ddropped + spread_by_distance(dshare, distance)"
-_OF_SCORES = "dscores = weigh_backward(ddropped, weighed) * scale"
+_OF_SCORES = "dscores = attention_weights_backward(ddropped, weights_cache) * scale"
 _MET = "dmet = collect_by_distance(dscores, distance, met.weight.shape[1])"
 _BOTH = "dq, dkey_positions = dq + dq_met, dkey_positions.T"
 
 BY_DISTANCE = (
     Bug(
-        "by distance: weights do not learn from the values' positions",
+        "by distance: no gradient from the values' positions to the weights",
         "dropped branch",
         _PAIRS,
         _OF_VALUES,
         "ddropped = ddropped + 0 * spread_by_distance(dshare, distance)",
     ),
     Bug(
-        "by distance: only the values' positions teach the weights",
+        "by distance: weights get a gradient from the values' positions only",
         "= for +=",
         _PAIRS,
         _OF_VALUES,
@@ -83,15 +83,15 @@ BY_DISTANCE = (
         "by distance: dv before dropout",
         "wrong term",
         _PAIRS,
-        "dv = weighed.dropped.swapaxes(-1, -2) @ dy",
-        "dv = weighed.weights.swapaxes(-1, -2) @ dy",
+        "dv = weights_cache.dropped.swapaxes(-1, -2) @ dy",
+        "dv = weights_cache.weights.swapaxes(-1, -2) @ dy",
     ),
     Bug(
         "by distance: scale left out",
         "missing scale",
         _PAIRS,
         _OF_SCORES,
-        "dscores = weigh_backward(ddropped, weighed)",
+        "dscores = attention_weights_backward(ddropped, weights_cache)",
     ),
     Bug(
         "by distance: softmax skipped",
@@ -108,14 +108,14 @@ BY_DISTANCE = (
         "dmet = collect_by_distance(dscores, distance.max() - distance, met.weight.shape[1])",
     ),
     Bug(
-        "by distance: vectors learn from the weights",
+        "by distance: position vectors get the weights' gradient",
         "wrong term",
         _PAIRS,
         _MET,
         "dmet = collect_by_distance(ddropped, distance, met.weight.shape[1])",
     ),
     Bug(
-        "by distance: queries do not learn from the positions",
+        "by distance: no gradient from the positions to the queries",
         "dropped branch",
         _PAIRS,
         _BOTH,
@@ -123,7 +123,7 @@ BY_DISTANCE = (
     ),
     Bug("by distance: vectors transposed", "transposed", _PAIRS, _BOTH, "dq = dq + dq_met"),
     Bug(
-        "by distance: keys learn what queries should",
+        "by distance: keys get the queries' gradient",
         "swapped",
         _PAIRS,
         "return dq, dk, dv, dkey_positions, dvalue_positions\n",
@@ -131,32 +131,32 @@ BY_DISTANCE = (
     ),
 )
 
-_LAYER = "attention/relative.py"
+_LAYER = "nn/attention/relative.py"
 
 LAYER = (
     Bug(
         "RelativeAttention: keys' vectors overwritten",
         "= for +=",
         _LAYER,
-        "self.key_positions.grad += dkey_positions",
+        "self.key_positions.accumulate(dkey_positions)",
         "self.key_positions.grad[...] = dkey_positions",
     ),
     Bug(
         "RelativeAttention: values' vectors overwritten",
         "= for +=",
         _LAYER,
-        "self.value_positions.grad += dvalue_positions",
+        "self.value_positions.accumulate(dvalue_positions)",
         "self.value_positions.grad[...] = dvalue_positions",
     ),
     Bug(
-        "RelativeAttention: keys' vectors learn what values' should",
+        "RelativeAttention: keys' vectors get the values' gradient",
         "swapped",
         _LAYER,
-        "self.key_positions.grad += dkey_positions",
-        "self.key_positions.grad += dvalue_positions",
+        "self.key_positions.accumulate(dkey_positions)",
+        "self.key_positions.accumulate(dvalue_positions)",
     ),
     Bug(
-        "RelativeAttention: keys and values change places",
+        "RelativeAttention: keys and values swapped",
         "swapped",
         _LAYER,
         "return dq, dk, dv",

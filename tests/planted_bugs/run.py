@@ -1,8 +1,8 @@
-"""Plant each bug in a copy of the package, and see whether the tests catch it.
+"""Plant each bug in a copy of the package, and report whether the tests catch it.
 
     python tests/planted_bugs/run.py [--list] [--only NAME ...] [--jobs N]
 
-The exit status is 1 where a bug is not caught, or can no longer be planted.
+The exit status is 1 if a bug is not caught, or can no longer be planted.
 """
 
 import argparse
@@ -23,26 +23,28 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from planted_bugs import BUGS, NoLongerApplies
 from planted_bugs.bug import ROOT
 
-# the first failure ends the run (see inside.py for the order); those that are not there yet are passed over
+# the first failure ends the run (see inside.py for the order)
 TESTS = (
-    "test_gradcheck.py",
-    "test_optim.py",
-    "test_module.py",
-    "test_masking.py",
-    "test_heads.py",
-    "test_dropout.py",
-    "test_numbers.py",
-    "test_backward_details.py",
-    "test_model.py",
-    "test_torch_parity.py",
+    "checking/test_gradcheck.py",
+    "training/test_optimizer.py",
+    "nn/test_module.py",
+    "functional/test_masks.py",
+    "functional/test_heads.py",
+    "nn/test_dropout.py",
+    "functional/test_numbers.py",
+    "models/test_backward_details.py",
+    "models/test_model.py",
+    "models/test_torch_parity.py",
     "test_device.py",
-    "test_numbers_models.py",
-    "test_packing.py",
-    "test_workers.py",
-    "test_kernels.py",
-    "test_gpu_kernels.py",
+    "models/test_numbers_models.py",
+    "functional/test_packing.py",
+    "training/test_workers.py",
+    "kernels/test_kernels.py",
+    "kernels/test_gpu_kernels.py",
+    "functional/test_broadcasting.py",
+    "kernels/test_kernel_fuzz.py",
 )
-OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-o", "addopts=")
+OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time
 INSIDE = Path(__file__).with_name("inside.py")
 HALF_WRITTEN = shutil.ignore_patterns("*.pyc.*")
@@ -52,15 +54,15 @@ FAILURE = re.compile(r"^(?:FAILED|ERROR) \S*?([^/\s]+::.*?)(?: - .*)?$", re.MULT
 
 
 class Outcome(NamedTuple):
-    """What became of one bug."""
+    """The result of one bug."""
 
     caught: bool
     seconds: float
-    why: str  # the first test that failed, or what went wrong instead
+    why: str  # the first test that failed, or the reason why it was not caught
 
 
 def run_tests(bug=None):
-    """Run the tests on a fresh copy of the package, with the bug where one is given."""
+    """Run the tests on a fresh copy of the package, with a bug if one is given."""
     start = time.perf_counter()
     words = "" if bug is None else f"{bug.file} {bug.name}".replace("_", " ").replace("/", " ")
     with tempfile.TemporaryDirectory(prefix="planted-") as name:
@@ -68,7 +70,7 @@ def run_tests(bug=None):
         shutil.copytree(ROOT / "npformer", folder / "npformer", ignore=HALF_WRITTEN)
         if bug is not None:
             bug.plant(folder / "npformer")
-        tests = [str(ROOT / "tests" / test) for test in TESTS if (ROOT / "tests" / test).exists()]
+        tests = [str(ROOT / "tests" / test) for test in TESTS]
         try:
             done = subprocess.run(
                 [sys.executable, str(INSIDE), str(folder), *OPTIONS, *tests],
@@ -85,7 +87,7 @@ def run_tests(bug=None):
 
 
 def _judge(done, seconds):
-    """Caught is a bug that a test fails by; not one that keeps the tests from starting."""
+    """Judge a run: a bug is caught if a test fails, but not if the tests cannot start."""
     failed = FAILURE.search(done.stdout)
     if done.returncode == 1 and failed:
         return Outcome(True, seconds, failed[1])
@@ -96,7 +98,7 @@ def _judge(done, seconds):
 
 
 def try_bug(bug):
-    """The outcome of one bug."""
+    """Return the outcome of one bug."""
     try:
         return run_tests(bug)
     except NoLongerApplies as error:
@@ -104,7 +106,7 @@ def try_bug(bug):
 
 
 def run_all(bugs, jobs):
-    """Print a table, a row a bug. Returns whether all were caught."""
+    """Print a table with one row for each bug. Return whether all bugs were caught."""
     start = time.perf_counter()
     width, kinds = max(len(bug.name) for bug in bugs), max(len(bug.kind) for bug in bugs)
     outcomes = []
@@ -125,7 +127,7 @@ def run_all(bugs, jobs):
 
 
 def main():
-    """Returns the exit status."""
+    """Run the bugs of the command line. Return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the bugs and plant none")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="bugs with one of these in their names")

@@ -1,33 +1,33 @@
-"""Bugs in what lies round the backward passes: gradient buffers, Adam, clipping, schedules."""
+"""Bugs around the backward passes: gradient buffers, Adam, clipping, schedules."""
 
 from planted_bugs.bug import Bug
 
-_MODULE = "module.py"
+_MODULE = "nn/module.py"
 _VIEW = "parameter.grad = grads[start:end].reshape(shape)"
-_TWIN = "twin._view(twin.parameters(), self.values, array_module(self.grads).zeros_like(self.grads))"
+_TWIN = "replica._view(replica.parameters(), self.values, array_module(self.grads).zeros_like(self.grads))"
 
 MODULE = (
-    Bug("zero_grad: forgets", "= for +=", _MODULE, "self._grad[...] = 0", "self._grad[...] += 0"),
+    Bug("zero_grad: does nothing", "= for +=", _MODULE, "self._grad[...] = 0", "self._grad[...] += 0"),
     Bug(
-        "zero_grad: forgets the first",
+        "zero_grad: leaves out the first",
         "dropped branch",
         _MODULE,
         "for parameter in self.parameters():\n            parameter.zero_grad()",
         "for parameter in self.parameters()[1:]:\n            parameter.zero_grad()",
     ),
     Bug(
-        "room: given although something was added",
+        "accumulate: overwrites what a user wrote",
         "= for +=",
         _MODULE,
-        "self._is_zero = False  # whoever",
-        "pass  # whoever",
+        "self._is_zero = False  # the caller",
+        "pass  # the caller",
     ),
     Bug(
-        "room: given twice",
+        "accumulate: a second product overwrites the first",
         "= for +=",
         _MODULE,
-        "is_zero, self._is_zero = self._is_zero, False",
-        "is_zero = self._is_zero",
+        "            self._grad[at] += gradient\n        self._is_zero = False",
+        "            self._grad[at] += gradient",
     ),
     Bug(
         "named_parameters: a tied parameter twice",
@@ -36,31 +36,32 @@ MODULE = (
         "if id(parameter) not in seen:",
         "if name not in seen:",
     ),
-    Bug("flatten: gradients beside their buffer", "lost tie", _MODULE, _VIEW, _VIEW + ".copy()"),
+    Bug("flatten: gradients outside their buffer", "lost tie", _MODULE, _VIEW, _VIEW + ".copy()"),
     Bug(
         "replicate: gradients shared",
         "lost tie",
         _MODULE,
         _TWIN,
-        "twin._view(twin.parameters(), self.values, self.grads)",
+        "replica._view(replica.parameters(), self.values, self.grads)",
     ),
     Bug(
         "replicate: values copied",
         "lost tie",
         _MODULE,
         _TWIN,
-        "twin._view(twin.parameters(), self.values.copy(), array_module(self.grads).zeros_like(self.grads))",
+        "replica._view(replica.parameters(), self.values.copy(), "
+        "array_module(self.grads).zeros_like(self.grads))",
     ),
     Bug(
         "replicate: starts from the gradients so far",
         "wrong term",
         _MODULE,
         _TWIN,
-        "twin._view(twin.parameters(), self.values, self.grads.copy())",
+        "replica._view(replica.parameters(), self.values, self.grads.copy())",
     ),
 )
 
-_OPTIM = "optim.py"
+_OPTIM = "training/optimizer.py"
 _ADAM = "functional/adam.py"
 _M = "m += (1 - beta1) * (grads - m)"
 _V = "v += (1 - beta2) * (grads * grads - v)"
@@ -106,7 +107,7 @@ ADAM = (
     Bug("Adam: t counted twice", "wrong term", _OPTIM, "self.t += 1", "self.t += 2"),
     Bug("Adam: t stays 1", "= for +=", _OPTIM, "self.t += 1", "self.t = 1"),
     Bug("Adam: betas swapped", "swapped", _ADAM, "beta1, beta2 = betas", "beta2, beta1 = betas"),
-    Bug("Adam: mean forgets", "= for +=", _ADAM, _M, "m = (1 - beta1) * (grads - m)"),
+    Bug("Adam: mean overwritten", "= for +=", _ADAM, _M, "m = (1 - beta1) * (grads - m)"),
     Bug("Adam: mean does not decay", "dropped branch", _ADAM, _M, "m += (1 - beta1) * grads"),
     Bug("Adam: squares do not decay", "dropped branch", _ADAM, _V, "v += (1 - beta2) * (grads * grads)"),
     Bug("Adam: gradient not squared", "missing scale", _ADAM, _V, "v += (1 - beta2) * (abs(grads) - v)"),
@@ -115,10 +116,10 @@ ADAM = (
 _CLIP = "grads *= max_norm / norm"
 
 CLIPPING_AND_SCHEDULES = (
-    Bug("clip: upside down", "swapped", _OPTIM, _CLIP, "grads *= norm / max_norm"),
-    Bug("clip: a copy", "lost tie", _OPTIM, _CLIP, "grads = grads * (max_norm / norm)"),
+    Bug("clip: inverted ratio", "swapped", _OPTIM, _CLIP, "grads *= norm / max_norm"),
+    Bug("clip: scales a copy", "lost tie", _OPTIM, _CLIP, "grads = grads * (max_norm / norm)"),
     Bug("clip: not to max_norm", "missing scale", _OPTIM, _CLIP, "grads /= norm"),
-    Bug("clip: short gradients too", "wrong mask", _OPTIM, "if norm > max_norm:", "if norm > 0:"),
+    Bug("clip: small gradients too", "wrong mask", _OPTIM, "if norm > max_norm:", "if norm > 0:"),
     Bug(
         "global_norm: no root",
         "missing scale",

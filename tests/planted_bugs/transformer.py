@@ -2,110 +2,103 @@
 
 from planted_bugs.bug import Bug
 
-_LAYERS = "transformer/layers.py"
-_FEED_FORWARD = "dh = self.feed_forward.backward(dh, cache.feed_forward)"
-_SELF = "dh = self.self_attention.backward(dh, cache.self_attention)"
-_SELF_JOIN = "dx, dh = self.self_residual.join_backward(dx, cache.self_residual)"
+_LAYERS = "models/transformer/layers.py"
+_FEED_FORWARD = "dy, cache.feed_forward_residual, self.feed_forward.backward"
+_SELF = "self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)"
 
 ENCODER_LAYER = (
     Bug(
-        "EncoderLayer: feed-forward's dx lost",
+        "EncoderLayer: feed-forward skipped",
         "dropped branch",
         _LAYERS,
         _FEED_FORWARD,
-        "self.feed_forward.backward(dh, cache.feed_forward)",
+        "dy, cache.feed_forward_residual, lambda dh, _: dh",
         nth=1,
         of=2,
     ),
     Bug(
-        "EncoderLayer: attention's dx lost",
+        "EncoderLayer: attention skipped",
         "dropped branch",
         _LAYERS,
-        _SELF,
-        "self.self_attention.backward(dh, cache.self_attention)",
-        nth=1,
-        of=2,
+        f"return {_SELF}",
+        "return dx",
     ),
     Bug(
-        "EncoderLayer: the other residual's cache",
-        "swapped",
-        _LAYERS,
-        _SELF_JOIN,
-        "dx, dh = self.self_residual.join_backward(dx, cache.feed_forward_residual)",
-        nth=1,
-        of=2,
-    ),
-    Bug(
-        "EncoderLayer: attention from dy, past the feed-forward",
+        "EncoderLayer: attention gets the gradient of the identity path",
         "wrong term",
         _LAYERS,
-        _SELF_JOIN,
-        "dx, dh = self.self_residual.join_backward(dy, cache.self_residual)",
-        nth=1,
-        of=2,
+        f"return {_SELF}",
+        "return self.self_residual.backward(\n"
+        "            dx, cache.self_residual, lambda dh, c: (self.self_attention.backward(dh, c), dh)[1]\n"
+        "        )",
     ),
     Bug(
-        "EncoderLayer: way round alone",
-        "dropped branch",
+        "EncoderLayer: attention from dy, bypassing the feed-forward",
+        "wrong term",
         _LAYERS,
-        "return self.self_residual.enter_backward(dx, dh, cache.self_residual)\n",
-        "return dx\n",
+        f"return {_SELF}",
+        "return self.self_residual.backward(dy, cache.self_residual, self.self_attention.backward)",
+    ),
+    Bug(
+        "EncoderLayer: the norms' residuals swapped",
+        "swapped",
+        _LAYERS,
+        f"return {_SELF}",
+        "return self.feed_forward_residual.backward(dx, cache.self_residual, self.self_attention.backward)",
     ),
 )
 
-_CROSS = "dh, dmemory = self.cross.backward(dh, cache.cross)"
+_CROSS = "dx, dmemory = self.cross_residual.backward(dx, cache.cross_residual, self.cross.backward)"
 
 DECODER_LAYER = (
     Bug(
         "DecoderLayer: dmemory lost",
         "dropped branch",
         _LAYERS,
-        "return self.self_residual.enter_backward(dx, dh, cache.self_residual), dmemory",
-        "return self.self_residual.enter_backward(dx, dh, cache.self_residual), 0 * dmemory",
+        "return dx, dmemory",
+        "return dx, 0 * dmemory",
     ),
     Bug(
         "DecoderLayer: dmemory and dx swapped",
         "swapped",
         _LAYERS,
         _CROSS,
-        "dmemory, dh = self.cross.backward(dh, cache.cross)",
+        "dmemory, dx = self.cross_residual.backward(dx, cache.cross_residual, self.cross.backward)",
     ),
     Bug(
         "DecoderLayer: cross-attention's dx lost",
         "dropped branch",
         _LAYERS,
         _CROSS,
-        "_, dmemory = self.cross.backward(dh, cache.cross)",
+        "_, dmemory = self.cross_residual.backward(dx, cache.cross_residual, self.cross.backward)",
     ),
     Bug(
-        "DecoderLayer: way through cross-attention lost",
+        "DecoderLayer: gradient through cross-attention lost",
         "dropped branch",
         _LAYERS,
-        "dx = self.cross_residual.enter_backward(dx, dh, cache.cross_residual)",
-        "dx = dx",
+        "cache.cross_residual, self.cross.backward)",
+        "cache.cross_residual, lambda dh, c: (0 * dh, self.cross.backward(dh, c)[1]))",
     ),
     Bug(
         "DecoderLayer: self and cross residual swapped",
         "swapped",
         _LAYERS,
-        _SELF_JOIN,
-        "dx, dh = self.self_residual.join_backward(dx, cache.cross_residual)",
-        nth=2,
-        of=2,
+        f"dx = {_SELF}",
+        "dx = self.cross_residual.backward(dx, cache.self_residual, self.self_attention.backward)",
     ),
     Bug(
-        "DecoderLayer: cross-attention from dy, past the feed-forward",
+        "DecoderLayer: cross-attention from dy, bypassing the feed-forward",
         "wrong term",
         _LAYERS,
-        "self.cross_residual.join_backward(dx, cache.cross_residual)",
-        "self.cross_residual.join_backward(dy, cache.cross_residual)",
+        "self.cross_residual.backward(dx, cache.cross_residual",
+        "self.cross_residual.backward(dy, cache.cross_residual",
     ),
     Bug(
         "DecoderLayer: feed-forward skipped",
         "dropped branch",
         _LAYERS,
         _FEED_FORWARD,
-        "pass",
+        "dy, cache.feed_forward_residual, lambda dh, _: dh",
         nth=2,
         of=2,
     ),
@@ -113,21 +106,19 @@ DECODER_LAYER = (
         "DecoderLayer: self-attention skipped",
         "dropped branch",
         _LAYERS,
-        _SELF,
+        f"dx = {_SELF}",
         "pass",
-        nth=2,
-        of=2,
     ),
 )
 
-_STACKS = "transformer/stacks.py"
+_STACKS = "models/transformer/stacks.py"
 _REVERSED = "zip(self.layers[::-1], cache.layers[::-1], strict=True)"
 _FINAL = "dy = self.norm.backward(dy, cache.norm)"
 _MEMORY = "dmemory = dmemory + dmemory_here"
 
 STACKS = (
     Bug(
-        "Encoder: layers from the first",
+        "Encoder: layers in forward order",
         "swapped",
         _STACKS,
         _REVERSED,
@@ -136,7 +127,7 @@ STACKS = (
         of=2,
     ),
     Bug(
-        "Encoder: caches from the first",
+        "Encoder: caches in forward order",
         "swapped",
         _STACKS,
         _REVERSED,
@@ -154,7 +145,7 @@ STACKS = (
         of=2,
     ),
     Bug(
-        "Decoder: layers from the first",
+        "Decoder: layers in forward order",
         "swapped",
         _STACKS,
         _REVERSED,
@@ -163,9 +154,9 @@ STACKS = (
         of=2,
     ),
     Bug("Decoder: final norm skipped", "dropped branch", _STACKS, _FINAL, "pass", nth=2, of=2),
-    Bug("Decoder: memory of the first layer alone", "= for +=", _STACKS, _MEMORY, "dmemory = dmemory_here"),
+    Bug("Decoder: memory of the first layer only", "= for +=", _STACKS, _MEMORY, "dmemory = dmemory_here"),
     Bug(
-        "Decoder: memory of the last layer alone",
+        "Decoder: memory of the last layer only",
         "missing sum",
         _STACKS,
         "return dy, dmemory\n",
@@ -180,30 +171,30 @@ STACKS = (
     ),
 )
 
-_MODEL = "transformer/model.py"
-_TIED = "make_output(config, self.target.words, rng, dtype)"
+_MODEL = "models/transformer/model.py"
+_TIED = "make_output(config, self.target.tokens, rng, dtype)"
 
 MODEL = (
     Bug(
         "Transformer: source and target not tied",
         "lost tie",
         _MODEL,
-        "self.target.words.weight = self.source.words.weight",
-        "self.target.words.weight.value[...] = self.source.words.weight.value",
+        "self.target.tokens.weight = self.source.tokens.weight",
+        "self.target.tokens.weight.value[...] = self.source.tokens.weight.value",
     ),
     Bug(
         "Transformer: output not tied",
         "lost tie",
         _MODEL,
         _TIED,
-        "make_output(config, make_embedding(config, config.target_vocab, rng, dtype).words, rng, dtype)",
+        "make_output(config, make_embedding(config, config.target_vocab, rng, dtype).tokens, rng, dtype)",
     ),
     Bug(
         "Transformer: output tied to the source",
         "lost tie",
         _MODEL,
         _TIED,
-        "make_output(config, self.source.words, rng, dtype)",
+        "make_output(config, self.source.tokens, rng, dtype)",
     ),
     Bug(
         "Transformer: target embedding skipped",

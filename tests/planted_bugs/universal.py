@@ -1,4 +1,4 @@
-"""Bugs in the Universal Transformer: the mixture of states, halting, and the layer that is repeated."""
+"""Bugs in the Universal Transformer: the mean of states, halting, and the repeated layer."""
 
 from planted_bugs.bug import Bug
 
@@ -11,21 +11,25 @@ _DP = "return dstates, xp.where(before, dweights - dremainder, 0)"
 
 MIXTURE = (
     Bug(
-        "mixture: every state counts in full",
+        "mixture: every state has weight 1",
         "missing scale",
         _MIX,
         _DSTATES,
         "dstates = (weights[..., None] > 0) * dy",
     ),
     Bug(
-        "mixture: weights learn averages", "missing sum", _MIX, _DWEIGHTS, "dweights = (states * dy).mean(-1)"
+        "mixture: weights get mean gradients",
+        "missing sum",
+        _MIX,
+        _DWEIGHTS,
+        "dweights = (states * dy).mean(-1)",
     ),
     Bug(
         "mixture: the cost's sign", "sign", _MIX, _PONDER, "dweights = dweights - xp.where(last, dponder, 0)"
     ),
     Bug("mixture: every step costs its weight", "wrong mask", _MIX, _PONDER, "dweights = dweights + dponder"),
     Bug(
-        "mixture: the cost forgets the mixture",
+        "mixture: the cost's gradient overwrites the mixture's",
         "= for +=",
         _MIX,
         _PONDER,
@@ -34,7 +38,7 @@ MIXTURE = (
     Bug("mixture: the remainder's sign", "sign", _MIX, _DP, _DP.replace("- dremainder", "+ dremainder")),
     Bug("mixture: the remainder is fixed", "dropped branch", _MIX, _DP, _DP.replace(" - dremainder", "")),
     Bug(
-        "mixture: what comes after the last step learns",
+        "mixture: gradients after the last step",
         "wrong mask",
         _MIX,
         _DP,
@@ -49,21 +53,21 @@ MIXTURE = (
     ),
 )
 
-_UNIVERSAL = "transformer/universal.py"
+_UNIVERSAL = "models/universal.py"
 _HALTED = "dnew, dold = self._halt_backward(dx + dstate, dp, step.halt)"
 _LOGIT = "dstate = dstate + self.halting.backward(sigmoid_backward(dp[..., None], cache.p), cache.unit)"
 _ADDED = "[a + b for a, b in zip(dothers, dmore, strict=True)] if dothers else dmore"
 
 REPEATED = (
     Bug(
-        "Universal: steps in the order of time",
+        "Universal: steps in forward order",
         "swapped",
         _UNIVERSAL,
         "zip(cache.steps[::-1], dstates[::-1], dps[::-1], strict=True)",
         "zip(cache.steps, dstates, dps, strict=True)",
     ),
     Bug(
-        "Universal: cut between the steps",
+        "Universal: gradient cut between the steps",
         "dropped branch",
         _UNIVERSAL,
         _HALTED,
@@ -77,14 +81,18 @@ REPEATED = (
         "dnew, dold = self._halt_backward(dx if step is not cache.steps[-1] else dstate, dp, step.halt)",
     ),
     Bug(
-        "Universal: halted positions forget",
+        "Universal: gradient of halted positions lost",
         "dropped branch",
         _UNIVERSAL,
         "dx = dx + dold",
         "dx = dx + 0 * dold",
     ),
     Bug(
-        "Universal: the memory is read once", "= for +=", _UNIVERSAL, f"dothers = {_ADDED}", "dothers = dmore"
+        "Universal: the memory's gradient of one step only",
+        "= for +=",
+        _UNIVERSAL,
+        f"dothers = {_ADDED}",
+        "dothers = dmore",
     ),
     Bug(
         "Universal: the cost has no gradient",
@@ -94,7 +102,7 @@ REPEATED = (
         "return mix_states_backward(dy, cache.mix)",
     ),
     Bug(
-        "Universal: the state does not learn when to halt",
+        "Universal: no gradient from halting to the state",
         "dropped branch",
         _UNIVERSAL,
         _LOGIT,
@@ -108,11 +116,11 @@ REPEATED = (
         "dstate = dstate + self.halting.backward(dp[..., None], cache.unit)",
     ),
     Bug(
-        "Universal: halted positions learn on",
+        "Universal: halted positions still get gradients",
         "wrong mask",
         _UNIVERSAL,
-        "return hold_backward(dstate, cache.held)",
-        "return dstate, hold_backward(dstate, cache.held)[1]",
+        "return masked_update_backward(dstate, cache.held)",
+        "return dstate, masked_update_backward(dstate, cache.held)[1]",
     ),
     Bug(
         "Universal: fixed steps, every state is the output",

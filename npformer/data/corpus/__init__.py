@@ -1,4 +1,4 @@
-"""The built-in English-French corpus: sentences made by a grammar, so that what they ask is known."""
+"""The built-in English-French corpus: sentences made by a grammar, with known ambiguities."""
 
 from npformer.data.corpus.pairs import Family, Pair, Reference
 from npformer.data.corpus.split import BuiltinCorpus, builtin_corpus

@@ -1,16 +1,17 @@
-"""I arrived at the bank after crossing the river: rive (of a river) or banque (of money).
+"""Sentences such as "i arrived at the bank after crossing the river", where bank is rive, and not banque.
 
-Other words of the sentence decide. They stand before bank or after it, next to it or far off:
+Other words of the sentence decide between rive (of a river) and banque (of money). They stand before bank or
+after it, next to it or far from it:
 
-    the fisherman waited near the bank               who it is
-    i arrived at the bank after crossing the river   what was crossed
-    he ran to the bank ... to cash a cheque          what for
-    she walked to the bank with her fishing rod      with what
-    we took our money and we walked to the bank      what came first
-    i saw the bank of the stream                     whose bank
-    he waited near the bank because the boat was so slow
+    the fisherman waited near the bank               the person
+    i arrived at the bank after crossing the river   the thing that was crossed
+    he ran to the bank ... to cash a cheque          the purpose
+    she walked to the bank with her fishing rod      the tool
+    we took our money and we walked to the bank      the action before
+    i saw the bank of the stream                     the owner of the bank
+    he waited near the bank because the boat was so slow     the cause
 
-No sentence has words of both kinds. Bridges, parks and squares, met on the way to either, decide nothing.
+No sentence has words of both kinds. Bridges, parks and squares, which fit both senses, decide nothing.
 """
 
 from collections.abc import Callable
@@ -43,11 +44,11 @@ from npformer.data.corpus.phrases import (
 )
 from npformer.data.tokens import tokenize
 
-# What may be crossed on the way to either bank, and so decides nothing.
+# These may be crossed on the way to either bank, so they decide nothing.
 _NEUTRAL_GROUNDS = ("bridge", "park", "garden", "field", "square")
 _NEUTRAL_PEOPLE = tuple(noun_phrase("the", lexicon.PEOPLE[name]) for name in ("man", "woman", "boy", "girl"))
 
-# Which verbs make sense with which kind of clue.
+# The verbs that make sense with each kind of clue.
 _VERBS_FOR_PEOPLE = (
     "arrive at",
     "walk to",
@@ -78,7 +79,7 @@ _VERBS_AFTER_AND = ("arrive at", "walk to", "run to", "wait near", "reach", "loo
 
 
 def draw_bank(rng: Random) -> Pair:
-    """A sentence with bank, the one sense as often as the other."""
+    """Draw a sentence with bank, in both senses with the same probability."""
     sense = pick(rng, SENSES)
     builder = weighted(rng, _BUILDERS)
     phrase, deciders = builder(rng, sense, CLUES[sense])
@@ -88,7 +89,7 @@ def draw_bank(rng: Random) -> Pair:
 
 
 def famous_bank() -> tuple[Pair, Pair]:
-    """The two sentences by which this ambiguity is usually explained."""
+    """Return the two sentences by which this ambiguity is usually explained."""
     arrived = I + conjugate(I, VERBS["arrive at"], "past")
     over_river = arrived + noun_phrase("the", BANKS["rive"]) + _after_crossing("river")
     over_road = arrived + noun_phrase("the", BANKS["banque"]) + _after_crossing("road")
@@ -99,7 +100,7 @@ def famous_bank() -> tuple[Pair, Pair]:
 
 
 def _with_reference(phrase: Phrase, deciders: tuple[str, ...], sense: Sense) -> Pair:
-    """The pair, with the places of bank, of the words that decide, and of rive or banque."""
+    """Return the pair, with the places of bank, of the words that decide, and of rive or banque."""
     english, french = phrase.join()
     in_english = english.split()
     reference = Reference(
@@ -116,7 +117,7 @@ Built = tuple[Phrase, tuple[str, ...]]
 
 
 def _someone(rng: Random) -> tuple[NounPhrase, str]:
-    """Someone who decides nothing, and whose things are said to be theirs with my, his, her ..."""
+    """Return a subject that does not decide the sense, and its possessive: my, his, her ..."""
     if chance(rng, 0.6):
         pronoun = pick(rng, PRONOUNS)
         return pronoun, OWNERS[pronoun.english[0]]
@@ -125,36 +126,36 @@ def _someone(rng: Random) -> tuple[NounPhrase, str]:
 
 
 def _at_bank(rng: Random, who: NounPhrase, verbs: tuple[str, ...], sense: Sense) -> Phrase:
-    """The verb, and the bank."""
+    """Return the verb and the bank."""
     return conjugate(who, VERBS[pick(rng, verbs)], "past") + noun_phrase("the", BANKS[sense])
 
 
 def _after_crossing(ground: str) -> Phrase:
-    """After crossing the river."""
+    """Return a phrase such as "after crossing the river"."""
     return words("after crossing", "après avoir traversé") + noun_phrase("the", lexicon.GROUNDS[ground])
 
 
 def _maybe_neutral_crossing(rng: Random) -> Phrase:
-    """Sometimes: after crossing something that decides nothing."""
+    """Return, sometimes, a phrase about crossing something that does not decide the sense."""
     return _after_crossing(pick(rng, _NEUTRAL_GROUNDS)) if chance(rng, 0.4) else NOTHING
 
 
 def _by_person(rng: Random, sense: Sense, clues: Clues) -> Built:
-    """The fisherman waited near the bank."""
+    """Draw a sentence such as "The fisherman waited near the bank"."""
     name = pick(rng, tuple(clues.people))
     who = noun_phrase("the", clues.people[name])
     return who + _at_bank(rng, who, _VERBS_FOR_PEOPLE, sense) + _maybe_neutral_crossing(rng), (name,)
 
 
 def _by_crossing(rng: Random, sense: Sense, clues: Clues) -> Built:
-    """I arrived at the bank after crossing the river."""
+    """Draw a sentence such as "I arrived at the bank after crossing the river"."""
     who, _ = _someone(rng)
     ground = pick(rng, clues.crossed)
     return who + _at_bank(rng, who, _VERBS_AFTER_CROSSING, sense) + _after_crossing(ground), (ground,)
 
 
 def _by_purpose(rng: Random, sense: Sense, clues: Clues) -> Built:
-    """I arrived at the bank after crossing the road to get some money."""
+    """Draw a sentence such as "I arrived at the bank after crossing the road to get some money"."""
     who, _ = _someone(rng)
     clue = pick(rng, tuple(clues.purposes))
     crossing = _maybe_neutral_crossing(rng)
@@ -166,7 +167,7 @@ def _by_purpose(rng: Random, sense: Sense, clues: Clues) -> Built:
 
 
 def _by_tool(rng: Random, sense: Sense, clues: Clues) -> Built:
-    """She walked to the bank with her fishing rod."""
+    """Draw a sentence such as "She walked to the bank with her fishing rod"."""
     who, owner = _someone(rng)
     tool = pick(rng, tuple(clues.tools))
     with_tool = words("with", "avec") + noun_phrase(owner, clues.tools[tool])
@@ -176,7 +177,7 @@ def _by_tool(rng: Random, sense: Sense, clues: Clues) -> Built:
 
 
 def _by_cause(rng: Random, sense: Sense, clues: Clues) -> Built:
-    """He waited near the bank because the boat was so slow."""
+    """Draw a sentence such as "He waited near the bank because the boat was so slow"."""
     who, _ = _someone(rng)
     noun, adjectives = pick(rng, clues.causes)
     adjective = pick(rng, adjectives)
@@ -186,7 +187,7 @@ def _by_cause(rng: Random, sense: Sense, clues: Clues) -> Built:
 
 
 def _by_owner(rng: Random, sense: Sense, clues: Clues) -> Built:
-    """I saw the bank of the stream; the bank of the village was beautiful."""
+    """Draw a sentence such as "I saw the bank of the stream" or "the bank of the village was beautiful"."""
     owner = pick(rng, clues.owners)
     place = (lexicon.GROUNDS | lexicon.BUILDINGS)[owner]
     of_owner = words("of", "de") + noun_phrase("the", place)
@@ -200,7 +201,7 @@ def _by_owner(rng: Random, sense: Sense, clues: Clues) -> Built:
 
 
 def _by_what_came_first(rng: Random, sense: Sense, clues: Clues) -> Built:
-    """He took his money and he walked to the bank; he crossed the river and he reached the bank."""
+    """Draw a sentence such as "He took his money and he walked to the bank"."""
     who, owner = _someone(rng)
     if chance(rng, 0.6):
         name = pick(rng, tuple(clues.tools))

@@ -1,7 +1,7 @@
-"""The animal didn't cross the street because it was too tired: il or elle, by what it stands for.
+"""Sentences such as "the animal didn't cross the street because it was too tired", where `it` is il or elle.
 
-Two nouns come before `it`. The adjective alone decides between them: those of ANIMAL_STATES and
-MACHINE_STATES are never said of a street or a field, those of PLACE_STATES never of what moves.
+Two nouns come before `it`. The adjective alone decides between them: adjectives of ANIMAL_STATES and
+MACHINE_STATES never describe a street or a field, and those of PLACE_STATES never an animal or a machine.
 So the translator must find the noun that the adjective fits, and know its French gender.
 """
 
@@ -29,10 +29,10 @@ from npformer.data.corpus.phrases import (
 )
 from npformer.data.tokens import tokenize
 
-# A truck may be wide or long itself, and an engine flooded: these would decide nothing for a machine.
+# A truck may be wide or long itself, and an engine flooded, so these adjectives decide nothing for a machine.
 _ALSO_OF_MACHINES = frozenset({"wide", "long", "high", "flooded"})
 
-# An adjective for one noun that could be said of the other noun too, so that they never meet.
+# Adjectives for one noun that would fit the other noun, too. Such a pair is never in one sentence.
 _COULD_BE_EITHER = frozenset(
     {("slow", "river"), ("slow", "stream"), ("slow", "lake"), ("young", "forest"), ("slippery", "frog")}
     | {("overloaded", place) for place in ("bridge", "road", "street", "tunnel", "avenue")}
@@ -41,7 +41,7 @@ _COULD_BE_EITHER = frozenset(
 
 @dataclass(frozen=True)
 class Action:
-    """Something done or not done to a place, and the reasons that make sense for it."""
+    """An action on a place, with the reasons that make sense for it."""
 
     verb: Verb
     negative: bool
@@ -51,7 +51,7 @@ class Action:
 
 
 def _action(verb: str, negative: bool, states: str, places: str, by_machines: bool = True) -> Action:
-    """An action from text; each line of places is an adjective, a colon, and the nouns it fits."""
+    """Read an action from text. Each line of places is an adjective, a colon, and the nouns that it fits."""
     fits = {}
     for line in places.strip().splitlines():
         adjective, nouns = line.split(":")
@@ -144,7 +144,7 @@ ACTIONS = (
     ),
 )
 
-# How often each action is drawn, so that every place meets enough sentences.
+# The first action is drawn three times as often, so that every place occurs in enough sentences.
 _OFTEN = (ACTIONS[0],) * 3 + ACTIONS[1:]
 _ANIMALS = tuple(lexicon.ANIMALS.values())
 _SUBJECTS = _ANIMALS + _ANIMALS + tuple(lexicon.MACHINES.values())
@@ -152,7 +152,7 @@ _LOOKS = tuple(lexicon.QUALITIES[name] for name in ("small", "black", "white"))
 
 
 def draw_it(rng: Random) -> Pair:
-    """A sentence in which `it` stands half the time for what moves, half the time for the place."""
+    """Draw a sentence in which `it` refers to the subject or to the place, with the same probability."""
     action = pick(rng, _OFTEN)
     subject = pick(rng, _SUBJECTS if action.by_machines else _ANIMALS)
     # the place comes from the adjectives that fit it, whether or not it is meant
@@ -178,7 +178,7 @@ def draw_it(rng: Random) -> Pair:
 
 
 def famous_it() -> tuple[Pair, Pair]:
-    """The two sentences by which this ambiguity is usually explained."""
+    """Return the two sentences by which this ambiguity is usually explained."""
     animal, street = lexicon.ANIMALS["animal"], lexicon.GROUNDS["street"]
     crosses, mover = ACTIONS[0], noun_phrase("the", animal)
     return (
@@ -188,14 +188,14 @@ def famous_it() -> tuple[Pair, Pair]:
 
 
 def _place_states(action: Action, subject: Noun) -> tuple[str, ...]:
-    """The adjectives that can only be said of the place."""
+    """Return the adjectives that can only be said of the place."""
     if subject.english in lexicon.MACHINES:
         return tuple(name for name in action.places if name not in _ALSO_OF_MACHINES)
     return tuple(action.places)
 
 
 def _subject_states(action: Action, subject: Noun) -> tuple[Adjective, ...]:
-    """The adjectives that can only be said of the subject."""
+    """Return the adjectives that can only be said of the subject."""
     if subject.english in lexicon.MACHINES:
         return tuple(lexicon.MACHINE_STATES.values())
     return tuple(lexicon.ANIMAL_STATES[name] for name in action.animal_states)
@@ -212,7 +212,7 @@ def _sentence(
     degree: Phrase = TOO,
     when: Phrase = NOTHING,
 ) -> Pair:
-    """The mover did or did not do it to the place because it, the antecedent, was so."""
+    """Return a sentence that gives an adjective of `it` as the reason for an action."""
     phrase = (
         when
         + mover
@@ -225,7 +225,7 @@ def _sentence(
 
 
 def _with_reference(english: str, french: str, antecedent: Noun) -> Pair:
-    """The pair, with the places of `it`, of the antecedent, of the adjective, and of il or elle."""
+    """Return the pair, with the places of `it`, of the antecedent, of the adjective, and of il or elle."""
     in_english = english.split()
     right, wrong = ("il", "elle") if antecedent.gender == "m" else ("elle", "il")
     reference = Reference(

@@ -1,4 +1,4 @@
-"""The words that decide what bank is: rive (of a river) or banque (of money)."""
+"""The words that decide the sense of bank: rive (of a river) or banque (of money)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,14 +15,14 @@ _CLOSED_COUNTER = Noun("counter", "guichet", "m")
 
 @dataclass(frozen=True)
 class Clues:
-    """The words that decide for one sense; an English clue is the word that counts, not the whole phrase."""
+    """The words that decide for one sense. An English clue is a single deciding word of its phrase."""
 
-    people: dict[str, Noun]  # who goes there
-    crossed: tuple[str, ...]  # what one crosses on the way there
-    owners: tuple[str, ...]  # what has such a bank
-    tools: dict[str, Noun]  # what one takes along
-    purposes: dict[str, Phrase]  # what one goes there for
-    causes: tuple[tuple[Noun, tuple[Adjective, ...]], ...]  # why one waits there
+    people: dict[str, Noun]  # people who go there
+    crossed: tuple[str, ...]  # grounds that one crosses on the way there
+    owners: tuple[str, ...]  # places that have such a bank
+    tools: dict[str, Noun]  # things that one takes along
+    purposes: dict[str, Phrase]  # reasons to go there
+    causes: tuple[tuple[Noun, tuple[Adjective, ...]], ...]  # reasons to wait there
 
 
 _RIVER_PEOPLE = nouns("""
@@ -39,7 +39,7 @@ _MONEY_PEOPLE = nouns("""
 
 
 def _states(table: dict[str, Adjective], names: str) -> tuple[Adjective, ...]:
-    """The adjectives of these names."""
+    """Return the adjectives of these names."""
     return tuple(table[name] for name in names.split())
 
 

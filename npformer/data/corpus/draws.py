@@ -10,22 +10,22 @@ T = TypeVar("T")
 
 
 def pick(rng: Random, items: Sequence[T]) -> T:
-    """One of the items, each as likely as the next."""
+    """Return one of the items, all with the same probability."""
     return items[int(rng.random() * len(items))]
 
 
 def chance(rng: Random, probability: float) -> bool:
-    """True that often."""
+    """Return True with this probability."""
     return rng.random() < probability
 
 
 def shuffled(rng: Random, items: Iterable[T]) -> list[T]:
-    """The items in random order."""
+    """Return the items in random order."""
     return sorted(items, key=lambda _: rng.random())
 
 
 def weighted(rng: Random, choices: Sequence[tuple[float, T]]) -> T:
-    """One of the items, each as often as its weight says."""
+    """Return one of the items, with probabilities proportional to the weights."""
     aim = rng.random() * sum(weight for weight, _ in choices)
     for weight, item in choices:
         aim -= weight

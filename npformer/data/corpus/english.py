@@ -13,14 +13,14 @@ def join_english(words: Sequence[str]) -> str:
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun: cat, cats; beach, beaches; man, men."""
+    """Return the plural of a noun: cat, cats; beach, beaches; man, men."""
     if noun in _IRREGULAR_PLURALS:
         return _IRREGULAR_PLURALS[noun]
     return _with_s(noun)
 
 
 def third_person(verb: str) -> str:
-    """The form after he, she or it: cross, crosses; go, goes; find, finds; have, has."""
+    """Return the form after he, she or it: cross, crosses; go, goes; find, finds; have, has."""
     return "has" if verb == "have" else _with_s(verb)
 
 

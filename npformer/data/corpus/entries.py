@@ -1,10 +1,9 @@
-"""What the grammar knows of a word, and how the tables of words are read."""
+"""The words of the grammar, and the reader of their tables."""
 
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from npformer.data.corpus.french import Gender
-from npformer.tables import rows
 
 Person = Literal["i", "he", "we", "they"]
 PERSONS: tuple[Person, ...] = ("i", "he", "we", "they")
@@ -15,7 +14,7 @@ _WITH_ETRE = frozenset({"allé", "arrivé", "entré", "resté"})
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun and its gender; counted says whether sentences may use its plural."""
+    """A noun and its gender. If `counted`, sentences may use its plural."""
 
     english: str
     french: str
@@ -25,7 +24,7 @@ class Noun:
 
 @dataclass(frozen=True)
 class Adjective:
-    """An adjective, its French in the masculine singular; before says that French puts it before the noun."""
+    """An adjective, in French in the masculine singular. If `before`, it precedes the noun in French."""
 
     english: str
     french: str
@@ -34,7 +33,7 @@ class Adjective:
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb with what follows it in either language: wait near, attendre près de.
+    """A verb with the words that follow it in each language: wait near, attendre près de.
 
     present holds the French forms after je, il, nous and ils, or only the one after il.
     """
@@ -48,36 +47,42 @@ class Verb:
 
     @property
     def with_etre(self) -> bool:
-        """Whether the past is built with être, not avoir."""
+        """True if the past is formed with être, not avoir."""
         return self.participle in _WITH_ETRE
 
     def french_present(self, person: Person) -> str:
-        """The present tense after je (i), il (he), nous (we) or ils (they)."""
+        """Return the present tense after je (i), il (he), nous (we) or ils (they)."""
         return self.present[0] if len(self.present) == 1 else self.present[PERSONS.index(person)]
 
 
 def nouns(table: str) -> dict[str, Noun]:
-    """Nouns by their English, from lines of: english | french | gender | s (where the plural is used)."""
+    """Return nouns by their English, from lines of: english | french | gender | s (if the plural is used)."""
     return {
         english: Noun(english, french, cast(Gender, gender), counted=plural == ["s"])
-        for english, french, gender, *plural in rows(table)
+        for english, french, gender, *plural in table_rows(table)
     }
 
 
 def adjectives(table: str) -> dict[str, Adjective]:
-    """Adjectives by their English, from lines of: english | french | before (where it precedes the noun)."""
+    """Return adjectives by their English, from lines of: english | french | before (the noun)."""
     return {
-        english: Adjective(english, french, before == ["before"]) for english, french, *before in rows(table)
+        english: Adjective(english, french, before == ["before"])
+        for english, french, *before in table_rows(table)
     }
 
 
 def verbs(table: str) -> dict[str, Verb]:
-    """Verbs by their English, from lines of: english | past | present | participle | what French adds."""
+    """Return verbs by their English, from lines of: english | past | present | participle | French words."""
     table_of_verbs = {}
-    for english, past, present, participle, *after in rows(table):
+    for english, past, present, participle, *after in table_rows(table):
         base, *english_after = english.split()
         french_after = tuple(after[0].split()) if after else ()
         table_of_verbs[english] = Verb(
             base, past, tuple(present.split()), participle, tuple(english_after), french_after
         )
     return table_of_verbs
+
+
+def table_rows(table: str) -> list[list[str]]:
+    """Return the cells of a table in the source, one list for each line. Bars separate cells."""
+    return [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]

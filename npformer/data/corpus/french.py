@@ -39,17 +39,17 @@ _POSSESSIVES = {
 
 
 def begins_with_vowel_sound(word: str) -> bool:
-    """Whether the words before it elide: a vowel, the word y, or an h that is not aspirated."""
+    """Return whether words before this one elide: before a vowel, y, or an h that is not aspirated."""
     return word[0] in _VOWELS or word == "y" or (word[0] == "h" and word not in ASPIRATED)
 
 
 def join_french(words: Sequence[str]) -> str:
     """Write words as a sentence, with elision (la + eau = l'eau) and contraction (à + le = au).
 
-    Elision comes first, for it saves the article from contraction: à + le + hôtel = à l'hôtel.
+    Elision comes first, because an elided article is not contracted: à + le + hôtel = à l'hôtel.
     """
     pieces: list[str] = []
-    article_taken = False  # is this word already part of a contraction?
+    article_taken = False  # True if this word is already part of a contraction
     padded = (*words, "", "")
     for word, following, after in zip(words, padded[1:], padded[2:], strict=False):
         if article_taken:
@@ -65,14 +65,14 @@ def join_french(words: Sequence[str]) -> str:
 
 
 def _elides(word: str, following: str) -> bool:
-    """Whether the word loses its last vowel before the one that follows; "" follows the last word."""
+    """Return whether the word loses its last vowel before the one that follows; "" follows the last word."""
     if word == "si":
         return following in ("il", "ils")
     return word in _ELIDED and following != "" and begins_with_vowel_sound(following)
 
 
 def plural(word: str) -> str:
-    """The plural of a noun, or of a masculine or feminine adjective: chat, chats; cheval, chevaux."""
+    """Return the plural of a noun, or of a masculine or feminine adjective: chat, chats; cheval, chevaux."""
     if word[-1] in "sxz":
         return word
     if word.endswith("al"):
@@ -83,7 +83,7 @@ def plural(word: str) -> str:
 
 
 def feminine(word: str) -> str:
-    """The feminine of an adjective, participle or trade: petit, petite; heureux, heureuse; blanc, blanche."""
+    """Return the feminine of an adjective, participle or trade: petite, heureuse, blanche."""
     if word in _IRREGULAR_FEMININE:
         return _IRREGULAR_FEMININE[word]
     if word.endswith("e"):
@@ -96,9 +96,15 @@ def feminine(word: str) -> str:
 
 
 def agree(word: str, gender: Gender, number: Number = "singular", *, before: str = "") -> str:
-    """The form of an adjective or participle for a gender and number; before= is the word that follows it.
+    """Return the form of an adjective or participle. before= is the word that follows it.
 
     agree("beau", "m", before="chat") is beau, agree("beau", "m", before="animal") is bel.
+
+    Args:
+        word: The word in the masculine singular.
+        gender: "m" or "f".
+        number: "singular" or "plural".
+        before: The word that follows, if any.
     """
     if gender == "m" and number == "singular" and before and begins_with_vowel_sound(before):
         return _BEFORE_VOWEL.get(word, word)
@@ -107,26 +113,32 @@ def agree(word: str, gender: Gender, number: Number = "singular", *, before: str
 
 
 def definite(gender: Gender, number: Number) -> str:
-    """The article le, la or les, before elision."""
+    """Return the article le, la or les, before elision."""
     if number == "plural":
         return "les"
     return "la" if gender == "f" else "le"
 
 
 def indefinite(gender: Gender) -> str:
-    """The article un or une."""
+    """Return the article un or une."""
     return "une" if gender == "f" else "un"
 
 
 def partitive(gender: Gender) -> tuple[str, str]:
-    """The article of what is not counted, before contraction: de + le pain, de + la soupe, de + l'eau."""
+    """Return the partitive article before contraction: de + le pain, de + la soupe, de + l'eau."""
     return ("de", definite(gender, "singular"))
 
 
 def possessive(owner: str, gender: Gender, number: Number, *, before: str) -> str:
-    """The French for my, his, her, our or their; before= is the word that follows.
+    """Return the French for my, his, her, our or their; before= is the word that follows.
 
-    It agrees with what is owned, not with the owner. Before a vowel sound ma becomes mon: mon école.
+    The French word agrees with the thing that is owned. Before a vowel sound, ma becomes mon: mon école.
+
+    Args:
+        owner: The English word.
+        gender: The gender of the thing that is owned.
+        number: The number of the thing that is owned.
+        before: The word that follows.
     """
     masculine, feminine_form, plural_form = _POSSESSIVES[owner]
     if number == "plural":
@@ -137,7 +149,13 @@ def possessive(owner: str, gender: Gender, number: Number, *, before: str) -> st
 
 
 def demonstrative(gender: Gender, number: Number, *, before: str) -> str:
-    """The French for this and these: ce chat, cet animal, cette vache, ces chats."""
+    """Return the French for this and these: ce chat, cet animal, cette vache, ces chats.
+
+    Args:
+        gender: "m" or "f".
+        number: "singular" or "plural".
+        before: The word that follows.
+    """
     if number == "plural":
         return "ces"
     if gender == "f":

@@ -1,6 +1,6 @@
-"""The words of the grammar: its nouns, adjectives and verbs, English beside French.
+"""The words of the grammar: nouns, adjectives and verbs, in English and French.
 
-bank and the words that go with it stand in bank_clues.py.
+The word bank, and the words that decide its sense, are in bank_clues.py.
 """
 
 from npformer.data.corpus import english
@@ -16,14 +16,14 @@ PEOPLE = nouns("""
     doctor | médecin | m
 """)
 
-# What people are; French uses these without an article: je suis étudiant.
+# French uses trades without an article: je suis étudiant.
 TRADES = nouns("""
     student | étudiant   | m | s
     teacher | professeur | m | s
     farmer  | fermier    | m | s
 """)
 
-# English calls all of these it.
+# The English pronoun for each of these is it.
 ANIMALS = nouns("""
     animal   | animal     | m | s
     dog      | chien      | m | s
@@ -141,7 +141,7 @@ TEMPERATURES = adjectives("""
     cold | froid
 """)
 
-# What an animal may be, and no place can be.
+# Adjectives that fit animals and no place.
 ANIMAL_STATES = adjectives("""
     tired    | fatigué
     hungry   | affamé
@@ -156,14 +156,14 @@ ANIMAL_STATES = adjectives("""
     slow     | lent
 """)
 
-# What a machine may be, and no place can be.
+# Adjectives that fit machines and no place.
 MACHINE_STATES = adjectives("""
     slow       | lent
     heavy      | lourd
     overloaded | surchargé
 """)
 
-# What a place may be, and no animal in these sentences can be.
+# Adjectives that fit places, and no animal in these sentences.
 PLACE_STATES = adjectives("""
     wide     | large
     long     | long
@@ -209,7 +209,7 @@ VERBS = verbs("""
 
 
 def _base_forms() -> dict[str, str]:
-    """From every plural and every verb form to the word that a dictionary lists."""
+    """Return the dictionary form of every plural and every verb form."""
     tables = (PEOPLE, TRADES, ANIMALS, MACHINES, GROUNDS, BUILDINGS, THINGS)
     forms = {english.plural(n.english): n.english for table in tables for n in table.values()}
     for verb in VERBS.values():
@@ -222,5 +222,5 @@ _BASE_FORMS = _base_forms()
 
 
 def base_form(word: str) -> str:
-    """The word that a dictionary lists: cats gives cat, found gives find, cat gives cat."""
+    """Return the dictionary form of a word: cats gives cat, found gives find, cat gives cat."""
     return _BASE_FORMS.get(word, word)

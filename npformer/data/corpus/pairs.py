@@ -1,4 +1,4 @@
-"""What the corpus is made of: a sentence in both languages, and which words decide an ambiguous one."""
+"""A sentence pair of the corpus, and the words that resolve its ambiguity."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,16 +10,16 @@ Family = Literal["plain", "it", "bank", "document"]
 
 @dataclass(frozen=True)
 class Reference:
-    """Where an ambiguous English word stands, what decides its French, and what the right French is.
+    """The position of an ambiguous English word, the words that decide, and the right French word.
 
     English positions count in english.split(), French ones in tokenize(french, elision=True).
     """
 
-    word: int  # where it, or bank, stands
+    word: int  # the position of it or bank
     deciders: tuple[int, ...]  # the English words that decide: tired for it, river for bank
     right: str  # il or elle, rive or banque
     wrong: str  # the other of the two
-    answer: int  # where `right` stands among the French tokens
+    answer: int  # the position of `right` among the French tokens
     antecedent: int | None = None  # for it: the noun that it stands for
     gender: Gender | None = None  # for it: that noun's gender in French
 
@@ -28,8 +28,8 @@ class Reference:
 class Pair:
     """An English sentence and its French translation.
 
-    combination holds the two words (as a dictionary lists them) that training sentences never bring together;
-    it is () for the sentences of training and validation.
+    combination holds two words of the sentence, in their dictionary forms, that no training sentence contains
+    together. It is () for the sentences of training and validation.
     """
 
     english: str

@@ -1,6 +1,6 @@
-"""Pieces of sentences in both languages at once: noun phrases, verbs in a tense, clauses.
+"""Parts of sentences in both languages: noun phrases, verbs in a tense, clauses.
 
-A phrase holds its words before elision and contraction; join() at the end of a sentence sees to those.
+A phrase holds its words before elision and contraction, which join() applies to the whole sentence.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Phrase:
         return Phrase(self.english + other.english, self.french + other.french)
 
     def join(self) -> tuple[str, str]:
-        """The English and the French as they are written."""
+        """Return the English and the French as they are written."""
         return english.join_english(self.english), french.join_french(self.french)
 
 
@@ -55,7 +55,7 @@ class NounPhrase(Phrase):
         return "plural" if self.person in ("we", "they") else "singular"
 
 
-# By convention the speakers are men, and they is ils: English does not tell.
+# English does not show the gender of i, we and they. By convention it is masculine, so they is ils.
 I = NounPhrase(("i",), ("je",), "m", "i")  # noqa: E741 - the word itself
 HE = NounPhrase(("he",), ("il",), "m", "he")
 SHE = NounPhrase(("she",), ("elle",), "f", "he")
@@ -68,18 +68,24 @@ NOTHING = Phrase((), ())
 
 
 def words(english_text: str, french_text: str) -> Phrase:
-    """A phrase from text: words("near", "près de")."""
+    """Return a phrase from text: words("near", "près de")."""
     return Phrase(tuple(english_text.split()), tuple(french_text.split()))
 
 
 def noun_phrase(
     determiner: str, noun: Noun, *adjectives: Adjective, plural: bool = False, counted: bool = True
 ) -> NounPhrase:
-    """A determiner, a noun and its adjectives, each where its language puts it.
+    """Return a determiner, a noun and its adjectives, in the word order of each language.
 
-    The determiner is the English one: the, a, some, any, this, these, my, our, two ... or "" for none.
-    "a-none" is the a of "doesn't have a dog", which French makes "pas de chien".
-    counted=False is for what has no plural: some bread is du pain, some cats is des chats.
+    The determiner "a-none" is the a of "doesn't have a dog", which is "pas de chien" in French. A noun
+    without a plural has another article in French: some bread is du pain, while some cats is des chats.
+
+    Args:
+        determiner: The English determiner: the, a, some, any, this, these, my, our, two ... or "" for none.
+        noun: The noun.
+        adjectives: The adjectives.
+        plural: Use the plural.
+        counted: False for a noun without a plural.
     """
     number: Number = "plural" if plural else "singular"
     english_noun = english.plural(noun.english) if plural else noun.english
@@ -101,7 +107,7 @@ def noun_phrase(
 def _french_determiner(
     determiner: str, gender: Gender, number: Number, following: str, adjective_first: bool, counted: bool
 ) -> tuple[str, ...]:
-    """The French for an English determiner, given the word that follows it."""
+    """Return the French for an English determiner, given the word that follows it."""
     if determiner in ("any", "a-none"):
         return ("de",)
     if determiner == "some":
@@ -121,7 +127,14 @@ def _french_determiner(
 
 
 def conjugate(subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool = False) -> Phrase:
-    """A verb that agrees with its subject; the French past is the passé composé."""
+    """Return a verb that agrees with its subject; the French past is the passé composé.
+
+    Args:
+        subject: The subject, with which the verb agrees.
+        verb: The verb.
+        tense: "present" or "past".
+        negative: Use the negation.
+    """
     participle: tuple[str, ...]
     if tense == "present":
         auxiliary, participle = verb.french_present(subject.person), ()
@@ -145,7 +158,13 @@ def conjugate(subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool =
 
 
 def be(subject: NounPhrase, tense: Tense, *, negative: bool = False) -> Phrase:
-    """The verb to be that agrees with its subject; the French past is the imparfait."""
+    """Return the verb to be that agrees with its subject; the French past is the imparfait.
+
+    Args:
+        subject: The subject, with which the verb agrees.
+        tense: "present" or "past".
+        negative: Use the negation.
+    """
     in_english, in_french = _BE[tense][subject.person]
     if not negative:
         return Phrase((in_english,), (in_french,))
@@ -155,18 +174,31 @@ def be(subject: NounPhrase, tense: Tense, *, negative: bool = False) -> Phrase:
 
 
 def predicate(subject: NounPhrase, adjective: Adjective, degree: Phrase = NOTHING) -> Phrase:
-    """An adjective said of the subject, after a degree such as too: trop fatiguée."""
+    """Return an adjective that describes the subject, after a degree such as too: trop fatiguée.
+
+    Args:
+        subject: The subject, with which the adjective agrees.
+        adjective: The adjective.
+        degree: A word such as too, or nothing.
+    """
     agreed = french.agree(adjective.french, subject.gender, subject.number)
     return degree + Phrase((adjective.english,), (agreed,))
 
 
 def is_adjective(subject: NounPhrase, tense: Tense, adjective: Adjective, degree: Phrase = NOTHING) -> Phrase:
-    """A whole clause: it was too tired, elle était trop fatiguée."""
+    """Return a whole clause: it was too tired, elle était trop fatiguée.
+
+    Args:
+        subject: The subject.
+        tense: "present" or "past".
+        adjective: The adjective.
+        degree: A word such as too, or nothing.
+    """
     return subject + be(subject, tense) + predicate(subject, adjective, degree)
 
 
 def it_for(noun: Noun) -> NounPhrase:
-    """The pronoun it where it stands for the noun: il or elle in French."""
+    """Return the pronoun `it` for a noun: il or elle in French."""
     return NounPhrase(("it",), ("il" if noun.gender == "m" else "elle",), noun.gender, "he")
 
 

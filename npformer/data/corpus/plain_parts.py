@@ -1,4 +1,4 @@
-"""The parts of the plain sentences: who does it, to what, and where; and which adjective fits which noun."""
+"""The parts of plain sentences: subjects, objects, places, and the adjectives that fit each noun."""
 
 from random import Random
 
@@ -34,7 +34,7 @@ _COLOURS = "red white black"
 
 
 def _fits(kind: dict[str, Noun], adjectives: str, exceptions: str = "") -> dict[str, tuple[Adjective, ...]]:
-    """The adjectives of each noun of a kind; a line of exceptions is a noun, a colon, and its adjectives."""
+    """Return the adjectives of each noun. A line of exceptions is a noun, a colon, and its adjectives."""
     fitting = dict.fromkeys(kind, adjectives)
     for line in exceptions.strip().splitlines():
         noun, own = line.split(":")
@@ -42,7 +42,7 @@ def _fits(kind: dict[str, Noun], adjectives: str, exceptions: str = "") -> dict[
     return {noun: tuple(lexicon.QUALITIES[name] for name in own.split()) for noun, own in fitting.items()}
 
 
-# Which adjectives may stand before or after a noun. "un vieux garçon" is a bachelor, "un grand homme" a great
+# The adjectives that fit each noun, beside it. "un vieux garçon" is a bachelor, "un grand homme" a great
 # man, so that the boy is not old and the man not big.
 FITTING = (
     _fits(
@@ -108,7 +108,7 @@ FITTING = (
 
 
 def _named(names: str) -> tuple[Noun, ...]:
-    """The nouns of these names."""
+    """Return the nouns of these names."""
     return tuple(_ALL_NOUNS[name] for name in names.split())
 
 
@@ -125,7 +125,7 @@ _PETS = _named("dog cat horse rabbit donkey cow goat hen goose turtle")
 OWNED = _ANY_MACHINE + _ANY_THING + _PETS + _named("house garden")
 LOST = _named("key book letter hat dog cat horse rabbit donkey cow goat turtle boat robot")
 
-# What each verb may be done to.
+# The objects that fit each verb.
 OBJECTS: dict[str, tuple[Noun, ...]] = {
     "see": SEEN,
     "find": LOST + _named("flower hotel station market path bridge tunnel cave beach owl frog mouse"),
@@ -158,12 +158,18 @@ DESTINATIONS = _named("school hospital market station hotel village park beach r
 
 
 def either_tense(rng: Random) -> Tense:
-    """The present, or the past."""
+    """Draw the present or the past."""
     return pick(rng, ("present", "present", "past"))
 
 
 def adjectives(rng: Random, noun: Noun, probability: float = 0.4) -> tuple[Adjective, ...]:
-    """None, one or, now and then, two adjectives that fit: one on each side of the French noun."""
+    """Draw no, one or, rarely, two adjectives that fit a noun: one on each side of the French noun.
+
+    Args:
+        rng: The generator of the choices.
+        noun: The noun.
+        probability: The probability of an adjective.
+    """
     fitting = FITTING.get(noun.english, ())
     if not fitting or not chance(rng, probability):
         return ()
@@ -176,7 +182,7 @@ def adjectives(rng: Random, noun: Noun, probability: float = 0.4) -> tuple[Adjec
 
 
 def person(rng: Random) -> NounPhrase:
-    """Someone: i, she, the old man, my sister, these girls."""
+    """Draw a person: i, she, the old man, my sister, these girls."""
     if chance(rng, 0.6):
         # i and we are the only subjects of their verb forms
         return pick(rng, (I, I, HE, SHE, WE, WE, WE, THEY))
@@ -191,7 +197,7 @@ def person(rng: Random) -> NounPhrase:
 
 
 def owners(who: NounPhrase) -> tuple[str, ...]:
-    """The possessives that may follow a subject; his and her only go back to it, for both are son or sa."""
+    """Return the possessives that may follow a subject. his and her only refer to it: both are son or sa."""
     everyone = ("my", "our", "their")
     if who.person != "he":
         return everyone
@@ -201,7 +207,14 @@ def owners(who: NounPhrase) -> tuple[str, ...]:
 def definite(
     rng: Random, noun: Noun, possessives: tuple[str, ...] = (), probability: float = 0.4
 ) -> NounPhrase:
-    """Something known: the cat, this old car, these keys, my school."""
+    """Draw a definite noun phrase: the cat, this old car, these keys, my school.
+
+    Args:
+        rng: The generator of the choices.
+        noun: The noun.
+        possessives: The possessives that may be used.
+        probability: The probability of an adjective.
+    """
     plural = noun.counted and chance(rng, 0.45)
     determiners = ["the", "the", "these" if plural else "this"]
     if possessives and noun in OWNED + LOST + _named("school"):
@@ -210,7 +223,13 @@ def definite(
 
 
 def indefinite(rng: Random, noun: Noun, *, negative: bool = False) -> NounPhrase:
-    """Something new: a cat, two cats, some bread; after a negation, any cats, any bread."""
+    """Draw an indefinite noun phrase: a cat, two cats, some bread; after a negation, any cats, any bread.
+
+    Args:
+        rng: The generator of the choices.
+        noun: The noun.
+        negative: The phrase follows a negation.
+    """
     if noun in MASS:
         return noun_phrase("any" if negative else "some", noun, counted=False)
     if noun.counted and chance(rng, 0.45):
@@ -220,7 +239,7 @@ def indefinite(rng: Random, noun: Noun, *, negative: bool = False) -> NounPhrase
 
 
 def somewhere(rng: Random, what: Noun | None = None) -> Phrase:
-    """A place for a thing or, without one, for a person: under the table, près de la gare."""
+    """Return a place for a thing or, without one, for a person: under the table, près de la gare."""
     small = what in _SMALL and chance(rng, 0.7)
     in_english, in_french, nouns = pick(rng, _FOR_SMALL_ONES if small else _OUTSIDE)
     noun = pick(rng, nouns)

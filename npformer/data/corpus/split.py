@@ -1,9 +1,9 @@
-"""Which words never meet in training, and the corpus cut in three by that.
+"""The built-in corpus, split for training, validation and test. Some pairs of words occur in the test only.
 
-Some pairs of words are set aside: dog and hungry, street and narrow, river and arrive. A sentence that holds
-both words of such a pair may be tested on, never trained on; each word alone is trained on many times.
+Some pairs of words are held out: dog and hungry, street and narrow, river and arrive. A sentence with both
+words of such a pair is only in the test set; each word alone occurs often in training.
 The famous sentences, the animal that didn't cross the street and the bank after the river, are among them.
-So the test asks whether a model has learned words and grammar, or only sentences.
+So the test shows whether a model has learned words and grammar or has memorized sentences.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,16 +15,47 @@ from npformer.data.corpus import lexicon
 from npformer.data.corpus.ambiguous_bank import BANK_VERBS, draw_bank, famous_bank
 from npformer.data.corpus.ambiguous_it import ACTIONS, draw_it, famous_it
 from npformer.data.corpus.bank_clues import CLUE_WORDS
-from npformer.data.corpus.documents import COPIES, document_pairs
 from npformer.data.corpus.draws import shuffled
 from npformer.data.corpus.lexicon import base_form
 from npformer.data.corpus.pairs import Family, Pair
 from npformer.data.corpus.plain import draw_plain
 from npformer.data.corpus.plain_parts import FITTING, OBJECTS
 
+# the small sentences that the lessons and the documents quote, all of them in training
+_SENTENCES = """
+thanks | merci
+thinking machines | machines pensantes
+a thinking machine | une machine pensante
+i am a student | je suis étudiant
+i am a teacher | je suis professeur
+i am a farmer | je suis fermier
+i am not a student | je ne suis pas étudiant
+he is a student | il est étudiant
+she is a student | elle est étudiante
+she is a teacher | elle est professeure
+we are students | nous sommes étudiants
+they are teachers | ils sont professeurs
+i am tired | je suis fatigué
+she is happy | elle est heureuse
+i like cats | j'aime les chats
+i have a dog | j'ai un chien
+the cat drinks some milk | le chat boit du lait
+where is the station | où est la gare
+thanks for the flowers | merci pour les fleurs
+"""
+
+# A sentence of one or two words teaches little, so it is repeated in the training set.
+COPIES = 8
+
+
+def document_pairs() -> tuple[Pair, ...]:
+    """Return the small sentences, each once."""
+    rows = (line.split(" | ") for line in _SENTENCES.strip().splitlines())
+    return tuple(Pair(english, french, "document") for english, french in rows)
+
 
 class BuiltinCorpus(NamedTuple):
-    """The three parts: they share no sentence, and test is what was held out."""
+    """The three parts of the corpus, without common sentences. test has the held-out sentences."""
 
     train: tuple[Pair, ...]
     valid: tuple[Pair, ...]
@@ -32,7 +63,7 @@ class BuiltinCorpus(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    """A family: how its sentences are drawn, and how many go where."""
+    """A family of sentences: the function that draws them, and their numbers in each part."""
 
     family: Family
     draw: Callable[[Random], Pair]
@@ -50,7 +81,7 @@ _PLANS = (
 
 
 class Combinations:
-    """The pairs of words that are set aside, and which of them a sentence holds."""
+    """The held-out pairs of words."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._partners: dict[str, list[str]] = {}
@@ -58,7 +89,7 @@ class Combinations:
             self._partners.setdefault(first, []).append(second)
 
     def among(self, words: Sequence[str]) -> tuple[str, str] | tuple[()]:
-        """The first such pair among the words, as a dictionary lists them, or ()."""
+        """Return the first held-out pair among the words, which are in their dictionary forms, or ()."""
         for word in words:
             for partner in self._partners.get(word, ()):
                 if partner in words:
@@ -67,9 +98,9 @@ class Combinations:
 
 
 def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
-    """English-French sentences made by a grammar: the same for a seed, on every machine.
+    """Return English-French sentences from a grammar. The same seed gives the same ones on every machine.
 
-    The document family is all in training, each of its sentences several times.
+    All sentences of the document family are in training, each several times.
     """
     rng = Random(seed)
     combinations = held_out_combinations(rng)
@@ -89,9 +120,9 @@ def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
 def _draw_distinct(
     rng: Random, plan: _Plan, combinations: Mapping[Family, Combinations], seen_text: set[str]
 ) -> tuple[list[Pair], list[Pair]]:
-    """Draw until there are enough sentences without and with a pair of words that is set aside.
+    """Draw until there are enough sentences without and with a held-out pair of words.
 
-    What is held out for one family is kept out of the training of every other.
+    Pairs that are held out for one family do not occur in the training sentences of the others either.
     """
     own = combinations[plan.family]
     others = [combinations[family] for family in combinations if family != plan.family]
@@ -113,7 +144,7 @@ def _draw_distinct(
 
 
 def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
-    """Set aside about a sixth of the pairs of words that make sense together, for each family."""
+    """Return the held-out pairs of each family: about a sixth of the pairs that make sense together."""
     movers = [*lexicon.ANIMALS, *lexicon.MACHINES]
     places = sorted({noun for action in ACTIONS for nouns in action.places.values() for noun in nouns})
     places_by_state = {
@@ -139,7 +170,7 @@ def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
 
 
 def _every_nth(rng: Random, n: int, table: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """One pair in n of a table of words and their partners, spread evenly along both.
+    """Return one pair in n of a table of words and their partners, spread evenly along both.
 
     Each row begins one partner earlier than the row above, so that no word loses all of its partners.
     """

@@ -2,23 +2,33 @@
 
 from npformer.kernels.cpu.adam import adam_update
 from npformer.kernels.cpu.attention import attention, attention_backward
-from npformer.kernels.cpu.dropout import dropout, dropout_backward, relu_dropout, relu_dropout_backward
+from npformer.kernels.cpu.dropout import (
+    activation_dropout,
+    activation_dropout_backward,
+    dropout,
+    dropout_backward,
+)
 from npformer.kernels.cpu.embedding import embedding_backward
 from npformer.kernels.cpu.linear import linear, linear_backward
-from npformer.kernels.cpu.losses import cross_entropy, cross_entropy_backward
+from npformer.kernels.cpu.losses import cross_entropy, cross_entropy_backward, cross_entropy_in_place
 from npformer.kernels.cpu.norm import (
+    add_norm,
+    add_norm_backward,
     layer_norm,
     layer_norm_backward,
-    residual_norm,
-    residual_norm_backward,
 )
 
 __all__ = [
+    "activation_dropout",
+    "activation_dropout_backward",
     "adam_update",
+    "add_norm",
+    "add_norm_backward",
     "attention",
     "attention_backward",
     "cross_entropy",
     "cross_entropy_backward",
+    "cross_entropy_in_place",
     "dropout",
     "dropout_backward",
     "embedding_backward",
@@ -26,8 +36,4 @@ __all__ = [
     "layer_norm_backward",
     "linear",
     "linear_backward",
-    "relu_dropout",
-    "relu_dropout_backward",
-    "residual_norm",
-    "residual_norm_backward",
 ]

@@ -1,12 +1,14 @@
-"""Scaled dot-product attention, some sentences at a time: their scores stay in the cache between passes."""
+"""Scaled dot-product attention for a few sentences at a time, whose scores fit into the cache of a core."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from npformer import functional as plain
+from npformer.backend import Array, Generator
 from npformer.functional.attention import AttentionCache
-from npformer.functional.masking import EXACT, MaskingCache, check_mask
+from npformer.functional.masks import EXACT, Masking, MaskingCache, check_mask
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.cpu.long_attention import (
     LONG,
@@ -14,55 +16,82 @@ from npformer.kernels.cpu.long_attention import (
     long_attention,
     long_attention_backward,
 )
-from npformer.kernels.shared import draw_kept
+from npformer.kernels.shared import DropoutMask, draw_dropout_mask
 
-# exp of numbers within ±60 neither overflows nor vanishes in float32, also summed over a thousand: a row of
-# such scores needs no maximum subtracted
+# for scores between -60 and 60, exp neither overflows nor underflows in float32, and neither does a sum of a
+# thousand of them, so the maximum need not be subtracted
 SAFE = 60.0
 
 
-def attention(q, k, v, mask=None, *, query_mask=None, masking=EXACT, scale=None, rate=0.0, rng=None):
-    """The plain pair's y = softmax(q kᵀ scale) v, and its cache, whose keep is a KeptCache.
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    *,
+    query_mask: Array | None = None,
+    masking: Masking = EXACT,
+    scale: float | None = None,
+    p: float = 0.0,
+    rng: Generator | None = None,
+) -> tuple[Array, AttentionCache | LongAttentionCache]:
+    """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
-    Masks of the documents go the plain way.
+    The plain pair is used for a query mask, for any masking but the exact one, and for arrays whose leading
+    axes broadcast.
+
+    Args:
+        q, k, v: The queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, L).
+        mask, query_mask: Bool masks, or None.
+        masking: How the masks act on the scores.
+        scale: The factor of the scores. The default is 1 / sqrt(K).
+        p: The dropout probability of the weights.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of shape (B, H, T, L), and the cache, whose dropout mask is a DropoutMask.
+
+    Raises:
+        UserError: If a mask has another dtype or shape.
     """
-    if query_mask is not None or masking != EXACT or q.ndim != 4 or 0 in (*q.shape, k.shape[2]):
+    if query_mask is not None or masking != EXACT or not _suits(q, k, v):
         return plain.attention(
-            q, k, v, mask, query_mask=query_mask, masking=masking, scale=scale, rate=rate, rng=rng
+            q, k, v, mask, query_mask=query_mask, masking=masking, scale=scale, p=p, rng=rng
         )
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     batch, n_heads, n_queries, _ = q.shape
     if n_queries * k.shape[2] > LONG:
-        return long_attention(q, k, v, mask, scale, rate, rng)
+        return long_attention(q, k, v, mask, scale, p, rng)
     weights = np.empty((batch, n_heads, n_queries, k.shape[2]), q.dtype)  # (B, H, T, S)
     check_mask(mask, weights.shape, "mask")
-    keep = draw_kept(weights, rate, rng)
-    # the heads of a word side by side, so that merging them is a mere view
+    dropout_mask = draw_dropout_mask(weights, p, rng)
+    # the heads of a token are adjacent in memory, so that merging them is a view
     y = np.empty((batch, n_queries, n_heads, v.shape[-1]), q.dtype).swapaxes(1, 2)  # (B, H, T, L)
     for block in blocks(batch, weights[0].size):
         scores = np.matmul(q[block], k[block].swapaxes(-1, -2), out=weights[block])
         scores *= scale
         softmax_in_place(scores, part_of(mask, block))
-        np.matmul(drop(scores, keep, block), v[block], out=y[block])
+        np.matmul(drop(scores, dropout_mask, block), v[block], out=y[block])
     masked = MaskingCache(mask, None, EXACT)
-    return y, AttentionCache(q, k, v, weights, keep, masked, scale)
+    return y, AttentionCache(q, k, v, weights, dropout_mask, masked, scale)
 
 
-def attention_backward(dy, cache):
-    """Gradients (dq, dk, dv)."""
+def attention_backward(dy: Array, cache: Any) -> tuple[Array, Array, Array]:
+    """Return the gradients (dq, dk, dv)."""
     if isinstance(cache, LongAttentionCache):
         return long_attention_backward(dy, cache)
-    q, k, v, weights, keep, masked, scale = cache
-    if masked.masking != EXACT or q.ndim != 4 or 0 in weights.shape or isinstance(keep, np.ndarray):
+    q, k, v, weights, dropout_mask, masked, scale = cache
+    if masked.masking != EXACT or not _suits(q, k, v) or isinstance(dropout_mask, np.ndarray):
         return plain.attention_backward(dy, cache)
     dq, dk, dv = (_like_heads(x) for x in (q, k, v))
     for block in blocks(len(q), weights[0].size):
         seen = weights[block]
-        dropped = drop(seen, keep, block)
+        dropped = drop(seen, dropout_mask, block)
         # y = dropped @ v
         np.matmul(dropped.swapaxes(-1, -2), dy[block], out=dv[block])
-        dscores = dy[block] @ v[block].swapaxes(-1, -2)  # so far of dropped
-        # dropped = softmax(scores) keep: what all keys of a query have in common changes nothing
+        dscores = dy[block] @ v[block].swapaxes(-1, -2)  # the gradient of dropped
+        # dropped = softmax(scores) dropout_mask: adding the same number to all scores of a query does not
+        # change the softmax, so the gradient has its weighted mean subtracted
         dscores *= dropped
         dscores -= seen * row_sums(dscores)[..., None]
         # scores = q kᵀ scale
@@ -72,8 +101,14 @@ def attention_backward(dy, cache):
     return dq, dk, dv
 
 
-def softmax_in_place(scores, mask):
-    """The softmax of each row, over the scores themselves. mask, bool, broadcasts to them; or None."""
+def _suits(q: Array, k: Array, v: Array) -> bool:
+    """Return whether the kernel accepts these shapes: equal leading axes (B, H), and no empty array."""
+    same = q.shape[:-2] == k.shape[:-2] == v.shape[:-2]
+    return same and q.ndim == 4 and 0 not in q.shape + k.shape + v.shape
+
+
+def softmax_in_place(scores: Array, mask: Array | None) -> None:
+    """Replace the scores by the softmax of each row. The mask is bool and broadcasts to the scores."""
     if scores.max() < SAFE and scores.min() > -SAFE:
         np.exp(scores, out=scores)
         if mask is not None:
@@ -83,8 +118,8 @@ def softmax_in_place(scores, mask):
         if mask is not None:
             np.copyto(scores, -np.inf, where=~mask)
         peak = scores.max(-1, keepdims=True)
-        # a row must be treated as above where it is such a row itself: its weights may not depend, not even
-        # in their last bit, on words that it may not see
+        # a row whose own scores are small is computed as above: the weights of a query must not depend on
+        # masked tokens or on other queries, not even in the last bit
         as_above = ((peak < SAFE) & (lowest > -SAFE)) | np.isneginf(peak)
         scores -= np.where(as_above, 0, peak)
         np.exp(scores, out=scores)
@@ -92,24 +127,30 @@ def softmax_in_place(scores, mask):
     scores *= np.divide(1, total, out=np.zeros_like(total), where=total != 0)[..., None]
 
 
-def drop(weights, keep, block):
-    """The weights of a block of sentences after dropout."""
-    if keep is None:
+def drop(weights: Array, dropout_mask: DropoutMask | None, block: slice) -> Array:
+    """Return the weights of a block of sentences after dropout.
+
+    Args:
+        weights: The weights of the block, of shape (b, H, T, S).
+        dropout_mask: The mask of all sentences, or None.
+        block: The indices of the sentences of the block.
+    """
+    if dropout_mask is None:
         return weights
-    dropped = weights * keep.kept[block]
-    dropped *= keep.factor
+    dropped = weights * dropout_mask.kept[block]
+    dropped *= dropout_mask.factor
     return dropped
 
 
-def part_of(mask, block):
-    """The mask of a block of sentences."""
+def part_of(mask: Array | None, block: slice) -> Array | None:
+    """Return the mask of a block of sentences."""
     if mask is None:
         return None
     mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
     return mask if len(mask) == 1 else mask[block]
 
 
-def _like_heads(x):
-    """Room for a gradient of x, laid out so that merging the heads is a mere view. Shapes: (B, H, T, K)."""
+def _like_heads(x: Array) -> Array:
+    """Allocate an array of the shape (B, H, T, K) of x, in a layout in which merging the heads is a view."""
     batch, n_heads, length, width = x.shape
     return np.empty((batch, length, n_heads, width), x.dtype).swapaxes(1, 2)

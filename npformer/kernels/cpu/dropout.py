@@ -1,59 +1,134 @@
-"""Dropout by bools, a byte each where factors take four; and ReLU with dropout in one pass."""
+"""Dropout with masks of bools, one byte for each entry, and the ReLU with dropout in one pass."""
+
+from typing import Any
 
 import numpy as np
 
+from npformer import functional as plain
+from npformer.backend import Array, Generator
+from npformer.functional.activations import ACTIVATIONS
+from npformer.functional.residual import ActivationDropoutCache
 from npformer.kernels.cpu.blocks import blocks
-from npformer.kernels.shared import ReluDropoutCache, as_rows, draw_kept
+from npformer.kernels.shared import DropoutMask, ReluDropoutCache, as_rows, draw_dropout_mask
 
 
-def dropout(x, rate, rng):
-    """The plain pair's y = x keep."""
-    keep = draw_kept(x, rate, rng)
-    if keep is None:
+def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, DropoutMask | None]:
+    """Compute y = x dropout_mask, as npformer.functional.dropout does.
+
+    Args:
+        x: The input.
+        p: The dropout probability.
+        rng: The generator. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    dropout_mask = draw_dropout_mask(x, p, rng)
+    if dropout_mask is None:
         return x, None
-    y = x * keep.kept
-    y *= keep.factor
-    return y, keep
+    y = x * dropout_mask.kept
+    y *= dropout_mask.factor
+    return y, dropout_mask
 
 
-def dropout_backward(dy, cache):
-    """dx = dy keep."""
+def dropout_backward(dy: Array, cache: Any) -> Array:
+    """Return dx = dy dropout_mask."""
     if cache is None:
         return dy
-    if isinstance(cache, np.ndarray):  # factors, where a complex x went the plain way
+    if isinstance(cache, np.ndarray):  # the mask of the plain pair, which was used for a complex x
         return dy * cache
     dx = dy * cache.kept
     dx *= cache.factor
     return dx
 
 
-def draw_factors(x, rate, rng):
-    """The plain pair's factors for an array of x's shape and dtype, or None where nothing is dropped."""
-    keep = draw_kept(x, rate, rng)
-    return None if keep is None else np.multiply(keep.kept, keep.factor, dtype=x.dtype)
+def draw_factors(x: Array, p: float, rng: Generator | None) -> Array | None:
+    """Draw the dropout mask of the plain pair, an array of floats, or return None if p is 0.
+
+    Args:
+        x: An array with the shape and the dtype of the mask.
+        p: The dropout probability.
+        rng: The generator. It is needed if p > 0.
+    """
+    dropout_mask = draw_dropout_mask(x, p, rng)
+    return (
+        None if dropout_mask is None else np.multiply(dropout_mask.kept, dropout_mask.factor, dtype=x.dtype)
+    )
 
 
-def relu_dropout(x, rate=0.0, rng=None):
-    """y = dropout(max(0, x)) in one pass. Shapes: x (..., F) -> y (..., F)."""
-    keep = draw_kept(x, rate, rng)
-    y = np.empty_like(x)
+def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
+    """Compute y = dropout(max(0, x)) in one pass.
+
+    Args:
+        x: The input, of shape (..., F).
+        p: The dropout probability.
+        rng: The generator. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    dropout_mask = draw_dropout_mask(x, p, rng)
+    y = np.empty(x.shape, x.dtype)  # in C order, so that its rows are a view
     rows, out = as_rows(x), as_rows(y)
     for block in blocks(*rows.shape):
         passed = rows[block] > 0
-        if keep is not None:
-            passed &= as_rows(keep.kept)[block]
-        np.multiply(rows[block], passed, out=out[block])
-        if keep is not None:
-            out[block] *= keep.factor
-    return y, ReluDropoutCache(y, 1.0 if keep is None else keep.factor)
+        if dropout_mask is not None:
+            passed &= as_rows(dropout_mask.kept)[block]
+        _select(rows[block], passed, out[block])
+        if dropout_mask is not None:
+            out[block] *= dropout_mask.factor
+    return y, ReluDropoutCache(y, 1.0 if dropout_mask is None else dropout_mask.factor)
 
 
-def relu_dropout_backward(dy, cache):
-    """dx = dy factor where y > 0, else 0."""
-    dx = np.empty_like(dy)
+def relu_dropout_backward(dy: Array, cache: Any) -> Array:
+    """Return dx = dy factor where y > 0, and 0 elsewhere."""
+    if not isinstance(cache, ReluDropoutCache):
+        return plain.activation_dropout_backward(dy, cache)
+    dx = np.empty(dy.shape, dy.dtype)
     rows, y, out = as_rows(dy), as_rows(cache.y), as_rows(dx)
     for block in blocks(*rows.shape):
-        np.multiply(rows[block], y[block] > 0, out=out[block])
+        _select(rows[block], y[block] > 0, out[block])
         if cache.factor != 1:
             out[block] *= cache.factor
     return dx
+
+
+def _select(x: Array, passed: Array, out: Array) -> None:
+    """Write x to `out` where `passed` is True, and +0 elsewhere, at the speed of a product.
+
+    A product of floats would give -0 for negative numbers and NaN for infinite ones. So the bit patterns are
+    multiplied as integers: 1 leaves them unchanged, and 0 gives the bit pattern of +0.
+    """
+    bits = np.int32 if x.dtype == np.float32 else np.int64
+    np.multiply(x.view(bits), passed, out=out.view(bits))
+
+
+def activation_dropout(
+    x: Array, activation: str = "relu", p: float = 0.0, rng: Generator | None = None
+) -> tuple[Array, ActivationDropoutCache | ReluDropoutCache]:
+    """Compute y = dropout(f(x)), as the plain pair does. ReLU and dropout are one pass.
+
+    Args:
+        x: The input, of shape (..., F).
+        activation: The name of the activation f.
+        p: The dropout probability.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    if activation == "relu":
+        return relu_dropout(x, p, rng)
+    activate, _ = ACTIVATIONS[activation]
+    h, activated = activate(x)
+    y, dropout_mask = dropout(h, p, rng)
+    return y, ActivationDropoutCache(activation, activated, dropout_mask)
+
+
+def activation_dropout_backward(dy: Array, cache: Any) -> Array:
+    """Return the gradient dx of y = dropout(f(x))."""
+    if not isinstance(cache, ActivationDropoutCache):
+        return relu_dropout_backward(dy, cache)
+    _, activate_backward = ACTIVATIONS[cache.name]
+    dh = dropout_backward(dy, cache.dropout_mask)
+    return activate_backward(dh, cache.activation)

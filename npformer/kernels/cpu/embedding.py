@@ -1,23 +1,24 @@
-"""The gradient of an embedding: words sorted, so that each row of the table is touched once."""
+"""The gradient of an embedding. The ids are sorted, so that each row of the table is written once."""
 
 import numpy as np
 
+from npformer.backend import Array
+from npformer.functional.embedding import EmbeddingCache
+from npformer.kernels.lazy import LazyRows
 from npformer.kernels.shared import as_rows
 
 
-def embedding_backward(dy, cache, out=None):
-    """Gradient dtable. out (V, D): an array to add it to, instead of a new one."""
+def embedding_backward(dy: Array, cache: EmbeddingCache) -> LazyRows:
+    """Return the gradient dtable as LazyRows, one row for each token id that occurs."""
     ids, table, scale, zero_id = cache
-    dtable = np.zeros(table.shape, dy.dtype) if out is None else out
     ids, rows = ids.reshape(-1), as_rows(dy)
-    order = np.argsort(ids, kind="stable")  # equal words side by side
+    order = np.argsort(ids, kind="stable")  # equal ids side by side
     if zero_id is not None:
         order = order[ids[order] != zero_id]
     if len(order) == 0:
-        return dtable
-    words = ids[order]
-    starts = np.flatnonzero(np.append(True, words[1:] != words[:-1]))
-    sums = np.add.reduceat(rows[order], starts, axis=0)  # (words that occur, D)
+        return LazyRows(order, rows[:0], len(table))
+    tokens = ids[order]
+    starts = np.flatnonzero(np.append(True, tokens[1:] != tokens[:-1]))
+    sums = np.add.reduceat(rows[order], starts, axis=0)  # (ids that occur, D)
     sums *= scale
-    dtable[words[starts]] += sums
-    return dtable
+    return LazyRows(tokens[starts], sums, len(table))

@@ -1,26 +1,35 @@
-"""The linear map: the bias added in place, the weight's gradient written where it belongs."""
+"""The linear map. The bias is added in place, and the gradient of the weight is a LazyProduct."""
 
-import numpy as np
-
+from npformer.backend import Array
 from npformer.functional.linear import LinearCache
 from npformer.kernels.cpu.blocks import column_sums
+from npformer.kernels.lazy import LazyProduct
 from npformer.kernels.shared import as_rows
 
 
-def linear(x, weight, bias=None):
-    """The plain pair's y = x weight + bias, without a second array for the sum."""
+def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, LinearCache]:
+    """Compute y = x weight + bias without a second array for the sum.
+
+    Args:
+        x: The input, of shape (..., I).
+        weight: The matrix, of shape (I, O).
+        bias: The shift, of shape (O,), or None.
+
+    Returns:
+        y, of shape (..., O), and the cache.
+    """
     y = as_rows(x) @ weight  # (N, O)
     if bias is not None:
         y += bias
     return y.reshape(*x.shape[:-1], weight.shape[1]), LinearCache(x, weight, bias is not None)
 
 
-def linear_backward(dy, cache, out=None):
-    """Gradients (dx, dweight, dbias). out (I, O): an array to write dweight into, instead of a new one."""
+def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, Array | None]:
+    """Return the gradients (dx, dweight, dbias). dweight is a LazyProduct."""
     x, weight, has_bias = cache
     drows = as_rows(dy)  # (N, O)
     # y = x weight + bias
     dbias = column_sums(drows) if has_bias else None  # (O,)
-    dweight = np.matmul(as_rows(x).T, drows, out=out)  # (I, O)
+    dweight = LazyProduct(as_rows(x), drows)  # (I, O)
     dx = drows @ weight.T  # (N, I)
     return dx.reshape(x.shape), dweight, dbias

@@ -1,8 +1,10 @@
-"""Attention over long sentences, some queries at a time: no array of all weights ever exists.
+"""Attention over long sentences for a few queries at a time, without an array of all weights.
 
-Memory grows with the length, not with its square. The backward pass makes each block's weights anew from
-the logarithm of its total, one number a query, and pays for it with one product more.
-Source: Rabe and Staats 2021; Dao et al. 2022 (FlashAttention), there for the GPU's fast memory.
+The memory grows with the length, and not with its square. The backward pass recomputes the weights of each
+block from the logarithm of the sum of exp(scores), which is one number for each query. This takes one more
+matrix product.
+
+Source: Rabe and Staats 2021; Dao et al. 2022 (FlashAttention, for GPUs).
 """
 
 import itertools
@@ -12,51 +14,82 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer import functional as plain
-from npformer.functional.masking import EXACT, MaskingCache, check_mask
+from npformer.backend import Array, Generator
+from npformer.functional.attention import AttentionCache
+from npformer.functional.caches import cache_class
+from npformer.functional.dropout import check_dropout
+from npformer.functional.masks import EXACT, MaskingCache, check_mask
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.cpu.dropout import draw_factors
 
-LONG = 1 << 14  # scores of one head, from which on they are not kept: 128 words looking at 128
+LONG = 1 << 14  # the largest number of scores of one head that are stored: 128 queries and 128 keys
 
 
+@cache_class
 class LongAttentionCache(NamedTuple):
-    """What long_attention_backward needs; weights and scores are computed anew for who asks."""
+    """The cache of long_attention. Weights and scores are recomputed on request."""
 
-    q: Any  # (B, H, T, K)
-    k: Any  # (B, H, S, K)
-    v: Any  # (B, H, S, L)
-    y: Any  # (B, H, T, L)
-    log_total: Any  # (B, H, T) log of the sum of exp(scores); inf where a query may look at nothing
-    mask: Any  # bool, broadcastable to (B, H, T, S), or None
+    q: Array  # (B, H, T, K)
+    k: Array  # (B, H, S, K)
+    v: Array  # (B, H, S, L)
+    y: Array  # (B, H, T, L)
+    log_total: Array  # (B, H, T) log of the sum of exp(scores); inf where all keys are masked
+    mask: Array | None  # bool, broadcastable to (B, H, T, S), or None
     scale: float
-    rate: float
-    seed: int | None  # from which every block's dropout follows
+    p: float
+    seed: int | None  # the seed of the dropout masks of all blocks
+
+    def as_plain(self) -> AttentionCache:
+        """Return the cache of the plain pair, with all weights and the whole dropout mask."""
+        _, cache = plain.attention(self.q, self.k, self.v, self.mask, scale=self.scale)
+        if not self.p:
+            return cache
+        dropout_mask = np.ones_like(cache.weights)
+        for here, _ in _places(self):
+            dropout_mask[here] = _dropped(dropout_mask[here], self, here)
+        return cache._replace(dropout_mask=dropout_mask)
 
     @property
-    def weights(self):
-        """How much each query looks at each key (B, H, T, S), before dropout."""
+    def weights(self) -> Array:
+        """The attention weights before dropout, (B, H, T, S)."""
         _, cache = plain.attention(self.q, self.k, self.v, self.mask, scale=self.scale)
         return cache.weights
 
     @property
-    def scores(self):
-        """The raw scores (B, H, T, S), before mask and softmax."""
+    def scores(self) -> Array:
+        """The scores before mask and softmax, (B, H, T, S)."""
         return self.q @ self.k.swapaxes(-1, -2) * self.scale
 
     @property
-    def masking(self):
-        """How the mask acted."""
+    def masking(self) -> MaskingCache:
+        """The masks and their action."""
         return MaskingCache(self.mask, None, EXACT)
 
 
-def long_attention(q, k, v, mask, scale, rate, rng):
-    """The plain pair's y = softmax(q kᵀ scale) v. Dropout draws other numbers than the plain pair does."""
+def long_attention(
+    q: Array, k: Array, v: Array, mask: Array | None, scale: float, p: float, rng: Generator | None
+) -> tuple[Array, LongAttentionCache]:
+    """Compute y = softmax(q kᵀ scale) v. The dropout mask differs from that of the plain pair.
+
+    Args:
+        q: The queries, of shape (B, H, T, K).
+        k: The keys, of shape (B, H, S, K).
+        v: The values, of shape (B, H, S, L).
+        mask: Bool, broadcastable to (B, H, T, S), or None.
+        scale: The factor of the scores.
+        p: The dropout probability of the weights.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of shape (B, H, T, L), and the cache.
+    """
     batch, n_heads, n_queries, _ = q.shape
     check_mask(mask, (batch, n_heads, n_queries, k.shape[2]), "mask")
-    seed = int(rng.integers(1 << 62)) if rate else None
+    check_dropout(p, rng)
+    seed = None if p == 0 or rng is None else int(rng.integers(1 << 62))
     y = np.empty((batch, n_queries, n_heads, v.shape[-1]), q.dtype).swapaxes(1, 2)  # (B, H, T, L)
     log_total = np.empty((batch, n_heads, n_queries), q.dtype)
-    cache = LongAttentionCache(q, k, v, y, log_total, mask, scale, rate, seed)
+    cache = LongAttentionCache(q, k, v, y, log_total, mask, scale, p, seed)
     for here, head in _places(cache):
         scores = _scores(cache, here, head)  # (t, S)
         peak = scores.max(-1)
@@ -70,8 +103,8 @@ def long_attention(q, k, v, mask, scale, rate, rng):
     return y, cache
 
 
-def long_attention_backward(dy, cache):
-    """Gradients (dq, dk, dv)."""
+def long_attention_backward(dy: Array, cache: LongAttentionCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dq, dk, dv)."""
     q, k, v = cache.q, cache.k, cache.v
     dq, dk, dv = np.empty_like(q), np.zeros_like(k), np.zeros_like(v)
     for here, head in _places(cache):
@@ -80,7 +113,7 @@ def long_attention_backward(dy, cache):
         # y = dropped @ v
         dv[head] += dropped.T @ dy[here]
         dscores = dy[here] @ v[head].T
-        # dropped = softmax(scores) keep; what all keys have in common is sum_s dropped_s ddropped_s = y dy
+        # dropped = softmax(scores) dropout_mask; the weighted mean is Σ_s dropped_s ddropped_s = y dy
         dscores *= dropped
         dscores -= weights * np.vecdot(cache.y[here], dy[here])[:, None]
         # scores = q kᵀ scale
@@ -90,16 +123,16 @@ def long_attention_backward(dy, cache):
     return dq, dk, dv
 
 
-def _places(cache) -> Iterator[tuple[tuple, tuple]]:
-    """Pairs (sentence, head, some queries) and (sentence, head), in the order of the array."""
+def _places(cache: LongAttentionCache) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
+    """Yield the indices (sentence, head, some queries) and (sentence, head), in the order of the array."""
     batch, n_heads, n_queries, _ = cache.q.shape
     for head in itertools.product(range(batch), range(n_heads)):
         for queries in blocks(n_queries, cache.k.shape[2]):
             yield (*head, queries), head
 
 
-def _scores(cache, here, head):
-    """The scores of some queries (t, S), -inf where they may not look."""
+def _scores(cache: LongAttentionCache, here: tuple[Any, ...], head: tuple[int, int]) -> Array:
+    """Return the scores of some queries (t, S), -inf at masked keys."""
     scores = cache.q[here] @ cache.k[head].T
     scores *= cache.scale
     if cache.mask is not None:
@@ -108,10 +141,10 @@ def _scores(cache, here, head):
     return scores
 
 
-def _dropped(weights, cache, here):
-    """The weights after dropout, the same whenever asked."""
-    if not cache.rate:
+def _dropped(weights: Array, cache: LongAttentionCache, here: tuple[Any, ...]) -> Array:
+    """Return the weights after dropout. Every call uses the same dropout mask."""
+    if not cache.p:
         return weights
     sentence, head, queries = here
     rng = np.random.default_rng([cache.seed, sentence, head, queries.start])
-    return weights * draw_factors(weights, cache.rate, rng)
+    return weights * draw_factors(weights, cache.p, rng)

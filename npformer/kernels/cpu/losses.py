@@ -1,21 +1,48 @@
-"""Cross-entropy whose gradient is made on the way forward, while a row's probabilities are at hand."""
+"""Cross-entropy that computes its gradient in the forward pass, block by block."""
+
+from typing import Any
 
 import numpy as np
 
+from npformer import functional as plain
+from npformer.backend import Array
 from npformer.functional.losses import check_targets
 from npformer.kernels.cpu.attention import SAFE
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.shared import GradientCache, as_rows
 
 
-def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None, tokens=None, overwrite=False):
-    """The plain pair's loss. overwrite=True puts the gradient where the logits were: one large array less."""
+def cross_entropy(
+    logits: Array,
+    targets: Array,
+    *,
+    smoothing: float = 0.0,
+    pad_id: int | None = None,
+    tokens: int | None = None,
+    overwrite: bool = False,
+) -> tuple[Array, GradientCache]:
+    """Compute the loss as npformer.functional.cross_entropy does, and the gradient of the logits.
+
+    Args:
+        logits: The scores of all tokens of the vocabulary, of shape (..., V).
+        targets: The right token ids, of shape (...).
+        smoothing: The share of label smoothing.
+        pad_id: The id of padding, which does not count.
+        tokens: The number by which the sum is divided.
+        overwrite: Write the gradient over the logits, which saves one large array.
+
+    Returns:
+        The loss, of shape (), and the cache, which holds the gradient.
+
+    Raises:
+        UserError: If a target that counts is outside [0, V).
+    """
     rows, targets = as_rows(logits), targets.reshape(-1)  # (N, V), (N,)
     is_real = targets != pad_id if pad_id is not None else np.ones(targets.shape, bool)
     check_targets(targets, is_real, rows.shape[-1])
     targets = np.where(is_real, targets, 0)
     tokens = max(1, int(is_real.sum())) if tokens is None else tokens
-    share = is_real.astype(rows.dtype) / tokens  # (N,) of each row in the loss
+    share = is_real.astype(rows.dtype) / tokens  # (N,) the factor of each row in the loss
     drows = rows if overwrite else np.empty_like(rows)
     loss = 0.0
     for block in blocks(*rows.shape):
@@ -24,27 +51,34 @@ def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None, tokens=None, o
     return rows.dtype.type(loss), GradientCache(drows.reshape(logits.shape), tokens)
 
 
-def _row_losses(x, dx, targets, share, smoothing):
-    """The loss of each row of x (n, V); dx, which may be x, gets the gradient of share · loss."""
-    n_words = x.shape[-1]
+def _row_losses(x: Array, dx: Array, targets: Array, share: Array, smoothing: float) -> Array:
+    """Return the loss of each row of x (n, V). Write the gradient of share · loss to dx, which may be x."""
+    vocab_size = x.shape[-1]
     at_target = np.arange(len(x)), targets
     if x.max() < SAFE and x.min() > -SAFE:
         peak = np.zeros(len(x), x.dtype)
     else:
         peak = x.max(-1)
         x = np.subtract(x, peak[:, None], out=dx)
-    scores, mean = x[at_target], row_sums(x) / n_words
+    scores, mean = x[at_target], row_sums(x) / vocab_size
     np.exp(x, out=dx)
     total = row_sums(dx)
     log_total = np.log(total)
-    # dlogits = share (p - q), with q = smoothing / V everywhere and 1 - smoothing more at the target
+    # dlogits = share (p - q), where q = smoothing / V everywhere, plus 1 - smoothing at the target
     dx *= (share / total)[:, None]
     if smoothing:
-        dx -= (share * (smoothing / n_words))[:, None]
+        dx -= (share * (smoothing / vocab_size))[:, None]
     dx[at_target] -= share * (1 - smoothing)
     return log_total - (1 - smoothing) * scores - smoothing * mean
 
 
-def cross_entropy_backward(dloss, cache):
-    """dlogits = dloss (p - q) / tokens at the real tokens, 0 at padding."""
+def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tuple[Array, GradientCache]:
+    """Compute cross_entropy and write the gradient over the logits, which saves one large array."""
+    return cross_entropy(logits, targets, overwrite=True, **settings)
+
+
+def cross_entropy_backward(dloss: float | Array, cache: Any) -> Array:
+    """Return dlogits = dloss (p - q) / tokens at the tokens that are not padding, and 0 at padding."""
+    if not isinstance(cache, GradientCache):
+        return plain.cross_entropy_backward(dloss, cache)
     return cache.dlogits if dloss == 1 else cache.dlogits * dloss

@@ -1,25 +1,36 @@
-"""Layer normalization, alone and with the residual before it, block by block."""
+"""Layer normalization, alone and after a residual connection, block by block."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from npformer import functional as plain
+from npformer.backend import Array, Generator
 from npformer.functional.norm import LayerNormCache
-from npformer.functional.residual import ResidualNormCache
+from npformer.functional.residual import AddNormCache, check_residual
 from npformer.kernels.cpu.blocks import blocks, column_sums, row_sums
-from npformer.kernels.shared import KeptCache, as_rows, draw_kept
+from npformer.kernels.shared import DropoutMask, as_rows, draw_dropout_mask
 
 
 class _Normed(NamedTuple):
-    """The arrays that a normalization fills, as rows."""
+    """The output arrays of a normalization, as rows."""
 
-    y: Any  # (N, D)
-    xhat: Any  # (N, D)
-    rstd: Any  # (N, 1)
+    y: Array  # (N, D)
+    xhat: Array  # (N, D)
+    rstd: Array  # (N, 1)
 
 
-def layer_norm(x, gain, bias, eps=1e-5):
-    """The plain pair's y = gain xhat + bias."""
+def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[Array, LayerNormCache]:
+    """Compute y = gain xhat + bias, as npformer.functional.layer_norm does.
+
+    Args:
+        x: The input, of shape (..., D).
+        gain, bias: The scale and the shift of each number, of shape (D,).
+        eps: A small number that prevents a division by zero.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
     rows, made = as_rows(x), _make_room(x)
     for block in blocks(*rows.shape):
         np.copyto(made.xhat[block], rows[block])
@@ -27,47 +38,72 @@ def layer_norm(x, gain, bias, eps=1e-5):
     return _shaped(made, x, gain)
 
 
-def layer_norm_backward(dy, cache):
-    """Gradients (dx, dgain, dbias)."""
+def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dx, dgain, dbias)."""
     dx, _, dgain, dbias = _backward(dy, cache, None)
     return dx, dgain, dbias
 
 
-def residual_norm(x, h, gain, bias, eps=1e-5, rate=0.0, rng=None):
-    """The plain pair's y = norm(x + dropout(h))."""
-    keep = draw_kept(h, rate, rng)
+def add_norm(
+    x: Array,
+    h: Array,
+    gain: Array,
+    bias: Array,
+    eps: float = 1e-5,
+    p: float = 0.0,
+    rng: Generator | None = None,
+) -> tuple[Array, AddNormCache]:
+    """Compute y = norm(x + dropout(h)), as npformer.functional.add_norm does.
+
+    Args:
+        x, h: The input and the output of the sublayer, of shape (..., D).
+        gain, bias: The scale and the shift of each number, of shape (D,).
+        eps: A small number that prevents a division by zero.
+        p: The dropout probability of h.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+
+    Raises:
+        UserError: If x and h differ in shape.
+    """
+    check_residual(x, h)
+    dropout_mask = draw_dropout_mask(h, p, rng)
     x_rows, h_rows, made = as_rows(x), as_rows(h), _make_room(x)
     for block in blocks(*x_rows.shape):
         xhat = made.xhat[block]
-        if keep is None:
+        if dropout_mask is None:
             np.add(x_rows[block], h_rows[block], out=xhat)
         else:
-            np.multiply(h_rows[block], as_rows(keep.kept)[block], out=xhat)
-            xhat *= keep.factor
+            np.multiply(h_rows[block], as_rows(dropout_mask.kept)[block], out=xhat)
+            xhat *= dropout_mask.factor
             xhat += x_rows[block]
         _normalize(made, block, gain, bias, eps)
     y, norm = _shaped(made, x, gain)
-    return y, ResidualNormCache(keep, norm)
+    return y, AddNormCache(dropout_mask, norm)
 
 
-def residual_norm_backward(dy, cache):
-    """Gradients (dx, dh, dgain, dbias)."""
-    return _backward(dy, cache.norm, cache.keep)
+def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
+    """Return the gradients (dx, dh, dgain, dbias)."""
+    if isinstance(cache.dropout_mask, np.ndarray):  # the mask of the plain pair
+        return plain.add_norm_backward(dy, cache)
+    return _backward(dy, cache.norm, cache.dropout_mask)
 
 
-def _make_room(x) -> _Normed:
+def _make_room(x: Array) -> _Normed:
     rows = as_rows(x)
     return _Normed(np.empty_like(rows), np.empty_like(rows), np.empty((len(rows), 1), x.dtype))
 
 
-def _shaped(made: _Normed, x, gain):
-    """The rows in the shape of x. Returns (y, cache)."""
+def _shaped(made: _Normed, x: Array, gain: Array) -> tuple[Array, LayerNormCache]:
+    """Return the rows in the shape of x, and the cache."""
     rstd = made.rstd.reshape(*x.shape[:-1], 1)
     return made.y.reshape(x.shape), LayerNormCache(made.xhat.reshape(x.shape), rstd, gain)
 
 
-def _normalize(made: _Normed, block: slice, gain, bias, eps: float) -> None:
-    """Turn the rows that lie in xhat into rows of mean 0 and variance 1, and those into y."""
+def _normalize(made: _Normed, block: slice, gain: Array, bias: Array, eps: float) -> None:
+    """Normalize the rows of xhat to mean 0 and variance 1, and write y."""
     xhat, rstd, y = made.xhat[block], made.rstd[block], made.y[block]
     width = xhat.shape[-1]
     xhat -= (row_sums(xhat) / width)[:, None]
@@ -78,12 +114,14 @@ def _normalize(made: _Normed, block: slice, gain, bias, eps: float) -> None:
     y += bias
 
 
-def _backward(dy, cache: LayerNormCache, keep: KeptCache | None):
-    """Gradients (dx, dh, dgain, dbias); dh is dx, where nothing was dropped."""
+def _backward(
+    dy: Array, cache: LayerNormCache, dropout_mask: DropoutMask | None
+) -> tuple[Array, Array, Array, Array]:
+    """Return the gradients (dx, dh, dgain, dbias). dh is dx if nothing was dropped."""
     drows, xhat, rstd = as_rows(dy), as_rows(cache.xhat), cache.rstd.reshape(-1, 1)
     gain, width = cache.gain, dy.shape[-1]
     dx = np.empty_like(drows)
-    dh = dx if keep is None else np.empty_like(drows)
+    dh = dx if dropout_mask is None else np.empty_like(drows)
     dgain, dbias = np.zeros_like(gain), np.zeros_like(gain)
     for block in blocks(*drows.shape):
         dyb, xb, dxb = drows[block], xhat[block], dx[block]
@@ -91,7 +129,7 @@ def _backward(dy, cache: LayerNormCache, keep: KeptCache | None):
         dbias += column_sums(dyb)
         moved = dyb * xb
         dgain += column_sums(moved)
-        # xhat = (x - mean) rstd: the gradient loses its mean and its part along xhat
+        # xhat = (x - mean) rstd: the gradient loses its mean and its component along xhat
         mean = dyb @ gain / width  # of dxhat = dy gain
         along = moved @ gain / width
         np.multiply(dyb, gain, out=dxb)
@@ -99,8 +137,8 @@ def _backward(dy, cache: LayerNormCache, keep: KeptCache | None):
         np.multiply(xb, along[:, None], out=moved)
         dxb -= moved
         dxb *= rstd[block]
-        # x = x + dropout(h)
-        if keep is not None:
-            np.multiply(dxb, as_rows(keep.kept)[block], out=dh[block])
-            dh[block] *= keep.factor
+        # the input of the norm is x + dropout(h)
+        if dropout_mask is not None:
+            np.multiply(dxb, as_rows(dropout_mask.kept)[block], out=dh[block])
+            dh[block] *= dropout_mask.factor
     return dx.reshape(dy.shape), dh.reshape(dy.shape), dgain, dbias

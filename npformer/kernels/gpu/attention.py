@@ -1,45 +1,82 @@
-"""Scaled dot-product attention: the products by cuBLAS, and three kernels between them for the softmax.
+"""Scaled dot-product attention: matrix products by cuBLAS, and three kernels between them for the softmax.
 
-A GPU waits for its memory, not for arithmetic: scores that are read three times and written once, with mask
-and scale at hand, replace a dozen arrays of their size. cuBLAS takes a batch of matrices only as it lies, and
-CuPy copies the others first: so the large arrays (T, S) always enter as they are, and what is turned over,
-a copy, is the small queries, keys and values.
+The speed of a GPU is limited here by its memory, and not by arithmetic. The kernels apply mask and scale
+while they read the scores three times and write them once. Separate operations would write a dozen arrays of
+this size. CuPy copies batches of matrices whose memory layout cuBLAS does not accept, such as transposed
+ones. So the large arrays (T, S) are never transposed, but the smaller queries, keys and values are.
 """
 
 import math
+from typing import Any
 
 from npformer import functional as plain
-from npformer.backend import fused
+from npformer.backend import Array, Generator, fused
 from npformer.functional.attention import AttentionCache
-from npformer.functional.masking import EXACT, MaskingCache, check_mask
+from npformer.functional.masks import EXACT, Masking, MaskingCache, check_mask
 from npformer.kernels.gpu.dropout import drop
-from npformer.kernels.shared import KeptCache, draw_kept
+from npformer.kernels.shared import DropoutMask, draw_dropout_mask
 
 
-def _masked(xp, scores, mask, scale):
-    """Inside a kernel: the scores to scale, -inf where a query may not look."""
+def _masked(xp: Any, scores: Array, mask: Array | None, scale: float) -> Array:
+    """Scale the scores inside a kernel, and replace those of masked keys by -inf."""
     return scores * scale if mask is None else xp.where(mask, scores * scale, -math.inf)
 
 
 @fused
-def row_peak(xp, scores, mask, scale):
-    """The largest score of each row, 0 if it may look at nothing. Shapes: scores (..., T, S) -> (..., T)."""
+def row_peak(xp: Any, scores: Array, mask: Array | None, scale: float) -> Array:
+    """Return the largest score of each row, or 0 if all keys are masked.
+
+    Args:
+        xp: The array module.
+        scores: The scores before scale and mask, of shape (..., T, S).
+        mask: Bool, broadcastable to the scores, or None.
+        scale: The factor of the scores.
+
+    Returns:
+        An array of shape (..., T).
+    """
     peak = xp.max(_masked(xp, scores, mask, scale), axis=-1)
     return xp.where(xp.isfinite(peak), peak, 0)
 
 
 @fused
-def row_share(xp, scores, mask, peak, scale):
-    """1 / sum_s exp(score_s - peak). Shapes: scores (..., T, S), peak (..., T, 1) -> (..., T)."""
+def row_share(xp: Any, scores: Array, mask: Array | None, peak: Array, scale: float) -> Array:
+    """Return 1 / Σ_s exp(score_s - peak) for each row.
+
+    Args:
+        xp: The array module.
+        scores: The scores before scale and mask, of shape (..., T, S).
+        mask: Bool, broadcastable to the scores, or None.
+        peak: The largest score of each row, of shape (..., T, 1).
+        scale: The factor of the scores.
+
+    Returns:
+        An array of shape (..., T).
+    """
     total = xp.sum(xp.exp(_masked(xp, scores, mask, scale) - peak), axis=-1)
     return 1 / xp.where(total == 0, 1, total)
 
 
 @fused
-def weigh(xp, scores, mask, peak, share, scale, kept, factor):
-    """Put the weights where the scores were; returns them after dropout, or None where nothing is dropped.
+def attention_weights(
+    xp: Any,
+    scores: Array,
+    mask: Array | None,
+    peak: Array,
+    share: Array,
+    scale: float,
+    kept: Array | None,
+    factor: float | None,
+) -> Array | None:
+    """Overwrite the scores with the weights. Return the weights after dropout, or None without dropout.
 
-    Shapes: scores and kept (..., T, S), peak and share (..., T, 1) -> (..., T, S).
+    Args:
+        xp: The array module.
+        scores: The scores before scale and mask, of shape (..., T, S).
+        mask: Bool, broadcastable to the scores, or None.
+        peak, share: The results of row_peak and row_share, of shape (..., T, 1).
+        scale: The factor of the scores.
+        kept, factor: The dropout mask, of shape (..., T, S), and its factor, or None.
     """
     weights = xp.exp(_masked(xp, scores, mask, scale) - peak) * share
     scores[...] = weights
@@ -47,47 +84,88 @@ def weigh(xp, scores, mask, peak, share, scale, kept, factor):
 
 
 @fused
-def row_common(xp, ddropped, dropped):
-    """sum_s dropped_s ddropped_s of each row: what the softmax takes from all its keys alike."""
+def row_common(xp: Any, ddropped: Array, dropped: Array) -> Array:
+    """Return Σ_s dropped_s ddropped_s of each row, which the backward pass of the softmax subtracts.
+
+    Args:
+        xp: The array module.
+        ddropped, dropped: The gradient of the weights after dropout, and these weights, of shape (..., T, S).
+    """
     return xp.sum(ddropped * dropped, axis=-1)
 
 
 @fused
-def score_gradient(xp, ddropped, dropped, weights, common, scale):
-    """Put the gradient of q kᵀ where that of dropped was. Shapes: (..., T, S), common (..., T, 1)."""
+def score_gradient(
+    xp: Any, ddropped: Array, dropped: Array, weights: Array, common: Array, scale: float
+) -> None:
+    """Overwrite ddropped with the gradient of q kᵀ.
+
+    Args:
+        xp: The array module.
+        ddropped, dropped, weights: Arrays of shape (..., T, S).
+        common: The result of row_common, of shape (..., T, 1).
+        scale: The factor of the scores.
+    """
     ddropped[...] = (ddropped * dropped - weights * common) * scale
 
 
-def attention(q, k, v, mask=None, *, query_mask=None, masking=EXACT, scale=None, rate=0.0, rng=None):
-    """The plain pair's y = softmax(q kᵀ scale) v, and its cache; masks of the documents go the plain way.
+def attention(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    *,
+    query_mask: Array | None = None,
+    masking: Masking = EXACT,
+    scale: float | None = None,
+    p: float = 0.0,
+    rng: Generator | None = None,
+) -> tuple[Array, AttentionCache]:
+    """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
-    The cache's keep is a KeptCache: bools, a byte each where factors take four.
+    The plain pair is used for a query mask, for any masking but the exact one, and for arrays whose leading
+    axes broadcast.
+
+    Args:
+        q, k, v: The queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, L).
+        mask, query_mask: Bool masks, or None.
+        masking: How the masks act on the scores.
+        scale: The factor of the scores. The default is 1 / sqrt(K).
+        p: The dropout probability of the weights.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of shape (B, H, T, L), and the cache, whose dropout mask is a DropoutMask.
+
+    Raises:
+        UserError: If a mask has another dtype or shape.
     """
-    if query_mask is not None or masking != EXACT:
+    if query_mask is not None or masking != EXACT or not q.shape[:-2] == k.shape[:-2] == v.shape[:-2]:
         return plain.attention(
-            q, k, v, mask, query_mask=query_mask, masking=masking, scale=scale, rate=rate, rng=rng
+            q, k, v, mask, query_mask=query_mask, masking=masking, scale=scale, p=p, rng=rng
         )
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else float(scale)
-    weights = q @ k.swapaxes(-1, -2)  # (..., T, S) so far scores
+    weights = q @ k.swapaxes(-1, -2)  # (..., T, S) the scores, until attention_weights overwrites them
     check_mask(mask, weights.shape, "mask")
-    keep = draw_kept(weights, rate, rng)
+    dropout_mask = draw_dropout_mask(weights, p, rng)
     peak = row_peak(weights, mask, scale)[..., None]  # (..., T, 1)
     share = row_share(weights, mask, peak, scale)[..., None]
-    dropped = weigh(weights, mask, peak, share, scale, *(keep or (None, None)))
-    y = (weights if keep is None else dropped) @ v  # (..., T, L)
-    return y, AttentionCache(q, k, v, weights, keep, MaskingCache(mask, None, EXACT), scale)
+    dropped = attention_weights(weights, mask, peak, share, scale, *(dropout_mask or (None, None)))
+    y = (weights if dropout_mask is None else dropped) @ v  # (..., T, L)
+    return y, AttentionCache(q, k, v, weights, dropout_mask, MaskingCache(mask, None, EXACT), scale)
 
 
-def attention_backward(dy, cache):
-    """Gradients (dq, dk, dv)."""
-    q, k, v, weights, keep, _, scale = cache
+def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dq, dk, dv)."""
+    q, k, v, weights, dropout_mask, _, scale = cache
     if not _is_own(cache):
         return plain.attention_backward(dy, cache)
-    dropped = weights if keep is None else drop(weights, *keep)
-    # y = dropped @ v; dvᵀ = dyᵀ dropped turns over dy, not the larger dropped
+    dropped = weights if dropout_mask is None else drop(weights, *dropout_mask)
+    # y = dropped @ v; dvᵀ = dyᵀ dropped transposes dy, not the larger dropped
     dv = (dy.swapaxes(-1, -2) @ dropped).swapaxes(-1, -2)  # (..., S, L)
-    dscores = dy @ v.swapaxes(-1, -2)  # (..., T, S) so far of dropped
-    # dropped = softmax(scores) keep: what all keys of a query have in common changes nothing
+    dscores = dy @ v.swapaxes(-1, -2)  # (..., T, S) the gradient of dropped
+    # dropped = softmax(scores) dropout_mask: adding the same number to all scores of a query does not change
+    # the softmax, so the gradient has its weighted mean subtracted
     common = row_common(dscores, dropped)[..., None]  # (..., T, 1)
     # scores = q kᵀ scale
     score_gradient(dscores, dropped, weights, common, scale)
@@ -96,10 +174,11 @@ def attention_backward(dy, cache):
     return dq, dk, dv
 
 
-def _is_own(cache):
-    """Whether attention above made the cache, rather than the plain pair."""
+def _is_own(cache: AttentionCache) -> bool:
+    """Return whether the cache comes from the kernel, and not from the plain pair."""
     return (
         cache.masking.masking == EXACT
         and cache.masking.query_mask is None
-        and (cache.keep is None or isinstance(cache.keep, KeptCache))
+        and cache.q.shape[:-2] == cache.k.shape[:-2] == cache.v.shape[:-2]
+        and (cache.dropout_mask is None or isinstance(cache.dropout_mask, DropoutMask))
     )

@@ -1,50 +1,127 @@
-"""Dropout, alone and with the ReLU before it: one kernel each way, and a byte an entry to remember."""
+"""Dropout, alone and with the ReLU: one kernel in each direction, with a cache of one byte for each entry."""
 
-from npformer.backend import fused, is_array
-from npformer.kernels.shared import ReluDropoutCache, draw_kept
+from typing import Any
+
+from npformer import functional as plain
+from npformer.backend import Array, Generator, fused, is_array
+from npformer.functional.activations import ACTIVATIONS
+from npformer.functional.residual import ActivationDropoutCache
+from npformer.kernels.shared import DropoutMask, ReluDropoutCache, draw_dropout_mask
 
 
 @fused
-def drop(xp, x, kept, factor):
-    """What dropout leaves of x: kept, bool, tells which entries, and factor makes up for the others."""
+def drop(xp: Any, x: Array, kept: Array, factor: float) -> Array:
+    """Compute y = x kept factor.
+
+    Args:
+        xp: The array module.
+        x: The input.
+        kept: Bool, of the shape of x. False at dropped entries.
+        factor: 1 / (1 - p).
+    """
     return x * kept * factor
 
 
 @fused
-def relu_drop(xp, x, kept, factor):
-    """What dropout leaves of max(0, x); kept is None where nothing is dropped."""
+def relu_drop(xp: Any, x: Array, kept: Array | None, factor: float | None) -> Array:
+    """Compute y = dropout(max(0, x)).
+
+    Args:
+        xp: The array module.
+        x: The input.
+        kept: Bool, of the shape of x. False at dropped entries. None without dropout.
+        factor: 1 / (1 - p), or None without dropout.
+    """
     y = xp.where(x > 0, x, 0)
-    return y if kept is None else y * kept * factor
+    return y if kept is None else xp.where(kept, y * factor, 0)
 
 
 @fused
-def relu_drop_gradient(xp, dy, y, factor):
-    """The gradient of what relu_drop got, from that of the y it gave: y > 0 tells what passed both."""
+def relu_drop_gradient(xp: Any, dy: Array, y: Array, factor: float) -> Array:
+    """Return the gradient of the input of relu_drop.
+
+    Args:
+        xp: The array module.
+        dy: The gradient of the output.
+        y: The output. y > 0 at the entries that are positive and not dropped.
+        factor: 1 / (1 - p), or 1 without dropout.
+    """
     return xp.where(y > 0, dy * factor, 0)
 
 
-def dropout(x, rate, rng):
-    """The plain pair's y = x keep."""
-    keep = draw_kept(x, rate, rng)
-    return (x, None) if keep is None else (drop(x, *keep), keep)
+def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, DropoutMask | None]:
+    """Compute y = x dropout_mask, as npformer.functional.dropout does.
+
+    Args:
+        x: The input.
+        p: The dropout probability.
+        rng: The generator. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    dropout_mask = draw_dropout_mask(x, p, rng)
+    return (x, None) if dropout_mask is None else (drop(x, *dropout_mask), dropout_mask)
 
 
-def dropout_backward(dy, cache):
-    """dx = dy keep."""
+def dropout_backward(dy: Array, cache: Any) -> Array:
+    """Return dx = dy dropout_mask."""
     if cache is None:
         return dy
-    if is_array(cache):  # factors, where a complex x went the plain way
+    if is_array(cache):  # the mask of the plain pair, which was used for a complex x
         return dy * cache
     return drop(dy, *cache)
 
 
-def relu_dropout(x, rate=0.0, rng=None):
-    """y = dropout(max(0, x)). Shapes: x (..., F) -> y (..., F)."""
-    keep = draw_kept(x, rate, rng)
-    y = relu_drop(x, *(keep or (None, None)))
-    return y, ReluDropoutCache(y, 1.0 if keep is None else keep.factor)
+def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
+    """Compute y = dropout(max(0, x)) in one kernel.
+
+    Args:
+        x: The input, of shape (..., F).
+        p: The dropout probability.
+        rng: The generator. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    dropout_mask = draw_dropout_mask(x, p, rng)
+    y = relu_drop(x, *(dropout_mask or (None, None)))
+    return y, ReluDropoutCache(y, 1.0 if dropout_mask is None else dropout_mask.factor)
 
 
-def relu_dropout_backward(dy, cache):
-    """dx = dy factor where y > 0, else 0."""
+def relu_dropout_backward(dy: Array, cache: Any) -> Array:
+    """Return dx = dy factor where y > 0, and 0 elsewhere."""
+    if not isinstance(cache, ReluDropoutCache):
+        return plain.activation_dropout_backward(dy, cache)
     return relu_drop_gradient(dy, *cache)
+
+
+def activation_dropout(
+    x: Array, activation: str = "relu", p: float = 0.0, rng: Generator | None = None
+) -> tuple[Array, ActivationDropoutCache | ReluDropoutCache]:
+    """Compute y = dropout(f(x)), as the plain pair does. ReLU and dropout are one kernel.
+
+    Args:
+        x: The input, of shape (..., F).
+        activation: The name of the activation f.
+        p: The dropout probability.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    if activation == "relu":
+        return relu_dropout(x, p, rng)
+    activate, _ = ACTIVATIONS[activation]
+    h, activated = activate(x)
+    y, dropout_mask = dropout(h, p, rng)
+    return y, ActivationDropoutCache(activation, activated, dropout_mask)
+
+
+def activation_dropout_backward(dy: Array, cache: Any) -> Array:
+    """Return the gradient dx of y = dropout(f(x))."""
+    if not isinstance(cache, ActivationDropoutCache):
+        return relu_dropout_backward(dy, cache)
+    _, activate_backward = ACTIVATIONS[cache.name]
+    dh = dropout_backward(dy, cache.dropout_mask)
+    return activate_backward(dh, cache.activation)

@@ -1,20 +1,32 @@
-"""The gradient of an embedding, added straight to the table's, which is as large as the vocabulary."""
+"""The gradient of an embedding as rows that are added to the gradient of the table."""
 
-from npformer.backend import array_module, fused
+from typing import Any
+
+from npformer.backend import Array, fused
+from npformer.functional.embedding import EmbeddingCache
+from npformer.kernels.lazy import LazyRows
 from npformer.kernels.shared import as_rows
 
 
 @fused
-def read_gradient(xp, dy, ids, scale, zero_id):
-    """What each position adds to the row that it read. Shapes: dy (N, D), ids (N, 1) -> (N, D)."""
+def read_gradient(xp: Any, dy: Array, ids: Array, scale: float, zero_id: int | None) -> Array:
+    """Return the gradient of the row that each position read.
+
+    Args:
+        xp: The array module.
+        dy: The gradient of the output, of shape (N, D).
+        ids: The token ids, of shape (N, 1).
+        scale: The factor of all vectors.
+        zero_id: The id whose vector is replaced by 0, or None.
+
+    Returns:
+        An array of shape (N, D).
+    """
     return dy * scale if zero_id is None else xp.where(ids == zero_id, 0, dy * scale)
 
 
-def embedding_backward(dy, cache, out=None):
-    """Gradient dtable. out (V, D): an array to add it to, instead of a new one."""
+def embedding_backward(dy: Array, cache: EmbeddingCache) -> LazyRows:
+    """Return the gradient dtable as LazyRows, one row for each position."""
     ids, table, scale, zero_id = cache
-    xp = array_module(dy)
-    dtable = xp.zeros(table.shape, dy.dtype) if out is None else out
     ids = ids.reshape(-1)
-    xp.add.at(dtable, ids, read_gradient(as_rows(dy), ids[:, None], scale, zero_id))
-    return dtable
+    return LazyRows(ids, read_gradient(as_rows(dy), ids[:, None], scale, zero_id), len(table))

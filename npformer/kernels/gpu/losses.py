@@ -1,45 +1,100 @@
-"""Cross-entropy whose gradient is made on the way forward, where the logits were."""
+"""Cross-entropy that computes its gradient in the forward pass and writes it over the logits."""
 
 import math
+from typing import Any
 
-from npformer.backend import array_module, fused
+from npformer import functional as plain
+from npformer.backend import Array, array_module, fused
 from npformer.kernels.shared import GradientCache, as_rows
 
 
 @fused
-def row_max(xp, x):
-    """The largest number of each row. Shapes: x (N, V) -> (N,)."""
+def row_max(xp: Any, x: Array) -> Array:
+    """Return the largest number of each row. Shapes: x (N, V) -> (N,)."""
     return xp.max(x, axis=-1)
 
 
 @fused
-def row_log_total(xp, x, peak):
-    """log sum_v exp(x_v - peak). Shapes: x (N, V), peak (N, 1) -> (N,)."""
+def row_log_total(xp: Any, x: Array, peak: Array) -> Array:
+    """Return log Σ_v exp(x_v - peak) of each row.
+
+    Args:
+        xp: The array module.
+        x: The logits, of shape (N, V).
+        peak: The largest logit of each row, of shape (N, 1).
+
+    Returns:
+        An array of shape (N,).
+    """
     return xp.log(xp.sum(xp.exp(x - peak), axis=-1))
 
 
 @fused
-def row_total(xp, x, peak):
-    """sum_v (x_v - peak). Shapes: x (N, V), peak (N, 1) -> (N,)."""
+def row_total(xp: Any, x: Array, peak: Array) -> Array:
+    """Return Σ_v (x_v - peak) of each row.
+
+    Args:
+        xp: The array module.
+        x: The logits, of shape (N, V).
+        peak: The largest logit of each row, of shape (N, 1).
+
+    Returns:
+        An array of shape (N,).
+    """
     return xp.sum(x - peak, axis=-1)
 
 
 @fused
-def to_gradient(xp, x, words, targets, peak, log_total, share, at_target, everywhere):
-    """Put share (p - q) where the logits were, q being at_target more at the target than everywhere.
+def to_gradient(
+    xp: Any,
+    x: Array,
+    classes: Array,
+    targets: Array,
+    peak: Array,
+    log_total: Array,
+    share: Array,
+    at_target: float,
+    everywhere: float,
+) -> None:
+    """Overwrite the logits with share (p - q), where q = everywhere + at_target [v = target].
 
-    The target is found by comparing: every word of a row asks whether it is the one.
-    Shapes: x (N, V), words (V,) 0 to V - 1; targets, peak, log_total and share (N, 1).
+    Args:
+        xp: The array module.
+        x: The logits, of shape (N, V).
+        classes: The numbers 0 to V - 1, of shape (V,). They are compared with the targets.
+        targets: The right token ids, of shape (N, 1).
+        peak, log_total: The largest logit and the result of row_log_total, of shape (N, 1).
+        share: The factor of each row in the loss, of shape (N, 1).
+        at_target, everywhere: The two parts of q.
     """
     difference = xp.exp(x - peak - log_total) - everywhere
-    x[...] = share * xp.where(words == targets, difference - at_target, difference)
+    x[...] = share * xp.where(classes == targets, difference - at_target, difference)
 
 
 @fused
-def row_loss(xp, log_total, score, total, is_right, share, at_target, everywhere):
-    """share (log_total - sum_v q_v (x_v - peak)), NaN for a target outside the vocabulary. Shapes: (N,).
+def row_loss(
+    xp: Any,
+    log_total: Array,
+    score: Array,
+    total: Array | None,
+    is_right: Array,
+    share: Array,
+    at_target: float,
+    everywhere: float,
+) -> Array:
+    """Return share (log_total - Σ_v q_v (x_v - peak)) of each row.
 
-    score is x_v - peak at the target, total its sum over v, or None where q is 0 but at the target.
+    Args:
+        xp: The array module.
+        log_total: The result of row_log_total, of shape (N,).
+        score: x_v - peak at the target, of shape (N,).
+        total: The sum of x_v - peak over v, of shape (N,), or None if `everywhere` is 0.
+        is_right: Bool, of shape (N,). False for a target outside the vocabulary, where the loss is NaN.
+        share: The factor of each row in the loss, of shape (N,).
+        at_target, everywhere: The two parts of q, as in to_gradient.
+
+    Returns:
+        An array of shape (N,).
     """
     loss = log_total - score * at_target
     if total is not None:
@@ -47,33 +102,59 @@ def row_loss(xp, log_total, score, total, is_right, share, at_target, everywhere
     return xp.where(is_right, loss, math.nan) * share
 
 
-def cross_entropy(logits, targets, *, smoothing=0.0, pad_id=None, tokens=None, overwrite=False):
-    """The plain pair's loss. overwrite=True puts the gradient where the logits were: one large array less.
+def cross_entropy(
+    logits: Array,
+    targets: Array,
+    *,
+    smoothing: float = 0.0,
+    pad_id: int | None = None,
+    tokens: int | None = None,
+    overwrite: bool = False,
+) -> tuple[Array, GradientCache]:
+    """Compute the loss as npformer.functional.cross_entropy does, and the gradient of the logits.
 
-    Nothing here waits for the GPU. So a target outside the vocabulary, an error in the plain pair, makes the
-    loss NaN instead: whoever reads the loss, as a training step does, learns of it there.
+    The function does not wait for the GPU. So a target outside the vocabulary, which raises an error in the
+    plain pair, makes the loss NaN here. The training step checks for NaN when it reads the loss.
+
+    Args:
+        logits: The scores of all tokens of the vocabulary, of shape (..., V).
+        targets: The right token ids, of shape (...).
+        smoothing: The share of label smoothing.
+        pad_id: The id of padding, which does not count.
+        tokens: The number by which the sum is divided.
+        overwrite: Write the gradient over the logits, which saves one large array.
+
+    Returns:
+        The loss, of shape (), and the cache, which holds the gradient.
     """
     xp = array_module(logits)
-    n_words = logits.shape[-1]
+    vocab_size = logits.shape[-1]
     rows = as_rows(logits if overwrite else logits.copy())  # (N, V)
     targets = targets.reshape(-1)  # (N,)
     is_real = targets != pad_id if pad_id is not None else xp.ones(targets.shape, bool)
-    is_right = ~is_real | ((targets >= 0) & (targets < n_words))
+    is_right = ~is_real | ((targets >= 0) & (targets < vocab_size))
     tokens = xp.maximum(is_real.sum(), 1) if tokens is None else tokens
-    share = (is_real / tokens).astype(rows.dtype)  # (N,) of each row in the loss
-    settings = 1 - smoothing, smoothing / n_words  # what q is at the target and, besides, everywhere
+    share = (is_real / tokens).astype(rows.dtype)  # (N,) the factor of each row in the loss
+    settings = 1 - smoothing, smoothing / vocab_size  # at_target and everywhere
     peak = row_max(rows)[:, None]  # (N, 1)
     log_total = row_log_total(rows, peak)  # (N,)
     score = rows[xp.arange(len(rows)), targets] - peak[:, 0]  # (N,) a wrong index wraps around
     total = row_total(rows, peak) if smoothing else None  # (N,)
     losses = row_loss(log_total, score, total, is_right, share, *settings)  # (N,)
     columns = (column[:, None] for column in (targets, peak[:, 0], log_total, share))  # (N, 1) each
-    to_gradient(rows, xp.arange(n_words), *columns, *settings)
+    to_gradient(rows, xp.arange(vocab_size), *columns, *settings)
     return losses.sum(), GradientCache(rows.reshape(logits.shape), tokens)
 
 
-def cross_entropy_backward(dloss, cache):
-    """dlogits = dloss (p - q) / tokens at the real tokens, 0 at padding."""
-    if isinstance(dloss, (int, float)) and dloss == 1:  # asking an array would wait for the GPU
+def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tuple[Array, GradientCache]:
+    """Compute cross_entropy and write the gradient over the logits, which saves one large array."""
+    return cross_entropy(logits, targets, overwrite=True, **settings)
+
+
+def cross_entropy_backward(dloss: float | Array, cache: Any) -> Array:
+    """Return dlogits = dloss (p - q) / tokens at the tokens that are not padding, and 0 at padding."""
+    if not isinstance(cache, GradientCache):
+        return plain.cross_entropy_backward(dloss, cache)
+    if isinstance(dloss, (int, float)) and dloss == 1:  # the comparison of an array would wait for the GPU
         return cache.dlogits
     return cache.dlogits * dloss

@@ -1,90 +1,205 @@
-"""Layer normalization, alone and with the residual before it: three kernels forward, five backward.
+"""Layer normalization, alone and after a residual connection: three kernels forward, five backward.
 
-The sum x + dropout(h) is made anew in each kernel that needs it: two numbers and a byte read cost no more
-than the sum would, and it need not be kept.
+Each kernel that needs the sum x + dropout(h) computes it again, so the sum is not stored.
 """
 
-from npformer.backend import fused
+from typing import Any
+
+from npformer import functional as plain
+from npformer.backend import Array, Generator, fused, is_array
 from npformer.functional.norm import LayerNormCache
-from npformer.functional.residual import ResidualNormCache
-from npformer.kernels.shared import as_rows, draw_kept
+from npformer.functional.residual import AddNormCache, check_residual
+from npformer.kernels.shared import DropoutMask, as_rows, draw_dropout_mask
 
 
-def _added(x, h, kept, factor):
-    """Inside a kernel: x + dropout(h), or what of it there is."""
+def _added(x: Array, h: Array | None, kept: Array | None, factor: float | None) -> Array:
+    """Compute x + dropout(h) inside a kernel, or x if h is None."""
     if h is None:
         return x
     return x + h if kept is None else x + h * kept * factor
 
 
 @fused
-def row_mean(xp, x, h, kept, factor, part):
-    """The mean of each row of x + dropout(h); part is 1 / D. Shapes: x (N, D) -> (N,)."""
+def row_mean(
+    xp: Any, x: Array, h: Array | None, kept: Array | None, factor: float | None, part: float
+) -> Array:
+    """Return the mean of each row of x + dropout(h), of shape (N,).
+
+    Args:
+        xp: The array module.
+        x, h, kept: Arrays of shape (N, D). h is None for x alone, kept is None without dropout.
+        factor: The factor of dropout, or None.
+        part: 1 / D.
+    """
     return xp.sum(_added(x, h, kept, factor) * part, axis=-1)
 
 
 @fused
-def row_rstd(xp, x, h, kept, factor, mean, part, eps):
-    """1 / sqrt(variance + eps) of each row of x + dropout(h). Shapes: x (N, D), mean (N, 1) -> (N,)."""
+def row_rstd(
+    xp: Any,
+    x: Array,
+    h: Array | None,
+    kept: Array | None,
+    factor: float | None,
+    mean: Array,
+    part: float,
+    eps: float,
+) -> Array:
+    """Return 1 / sqrt(variance + eps) of each row of x + dropout(h), of shape (N,).
+
+    Args:
+        xp: The array module.
+        x, h, kept: Arrays of shape (N, D). h is None for x alone, kept is None without dropout.
+        factor: The factor of dropout, or None.
+        mean: The mean of each row, of shape (N, 1).
+        part: 1 / D.
+        eps: A small number that prevents a division by zero.
+    """
     centered = _added(x, h, kept, factor) - mean
-    # a sum's kernel takes no number after the sum: so eps enters before it, in the mean of centered² + eps
+    # no number may be used after the sum in a fused kernel, so eps is added before it
     return 1 / xp.sqrt(xp.sum((centered * centered + eps) * part, axis=-1))
 
 
 @fused
-def normalize(xp, x, h, kept, factor, mean, rstd, gain, bias):
-    """Returns (y, xhat), both (N, D). Shapes: x (N, D), mean and rstd (N, 1), gain and bias (D,)."""
+def normalize(
+    xp: Any,
+    x: Array,
+    h: Array | None,
+    kept: Array | None,
+    factor: float | None,
+    mean: Array,
+    rstd: Array,
+    gain: Array,
+    bias: Array,
+) -> tuple[Array, Array]:
+    """Return (y, xhat), both of shape (N, D).
+
+    Args:
+        xp: The array module.
+        x, h, kept: Arrays of shape (N, D). h is None for x alone, kept is None without dropout.
+        factor: The factor of dropout, or None.
+        mean, rstd: The results of row_mean and row_rstd, of shape (N, 1).
+        gain, bias: The scale and the shift of each number, of shape (D,).
+    """
     xhat = (_added(x, h, kept, factor) - mean) * rstd
     return gain * xhat + bias, xhat
 
 
 @fused
-def row_gradient(xp, dy, gain, xhat, part):
-    """The mean of dxhat = dy gain along each row, or of dxhat xhat. Shapes: dy (N, D) -> (N,)."""
+def row_gradient(xp: Any, dy: Array, gain: Array, xhat: Array | None, part: float) -> Array:
+    """Return the mean of dxhat = dy gain, or of dxhat xhat, along each row, of shape (N,).
+
+    Args:
+        xp: The array module.
+        dy: The gradient of y, of shape (N, D).
+        gain: The scale of each number, of shape (D,).
+        xhat: The normalized rows, of shape (N, D), or None for the mean of dxhat.
+        part: 1 / D.
+    """
     dxhat = dy * gain
     return xp.sum((dxhat if xhat is None else dxhat * xhat) * part, axis=-1)
 
 
 @fused
-def gain_gradient(xp, dy, xhat):
-    """Shapes: dy and xhat (N, D) -> dgain (D,)."""
+def gain_gradient(xp: Any, dy: Array, xhat: Array) -> Array:
+    """Return dgain = Σ_n dy_n xhat_n, of shape (D,).
+
+    Args:
+        xp: The array module.
+        dy, xhat: Arrays of shape (N, D).
+    """
     return xp.sum(dy * xhat, axis=0)
 
 
 @fused
-def sum_gradient(xp, dy, gain, xhat, rstd, mean, along, kept, factor):
-    """dx, and dh where something was dropped. Shapes: dy (N, D), rstd, mean and along (N, 1) -> (N, D)."""
+def sum_gradient(
+    xp: Any,
+    dy: Array,
+    gain: Array,
+    xhat: Array,
+    rstd: Array,
+    mean: Array,
+    along: Array,
+    kept: Array | None,
+    factor: float | None,
+) -> Any:
+    """Return dx, or (dx, dh) with dropout, of shape (N, D).
+
+    Args:
+        xp: The array module.
+        dy, xhat: The gradient of y, and the normalized rows, of shape (N, D).
+        gain: The scale of each number, of shape (D,).
+        rstd: One over the standard deviation of each row, of shape (N, 1).
+        mean, along: The results of row_gradient without and with xhat, of shape (N, 1).
+        kept, factor: The dropout mask, of shape (N, D), and its factor, or None.
+    """
     dx = rstd * (dy * gain - mean - xhat * along)
     return dx if kept is None else (dx, dx * kept * factor)
 
 
-def layer_norm(x, gain, bias, eps=1e-5):
-    """The plain pair's y = gain xhat + bias."""
+def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[Array, LayerNormCache]:
+    """Compute y = gain xhat + bias, as npformer.functional.layer_norm does.
+
+    Args:
+        x: The input, of shape (..., D).
+        gain, bias: The scale and the shift of each number, of shape (D,).
+        eps: A small number that prevents a division by zero.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
     return _normalized(x, None, None, gain, bias, eps)
 
 
-def layer_norm_backward(dy, cache):
-    """Gradients (dx, dgain, dbias)."""
+def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
+    """Return the gradients (dx, dgain, dbias)."""
     dx, _, dgain, dbias = _backward(dy, cache, None)
     return dx, dgain, dbias
 
 
-def residual_norm(x, h, gain, bias, eps=1e-5, rate=0.0, rng=None):
-    """The plain pair's y = norm(x + dropout(h))."""
-    keep = draw_kept(h, rate, rng)
-    y, norm = _normalized(x, h, keep, gain, bias, eps)
-    return y, ResidualNormCache(keep, norm)
+def add_norm(
+    x: Array,
+    h: Array,
+    gain: Array,
+    bias: Array,
+    eps: float = 1e-5,
+    p: float = 0.0,
+    rng: Generator | None = None,
+) -> tuple[Array, AddNormCache]:
+    """Compute y = norm(x + dropout(h)), as npformer.functional.add_norm does.
+
+    Args:
+        x, h: The input and the output of the sublayer, of shape (..., D).
+        gain, bias: The scale and the shift of each number, of shape (D,).
+        eps: A small number that prevents a division by zero.
+        p: The dropout probability of h.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        y, of the shape of x, and the cache.
+
+    Raises:
+        UserError: If x and h differ in shape.
+    """
+    check_residual(x, h)
+    dropout_mask = draw_dropout_mask(h, p, rng)
+    y, norm = _normalized(x, h, dropout_mask, gain, bias, eps)
+    return y, AddNormCache(dropout_mask, norm)
 
 
-def residual_norm_backward(dy, cache):
-    """Gradients (dx, dh, dgain, dbias)."""
-    return _backward(dy, cache.norm, cache.keep)
+def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
+    """Return the gradients (dx, dh, dgain, dbias)."""
+    if is_array(cache.dropout_mask):  # the mask of the plain pair
+        return plain.add_norm_backward(dy, cache)
+    return _backward(dy, cache.norm, cache.dropout_mask)
 
 
-def _normalized(x, h, keep, gain, bias, eps):
-    """The norm of x + dropout(h), or of x where h is None. Returns (y, cache)."""
+def _normalized(
+    x: Array, h: Array | None, dropout_mask: DropoutMask | None, gain: Array, bias: Array, eps: float
+) -> tuple[Array, LayerNormCache]:
+    """Normalize x + dropout(h), or x if h is None. Return (y, cache)."""
     part = 1 / x.shape[-1]
-    added = (as_rows(x), None if h is None else as_rows(h), *_kept_rows(keep))
+    added = (as_rows(x), None if h is None else as_rows(h), *_kept_rows(dropout_mask))
     mean = row_mean(*added, part)[:, None]  # (N, 1)
     rstd = row_rstd(*added, mean, part, eps)[:, None]  # (N, 1)
     y, xhat = normalize(*added, mean, rstd, gain, bias)  # (N, D)
@@ -92,22 +207,24 @@ def _normalized(x, h, keep, gain, bias, eps):
     return y.reshape(x.shape), cache
 
 
-def _backward(dy, cache: LayerNormCache, keep):
-    """Gradients (dx, dh, dgain, dbias); dh is dx, where nothing was dropped."""
+def _backward(
+    dy: Array, cache: LayerNormCache, dropout_mask: DropoutMask | None
+) -> tuple[Array, Array, Array, Array]:
+    """Return the gradients (dx, dh, dgain, dbias). dh is dx if nothing was dropped."""
     drows, xhat, rstd, gain = as_rows(dy), as_rows(cache.xhat), as_rows(cache.rstd), cache.gain
     part = 1 / dy.shape[-1]
     # y = gain xhat + bias
     dbias = drows.sum(0)  # (D,)
     dgain = gain_gradient(drows, xhat)
-    # xhat = (x - mean) rstd: the gradient loses its mean and its part along xhat
+    # xhat = (x - mean) rstd: the gradient loses its mean and its component along xhat
     mean = row_gradient(drows, gain, None, part)[:, None]  # (N, 1)
     along = row_gradient(drows, gain, xhat, part)[:, None]  # (N, 1)
-    # x = x + dropout(h)
-    made = sum_gradient(drows, gain, xhat, rstd, mean, along, *_kept_rows(keep))
-    dx, dh = (made, made) if keep is None else made
+    # the input of the norm is x + dropout(h)
+    made = sum_gradient(drows, gain, xhat, rstd, mean, along, *_kept_rows(dropout_mask))
+    dx, dh = (made, made) if dropout_mask is None else made
     return dx.reshape(dy.shape), dh.reshape(dy.shape), dgain, dbias
 
 
-def _kept_rows(keep):
-    """What dropout kept, as rows, and its factor; two times None where nothing was dropped."""
-    return (None, None) if keep is None else (as_rows(keep.kept), keep.factor)
+def _kept_rows(dropout_mask: DropoutMask | None) -> tuple[Any, Any]:
+    """Return the dropout mask as rows and its factor, or (None, None) if nothing was dropped."""
+    return (None, None) if dropout_mask is None else (as_rows(dropout_mask.kept), dropout_mask.factor)

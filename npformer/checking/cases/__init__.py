@@ -1,0 +1,47 @@
+"""The cases of `npformer gradcheck`: every component with every option, and whole models.
+
+Each check builds its component anew, in float64 and with small sizes, padding and dropout.
+"""
+
+from npformer.checking.cases.case import Case
+from npformer.checking.cases.hard import hard_cases
+from npformer.checking.cases.language import batch_norm_cases, language_model_cases
+from npformer.checking.cases.latent import latent_cases
+from npformer.checking.cases.layers import layer_cases
+from npformer.checking.cases.luong import attend_cases, luong_cases, similarity_cases
+from npformer.checking.cases.models import (
+    model_cases,
+    multi_head_cases,
+    recurrent_model_cases,
+    small_config,
+    stack_cases,
+)
+from npformer.checking.cases.pairs import attention_cases, pair_cases
+from npformer.checking.cases.recurrent import recurrent_cases
+from npformer.checking.cases.relative import relative_cases
+from npformer.checking.cases.universal import universal_cases
+
+__all__ = ["Case", "all_cases", "small_config"]
+
+
+def all_cases() -> list[Case]:
+    """Return every case, from the simplest pairs to the whole models."""
+    return [
+        *pair_cases(),
+        *attention_cases(),
+        *layer_cases(),
+        *batch_norm_cases(),
+        *recurrent_cases(),
+        *multi_head_cases(),
+        *attend_cases(),
+        *similarity_cases(),
+        *luong_cases(),
+        *hard_cases(),
+        *latent_cases(),
+        *relative_cases(),
+        *stack_cases(),
+        *universal_cases(),
+        *model_cases(),
+        *language_model_cases(),
+        *recurrent_model_cases(),
+    ]

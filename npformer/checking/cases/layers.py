@@ -1,0 +1,102 @@
+"""Cases of the layers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from npformer import functional as F
+from npformer.backend import Array
+from npformer.checking.cases.case import FF, B, Case, D, Maker, T, V, floats, given, make_case
+from npformer.nn import (
+    Dropout,
+    Embedding,
+    FeedForward,
+    InputEmbedding,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+    PostNormResidual,
+    PreNormResidual,
+    SequenceResidual,
+    TiedProjection,
+)
+from npformer.nn.context import Context
+from npformer.nn.module import Parameter
+
+
+def layer_cases() -> Iterator[Case]:
+    """Yield every layer, with every option that changes its formula."""
+    x = floats(B, T, D)
+    dropping: dict[str, Any] = {"train": True, "rng": 5}
+    f8: dict[str, Any] = {"dtype": np.float64}
+    yield make_case("Linear", lambda rng: Linear(D, FF, rng=rng, **f8), x)
+    yield make_case("Linear, no bias", lambda rng: Linear(D, FF, bias=False, rng=rng, **f8), x)
+    yield make_case("LayerNorm", lambda rng: LayerNorm(D, **f8), x)
+    yield make_case("Dropout", lambda rng: Dropout(0.4), x, **dropping)
+    for name, bias in {"TiedProjection": False, "TiedProjection, bias": True}.items():
+        yield make_case(name, _tied_projection(bias), x)
+    for activation in F.ACTIVATIONS:
+        yield make_case(f"FeedForward, {activation}", _feed_forward(activation), x, **dropping)
+    ids = given(np.array([[4, 4, 0, 8], [2, 0, 4, 3]]))  # a token that repeats, and padding
+    yield make_case("Embedding", lambda rng: Embedding(V, D, scale=2.0, rng=rng, **f8), ids)
+    yield make_case("Embedding, zero padding", lambda rng: Embedding(V, D, zero_id=0, rng=rng, **f8), ids)
+    for positions in ("interleaved", "halves", "jianshu", "learned", "none"):
+        yield make_case(f"InputEmbedding, {positions}", _input(positions), ids, **dropping)
+    yield make_case("LearnedPositions", _Batched, given(T), start=2)
+    for norm in ("post", "pre"):
+        yield make_case(f"Residual, {norm}-norm", _framed(norm), x, **dropping)
+    for sequence in ("n-da", "-dan", "n-dan", "n-nda", "-a"):
+        yield make_case(f"SequenceResidual, {sequence}", _framed(sequence), x, **dropping)
+
+
+def _tied_projection(bias: bool) -> Maker:
+    return lambda rng: TiedProjection(Parameter(rng.standard_normal((V, D))), bias=bias, dtype=np.float64)
+
+
+def _feed_forward(activation: str) -> Maker:
+    return lambda rng: FeedForward(D, FF, activation=activation, dropout=0.2, rng=rng, dtype=np.float64)
+
+
+def _input(positions: str) -> Maker:
+    return lambda rng: InputEmbedding(V, D, 8, positions=positions, dropout=0.2, rng=rng, dtype=np.float64)
+
+
+def _framed(norm: str) -> Maker:
+    return lambda rng: _Framed(norm, rng)
+
+
+class _Batched:
+    """Learned positions as a model uses them: the same for every sentence of a batch."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.layer = LearnedPositions(8, D, rng=rng, dtype=np.float64)
+        self.named_parameters = self.layer.named_parameters
+
+    def forward(self, length: int, start: int = 0) -> tuple[Array, Any]:
+        y, cache = self.layer.forward(length, start)
+        return np.stack([y] * B), cache
+
+    def backward(self, dy: Array, cache: Any) -> Any:
+        return self.layer.backward(dy, cache)
+
+
+class _Framed:
+    """A residual connection around a linear map."""
+
+    def __init__(self, norm: str, rng: np.random.Generator) -> None:
+        made: Any = {"dropout": 0.2, "dtype": np.float64}
+        named: dict[str, Any] = {"post": PostNormResidual, "pre": PreNormResidual}
+        self.residual = (
+            named[norm](D, **made) if norm in named else SequenceResidual(D, sequence=norm, **made)
+        )
+        self.linear = Linear(D, D, rng=rng, dtype=np.float64)
+
+    def named_parameters(self) -> list[tuple[str, Parameter]]:
+        return [*self.residual.named_parameters(), *self.linear.named_parameters()]
+
+    def forward(self, x: Array, context: Context) -> tuple[Array, Any]:
+        return self.residual.forward(x, self.linear.forward, context)
+
+    def backward(self, dy: Array, cache: Any) -> Any:
+        return self.residual.backward(dy, cache, self.linear.backward)

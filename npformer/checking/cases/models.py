@@ -1,0 +1,158 @@
+"""Cases of multi-head attention, of encoder and decoder layers, and of whole models."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floats, given, make_case
+from npformer.checking.whole import ModelWithLoss
+from npformer.functional.masks import Masking, causal_mask, padding_mask, query_mask
+from npformer.models.recurrent import RecurrentConfig
+from npformer.models.registry import build, kind_of
+from npformer.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, TransformerConfig
+from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention
+
+# sentences of different lengths: 0 is padding, 2 is the start, 3 is the end, and some tokens repeat
+SOURCE = np.array([[5, 6, 7, 6, 3], [5, 8, 3, 0, 0]])
+TARGET_IN = np.array([[2, 5, 6, 5], [2, 4, 4, 0]])
+TARGET_OUT = np.array([[5, 6, 5, 3], [4, 4, 3, 0]])
+DROPPING: dict[str, Any] = {"train": True, "rng": 5}
+NARROW: dict[str, Any] = {"d_head": 4, "d_value": 5}  # heads with another width than d_model / n_heads
+
+
+def multi_head_cases() -> Iterator[Case]:
+    """Yield multi-head attention with every option, for self-attention and cross-attention."""
+    options: dict[str, dict[str, Any]] = {
+        "separate": {},
+        "no biases": {"bias": False},
+        "no Wo": {"output": False},
+        "relu on q, k, v": {"activation": "relu"},
+        "gelu on q, k, v": {"activation": "gelu"},
+        "d_head 4, d_value 5": NARROW,
+        "one head": {"n_heads": 1},
+        "unscaled": {"scale": False},
+        "dropout": {"dropout": 0.3},
+        "masks replaced by -1e10": {"masking": Masking(-1e10)},
+    }
+    yield make_case("BasicSelfAttention", lambda _: BasicSelfAttention(), floats(B, T, D))
+    hidden: dict[str, Any] = {"mask": np.arange(T) < 3}
+    yield make_case("BasicSelfAttention, mask", lambda _: BasicSelfAttention(), floats(B, T, D), **hidden)
+    for name, option in options.items():
+        yield _self_attention(name, option)
+        yield _cross_attention(name, option)
+    for name, option in {"fused": {}, "fused, d_head 4, d_value 5": NARROW}.items():
+        yield _self_attention(name, option | {"fused": "qkv"})
+        yield _cross_attention(name, option | {"fused": "kv"})
+    apart = (floats(B, T, D), floats(B, S, D), floats(B, S, D))
+    yield make_case("multi-head, values apart", _multi_head({}), *apart, mask=padding_mask(SOURCE))
+
+
+def _multi_head(option: dict[str, Any]) -> Maker:
+    return lambda rng: MultiHeadAttention(D, rng=rng, dtype=np.float64, **({"n_heads": H} | option))
+
+
+def _self_attention(name: str, option: dict[str, Any]) -> Case:
+    mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
+    settings: dict[str, Any] = {"mask": mask, "query_mask": query_mask(TARGET_IN), **DROPPING}
+    return make_case(f"multi-head self, {name}", _multi_head(option), floats(B, T, D), **settings)
+
+
+def _cross_attention(name: str, option: dict[str, Any]) -> Case:
+    inputs = (floats(B, T, D), floats(B, S, D))
+    settings: dict[str, Any] = {"mask": padding_mask(SOURCE), **DROPPING}
+    return make_case(f"multi-head cross, {name}", _multi_head(option), *inputs, **settings)
+
+
+def small_config(**changes: Any) -> TransformerConfig:
+    """Return the configuration of a small model, with every kind of dropout and with label smoothing."""
+    settings: dict[str, Any] = {
+        "source_vocab": V,
+        "target_vocab": V,
+        "d_model": D,
+        "d_ff": FF,
+        "n_heads": H,
+        "n_layers": 2,
+        "max_length": 8,
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
+        "feed_forward_dropout": 0.1,
+        "label_smoothing": 0.1,
+    }
+    return TransformerConfig().replace(**(settings | changes))
+
+
+PRE: dict[str, Any] = {"norm": "pre", "final_norm": True}
+
+
+def stack_cases() -> Iterator[Case]:
+    """Yield encoder and decoder layers, and stacks of two."""
+    source_mask = padding_mask(SOURCE)
+    target_mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
+    x, memory = floats(B, T, D), floats(B, S, D)
+    for norm, changes in {"post-norm": {}, "pre-norm": PRE, "fused": {"fused_projections": True}}.items():
+        config = small_config(**changes)
+        for part in (EncoderLayer, Encoder):
+            yield make_case(
+                f"{part.__name__}, {norm}", _made_from(part, config), memory, mask=source_mask, **DROPPING
+            )
+        masks: dict[str, Any] = {"mask": target_mask, "memory_mask": source_mask}
+        for whole in (DecoderLayer, Decoder):
+            yield make_case(
+                f"{whole.__name__}, {norm}", _made_from(whole, config), x, memory, **masks, **DROPPING
+            )
+
+
+def _made_from(thing: Any, config: TransformerConfig) -> Maker:
+    return lambda rng: thing(config, rng=rng, dtype=np.float64)
+
+
+def model_cases() -> Iterator[Case]:
+    """Yield whole Transformers with their loss: every architecture, and every option of the configuration."""
+    everything: dict[str, Any] = {"zero_padding": True, "output_bias": True, "positions": "learned", **NARROW}
+    for name, changes in {
+        "every option, post-norm": {**everything, "tied": "all", "query_masking": "after"},
+        "every option, pre-norm": {**everything, **PRE, "tied": "output", "activation": "gelu"},
+        "every option, fused": {**everything, **PRE, "tied": "all", "fused_projections": True},
+        "norms on either side": {"norm": "n-dan", "tied": "none"},
+        "untied, swish": {"tied": "none", "activation": "swish", "final_norm": True},
+        "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
+    }.items():
+        yield _model(name, small_config(**changes))
+    for name in ("paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"):
+        sizes = {"d_model": D, "d_ff": FF, "n_heads": H, "n_layers": 2, "max_length": 8}
+        vocabularies = {"source_vocab": V, "target_vocab": V}
+        yield _model(name, TransformerConfig.architecture(name, **sizes, **vocabularies))
+
+
+def recurrent_model_cases() -> Iterator[Case]:
+    """Yield whole recurrent translators: both cells, every attention, with and without input feeding."""
+    sizes: dict[str, Any] = {"d_model": D, "d_hidden": 8, "max_length": 8, "window": 2, "dropout": 0.2}
+    vocabularies = {"source_vocab": V, "target_vocab": V}
+    options: dict[str, dict[str, Any]] = {
+        "none": {"attention": "none"},
+        "none, one side, gru": {"attention": "none", "bidirectional": False, "cell": "gru"},
+        "additive": {"attention": "additive"},
+        "additive, one side, gru": {"attention": "additive", "bidirectional": False, "cell": "gru"},
+        "global, dot": {"score": "dot"},
+        "global, concat, gru": {"score": "concat", "cell": "gru"},
+        "global, fed": {"feeding": True},
+        "local-m, gru": {"attention": "local-m", "cell": "gru"},
+        "local-m, fed, one side": {"attention": "local-m", "feeding": True, "bidirectional": False},
+        "local-p": {"attention": "local-p", "score": "perceptron"},
+        "local-p, fed, gru": {"attention": "local-p", "feeding": True, "cell": "gru"},
+    }
+    for name, changes in options.items():
+        yield _model(name, RecurrentConfig(**(sizes | vocabularies | changes)))
+
+
+def _model(name: str, config: Any) -> Case:
+    ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
+    what = {"transformer": "Transformer", "recurrent": "RecurrentTranslator"}[kind_of(config)]
+    return make_case(
+        f"{what}, {name}",
+        lambda rng: ModelWithLoss(build(config, rng=rng, dtype=np.float64)),
+        *ids,
+        tolerance=1e-11,
+        **DROPPING,
+    )

@@ -1,0 +1,95 @@
+"""Cases of the pure pairs."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from npformer import functional as F
+from npformer.backend import Array
+from npformer.checking.cases.case import FF, B, Case, D, H, S, T, V, floats, pair_case
+from npformer.functional.masks import Masking, causal_mask, local_mask, padding_mask, query_mask
+
+
+def pair_cases() -> Iterator[Case]:
+    """Yield activations, softmaxes, dropout, the linear map, layer norm and the losses."""
+    x = floats(B, T, D)
+    for name, pair in F.ACTIVATIONS.items():
+        if name != "none":
+            yield pair_case(name, pair, x)
+    yield pair_case("sigmoid", (F.sigmoid, F.sigmoid_backward), x)
+    yield pair_case("softmax", (F.softmax, F.softmax_backward), x)
+    yield pair_case("log-softmax", (F.log_softmax, F.log_softmax_backward), x)
+    yield pair_case("dropout", (F.dropout, F.dropout_backward), x, p=0.4, rng=5)
+    yield pair_case("linear", (F.linear, F.linear_backward), x, floats(D, FF), floats(FF))
+    yield pair_case("layer norm", (F.layer_norm, F.layer_norm_backward), x, floats(D), floats(D))
+    targets = np.array([[4, 1, 0, 8], [2, 0, 0, 3]])  # 0 is padding
+    options: dict[str, dict[str, Any]] = {
+        "cross-entropy": {},
+        "cross-entropy, padding": {"pad_id": 0},
+        "cross-entropy, label smoothing": {"pad_id": 0, "smoothing": 0.1},
+    }
+    for name, settings in options.items():
+        loss = (_at_targets(targets, settings), F.cross_entropy_backward)
+        yield pair_case(name, loss, floats(B, T, V))
+    q = F.smooth_targets(targets, V, 0.1)
+    yield pair_case("KL divergence", (_at(F.kl_divergence, q), F.kl_divergence_backward), floats(B, T, V))
+    yield pair_case("L2 distance", (_at(F.l2_distance, q), F.l2_distance_backward), floats(B, T, V))
+    yield from similarity_cases()
+
+
+def similarity_cases() -> Iterator[Case]:
+    """Yield the four similarities. Where the similarity allows it, keys and queries differ in width."""
+    q, k, keys = floats(B, T, 3), floats(B, S, 3), floats(B, S, 2)
+    yield pair_case("dot similarity", (F.dot_similarity, F.dot_similarity_backward), q, k)
+    general = (F.general_similarity, F.general_similarity_backward)
+    yield pair_case("general similarity", general, q, keys, floats(3, 2))
+    concat = (F.concat_similarity, F.concat_similarity_backward)
+    yield pair_case("concat similarity", concat, q, keys, floats(5))
+    perceptron = (F.perceptron_similarity, F.perceptron_similarity_backward)
+    yield pair_case("perceptron similarity", perceptron, q, keys, floats(3, D), floats(2, D), floats(D))
+
+
+def _at_targets(targets: Array, settings: dict[str, Any]) -> Callable[[Array], Any]:
+    return lambda logits: F.cross_entropy(logits, targets, **settings)
+
+
+def _at(loss: Callable[..., Any], q: Array) -> Callable[[Array], Any]:
+    return lambda logits: loss(logits, q)
+
+
+def _masks() -> dict[str, dict[str, Array]]:
+    """Return settings of attention with masks, by name."""
+    source = np.array([[5, 6, 7, 8, 3], [5, 6, 3, 0, 0]])
+    target = np.array([[2, 5, 6, 3], [2, 4, 0, 0]])
+    nothing = np.ones((B, 1, T, S), bool)
+    nothing[0, 0, 1] = False  # a query that may attend to no key
+    return {
+        "no mask": {},
+        "key padding": {"mask": padding_mask(source)},
+        "query mask": {"mask": padding_mask(source), "query_mask": query_mask(target)},
+        "arbitrary mask": {"mask": np.random.default_rng(3).random((B, H, T, S)) > 0.4},
+        "fully masked row": {"mask": nothing},
+    }
+
+
+def attention_cases() -> Iterator[Case]:
+    """Yield scaled dot-product attention with every mask, and every action of a mask."""
+    pair = (F.attention, F.attention_backward)
+    qkv = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2))
+    for name, settings in _masks().items():
+        yield pair_case(f"attention, {name}", pair, *qkv, **settings)
+    square = (floats(B, H, T, 3), floats(B, H, T, 3), floats(B, H, T, 2))
+    probe = np.zeros(1)
+    yield pair_case("attention, causal", pair, *square, mask=causal_mask(T, probe))
+    yield pair_case("attention, local", pair, *square, mask=local_mask(T, 1, probe))
+    yield pair_case("attention, dropout", pair, *qkv, p=0.3, rng=5)
+    yield pair_case("attention, unscaled", pair, *qkv, scale=1.0)
+    masks = _masks()["query mask"]
+    for name, masking in {
+        "replace by -1e10": Masking(-1e10),
+        "add -1e9": Masking(-1e9, "add"),
+        "add -2": Masking(-2.0, "add"),
+        "queries before": Masking(-(2.0**32) + 1, "replace", "before"),
+    }.items():
+        yield pair_case(f"attention, {name}", pair, *qkv, masking=masking, **masks)

@@ -1,0 +1,51 @@
+"""Cases of relative positions: both computations, the layer with every option, and stacks."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from npformer import functional as F
+from npformer.checking.cases.case import B, Case, D, H, Maker, S, T, floats, make_case, pair_case
+from npformer.checking.cases.models import DROPPING, NARROW, TARGET_IN
+from npformer.functional.masks import Masking, causal_mask, padding_mask, query_mask
+from npformer.nn.attention import RelativeAttention
+
+R = 5  # the number of vectors, for distances from -2 to 2, so that some tokens are farther apart
+
+
+def relative_cases() -> Iterator[Case]:
+    """Yield the two pairs with all masks, and the layer with every option."""
+    pairs = {
+        "relative attention": (F.relative_attention, F.relative_attention_backward),
+        "by distance": (F.relative_attention_by_distance, F.relative_attention_by_distance_backward),
+    }
+    positions = (floats(R, 3), floats(R, 2))
+    for name, pair in pairs.items():
+        inputs = (floats(B, H, T, 3), floats(B, H, S, 3), floats(B, H, S, 2), *positions)
+        yield pair_case(f"{name}, dropout", pair, *inputs, p=0.3, rng=5)
+        yield pair_case(f"{name}, last queries, unscaled", pair, *inputs, start=S - T, scale=1.0)
+        masks: dict[str, Any] = {"mask": np.arange(S) != 3, "query_mask": np.arange(T)[:, None] != 1}
+        yield pair_case(f"{name}, masks", pair, *inputs, **masks)
+        causal: dict[str, Any] = {"mask": causal_mask(S, np.zeros(1))[-T:], "masking": Masking(-2.0, "add")}
+        yield pair_case(f"{name}, causal, adding -2", pair, *inputs, **causal)
+    options: dict[str, dict[str, Any]] = {
+        "separate": {},
+        "on keys alone": {"on_values": False},
+        "on values alone": {"on_keys": False},
+        "on neither": {"on_keys": False, "on_values": False},
+        "farther than the sentence": {"max_distance": 7},
+        "unscaled": {"scale": False},
+        "fused, d_head 4, d_value 5": {"fused": "qkv", **NARROW},
+        "relu on q, k, v, no Wo": {"activation": "relu", "output": False},
+        "dropout": {"dropout": 0.3},
+    }
+    mask = padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN)
+    settings: dict[str, Any] = {"mask": mask, "query_mask": query_mask(TARGET_IN), **DROPPING}
+    for name, option in options.items():
+        yield make_case(f"RelativeAttention, {name}", _attention(option), floats(B, T, D), **settings)
+
+
+def _attention(option: dict[str, Any]) -> Maker:
+    settings: dict[str, Any] = {"max_distance": 2, "dtype": np.float64, **option}
+    return lambda rng: RelativeAttention(D, H, rng=rng, **settings)

@@ -1,0 +1,88 @@
+"""Cases of the Universal Transformer: the mean of states, and stacks that repeat one layer."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from npformer import functional as F
+from npformer.backend import Array
+from npformer.checking.cases.case import B, Case, D, Maker, S, T, floats, make_case
+from npformer.checking.cases.models import DROPPING, PRE, SOURCE, TARGET_IN, small_config
+from npformer.functional.masks import causal_mask, padding_mask
+from npformer.models.transformer import TransformerConfig
+from npformer.models.universal import UniversalDecoder, UniversalEncoder
+from npformer.nn.context import INFERENCE, Context
+
+N_STEPS = 4
+COUNTS = np.array([[4, 1, 2, 3], [2, 4, 3, 0]])  # (B, T) the number of steps of each position
+TOOK = np.arange(N_STEPS)[:, None, None] < COUNTS  # (N, B, T)
+
+
+def universal_cases() -> Iterator[Case]:
+    """Yield the mean of states, and encoder and decoder with fixed steps and with halting."""
+    yield make_case("mixed states", _Mixed, floats(N_STEPS, B, T, D), _probabilities)
+    for norm, changes in {"post-norm": {}, "pre-norm": PRE, "no signals": {"positions": "none"}}.items():
+        config = small_config(n_layers=N_STEPS, **changes)
+        for how, halting in {"fixed steps": False, "halting": True}.items():
+            name = f"{how}, {norm}"
+            masks: dict[str, Any] = {"mask": padding_mask(SOURCE), "token_mask": SOURCE != 0}
+            encoder = _repeated(UniversalEncoder, config, halting)
+            yield make_case(f"UniversalEncoder, {name}", encoder, floats(B, S, D), **masks, **DROPPING)
+            masks = {
+                "mask": padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN),
+                "memory_mask": padding_mask(SOURCE),
+            }
+            decoder = _repeated(UniversalDecoder, config, halting)
+            inputs = (floats(B, T, D), floats(B, S, D))
+            yield make_case(f"UniversalDecoder, {name}", decoder, *inputs, **masks, **DROPPING)
+
+
+def _probabilities(rng: np.random.Generator) -> Array:
+    return rng.uniform(0.1, 0.4, (N_STEPS, B, T))
+
+
+class _Mixed:
+    """The mean of the states, concatenated with the ponder cost."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        pass
+
+    named_parameters = dict
+
+    def forward(self, states: Array, p: Array) -> tuple[Array, Any]:
+        y, cache = F.mix_states(states, p, TOOK)
+        return np.concatenate([y, cache.ponder[..., None]], -1), cache
+
+    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+        return F.mix_states_backward(dy[..., :-1], cache, dponder=dy[..., -1])
+
+
+def _repeated(kind: Any, config: TransformerConfig, halting: bool) -> Maker:
+    """Return a function that builds a stack. With halting, the ponder cost is part of its output."""
+
+    def make(rng: np.random.Generator) -> Any:
+        settings: dict[str, Any] = {"rng": rng, "dtype": np.float64}
+        if halting:
+            return _WithPonder(kind(config, halting=True, halting_bias=-0.5, **settings))
+        return kind(config, **settings)
+
+    return make
+
+
+class _WithPonder:
+    """A stack with halting, whose output is concatenated with the ponder cost."""
+
+    def __init__(self, stack: Any) -> None:
+        self.stack = stack
+        self.named_parameters = stack.named_parameters
+
+    def forward(
+        self, x: Array, memory: Array | None = None, *, context: Context = INFERENCE, **settings: Any
+    ) -> tuple[Array, Any]:
+        inputs = [x] if memory is None else [x, memory]
+        y, cache = self.stack.forward(*inputs, context=context, **settings)
+        return np.concatenate([y, cache.ponder[..., None]], -1), cache
+
+    def backward(self, dy: Array, cache: Any) -> Any:
+        return self.stack.backward(dy[..., :-1], cache, dponder=dy[..., -1])

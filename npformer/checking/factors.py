@@ -1,0 +1,95 @@
+"""Patterns of factors: the result is zero, or the right one times a number or an array."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.checking.diagnosis_context import DiagnosisContext
+
+
+def nothing(context: DiagnosisContext) -> str:
+    """Recognize a result that is zero and should not be, or that should be zero."""
+    if not context.found.any() and context.right.any():
+        return "it is 0 throughout: nothing reached this tensor (a branch left out, or a lost tie?)"
+    if np.abs(context.right).max(initial=0) <= context.rtol * np.abs(context.found).max(initial=0):
+        return "it should be 0 throughout: the output does not depend on this tensor"
+    return ""
+
+
+def factor(context: DiagnosisContext) -> str:
+    """Recognize found = c right, where c is a known number."""
+    right, found = context.right.reshape(-1), context.found.reshape(-1)
+    c = float(found @ right) / max(float(right @ right), np.finfo(float).tiny)
+    if c == 0 or not context.same(found, c * right):
+        return ""
+    if math.isclose(c, -1, rel_tol=context.rtol):
+        return "the sign is wrong"
+    for number, what in context.numbers:
+        for power, text in ((1, what), (-1, f"1/{what}"), (0.5, f"√{what}"), (-0.5, f"1/√{what}")):
+            for sign, minus in ((1, ""), (-1, "-")):
+                if math.isclose(c, sign * number**power, rel_tol=10 * context.rtol):
+                    return f"it is {c:.4g} = {minus}{text} times the right one{_explain(power, number)}"
+    return _ratio(context, c) or f"it is {c:.6g} times the right one"
+
+
+def _ratio(context: DiagnosisContext, c: float) -> str:
+    """Recognize c = a / b for two counts: the result was divided by the wrong count."""
+    counts = [(n, what) for n, what in context.numbers if "(all " in what or " that are not " in what]
+    for a, of_a in counts:
+        for b, of_b in counts:
+            if a != b and math.isclose(c, a / b, rel_tol=10 * context.rtol):
+                return (
+                    f"it is {c:.4g} = {a} / {b} times the right one, that is {of_a} over {of_b}: "
+                    "divided by one count where the other is right?"
+                )
+    return ""
+
+
+def _explain(power: float, number: float) -> str:
+    if power == -1 and number > 2:
+        return " (averaged where it should be summed?)"
+    if power in (0.5, -0.5):
+        return " (a scale of √d left out, or applied twice?)"
+    return " (counted twice?)" if number == 2 and power == 1 else ""
+
+
+def factor_array(context: DiagnosisContext) -> str:
+    """Recognize found = right / A or right A, entry by entry, with a known array A."""
+    for name, array in _spread(context):
+        for missing, text in ((True, "is missing"), (False, "is there once too often")):
+            if context.same(
+                *(
+                    (context.found * array, context.right)
+                    if missing
+                    else (context.found, context.right * array)
+                )
+            ):
+                return f"the factor {name} {text}"
+    return ""
+
+
+def _spread(context: DiagnosisContext) -> Iterator[tuple[str, Array]]:
+    """Yield the arrays that broadcast to the result and are not constant."""
+    for name, array in context.arrays.items():
+        fits = array.ndim == context.right.ndim and all(
+            n in (1, m) for n, m in zip(array.shape, context.right.shape, strict=True)
+        )
+        if array.dtype.kind == "f" and fits and array.size > 1 and np.ptp(array) > 0:
+            yield name, array
+
+
+def factor_by_row(context: DiagnosisContext) -> str:
+    """Recognize found = c right with a different c for each row."""
+    for axis in reversed(range(context.right.ndim)):
+        if context.right.shape[axis] < 2 or context.right.ndim < 2:
+            continue
+        square = (context.right * context.right).sum(axis, keepdims=True)
+        c = (context.found * context.right).sum(axis, keepdims=True) / np.where(square == 0, 1, square)
+        if c.any() and context.same(context.found, c * context.right):
+            return (
+                f"all along axis {axis} it is the right one times a number, another one for each row: "
+                "a factor or a normalization that belongs to the row is missing"
+            )
+    return ""

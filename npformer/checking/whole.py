@@ -1,0 +1,71 @@
+"""Whole models with their loss, for gradient checks."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from npformer.backend import Array, Generator
+from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.nn.module import Parameter
+
+
+class WithLoss:
+    """The base class of a model with the loss of its logits. Subclasses define forward."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """Yield pairs (name, Parameter) of the model."""
+        return self.model.named_parameters()
+
+    def score(self, target_out: Array, logits: Array, cache: Any) -> tuple[Array, tuple[Any, Any]]:
+        """Compute the loss of the logits.
+
+        Args:
+            target_out: The right tokens, of shape (B, T).
+            logits: The logits, of shape (B, T, V).
+            cache: The cache of the model.
+
+        Returns:
+            The loss, of shape (), and the cache of this object.
+        """
+        config = self.model.config
+        loss, loss_cache = cross_entropy(
+            logits, target_out, smoothing=config.label_smoothing, pad_id=config.pad_id
+        )
+        return loss, (cache, loss_cache)
+
+    def backward(self, dloss: float, cache: tuple[Any, Any]) -> None:
+        """Accumulate the gradients of all parameters."""
+        model_cache, loss_cache = cache
+        self.model.backward(cross_entropy_backward(dloss, loss_cache), model_cache)
+
+
+class ModelWithLoss(WithLoss):
+    """The training loss of a translator: cross_entropy(model(source, target_in), target_out).
+
+    It has forward and backward like a layer, so gradcheck(ModelWithLoss(model), source, target_in,
+    target_out) checks all parameters of a model at once.
+    """
+
+    def forward(
+        self,
+        source: Array,
+        target_in: Array,
+        target_out: Array,
+        *,
+        train: bool = False,
+        rng: Generator | None = None,
+    ) -> tuple[Array, tuple[Any, Any]]:
+        """Compute the loss. Shapes: integers (B, S), (B, T), (B, T) -> loss (). Returns (loss, cache)."""
+        return self.score(target_out, *self.model.forward(source, target_in, train=train, rng=rng))
+
+
+class LanguageModelWithLoss(WithLoss):
+    """The training loss of a language model: cross_entropy(model(ids), target_out)."""
+
+    def forward(
+        self, ids: Array, target_out: Array, *, train: bool = False, rng: Generator | None = None
+    ) -> tuple[Array, tuple[Any, Any]]:
+        """Compute the loss. Shapes: integers (B, T), (B, T) -> loss (). Returns (loss, cache)."""
+        return self.score(target_out, *self.model.forward(ids, train=train, rng=rng))

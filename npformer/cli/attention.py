@@ -1,0 +1,119 @@
+"""npformer attention: draw the attention weights of a trained model for a sentence."""
+
+from argparse import ArgumentParser, Namespace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from npformer.cli.load_model import add_model_arguments, load_model
+from npformer.cli.terminal import note
+from npformer.errors import UserError
+from npformer.pretrained.attention import KINDS, SentenceAttention
+
+if TYPE_CHECKING:
+    from npformer.plots import Figure
+
+EPILOG = """\
+Examples: npformer attention "the dog is tired"
+          npformer attention --model runs/en-fr --kind cross --layer 1 --head 2 "the dog is tired" """
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument("sentence", help="the sentence that the model reads")
+    add_model_arguments(parser)
+    parser.add_argument("--kind", choices=tuple(KINDS), help="draw only this attention (default: all three)")
+    parser.add_argument(
+        "--layer", type=int, help="the layer to draw large and as lines, counted from 0 (default: the last)"
+    )
+    parser.add_argument(
+        "--head", type=int, help="the head to draw large and as lines (default: head 0 large, all as lines)"
+    )
+    parser.add_argument("--word", help="draw only the lines from this query")
+    parser.add_argument(
+        "--out", default="attention", metavar="FOLDER", help="the folder to write to (default: attention)"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Translate the sentence and write the pictures. Return 0."""
+    loaded = load_model(arguments)
+    found = loaded.attention(arguments.sentence, **loaded.search_settings(beam=1))
+    unknown = loaded.unknown_words(arguments.sentence)
+    if unknown:
+        note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
+    _check_settings(found, arguments)
+    kinds = [arguments.kind] if arguments.kind else found.kinds
+    if arguments.word is not None:
+        kinds = _kinds_with_query(found, kinds, arguments.word)
+    from npformer.learn.figures.gallery import make_folder  # matplotlib takes a second to load
+    from npformer.plots import save
+
+    figures: dict[str, Figure] = {}
+    for kind in kinds:
+        figures |= draw(found, kind, arguments)
+    folder = Path(arguments.out)
+    make_folder(folder)
+    print(f"{arguments.sentence} → {found.translation}")
+    for name, figure in figures.items():
+        print(f"wrote {save(figure, folder / f'{name}.png')}")
+    return 0
+
+
+def _check_settings(found: SentenceAttention, arguments: Namespace) -> None:
+    """Raise UserError for an attention, a layer or a head that the model does not have."""
+    if not found.weights:
+        raise UserError("this model has no attention: give a model that has attention")
+    if arguments.kind and arguments.kind not in found.weights:
+        raise UserError(f"this model has no {KINDS[arguments.kind]}: it has {', '.join(found.kinds)}")
+    n_layers, n_heads = found.weights[found.kinds[0]].shape[:2]
+    for name, value, count in (("layer", arguments.layer, n_layers), ("head", arguments.head, n_heads)):
+        if value is not None and not 0 <= value < count:
+            raise UserError(f"--{name} is {value}: this model has {name}s 0 .. {count - 1}")
+
+
+def _kinds_with_query(found: SentenceAttention, kinds: list[str], word: str) -> list[str]:
+    """Return the kinds of attention in which the word is a query.
+
+    Raises:
+        UserError: If there are none.
+    """
+    queries = {kind: found.tokens(kind)[0] for kind in kinds}
+    kinds = [kind for kind in kinds if word in queries[kind]]
+    if not kinds:
+        words = ", ".join(dict.fromkeys(chain.from_iterable(queries.values())))
+        raise UserError(f"{word!r} is not a query here: give --word one of {words}")
+    return kinds
+
+
+def draw(found: SentenceAttention, kind: str, arguments: Namespace) -> "dict[str, Figure]":
+    """Draw the maps of all layers and heads, and the lines of one layer.
+
+    Args:
+        found: The attention weights of the sentence.
+        kind: The kind of attention to draw.
+        arguments: The arguments of the command, with layer, head and word.
+
+    Returns:
+        The figures by file name.
+
+    Raises:
+        UserError: If the sentence is too long for a picture.
+    """
+    layer, head = arguments.layer, arguments.head
+    try:
+        lines = found.plot_lines(kind, layer=layer, head=head, token=arguments.word)
+        try:
+            grid = found.plot(kind, layer=layer, head=head)
+        except UserError:  # one head alone has room for more tokens
+            grid = found.plot_head(kind, layer=layer, head=head)
+            shown = len(found.weights[kind]) - 1 if layer is None else layer
+            note(
+                f"too many words for a grid of the {KINDS[kind]}: "
+                f"only layer {shown}, head {head or 0} is drawn"
+            )
+    except UserError as error:
+        longest = max(map(len, found.tokens(kind)))
+        raise UserError(f"{longest} words are too many for a picture of the {KINDS[kind]}: {error}") from None
+    return {f"{kind}_grid": grid, f"{kind}_lines": lines}

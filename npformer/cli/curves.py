@@ -1,0 +1,86 @@
+"""npformer curves: draw the curves of a training run from its log."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.cli.terminal import note
+from npformer.errors import UserError
+from npformer.training import read_log
+
+if TYPE_CHECKING:
+    from npformer.plots import Curve, Panel
+
+FILE = "curves.png"
+MAX_POINTS = 250  # the most points of a curve; of more points, the means of neighbours are drawn
+
+Entries = Sequence[dict[str, Any]]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("run", metavar="RUN", help="the folder of a run")
+    parser.add_argument("--out", metavar="FILE", help=f"the picture, .png or .svg (default: RUN/{FILE})")
+
+
+def run(arguments: Namespace) -> int:
+    """Draw the curves. Return 0."""
+    note(f"drawn: {draw_curves(Path(arguments.run), arguments.out)}")
+    return 0
+
+
+def draw_curves(folder: Path, out: str | Path | None = None) -> Path:
+    """Draw the curves of a run, by default into its folder. Return the path of the picture.
+
+    Raises:
+        UserError: If there is no log, or no step in it yet.
+    """
+    log = read_log(folder)
+    steps = [entry for entry in log if "loss" in entry]
+    if not steps:
+        raise UserError(f"the log of {folder} has no step yet: let the run continue for a while")
+    from npformer.plots import curve_page, save  # matplotlib takes a second to load
+
+    hours, minutes = divmod(round(log[-1]["seconds"] / 60), 60)
+    lasted = f"{hours} h {minutes} min" if hours else f"{minutes} min"
+    title = f"{folder.name}: {steps[-1]['step']:,} steps in {lasted}"
+    return save(curve_page(panels_of(log), xlabel="minutes", title=title), out or folder / FILE)
+
+
+def panels_of(log: Entries) -> "list[Panel]":
+    """Return the panels of loss, BLEU, learning rate and speed, over minutes, without those not measured."""
+    from npformer.plots import Panel
+
+    losses = [
+        _curve(log, "loss", "training, with dropout and smoothing"),
+        _curve(log, "valid_loss", "validation", marked=True),
+        _curve(log, "averaged_loss", "average of the last snapshots", marked=True),
+    ]
+    panels = [
+        Panel("loss per token", losses),
+        Panel("BLEU of validation sentences, greedy", [_curve(log, "valid_bleu", marked=True)], True),
+        Panel("learning rate", [_curve(log, "lr")], True),
+        Panel("tokens per second", [_curve(log, "tokens_per_second")], True),
+    ]
+    measured = [panel._replace(curves=[each for each in panel.curves if len(each.x)]) for panel in panels]
+    return [panel for panel in measured if panel.curves]
+
+
+def _curve(log: Entries, name: str, label: str = "", *, marked: bool = False) -> "Curve":
+    """Return the curve of one entry of the log, over minutes."""
+    from npformer.plots import Curve
+
+    found = [(entry["seconds"] / 60, entry[name]) for entry in log if name in entry]
+    x, y = np.array(found, np.float64).reshape(-1, 2).T
+    return Curve(x, y, label, marked) if marked else Curve(thinned(x), thinned(y), label)
+
+
+def thinned(values: Array, most: int = MAX_POINTS) -> Array:
+    """Return the means of groups of neighbours, at most `most` of them. Shapes: (N,) -> (M,)."""
+    together = max(1, -(-len(values) // most))
+    starts = np.arange(0, len(values), together)
+    return np.add.reduceat(values, starts) / np.diff([*starts, len(values)]) if len(values) else values

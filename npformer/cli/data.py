@@ -1,0 +1,146 @@
+"""npformer data: download a corpus that npformer does not contain, or copy it from a folder."""
+
+import contextlib
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from npformer.cli.terminal import console
+from npformer.data import multi30k
+from npformer.data.download import KnownFile, Report, fetch, take
+from npformer.data.files import read_lines
+from npformer.errors import UserError
+from npformer.storage.validation import require_name
+
+EPILOG = """\
+Examples: npformer data multi30k
+          npformer data multi30k --languages en,de --folder corpora/multi30k
+          npformer data multi30k --from ../multi30k-copy
+Multi30k may be used for research and education only. An interrupted download
+continues where it was stopped."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument("corpus", nargs="?", help="the corpus: multi30k")
+    parser.add_argument(
+        "--folder", default=multi30k.FOLDER, help=f"the folder to write to (default: {multi30k.FOLDER})"
+    )
+    parser.add_argument(
+        "--languages",
+        default=",".join(multi30k.LANGUAGES),
+        help="some of en,de,fr, separated by commas (default: all)",
+    )
+    parser.add_argument("--from", dest="source", metavar="FOLDER", help="copy from a folder, without network")
+    parser.add_argument("--base-url", metavar="URL", help="download from a mirror of the public repository")
+
+
+def run(arguments: Namespace) -> int:
+    """Download or copy the files. Return 0."""
+    if arguments.corpus is None:
+        raise UserError("no corpus is named: give npformer data multi30k")
+    require_name(arguments.corpus, ("multi30k",), "corpus")
+    if arguments.source and arguments.base_url:
+        raise UserError("--from and --base-url name two sources: give only one of them")
+    languages = list(dict.fromkeys(name.strip() for name in arguments.languages.split(",") if name.strip()))
+    files = multi30k.files_of(languages)
+    folder = Path(arguments.folder)
+    out = console()
+    _say(out, f"Multi30k: {multi30k.LICENCE}; it is not part of npformer")
+    _keep_out_of_git(folder)
+    n_new = get_all(out, files, folder, arguments.source, arguments.base_url or multi30k.BASE_URL)
+    _conclude(out, files, n_new, folder, languages)
+    return 0
+
+
+def _keep_out_of_git(folder: Path) -> None:
+    """Have git ignore a new folder, wherever it is: the licence forbids publishing the corpus."""
+    with contextlib.suppress(OSError):  # a folder that exists may have a .gitignore of its own
+        folder.mkdir(parents=True)
+        (folder / ".gitignore").write_text("*\n")
+
+
+def get_all(out: Console, files: Sequence[KnownFile], folder: Path, source: str | None, base_url: str) -> int:
+    """Download the files, or copy them from the source.
+
+    Args:
+        out: The console.
+        files: The files of the corpus.
+        folder: The folder to write to.
+        source: The folder to copy from; None downloads.
+        base_url: The address of the folder on the server.
+
+    Returns:
+        The number of files that are new.
+
+    Raises:
+        UserError: If a file cannot be downloaded, copied or written.
+    """
+    n_new = 0
+    with _progress(out, files) as report_of:
+        for file in files:
+            if source is None:
+                n_new += fetch(file, base_url, folder, report=report_of(file))
+            else:
+                n_new += take(file, Path(source), folder, report=report_of(file))
+    return n_new
+
+
+@contextlib.contextmanager
+def _progress(out: Console, files: Sequence[KnownFile]) -> Iterator[Callable[[KnownFile], Report]]:
+    """Show one progress bar for the bytes of all files.
+
+    Yields:
+        A function that returns the callback for the download of a file.
+    """
+    columns = (
+        BarColumn(bar_width=24),
+        DownloadColumn(),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.description}"),  # last, so that the bar does not move with the length of the name
+    )
+    progress = Progress(*columns, console=out)
+    task = progress.add_task("", total=sum(file.size for file in files))
+    done = 0  # bytes of the files before this one
+
+    def report_of(file: KnownFile) -> Report:
+        nonlocal done
+        before, done = done, done + file.size
+
+        def report(there: int) -> None:
+            progress.start()  # not before: there is no bar if nothing is downloaded
+            progress.update(task, description=file.name, completed=before + there)
+
+        return report
+
+    try:
+        yield report_of
+        progress.update(task, description=f"{len(files)} files")
+    finally:
+        if progress.live.is_started:
+            progress.stop()
+
+
+def _conclude(
+    out: Console, files: Sequence[KnownFile], n_new: int, folder: Path, languages: Sequence[str]
+) -> None:
+    """Print what the folder contains and what to do with it."""
+    n_old = len(files) - n_new
+    before = "" if n_old == 0 else ", all already there" if n_new == 0 else f", {n_old} already there"
+    _say(out, f"{folder}: {len(files)} files, every checksum right{before}")
+    for part in multi30k.PARTS:
+        n_lines = len(read_lines(multi30k.file_in(folder, part, languages[0], tokenised=False)))
+        _say(out, f"  {part:<16} {n_lines:>6,} sentences in {', '.join(languages)}")
+    if {"en", "de"} <= set(languages):
+        _say(out, f"next: npformer train --preset multi30k-en-de{multi30k.folder_option(folder, '--data')}")
+    elif len(languages) > 1:
+        files_of_part = [multi30k.file_in(folder, "train", name, tokenised=False) for name in languages[:2]]
+        _say(out, f"next: npformer train {' '.join(map(str, files_of_part))}")
+
+
+def _say(out: Console, text: str) -> None:
+    out.print(text, markup=False, soft_wrap=True)  # a line break would spoil a command that is shown

@@ -1,0 +1,70 @@
+"""npformer exercise: write a function of the package yourself, and have it graded."""
+
+import inspect
+import textwrap
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from npformer.cli.tasks import TaskCommand, say
+from npformer.errors import UserError
+from npformer.learn.exercises import EXERCISES, Exercise
+from npformer.learn.tasks import Folder, Verdict
+
+EPILOG = """\
+npformer exercise list                     lists all exercises with your progress (list 5: of lesson 5)
+npformer exercise start softmax-backward   writes exercises/softmax-backward.py: fill it in with any editor
+npformer exercise check                    grades it and explains a mistake
+npformer exercise hint                     gives a hint, and one more with each call
+npformer exercise solution NAME            prints npformer's own code"""
+
+
+class ExerciseCommand(TaskCommand[Exercise]):
+    """The command with its action `solution`, which prints the package's own functions."""
+
+    @property
+    def actions(self) -> dict[str, Callable[[Namespace, Folder], int]]:
+        """The actions by name. Each returns the exit status."""
+        return super().actions | {"solution": self.show_solution}
+
+    def tasks_to_list(self, name: str | None) -> list[Exercise]:
+        """Return the exercises of a lesson, or all exercises.
+
+        Raises:
+            UserError: If the lesson has no exercises.
+        """
+        if name is None:
+            return list(self.tasks)
+        shown = [exercise for exercise in self.tasks if name == str(exercise.lesson)]
+        if not shown:
+            lessons = sorted({exercise.lesson for exercise in self.tasks})
+            why = f"lesson {name} has no exercises" if name.isdecimal() else f"{name!r} is not a number"
+            raise UserError(f"{why}: list takes the number of a lesson, from {lessons[0]} to {lessons[-1]}")
+        return shown
+
+    def solved_lines(self, task: Exercise, verdict: Verdict, seconds: float) -> list[str]:
+        """Return the lines to print when an exercise is solved."""
+        return [
+            f"{task.name} is {verdict.message}, in {seconds:.1f} s.",
+            f"Compare yours with the package's: npformer exercise solution {task.name}",
+            f"The others of its lesson: npformer exercise list {task.lesson}",
+        ]
+
+    def last_hint(self, task: Exercise) -> str:
+        """Return the line that follows the last hint."""
+        return f"That was the last one. The solution: npformer exercise solution {task.name}"
+
+    def show_solution(self, arguments: Namespace, folder: Folder) -> int:
+        """Print the source of the package's own functions, with file and line."""
+        exercise = self.tasks.find(self.required_name(arguments))
+        for name, function in exercise.solution.items():
+            file, line = Path(inspect.getsourcefile(function) or ""), inspect.getsourcelines(function)[1]
+            if file.is_relative_to(Path.cwd()):
+                file = file.relative_to(Path.cwd())
+            say(f"{name} is npformer's {function.__qualname__}, in {file}:{line}\n")
+            print(textwrap.dedent(inspect.getsource(function)) + "\n")
+        return 0
+
+
+COMMAND = ExerciseCommand(EXERCISES, EPILOG)
+add_arguments, run = COMMAND.add_arguments, COMMAND.run

@@ -1,0 +1,316 @@
+"""npformer family: compare the members of the attention family, and check their gradients."""
+
+import datetime
+import json
+import os
+import platform
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from threadpoolctl import threadpool_limits
+
+from npformer.checking.cases import all_cases
+from npformer.cli.progress import training_progress
+from npformer.cli.terminal import console
+from npformer.data.corpus import builtin_corpus
+from npformer.data.dataset import builtin_dataset
+from npformer.errors import UserError
+from npformer.learn.experiments import family as experiment
+from npformer.learn.experiments.family import FamilyRow
+from npformer.models.transformer import TransformerConfig
+from npformer.models.universal import UniversalEncoder
+from npformer.nn import Recurrent
+from npformer.nn.attention import (
+    BasicSelfAttention,
+    GlobalAttention,
+    HardAttention,
+    LatentAttention,
+    LocalMonotonic,
+    LocalPredictive,
+    MultiHeadAttention,
+    RelativeAttention,
+    Similarity,
+    SimilarityAttention,
+)
+from npformer.nn.module import Module
+
+D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
+FOOT = f"""\
+parameters: of one layer of width {D}, with {H} heads where there are heads. cost: multiplications for T
+queries and S keys of width D. error: the largest relative error of a gradient, by complex step in float64.
+npformer family --measure trains the translators among them on one corpus and compares them."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member of the family. `case` is its name in `npformer gradcheck`."""
+
+    name: str
+    compares: str
+    cost: str
+    differentiable: str
+    lesson: int
+    case: str
+    make: Callable[[], Module]
+
+
+def _similarity(kind: str) -> Similarity:
+    return Similarity(kind, D, D)
+
+
+def _heads(kind: str) -> Callable[[], Module]:
+    return lambda: SimilarityAttention(D, H, similarity=kind)
+
+
+MEMBERS = (
+    Member(
+        "no attention: LSTM", "nothing", "T D² in turn", "yes", 17, "Recurrent, lstm", lambda: Recurrent(D, D)
+    ),
+    Member("bare self-attention", "x · x", "T² D", "yes", 4, "BasicSelfAttention", BasicSelfAttention),
+    Member(
+        "heads",
+        "q · k / √K",
+        "T S D",
+        "yes",
+        7,
+        "multi-head self, separate",
+        lambda: MultiHeadAttention(D, H),
+    ),
+    Member(
+        "heads, general", "qᵀ W k", "T S D", "yes", 4, "SimilarityAttention self, general", _heads("general")
+    ),
+    Member(
+        "heads, concat", "w · [q; k]", "T S D", "yes", 4, "SimilarityAttention self, concat", _heads("concat")
+    ),
+    Member(
+        "heads, perceptron",
+        "v · tanh(q W + k U)",
+        "T S D H",
+        "yes",
+        4,
+        "SimilarityAttention self, perceptron",
+        _heads("perceptron"),
+    ),
+    Member(
+        "additive (Bahdanau)",
+        "v · tanh(h W + m U)",
+        "T S D",
+        "yes",
+        17,
+        "GlobalAttention, perceptron",
+        lambda: GlobalAttention(_similarity("perceptron")),
+    ),
+    Member(
+        "global (Luong)",
+        "hᵀ W m",
+        "T S D",
+        "yes",
+        17,
+        "GlobalAttention, general",
+        lambda: GlobalAttention(_similarity("general")),
+    ),
+    Member(
+        "local-m (Luong)",
+        "hᵀ W m, near t",
+        "T S D",
+        "yes",
+        18,
+        "LocalMonotonic",
+        lambda: LocalMonotonic(_similarity("general"), reach=REACH),
+    ),
+    Member(
+        "local-p (Luong)",
+        "hᵀ W m, near p(h)",
+        "T S D",
+        "between jumps",
+        18,
+        "LocalPredictive, general",
+        lambda: LocalPredictive(_similarity("general"), reach=REACH),
+    ),
+    Member(
+        "hard (Xu)",
+        "hᵀ W m, one drawn",
+        "T S D",
+        "by sampling",
+        19,
+        "HardAttention",
+        lambda: HardAttention(_similarity("general")),
+    ),
+    Member(
+        "latent (Liu)",
+        "u · e, then e V",
+        "S² D",
+        "yes",
+        20,
+        "LatentAttention, rows, sum",
+        lambda: LatentAttention(D, 20),
+    ),
+    Member(
+        "relative (Shaw)",
+        "q · (k + a)",
+        "T S D",
+        "yes",
+        21,
+        "RelativeAttention, separate",
+        lambda: RelativeAttention(D, H, max_distance=REACH),
+    ),
+    Member(
+        "Universal encoder",
+        "q · k / √K",
+        "n T² D",
+        "between stops",
+        21,
+        "UniversalEncoder, halting, post-norm",
+        lambda: UniversalEncoder(_universal(), halting=True),
+    ),
+)
+
+
+def _universal() -> TransformerConfig:
+    return TransformerConfig(d_model=D, d_ff=2 * D, n_heads=H, n_layers=4)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "--json", action="store_true", help="print a list of JSON objects, one for each member"
+    )
+    group = parser.add_argument_group("comparison")
+    group.add_argument("--measure", action="store_true", help="train the translators and compare them")
+    group.add_argument("--steps", type=int, default=1000, help="the training steps of each (default: 1000)")
+    group.add_argument(
+        "--seed", type=int, default=0, help="the seed of weights, order and dropout (default: 0)"
+    )
+    group.add_argument(
+        "--out", default="runs/family", metavar="FOLDER", help="the folder of the runs (default: runs/family)"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Print the table. Return 0, or 1 if a gradient is wrong."""
+    if arguments.measure:
+        return measure(arguments)
+    rows = members()
+    if arguments.json:
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+    else:
+        show(rows)
+    return 0 if all(row["ok"] for row in rows) else 1
+
+
+def members() -> list[dict[str, Any]]:
+    """Check the gradients of each member, and return the rows of the table."""
+    cases = {case.name: case for case in all_cases()}
+    rows = []
+    for member in MEMBERS:
+        report = cases[member.case].check()
+        rows.append(
+            {
+                "name": member.name,
+                "compares": member.compares,
+                "cost": member.cost,
+                "parameters": member.make().count_parameters(),
+                "differentiable": member.differentiable,
+                "error": float(np.max([row.error for row in report.rows])),
+                "ok": report.ok,
+                "lesson": member.lesson,
+            }
+        )
+    return rows
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the table."""
+    out, table = console(), Table(box=None, pad_edge=False, header_style="bold")
+    right = ("parameters", "error", "lesson")
+    for title in ("member", "compares", "cost", "parameters", "differentiable", "error", "lesson"):
+        table.add_column(title, justify="right" if title in right else "left", no_wrap=True)
+    for row in rows:
+        error = f"{row['error']:.0e}" if row["ok"] else f"WRONG {row['error']:.0e}"
+        parameters, lesson = f"{row['parameters']:,}", str(row["lesson"])
+        table.add_row(
+            row["name"],
+            escape(row["compares"]),
+            row["cost"],
+            parameters,
+            row["differentiable"],
+            error,
+            lesson,
+        )
+    out.print(table)
+    out.print(f"\n{FOOT}", markup=False)
+
+
+def measure(arguments: Namespace) -> int:
+    """Train, translate, time, and print the table. Return 0."""
+    if arguments.steps < 1:
+        raise UserError(f"--steps is {arguments.steps}: it must be 1 or more")
+    out, folder = console(), Path(arguments.out)
+    dataset, test = builtin_dataset(), builtin_corpus().test
+    rows = []
+    with threadpool_limits(1, user_api="blas"):  # one thread is fastest for matrices this small
+        for name, architecture in experiment.SYSTEMS.items():
+            out.print(f"[bold]{name}[/]")
+            with training_progress(out) as report:
+                rows.append(
+                    experiment.measure_system(
+                        name,
+                        architecture,
+                        dataset,
+                        test,
+                        folder / architecture,
+                        steps=arguments.steps,
+                        seed=arguments.seed,
+                        report=report,
+                    )
+                )
+    show_measured(out, rows, arguments)
+    text = {"made": when_and_where(arguments), "rows": [row._asdict() for row in rows]}
+    (folder / "table.json").write_text(json.dumps(text, indent=1, ensure_ascii=False), encoding="utf-8")
+    out.print(f"wrote {folder / 'table.json'}")
+    return 0
+
+
+def show_measured(out: Console, rows: Sequence[FamilyRow], arguments: Namespace) -> None:
+    """Print the table of the measurements.
+
+    Args:
+        out: The console.
+        rows: The measurements of each system.
+        arguments: The arguments of the command, with steps and seed.
+    """
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("", no_wrap=True)
+    titles = [
+        "numbers",
+        "s an epoch",
+        "exact",
+        *(f"{a}-{b}" if b < 99 else f"{a}+" for a, b in experiment.LENGTHS),
+    ]
+    for title in [*titles, *(f"{n} words" for n in experiment.TIMED_LENGTHS)]:
+        table.add_column(title, justify="right")
+    for row in rows:
+        shares = [f"{share:.1%}" for share in (row.exact, *row.by_length)]
+        times = [f"{ms:.0f} ms" for ms in row.step]
+        table.add_row(row.name, f"{row.parameters:,}", f"{row.epoch:.0f}", *shares, *times)
+    out.print(table)
+    out.print(
+        "numbers: parameters; s an epoch: processor seconds of an epoch; exact: the share of held-out "
+        "sentences translated exactly, in total and by words of English; at the right: a training step on 16 "
+        "sentences of this length\n"
+        f"{when_and_where(arguments)}"
+    )
+
+
+def when_and_where(arguments: Namespace) -> str:
+    """Return a line with date, machine and settings."""
+    machine = f"{platform.machine()}, {os.cpu_count()} processors, one BLAS thread"
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return f"{today}; {machine}; {arguments.steps} steps of 64 sentences, seed {arguments.seed}"

@@ -1,0 +1,163 @@
+"""npformer figures: draw the figures of the documents into a folder."""
+
+import json
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from npformer.cli.progress import training_progress
+from npformer.cli.terminal import console
+from npformer.errors import UserError
+from npformer.pretrained import names
+from npformer.training.events import Event, Started, Stopped
+
+if TYPE_CHECKING:
+    from npformer.learn.figures.registry import Entry
+
+EPILOG = """\
+Examples: npformer figures
+          npformer figures F29 F51 --model runs/en-fr
+          npformer figures --list"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "ids", nargs="*", metavar="ID", help="the figures to draw, such as F29 (default: all)"
+    )
+    parser.add_argument(
+        "--out", default="figures", metavar="FOLDER", help="the folder to write to (default: figures)"
+    )
+    parser.add_argument("--svg", action="store_true", help="write each figure as SVG as well")
+    parser.add_argument(
+        "--model",
+        metavar="RUN",
+        help="the folder of a run to draw from (default: train one in runs/figures)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the figures and draw nothing")
+    parser.add_argument("--json", action="store_true", help="with --list: print JSON")
+
+
+def run(arguments: Namespace) -> int:
+    """Draw or list the figures. Return 0."""
+    from npformer.learn.figures import all_entries  # matplotlib takes a second to load
+
+    if arguments.json and not arguments.list:
+        raise UserError("--json goes with --list: give both")
+    every = all_entries()
+    entries = choose(every, arguments.ids)
+    if arguments.list:
+        print_list(entries, as_json=arguments.json)
+        return 0
+    draw_all(arguments, entries, every)
+    return 0
+
+
+def choose(entries: "Sequence[Entry]", ids: list[str]) -> "list[Entry]":
+    """Return the entries with these ids, in this order, or all entries.
+
+    Raises:
+        UserError: If an id is unknown.
+    """
+    from npformer.learn.figures import find_entry
+
+    return [find_entry(id) for id in dict.fromkeys(ids)] or list(entries)
+
+
+def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
+    """Print the figures as a table, or as JSON."""
+    if as_json:
+        print(json.dumps([entry.as_json() for entry in entries], ensure_ascii=False, indent=2))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("id", "figure", "source", "numbers from"):
+        table.add_column(title)
+    for entry in entries:
+        table.add_row(entry.id, entry.title, entry.source, entry.data)
+    console().print(table)
+
+
+def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[Entry]") -> None:
+    """Draw and write the figures, and write the page of the gallery if all were drawn.
+
+    Args:
+        arguments: The arguments of the command.
+        entries: The figures to draw.
+        every: All figures.
+    """
+    from npformer.learn.figures import Studio
+    from npformer.learn.figures.gallery import make_folder, write_drawing, write_page
+
+    start, out, folder = time.perf_counter(), console(), Path(arguments.out)
+    make_folder(folder)
+    captions, paths = {}, []
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=out) as progress, TrainingBar(out, progress) as report:
+        studio = Studio(run=_run_folder(arguments.model), report=report)
+        task = progress.add_task("drawing", total=len(entries))
+        for entry in entries:
+            progress.update(task, description=f"drawing {entry.id}")
+            drawing = entry.draw(studio)
+            captions[entry.id] = drawing.caption
+            paths += write_drawing(drawing, entry, folder, svg=arguments.svg)
+            progress.advance(task)
+    if len(entries) == len(every):
+        paths.append(write_page(every, captions, folder))
+    out.print(f"wrote {len(paths)} files to {folder} in {time.perf_counter() - start:.0f} s: {_names(paths)}")
+
+
+def _run_folder(model: str | None) -> str | None:
+    """Return the folder of --model, which must be that of a run: some figures need all of its checkpoints.
+
+    Raises:
+        UserError: If the model is a translator that ships, or a file.
+    """
+    if model in names() or (model is not None and Path(model).is_file()):
+        raise UserError(f"the figures need the folder of a run, and {model} is a single model: give a folder")
+    return model
+
+
+def _names(paths: Sequence[Path]) -> str:
+    """Return all names if they are few, or else the first and the last."""
+    files = [path.name for path in paths]
+    return ", ".join(files) if len(files) <= 8 else f"{files[0]} .. {files[-1]}"
+
+
+class TrainingBar:
+    """A callback for training, which replaces the bar of the figures by a training bar while it runs."""
+
+    def __init__(self, out: Console, progress: Progress) -> None:
+        self.out, self.progress = out, progress
+        self.stack = ExitStack()
+        self.inner: Callable[[Event], None] | None = None
+
+    def __enter__(self) -> "TrainingBar":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stack.close()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event of the training."""
+        if isinstance(event, Started):
+            self.progress.stop()
+            self.inner = self.stack.enter_context(training_progress(self.out))
+        if self.inner is not None:
+            self.inner(event)
+        if isinstance(event, Stopped):
+            self.stack.close()
+            self.inner = None
+            self.progress.start()

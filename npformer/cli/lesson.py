@@ -1,0 +1,128 @@
+"""npformer lesson: step through a lesson of the course, or write it as a notebook or a page."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.markup import escape
+
+from npformer.cli.terminal import console
+from npformer.errors import UserError
+from npformer.learn.course.export import as_notebook, as_page
+from npformer.learn.course.lesson import Lesson, all_lessons, find_lesson
+from npformer.learn.course.pictures import FOLDER
+from npformer.learn.course.progress import LessonProgress, last_lesson, load_progress
+from npformer.learn.course.stepper import Stepper
+from npformer.learn.course.terminal import lesson_console
+from npformer.learn.exercises import EXERCISES
+from npformer.storage.atomic import write_atomically
+
+EPILOG = """\
+In the lesson: Enter continues, b goes back, s NAME shows a variable,
+!LINE runs a line of Python, q quits, ? shows all keys. Without a terminal
+(npformer lesson 5 | less) the lesson runs from top to bottom."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "which",
+        nargs="?",
+        help="the number or name of a lesson (default: the last one you read, or the next if that is done)",
+    )
+    parser.add_argument("--restart", action="store_true", help="begin at the top, not where you stopped")
+    parser.add_argument(
+        "--notebook",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="write the lesson as a Jupyter notebook (NN_title.ipynb)",
+    )
+    parser.add_argument(
+        "--html",
+        nargs="?",
+        const="",
+        metavar="FILE",
+        help="write the lesson as a web page with outputs and figures (NN_title.html)",
+    )
+    parser.add_argument(
+        "--figures", default=FOLDER, metavar="FOLDER", help=f"the folder for the figures (default: {FOLDER})"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Step through the lesson or write it. Return 0, or 1 if a cell failed on the way."""
+    _mend_order(arguments)
+    lesson = _open_last() if arguments.which is None else find_lesson(arguments.which)
+    if arguments.notebook is not None:
+        path, how = Path(arguments.notebook or f"{lesson.name}.ipynb"), "open it with Jupyter"
+        _write(path, as_notebook, lesson, how=f"{how}, where npformer is installed", keep=True)
+    if arguments.html is not None:
+        _write(Path(arguments.html or f"{lesson.name}.html"), as_page, lesson, how="open it in a browser")
+    if arguments.notebook is None and arguments.html is None:
+        return _step(lesson, arguments)
+    return 0
+
+
+def _step(lesson: Lesson, arguments: Namespace) -> int:
+    """Step through the lesson in the terminal, from where the reader stopped."""
+    place = load_progress().get(lesson.name, LessonProgress())
+    stops = sys.stdin.isatty() and sys.stdout.isatty()
+    begin = place.step if stops and not arguments.restart else 0
+    out = lesson_console(console())
+    folder = Path(arguments.figures)
+    stepper = Stepper(lesson, out, folder, stops=stops, done=place.done, next=_next(lesson))
+    if begin:
+        title = f"[bold]{lesson.number} · {escape(lesson.title)}[/]"
+        out.print(f"{title}: continues at step {begin + 1}; g 1 goes back to step 1.")
+    return stepper.walk(begin)
+
+
+def _next(lesson: Lesson) -> str:
+    """Return the lines that say what to do after the lesson."""
+    number, lines = lesson.number, []
+    if any(exercise.lesson == number for exercise in EXERCISES):
+        lines.append(f"Try it yourself: npformer exercise list {number}")
+    after = next((other for other in all_lessons() if other.number > number), None)
+    if after is None:
+        lines.append("That was the last lesson. Programs with a bug to find: npformer bugs")
+    else:
+        lines.append(f"Go on: npformer lesson {after.number} ({after.title})")
+    return "\n".join(lines)
+
+
+def _mend_order(arguments: Namespace) -> None:
+    """Read `npformer lesson --html 5` as lesson 5, not as a file named 5."""
+    for option in ("notebook", "html"):
+        given = getattr(arguments, option)
+        if given and given.isdecimal() and arguments.which is None:
+            arguments.which = given
+            setattr(arguments, option, "")
+
+
+def _open_last() -> Lesson:
+    """Return the lesson that was open last, the next one if its end was reached, or else the first one."""
+    lessons, name = all_lessons(), last_lesson()
+    last = next((n for n, lesson in enumerate(lessons) if lesson.name == name), None)
+    if last is None:
+        return lessons[0]
+    place = load_progress().get(lessons[last].name, LessonProgress())
+    ended = place.done and not place.begun
+    return lessons[min(last + ended, len(lessons) - 1)]
+
+
+def _write(
+    path: Path, make: Callable[[Lesson], str], lesson: Lesson, *, how: str, keep: bool = False
+) -> None:
+    """Write a file and print how to open it. With `keep`, refuse to replace a file that exists."""
+    if keep and path.exists():
+        raise UserError(f"{path} exists and may contain your work: give another name, or remove it")
+    if not path.parent.is_dir():  # before the lesson is run
+        raise UserError(f"there is no folder {path.parent}: make it, or give another FILE")
+    try:
+        write_atomically(path, make(lesson).encode())
+    except OSError as error:
+        raise UserError(f"cannot write {path} ({error.strerror}): give another FILE") from None
+    print(f"wrote {path}: {how}")

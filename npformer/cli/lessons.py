@@ -1,0 +1,57 @@
+"""npformer lessons: list the lessons of the course, with their length and your progress."""
+
+from argparse import ArgumentParser, Namespace
+
+from rich.markup import escape
+from rich.table import Table
+
+from npformer.cli.terminal import console
+from npformer.learn.course.lesson import Lesson, all_lessons
+from npformer.learn.course.progress import LessonProgress, load_progress
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add nothing: the command has no arguments."""
+
+
+def run(arguments: Namespace) -> int:
+    """Print the table. Return 0."""
+    out, lessons, places = console(), all_lessons(), load_progress()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title, side in (("", "right"), ("lesson", "left"), ("minutes", "right"), ("progress", "left")):
+        table.add_column(title, justify="right" if side == "right" else "left")
+    for lesson in lessons:
+        minutes = "" if lesson.minutes is None else str(lesson.minutes)
+        progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
+        table.add_row(str(lesson.number), escape(lesson.title), minutes, progress)
+    out.print(table)
+    out.print(f"\n{_on(lessons, places)}")
+    out.print(
+        "Beside the lessons: npformer exercise (write it yourself), npformer bugs (find the mistake),\n"
+        "npformer glossary WORD, npformer index WORD."
+    )
+    return 0
+
+
+def _on(lessons: list[Lesson], places: dict[str, LessonProgress]) -> str:
+    """Return a line that says how to continue."""
+    if all(places.get(lesson.name, LessonProgress()).done for lesson in lessons):
+        return "All lessons are done."
+    number = next_of(lessons, places).number
+    return f"[bold]npformer lesson {number}[/] " + (
+        "continues the course." if places else "begins the course."
+    )
+
+
+def progress_of(lesson: Lesson, place: LessonProgress) -> str:
+    """Return the progress as text: done, a step, or nothing."""
+    begun = f"step {place.step + 1} of {len(lesson.steps)}" if place.begun else ""
+    return f"done, now at {begun}" if place.done and begun else begun or ("done" if place.done else "")
+
+
+def next_of(lessons: list[Lesson], places: dict[str, LessonProgress]) -> Lesson:
+    """Return the first lesson that is begun, or else the first that is not done, or else the first one."""
+    kept = {lesson: places.get(lesson.name, LessonProgress()) for lesson in lessons}
+    begun = [lesson for lesson in lessons if kept[lesson].begun]
+    unread = [lesson for lesson in lessons if not kept[lesson].done]
+    return [*begun, *unread, *lessons][0]

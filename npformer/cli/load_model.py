@@ -1,0 +1,79 @@
+"""The options --model and --last of the commands that read a trained model, and the options of the search."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+from npformer.errors import UserError
+from npformer.pretrained import LoadedTranslator, load, names
+from npformer.pretrained.loading import BEAM, LENGTH_PENALTY
+
+MODEL = (
+    "a translator that ships (npformer pretrained lists them), the folder of a run, a checkpoint, "
+    "or an exported file"
+)
+
+
+def add_model_arguments(parser: ArgumentParser, default: str = "the run trained last") -> None:
+    """Add --model, which takes what `npformer.load` takes, and --last.
+
+    Args:
+        parser: The parser of the command.
+        default: The model that the command reads without --model, for the help text.
+    """
+    parser.add_argument("--model", metavar="MODEL", help=f"{MODEL} (default: {default})")
+    parser.add_argument(
+        "--last", action="store_true", help="take the last checkpoint of the run, not its best one"
+    )
+
+
+def add_search_arguments(parser: ArgumentParser, *, beam: int = BEAM) -> None:
+    """Add --beam, --length-penalty and --backend. `beam` is the default for a model without a model card."""
+    own = "; a translator that ships has its own"
+    parser.add_argument(
+        "--beam", type=int, help=f"the number of hypotheses; 1 is greedy search (default: {beam}{own})"
+    )
+    parser.add_argument(
+        "--length-penalty",
+        type=float,
+        help=f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("numpy", "cupy", "auto"),
+        default="auto",
+        help="where to compute (default: auto)",
+    )
+
+
+def load_model(arguments: Namespace, backend: str = "numpy") -> LoadedTranslator:
+    """Load the translator that --model and --last choose, or the run trained last.
+
+    Raises:
+        UserError: If there is no such model, or if its file is damaged.
+    """
+    return load(arguments.model or newest_run(), last=arguments.last, backend=backend)
+
+
+def load_with_search(arguments: Namespace, *, beam: int = BEAM) -> tuple[LoadedTranslator, dict[str, Any]]:
+    """Load the translator, and return it with the settings of the search.
+
+    The settings are those of the command line, else those of the model card, else `beam` and the paper's 0.6.
+    """
+    loaded = load_model(arguments, arguments.backend)
+    settings = loaded.search_settings(beam=beam)
+    given = {name: getattr(arguments, name) for name in settings}
+    return loaded, settings | {name: value for name, value in given.items() if value is not None}
+
+
+def newest_run() -> Path:
+    """Return the run below runs/ or tour/ whose checkpoint was written last.
+
+    Raises:
+        UserError: If there is none.
+    """
+    checkpoints = [*Path("runs").glob("*/last.safetensors"), *Path("tour").glob("*/last.safetensors")]
+    if not checkpoints:
+        or_else = " or ".join(["give --model RUN", *(f"--model {name}" for name in names())])
+        raise UserError(f"there is no run below runs/ or tour/: train one with npformer train, or {or_else}")
+    return max(checkpoints, key=lambda path: path.stat().st_mtime).parent

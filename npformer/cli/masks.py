@@ -1,0 +1,197 @@
+"""npformer masks: the mask lab. Apply masks to a sentence, draw scores and weights, and test for leaks."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+import numpy as np
+
+from npformer.checking.leaks import describe_leaks
+from npformer.cli.load_model import add_model_arguments, load_model
+from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
+from npformer.cli.terminal import note
+from npformer.data import END, START, Codec, TextCodec
+from npformer.errors import UserError
+from npformer.models.registry import require_transformer
+from npformer.models.transformer import Transformer, TransformerConfig
+
+EXAMPLE = "je suis étudiant"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "sentence", nargs="?", metavar="SENTENCE", help=f"the words of the queries (default: {EXAMPLE!r})"
+    )
+    parser.add_argument(
+        "--pad", type=int, default=0, metavar="N", help="add N padding keys at the end (default: 0)"
+    )
+    parser.add_argument(
+        "--causal", action="store_true", help="a word attends to itself and the words before it"
+    )
+    parser.add_argument(
+        "--window", type=int, metavar="N", help="a word attends to N positions on either side"
+    )
+    parser.add_argument(
+        "--cross", metavar="SENTENCE", help="the words of the keys: attention between two sentences"
+    )
+    add_model_arguments(parser, default="untrained weights")
+    parser.add_argument("--layer", type=int, default=0, help="the layer (default: 0)")
+    parser.add_argument("--head", type=int, default=0, help="the head (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of untrained weights (default: 0)")
+    parser.add_argument(
+        "--mistake", choices=MISTAKES, help="; ".join(f"{name}: {what}" for name, what in MISTAKES.items())
+    )
+    parser.add_argument(
+        "--out", default="masks", metavar="FOLDER", help="the folder to write to (default: masks)"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Draw the masks and test for leaks. Return 0, or 1 if the mask leaks."""
+    if arguments.sentence is None:
+        show_example(arguments)
+    check(arguments)
+    seen = attend_under_masks(*open_model(arguments), arguments)
+    for path in draw(seen, Path(arguments.out)):
+        print(f"wrote {path}")
+    if seen.hidden:
+        print(f"hidden: {', '.join(map(repr, seen.hidden))}, which some query should see")
+    if len(seen.leaks):
+        print(f"leak: {describe_leaks(seen.leaks)}")
+        return 1
+    print("no leak: no output moves, not by a single bit, with a token that the mask forbids")
+    return 0
+
+
+def show_example(arguments: Namespace) -> None:
+    """Set the documents' example sentence and, if no mask was given, a padding mask and a causal mask."""
+    arguments.sentence = EXAMPLE
+    masked = arguments.pad or arguments.causal or arguments.window is not None or arguments.cross is not None
+    if not masked:
+        arguments.pad, arguments.causal = 2, True
+    note(
+        f'no sentence was given, so this is an example: "{EXAMPLE}"' + ("" if masked else " --pad 2 --causal")
+    )
+
+
+def check(arguments: Namespace) -> None:
+    """Raise UserError for masks that are impossible or do not go together."""
+    if arguments.pad < 0:
+        raise UserError(f"--pad is {arguments.pad}: give the number of padding words, 0 or more")
+    if arguments.window is not None and arguments.window < 0:
+        raise UserError(f"--window is {arguments.window}: give the number of words to either side, 0 or more")
+    for name, given in (("sentence", arguments.sentence), ("sentence of --cross", arguments.cross)):
+        if given is not None and not given.split():
+            raise UserError(f"the {name} is empty: write at least one word")
+    for name, given in (("--window", arguments.window is not None), ("--causal", arguments.causal)):
+        if given and arguments.cross is not None:
+            raise UserError(
+                f"{name} counts positions within one sentence, and --cross takes two sentences: "
+                "give one of the two"
+            )
+    needed = {"shifted": ("--causal", arguments.causal)}
+    option, given = needed.get(arguments.mistake, ("--pad", arguments.pad > 0))
+    if arguments.mistake and not given:
+        raise UserError(f"--mistake {arguments.mistake} changes the mask of {option}: give that too")
+
+
+def open_model(arguments: Namespace) -> tuple[Transformer, TokenSequence, TokenSequence]:
+    """Return the model, trained or not, with the words of the queries and the padded words of the keys."""
+    trained, cross = arguments.model is not None, arguments.cross is not None
+    source: Codec
+    target: Codec
+    if trained:
+        loaded = load_model(arguments)
+        require_transformer(loaded.model.config, "the mask lab needs")
+        assert isinstance(loaded.model, Transformer)
+        model, (source, target) = loaded.model, loaded.codec
+    else:
+        texts = [arguments.sentence, arguments.cross or ""]
+        source = target = TextCodec.from_lines(texts, lowercase=False)
+        model = untrained(len(source.vocabulary), arguments)
+    end = ("</S>", END) if trained else None  # a trained model has read every source with its end
+    if not cross and not arguments.causal:
+        queries = read(source, arguments.sentence, after=end)
+    else:
+        queries = read(target, arguments.sentence, before=("<S>", START) if trained else None)
+    keys = (read(source, arguments.cross, after=end) if cross else queries).padded(arguments.pad)
+    for side in (queries, keys):
+        if len(side.tokens) > model.config.max_length:
+            raise UserError(
+                f"that makes {len(side.tokens)} words, and the model's limit is {model.config.max_length}: "
+                "give fewer"
+            )
+    return model, queries if cross else keys, keys
+
+
+def untrained(vocab_size: int, arguments: Namespace) -> Transformer:
+    """Return a small model with random weights."""
+    longest = max(len(text or "") for text in (arguments.sentence, arguments.cross)) + arguments.pad
+    config = TransformerConfig(
+        source_vocab=vocab_size,
+        target_vocab=vocab_size,
+        d_model=16,
+        d_ff=32,
+        n_heads=2,
+        n_layers=2,
+        max_length=longest,
+        tied="all",
+        dropout=0.0,
+    )
+    return Transformer(config, rng=np.random.default_rng(arguments.seed))
+
+
+def read(
+    codec: Codec, text: str, *, before: tuple[str, int] | None = None, after: tuple[str, int] | None = None
+) -> TokenSequence:
+    """Return the words and ids of a sentence, with a pair (word, id) before or after them.
+
+    Args:
+        codec: The codec of the sentence.
+        text: The sentence.
+        before: A pair to put before the others, or None.
+        after: A pair to put after the others, or None.
+    """
+    words, ids = codec.words(text), codec.encode(text, strict=True)
+    for word in codec.vocabulary.unknown(words):
+        note(f"the model does not know {word!r} and reads <UNK> instead")
+    pairs = [
+        *([before] if before else []),
+        *zip(words, ids, strict=True),
+        *([after] if after else []),
+    ]
+    return TokenSequence([word for word, _ in pairs], np.array([[i for _, i in pairs]]))
+
+
+def draw(seen: Seen, folder: Path) -> list[Path]:
+    """Write the pictures and return their paths.
+
+    Raises:
+        UserError: If the words do not fit into a picture, or if the folder cannot be written.
+    """
+    from npformer import plots  # matplotlib takes a second to load
+    from npformer.plots.masks import MOST_NUMBERED, leak_map, mask_panels
+
+    queries, keys, numbers = seen.queries, seen.keys, max(seen.scores.shape) <= MOST_NUMBERED
+    masks = seen.masks or {"no mask": np.ones(seen.mask.shape, bool)}
+    figures = {
+        "masks": mask_panels(masks, queries, keys),
+        "scores": plots.score_map(
+            seen.scores, queries, keys, numbers=numbers, title=f"Before any mask ({seen.where})"
+        ),
+        "softmax": plots.softmax_panels(
+            seen.scores,
+            seen.weights,
+            queries,
+            keys,
+            mask=seen.mask,
+            numbers=numbers,
+            title=f"Under the mask ({seen.where})",
+        ),
+        "leaks": leak_map(seen.moved, seen.allowed, queries, keys),
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made ({error.strerror}): give another --out") from error
+    return [plots.save(figure, folder / f"{name}.png") for name, figure in figures.items()]

@@ -1,0 +1,61 @@
+"""The progress bar of a training run, and the lines that stay on the screen beside it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from npformer.training.events import Averaged, Event, Noted, Report, Scored, Started, Stepped, Validated
+
+
+@contextmanager
+def training_progress(out: Console) -> Iterator[Report]:
+    """Show a bar with loss, tokens per second and time left.
+
+    Yields:
+        The callback to which training reports.
+    """
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=18),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]:.3f}  {task.fields[rate]:>6,.0f} tokens/s"),
+        TimeRemainingColumn(compact=True),
+    )
+    progress = Progress(*columns, console=out)
+    task = progress.add_task("training", loss=float("nan"), rate=0.0)
+
+    def report(event: Event) -> None:
+        if isinstance(event, Started):  # not earlier, so that a run that cannot begin shows no bar
+            progress.update(task, total=event.steps, completed=event.step)
+            progress.start()
+        elif isinstance(event, Stepped):
+            progress.update(task, completed=event.step, loss=event.loss, rate=event.tokens_per_second)
+        elif line := _line(event):
+            progress.console.print(line)
+
+    try:
+        yield report
+    finally:
+        if progress.live.is_started:
+            progress.stop()
+
+
+def _line(event: Event) -> str | None:
+    """Return the line that stays on the screen, of at most 80 columns, or None if the event leaves none."""
+    if isinstance(event, Validated):
+        best = "  (best so far)" if event.best else ""
+        right = f"right tokens {event.accuracy:.1%}"
+        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {right}{best}"
+    if isinstance(event, Scored):
+        return (
+            f"step {event.step:>6}  BLEU {event.bleu:.2f}  (greedy, {event.sentences} validation sentences)"
+        )
+    if isinstance(event, Averaged):
+        loss = "" if event.loss is None else f"  validation loss {event.loss:.4f}"
+        best = "  (best of the run)" if event.best else ""
+        return f"average of {event.snapshots} snapshots{loss}{best}"
+    if isinstance(event, Noted):
+        return f"step {event.step:>6}  note: {event.text}"
+    return None

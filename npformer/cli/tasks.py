@@ -1,0 +1,245 @@
+"""The actions that npformer exercise and npformer bugs share: list, start, check and hint."""
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic
+
+from rich.table import Table
+
+from npformer.cli.terminal import console, note
+from npformer.errors import UserError
+from npformer.learn.bugs.picture import BARS
+from npformer.learn.course.terminal import print_in_pages
+from npformer.learn.tasks import Folder, TaskRegistry, Verdict
+from npformer.learn.tasks.process import SECONDS, check
+from npformer.learn.tasks.registry import T
+
+PRINTED_LINES = 20  # of the learner's output, the first ones
+
+
+class TaskCommand(Generic[T]):
+    """A command for tasks that a learner solves in a file: exercises or bugs.
+
+    A subclass defines the lines that are printed when a task is solved, and may add actions.
+
+    Args:
+        tasks: The tasks of the command.
+        epilog: The end of the help text: one line for each action.
+    """
+
+    def __init__(self, tasks: TaskRegistry[T], epilog: str) -> None:
+        self.tasks = tasks
+        self.epilog = epilog
+
+    @property
+    def actions(self) -> dict[str, Callable[[Namespace, Folder], int]]:
+        """The actions by name. Each returns the exit status."""
+        return {
+            "list": self.list_tasks,
+            "start": self.start_task,
+            "check": self.check_tasks,
+            "hint": self.show_hint,
+        }
+
+    def solved_lines(self, task: T, verdict: Verdict, seconds: float) -> list[str]:
+        """Return the lines to print when a task is solved."""
+        raise NotImplementedError
+
+    def last_hint(self, task: T) -> str:
+        """Return the line that follows the last hint."""
+        return "That was the last one."
+
+    def tasks_to_list(self, name: str | None) -> list[T]:
+        """Return the tasks that `list NAME` shows.
+
+        Raises:
+            UserError: If a name was given and the command cannot select by it.
+        """
+        if name:
+            raise UserError(f"list shows all {self.tasks.kind}s: leave out {name}")
+        return list(self.tasks)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add the arguments of the command."""
+        folder, kind = self.tasks.folder, self.tasks.kind
+        parser.epilog = self.epilog
+        parser.add_argument(
+            "action",
+            nargs="?",
+            default="list",
+            choices=tuple(self.actions),
+            help="the action (default: list)",
+        )
+        named = "a number or a name" if self.tasks.numbered else "a name"
+        parser.add_argument(
+            "name", nargs="?", help=f"{named}; check and hint take the current {kind} if none is given"
+        )
+        parser.add_argument(
+            "--dir", default=folder, metavar="FOLDER", help=f"the folder of your files (default: {folder})"
+        )
+        parser.add_argument("--all", action="store_true", help="with check: check every file of the folder")
+        parser.add_argument(
+            "--seconds",
+            type=float,
+            default=SECONDS,
+            help=f"with check: time limit (default: {SECONDS:g})",
+        )
+        parser.add_argument("--png", metavar="FILE", help="with check: draw the wrong numbers")
+
+    def run(self, arguments: Namespace) -> int:
+        """Run the action. Return 0, or 1 if a check found a mistake."""
+        return self.actions[arguments.action](arguments, Folder(Path(arguments.dir)))
+
+    def list_tasks(self, arguments: Namespace, folder: Folder) -> int:
+        """Print a table of the tasks with the learner's progress."""
+        shown = self.tasks_to_list(arguments.name)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        number, *others = self.tasks.columns
+        table.add_column(number, justify="right", no_wrap=True)
+        for column in (*others, "state"):
+            table.add_column(column, no_wrap=True)
+        states = {task.name: folder.state(task) for task in shown}
+        for task in shown:
+            state = states[task.name]
+            colour = {"solved": "green", "started": "yellow"}.get(state, "dim")
+            table.add_row(str(task.number), task.name, task.title, f"[{colour}]{state}[/]")
+        solved = sum(state == "solved" for state in states.values())
+        print_in_pages(console(), table, f"{solved} of {len(shown)} solved. {self._next(shown, states)}")
+        return 0
+
+    def start_task(self, arguments: Namespace, folder: Folder) -> int:
+        """Write the learner's file and introduce the task."""
+        task = self.tasks.find(self.required_name(arguments))
+        for paragraph in self.tasks.introduce(task, folder.start(task)):
+            say(paragraph)
+        option = "" if arguments.dir == self.tasks.folder else f" --dir {arguments.dir}"
+        say(f"Then: {self.tasks.command} check{option}")
+        return 0
+
+    def check_tasks(self, arguments: Namespace, folder: Folder) -> int:
+        """Judge the file of one task, or every file of the folder. Return 0 if all are solved, or else 1."""
+        tasks, folder = self._tasks_to_check(arguments, folder)
+        solved = []
+        for task in tasks:
+            start = time.perf_counter()
+            verdict = check(self.tasks, task, folder.file(task), arguments.seconds)
+            folder.set_solved(task, verdict.solved)
+            self._show_verdict(task, verdict, time.perf_counter() - start)
+            if arguments.png:
+                draw_difference(task.name, verdict, arguments.png)
+            solved.append(verdict.solved)
+        return 0 if all(solved) else 1
+
+    def show_hint(self, arguments: Namespace, folder: Folder) -> int:
+        """Print the hints that were shown before, and one more."""
+        name = arguments.name or folder.current() or self.required_name(arguments)
+        task = self.tasks.find(name)
+        shown = folder.next_hint(task)
+        for number, text in enumerate(task.hints[:shown], 1):
+            say(f"Hint {number} of {len(task.hints)}: {text}")
+        more = "Still stuck? The same command gives one more."
+        say(self.last_hint(task) if shown == len(task.hints) else more)
+        return 0
+
+    def required_name(self, arguments: Namespace) -> str:
+        """Return the name that was given.
+
+        Raises:
+            UserError: If there is none.
+        """
+        if arguments.name:
+            return str(arguments.name)
+        command, example = self.tasks.command, "1" if self.tasks.numbered else "NAME"
+        raise UserError(
+            f"{arguments.action} needs the name of a task: {command} {arguments.action} {example} "
+            f"({command} list prints all names)"
+        )
+
+    def _next(self, shown: list[T], states: dict[str, str]) -> str:
+        """Return one line about the task to do next: one that was started, or else a new one."""
+        for state, text in (("started", "Go on: {} check {}"), ("not started", "Next: {} start {}")):
+            for task in shown:
+                if states[task.name] == state:
+                    return text.format(self.tasks.command, task.argument)
+        return "All of these are solved."
+
+    def _tasks_to_check(self, arguments: Namespace, folder: Folder) -> tuple[list[T], Folder]:
+        """Return the tasks to check, with the folder of their files.
+
+        It is the task whose name or file is given, or else the current one, or else all that are started.
+
+        Raises:
+            UserError: If the name is unknown, if nothing is started, or if the time limit is not positive.
+        """
+        if not arguments.seconds > 0:
+            raise UserError(f"--seconds is {arguments.seconds:g}: it must be more than 0")
+        name = arguments.name
+        if name and name.endswith(".py"):  # the file itself, wherever it is
+            return [self.tasks.find(Path(name).stem)], Folder(Path(name).parent)
+        if name:
+            return [self.tasks.find(name)], folder
+        started = [task for task in self.tasks if folder.file(task).exists()]
+        if not started:
+            first = next(iter(self.tasks))
+            raise UserError(
+                f"nothing is started in {folder.path}: begin with {self.tasks.start_command(first)}"
+            )
+        current = [task for task in started if task.stem == folder.current()]
+        return started if arguments.all or not current else current, folder
+
+    def _show_verdict(self, task: T, verdict: Verdict, seconds: float) -> None:
+        """Print what the check found."""
+        if verdict.printed:
+            say("Your code printed:")
+            say("\n".join("  " + line for line in verdict.printed.splitlines()[:PRINTED_LINES]))
+        if verdict.solved:
+            for line in self.solved_lines(task, verdict, seconds):
+                say(line)
+            return
+        say(f"{task.name}: not yet.")
+        for text in (verdict.message, *verdict.clues):
+            say(f"- {text}")
+        if verdict.picture:
+            say(verdict.picture)
+        say(f"Stuck? {self.tasks.command} hint {task.argument}")
+
+
+def draw_difference(name: str, verdict: Verdict, path: str) -> None:
+    """Draw the difference between the learner's numbers and the right ones, into a file.
+
+    Args:
+        name: The name of the task.
+        verdict: The result of the check.
+        path: The file to write.
+    """
+    if verdict.difference is None:
+        note("there is no matrix of numbers to draw")
+        return
+    from npformer import plots  # matplotlib takes a second to load
+
+    figure = plots.value_map(
+        verdict.difference,
+        xlabel="last axis",
+        ylabel="row",
+        label="difference",
+        title=f"{name}: your result minus the right one",
+    )
+    say(f"Drawn in {plots.save(figure, Path(path))}")
+
+
+def say(text: str) -> None:
+    """Print a text without markup, wrapped at the width of the terminal."""
+    console().print(showable(text, sys.stdout.encoding or "utf-8"), markup=False)
+
+
+def showable(text: str, encoding: str) -> str:
+    """Replace characters that the encoding lacks: a bar by its height as a digit, any other by a "?"."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        heights = {ord(bar): str(height) for height, bar in enumerate(BARS, 1)}
+        return text.translate(heights | {ord("·"): "."}).encode(encoding, "replace").decode(encoding)
+    return text

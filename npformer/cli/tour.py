@@ -1,0 +1,235 @@
+"""npformer tour: the whole package in three minutes."""
+
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from npformer.backend import choose_backend
+from npformer.checking.cases import all_cases
+from npformer.cli.gradcheck import print_table
+from npformer.cli.progress import training_progress
+from npformer.cli.terminal import console
+from npformer.data.corpus import Pair, builtin_corpus
+from npformer.data.dataset import builtin_dataset
+from npformer.data.loader import make_batch
+from npformer.errors import UserError
+from npformer.functional.masks import causal_mask, padding_mask
+from npformer.generation import Translator
+from npformer.generation.evaluation import evaluate_families, strongest_head
+from npformer.models.transformer import TransformerConfig
+from npformer.pretrained.train_on_files import threads_for
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.storage.validation import require_count
+from npformer.training import train
+from npformer.training.presets import find_preset
+
+if TYPE_CHECKING:
+    from npformer.plots import Figure
+
+# one word decides what "it" stands for: the animal is tired, the street is wide
+IT_SENTENCES = (
+    "the animal didn't cross the street because it was too tired",
+    "the animal didn't cross the street because it was too wide",
+)
+BANK_SENTENCES = (
+    "i arrived at the bank after crossing the river",
+    "i arrived at the bank after crossing the road to get some money",
+)
+RUN_FILES = ("last.safetensors", "best.safetensors", "log.jsonl")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "--out", default="tour", metavar="FOLDER", help="the folder to write to (default: tour)"
+    )
+    parser.add_argument(
+        "--steps", type=int, help="the number of training steps; fewer give worse translations"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="the seed of weights, order and dropout (default: 0)"
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("numpy", "cupy", "auto"),
+        default="auto",
+        help="where to compute (default: auto)",
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Train, translate, check and draw. Return 0, or 1 if a gradient is wrong."""
+    if arguments.steps is not None:
+        require_count("--steps", arguments.steps)
+    start = time.perf_counter()
+    out, folder = console(), Path(arguments.out)
+    backend = choose_backend(arguments.backend)
+    out.print("[bold]npformer tour[/]: train, translate, check, look. Three minutes on two cores.")
+
+    _heading(out, "1. Train", "a Transformer on sentences from a grammar, English to French")
+    translator = train_translator(out, folder / "run", arguments, backend)
+
+    _heading(out, "2. Translate", "sentences that it has not seen in training")
+    show_translations(out, translator)
+    show_evaluation(out, translator)
+
+    _heading(out, "3. Check", "every backward pass against its forward pass, by complex step")
+    begin = time.perf_counter()
+    reports = [case.check() for case in all_cases()]
+    print_table(out, reports, time.perf_counter() - begin, grouped=True)
+
+    _heading(out, "4. Look", "the attention weights")
+    for path in draw_pictures(translator, folder):
+        out.print(f"wrote {path}")
+
+    out.print(f"\n[bold]Done[/] in {time.perf_counter() - start:.0f} s. What next:")
+    for command, what in next_steps(folder):
+        out.print(f"  {command:58} {what}")
+    return 0 if all(report.ok for report in reports) else 1
+
+
+def _heading(out: Console, title: str, text: str) -> None:
+    out.print(f"\n[bold]{title}[/]  {text}")
+
+
+def train_translator(out: Console, folder: Path, arguments: Namespace, backend: str) -> Translator:
+    """Train in this folder, replacing the files of an earlier tour.
+
+    Args:
+        out: The console.
+        folder: The folder of the run.
+        arguments: The arguments of the command, with steps and seed.
+        backend: "numpy" or "cupy".
+
+    Raises:
+        UserError: If the folder cannot be written or a setting is out of range.
+    """
+    for name in RUN_FILES:
+        try:
+            (folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise UserError(f"{folder} cannot be written ({error.strerror}): give another --out") from error
+    dataset = builtin_dataset()
+    model = TransformerConfig.architecture(
+        "small",
+        source_vocab=len(dataset.source.vocabulary),
+        target_vocab=len(dataset.target.vocabulary),
+    )
+    training = find_preset("small").training.replace(seed=arguments.seed)
+    if arguments.steps is not None:
+        training = training.replace(steps=arguments.steps, warmup_steps=max(1, arguments.steps // 10))
+    out.print(
+        f"{len(dataset.train):,} pairs, {model.source_vocab} English and {model.target_vocab} French words, "
+        f"d_model {model.d_model}, {model.n_heads} heads, {model.n_layers} + {model.n_layers} layers"
+    )
+    with training_progress(out) as report:
+        threads = threads_for(model)
+        result = train(folder, dataset, model, training, backend=backend, threads=threads, report=report)
+    out.print(result.message)
+    return Translator.from_checkpoint(load_checkpoint(folder / "last.safetensors"), backend)
+
+
+def show_translations(out: Console, translator: Translator) -> None:
+    """Translate the ambiguous sentences of the documents, and a few held-out ones."""
+    held_out = [pair.english for pair in builtin_corpus().test if pair.family == "plain"]
+    sentences = [*IT_SENTENCES, *BANK_SENTENCES, *held_out[::150]]
+    for sentence, translation in zip(sentences, translator.translate(sentences), strict=True):
+        out.print(f"  {sentence}\n    [cyan]{translation}[/]")
+
+
+def show_evaluation(out: Console, translator: Translator) -> None:
+    """Print the shares of exact translations and of right ambiguous words over all held-out sentences."""
+    pairs = builtin_corpus().test
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("held-out sentences")
+    for title in ("number", "exact", "right word"):
+        table.add_column(title, justify="right")
+    table.add_column("what the strongest head attends to")
+    scores = evaluate_families(translator, pairs)
+    for score in scores:
+        right = "" if score.right_word is None else f"{score.right_word / score.sentences:.1%}"
+        table.add_row(
+            score.family,
+            str(score.sentences),
+            f"{score.share:.1%}",
+            right,
+            describe_head(translator, [pair for pair in pairs if pair.family == score.family]),
+        )
+    total = sum(score.sentences for score in scores)
+    table.add_row("all", str(total), f"{sum(score.exact for score in scores) / total:.1%}", "", "")
+    out.print(table)
+
+
+def describe_head(translator: Translator, pairs: Sequence[Pair]) -> str:
+    """Return the head that attends most to the word that decides *it* or *bank*, and how often it does."""
+    if pairs[0].reference is None:
+        return ""
+    head = strongest_head(translator.model, translator, pairs)
+    target = "what it stands for" if pairs[0].family == "it" else "the word that decides"
+    return f"{target}: {head.share:.1%} ({head.where} layer {head.layer}, head {head.head})"
+
+
+def draw_pictures(translator: Translator, folder: Path) -> list[Path]:
+    """Draw attention maps of the documents' sentence and the masks of a padded sentence, as PNG."""
+    from npformer import plots  # matplotlib takes a second to load
+
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = attention_maps(translator) | decoder_masks(translator)
+    return [plots.save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+
+
+def attention_maps(translator: Translator) -> "dict[str, Figure]":
+    """Draw every layer and head of the three kinds of attention, from the cache of one forward pass."""
+    from npformer import plots
+
+    sentence = IT_SENTENCES[0]
+    source, target = translator.source_codec, translator.target_codec
+    translation = translator.translate([sentence])[0]
+    batch = make_batch([(source.encode(sentence), target.encode(translation))])
+    _, cache = translator.model.to("numpy").forward(batch.source, batch.target_in)
+    english = [*source.words(sentence), "</S>"]
+    french = ["<S>", *target.words(translation)]
+    encoder = [layer.self_attention.attention.weights[0] for layer in cache.encoder.layers]  # each (H, S, S)
+    decoder = [layer.self_attention.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, T)
+    cross = [layer.cross.attention.weights[0] for layer in cache.decoder.layers]  # (H, T, S)
+    draw = plots.attention_grid
+    return {
+        "encoder_attention": draw(np.stack(encoder), english, english, title="Encoder self-attention"),
+        "decoder_attention": draw(np.stack(decoder), french, french, title="Decoder self-attention"),
+        "cross_attention": draw(np.stack(cross), french, english, title="Encoder-decoder attention"),
+    }
+
+
+def decoder_masks(translator: Translator) -> "dict[str, Figure]":
+    """Draw the decoder's masks in a batch of "merci" and "je suis étudiant": the first one is padded."""
+    from npformer import plots
+
+    codec = translator.target_codec
+    batch = make_batch([([4], codec.encode(text)) for text in ("merci", "je suis étudiant")])
+    words = ["<S>", "merci", "<PAD>", "<PAD>"]
+    length = batch.target_in.shape[1]
+    causal = causal_mask(length, batch.target_in)  # (T, T)
+    padding = padding_mask(batch.target_in)[0, 0]  # (1, T)
+    return {
+        "causal_mask": plots.mask_map(causal, words, words, title="Causal"),
+        "decoder_mask": plots.mask_map(causal & padding, words, words, title="Causal and padding"),
+    }
+
+
+def next_steps(folder: Path) -> list[tuple[str, str]]:
+    """Return pairs (command, explanation) for the end of the tour."""
+    return [
+        (f'npformer translate --model {folder / "run"} "the cat sleeps"', "translate sentences of your own"),
+        ("npformer lesson 0", "the course: step through it, Enter by Enter"),
+        ("npformer gradcheck --verbose layer", "every tensor of some components"),
+        ("npformer gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),
+        ("npformer train --direction fr-en", "the other direction"),
+        ("npformer train --task reverse --steps 300", "a toy task"),
+        ("npformer train your.en your.de", "two files of your own"),
+    ]

@@ -1,1 +1,0 @@
-"""The commands, one a file: arguments in, the floors below do the work, text out."""

@@ -1,0 +1,280 @@
+"""The data loader: from examples of token ids to the padded batches of each training step.
+
+`plan_batches` decides which examples make each batch of an epoch, `make_batch` pads them into arrays, and
+`DataLoader` chains the epochs and can start at any step. `split_batch` divides a batch among workers.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, count, islice
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from npformer.data.vocabulary import END, PAD, START
+from npformer.errors import UserError
+
+# an example is the token ids of a sentence and of its translation, both without START, END and PAD
+Example = tuple[Sequence[int], Sequence[int]]
+
+# int64 is the type that NumPy indexes with: an embedding would convert ids of type int32 in every step
+Ids = NDArray[np.int64]
+
+# The plan adds a random number between 0 and LENGTH_BLUR to the length of a target before it sorts by length.
+# A larger number mixes the sentences better from epoch to epoch, and pads more. 29,000 English-French pairs
+# in batches of 64 have 2 % padding at 1.0, 3 % at 1.5 and 4 % at 2.0. The probability that two sentences of
+# one batch are together again in the next epoch is a quarter at 1.0, and a tenth at 1.5 and at 2.0.
+LENGTH_BLUR = 1.5
+
+AnyBatch = TypeVar("AnyBatch", bound=tuple[Any, ...])  # a NamedTuple of arrays (B, ...) of ids
+
+
+class Batch(NamedTuple):
+    """Sentence pairs for one training step, padded to one length.
+
+    source (B, S) ends with END. target_in (B, T) starts with START. target_out (B, T) is target_in shifted by
+    one position and ends with END, so that position t of the decoder reads target_in[:, : t + 1] and predicts
+    target_out[:, t].
+    """
+
+    source: Ids
+    target_in: Ids
+    target_out: Ids
+
+    @property
+    def inputs(self) -> tuple[Ids, Ids]:
+        """The arrays that the model reads."""
+        return self.source, self.target_in
+
+    @property
+    def tokens(self) -> int:
+        """The number of target tokens to predict, with END and without PAD."""
+        return int((self.target_out != PAD).sum())
+
+
+class DataLoader:
+    """A data loader, which plans the batches of a training run epoch by epoch.
+
+    Epochs follow one another without a gap: a step may take its last batch from the next epoch. The batches
+    of a step depend on the arguments and on the number of the step only. A resumed run therefore gets the
+    batches that it would have got, and no state has to be stored.
+
+    Args:
+        examples: The sentence pairs.
+        lengths: (N, 2) their lengths, as `example_lengths` returns them; computed here if not given.
+        seed: Determines the order of the examples.
+        batch_size: The largest number of sentences in a batch, or None.
+        batch_tokens: The largest number of tokens in a batch, padding included, or None. Exactly one of
+            batch_size and batch_tokens must be given.
+        accumulate: The number of batches in a step.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        lengths: Ids | None = None,
+        *,
+        seed: int = 0,
+        batch_size: int | None = None,
+        batch_tokens: int | None = None,
+        accumulate: int = 1,
+    ) -> None:
+        self.examples = examples
+        self.lengths = example_lengths(examples) if lengths is None else lengths
+        self.seed, self.batch_size, self.batch_tokens = seed, batch_size, batch_tokens
+        self.accumulate = accumulate
+
+    def steps(self, start: int = 0) -> Iterator[list[Batch]]:
+        """Yield the batches of step start + 1, of the step after it, and so on without end."""
+        for plan in self.plan_steps(start):
+            yield [self._batch(indices) for indices in plan]
+
+    def epoch(self, epoch: int = 0) -> list[Batch]:
+        """Return all examples in batches, in the order of an epoch, or [] if there are no examples."""
+        return [self._batch(indices) for indices in self.plan_epoch(epoch)] if len(self.examples) else []
+
+    def count_steps(self, epochs: int) -> int:
+        """Return the number of steps in this number of epochs. The last step may begin a further epoch."""
+        batches = sum(len(self.plan_epoch(epoch)) for epoch in range(epochs))
+        return -(-batches // self.accumulate)  # rounded up
+
+    def plan_steps(self, start: int = 0) -> Iterator[list[Ids]]:
+        """Yield, like `steps`, the indices of the examples in each batch."""
+        epochs = (self.plan_epoch(epoch) for epoch in count())
+        plan = islice(chain.from_iterable(epochs), start * self.accumulate, None)
+        while True:
+            yield list(islice(plan, self.accumulate))
+
+    def plan_epoch(self, epoch: int) -> list[Ids]:
+        """Return the indices of the examples in each batch of an epoch."""
+        return plan_batches(
+            self.lengths,
+            seed=self.seed,
+            epoch=epoch,
+            batch_size=self.batch_size,
+            batch_tokens=self.batch_tokens,
+        )
+
+    def _batch(self, indices: Ids) -> Batch:
+        return make_batch([self.examples[i] for i in indices])
+
+
+def example_lengths(examples: Sequence[Example]) -> Ids:
+    """Return the lengths (N, 2) that the sources and targets have in a batch, with END or START."""
+    lengths = [(len(source) + 1, len(target) + 1) for source, target in examples]
+    return np.array(lengths, dtype=np.int64).reshape(-1, 2)
+
+
+def plan_batches(
+    lengths: ArrayLike,
+    *,
+    seed: int,
+    epoch: int,
+    batch_size: int | None = None,
+    batch_tokens: int | None = None,
+) -> list[Ids]:
+    """Plan the batches of an epoch: every example once, examples of similar length together.
+
+    Order and membership depend on the arguments only, so a run that is resumed in epoch 7 sees the same
+    batches as an uninterrupted one.
+
+    Args:
+        lengths: (N,), or (N, 2) for source and target, as `example_lengths` returns them.
+        seed: The seed of the run, 0 or more.
+        epoch: The number of the epoch, from 0.
+        batch_size: The largest number of sentences in a batch. The batches are as even as it allows.
+        batch_tokens: The largest number of tokens in a batch, padding included: the length of the longest
+            sentence of either side times the number of sentences. A longer example is a batch of its own.
+            Exactly one of batch_size and batch_tokens must be given.
+
+    Returns:
+        The indices of the examples in each batch.
+
+    Raises:
+        UserError: If settings are out of range or do not go together.
+    """
+    table = _length_table(lengths)
+    _check_plan(seed, epoch, batch_size, batch_tokens)
+    rng = np.random.default_rng([seed, epoch])
+
+    # Sort by the target's length, and examples of equal target length by the source's, so that there is
+    # little padding. The random numbers in both keys put a sentence together with others in each epoch.
+    source, target = table[:, 0], table[:, -1]
+    target_key = np.floor(target + LENGTH_BLUR * rng.random(len(table)))
+    source_key = source + rng.random(len(table))
+    order = np.lexsort((source_key, target_key))  # the last key is the primary one
+    if batch_size is not None:
+        # ceil(N / batch_size) batches whose sizes differ by 1 at most: no tiny batch at the end
+        batches = np.array_split(order, -(-len(order) // batch_size))
+    else:
+        assert batch_tokens is not None  # checked by _check_plan
+        batches = np.split(order, _cuts(table.max(axis=1)[order], batch_tokens))
+
+    # without this shuffle, training would see short sentences first and long ones last
+    return [batches[i] for i in np.argsort(rng.random(len(batches)), kind="stable")]
+
+
+def make_batch(examples: Sequence[Example], *, max_length: int | None = None) -> Batch:
+    """Return the batch of some examples. With max_length, longer sentences are cut, START or END included.
+
+    Raises:
+        UserError: If there are no examples or max_length is below 1.
+    """
+    if not examples:
+        raise UserError("a batch needs at least one example, and was given none")
+    sources = [[*source, END] for source, _ in examples]
+    targets = [[*target, END] for _, target in examples]
+    if max_length is not None:
+        sources = [truncate(ids, max_length) for ids in sources]
+        targets = [truncate(ids, max_length) for ids in targets]
+    return Batch(
+        source=pad(sources),
+        target_in=pad([[START, *ids[:-1]] for ids in targets]),
+        target_out=pad(targets),
+    )
+
+
+def pad(rows: Sequence[Sequence[int]], pad_id: int = PAD) -> Ids:
+    """Return the rows as one array (B, T), filled up with pad_id on the right."""
+    longest = max(map(len, rows), default=0)
+    padded = np.full((len(rows), longest), pad_id, dtype=np.int64)
+    for line, row in zip(padded, rows, strict=True):
+        line[: len(row)] = row
+    return padded
+
+
+def truncate(ids: Sequence[int], max_length: int) -> list[int]:
+    """Return at most max_length of the ids. If they end with END, the shortened ids end with it too.
+
+    Raises:
+        UserError: If max_length is below 1.
+    """
+    if max_length < 1:
+        raise UserError(f"max_length is {max_length}: it must be 1 or more")
+    if len(ids) <= max_length:
+        return list(ids)
+    if ids[-1] == END:
+        return [*ids[: max_length - 1], END]
+    return list(ids[:max_length])
+
+
+def split_batch(batch: AnyBatch, count: int) -> list[AnyBatch]:
+    """Split a batch into `count` pieces with about the same number of source tokens.
+
+    There are fewer pieces if the batch has fewer sentences. Padding that no sentence of a piece needs is cut
+    off.
+    """
+    tokens = np.cumsum((batch[0] != PAD).sum(1))  # (B,)
+    ends = np.searchsorted(tokens, tokens[-1] * np.arange(1, count) / count) + 1
+    starts = np.unique([0, *np.minimum(ends, len(tokens) - 1)])
+    pieces = np.split(np.arange(len(tokens)), starts[1:])
+    return [_shorten(type(batch)(*(array[piece] for array in batch))) for piece in pieces]
+
+
+def _shorten(batch: AnyBatch) -> AnyBatch:
+    """Return the batch without columns of padding at the end. Arrays of equal width keep equal widths."""
+    needed: dict[int, int] = {}
+    for array in batch:
+        width = array.shape[1]
+        used = np.flatnonzero((array != PAD).any(0))
+        needed[width] = max(needed.get(width, 1), int(used[-1]) + 1 if len(used) else 1)
+    return type(batch)(*(array[:, : needed[array.shape[1]]] for array in batch))
+
+
+def _cuts(lengths: NDArray[np.integer], batch_tokens: int) -> list[int]:
+    """Return where to cut a sequence of lengths so that longest * count <= batch_tokens in each piece."""
+    cuts: list[int] = []
+    start, longest = 0, 0
+    for position, length in enumerate(lengths.tolist()):
+        longest = max(longest, length)
+        if position > start and longest * (position + 1 - start) > batch_tokens:
+            cuts.append(position)
+            start, longest = position, length
+    return cuts
+
+
+def _length_table(lengths: ArrayLike) -> NDArray[np.integer]:
+    """Return the lengths as integers (N, 1) or (N, 2), and raise UserError for anything else."""
+    table = np.asarray(lengths)
+    if table.size == 0:
+        raise UserError("there are no examples to make batches of: give training data that is not empty")
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2 or table.shape[1] > 2 or table.dtype.kind not in "iu" or table.min() < 0:
+        raise UserError(
+            f"lengths must be whole numbers of shape (N,) or (N, 2), none negative, "
+            f"not {table.dtype} of shape {np.shape(lengths)}: example_lengths(examples) gives them"
+        )
+    return table
+
+
+def _check_plan(seed: int, epoch: int, batch_size: int | None, batch_tokens: int | None) -> None:
+    """Raise UserError for settings of plan_batches that are out of range or do not go together."""
+    if (batch_size is None) == (batch_tokens is None):
+        raise UserError("give either batch_size (in sentences) or batch_tokens (in tokens), and not both")
+    settings = {"batch_size": batch_size, "batch_tokens": batch_tokens}
+    for name, value in settings.items():
+        if value is not None and value < 1:
+            raise UserError(f"{name} is {value}: it must be 1 or more")
+    if seed < 0 or epoch < 0:
+        raise UserError(f"seed is {seed} and epoch is {epoch}: neither may be negative")

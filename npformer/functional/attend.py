@@ -1,0 +1,123 @@
+"""The second half of attention: softmax of given scores, dropout, and a weighted sum of the values.
+
+Scaled dot-product attention (npformer.functional.attention) also computes the scores. The functions here take
+any scores as an argument.
+"""
+
+from typing import Any, NamedTuple
+
+from npformer.backend import Array, Generator
+from npformer.functional.caches import cache_class
+from npformer.functional.dropout import dropout, dropout_backward
+from npformer.functional.linear import sum_to_shape
+from npformer.functional.masks import (
+    EXACT,
+    Masking,
+    MaskingCache,
+    mask_queries,
+    mask_scores,
+    mask_scores_backward,
+)
+from npformer.functional.softmax import softmax, softmax_backward
+
+
+@cache_class
+class AttentionWeightsCache(NamedTuple):
+    """The cache of attention_weights."""
+
+    weights: Array  # (..., T, S) attention weights: rows sum to 1, or are 0
+    dropout_mask: Any  # (..., T, S) the dropout mask, or None
+    masking: MaskingCache
+
+    @property
+    def dropped(self) -> Array:
+        """The attention weights after dropout, (..., T, S)."""
+        return self.weights if self.dropout_mask is None else self.weights * self.dropout_mask
+
+
+def attention_weights(
+    scores: Array,
+    mask: Array | None = None,
+    *,
+    query_mask: Array | None = None,
+    masking: Masking = EXACT,
+    p: float = 0.0,
+    rng: Generator | None = None,
+) -> tuple[Array, AttentionWeightsCache]:
+    """Compute the attention weights dropout(softmax(scores)) under masks.
+
+    Args:
+        scores: The scores, of shape (..., T, S).
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
+        query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
+        masking: How the masks act on the scores.
+        p: The dropout probability of the weights.
+        rng: The generator for dropout. It is needed if p > 0.
+
+    Returns:
+        The weights after dropout, of shape (..., T, S), and the cache.
+
+    Raises:
+        UserError: If a mask has another dtype or shape.
+    """
+    scores, masked = mask_scores(scores, mask, query_mask, masking)
+    weights, _ = softmax(scores)  # (..., T, S)
+    weights = mask_queries(weights, query_mask, masking)
+    dropped, dropout_mask = dropout(weights, p, rng)
+    return dropped, AttentionWeightsCache(weights, dropout_mask, masked)
+
+
+def attention_weights_backward(ddropped: Array, cache: AttentionWeightsCache) -> Array:
+    """Return the gradient dscores of dropped = dropout(softmax(scores))."""
+    weights, dropout_mask, masked = cache
+    # dropped = weights dropout_mask
+    dweights = dropout_backward(ddropped, dropout_mask)
+    # weights = softmax(scores); those of a masked query are 0, so its gradient is 0
+    dscores = softmax_backward(dweights, weights)  # (..., T, S)
+    return mask_scores_backward(dscores, masked)
+
+
+@cache_class
+class AttendCache(NamedTuple):
+    """The cache of attend. The figures draw its weights."""
+
+    v: Array  # (..., S, L) values
+    weights_cache: AttentionWeightsCache
+
+    @property
+    def weights(self) -> Array:
+        """The attention weights before dropout, (..., T, S)."""
+        return self.weights_cache.weights
+
+
+def attend(scores: Array, v: Array, mask: Array | None = None, **settings: Any) -> tuple[Array, AttendCache]:
+    """Compute y = softmax(scores) v: for each query, the weighted mean of the values.
+
+    Args:
+        scores: The scores, of shape (..., T, S).
+        v: The values, of shape (..., S, L).
+        mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
+        settings: The other settings of attention_weights.
+
+    Returns:
+        y, of shape (..., T, L), and the cache.
+
+    Raises:
+        UserError: If a mask has another dtype or shape.
+
+    Source: Bahdanau et al. 2015, section 3.1.
+    """
+    dropped, weights_cache = attention_weights(scores, mask, **settings)
+    return dropped @ v, AttendCache(v, weights_cache)
+
+
+def attend_backward(dy: Array, cache: AttendCache) -> tuple[Array, Array]:
+    """Return the gradients (dscores, dv) of y = softmax(scores) v."""
+    v, weights_cache = cache
+    dropped = weights_cache.dropped
+    # y = dropped @ v
+    ddropped = dy @ v.swapaxes(-1, -2)  # (..., T, S)
+    dv = dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
+    # dropped = attention_weights(scores)
+    dscores = attention_weights_backward(ddropped, weights_cache)
+    return sum_to_shape(dscores, dropped.shape), sum_to_shape(dv, v.shape)

@@ -1,0 +1,187 @@
+"""Attention masks: bool arrays, True where a query may attend to a key, and their action on the scores.
+
+Masks broadcast to the scores (B, H, T, S) and combine with &. The exact masking replaces the scores of masked
+keys by -inf, and the softmax gives them the weight 0, also in a row in which all keys are masked. The
+documents use large negative numbers instead. Then rows in which all keys are masked give other results.
+"""
+
+import math
+from typing import NamedTuple
+
+from npformer.backend import Array, array_module
+from npformer.errors import UserError
+from npformer.functional.caches import cache_class
+
+
+def padding_mask(ids: Array, pad_id: int = 0) -> Array:
+    """Return True at the keys that are not padding. Shapes: ids (B, S) -> (B, 1, 1, S)."""
+    return (ids != pad_id)[:, None, None, :]
+
+
+def query_mask(ids: Array, pad_id: int = 0) -> Array:
+    """Return True at the queries that are not padding. Shapes: ids (B, T) -> (B, 1, T, 1)."""
+    return (ids != pad_id)[:, None, :, None]
+
+
+def causal_mask(length: int, like: Array) -> Array:
+    """Return the mask that allows position t to attend to positions 0 .. t. Shapes: -> (T, T).
+
+    The mask is made on the device of the array `like`.
+    """
+    xp = array_module(like)
+    position = xp.arange(length)
+    return position[:, None] >= position[None, :]
+
+
+def local_mask(length: int, width: int, like: Array) -> Array:
+    """Return the mask that allows position t to attend to positions t - width .. t + width.
+
+    Args:
+        length: The number of positions T.
+        width: The largest distance.
+        like: An array on the device where the mask is needed.
+
+    Returns:
+        Bool, of shape (T, T).
+
+    Raises:
+        UserError: If the width is negative.
+    """
+    if width < 0:
+        raise UserError(f"the width of a local mask is {width}: make it 0 or more")
+    xp = array_module(like)
+    position = xp.arange(length)
+    distance = position[:, None] - position[None, :]
+    return (distance <= width) & (distance >= -width)
+
+
+def mask_from_embeddings(x: Array) -> Array:
+    """Return the key mask of the first document: True where the entries of the embedding do not sum to 0.
+
+    This function exists to show that the rule fails. When positions have been added, padding no longer sums
+    to 0, so it is not masked. The output of a layer norm can sum to exactly 0, so a token is masked. npformer
+    makes its masks from ids. Shapes: x (B, S, D) -> (B, 1, 1, S).
+    """
+    return (x.sum(-1) != 0)[:, None, None, :]
+
+
+class Masking(NamedTuple):
+    """The action of masks on scores and weights.
+
+    Args:
+        fill: The number for the scores of masked keys. -inf is exact.
+        how: "replace" replaces the score by the fill. "add" adds the fill to the score.
+        query: "after" sets the weights of a masked query to 0 after the softmax. "before" sets its scores to
+            0 before the softmax, so that its weights become uniform.
+    """
+
+    fill: float = -math.inf
+    how: str = "replace"
+    query: str = "after"
+
+
+EXACT = Masking()
+
+
+@cache_class
+class MaskingCache(NamedTuple):
+    """The cache of mask_scores."""
+
+    mask: Array | None  # (..., T, S) or None
+    query_mask: Array | None  # (..., T, 1) or None
+    masking: Masking
+
+
+def mask_scores(
+    scores: Array, mask: Array | None = None, query_mask: Array | None = None, masking: Masking = EXACT
+) -> tuple[Array, MaskingCache]:
+    """Replace scores by the fill where the mask is False.
+
+    Args:
+        scores: The scores, of shape (..., T, S).
+        mask: Bool, broadcastable to the scores. True means that the query may attend to the key.
+        query_mask: Bool, broadcastable to the scores. False marks queries whose output does not count.
+        masking: How the masks act.
+
+    Returns:
+        The masked scores, of shape (..., T, S), and the cache.
+
+    Raises:
+        UserError: If a mask is not bool or does not broadcast to the scores.
+    """
+    xp = array_module(scores)
+    check_mask(mask, scores.shape, "mask")
+    check_mask(query_mask, scores.shape, "query_mask")
+    if mask is not None:
+        if masking.how == "replace":
+            scores = xp.where(mask, scores, masking.fill)
+        else:
+            scores = scores + xp.where(mask, 0, masking.fill).astype(scores.dtype)
+    if query_mask is not None and masking.query == "before":
+        scores = xp.where(query_mask, scores, 0)
+    return scores, MaskingCache(mask, query_mask, masking)
+
+
+def mask_scores_backward(dscores: Array, cache: MaskingCache) -> Array:
+    """Return the gradient of the scores: 0 where a score was replaced, unchanged where the fill was added."""
+    mask, query_mask, masking = cache
+    xp = array_module(dscores)
+    # scores = where(query_mask, scores, 0)
+    if query_mask is not None and masking.query == "before":
+        dscores = xp.where(query_mask, dscores, 0)
+    # scores = where(mask, scores, fill), or scores + fill
+    if mask is not None and masking.how == "replace":
+        dscores = xp.where(mask, dscores, 0)
+    return dscores
+
+
+def mask_queries(weights: Array, query_mask: Array | None, masking: Masking = EXACT) -> Array:
+    """Set the weights of masked queries to 0, if the masking acts after the softmax.
+
+    Args:
+        weights: The attention weights, of shape (..., T, S).
+        query_mask: Bool, broadcastable to the weights, or None. False marks a masked query.
+        masking: How the masks act.
+
+    Returns:
+        The weights, of the same shape.
+    """
+    if query_mask is None or masking.query == "before":
+        return weights
+    return array_module(weights).where(query_mask, weights, 0)
+
+
+def check_mask(mask: Array | None, shape: tuple[int, ...], name: str) -> None:
+    """Check that a mask is bool and broadcasts to the shape of the scores.
+
+    Args:
+        mask: The mask, or None.
+        shape: The shape of the scores.
+        name: The name of the argument, for the message.
+
+    Raises:
+        UserError: If the mask has another dtype or shape.
+    """
+    if mask is None:
+        return
+    kind = getattr(mask, "dtype", type(mask).__name__)
+    if str(kind) != "bool":
+        raise UserError(f"{name} has dtype {kind}: make it bool, where True means that the query may attend")
+    padded = (1,) * (len(shape) - mask.ndim) + tuple(mask.shape)
+    if len(padded) != len(shape) or any(m not in (1, n) for m, n in zip(padded, shape, strict=True)):
+        raise UserError(f"{name} has shape {mask.shape} and must broadcast to the scores' shape {shape}")
+
+
+def check_token_mask(mask: Array | None, x: Array) -> None:
+    """Check that a mask of tokens is bool and has one entry for each row. Shapes: x (..., D), mask (...).
+
+    Raises:
+        UserError: If the mask has another dtype or shape.
+    """
+    if mask is None:
+        return
+    kind = getattr(mask, "dtype", type(mask).__name__)
+    if str(kind) != "bool":
+        raise UserError(f"mask has dtype {kind}: make it bool, where True marks a token")
+    if tuple(mask.shape) != tuple(x.shape[:-1]):
+        raise UserError(f"mask has shape {mask.shape} and the tokens {x.shape[:-1]}: they must agree")

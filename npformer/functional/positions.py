@@ -1,0 +1,54 @@
+"""Tables of sinusoids that encode the position of a token: Vaswani et al. 2017, section 3.5.
+
+There are three layouts, since the documents disagree. All are computed on the host in float64.
+"""
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.errors import UserError, did_you_mean
+
+LAYOUTS = ("interleaved", "halves", "jianshu")
+
+
+def sinusoids(length: int, d_model: int, layout: str = "interleaved", *, zero_first: bool = False) -> Array:
+    """Return the position vectors of one layout.
+
+    interleaved (the paper): PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos of the same.
+    halves (tensor2tensor): sines in the first half, cosines in the second, exponent i / (D/2 - 1).
+    jianshu (the code of the first document): exponent 2i/D, where i is the column, sine and cosine alternate.
+
+    Args:
+        length: The number of positions T.
+        d_model: The number of columns D.
+        layout: "interleaved", "halves" or "jianshu".
+        zero_first: Set the vector of position 0 to zero, as zero_pad does in the first document. There it was
+            meant for padding.
+
+    Returns:
+        The table, of shape (T, D), float64.
+
+    Raises:
+        UserError: If there is no such layout, or if D is odd and the layout pairs sine and cosine.
+
+    Source: Vaswani et al. 2017, section 3.5.
+    """
+    if layout not in LAYOUTS:
+        raise UserError(f"unknown position layout {layout!r}: {did_you_mean(layout, LAYOUTS)}")
+    if layout != "jianshu" and d_model % 2:
+        raise UserError(f"sinusoids come in pairs, so d_model must be even, and it is {d_model}")
+    position = np.arange(length)[:, None]  # (T, 1)
+    table = np.empty((length, d_model))  # (T, D)
+    if layout == "halves":
+        half = d_model // 2
+        angle = position / 10000 ** (np.arange(half) / max(1, half - 1))  # (T, D/2)
+        table[:, :half], table[:, half:] = np.sin(angle), np.cos(angle)
+    elif layout == "interleaved":
+        angle = position / 10000 ** (np.arange(0, d_model, 2) / d_model)  # (T, D/2)
+        table[:, 0::2], table[:, 1::2] = np.sin(angle), np.cos(angle)
+    else:
+        angle = position / 10000 ** (2 * np.arange(d_model) / d_model)  # (T, D)
+        table[:, 0::2], table[:, 1::2] = np.sin(angle[:, 0::2]), np.cos(angle[:, 1::2])
+    if zero_first:
+        table[0] = 0
+    return table

@@ -1,0 +1,113 @@
+"""Batch decoding: translate many sentences, sorted by length into batches that run on several threads.
+
+Each row of a batch is computed as if its sentence were alone, so the batches change the results by rounding
+only. The batches are the same for every number of threads, and so is every bit of the results.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from npformer.backend import is_cupy
+from npformer.data import END, pad
+from npformer.errors import UserError
+from npformer.generation.beam import beam_search
+from npformer.generation.greedy import greedy
+from npformer.generation.search import Limits, one_for_each, usual_limits
+
+BATCH_TOKENS = 2048  # source tokens of a batch times the beam: about 150 rows for sentences of 14 tokens
+
+
+def translate_ids(
+    model: Any,
+    sources: Sequence[Sequence[int]],
+    *,
+    beam: int = 1,
+    length_penalty: float = 0.6,
+    max_length: Limits = None,
+    cached: bool = True,
+    threads: int = 2,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Callable[[int], None] | None = None,
+) -> list[list[int]]:
+    """Translate many sentences and return the translations in the same order.
+
+    Sentences of similar length go through the model together. A translation has at least one token, so that
+    it is not empty. Only a source that is empty or an end symbol alone has an empty translation.
+
+    Args:
+        model: An encoder-decoder model.
+        sources: A list of ids for each sentence, its end symbol included.
+        beam: The beam of beam search; 1 is greedy search.
+        length_penalty: The exponent of beam search's length norm.
+        max_length: The largest number of tokens, one number for all sentences or one for each. Unless given,
+            that of usual_limits.
+        cached: False computes all positions again at each step.
+        threads: The number of threads that translate batches.
+        batch_tokens: The number of source tokens of a batch, padding included, times the beam.
+        progress: A function that is called with the number of sentences finished since the last call.
+
+    Returns:
+        A list of ids for each sentence, without start and end symbols.
+
+    Raises:
+        UserError: If the model cannot read a source, or a setting is out of range.
+    """
+    _check(beam, threads, batch_tokens)
+    n = len(sources)
+    limits = usual_limits(model.config, sources) if max_length is None else one_for_each(max_length, n)
+
+    def translate(chosen: list[int]) -> list[list[int]]:
+        source = pad([sources[index] for index in chosen])  # (B, S)
+        settings: dict[str, Any] = {"max_length": limits[chosen], "min_length": 1, "cached": cached}
+        if beam == 1:
+            return greedy(model, source, **settings)
+        settings |= {"beam": beam, "length_penalty": length_penalty, "n_best": 1}
+        return [hypotheses[0].ids for hypotheses in beam_search(model, source, **settings)]
+
+    progress = progress or (lambda done: None)
+    found: list[list[int]] = [[] for _ in sources]
+    batches = batches_by_length(sources, batch_tokens // beam)
+    progress(n - sum(map(len, batches)))  # the empty sentences
+    # a GPU runs one kernel after another, so more threads would gain nothing
+    done = _each(translate, batches, 1 if is_cupy(model.values) else threads)
+    for chosen, translations in zip(batches, done, strict=True):
+        for index, ids in zip(chosen, translations, strict=True):
+            found[index] = ids
+        progress(len(chosen))
+    return found
+
+
+def batches_by_length(sources: Sequence[Sequence[int]], batch_tokens: int) -> list[list[int]]:
+    """Return the batches as lists of sentence numbers. Every sentence that is not empty is in one of them.
+
+    The sentences of a batch have similar lengths, so that there is little padding. A batch has at most
+    batch_tokens tokens, padding included; a longer sentence is a batch of its own. The longest sentences come
+    first, so that the last batches are short and no thread waits long for another.
+    """
+    filled = [index for index, ids in enumerate(sources) if any(token != END for token in ids)]
+    batches: list[list[int]] = []
+    for index in sorted(filled, key=lambda index: -len(sources[index])):
+        if batches and (len(batches[-1]) + 1) * len(sources[batches[-1][0]]) <= batch_tokens:
+            batches[-1].append(index)
+        else:
+            batches.append([index])
+    return batches
+
+
+def _each(f: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+    """Yield f of each item in order, computed by several threads with one BLAS thread each."""
+    with threadpool_limits(1, user_api="blas"):
+        if threads == 1:
+            yield from map(f, items)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(f, items)  # after an error it starts no further items
+
+
+def _check(beam: int, threads: int, batch_tokens: int) -> None:
+    for name, number in (("beam", beam), ("threads", threads), ("batch_tokens", batch_tokens)):
+        if number < 1:
+            raise UserError(f"{name} is {number}: it must be 1 or more")

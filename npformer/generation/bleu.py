@@ -1,0 +1,153 @@
+"""BLEU of given translations, or of a translator on a set of sentences, computed by sacrebleu.
+
+Importing sacrebleu takes a while, so it is imported only when a score is computed. Everything else works
+without it.
+"""
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from npformer.errors import UserError
+from npformer.generation.detokenize import in_form
+from npformer.generation.translator import Translator
+from npformer.storage.validation import require_choice
+
+# the tokenizer of sacrebleu for each setting
+TOKENIZERS = {
+    "tokenised": "none",  # lowercase, punctuation set apart: words are separated by spaces
+    "raw": "13a",  # as people write, with case: split as in the WMT evaluations
+}
+
+# A punctuation mark attached to the word before it, as in raw text, or separate, as in tokenised text.
+# The semicolon is not among them, since it ends the &apos; and &quot; of tokenised text.
+_ATTACHED = re.compile(r"\w[.,:!?](?=\s|$)")
+_SET_APART = re.compile(r"(?<!\S)[.,:!?](?=\s|$)")
+
+
+class Bleu(NamedTuple):
+    """A BLEU score with everything that is needed to compare it with another."""
+
+    score: float  # 0 .. 100
+    signature: str  # sacrebleu's
+    brevity_penalty: float  # exp(1 - reference words / translated words), at most 1
+    setting: str
+
+
+class TranslationScore(NamedTuple):
+    """The result of a translator on a set of sentences."""
+
+    bleu: float  # 0 .. 100
+    signature: str  # sacrebleu's, which says how the score was computed
+    setting: str  # "tokenised" or "raw"
+    brevity_penalty: float
+    sentences: int
+    empty: int  # number of empty translations
+    seconds: float  # wall time of translating
+    translations: list[str]  # in the form of the references
+
+
+def bleu(translations: Sequence[str], references: Sequence[str], setting: str) -> Bleu:
+    """Return the corpus BLEU: brevity penalty × the geometric mean of the precisions of 1- to 4-grams.
+
+    Args:
+        translations: The lines to score.
+        references: One reference for each line.
+        setting: "tokenised" for lowercase, tokenised lines, or "raw" for text as people write it, with case.
+
+    Raises:
+        UserError: If the numbers of lines differ, there is no line, or sacrebleu is not installed.
+
+    Source: Papineni et al. 2002; Post 2018 (the signature).
+    """
+    require_choice("setting", setting, tuple(TOKENIZERS))
+    if len(translations) != len(references):
+        raise UserError(
+            f"there are {len(translations)} translations and {len(references)} references: give one for each"
+        )
+    if not references:
+        raise UserError("there is no line to score: give at least one")
+    require_sacrebleu()
+    from sacrebleu.metrics.bleu import BLEU
+
+    # force: no warning that tokenised lines look tokenised
+    metric = BLEU(tokenize=TOKENIZERS[setting], force=True)
+    found = metric.corpus_score(list(translations), [list(references)])
+    return Bleu(found.score, str(metric.get_signature()), found.bp, setting)
+
+
+def setting_of(lines: Sequence[str]) -> str:
+    """Return the setting of the lines: "tokenised" if lowercase with punctuation set apart, or else "raw".
+
+    Punctuation counts as set apart if at least as many marks are set apart as are attached to a word, since
+    "st." and "etc." keep their full stop in tokenised text.
+    """
+    if any(line != line.lower() for line in lines):
+        return "raw"
+    text = "\n".join(lines)
+    return "tokenised" if len(_SET_APART.findall(text)) >= len(_ATTACHED.findall(text)) else "raw"
+
+
+def require_sacrebleu() -> None:
+    """Check that sacrebleu is installed.
+
+    Raises:
+        UserError: If it is not. The message contains the command that installs it.
+    """
+    try:
+        import sacrebleu  # noqa: F401
+    except ImportError:
+        raise UserError(
+            "BLEU needs sacrebleu, which is not installed: pip install 'npformer[translation]'"
+        ) from None
+
+
+def score(
+    translator: Translator,
+    sources: Sequence[str],
+    references: Sequence[str],
+    *,
+    setting: str | None = None,
+    beam: int = 5,
+    length_penalty: float = 0.6,
+    progress: Callable[[int], None] | None = None,
+) -> TranslationScore:
+    """Translate the sources and score the translations against the references.
+
+    Args:
+        translator: A translator of the sources' language.
+        sources: The sentences; an empty one has an empty translation.
+        references: One reference for each sentence.
+        setting: "tokenised" or "raw". None detects the setting of the references.
+        beam: The beam of beam search; 1 is greedy search.
+        length_penalty: The exponent of beam search's length norm.
+        progress: A function that is called with the number of sentences finished since the last call.
+
+    Raises:
+        UserError: If the numbers of lines differ, there is no line, an option is out of range, a line is too
+            long for the model, or sacrebleu is not installed; before any sentence is translated.
+    """
+    if len(sources) != len(references):
+        raise UserError(
+            f"there are {len(sources)} sentences and {len(references)} references: give one for each"
+        )
+    if not references:
+        raise UserError("there is no sentence to score: give at least one")
+    require_sacrebleu()
+    setting = setting or setting_of(references)
+    start = time.perf_counter()
+    found = translator.translate_all(sources, beam=beam, length_penalty=length_penalty, progress=progress)
+    seconds = time.perf_counter() - start
+    translations = [in_form(translator.target_codec, text, setting) for text in found]
+    counted = bleu(translations, references, setting)
+    return TranslationScore(
+        bleu=counted.score,
+        signature=counted.signature,
+        setting=setting,
+        brevity_penalty=counted.brevity_penalty,
+        sentences=len(sources),
+        empty=sum(not text for text in translations),
+        seconds=seconds,
+        translations=translations,
+    )

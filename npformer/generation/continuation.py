@@ -1,0 +1,97 @@
+"""Continuation: sample or choose the tokens that follow a given beginning in a CausalLanguageModel."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.data.codecs import TextCodec
+from npformer.errors import UserError
+from npformer.generation.search import forbidden_tokens, next_log_probs
+from npformer.generation.state import start
+
+
+def continuations(
+    model: Any,
+    beginning: list[int],
+    n: int = 1,
+    *,
+    rng: np.random.Generator | None = None,
+    temperature: float = 1.0,
+    max_tokens: int = 20,
+    cached: bool = True,
+) -> list[list[int]]:
+    """Continue a sequence n times, each token drawn from p(token | tokens so far), until the end symbol.
+
+    Args:
+        model: A language model.
+        beginning: The ids of the beginning, without the start symbol. It may be empty.
+        n: The number of continuations.
+        rng: The source of randomness. Without it each token is the most probable one, and all n results are
+            the same.
+        temperature: Tokens are drawn with probabilities proportional to p^(1 / temperature): below 1 the
+            probable ones become more probable, above 1 less.
+        max_tokens: The largest number of tokens of a continuation.
+        cached: False computes all positions again at each step.
+
+    Returns:
+        n lists of ids, without the beginning and the end symbol.
+
+    Raises:
+        UserError: If n or the temperature is not above 0, or the model cannot hold as many tokens.
+    """
+    config = model.config
+    _check(config, beginning, n, temperature, max_tokens)
+    forbidden = forbidden_tokens(config)
+    state = start(model, n_rows=n, cached=cached)
+    read = [config.start_id, *beginning]
+    for token in read[:-1]:
+        state.decode_step(np.full(n, token))
+    tokens = np.full(n, read[-1])  # (R,)
+    generated: list[np.ndarray[Any, Any]] = []
+    ended = np.zeros(n, bool)
+    while len(generated) < max_tokens and not ended.all():
+        log_probs = next_log_probs(state, tokens, forbidden)  # (R, V)
+        if rng is not None:
+            # the argmax of log p + Gumbel noise is a token with probability p (Gumbel 1954)
+            log_probs = log_probs / temperature + rng.gumbel(size=log_probs.shape)
+        tokens = log_probs.argmax(-1)
+        generated.append(tokens)
+        ended |= tokens == config.end_id
+    return [_until(config.end_id, row) for row in np.stack(generated, 1).tolist()]
+
+
+def continue_text(model: Any, codec: TextCodec, text: str, n: int = 1, **settings: Any) -> list[str]:
+    """Return n texts that begin with `text`.
+
+    Args:
+        model: A language model.
+        codec: The codec of the model.
+        text: The beginning. It may be empty.
+        n: The number of texts.
+        settings: The other settings of `continuations`.
+
+    Raises:
+        UserError: As for `continuations`.
+    """
+    beginning = codec.encode(text)
+    return [codec.decode(beginning + more) for more in continuations(model, beginning, n, **settings)]
+
+
+def _until(end_id: int, ids: list[int]) -> list[int]:
+    """Return the ids before the first end symbol."""
+    return ids[: ids.index(end_id)] if end_id in ids else ids
+
+
+def _check(config: Any, beginning: list[int], n: int, temperature: float, max_tokens: int) -> None:
+    if n < 1:
+        raise UserError(f"n is {n}: it must be 1 or more")
+    if not temperature > 0:
+        raise UserError(
+            f"temperature is {temperature}: it must be above 0; leave out rng for the most probable tokens"
+        )
+    room = config.max_length - len(beginning)
+    if not 1 <= max_tokens <= room:
+        raise UserError(
+            f"max_tokens is {max_tokens}: after a beginning of {len(beginning)} tokens give 1 to {room}, "
+            f"since the model holds {config.max_length}, the start symbol included"
+        )

@@ -1,0 +1,242 @@
+"""The rules of greedy and beam search: the allowed tokens, their number, and the most probable ones."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array, array_module, is_array, to_numpy
+from npformer.data import UNK
+from npformer.errors import UserError
+from npformer.functional import log_softmax
+from npformer.functional.ids import check_ids
+from npformer.generation.state import DecodingState
+
+# "We set the maximum output length during inference to input length + 50" (Vaswani et al. 2017, section 6.1)
+ROOM = 50
+
+ROWS = 16  # rows of logits that log_sum_exp processes at a time
+
+DIVERGED = "the model's logits are not finite: its training diverged, so use an earlier state"
+
+Limits = int | Sequence[int] | Array | None  # max_length: one number for all sentences, or one for each
+
+
+def check_source(config: Any, source: Any) -> Array:
+    """Return the token ids of the source on the host.
+
+    Shapes: source (B, S) -> (B, S).
+
+    Raises:
+        UserError: If the model cannot read an id, or a sentence contains only padding.
+    """
+    source = source if is_array(source) else np.asarray(source)
+    check_ids(source, config.source_vocab, config.max_length, "source")
+    source = to_numpy(source)
+    empty = np.flatnonzero(~(source != config.pad_id).any(1))
+    if len(empty):
+        raise UserError(
+            f"source[{empty[0]}] contains only padding: give at least one token, if only the end symbol"
+        )
+    return source
+
+
+def length_limits(config: Any, source: Array, max_length: Limits = None, min_length: int = 0) -> Array:
+    """Return the largest number of tokens of each translation, its end symbol not counted.
+
+    Args:
+        config: The model's configuration. The start symbol takes one of its max_length positions; the end
+            symbol is predicted and never read.
+        source: (B, S) token ids.
+        max_length: One number for all sentences or one for each. Without it, the length of the source + 50,
+            as in the paper, or as much as the model can hold.
+        min_length: The smallest number of tokens, which is only checked here.
+
+    Returns:
+        (B,) integers.
+
+    Raises:
+        UserError: If the model cannot hold a max_length, if there is neither one max_length nor one for each
+            sentence, or if min_length is larger than a limit.
+    """
+    limits = _limits(config, source, max_length)
+    if not 0 <= min_length <= limits.min():
+        raise UserError(f"min_length is {min_length}: give 0 to {limits.min()}, the largest number of tokens")
+    return limits
+
+
+def _limits(config: Any, source: Array, max_length: Limits) -> Array:
+    most: int = config.max_length - 1
+    if most < 1:
+        raise UserError("the model's max_length is 1, which the start symbol takes: train one with more")
+    limits: Array
+    if max_length is None:
+        limits = np.minimum(most, (source != config.pad_id).sum(1) + ROOM)
+        return limits
+    limits = one_for_each(max_length, len(source))
+    wrong = limits[(limits < 1) | (limits > most)]
+    if len(wrong):
+        raise UserError(
+            f"max_length is {wrong[0]}: give 1 to {most}, since the model holds {config.max_length} "
+            "tokens, the start symbol included"
+        )
+    return limits
+
+
+def one_for_each(max_length: int | Sequence[int] | Array, n: int) -> Array:
+    """Return n numbers, given one for all sentences or n of them.
+
+    Raises:
+        UserError: If there are neither one nor n numbers.
+    """
+    limits = np.asarray(max_length)
+    if limits.shape not in ((), (n,)):
+        raise UserError(f"max_length holds {limits.size} numbers: give one, or one for each of {n}")
+    return np.broadcast_to(limits, n)
+
+
+def usual_limits(config: Any, sources: Sequence[Sequence[int]]) -> Array:
+    """Return 3/2 of the length of each source + 10, or as much as the model can hold.
+
+    This is enough for translations between natural languages. A model that is not sure may never predict
+    the end symbol, and every further token takes as much time as the others. With the paper's limit, 50 more
+    than the source, such a translation of a short sentence is several times as long as the source.
+
+    Shapes: B lists of ids -> (B,).
+    """
+    most: int = config.max_length - 1
+    limits: Array = np.minimum(most, np.array([len(ids) for ids in sources]) * 3 // 2 + 10)
+    return limits
+
+
+def forbidden_tokens(config: Any, *, allow_unk: bool = False) -> list[int]:
+    """Return the ids that are never chosen: padding, the start symbol and, unless allow_unk, <UNK>.
+
+    A model that was trained on text with unknown words learns to write <UNK>, often as its first choice.
+    Since <UNK> tells a reader nothing, the next best token is chosen instead.
+    """
+    tokens = {config.pad_id, config.start_id} | (set() if allow_unk else {UNK})
+    return sorted(tokens - {config.end_id})  # the end symbol is allowed even if its id is that of <UNK>
+
+
+def next_log_probs(state: DecodingState, tokens: Array, forbidden: list[int]) -> Array:
+    """Return log p(next token | tokens so far) on the host, and -inf for forbidden tokens.
+
+    The other tokens keep the probability that the model gives them: they are not scaled to sum to 1.
+
+    Args:
+        state: The state of decoding with R rows.
+        tokens: (R,) the last token of each row.
+        forbidden: The ids that are never chosen.
+
+    Returns:
+        (R, V) log-probabilities.
+
+    Raises:
+        UserError: If the logits are not finite.
+    """
+    log_probs, _ = log_softmax(state.decode_step(tokens))
+    log_probs = to_numpy(log_probs)
+    if np.isnan(log_probs[:, 0]).any():  # a single nan or inf among the logits makes the whole row nan
+        raise UserError(DIVERGED)
+    log_probs[:, forbidden] = -np.inf
+    return log_probs
+
+
+# A step needs only a few tokens of each row of the (R, V) logits, and each pass over the logits takes time.
+# So the functions below make few passes, compute no log-probabilities of tokens that are not chosen, and move
+# only the chosen tokens to the host. best_token and best_tokens overwrite the logits.
+
+
+def best_token(logits: Array, forbidden: list[int]) -> Array:
+    """Return the most probable token of each row, on the host; of equal ones the first.
+
+    The largest logit has the largest probability, so no softmax is needed.
+    Shapes: logits (R, V), overwritten -> (R,).
+
+    Raises:
+        UserError: If the logits are not finite.
+    """
+    logits[:, forbidden] = -math.inf
+    tokens = logits.argmax(-1)  # (R,) the first nan in a row that has one
+    _check_finite(array_module(logits).take_along_axis(logits, tokens[:, None], 1))
+    return to_numpy(tokens)
+
+
+class NextTokens(NamedTuple):
+    """The most probable next tokens of R hypotheses, on the host."""
+
+    tokens: Array  # (R, N), ascending ids
+    log_probs: Array  # (R, N) log p(token | tokens so far), float64
+    end: Array  # (R,) log p(end symbol | tokens so far), float64
+
+
+def best_tokens(logits: Array, forbidden: list[int], n: int, end_id: int) -> NextTokens:
+    """Return the n most probable tokens of each row, of equal ones the first.
+
+    A row in which fewer than n tokens are allowed contains forbidden ones with log-probability -inf. As in
+    next_log_probs, the allowed tokens keep the probability that the model gives them.
+
+    Args:
+        logits: (R, V), overwritten.
+        forbidden: The ids that are not chosen.
+        n: The number of tokens for each row.
+        end_id: The id of the end symbol, whose log-probability is returned in any case.
+
+    Raises:
+        UserError: If the logits are not finite.
+    """
+    log_total = log_sum_exp(logits)[:, None]  # (R, 1)
+    end = to_numpy(logits[:, end_id]).astype(np.float64)  # (R,)
+    logits[:, forbidden] = -math.inf
+    tokens, chosen = largest(logits, min(n, logits.shape[1]))
+    return NextTokens(tokens, chosen - log_total, end - log_total[:, 0])
+
+
+def log_sum_exp(logits: Array) -> Array:
+    """Return log sum_j exp(x_j) of each row on the host, in float64, which is logit minus log-probability.
+
+    The rows are processed in small groups, so that intermediate results stay in the processor's cache.
+    Shapes: (R, V) -> (R,).
+
+    Raises:
+        UserError: If a number is not finite.
+    """
+    xp = array_module(logits)
+    y = xp.empty(len(logits), np.float64)
+    for first in range(0, len(logits), ROWS):
+        rows = logits[first : first + ROWS]
+        peak = rows.max(-1, keepdims=True)  # (r, 1)
+        e = rows - peak  # (r, V)
+        y[first : first + ROWS] = xp.log(xp.exp(e, out=e).sum(-1))
+        y[first : first + ROWS] += peak[:, 0]
+    _check_finite(y)
+    return to_numpy(y)
+
+
+def largest(x: Array, n: int) -> tuple[Array, Array]:
+    """Return the columns, ascending, and the values of the n largest numbers of each row, on the host.
+
+    The maximum of the remaining numbers is taken n times. For a few of thousands of columns this is faster
+    than partitioning each row, and it defines the result for equal numbers: the first ones.
+    Shapes: x (R, V), overwritten -> (R, n), (R, n).
+    """
+    xp = array_module(x)
+    rows = xp.arange(len(x))
+    columns: Any
+    values: Any
+    columns, values = [], []
+    for _ in range(n):
+        column = x.argmax(-1)  # (R,)
+        columns.append(column)
+        values.append(x[rows, column])
+        x[rows, column] = -math.inf
+    columns, values = (to_numpy(xp.stack(found, 1)) for found in (columns, values))  # (R, n)
+    order = columns.argsort(1)
+    return np.take_along_axis(columns, order, 1), np.take_along_axis(values, order, 1)
+
+
+def _check_finite(numbers: Array) -> None:
+    if not bool(array_module(numbers).isfinite(numbers).all()):
+        raise UserError(DIVERGED)

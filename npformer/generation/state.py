@@ -1,0 +1,104 @@
+"""The state of decoding between two steps. Each of its R rows is one hypothesis.
+
+There are two classes with the same methods and the same results. CachedState keeps a KV cache, so that each
+step computes one position. PrefixState keeps the tokens and computes all positions again at each step. The
+second is the plain definition, and the tests compare the first with it.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array, is_array, like
+
+
+class CachedState:
+    """The model's cache of the tokens so far: keys and values, or the hidden state of a recurrent model.
+
+    Args:
+        model: An encoder-decoder model, or a language model if source is None.
+        source: Token ids (B, S), padded. They are encoded once, and the state begins with one row for each
+            sentence. None for a language model.
+        n_rows: The number of rows if source is None.
+
+    Attributes:
+        sentence: (R,), the sentence of the source that each row translates; without a source, the first
+            row that each row continues.
+    """
+
+    def __init__(self, model: Any, source: Array | None = None, *, n_rows: int = 1) -> None:
+        self.model = model
+        self.sentence = np.arange(n_rows if source is None else len(source))  # (R,)
+        # (memory, mask of the source), trees of arrays whose first axis is R; empty for a language model.
+        # The memory of a Transformer is the projected keys and values, a pair for each layer.
+        self.memory: tuple[Any, ...] = () if source is None else model.encode(source)
+        self.kv_cache: Any = None
+        self.length = 0  # T
+
+    def decode_step(self, tokens: Array) -> Array:
+        """Append one token to each hypothesis and score the next. Shapes: tokens (R,) -> logits (R, V)."""
+        logits: Array
+        logits, self.kv_cache = self.model.decode_step(tokens, self.length, self.kv_cache, *self.memory)
+        self.length += 1
+        return logits
+
+    def select(self, rows: Array) -> None:
+        """Replace row i by the old row rows[i]. Rows may be dropped, reordered or repeated."""
+        if np.array_equal(rows, np.arange(len(self.sentence))):
+            return
+        sentence = self.sentence[rows]
+        index = like(rows, self.model.values)
+        self.kv_cache = take_rows(self.kv_cache, index)
+        # All hypotheses of a sentence share its memory. As long as beams are reordered only within their
+        # sentences, as at most steps, the memory, which is the larger part of the state, is not copied.
+        if not np.array_equal(sentence, self.sentence):
+            self.memory = tuple(take_rows(part, index) for part in self.memory)
+        self.sentence = sentence
+
+
+class PrefixState:
+    """The tokens so far, on which each step runs the whole model.
+
+    The arguments and attributes are those of CachedState.
+    """
+
+    def __init__(self, model: Any, source: Array | None = None, *, n_rows: int = 1) -> None:
+        self.model = model
+        self.source = source  # (B, S)
+        self.sentence = np.arange(n_rows if source is None else len(source))  # (R,)
+        self.prefix = np.empty((len(self.sentence), 0), np.int64)  # (R, T)
+
+    def decode_step(self, tokens: Array) -> Array:
+        """Append one token to each hypothesis and score the next. Shapes: tokens (R,) -> logits (R, V)."""
+        self.prefix = np.concatenate([self.prefix, tokens[:, None]], 1)
+        source = () if self.source is None else (self.source[self.sentence],)
+        logits: Array
+        logits, _ = self.model.forward(*source, self.prefix)  # (R, T, V)
+        return logits[:, -1]
+
+    def select(self, rows: Array) -> None:
+        """Replace row i by the old row rows[i]."""
+        self.sentence, self.prefix = self.sentence[rows], self.prefix[rows]
+
+
+DecodingState = CachedState | PrefixState
+
+
+def start(model: Any, source: Array | None = None, *, n_rows: int = 1, cached: bool = True) -> DecodingState:
+    """Return the state before the first token: a CachedState, or a PrefixState if cached is False.
+
+    Args:
+        model: An encoder-decoder model, or a language model if source is None.
+        source: Token ids (B, S), padded, or None.
+        n_rows: The number of rows if source is None.
+        cached: False computes all positions again at each step.
+    """
+    return (CachedState if cached else PrefixState)(model, source, n_rows=n_rows)
+
+
+def take_rows(tree: Any, index: Array) -> Any:
+    """Return the chosen rows of every array in a tree of lists and NamedTuples. None stays None."""
+    if tree is None or is_array(tree):
+        return None if tree is None else tree[index]
+    taken = [take_rows(branch, index) for branch in tree]
+    return type(tree)(*taken) if hasattr(tree, "_fields") else taken

@@ -1,0 +1,1 @@
+"""Teaching: the course, the exercises, the bugs, the figures and the experiments."""

@@ -1,0 +1,168 @@
+"""Bug: the mask comes after the softmax, so the denominator includes the hidden keys."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional import attention, attention_backward
+from npformer.functional.masks import causal_mask, padding_mask
+from npformer.learn.bugs.specimen import Names, Run, Specimen
+from npformer.learn.bugs.toy_training import adapt, learn_tokens, token_loss
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, normal
+from npformer.nn import InputEmbedding, Linear
+from npformer.nn.module import Module
+
+STEPS, LR, LENGTH, MOST = 170, 0.01, 6, 40
+MASK = causal_mask(5, np.empty(0))
+
+
+class Model(Module):
+    """A model that predicts the sentence in reverse: embeddings and positions, attention, logits."""
+
+    def __init__(self, own: Names, rng: np.random.Generator) -> None:
+        self.own = own
+        self.input = InputEmbedding(12, 16, MOST, rng=rng, dtype=np.float64)
+        self.projections = [Linear(16, 16, rng=rng, dtype=np.float64) for _ in "qkv"]
+        self.output = Linear(16, 12, rng=rng, dtype=np.float64)
+
+    def forward(self, ids: Array) -> tuple[Any, Any]:
+        """Return (logits, cache)."""
+        x, entered = self.input.forward(ids)
+        made = [layer.forward(x) for layer in self.projections]
+        h, attended = self.own.attention(*(y for y, _ in made), padding_mask(ids)[:, 0])
+        y, output = self.output.forward(x + h)
+        return y, (entered, [cache for _, cache in made], attended, output)
+
+    def backward(self, dy: Array, cache: Any) -> None:
+        """Add the gradients of the parameters."""
+        entered, made, attended, output = cache
+        dx = self.output.backward(dy, output)
+        dparts = self.own.attention_backward(dx, attended)
+        for layer, part, part_cache in zip(self.projections, dparts, made, strict=True):
+            dx = dx + layer.backward(part, part_cache)
+        self.input.backward(dx, entered)
+
+
+def train(own: Names) -> Run:
+    """Train on reversing sentences of six tokens, and evaluate on sentences with padding at their ends."""
+    rng = np.random.default_rng(3)
+    model, used = Model(own, rng), []
+    held_out = np.random.default_rng(4).integers(1, 12, (12, LENGTH))
+    padded, targets = (np.pad(x, ((0, 0), (0, MOST - LENGTH))) for x in (held_out, held_out[:, ::-1]))
+
+    def step(_: int) -> float:
+        used.append(token_loss(model, padded, targets, pad_id=0))
+        ids = rng.integers(1, 12, (16, LENGTH))
+        return learn_tokens(model, ids, ids[:, ::-1])
+
+    adapt(model, step, steps=STEPS, lr=LR)
+    return Run(used, {"bare": token_loss(model, held_out, held_out[:, ::-1])})
+
+
+def pair(own: Names) -> tuple[Any, Any]:
+    """Return the file's two functions."""
+    return own.attention, own.attention_backward
+
+
+def inputs(*batch: Any) -> Any:
+    """Return queries, keys and values of five positions."""
+    return [normal(*batch, 5, 4, seed=seed) for seed in (1, 2, 3)]
+
+
+def beside_the_package(own: Names, mask: Array | None) -> dict[str, Any]:
+    """Compare y and all gradients with the package's."""
+    q, k, v = inputs(2)
+    dy = normal(2, 5, 4, seed=6)
+    y, cache = own.attention(q, k, v, mask)
+    right, right_cache = attention(q, k, v, mask)
+    found = dict(zip(("dq", "dk", "dv"), own.attention_backward(dy, cache), strict=True))
+    due = dict(zip(("dq", "dk", "dv"), attention_backward(dy, right_cache), strict=True))
+    return {"y": (y, right), **{name: (found[name], due[name]) for name in due}}
+
+
+def rows(own: Names) -> dict[str, Any]:
+    """Compare y for values of 1, which is the sum of a row of weights, with 1."""
+    q, k, v = inputs()
+    return {
+        "the sum of each row of weights": (own.attention(q, k, np.ones_like(v), MASK)[0], np.ones((5, 4)))
+    }
+
+
+def loud(own: Names) -> dict[str, Any]:
+    """Hide a key whose score is some thousands: a softmax over all keys leaves nothing for the others."""
+    q, k, v = inputs()
+    k[4] *= 1e4 * np.sign(k[4] @ q[0])
+    return {"y[:4]": (own.attention(q[:4], k, v, MASK[:4])[0], attention(q[:4], k, v, MASK[:4])[0])}
+
+
+def looked_at(own: Names) -> tuple[Any, Any, Any]:
+    """Return self-attention under the causal mask, for the search for leaks."""
+    return lambda x: own.attention(x, x, x, MASK)[0], normal(5, 4), MASK
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    q, k, v = (x.astype(np.float32) for x in inputs())
+    y, cache = own.attention(q, k, v, MASK)
+    return {"y": y, "dq": own.attention_backward(np.ones_like(y), cache)[0]}
+
+
+ATTENTION = Specimen(
+    number=10,
+    name="attention",
+    seen="the plot of its weights is right, and padding makes it worse",
+    symptom="""
+    Trained on sentences of one length the model does well: a loss of {bug[bare]:.2f} on held-out ones, and
+    {right[bare]:.2f} without the bug. Its weights are exactly 0 wherever the mask forbids. The very same
+    sentences, with padding behind them that the mask hides, have a loss of {bug[last]:.2f}; it should be
+    {right[last]:.2f}. The curve is that of the padded sentences.
+    """,
+    train=train,
+    trials=(
+        gradients("gradient check under a causal mask", lambda own: (pair(own), *inputs(2), MASK)),
+        equal("values and gradients without a mask", lambda own: beside_the_package(own, None)),
+        equal("each row of weights sums to 1", rows),
+        equal("a hidden key with a score of thousands", loud),
+        no_leak("no output moves with what the mask hides", looked_at),
+        equal("values and gradients under a mask", lambda own: beside_the_package(own, MASK)),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "The gradients are right, and the weights are 0 where they should be. What about those that are "
+        "not 0?",
+        "show(cache) prints what the function made: sum the weights along a row, with a mask and without.",
+        "npformer.assert_no_leak says that an output moves with a word whose weight is 0. By what way?",
+    ),
+    story="""
+    The weights were set to 0 after the softmax. Each was right in its place, and divided by a sum that
+    counted the hidden keys as well: the more of them, the smaller what was left, and it depended on the
+    very words that were hidden. A picture of the weights shows zeros where they belong. Trained without
+    padding the model did well ({bug[bare]:.2f}), and on the same sentences with padding its loss was
+    {bug[last]:.2f}, where yours has {right[last]:.2f}. In a decoder every word sees the future in that
+    denominator. backward fitted forward, so every gradient check passed: it takes a search for leaks, a sum
+    of weights, or one sentence with padding and without.
+    """,
+    repair="""
+-    soft: Any  # (..., T, S) the softmax of the scores
+
+-    mask: Any  # (..., T, S) or None
+
+-    soft, _ = softmax(scores)  # (..., T, S)
+-    weights = soft if mask is None else np.where(mask, soft, 0)
+-    return weights @ v, AttentionCache(q, k, v, soft, weights, mask)
++    if mask is not None:
++        scores = np.where(mask, scores, -np.inf)
++    weights, _ = softmax(scores)  # (..., T, S)
++    return weights @ v, AttentionCache(q, k, v, weights)
+
+-    q, k, v, soft, weights, mask = cache
++    q, k, v, weights = cache
+
+-    # a masked weight is 0 whatever its score
+-    dsoft = dweights if mask is None else np.where(mask, dweights, 0)
+-    dscores = softmax_backward(dsoft, soft) / math.sqrt(q.shape[-1])  # (..., T, S)
++    # a masked weight is 0, which lets nothing through
++    dscores = softmax_backward(dweights, weights) / math.sqrt(q.shape[-1])  # (..., T, S)
+""",
+)

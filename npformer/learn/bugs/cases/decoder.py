@@ -1,0 +1,142 @@
+"""Bug: cross-attention gets the source as its queries and the target as its keys and values."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.learn.bugs.specimen import Names, Run, Specimen
+from npformer.learn.bugs.toy_training import adapt, learn_tokens
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, no_leak, random_parameters
+
+STEPS, LR, LENGTH, START = 250, 0.007, 6, 0
+SOURCE, TARGET = np.array([[3, 1, 4, 1]]), np.array([[0, 5, 2, 6]])
+
+
+class OfOnePair:
+    """A translator that takes (source, target_in) as one argument, as learn_tokens passes it."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.backward = model, model.backward
+
+    def forward(self, pair: Any) -> Any:
+        """Return (logits, cache) for the pair (source, target_in)."""
+        return self.model.forward(*pair)
+
+
+def shifted(target: Array) -> Any:
+    """Return the start symbol followed by the target without its last token."""
+    return np.concatenate([np.full((len(target), 1), START), target[:, :-1]], 1)
+
+
+def train(own: Names) -> Run:
+    """Train on translating a sentence into its reverse; then decode translations token by token."""
+    rng = np.random.default_rng(3)
+    model = own.Translator(12, 16, LENGTH, rng=rng)
+
+    def step(_: int) -> float:
+        source = rng.integers(1, 12, (16, LENGTH))
+        target = source[:, ::-1]
+        return learn_tokens(OfOnePair(model), (source, shifted(target)), target)
+
+    losses = adapt(model, step, steps=STEPS, lr=LR)
+    source = rng.integers(1, 12, (64, LENGTH))
+    written = np.zeros((64, LENGTH), np.int64)
+    for t in range(LENGTH):
+        written[:, t] = model.forward(source, shifted(written))[0][:, t].argmax(-1)
+    return Run(losses, {"right": 100 * float((written == source[:, ::-1]).mean())})
+
+
+def model_of(own: Names) -> Any:
+    """Return a translator whose parameters are not the initial ones."""
+    return random_parameters(own.Translator(12, 8, 8))
+
+
+def other_lengths(own: Names) -> Any:
+    """Check the logits for a source that is longer than the target, and for one that is shorter."""
+    model = model_of(own)
+    return {
+        f"the shape of the logits with {n} words of source": (
+            list(model.forward(source, TARGET)[0].shape),
+            [1, 4, 12],
+        )
+        for n, source in ((7, np.array([[1, 2, 3, 4, 5, 6, 7]])), (2, np.array([[1, 2]])))
+    }
+
+
+def shape(own: Names) -> dict[str, Any]:
+    """Check the shape of the logits."""
+    return {"the shape of the logits": (list(model_of(own).forward(SOURCE, TARGET)[0].shape), [1, 4, 12])}
+
+
+def looked_at(own: Names) -> tuple[Any, Any]:
+    """Return the logits as a function of the target, for the search for leaks."""
+    model = model_of(own)
+    return lambda target: model.forward(SOURCE, target)[0], TARGET
+
+
+def every_source_word(own: Names) -> dict[str, Any]:
+    """Check that every source token changes every logit: there is no mask in cross-attention here."""
+    model, moved = model_of(own), np.zeros((4, 4), bool)
+    before, _ = model.forward(SOURCE, TARGET)
+    for s in range(4):
+        source = SOURCE.copy()
+        source[0, s] = 9
+        moved[s] = (model.forward(source, TARGET)[0] != before).any(-1)[0]
+    return {"which words of the source move which logits": (moved, np.ones((4, 4), bool))}
+
+
+def one_word(own: Names) -> dict[str, Any]:
+    """Check the shape of the cross-attention weights for a target of one token."""
+    weights = model_of(own).forward(np.array([[3, 1, 4]]), np.array([[0]]))[1].cross.attention.weights
+    return {"the shape of the cross-attention's weights": (list(weights.shape), [1, 2, 1, 3])}
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    return {"logits": own.Translator(12, 8, 8, dtype=np.float32).forward(SOURCE, TARGET)[0]}
+
+
+DECODER = Specimen(
+    number=14,
+    name="decoder",
+    seen="it trains, and writes nonsense",
+    symptom="""
+    A translator learns to write six words backwards. Its training loss falls from {bug[first]:.2f} to
+    {bug[last]:.2f} in {bug[steps]} steps ({right[last]:.2f} without the bug). But of the words that it
+    writes by itself, one after the other, only {bug[right]:.0f} % are right; it should be
+    {right[right]:.0f} %.
+    """,
+    train=train,
+    trials=(
+        gradients("gradient check of the whole model", lambda own: (model_of(own), SOURCE, TARGET)),
+        equal("the logits have their shape", shape),
+        no_leak("no output moves with a later word of the target", looked_at),
+        equal("every word of the source moves every output", every_source_word),
+        equal("source and target of different lengths", other_lengths),
+        equal("whom cross-attention looks at", one_word),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "While training it is given the words that it should write. What if it reads the answer there?",
+        "assert_no_leak(lambda target_in: model.forward(source, target_in), target_in). And does every "
+        "word of the source matter? Change one.",
+        "Try a source that is one word longer than the target, and read the error.",
+    ),
+    story="""
+    Cross-attention took queries from the source, and keys and values from the target: two arguments of the
+    same kind, exchanged. Source and target were equally long, so every shape fitted, and the gradients were
+    right. But now position t took from the whole target, the words to come included: it copied its answer
+    from one place further on, which training offers and use does not. Of the words that it wrote by itself
+    {bug[right]:.0f} % were right, and {right[right]:.0f} % are with yours. Real data have two lengths, and
+    would have raised an error; sentences padded to one length, as many projects do, do not. A search for
+    leaks sees it at once.
+    """,
+    repair="""
+-        h, cross = self.cross.forward(memory, x)
++        h, cross = self.cross.forward(x, memory)
+
+-        dmemory, dx_here = self.cross.backward(dx, cache.cross)
++        dx_here, dmemory = self.cross.backward(dx, cache.cross)
+""",
+)

@@ -1,0 +1,192 @@
+"""Bug: the baseline of a draw depends on the draw."""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.checking.cases.hard import SmallAnswer
+from npformer.functional import log_softmax, log_softmax_backward, softmax
+from npformer.learn.bugs.specimen import Names, Run, Specimen, Trial
+from npformer.learn.bugs.toy_training import adapt, descend
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
+from npformer.learn.tasks.verdict import Fault
+from npformer.models.place_reader import PLACES, SYMBOLS, make_places
+from npformer.nn import Linear
+from npformer.nn.attention import Similarity
+from npformer.nn.attention.hard import estimate, every_sample
+from npformer.nn.module import Module
+
+STEPS, LR, ADAM_LR, BATCH = 300, 0.6, 0.03, 16
+
+
+class Reader(Module):
+    """A model that reads the symbol at the place with a given name: the file's attention and a linear map."""
+
+    def __init__(self, own: Names, draws: int, rng: np.random.Generator) -> None:
+        width = PLACES + SYMBOLS
+        self.similarity = Similarity("general", PLACES, width, rng=rng, dtype=np.float64)
+        self.readout = Linear(width, SYMBOLS, rng=rng, dtype=np.float64)
+        self.attention, self.rng = own.HardAttention(draws), rng
+
+    def learn(self, places: Any) -> float:
+        """Add the gradients of a batch and return its loss."""
+        scores, compared = self.similarity.forward(places.query, places.memory)
+        z, attended = self.attention.forward(scores, places.memory, rng=self.rng)
+        logits, read = self.readout.forward(z)
+        log_probs, _ = log_softmax(logits)  # (N, B, 1, C)
+        at = (..., np.arange(len(scores)), 0, places.symbol)
+        log_likelihood = log_probs[at]  # (N, B)
+        dlog_probs = np.zeros_like(log_probs)
+        dlog_probs[at] = -1 / log_likelihood.size
+        dz = self.readout.backward(log_softmax_backward(dlog_probs, log_probs), read)
+        dscores, _ = self.attention.backward(dz, log_likelihood, attended)
+        self.similarity.backward(dscores, compared)
+        return -log_likelihood.mean()
+
+
+def learn(own: Names, draws: int, optimize: Any = descend, lr: float = LR) -> Run:
+    """Train a reader by gradient descent or by another optimizer."""
+    rng = np.random.default_rng(3)
+    reader = Reader(own, draws, rng)
+    return Run(optimize(reader, lambda _: reader.learn(make_places(BATCH, rng)), steps=STEPS, lr=lr), {})
+
+
+def train(own: Names) -> Run:
+    """Train with two draws for each sentence, with one draw, and with Adam."""
+    one, adam = learn(own, 1), learn(own, 2, adapt, ADAM_LR)
+    return Run(learn(own, 2).losses, {"one": one.numbers()["last"], "adam": adam.numbers()["last"]})
+
+
+def attended(own: Names) -> tuple[Any, Any]:
+    """Return the attention with fixed draws as a pair, in which only v has a gradient."""
+    attention, scores = own.HardAttention(2), normal(1, 2, 3, seed=6)
+    sample = every_sample(2, 3)[[1, 5]]  # (2, 1, T, S)
+
+    def forward(v: Array) -> Any:
+        return attention.forward(scores, v, sample=sample)
+
+    def backward(dz: Array, cache: Any) -> Any:
+        return attention.backward(dz, np.full((2, 1), -1.0), cache)[1]
+
+    return (forward, backward), normal(1, 3, 3, seed=7)
+
+
+class Case:
+    """Two queries and three keys: few enough to enumerate all draws. f is log p(y | s)."""
+
+    def __init__(self) -> None:
+        self.scores, self.v = normal(1, 2, 3, seed=8), normal(1, 3, 3, seed=9)
+        self.answer = SmallAnswer(np.random.default_rng(11))
+
+    def exact(self) -> Any:
+        """Return the package's gradients (dscores, dv) of the expected loss."""
+        return estimate(self.scores, self.v, (self.answer.forward, self.answer.backward))[:2]
+
+    def mean(self, own: Names, draws: int) -> tuple[Any, ...]:
+        """Return the means of dscores and dv over all possible draws, and the variance of dscores."""
+        every = every_sample(2, 3)  # (9, 1, T, S)
+        weights, _ = softmax(self.scores)
+        chance = np.where(every[:, 0], weights, 1).prod((-1, -2))  # (9,)
+        attention, found, p = own.HardAttention(draws), [], []
+        for chosen in product(range(len(every)), repeat=draws):
+            found.append(self.gradients(attention, every[list(chosen)]))
+            p.append(chance[list(chosen)].prod())
+        dscores, dv = (np.stack(parts) for parts in zip(*found, strict=True))
+        means = np.tensordot(p, dscores, 1), np.tensordot(p, dv, 1)
+        return *means, float(np.tensordot(p, (dscores - means[0]) ** 2, 1).sum())
+
+    def gradients(self, attention: Any, sample: Array) -> Any:
+        """Return the gradients for some draws."""
+        z, cache = attention.forward(self.scores, self.v, sample=sample)
+        f, answered = self.answer.forward(z)  # (N, 1)
+        return attention.backward(self.answer.backward(np.full_like(f, -1 / f.size), answered), f, cache)
+
+
+def along(x: Array) -> Any:
+    """Return the array divided by its norm."""
+    return x / np.sqrt((x * x).sum())
+
+
+def directions(own: Names) -> dict[str, Any]:
+    """Compare the direction of the mean over all pairs of draws with that of the expected loss's gradient."""
+    case = Case()
+    return {"the direction of the mean dscores": (along(case.mean(own, 2)[0]), along(case.exact()[0]))}
+
+
+def means(draws: int) -> Callable[..., Any]:
+    """Return a comparison of the mean over all possible draws with the gradient of the expected loss."""
+
+    def make(own: Names) -> dict[str, Any]:
+        case = Case()
+        found, right = case.mean(own, draws), case.exact()
+        return {"the mean dscores": (found[0], right[0]), "the mean dv": (found[1], right[1])}
+
+    return make
+
+
+def varies_less(own: Names) -> None:
+    """Check that dscores with two draws varies clearly less than without a baseline."""
+    case = Case()
+    plain = estimate(case.scores, case.v, (case.answer.forward, case.answer.backward)).variance / 2
+    found = case.mean(own, 2)[2]
+    if found > 0.9 * plain:
+        raise Fault(
+            f"the variance of dscores is {found:.3g}, and {plain:.3g} where answers are compared with nothing"
+        )
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    scores, v = normal(1, 2, 3).astype(np.float32), normal(1, 3, 4).astype(np.float32)
+    attention = own.HardAttention(2)
+    z, cache = attention.forward(scores, v, rng=np.random.default_rng(0))
+    dscores, dv = attention.backward(np.ones_like(z), np.full((2, 1), -1, np.float32), cache)
+    return {"z": z, "dscores": dscores, "dv": dv}
+
+
+HARD_ATTENTION = Specimen(
+    number=21,
+    name="hard-attention",
+    seen="with two draws of a sentence it learns late, with one never",
+    symptom="""
+    Hard attention learns by rewards to find what stands at a place that is asked for by name. With two
+    draws of every sentence it gets there, but late: after {bug[steps]} steps the loss is {bug[last]:.2f},
+    where {right[last]:.2f} is possible. With one draw it is {bug[one]:.2f} (guessing has 1.61), and should
+    be {right[one]:.2f}.
+    """,
+    train=train,
+    trials=(
+        gradients("gradient check of what is read, the draws held fast", attended),
+        equal("over all pairs of draws, the mean points where the loss falls", directions),
+        equal("over all pairs of draws, the mean is the gradient", means(2)),
+        equal("over all that one draw can give, the mean is the gradient", means(1)),
+        equal("the same for three draws", means(3)),
+        Trial("it varies less than where answers are compared with nothing", varies_less),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "The draws have no gradient to check. But on average dscores has one: with two queries and three "
+        "places, two draws can come out in 81 ways. Add up what they give, times their probabilities.",
+        "npformer.nn.attention.hard has the right answer: expected_loss, whose slope a complex step "
+        "tells. "
+        "Compare with two draws, then with one: the ratio is the same in every entry.",
+        "A number taken off every reward changes no mean, if it is the same whatever was drawn. Is it?",
+    ),
+    story="""
+    Each answer was compared with the mean of all answers to the sentence, its own among them. So with N
+    draws each took an N-th of itself away, and what was left of the gradient is 1 - 1/N of it: a half with
+    two draws, two thirds with three, with one nothing at all. It points the right way, varies less, as it
+    should, and learns: {bug[last]:.2f} after {bug[steps]} steps, and {right[last]:.2f} with yours. Adam,
+    which divides a gradient by its size, hides even that: {bug[adam]:.2f}, and {right[adam]:.2f}. A baseline
+    may be anything that has not seen the draw: the mean of the other draws, or a moving average as it
+    stood before. What finds the mistake is the mean over all draws, and its size, not where it points.
+    """,
+    repair="""
+-    return log_likelihood.mean(0)
++    others = log_likelihood.sum(0) - log_likelihood  # (N, B) the draws but for one's own
++    return others / max(len(log_likelihood) - 1, 1)
+""",
+)

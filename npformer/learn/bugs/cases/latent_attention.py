@@ -1,0 +1,136 @@
+"""Bug: the weights are divided by their sum, and backward treats the sum as a constant."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional import latent_attend, latent_attend_backward
+from npformer.learn.bugs.specimen import Names, Run, Specimen
+from npformer.learn.bugs.toy_training import adapt, learn_tokens
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal, random_parameters
+from npformer.nn import Linear
+from npformer.nn.module import Module
+
+STEPS, LR, SEEDS = 300, 0.02, (3, 4, 5, 6)
+VOCAB_SIZE, PLACES = 8, 9
+
+
+class Model(Module):
+    """A model that predicts one token of the sentence from the output of latent attention."""
+
+    def __init__(self, own: Names, orientation: Any, rng: np.random.Generator) -> None:
+        self.attention = own.LatentAttention(VOCAB_SIZE + PLACES, PLACES, orientation=orientation, rng=rng)
+        self.attention.telling.weight.value[0] += 2  # "to" is rather telling from the start
+        self.output = Linear(VOCAB_SIZE, VOCAB_SIZE, rng=rng, dtype=np.float64)
+
+    def forward(self, ids: Array) -> tuple[Any, Any]:
+        """Return (logits, cache)."""
+        words, places = np.eye(VOCAB_SIZE)[ids], np.broadcast_to(np.eye(PLACES), (len(ids), PLACES, PLACES))
+        read, attended = self.attention.forward(np.concatenate([words, places], -1), words)
+        logits, output = self.output.forward(read)
+        return logits, (attended, output)
+
+    def backward(self, dlogits: Array, cache: Any) -> None:
+        """Add the gradients of the parameters; ids have no gradient."""
+        attended, output = cache
+        self.attention.backward(self.output.backward(dlogits, output), attended)
+
+
+def learn(own: Names, orientation: str, seed: int) -> list[float]:
+    """Train on finding the token before "to", whose id is 0, and return the losses."""
+    rng = np.random.default_rng(seed)
+    model = Model(own, orientation, rng)
+
+    def step(_: int) -> float:
+        ids, rows = rng.integers(1, VOCAB_SIZE, (32, PLACES)), np.arange(32)
+        to = rng.integers(1, PLACES, 32)
+        ids[rows, to] = 0
+        return learn_tokens(model, ids, ids[rows, to - 1])
+
+    return adapt(model, step, steps=STEPS, lr=LR)
+
+
+def train(own: Names) -> Run:
+    """Return the mean of four trainings with rows, and one training with columns."""
+    losses = np.mean([learn(own, "rows", seed) for seed in SEEDS], 0)
+    return Run(losses.tolist(), {"columns": Run(learn(own, "columns", SEEDS[0]), {}).numbers()["last"]})
+
+
+def layer_of(own: Names, orientation: str, dtype: Any = np.float64) -> tuple[Any, Any, Any]:
+    """Return a layer with biases that are not 0, and a sentence's states and values."""
+    layer = random_parameters(own.LatentAttention(6, 5, orientation=orientation, dtype=dtype))
+    for parameter in layer.parameters():
+        parameter.value = parameter.value.astype(dtype)
+    return layer, normal(2, 5, 6).astype(dtype), normal(2, 5, 3, seed=4).astype(dtype)
+
+
+def beside_the_package(own: Names, orientation: str) -> dict[str, Any]:
+    """Compare the output and the gradients with the package's."""
+    layer, e, v = layer_of(own, orientation)
+    dy = normal(2, 3, seed=5)
+    scores, telling = layer.telling.forward(e)
+    places, pointing = layer.pointing.forward(e)
+    right, attend = latent_attend(scores[..., 0], places, v, orientation=orientation)
+    dscores, dplaces, dv = latent_attend_backward(dy, attend)
+    de = layer.telling.backward(dscores[..., None], telling) + layer.pointing.backward(dplaces, pointing)
+    y, cache = layer.forward(e, v)
+    found = layer.backward(dy, cache)
+    return {"y": (y, right), "dv": (found[1], dv), "de": (found[0], de)}
+
+
+def equal_values(own: Names) -> dict[str, Any]:
+    """Check that e has no gradient if all values are equal, because then the weights do not matter."""
+    layer, e, v = layer_of(own, "rows")
+    _, cache = layer.forward(e, np.broadcast_to(v[:, :1], v.shape))
+    de, _ = layer.backward(normal(2, 3, seed=5), cache)
+    return {"de where all values are the same": (de, np.zeros_like(e))}
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    layer, e, v = layer_of(own, "rows", np.float32)
+    y, cache = layer.forward(e, v)
+    de, dv = layer.backward(np.ones_like(y), cache)
+    return {"y": y, "de": de, "dv": dv}
+
+
+LATENT_ATTENTION = Specimen(
+    number=22,
+    name="latent-attention",
+    seen="right in one orientation, slow in the other",
+    symptom="""
+    The task is to tell which word stands before a certain one. In columns, for which the layer was written
+    and tested, the loss is {bug[columns]:.3f} after {bug[steps]} steps. Then somebody added rows, which can
+    do it as well. There it is {bug[last]:.2f}, a mean of four trainings, and should be {right[last]:.3f}.
+    """,
+    train=train,
+    trials=(
+        gradients("gradient check, columns", lambda own: layer_of(own, "columns")),
+        gradients("gradient check, rows", lambda own: layer_of(own, "rows")),
+        equal("columns beside the package", lambda own: beside_the_package(own, "columns")),
+        equal("rows beside the package", lambda own: beside_the_package(own, "rows")),
+        equal("in rows, equal values leave nothing to hear", equal_values),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "What differs between the orientations, apart from the lines that name them? Print cache.length in "
+        "both.",
+        "Give all words the same value: v = np.ones((1, 5, 3)). Then y is that value whatever the weights "
+        "are. What should e hear, and what does it?",
+        "weights = w / length. w_j is in two places of that line.",
+    ),
+    story="""
+    length is a sum of all w, so raising one w_j lowers all weights through it, and backward left that way
+    out: as a detach() on the divisor does, or a norm computed under no_grad. In columns nothing is missing:
+    there length is 1 whatever the layer has learned, and the term that is left out is the same for every
+    word of a sentence, which both softmaxes take away. So the gradient check that was made passed, to
+    rounding, and not for want of care: {bug[columns]:.3f} in columns, and {right[columns]:.3f} with yours.
+    In rows the loss was {bug[last]:.2f} after {bug[steps]} steps, {right[last]:.3f} with yours. A layer
+    with an option is as many layers as the option has values: check each.
+    """,
+    repair="""
+-        dw = dweights / length
++        dw = (dweights - (dweights * weights).sum(-1, keepdims=True)) / length
+""",
+)

@@ -1,0 +1,183 @@
+"""Bug: the predicted position is a share of the padded length, not of the sentence's own length."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.learn.bugs.specimen import Names, Run, Specimen
+from npformer.learn.bugs.toy_training import adapt
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal, random_parameters
+from npformer.nn import Linear
+from npformer.nn.attention import LocalPredictive, Similarity
+from npformer.nn.module import Module
+
+STEPS, LR, SHORTEST, LONGEST, VOCAB_SIZE = 300, 0.03, 4, 12, 8
+REAL = np.arange(7) < np.array([[7], [4]])  # (B, S): the second sentence has four words
+
+
+class Model(Module):
+    """A model that reverses a sentence: the states hold their position, the memory tokens and positions."""
+
+    def __init__(self, own: Names, rng: np.random.Generator) -> None:
+        self.attention = own.LocalAttention(3, VOCAB_SIZE + LONGEST, reach=2, rng=rng)
+        self.read = Linear(VOCAB_SIZE + LONGEST, VOCAB_SIZE, rng=rng, dtype=np.float64)
+
+    def forward(self, states: Array, memory: Array, mask: Array) -> tuple[Any, Any]:
+        """Return (logits, cache)."""
+        context, attended = self.attention.forward(states, memory, mask)
+        logits, read = self.read.forward(context)
+        return logits, (attended, read)
+
+    def backward(self, dlogits: Array, cache: Any) -> None:
+        """Add the gradients of the parameters."""
+        attended, read = cache
+        self.attention.backward(self.read.backward(dlogits, read), attended)
+
+
+def sentences(rng: np.random.Generator, lengths: Any, padded: int) -> tuple[Any, Any, Any, Any]:
+    """Return sentences: states (B, T, 3), memory (B, S, V + S), mask (B, S), targets (B, T)."""
+    places = np.arange(padded)
+    tokens = rng.integers(0, VOCAB_SIZE, (len(lengths), padded))
+    mask, to_come = places < lengths, lengths - 1 - places
+    written = np.broadcast_to(places, mask.shape)
+    names = np.broadcast_to(np.eye(LONGEST)[:padded], (*mask.shape, LONGEST))
+    memory = np.concatenate([np.eye(VOCAB_SIZE)[tokens], names], -1)
+    states = np.stack([np.ones(mask.shape), written / 5, to_come / 5], -1)
+    targets = np.take_along_axis(tokens, np.maximum(to_come, 0), 1)
+    return states, memory, mask, np.where(mask, targets, -1)
+
+
+def loss_of(model: Any, inputs: Any, targets: Array, *, learn: bool = False) -> float:
+    """Return the cross-entropy at the tokens, and add the gradients if `learn` is set."""
+    logits, cache = model.forward(*inputs)
+    loss, judged = cross_entropy(logits, targets, pad_id=-1)
+    if learn:
+        model.backward(cross_entropy_backward(1.0, judged), cache)
+    return float(loss)
+
+
+def train(own: Names) -> Run:
+    """Train on batches of one length each, and evaluate on sentences of all lengths in one batch."""
+    rng = np.random.default_rng(1)
+    model, used = Model(own, rng), []
+    lengths = np.random.default_rng(4).integers(SHORTEST, LONGEST + 1, (64, 1))
+    *mixed, wanted = sentences(np.random.default_rng(5), lengths, LONGEST)
+
+    def step(_: int) -> float:
+        used.append(loss_of(model, mixed, wanted))
+        length = int(rng.integers(SHORTEST, LONGEST + 1))
+        *inputs, targets = sentences(rng, np.full((32, 1), length), length)
+        return loss_of(model, inputs, targets, learn=True)
+
+    adapt(model, step, steps=STEPS, lr=LR)
+    alone = []  # the same sentences, one by one
+    for i, n in enumerate(lengths[:, 0]):
+        alone += [loss_of(model, [a[i : i + 1, :n] for a in mixed], wanted[i : i + 1, :n])] * n
+    few = lengths[:, 0] <= 6
+    short = loss_of(model, [a[few] for a in mixed], wanted[few])
+    return Run(used, {"bare": float(np.mean(alone)), "short": short})
+
+
+def layer_of(own: Names, dtype: Any = np.float64) -> Any:
+    """Return the file's attention with larger weights, so that p is not S / 2 everywhere."""
+    layer = random_parameters(own.LocalAttention(4, 5, reach=2, dtype=dtype))
+    for parameter in layer.parameters():
+        parameter.value = parameter.value.astype(dtype)
+    return layer
+
+
+def in_words() -> tuple[Any, Any]:
+    """Return the states and the memory of two sentences."""
+    return normal(2, 3, 4), normal(2, 7, 5, seed=3)
+
+
+def beside_the_package(own: Names, mask: Array) -> dict[str, Any]:
+    """Compare the context and the gradients with the package's."""
+    layer, (states, memory), dy = layer_of(own), in_words(), normal(2, 3, 5, seed=5)
+    other = LocalPredictive(Similarity("general", 4, 5, dtype=np.float64), reach=2, dtype=np.float64)
+    for mine, its in (
+        (layer.score.weight, other.similarity.weight),
+        (layer.position, other.position_weight),
+        (layer.v, other.position_v),
+    ):
+        its.value[...] = mine.value
+    context, cache = layer.forward(states, memory, mask)
+    right, right_cache = other.forward(states, memory, mask)
+    dstates, dmemory = layer.backward(dy, cache)
+    right_dstates, right_dmemory = other.backward(dy, right_cache)
+    return {
+        "context": (context, right),
+        "dqueries": (dstates, right_dstates),
+        "dmemory": (dmemory, right_dmemory),
+        "v.grad": (layer.v.grad, other.position_v.grad),
+        "position.grad": (layer.position.grad, other.position_weight.grad),
+    }
+
+
+def with_and_without(own: Names) -> dict[str, Any]:
+    """Compare the context of a sentence of four tokens beside a longer one with that of it alone."""
+    layer, (states, memory) = layer_of(own), in_words()
+    beside, _ = layer.forward(states, memory, REAL)
+    alone, _ = layer.forward(states[1:], memory[1:, :4], REAL[1:, :4])
+    return {"the context beside a longer sentence": (beside[1:], alone)}
+
+
+def further_padding(own: Names) -> dict[str, Any]:
+    """Compare the context with and without more padding at the end of all sentences."""
+    layer, (states, memory) = layer_of(own), in_words()
+    context, _ = layer.forward(states, memory, REAL)
+    longer = np.pad(memory, ((0, 0), (0, 3), (0, 0)))
+    padded, _ = layer.forward(states, longer, np.pad(REAL, ((0, 0), (0, 3))))
+    return {"the context with more padding behind": (padded, context)}
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    layer, (states, memory) = layer_of(own, np.float32), in_words()
+    context, cache = layer.forward(states.astype(np.float32), memory.astype(np.float32), REAL)
+    dstates, dmemory = layer.backward(np.ones_like(context), cache)
+    return {"context": context, "dqueries": dstates, "dmemory": dmemory}
+
+
+LOCAL_ATTENTION = Specimen(
+    number=20,
+    name="local-attention",
+    seen="a short sentence beside a long one loses its place",
+    symptom="""
+    Batches hold sentences of one length each, and the attention learns where to look: held-out sentences
+    given one by one have a loss of {bug[bare]:.2f}. Then all lengths go into one batch, and the same
+    sentences have {bug[last]:.2f}, and those of up to six words {bug[short]:.2f}. It should be
+    {right[last]:.2f}, and {right[short]:.2f}. The curve is that of the mixed batch.
+    """,
+    train=train,
+    trials=(
+        gradients(
+            "gradient check of the layer, with padding",
+            lambda own: (layer_of(own), *in_words(), REAL),
+        ),
+        equal("beside the package's, without padding", lambda own: beside_the_package(own, REAL | True)),
+        equal("a sentence by itself and beside a longer one", with_and_without),
+        equal("more padding behind all sentences changes nothing", further_padding),
+        equal("beside the package's, with padding", lambda own: beside_the_package(own, REAL)),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "No weight ever falls on padding: look at cache.weights. So it is not what it looks at, but where.",
+        "Print cache.predicted.p for a sentence by itself, and for the same beside a longer one.",
+        "p is a share of something. How long is a sentence of four words in a batch with one of seven?",
+    ),
+    story="""
+    The sigmoid says which share of the sentence lies before the place to look at, and was multiplied by the
+    length of the array. In a batch of one length that is the sentence's own. Beside a longer sentence it is
+    that one's: every window of the short sentence stood too far to the right, some on padding alone, where
+    the context is 0. The mask was right, so no weight fell on padding; the gradients were right too, for
+    the wrong places. Mixed lengths gave {bug[last]:.2f} and give {right[last]:.2f} with yours. S in the
+    formula is the number of words: the mask knows it.
+    """,
+    repair="""
+-        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S words
++        length = mask.sum(-1, keepdims=True)  # (B, 1): S words
+""",
+)

@@ -1,0 +1,145 @@
+"""Bug: the gradient of a state that is carried through padding stops there."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.learn.bugs.specimen import Names, Run, Specimen
+from npformer.learn.bugs.toy_training import adapt
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal, random_parameters
+from npformer.nn import Embedding, Linear, Recurrent
+from npformer.nn.module import Module
+
+STEPS, LR, MOST, WORDS = 150, 0.01, 8, 8
+ALL = np.ones((2, 5), bool)
+SHORTER = np.arange(5) < np.array([[3], [5]])  # (B, T) the first sentence ends in padding
+EARLIER = SHORTER[:, ::-1]  # or begins with it
+
+
+class Model(Module):
+    """A model with embeddings, the file's reader, and logits from the state at the last position."""
+
+    def __init__(self, own: Names, rng: np.random.Generator) -> None:
+        self.tokens = Embedding(WORDS, 8, rng=rng, dtype=np.float64)
+        self.reader = own.Reader(8, 16, rng=rng)
+        self.output = Linear(16, WORDS, rng=rng, dtype=np.float64)
+
+    def learn(self, ids: Array, mask: Array, right: Any) -> Any:
+        """Add the gradients and return the loss."""
+        x, tokens = self.tokens.forward(ids)
+        states, read = self.reader.forward(x, mask)
+        logits, output = self.output.forward(states[:, -1])
+        loss, cache = cross_entropy(logits, right)
+        dstates = np.zeros_like(states)
+        dstates[:, -1] = self.output.backward(cross_entropy_backward(1.0, cache), output)
+        self.tokens.backward(self.reader.backward(dstates, read), tokens)
+        return float(loss)
+
+
+def learn(own: Names, shortest: int) -> list[float]:
+    """Train on naming the first token of sentences of `shortest` to MOST tokens, padded to MOST."""
+    rng = np.random.default_rng(3)
+    model = Model(own, rng)
+
+    def step(_: int) -> float:
+        ids = rng.integers(0, WORDS, (32, MOST))
+        mask = np.arange(MOST) < rng.integers(shortest, MOST + 1, (32, 1))
+        return model.learn(ids, mask, ids[:, 0])
+
+    return adapt(model, step, steps=STEPS, lr=LR)
+
+
+def train(own: Names) -> Run:
+    """Train on sentences of all lengths in one batch; and, without padding, on sentences of one length."""
+    return Run(learn(own, 1), {"bare": Run(learn(own, MOST), {}).numbers()["last"]})
+
+
+def reader_of(own: Names, dtype: Any = np.float64) -> Any:
+    """Return a reader whose parameters are not the initial ones."""
+    return random_parameters(own.Reader(4, 3, dtype=dtype))
+
+
+def beside_the_package(own: Names, mask: Array) -> Any:
+    """Compare the states and the gradients with the package's for the same parameters."""
+    reader, right = reader_of(own), Recurrent(4, 3, kind="gru", dtype=np.float64)
+    for mine, theirs in zip(reader.parameters(), right.parameters(), strict=True):
+        theirs.value = mine.value
+    x, dstates = normal(2, 5, 4), normal(2, 5, 3, seed=5)
+    states, cache = reader.forward(x, mask)
+    right_states, right_cache = right.forward(x, mask=mask)
+    found = {
+        "states": (states, right_states),
+        "dx": (reader.backward(dstates, cache), right.backward(dstates, right_cache)),
+    }
+    pairs = zip(reader.named_parameters(), right.parameters(), strict=True)
+    return found | {f"{name}.grad": (mine.grad, theirs.grad) for (name, mine), theirs in pairs}
+
+
+def read_alone(own: Names) -> dict[str, Any]:
+    """Compare the gradient of a sentence's last state with and without padding at its end."""
+    reader, x, dlast = reader_of(own), normal(1, 5, 4), normal(1, 3, seed=5)
+    heard = []
+    for length in (5, 3):
+        states, cache = reader.forward(x[:, :length], SHORTER[:1, :length])
+        dstates = np.zeros_like(states)
+        dstates[:, -1] = dlast
+        heard.append((states[:, -1], reader.backward(dstates, cache)[:, :3]))
+    (padded, dpadded), (bare, dbare) = heard
+    return {"the last state with padding behind": (padded, bare), "dx with padding behind": (dpadded, dbare)}
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    reader, x = own.Reader(4, 3, dtype=np.float32), normal(2, 5, 4).astype(np.float32)
+    states, cache = reader.forward(x, SHORTER)
+    return {"states": states, "dx": reader.backward(np.ones_like(states), cache)}
+
+
+RECURRENT = Specimen(
+    number=19,
+    name="recurrent",
+    seen="it learns slowly from sentences of different lengths",
+    symptom="""
+    The task is to name the first word of a sentence of one to eight words, from the state after the last.
+    After {bug[steps]} steps the loss is {bug[last]:.2f}, and should be {right[last]:.2f}. Where all
+    sentences have eight words, which is harder, it is {bug[bare]:.2f}, as without the bug.
+    """,
+    train=train,
+    trials=(
+        gradients(
+            "gradient check of sentences of one length", lambda own: (reader_of(own), normal(2, 5, 4), ALL)
+        ),
+        equal("the same beside the package's", lambda own: beside_the_package(own, ALL)),
+        gradients(
+            "gradient check with padding behind", lambda own: (reader_of(own), normal(2, 5, 4), SHORTER)
+        ),
+        gradients(
+            "gradient check with padding before", lambda own: (reader_of(own), normal(2, 5, 4), EARLIER)
+        ),
+        equal("padding behind a sentence changes nothing", read_alone),
+        equal("values and gradients beside the package's", lambda own: beside_the_package(own, SHORTER)),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "The loss speaks to the last place. Print dx: which sentences of a batch hear anything?",
+        "gradcheck(Reader(4, 3), x, mask) with a mask that is False somewhere. Without one it finds nothing.",
+        "state = where(real, new, state) has two arrays to choose from. Each number of the gradient belongs "
+        "to one of the two.",
+    ),
+    story="""
+    "Padding gets no gradient" is true of what stood there, and it was not read. But the state was handed on
+    through it: state = where(real, new, state) takes its numbers from one of two arrays, and where it took
+    the old one, the gradient is the old one's. backward set it to 0. So a sentence that ended before the
+    last place heard nothing from the loss at the last place, and each batch taught what its longest
+    sentences had to teach: a loss of {bug[last]:.2f} after {bug[steps]} steps, where yours has
+    {right[last]:.2f}. The forward pass was right, so everything that one can evaluate was as it should be;
+    and gradient checks passed, as long as nobody gave them padding.
+    """,
+    repair="""
+-            dstate = dh + self.hidden_projection.backward(dhidden_gates, step.hidden_projection)
++            dheld = np.where(step.real, 0, dstate)
++            dstate = dh + self.hidden_projection.backward(dhidden_gates, step.hidden_projection) + dheld
+""",
+)

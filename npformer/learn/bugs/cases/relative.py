@@ -1,0 +1,161 @@
+"""Bug: in decoding, the one query counts as the first position, so every distance is wrong."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional import relative_attention
+from npformer.functional.masks import causal_mask
+from npformer.learn.bugs.specimen import Names, Run, Specimen
+from npformer.learn.bugs.toy_training import adapt, learn_tokens
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
+from npformer.nn import Embedding, Linear
+from npformer.nn.module import Module
+
+STEPS, LR, LENGTH, VOCAB_SIZE, PERIOD = 200, 0.01, 9, 12, 3
+
+
+class Model(Module):
+    """A model with embeddings, the file's attention with a residual connection, and logits."""
+
+    def __init__(self, own: Names, rng: np.random.Generator) -> None:
+        self.tokens = Embedding(VOCAB_SIZE, 16, rng=rng, dtype=np.float64)
+        self.attention = own.RelativeAttention(16, rng=rng)
+        self.output = Linear(16, VOCAB_SIZE, rng=rng, dtype=np.float64)
+
+    def forward(self, ids: Array) -> tuple[Any, Any]:
+        """Return (logits, cache)."""
+        x, tokens = self.tokens.forward(ids)
+        h, attended = self.attention.forward(x)
+        y, output = self.output.forward(x + h)
+        return y, (tokens, attended, output)
+
+    def backward(self, dy: Array, cache: Any) -> None:
+        """Add the gradients of the parameters."""
+        tokens, attended, output = cache
+        dx = self.output.backward(dy, output)
+        self.tokens.backward(dx + self.attention.backward(dx, attended), tokens)
+
+    def decode_step(self, ids: Array, kv_cache: Any) -> tuple[Any, Any]:
+        """Return (logits, kv_cache) after one more token. Shapes: ids (B, 1) -> logits (B, 1, V)."""
+        x, _ = self.tokens.forward(ids)
+        h, kv_cache = self.attention.decode_step(x, kv_cache)
+        return self.output.forward(x + h)[0], kv_cache
+
+
+def songs(rng: np.random.Generator, batch: int) -> Any:
+    """Return sentences in which a few tokens repeat periodically. Shapes: -> (B, LENGTH)."""
+    first = rng.integers(0, VOCAB_SIZE, (batch, PERIOD))
+    return np.tile(first, LENGTH // PERIOD)
+
+
+def share_right(model: Any, ids: Array, word_by_word: bool) -> float:
+    """Return the percentage of tokens that the model continues right after a sentence's first tokens."""
+    written, kv_cache = ids[:, :PERIOD], None
+    for t in range(PERIOD - 1):
+        _, kv_cache = model.decode_step(ids[:, t : t + 1], kv_cache)
+    while written.shape[1] < LENGTH:
+        if word_by_word:
+            logits, kv_cache = model.decode_step(written[:, -1:], kv_cache)
+        else:
+            logits, _ = model.forward(written)
+        written = np.concatenate([written, logits[:, -1:].argmax(-1)], 1)
+    return 100 * float((written == ids)[:, PERIOD:].mean())
+
+
+def train(own: Names) -> Run:
+    """Train on continuing a sentence; then decode with whole prefixes and with a KV cache."""
+    rng = np.random.default_rng(3)
+    model = Model(own, rng)
+
+    def step(_: int) -> float:
+        ids = songs(rng, 16)
+        return learn_tokens(model, ids[:, :-1], ids[:, 1:])
+
+    losses = adapt(model, step, steps=STEPS, lr=LR)
+    ids = songs(rng, 64)
+    facts = {"whole": share_right(model, ids, False), "right": share_right(model, ids, True)}
+    return Run(losses, facts)
+
+
+def beside_the_package(own: Names) -> dict[str, Any]:
+    """Compare the forward pass on a whole sentence with the package's relative attention."""
+    layer, x = own.RelativeAttention(6, 2), normal(2, 5, 6)
+    q, k, v = np.split(layer.query_key_value.forward(x)[0], 3, -1)
+    right, _ = relative_attention(q, k, v, layer.positions.value, mask=causal_mask(5, x))
+    return {"y": (layer.forward(x)[0], right)}
+
+
+def word_by_word(own: Names) -> Any:
+    """Compare every output of forward with that of decode_step for the same token."""
+    layer, x, kv_cache = own.RelativeAttention(6, 2), normal(2, 6, 6), None
+    whole, pairs = layer.forward(x)[0], {}
+    for t in range(6):
+        y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
+        pairs[f"y of word {t}"] = (y, whole[:, t : t + 1])
+    return pairs
+
+
+def last_queries(own: Names) -> Any:
+    """Check the distances of queries that are the last of the keys."""
+    whole = own.distances(6, 6, 2)
+    return {f"distances({n}, 6, 2)": (own.distances(n, 6, 2), whole[-n:]) for n in (6, 2, 1)}
+
+
+def nearest(own: Names) -> dict[str, Any]:
+    """Check that the vector of distance 0 alone makes the last token's key win."""
+    layer, x = own.RelativeAttention(6, 2), normal(1, 4, 6)
+    layer.positions.value[2] += 1e3 * layer.query_key_value.forward(x)[0][0, -1, :6]
+    _, kv_cache = layer.decode_step(x[:, :1])
+    for t in (1, 2):
+        _, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
+    y, (_, v) = layer.decode_step(x[:, 3:], kv_cache)
+    return {"y of a word that looks at itself": (y, v[:, -1:])}
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    layer, x = own.RelativeAttention(6, 2, dtype=np.float32), normal(2, 4, 6).astype(np.float32)
+    y, cache = layer.forward(x)
+    return {"y": y, "dx": layer.backward(np.ones_like(y), cache), "y of step": layer.decode_step(x[:, :1])[0]}
+
+
+RELATIVE = Specimen(
+    number=23,
+    name="relative",
+    seen="it learns as it should, and writes nonsense word by word",
+    symptom="""
+    Sentences repeat their first three words, and the model learns it: its loss is {bug[last]:.2f} after
+    {bug[steps]} steps, as without the bug. Asked to go on with a sentence, it writes {bug[whole]:.0f}% of the
+    words rightly when forward reads the whole sentence each time. With step, which keeps the keys and values
+    of the words before, it is {bug[right]:.0f}%, and should be the same.
+    """,
+    train=train,
+    trials=(
+        gradients("gradient check of the layer", lambda own: (own.RelativeAttention(6, 2), normal(2, 5, 6))),
+        equal("forward on a whole sentence beside the package's", beside_the_package),
+        equal("word by word gives what the whole sentence gives", word_by_word),
+        equal("fewer queries than keys are the last of them", last_queries),
+        equal("a word that looks at itself finds itself", nearest),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "Training is right, and so is forward. What is different when step calls attend?",
+        "Call layer.decode_step on x[:, :1], x[:, 1:2] ..., and compare each y with layer.forward(x)[0]. "
+        "Which is the first word that differs?",
+        "Print distances(4, 4, 2), and then distances(1, 4, 2). In step the one query is the last word.",
+    ),
+    story="""
+    distances let the queries stand at 0, 1 and so on. In forward they do. In step there is one query, the
+    newest word, and it was taken for the first: every key before it seemed to stand at its right, at
+    distances that causal training never uses. {bug[right]:.0f}% of the words were right, where yours has
+    {right[right]:.0f}%. No loss and no gradient shows it, since neither comes near step. Absolute positions
+    have the same trap (which row of the table does the next word get?), and a cache that drops old words
+    has it again. The only test that finds it compares decoding word by word with the whole sentence.
+    """,
+    repair="""
+-    away = np.arange(n_keys) - np.arange(n_queries)[:, None]  # (T, S)
++    away = np.arange(n_keys) - np.arange(n_keys - n_queries, n_keys)[:, None]  # (T, S)
+""",
+)

@@ -1,0 +1,111 @@
+"""Bug: a layer stores an activation as an attribute, and its next call overwrites it."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.functional import relu, relu_backward
+from npformer.learn.bugs.specimen import Names, Run, Specimen
+from npformer.learn.bugs.toy_training import Chain, adapt, regression
+from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
+from npformer.nn import LayerNorm, Linear
+
+STEPS, LR, TIMES = 300, 0.01, 6
+
+
+def learn(own: Names, times: int) -> Run:
+    """Train one layer that runs several times, between two linear maps."""
+    rng = np.random.default_rng(3)
+    model = Chain(
+        Linear(8, 16, rng=rng, dtype=np.float64),
+        own.Universal(times, 16, 32, rng=rng),
+        LayerNorm(16, dtype=np.float64),
+        Linear(16, 4, rng=rng, dtype=np.float64),
+    )
+    return Run(adapt(model, regression(model, 32), steps=STEPS, lr=LR), {})
+
+
+def train(own: Names) -> Run:
+    """Train with six runs of the layer, and with one."""
+    return Run(learn(own, TIMES).losses, {"once": learn(own, 1).numbers()["last"]})
+
+
+def one_call(own: Names) -> dict[str, Any]:
+    """Compare one forward and one backward pass with the package's layers."""
+    layer, x, dy = own.FeedForward(6, 9), normal(4, 6), normal(4, 6, seed=2)
+    _, cache = layer.forward(x)
+    found = layer.backward(dy, cache)
+    right = Chain(layer.inner, (relu, relu_backward), layer.outer)
+    _, cache = right.forward(x)
+    return {"dx": (found, right.backward(dy, cache))}
+
+
+def two_calls(own: Names) -> dict[str, Any]:
+    """Compare the backward pass of a first call with and without a second call before it."""
+    layer, x, dy = own.FeedForward(6, 9), normal(4, 6), normal(4, 6, seed=2)
+    _, cache = layer.forward(x)
+    alone = layer.backward(dy, cache)
+    _, cache = layer.forward(x)
+    layer.forward(-x)
+    return {"dx of a call that another one followed": (layer.backward(dy, cache), alone)}
+
+
+def low(own: Names) -> dict[str, Any]:
+    """Return everything that is computed from float32."""
+    model, x = own.Universal(2, 6, 9, dtype=np.float32), normal(4, 6).astype(np.float32)
+    y, cache = model.forward(x)
+    return {"y": y, "dx": model.backward(np.ones_like(y), cache)}
+
+
+SHARED_LAYER = Specimen(
+    number=8,
+    name="shared-layer",
+    seen="right when it is run once, worse when it is run six times",
+    symptom="""
+    A network that runs this layer once learns as it should: its loss is {bug[once]:.2f} after {bug[steps]}
+    steps, as without the bug. Run six times in a row, with the same parameters each time, the layer could do
+    better, and {right[last]:.2f} is possible. It ends at {bug[last]:.2f}.
+    """,
+    train=train,
+    trials=(
+        equal("one forward and one backward pass of the layer", one_call),
+        equal("a second call does not disturb the first", two_calls),
+        gradients("gradient check of the layer", lambda own: (own.FeedForward(6, 9), normal(4, 6))),
+        gradients(
+            "gradient check of a model that runs it three times",
+            lambda own: (own.Universal(3, 6, 9), normal(4, 6)),
+        ),
+        float32_stays("float32 stays float32", low),
+    ),
+    hints=(
+        "With n_times=1 it is right. What does the second call change for the first?",
+        "Call forward on x, then on -x, then backward with the first cache. Is dx what it was without the "
+        "second call?",
+        "A cache holds what one call needs in its backward pass. Is there anything that backward needs "
+        "and does not find there?",
+    ),
+    story="""
+    Where the ReLU lets through was kept on the layer, as frameworks' tutorials do, and each call wrote over
+    what the one before had left. All six backward passes then used the last call's: the gradients have the
+    right shape and about the right direction, and the loss falls to {bug[last]:.3f}, where yours reaches
+    {right[last]:.3f}. The same happens to an encoder that is read by two decoders, to weights that are
+    shared, and to two threads. A check that calls forward and then backward, once, cannot see it; gradcheck
+    calls forward on something else in between.
+    """,
+    repair="""
+     inner: Any
++    active: Any  # (..., F)
+
+-        self.active = np.empty(0, bool)
+
+-        self.active = h.real > 0  # where the ReLU lets through
+-        y, outer = self.outer.forward(np.where(self.active, h, 0))  # (..., D)
+-        return y, FeedForwardCache(inner, outer)
++        active = h.real > 0  # where the ReLU lets through
++        y, outer = self.outer.forward(np.where(active, h, 0))  # (..., D)
++        return y, FeedForwardCache(inner, active, outer)
+
+-        dh = np.where(self.active, dh, 0)
++        dh = np.where(cache.active, dh, 0)
+""",
+)

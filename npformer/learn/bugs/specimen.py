@@ -1,0 +1,159 @@
+"""The declaration of a bug: its code, its symptom, the trials of a repair, and its story."""
+
+import ast
+import importlib
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Names = (
+    SimpleNamespace  # the names that a file defines: the learner's, the one with the bug, or the repaired one
+)
+
+
+class Run(NamedTuple):
+    """The result of one training."""
+
+    losses: list[float]  # one for each step
+    facts: dict[str, Any]  # other numbers, by the names that the texts use
+
+    def numbers(self) -> dict[str, Any]:
+        """Return the numbers for the texts: the facts, and `first`, `last` and `steps` of the losses."""
+        end = max(1, len(self.losses) // 20)
+        last = float(np.mean(self.losses[-end:]))
+        return {"first": self.losses[0], "last": last, "steps": len(self.losses), **self.facts}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One test of the code's behaviour.
+
+    Args:
+        label: A description of the test. Once the bug is repaired, the learner sees the labels of the trials
+            that find the bug and of those that do not.
+        run: run(own) raises `Fault` if the code fails the test.
+    """
+
+    label: str
+    run: Callable[[Names], None]
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """Code with one bug. The code is the module npformer.learn.bugs.specimens.<name>.
+
+    Args:
+        number: The number of the bug, from 1.
+        name: The name of the bug.
+        seen: The symptom in one line, for the list.
+        symptom: The symptom in paragraphs, where {bug[last]:.2f} and {right[last]:.2f} stand for numbers of
+            the training with the bug and without it.
+        train: A function that trains the code in a few seconds, always with the same seed.
+        trials: The tests of a repair.
+        hints: The hints, from the first to the last.
+        story: The explanation that the learner reads at the end, with numbers as in `symptom`.
+        repair: The patch that takes the bug out, for `patched`.
+        axes: The labels of the curve's axes.
+    """
+
+    number: int
+    name: str
+    seen: str
+    symptom: str
+    train: Callable[[Names], Run]
+    trials: tuple[Trial, ...]
+    hints: tuple[str, ...]
+    story: str
+    repair: str
+    axes: tuple[str, str] = ("step", "loss")
+
+    @property
+    def title(self) -> str:
+        """The line for the list."""
+        return self.seen
+
+    @property
+    def argument(self) -> str:
+        """The number that commands shown to the learner use."""
+        return str(self.number)
+
+    @property
+    def stem(self) -> str:
+        """The name of the learner's file without its ending .py."""
+        return f"{self.number:02}_{self.name.replace('-', '_')}"
+
+    @property
+    def module(self) -> str:
+        """The module that holds the code with the bug."""
+        return f"npformer.learn.bugs.specimens.{self.name.replace('-', '_')}"
+
+    def code(self) -> str:
+        """Return the code with the bug, without the docstring that names the bug."""
+        text = inspect.getsource(importlib.import_module(self.module))
+        docstring = ast.parse(text).body[0]
+        return "".join(text.splitlines(keepends=True)[docstring.end_lineno :]).lstrip("\n")
+
+    def repaired_code(self) -> str:
+        """Return the code without the bug."""
+        return patched(self.code(), self.repair)
+
+    def names(self) -> list[str]:
+        """Return the names of the classes and functions that the file must define, except caches."""
+        nodes = ast.parse(self.code()).body
+        found = [node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+        return [name for name in found if not name.endswith("Cache")]
+
+    def buggy(self) -> Names:
+        """Return the names that the code with the bug defines."""
+        return names_of(self.code())
+
+    def repaired(self) -> Names:
+        """Return the names that the code without the bug defines."""
+        return names_of(self.repaired_code())
+
+    def file_text(self) -> str:
+        """Return the text of the learner's file."""
+        seen = textwrap.fill(self.seen[0].upper() + self.seen[1:] + ".", 96)
+        return f'''\
+"""Bug {self.number}, {self.name}. {seen}
+
+The code below has one bug; all that it imports is right. {self.stem}.png shows what it does.
+The tools: npformer.gradcheck, npformer.assert_no_leak, npformer.show, and running things twice.
+
+Try it out, in its folder:  python -i {self.stem}.py
+Repair it, and then:        npformer bugs check
+No idea where to begin?     npformer bugs hint
+"""
+
+{self.code()}'''
+
+
+def patched(code: str, patch: str) -> str:
+    """Apply a patch to some code and return the new code.
+
+    A patch consists of pieces between empty lines. The lines of a piece begin with a space if they stay, with
+    - if they are removed and with + if they are added.
+
+    Raises:
+        ValueError: If the old lines of a piece are not in the code exactly once.
+    """
+    for piece in patch.strip("\n").split("\n\n"):
+        lines = piece.split("\n")
+        old = "".join(line[1:] + "\n" for line in lines if line[0] != "+")
+        new = "".join(line[1:] + "\n" for line in lines if line[0] != "-")
+        if code.count(old) != 1:
+            raise ValueError(f"the code has these lines {code.count(old)} times, and not once:\n{old}")
+        code = code.replace(old, new)
+    return code
+
+
+def names_of(code: str) -> Names:
+    """Run the code of a specimen and return the names that it defines."""
+    space: dict[str, Any] = {"__name__": "specimen"}
+    exec(code, space)
+    return SimpleNamespace(**space)

@@ -1,0 +1,146 @@
+"""Export a lesson as one HTML page with its outputs and figures, or as a Jupyter notebook."""
+
+import base64
+import html
+import json
+import re
+from typing import Any
+
+from markdown_it import MarkdownIt
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from npformer.errors import UserError
+from npformer.learn.course.execute import Outcome, run_lesson
+from npformer.learn.course.lesson import Cell, Lesson
+from npformer.learn.course.pictures import Picture
+from npformer.learn.course.terminal import split_formulas
+
+COLUMNS = re.compile(r" {2,}")
+RAISED = re.compile(r"\^(\{[^}]*\}|\w)")
+
+
+def as_page(lesson: Lesson) -> str:
+    """Run the lesson and return its HTML page, which loads no other files.
+
+    Raises:
+        UserError: If a cell fails.
+    """
+    body = []
+    for cell, outcome in run_lesson(lesson):
+        if outcome is not None and outcome.error:
+            raise UserError(f"no page was written, since a cell fails: {outcome.error}")
+        body.append(prose(cell.text) if outcome is None else _code(cell, outcome))
+    title = html.escape(f"{lesson.number} · {lesson.title}")
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(body)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def prose(text: str) -> str:
+    """Return Markdown with formulas as HTML."""
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    return "\n".join(
+        formula(part) if kind == "math" else markdown.render(part) for kind, part in split_formulas(text)
+    )
+
+
+def formula(text: str) -> str:
+    """Return formulas as a table, one row each. Two spaces begin a new column, and ^Q is a superscript."""
+    rows = []
+    for line in text.splitlines():
+        cells = [RAISED.sub(_raised, html.escape(part)) for part in COLUMNS.split(line.rstrip())]
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+    return f'<table class="math">{"".join(rows)}</table>'
+
+
+def _raised(found: re.Match[str]) -> str:
+    return f"<sup>{found[1].strip('{}')}</sup>"
+
+
+def _code(cell: Cell, outcome: Outcome) -> str:
+    """Return a cell of code with its output, its definitions and its figures."""
+    parts = [highlight(cell.text, PythonLexer(), HtmlFormatter(cssclass="code")).strip()]
+    if outcome.printed:
+        parts.append(f'<pre class="output">{html.escape(outcome.printed.rstrip())}</pre>')
+    if outcome.defined:
+        parts.append(f'<p class="defined">→ {html.escape(" ∙ ".join(outcome.defined))}</p>')
+    return "\n".join([*parts, *map(_figure, outcome.pictures)])
+
+
+def _figure(picture: Picture) -> str:
+    data, caption = base64.b64encode(picture.png()).decode(), html.escape(picture.caption)
+    width = round(float(picture.figure.get_size_inches()[0]) * 96)  # CSS pixels
+    return (
+        f'<figure><img alt="{caption or html.escape(picture.name)}" width="{width}" '
+        f'src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+    )
+
+
+def as_notebook(lesson: Lesson) -> str:
+    """Return the text of an .ipynb file in format 4.5, without outputs."""
+    cells = []
+    for index, cell in enumerate(lesson.cells):
+        made: dict[str, Any] = {
+            "cell_type": "markdown" if cell.kind == "prose" else "code",
+            "id": f"cell-{index:03}",
+            "metadata": {},
+            "source": cell.text.splitlines(keepends=True),
+        }
+        if cell.kind == "code":
+            made |= {"execution_count": None, "outputs": []}
+        cells.append(made)
+    notebook = {
+        "cells": cells,
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"file_extension": ".py", "mimetype": "text/x-python", "name": "python"},
+            "title": f"{lesson.number} · {lesson.title}",
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
+
+
+# the style of the page on light and dark screens and on paper
+STYLE = """\
+:root { color-scheme: light dark; --ink: #1d2126; --ground: #fdfdfc; --soft: #f2f3f4; --line: #d5d9dd;
+  --faint: #5f6871; --comment: #5f6871; --string: #1f6f3c; --number: #0a5f94; --name: #8a2c8f; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e3e5e8; --ground: #17191c; --soft: #212428;
+  --line: #3a3f45; --faint: #9aa3ac; --comment: #9aa3ac; --string: #86cf9d;
+  --number: #79bfec; --name: #d99ade; } }
+body { margin: 0; color: var(--ink); background: var(--ground);
+  font: 17px/1.55 Georgia, "Noto Serif", "DejaVu Serif", serif; }
+main { max-width: 54rem; margin: 0 auto; padding: 2rem 1.2rem 6rem; }
+main > p, main > ul, main > ol, main > blockquote { max-width: 46rem; }
+h1, h2, h3 { font-family: system-ui, "Noto Sans", "DejaVu Sans", sans-serif; line-height: 1.25; }
+h2 { margin-top: 2.2em; }
+pre, code, .defined { font-size: .84rem;
+  font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+pre { margin: 0; line-height: 1.45; white-space: pre; overflow-x: auto; }
+p code, li code, td code { background: var(--soft); padding: .08em .3em; border-radius: .2em; }
+.code { margin-top: 1em; padding: .7em .9em; background: var(--soft); border-left: 3px solid var(--number); }
+.output { padding: .6em .9em; border-left: 3px solid var(--line); }
+.defined { margin: .2em 0 1.2em; padding-left: 1.1em; color: var(--faint); }
+figure { margin: 1.4em 0; }
+figure img { max-width: 100%; height: auto; background: #fff; }
+figcaption { color: var(--faint); font-size: .9rem; }
+table { border-collapse: collapse; margin: 1em 0; }
+th, td { padding: .25em .8em; border-bottom: 1px solid var(--line); text-align: left; }
+.math { display: block; overflow-x: auto; margin: 1em 0 1em 1.5em; }
+.math td { border: 0; padding: .1em 1.6em .1em 0; white-space: nowrap;
+  font: italic 1.08rem/1.6 "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Serif", serif; }
+.math sup { line-height: 0; }
+blockquote { margin: 1em 0; padding-left: 1em; border-left: 3px solid var(--line); }
+.c, .c1 { color: var(--comment); font-style: italic; }
+.k, .kn, .kc, .ow { font-weight: bold; }
+.s1, .s2, .sd, .sa, .si, .se { color: var(--string); }
+.mi, .mf { color: var(--number); }
+.nf, .nc { color: var(--name); }
+"""

@@ -1,0 +1,209 @@
+"""Lessons: Python files in percent format, split into cells and found by number or name.
+
+In the percent format a cell of code begins with `# %%`, and a cell of prose (Markdown, as comments) with
+`# %% [markdown]`.
+"""
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from npformer.errors import UserError, nearest
+
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parents[2] / "lessons"  # beside the package, in a checkout
+INSTALLED = HERE / "lessons"  # in a wheel, where setup.py puts them
+FILE_NAME = re.compile(r"(\d\d)_\w+\.py")
+MINUTES = re.compile(r"(\d+) minutes")
+MARKER = re.compile(r"#\s?%%(?P<rest>.*)")
+PROSE = ("[markdown]", "[md]")
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Cells and steps
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of prose or of code.
+
+    Args:
+        kind: "prose" or "code".
+        text: The text; for prose Markdown without its comment signs.
+        line: The number of the line where the text begins.
+    """
+
+    kind: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """The unit of the terminal: the prose before a cell of code, and that cell (None at the end)."""
+
+    prose: tuple[Cell, ...]
+    code: Cell | None
+
+
+def parse(source: str, name: str = "the lesson") -> list[Cell]:
+    """Split a file in percent format into its cells, in order. Empty cells are left out.
+
+    Raises:
+        UserError: If a line of prose is not a comment, or if code does not parse. The message names the line.
+    """
+    cells, kind, lines, first = [], "code", list[str](), 1
+    for number, line in enumerate([*source.splitlines(), "# %%"], 1):
+        marker = MARKER.fullmatch(line)
+        if marker is None:
+            lines.append(line)
+            continue
+        cell = _cell(kind, lines, first, name)
+        if cell.text:
+            cells.append(cell)
+        kind = "prose" if any(sign in marker["rest"] for sign in PROSE) else "code"
+        lines, first = [], number + 1
+    return cells
+
+
+def _cell(kind: str, lines: list[str], first: int, name: str) -> Cell:
+    """Return a cell without the empty lines at its ends."""
+    while lines and not lines[0].strip():
+        lines, first = lines[1:], first + 1
+    text = "\n".join(lines).rstrip()
+    if kind == "prose":
+        return Cell(kind, _without_signs(text, first, name), first)
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        line = first + (error.lineno or 1) - 1
+        raise UserError(f"{name}, line {line}: {error.msg}: correct this cell") from None
+    return Cell(kind, text, first)
+
+
+def _without_signs(text: str, first: int, name: str) -> str:
+    """Return prose without the `# ` before each line."""
+    plain = []
+    for number, line in enumerate(text.splitlines(), first):
+        if line.strip() and not line.startswith("#"):
+            raise UserError(f"{name}, line {number}: prose must be comments: put `# ` before the line")
+        plain.append(line[2:] if line.startswith("# ") else line[1:])
+    return "\n".join(plain).strip()
+
+
+def steps_of(cells: list[Cell]) -> list[Step]:
+    """Group the cells into steps. Prose after the last cell of code is a step of its own."""
+    steps, prose = [], list[Cell]()
+    for cell in cells:
+        if cell.kind == "prose":
+            prose.append(cell)
+        else:
+            steps.append(Step(tuple(prose), cell))
+            prose = []
+    return [*steps, Step(tuple(prose), None)] if prose else steps
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Lessons
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A lesson. Its title and its duration are in its first cell of prose."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its ending, such as 05_scaled_dot_product_attention."""
+        return self.path.stem
+
+    @property
+    def number(self) -> int:
+        """The number at the beginning of the name."""
+        return int(self.name[:2])
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The cells. The file is read at the first access."""
+        try:
+            source = self.path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot read {self.path} ({error})") from None
+        return parse(source, self.path.name)
+
+    @cached_property
+    def steps(self) -> list[Step]:
+        """The steps: prose, then code."""
+        return steps_of(self.cells)
+
+    @property
+    def title(self) -> str:
+        """The first heading, without the number."""
+        heading = self._opening.splitlines()[0].lstrip("# ") if self._opening else ""
+        return re.sub(r"^\d+\s*[·.:]\s*", "", heading) or self.name
+
+    @property
+    def minutes(self) -> int | None:
+        """The duration in minutes that the first cell of prose states, or None."""
+        found = MINUTES.search(self._opening)
+        return int(found[1]) if found else None
+
+    @property
+    def _opening(self) -> str:
+        return next((cell.text for cell in self.cells if cell.kind == "prose"), "")
+
+
+def all_lessons() -> list[Lesson]:
+    """Return every lesson, by number.
+
+    Raises:
+        UserError: If the lessons cannot be found.
+    """
+    for folder in (INSTALLED, CHECKOUT):
+        paths = sorted(path for path in folder.glob("*.py") if FILE_NAME.fullmatch(path.name))
+        if paths:
+            return [Lesson(path) for path in paths]
+    raise UserError(f"there are no lessons in {INSTALLED}: install npformer again")
+
+
+def find_lesson(which: str) -> Lesson:
+    """Return the lesson with a number ("5" or "05"), a name, or a part that occurs in one name only.
+
+    Raises:
+        UserError: If there is no such lesson, or if there are several. The message suggests the nearest ones.
+    """
+    lessons = all_lessons()
+    asked = Path(which).stem.lower().replace("-", "_").replace(" ", "_")
+    if asked.isdecimal():
+        found = [lesson for lesson in lessons if lesson.number == int(asked)]
+    else:
+        found = [lesson for lesson in lessons if asked and asked in lesson.name.lower()]
+        found = [lesson for lesson in found if lesson.name.lower() == asked] or found
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(f"several lessons are called {which!r}: {_listed(found)}; give a number")
+    raise UserError(f"unknown lesson {which!r}: {_suggestion(asked, lessons)}")
+
+
+def _suggestion(asked: str, lessons: list[Lesson]) -> str:
+    """Return the advice at the end of the message about a lesson that does not exist."""
+    if asked.isdecimal():
+        closest = min(lessons, key=lambda lesson: abs(lesson.number - int(asked)))
+        return f"the nearest is {_listed([closest])}; npformer lessons lists them"
+    words: dict[str, list[Lesson]] = {lesson.name[3:]: [lesson] for lesson in lessons}
+    for lesson in lessons:
+        for word in lesson.name[3:].split("_"):
+            if len(word) > 3 and lesson not in words.setdefault(word, []):
+                words[word].append(lesson)
+    near = nearest(asked, words)
+    if near:
+        return f"did you mean {_listed(words[near])}? npformer lessons lists them"
+    return "npformer lessons lists them"
+
+
+def _listed(lessons: list[Lesson]) -> str:
+    return ", ".join(f"{lesson.number} ({lesson.title})" for lesson in lessons)

@@ -1,0 +1,260 @@
+"""Step through a lesson in the terminal: read, run the code, go back, inspect variables, and try code."""
+
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.rule import Rule
+
+from npformer.errors import nearest
+from npformer.learn.course.execute import Outcome, Runner, bound_names, describe, in_full, own
+from npformer.learn.course.lesson import Cell, Lesson, Step
+from npformer.learn.course.progress import LessonProgress, save_progress
+from npformer.learn.course.terminal import (
+    WIDTH,
+    Folded,
+    Screen,
+    code,
+    escape_sequence,
+    lines_of,
+    prose,
+    protocol,
+    unbroken,
+)
+
+HELP = """\
+Enter      run the code that is shown and go on
+b          go back one step; the code before it runs again, so variables are as they were
+g NUMBER   go to a step, back or forward; g 1 is the first
+l          show this step again
+s NAME     show a variable; of a cache, every array with its name, shape and numbers; s alone lists all
+!LINE      run a line of Python with the lesson's variables, such as !q.shape or !x = x * 2
+q          quit and save your progress (as Ctrl-C and Ctrl-D do)
+?          show this help"""
+COMMANDS = {"": "on", "n": "on", "b": "back", "l": "again", "q": "quit", "quit": "quit", "exit": "quit"}
+
+
+class Stepper:
+    """Shows a lesson step by step.
+
+    Args:
+        lesson: The lesson.
+        out: The console.
+        folder: The folder in which figures are saved.
+        stops: True to wait for Enter at each step; False to run from top to bottom.
+        done: True if the reader reached the end before.
+        next: The text to print at the end.
+    """
+
+    def __init__(
+        self, lesson: Lesson, out: Console, folder: Path, *, stops: bool, done: bool = False, next: str = ""
+    ) -> None:
+        self.lesson = lesson
+        self.runner = Runner(lesson)
+        self.out = out
+        self.folder = folder
+        self.done = done
+        self.next = next
+        self.screen = Screen(out, self._answer, stops=stops)
+        self.step = 0
+        self.failed = False  # to save the progress
+        self.drew = False  # a figure was shown
+
+    def walk(self, step: int) -> int:
+        """Show the lesson from a step on, until its end or until the reader quits.
+
+        Returns:
+            The exit status: 1 if a cell failed and `stops` is False, otherwise 0.
+        """
+        steps = self.lesson.steps
+        self._greet()
+        self._go(step)
+        while self.step < len(steps):
+            command = self._show(steps[self.step])
+            if command == "quit":
+                self._leave()
+                return 0
+            if command != "on":
+                self._go(self._target(command))
+                continue
+            if not self._run(steps[self.step]) and not self.screen.stops:
+                return 1
+            self.step += 1
+            self._keep()
+        self._end()
+        return 0
+
+    def _greet(self) -> None:
+        """Print how to use the stepper."""
+        if not self.screen.stops:
+            return
+        self._say(
+            "[dim]Press Enter to run the code that is shown and go on. Type ? and Enter for all commands.[/]"
+        )
+        if self.out.width < WIDTH:
+            self._say(
+                f"[dim]Lessons are written for {WIDTH} columns, and this terminal has {self.out.width}: "
+                "long lines of code are broken.[/]"
+            )
+
+    def _target(self, command: str) -> int:
+        """Return the index of the step that a command leads to."""
+        if command == "back":
+            return self.step - 1
+        return self.step if command == "again" else int(command)
+
+    def _show(self, step: Step) -> str:
+        """Print a step's prose and code, and ask how to go on. Return "on" or a command."""
+        # the rule is printed with the text below it, so that it is never alone at the end of a screen
+        rule = lines_of(self.out, Rule(self._where.strip("[]"), style="dim", align="left"))
+        for cell in step.prose:
+            command = self.screen.put([*rule, *lines_of(self.out, prose(cell.text)), ""], self._where)
+            if command != "on":
+                return command
+            rule = []
+        if step.code is None:
+            return self.screen.ask(f"{self._where} Enter: the end · b back · q quit · ? help ▸ ")
+        command = self.screen.put_together(
+            [*rule, *lines_of(self.out, code(step.code.text)), ""], self._where
+        )
+        if command != "on":
+            return command
+        return self.screen.ask(f"{self._where} Enter: run · b back · s NAME · !LINE · q quit · ? help ▸ ")
+
+    def _run(self, step: Step) -> bool:
+        """Run a step's code and show its outcome. Return True if it succeeded."""
+        if step.code is None:
+            return True
+        printed = Folded(self.out.file, self.out.width if self.screen.stops else sys.maxsize)
+        outcome = self.runner.run(step.code, on=printed)
+        printed.end()
+        self.screen.used += printed.lines
+        self._show_outcome(step.code, outcome)
+        self.screen.write([""])
+        return not outcome.error
+
+    def _show_outcome(self, cell: Cell, outcome: Outcome) -> None:
+        """Print the cell's definitions, figures and error. Its output has been printed already."""
+        if outcome.defined:
+            self._say(f"[dim]→ {_in_line(outcome.defined)}[/]")
+        elif not (outcome.printed or outcome.pictures or outcome.error):
+            self._say(f"[dim]→ {'all assertions hold' if 'assert' in cell.text else 'done'}[/]")
+        for picture in outcome.pictures:
+            path = picture.save(self.folder)
+            how = protocol(os.environ) if sys.stdout.isatty() else ""
+            if how:
+                print(escape_sequence(picture.png(), how), end="", file=self.out.file)
+                self.screen.used += 24  # an estimate: only the terminal knows
+            self._say(f"[bold]figure[/] {escape(str(path))}\n{escape(picture.caption)}".rstrip())
+            if self.screen.stops and not (how or self.drew):
+                self._say("[dim](The figure is saved as a file. Open it with any image viewer.)[/]")
+            self.drew = True
+        if outcome.error:
+            self._say(f"[bold red]This cell failed:[/] {escape(outcome.error)}")
+            if self.screen.stops:
+                self._say(
+                    "The lesson goes on, but later cells may need names that this cell should have defined."
+                )
+
+    def _say(self, text: str) -> None:
+        self.screen.write(lines_of(self.out, text))
+
+    @property
+    def _where(self) -> str:
+        return f"[{self.step + 1}/{len(self.lesson.steps)}]"
+
+    def _go(self, step: int) -> None:
+        """Go to a step and run all code before it again."""
+        step = min(max(step, 0), len(self.lesson.steps) - 1)
+        cells = sum(1 for earlier in self.lesson.steps[:step] if earlier.code is not None)
+        if cells:
+            which = "cell" if cells == 1 else f"{cells} cells"
+            self._say(f"[dim]Running the {which} before this step again.[/]")
+        error = self.runner.replay(step)
+        self.step = step
+        self._keep()
+        if error:
+            self._say(f"[bold red]One of them failed:[/] {escape(error)}")
+
+    def _keep(self) -> None:
+        """Save the progress. If that fails, say so once."""
+        if not self.screen.stops:
+            return
+        steps = len(self.lesson.steps)
+        why = save_progress(
+            self.lesson.name, LessonProgress(self.step % steps, steps, self.done or self.step == steps)
+        )
+        if why and not self.failed:
+            self.failed = True
+            self._say(f"[dim]{escape(why)}[/]")
+
+    def _leave(self) -> None:
+        where, number = f"step {self.step + 1} of {len(self.lesson.steps)}", self.lesson.number
+        if self.failed:
+            again = f"[bold]npformer lesson {number}[/], then g {self.step + 1}"
+            self._say(f"You stopped at {where}, but your progress is not saved. To go on: {again}.")
+        else:
+            self._say(f"You stopped at {where}. [bold]npformer lesson {number}[/] goes on from there.")
+
+    def _end(self) -> None:
+        if self.screen.stops:
+            self._say(f"[bold]The end of lesson {self.lesson.number}.[/]\n{escape(self.next)}".rstrip())
+
+    def _answer(self, line: str) -> str:
+        """Handle a line that the reader typed. Return "on", a command, or "" if nothing is left to do."""
+        name, _, rest = line.partition(" ")
+        name, rest = name.lower(), rest.strip()
+        if line.startswith("!"):
+            text = self.runner.evaluate(
+                line[1:].strip() or "'write a line of Python after the !, such as !x.shape'"
+            )
+            if text:
+                self._say(escape(text.rstrip("\n")))
+        elif line.lower() in COMMANDS:
+            return COMMANDS[line.lower()]
+        elif name == "s":
+            self._say(escape(self._variable(rest)))
+        elif name == "g" and rest.isdecimal():
+            return str(max(int(rest) - 1, 0))
+        elif name in ("?", "h", "help"):
+            self._say(escape(HELP))
+        else:
+            self._say(escape(self._no_command(name, line)))
+        return ""
+
+    def _no_command(self, name: str, line: str) -> str:
+        """Return what to type instead of a line that is no command."""
+        if name == "g":
+            return f"g needs the number of a step, from 1 to {len(self.lesson.steps)}, as in g 1"
+        if name == "npformer":
+            return "This is a command for the shell. Type q to leave the lesson, or use a second terminal."
+        return f"{line!r} is not a command: type ? for all commands, or !{line} to run it as Python."
+
+    def _variable(self, name: str) -> str:
+        """Return the text that `s NAME` shows. The name may be dotted, such as cache.weights."""
+        names = own(self.runner.namespace)
+        if not name:
+            all_names = [unbroken(describe(n, v)) for n, v in names.items()]
+            return "   ".join(all_names) or "Nothing is defined yet: press Enter to run the code."
+        first, *rest = name.split(".")
+        if first not in names:
+            shown = self.lesson.steps[self.step].code
+            if shown is not None and first in bound_names(shown.text):
+                return f"{first} is defined by the code on the screen: press Enter first"
+            near = nearest(first, names)
+            hint = f"did you mean {near}?" if near else "s alone lists all names"
+            return f"{first} is not defined at this step: {hint}"
+        value = names[first]
+        for part in rest:
+            if not hasattr(value, part):
+                has = ", ".join(getattr(value, "_fields", ())) or "no named fields"
+                return f"{first} has no {part}: it has {has}"
+            value = getattr(value, part)
+        return in_full(name, value)
+
+
+def _in_line(phrases: list[str]) -> str:
+    """Return phrases side by side, escaped for rich and not broken at the end of a line."""
+    return escape("   ".join(map(unbroken, phrases)))

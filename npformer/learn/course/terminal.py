@@ -1,0 +1,263 @@
+"""Show lessons in the terminal: Markdown and code as coloured lines, one screen at a time, and pictures."""
+
+import base64
+import contextlib
+import io
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import IO
+
+from pygments.token import Token
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
+from rich.text import Text
+from rich.theme import Theme
+
+WIDTH = 100  # longer lines are hard to read
+HELD = "\ue000"  # stands for a space at which no line may be broken, until lines_of puts the space
+SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
+FORMULA = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+THEME = Theme(
+    {
+        "markdown.code": "cyan",
+        "markdown.h1": "bold",
+        "markdown.h2": "bold underline",
+        "markdown.h3": "bold",
+        "markdown.link_url": "underline",
+        "markdown.table.border": "dim",
+        "markdown.table.header": "bold",
+    }
+)
+CODE = ANSISyntaxTheme(
+    {
+        Token.Comment: Style(dim=True, italic=True),
+        Token.Keyword: Style(bold=True),
+        Token.Operator.Word: Style(bold=True),
+        Token.Literal.String: Style(color="green"),
+        Token.Literal.Number: Style(color="cyan"),
+        Token.Name.Function: Style(color="magenta"),
+        Token.Name.Class: Style(color="magenta"),
+    }
+)
+
+
+def lesson_console(out: Console) -> Console:
+    """Set the lessons' colours on a console and return it."""
+    out.push_theme(THEME)
+    return out
+
+
+def split_formulas(text: str) -> list[tuple[str, str]]:
+    """Split prose into parts ("prose", text) and ("math", text). Formulas are fenced as ```math."""
+    parts = []
+    for index, part in enumerate(FORMULA.split(text)):
+        if part.strip():
+            parts.append(("math" if index % 2 else "prose", part.strip("\n")))
+    return parts
+
+
+def unbroken(text: str) -> str:
+    """Replace the spaces of a text so that `lines_of` breaks no line there, if possible."""
+    return re.sub(r"\s+", HELD, text)
+
+
+def prose(text: str) -> RenderableType:
+    """Return Markdown for the terminal. Formulas are indented, and code in a line of prose is not broken."""
+    parts: list[RenderableType] = []
+    for kind, part in split_formulas(text):
+        if parts:
+            parts.append(Text(""))
+        if kind == "math":
+            parts.append(Padding(Text(part, style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
+        else:
+            part = SPAN.sub(lambda span: unbroken(span[0]), part)
+            parts.append(Markdown(part, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
+    return Group(*parts)
+
+
+def code(text: str) -> RenderableType:
+    """Return Python code, coloured and indented."""
+    made = Syntax(text, "python", theme=CODE, word_wrap=True)
+    return Padding(made, (0, 0, 0, 2))
+
+
+def lines_of(out: Console, thing: RenderableType) -> list[str]:
+    """Return the lines that printing gives, with colours. They are at most WIDTH wide."""
+    with out.capture() as capture:
+        out.print(thing, width=min(out.width, WIDTH))
+    return [line.rstrip() for line in capture.get().replace(HELD, " ").rstrip("\n").split("\n")]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# A screen at a time
+
+LEAST = 5  # with fewer free lines, a text begins on the next screen
+MORE = "Enter: more · b back · q quit · ? help ▸ "
+
+
+class Screen:
+    """Prints lines until the terminal is full, then asks how to go on.
+
+    Args:
+        out: The console.
+        answer: answer(line) handles a line that the reader typed. It returns "on" to go on, "" to ask again,
+            or a command that ends the step.
+        stops: True to stop and ask; False to print everything.
+        more: The question at the end of a full screen.
+    """
+
+    def __init__(self, out: Console, answer: Callable[[str], str], *, stops: bool, more: str = MORE) -> None:
+        self.more = more
+        self.out = out
+        self.answer = answer
+        self.stops = stops
+        self.used = 0  # lines since the last question
+        if stops:
+            with contextlib.suppress(ImportError):  # on Windows there is no readline
+                import readline  # noqa: F401 - importing it enables arrow keys and history
+
+    @property
+    def free(self) -> int:
+        """The number of lines that still fit above the question."""
+        return self.out.size.height - 2 - self.used
+
+    def put(self, lines: list[str], where: str = "") -> str:
+        """Print lines, in pages if they do not fit. Return "on", or the command that ended the step."""
+        while self.stops and len(lines) > self.free:
+            cut = self._cut(lines)
+            self.write(lines[:cut])
+            lines = lines[cut:]
+            while lines and not lines[0]:
+                lines = lines[1:]
+            command = self.ask(f"{where} {self.more}")
+            if command != "on":
+                return command
+        self.write(lines)
+        return "on"
+
+    def put_together(self, lines: list[str], where: str = "") -> str:
+        """Print lines as `put` does, on a new screen if that avoids a page break within them."""
+        if self.stops and self.free < len(lines) <= self.out.size.height - 2:
+            command = self.ask(f"{where} {self.more}")
+            if command != "on":
+                return command
+        return self.put(lines, where)
+
+    def _cut(self, lines: list[str]) -> int:
+        """Return the number of lines for this page: up to an empty line, if its lower part has one."""
+        if self.free < LEAST:
+            return 0
+        for cut in range(self.free, max(self.free // 3, LEAST - 1), -1):
+            if not lines[cut].strip():
+                return cut
+        return self.free
+
+    def write(self, lines: list[str]) -> None:
+        """Print lines as they are."""
+        for line in lines:
+            print(line, file=self.out.file)
+        self.used += len(lines)
+
+    def ask(self, question: str) -> str:
+        """Ask until the answer is "on" or a command. If the screen never stops, return "on" at once."""
+        if not self.stops:
+            return "on"
+        if len(question) > self.out.width:  # the question must fit on one line
+            question = re.sub(r" · .* · \? help", " · ? help", question)
+        while True:
+            self.out.file.flush()
+            try:
+                line = input(question.strip() + " ")
+            except (EOFError, KeyboardInterrupt):
+                print(file=self.out.file)
+                return "quit"
+            self.used = 0
+            command = self.answer(line.strip())
+            if command:
+                return command
+
+
+class Folded(io.TextIOBase):
+    """A stream that breaks long lines between words, passes them on and counts them."""
+
+    def __init__(self, on: IO[str], width: int) -> None:
+        self.on = on
+        self.width = width
+        self.lines = 0
+        self.begun = ""  # the beginning of a line that has not ended yet
+
+    def write(self, text: str) -> int:
+        *whole, self.begun = (self.begun + text).split("\n")
+        for line in whole:
+            self._pass(line)
+        return len(text)
+
+    def end(self) -> None:
+        """Pass on the last line if it has no end."""
+        if self.begun:
+            self._pass(self.begun)
+            self.begun = ""
+
+    def _pass(self, line: str) -> None:
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        parts = [line]
+        if cell_len(line) > self.width:
+            parts = textwrap.wrap(
+                line, self.width, subsequent_indent=indent, replace_whitespace=False, break_on_hyphens=False
+            )
+        self.lines += len(parts)
+        self.on.write("\n".join(parts) + "\n")
+        self.on.flush()
+
+
+def print_in_pages(out: Console, *things: RenderableType) -> None:
+    """Print to standard output, one screen at a time if the text is higher than the terminal."""
+    with out.capture() as capture:
+        for thing in things:
+            out.print(thing)
+    lines = capture.get().rstrip("\n").split("\n")
+    stops = sys.stdin.isatty() and sys.stdout.isatty()
+    # anything but Enter is meant for the shell and ends the output
+    Screen(out, lambda line: "quit" if line else "on", stops=stops, more="Enter: more · q quit ▸ ").put(lines)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Pictures: the protocols of kitty and of iTerm2
+
+CHUNK = 4096  # bytes of base64 in one of kitty's escape sequences
+COLUMNS = 72  # the width of a picture
+
+
+def protocol(environment: Mapping[str, str]) -> str:
+    """Return "kitty", "iterm2", or "" if the terminal shows no pictures or runs inside tmux or screen."""
+    if "TMUX" in environment or environment.get("TERM", "").startswith(("screen", "tmux")):
+        return ""
+    program, term = environment.get("TERM_PROGRAM", ""), environment.get("TERM", "")
+    if "KITTY_WINDOW_ID" in environment or term in ("xterm-kitty", "xterm-ghostty") or program == "ghostty":
+        return "kitty"
+    return "iterm2" if program in ("iTerm.app", "WezTerm") else ""
+
+
+def escape_sequence(png: bytes, how: str, columns: int = COLUMNS) -> str:
+    """Return the escape sequence that shows a PNG in the terminal.
+
+    Args:
+        png: The bytes of the PNG file.
+        how: The protocol.
+        columns: The width of the picture.
+    """
+    data = base64.b64encode(png).decode()
+    if how == "iterm2":
+        return f"\033]1337;File=inline=1;size={len(png)};width={columns}:{data}\a\n"
+    chunks = [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
+    parts = []
+    for index, chunk in enumerate(chunks):
+        first = f"a=T,f=100,c={columns}," if index == 0 else ""
+        parts.append(f"\033_G{first}m={int(index < len(chunks) - 1)};{chunk}\033\\")
+    return "".join(parts) + "\n"

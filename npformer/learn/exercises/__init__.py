@@ -1,0 +1,31 @@
+"""Exercises that grade themselves by comparing the learner's functions with those of the package."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from npformer.learn.exercises.exercise import Exercise
+from npformer.learn.exercises.grade import grade
+from npformer.learn.exercises.topics import ALL
+from npformer.learn.tasks.registry import TaskRegistry
+from npformer.learn.tasks.verdict import Verdict
+
+__all__ = ["EXERCISES", "Exercise", "Verdict", "grade"]
+
+
+def _introduce(exercise: Exercise, file: Path) -> Iterator[str]:
+    """Yield the lines to print when the exercise has been started."""
+    yield f"{file} is yours: {exercise.title} (lesson {exercise.lesson})."
+    yield f"Fill in {' and '.join(exercise.functions)} with any editor."
+
+
+EXERCISES = TaskRegistry[Exercise](
+    "exercise",
+    command="npformer exercise",
+    folder="exercises",
+    source="npformer.learn.exercises:EXERCISES",
+    columns=("lesson", "name", "title"),
+    judge=grade,
+    introduce=_introduce,
+)
+for _exercise in ALL:
+    EXERCISES.register(_exercise.name, _exercise)

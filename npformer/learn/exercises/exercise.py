@@ -1,0 +1,103 @@
+"""The declaration of an exercise: the learner's file, its trials, its hints and the package's solution."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+Functions = SimpleNamespace  # the learner's functions by name, or the package's own
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """A trial by gradient check in float64.
+
+    Args:
+        label: A name for this trial in messages; "" if it needs none.
+        make: make(own, rng) returns (target, *inputs). The target is a pair (forward, own.backward), or a
+            layer whose backward method calls the learner's function.
+        settings: Keyword arguments of forward.
+    """
+
+    label: str
+    make: Callable[[Functions, Any], tuple[Any, ...]]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Values:
+    """A trial that compares the learner's results with the package's.
+
+    Args:
+        label: A name for this trial in messages; "" if it needs none.
+        run: run(own, rng) returns a dict from name to result.
+        numbers: Pairs (number, name) of numbers that may be a wrong factor.
+    """
+
+    label: str
+    run: Callable[[Functions, Any], dict[str, Any]]
+    numbers: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise.
+
+    Args:
+        name: The name, which is also the name of the learner's file.
+        lesson: The number of the lesson.
+        title: One line for the list.
+        stub: Python text: imports, and functions with a docstring and no body.
+        trials: The trials, in the order in which they are run.
+        hints: The hints, from the first to the last.
+        solution: For each function of the stub, the function of the package that solves it.
+        writes: True if the functions are meant to change the arrays that they are given.
+    """
+
+    name: str
+    lesson: int
+    title: str
+    stub: str
+    trials: tuple[Gradients | Values, ...]
+    hints: tuple[str, ...]
+    solution: dict[str, Callable[..., Any]]
+    writes: bool = False
+
+    @property
+    def number(self) -> int:
+        """The number of the lesson."""
+        return self.lesson
+
+    @property
+    def argument(self) -> str:
+        """The name that commands shown to the learner use."""
+        return self.name
+
+    @property
+    def stem(self) -> str:
+        """The name of the learner's file without its ending .py."""
+        return self.name
+
+    @property
+    def functions(self) -> list[str]:
+        """The names of the functions to write, in the stub's order."""
+        return [node.name for node in ast.parse(self.stub).body if isinstance(node, ast.FunctionDef)]
+
+    def arguments(self, function: str) -> list[str]:
+        """Return the names of the positional arguments of a function of the stub."""
+        for node in ast.parse(self.stub).body:
+            if isinstance(node, ast.FunctionDef) and node.name == function:
+                return [argument.arg for argument in node.args.args]
+        raise KeyError(function)
+
+    def file_text(self) -> str:
+        """Return the text of the learner's file."""
+        head = f'''\
+"""Lesson {self.lesson}, exercise {self.name}: {self.title}.
+
+Write the missing lines below, then:  npformer exercise check
+No idea how to begin?                 npformer exercise hint
+"""
+'''
+        return head + self.stub

@@ -1,0 +1,320 @@
+"""Explain a wrong result by a single change of the right function that gives the same numbers.
+
+The package's function is parsed into a syntax tree. Common mistakes are made in it, one at a time: a term, a
+factor or a sign is left out, a call is skipped, or a sum runs over another axis. If the changed function
+gives the same numbers as the learner's function, the message names this mistake. It never shows the right
+line.
+"""
+
+import ast
+import copy
+import inspect
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import permutations
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+Function: TypeAlias = Callable[..., Any]
+Change: TypeAlias = tuple[str, ast.AST]  # the mistake in words, and the node that replaces another
+Names: TypeAlias = dict[str, list[str]]  # the variables of a function, under "", and the attributes of each
+
+SECONDS = 1.5  # the limit of the search, in processor time: the result does not depend on other processes
+
+
+def explain(solution: dict[str, Function], agrees: Callable[[SimpleNamespace], bool]) -> str:
+    """Return a sentence about the first change that gives the learner's result, or "" if there is none.
+
+    Args:
+        solution: The package's functions by name.
+        agrees: agrees(functions) returns True if these functions give the learner's result.
+    """
+    end = time.process_time() + SECONDS
+    for changes in (likely, mix_ups):  # the likely ones first
+        for name, function in solution.items():
+            for text, mutant in mutants(function, changes):
+                if time.process_time() > end:
+                    return ""
+                if not agrees(SimpleNamespace(**(solution | {name: mutant}))):
+                    continue
+                return f"the package's own function gives the same numbers {text}"
+    return ""
+
+
+def mutants(
+    function: Function, changes: Callable[[Any, Names], Iterator[Change]]
+) -> Iterator[tuple[str, Function]]:
+    """Yield (the mistake in words, the function with this mistake).
+
+    Args:
+        function: A function written in Python.
+        changes: `likely` or `mix_ups`.
+    """
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    nodes = list(ast.walk(tree))
+    if not isinstance(nodes[1], ast.FunctionDef) or any(isinstance(node, ast.While) for node in nodes):
+        return  # a changed while loop might never end
+    steps, names = _steps(tree), _names(nodes[1])
+    for index, node in enumerate(nodes):
+        for text, new in changes(node, names):
+            where = steps.get(id(node), "")
+            changed = copy.deepcopy(tree)
+            target = list(ast.walk(changed))[index]
+            changed = ast.fix_missing_locations(_Replace(target, new).visit(changed))
+            yield f"when {text}{where}", _compiled(changed, function)
+
+
+class _Replace(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, target: ast.AST, new: ast.AST) -> None:
+        self.target, self.new = target, new
+
+    def visit(self, node: ast.AST) -> Any:
+        return self.new if node is self.target else super().visit(node)
+
+
+def _compiled(tree: ast.Module, function: Function) -> Function:
+    """Return the function of a changed tree, in the namespace of its module."""
+    namespace = dict(vars(sys.modules[function.__module__]))
+    exec(compile(tree, "<changed>", "exec"), namespace)
+    return namespace[tree.body[0].name]  # type: ignore[attr-defined]
+
+
+def _steps(tree: ast.Module) -> dict[int, str]:
+    """Return, for the id of every node, a description of the statement that the node belongs to."""
+    steps: dict[int, str] = {}
+    for statement in ast.walk(tree):
+        if isinstance(statement, (ast.Assign, ast.AugAssign)):
+            target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+            text = f", in the step that makes {ast.unparse(target).strip('()')}"
+        elif isinstance(statement, ast.Return):
+            text = ", in what is returned"
+        else:
+            continue
+        steps.update({id(node): text for node in ast.walk(statement)})
+    return steps
+
+
+def _names(function: ast.FunctionDef) -> Names:
+    """Return the function's variables, under "", and the attributes that it reads of each."""
+    found = [argument.arg for argument in function.args.args]
+    found += [n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    names = {"": [name for name in dict.fromkeys(found) if name not in ("self", "xp")]}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            names.setdefault(node.value.id, []).append(node.attr)
+    return {base: list(dict.fromkeys(attributes)) for base, attributes in names.items()}
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The mistakes. Each generator yields a mistake in words and the node that replaces the given one.
+# The words never show the right code.
+
+
+def likely(node: ast.AST, names: Names) -> Iterator[Change]:
+    """Yield the common mistakes at a node: wrong terms, factors, signs or axes, and missing calls."""
+    if isinstance(node, ast.BinOp):
+        yield from _of_operation(node)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert, ast.Not)):
+        what = (
+            "the sign is left out" if isinstance(node.op, ast.USub) else "a condition is the wrong way round"
+        )
+        yield what, node.operand
+    elif isinstance(node, ast.Call):
+        yield from _of_call(node)
+    elif isinstance(node, ast.AugAssign):
+        yield from _of_addition(node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and _is_read(node):
+        yield (
+            f"{_thing(node.value)} is taken whole, or in its own order, and not cut or turned round",
+            node.value,
+        )
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield from _of_scatter(node.value)
+        yield "a step is left out", ast.Pass()
+    elif isinstance(node, ast.If) and not node.orelse:
+        yield "a case is left out", ast.Pass()
+    elif isinstance(node, ast.Attribute) and node.attr == "T":
+        yield f"{_thing(node.value)} is not transposed", node.value
+    elif isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+        for order in list(permutations(node.value.elts))[1:]:
+            yield "the gradients are returned in another order", ast.Return(_tuple(order))
+    elif isinstance(node, ast.List) and len(node.elts) == 2:
+        yield "two things stand in the wrong order", ast.List(node.elts[::-1], ast.Load())
+    elif isinstance(node, ast.Compare):
+        yield from _of_comparison(node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and node.value is not True:
+        for step, text in ((1, "one more"), (-1, "one less")):
+            yield f"a number is {text} than it should be", ast.Constant(node.value + step)
+
+
+def mix_ups(node: ast.AST, names: Names) -> Iterator[Change]:
+    """Yield the mistakes in which one name is used instead of another, such as dy instead of dx."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        yield f"the result of {_called(node.value)} is not used", ast.Expr(node.value)
+    elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
+        for other in names[""]:
+            if other != node.id:
+                yield f"{other} stands where another array belongs", ast.Name(other, ast.Load())
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and _is_read(node):
+        for other in names.get(node.value.id, ()):
+            if other != node.attr:
+                text = f"{node.value.id}.{other} stands where another one belongs"
+                yield text, ast.Attribute(node.value, other, ast.Load())
+
+
+def _is_read(node: ast.Name | ast.Attribute | ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
+def _of_addition(node: ast.AugAssign) -> Iterator[Change]:
+    """Yield the mistakes in x += y and x -= y."""
+    minus = isinstance(node.op, ast.Sub)
+    value = ast.UnaryOp(ast.USub(), node.value) if minus else node.value
+    yield "it is overwritten (=) instead of added (+=)", ast.Assign([node.target], value)
+    yield "a step is left out", ast.Pass()
+    yield (
+        "the sign of a step is wrong",
+        ast.AugAssign(node.target, ast.Add() if minus else ast.Sub(), node.value),
+    )
+
+
+def _of_operation(node: ast.BinOp) -> Iterator[Change]:
+    """Yield the mistakes in x + y, x - y, x * y, x / y, x ** y and x & y."""
+    left, right = node.left, node.right
+    is_product = isinstance(node.op, (ast.Mult, ast.Div))
+    if is_product and isinstance(left, ast.BinOp) and isinstance(left.op, (ast.Add, ast.Sub)):
+        inner = ast.BinOp(left.right, node.op, right)
+        yield "the brackets round a sum are missing", ast.BinOp(left.left, left.op, inner)
+    if isinstance(node.op, (ast.Add, ast.Sub)):
+        yield f"the term {_named(right)} is left out", left
+        negative = isinstance(node.op, ast.Sub)
+        yield f"the term {_named(left)} is left out", ast.UnaryOp(ast.USub(), right) if negative else right
+        other: ast.operator = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
+        yield f"the sign of the term {_named(right)} is wrong", ast.BinOp(left, other, right)
+        yield f"the term {_named(right)} is there twice", ast.BinOp(node, node.op, right)
+        yield f"the term {_named(left)} is there twice", ast.BinOp(left, ast.Add(), node)
+    elif isinstance(node.op, (ast.Mult, ast.Div)):
+        what = "factor" if isinstance(node.op, ast.Mult) else "divisor"
+        yield f"the {what} {_named(right)} is left out", left
+        if isinstance(node.op, ast.Mult):
+            yield f"the factor {_named(left)} is left out", right
+        yield f"the {what} {_named(right)} is there twice", ast.BinOp(node, node.op, right)
+        turned: ast.operator = ast.Div() if isinstance(node.op, ast.Mult) else ast.Mult()
+        yield (
+            f"the {what} {_named(right)} is on the wrong side of the fraction",
+            ast.BinOp(left, turned, right),
+        )
+        if isinstance(node.op, ast.Div):
+            yield "a fraction is upside down", ast.BinOp(right, node.op, left)
+    elif isinstance(node.op, ast.Pow):
+        yield "a power has the wrong sign", ast.BinOp(left, ast.Pow(), ast.UnaryOp(ast.USub(), right))
+        yield "a power is left out", left
+    elif isinstance(node.op, ast.BitAnd):
+        yield f"the condition {_named(right)} is left out", left
+        yield f"the condition {_named(left)} is left out", right
+
+
+def _of_call(node: ast.Call) -> Iterator[Change]:
+    """Yield the mistakes in f(x, ...) and x.method(...)."""
+    name = _last_name(node.func)
+    if isinstance(node.func, ast.Attribute) and name in ("sum", "mean"):
+        other = "mean" if name == "sum" else "sum"
+        yield (
+            f"it is {'averaged' if name == 'sum' else 'summed'} where it should be a {name}",
+            ast.Call(ast.Attribute(node.func.value, other, ast.Load()), node.args, node.keywords),
+        )
+        if name == "sum":
+            first = ast.Subscript(node.func.value, ast.Constant(0), ast.Load())
+            yield "only the first is taken, where a sum over all is due", first
+        for axis in ("None", "0", "-1", "-2", "(0, 1)"):
+            new = ast.Call(node.func, [ast.parse(axis, mode="eval").body], node.keywords)
+            yield "a sum runs over the wrong axis", new
+    if isinstance(node.func, ast.Attribute) and name in ("sum", "mean", "swapaxes", "reshape", "max"):
+        what = "not transposed" if name == "swapaxes" else f"taken without its {name}"
+        yield f"{_thing(node.func.value)} is {what}", node.func.value
+    for argument in node.args:
+        if not isinstance(argument, (ast.Constant, ast.Starred)):
+            yield f"{_called(node)} is skipped, and {_thing(argument)} taken as it is", argument
+    yield from _of_arguments(node, name)
+
+
+def _of_arguments(node: ast.Call, name: str) -> Iterator[Change]:
+    """Yield the mistakes in which an argument, or the function itself, is another one."""
+    if name == "where" and len(node.args) == 3:
+        condition, one, other = node.args
+        yield "the two cases are exchanged", ast.Call(node.func, [condition, other, one], node.keywords)
+    for index, argument in enumerate(node.args):
+        if isinstance(argument, ast.Name):
+            args = [*node.args[:index], ast.Constant(None), *node.args[index + 1 :]]
+            yield (
+                f"{argument.id} is not handed on to {_called(node)}",
+                ast.Call(node.func, args, node.keywords),
+            )
+    if len(node.args) == 1:
+        first: ast.AST = ast.Subscript(node.args[0], ast.Constant(0), ast.Load())
+        yield f"only the first of {_thing(node.args[0])} is taken, and not {_called(node)}", first
+    if len(node.args) == 2 and name.endswith("backward"):
+        yield f"{_called(node)} is a mere product", ast.BinOp(node.args[0], ast.Mult(), node.args[1])
+    for right, wrong in (("min", "max"), ("sin", "cos"), ("max", "min"), ("cos", "sin")):
+        if name == right:
+            new = ast.parse(ast.unparse(node.func).removesuffix(right) + wrong, mode="eval").body  # np.cos
+            yield f"{wrong} stands where another function belongs", ast.Call(new, node.args, node.keywords)
+
+
+def _of_scatter(call: ast.Call) -> Iterator[Change]:
+    """Yield the mistakes in add.at(table, index, values): a plain assignment keeps one of equal indices."""
+    if _last_name(call.func) == "at" and len(call.args) == 3:
+        table, index, values = call.args
+        target = ast.Subscript(table, index, ast.Store())
+        yield "a row that is named twice keeps only one gradient: overwritten", ast.Assign([target], values)
+        yield (
+            "a row that is named twice keeps only one gradient (table[ids] += adds once)",
+            ast.AugAssign(target, ast.Add(), values),
+        )
+
+
+def _of_comparison(node: ast.Compare) -> Iterator[Change]:
+    """Yield the mistakes in a > b: a >= b and so on."""
+    others = {
+        ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE), ast.Lt: (ast.LtE, ast.Gt),
+        ast.LtE: (ast.Lt, ast.GtE), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,),
+    }  # fmt: skip
+    for other in others.get(type(node.ops[0]), ()):
+        yield (
+            "a comparison is another one (> for >=, or the wrong way round)",
+            ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators),
+        )
+
+
+def _named(node: ast.AST) -> str:
+    """Return a name as it is, and for an expression only the names in it."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
+        return ast.unparse(node)
+    names = [
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in ("xp", "np", "math", "self")
+    ]
+    return f"with {', '.join(dict.fromkeys(names))}" if names else "in front"
+
+
+def _thing(node: ast.AST) -> str:
+    """Return the name of a node, or words for an expression, as the subject of a sentence."""
+    name = _named(node)
+    return f"the expression {name}" if name.startswith(("with ", "in ")) else name
+
+
+def _called(call: ast.Call) -> str:
+    """Return the name of the function that is called, such as feed_forward.backward."""
+    name = ast.unparse(call.func).removeprefix("self.")
+    return name if name.replace(".", "").isidentifier() else _last_name(call.func)
+
+
+def _last_name(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else ast.unparse(node)
+
+
+def _tuple(elements: Sequence[ast.expr]) -> ast.Tuple:
+    return ast.Tuple(list(elements), ast.Load())

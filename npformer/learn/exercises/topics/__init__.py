@@ -1,0 +1,36 @@
+"""The exercises, one file for each topic."""
+
+from npformer.learn.exercises.topics.attention import ATTENTION
+from npformer.learn.exercises.topics.beginnings import BEGINNINGS
+from npformer.learn.exercises.topics.decoding import DECODING
+from npformer.learn.exercises.topics.embeddings import EMBEDDINGS
+from npformer.learn.exercises.topics.hard import HARD
+from npformer.learn.exercises.topics.heads import HEADS
+from npformer.learn.exercises.topics.latent import LATENT
+from npformer.learn.exercises.topics.layers import LAYERS
+from npformer.learn.exercises.topics.local import LOCAL
+from npformer.learn.exercises.topics.losses import LOSSES
+from npformer.learn.exercises.topics.recurrent import RECURRENT
+from npformer.learn.exercises.topics.relative import RELATIVE
+from npformer.learn.exercises.topics.stacks import STACKS
+from npformer.learn.exercises.topics.training import TRAINING
+from npformer.learn.exercises.topics.translation import TRANSLATION
+
+TOPICS = (
+    BEGINNINGS,
+    EMBEDDINGS,
+    ATTENTION,
+    HEADS,
+    LAYERS,
+    STACKS,
+    LOSSES,
+    TRAINING,
+    DECODING,
+    RECURRENT,
+    LOCAL,
+    HARD,
+    LATENT,
+    RELATIVE,
+    TRANSLATION,
+)
+ALL = tuple(exercise for topic in TOPICS for exercise in topic)

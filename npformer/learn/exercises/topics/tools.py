@@ -1,0 +1,77 @@
+"""Helpers of the declarations: trials on random arrays, and layers with the learner's backward pass."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.learn.exercises.exercise import Functions, Gradients
+
+
+class Borrowed:
+    """A layer of the package whose backward pass is the learner's function backward(layer, dy, cache)."""
+
+    def __init__(self, layer: Any, backward: Callable[..., Any]) -> None:
+        self.layer, self._backward = layer, backward
+        self.forward = layer.forward
+
+    def named_parameters(self) -> Any:
+        """Return the layer's parameters."""
+        return self.layer.named_parameters()
+
+    def backward(self, dy: Array, cache: Any) -> Any:
+        """Call the learner's function."""
+        return self._backward(self.layer, dy, cache)
+
+
+def output(returned: Any) -> Any:
+    """Return the output of a forward pass without its cache, which the learner need not return."""
+    return returned[0] if isinstance(returned, tuple) and len(returned) == 2 else returned
+
+
+def without_like(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a mask function of the package so that, like the learner's, it takes no argument `like`."""
+    if "like" in inspect.signature(function).parameters:
+        return lambda *args: function(*args, np.zeros(1))
+    return function
+
+
+def pair_trial(
+    label: str, forward: Callable[..., Any], name: str, *shapes: Any, **settings: Any
+) -> Gradients:
+    """Return a gradient check of the pair (forward, own.name) on normal inputs.
+
+    Args:
+        label: A name for the trial; "" if it needs none.
+        forward: The package's forward function.
+        name: The name of the learner's function.
+        shapes: The shape of each input, or the input itself.
+        settings: Keyword arguments of forward.
+    """
+
+    def make(own: Functions, rng: np.random.Generator) -> tuple[Any, ...]:
+        inputs = [rng.standard_normal(s) if isinstance(s, tuple) else s for s in shapes]
+        return ((forward, getattr(own, name)), *inputs)
+
+    return Gradients(label, make, settings)
+
+
+def layer_trial(label: str, build: Callable[..., Any], name: str, *shapes: Any, **settings: Any) -> Gradients:
+    """Return a gradient check of the layer build(rng) with own.name as its backward pass.
+
+    Args:
+        label: A name for the trial; "" if it needs none.
+        build: Returns the layer.
+        name: The name of the learner's function.
+        shapes: The shape of each input, or the input itself.
+        settings: Keyword arguments of forward.
+    """
+
+    def make(own: Functions, rng: np.random.Generator) -> tuple[Any, ...]:
+        layer = build(rng)
+        inputs = [rng.standard_normal(s) if isinstance(s, tuple) else s for s in shapes]
+        return (Borrowed(layer, getattr(own, name)), *inputs)
+
+    return Gradients(label, make, settings)

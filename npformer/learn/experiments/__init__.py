@@ -1,0 +1,1 @@
+"""Small experiments that lessons and commands run and report."""

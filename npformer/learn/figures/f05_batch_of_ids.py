@@ -1,0 +1,99 @@
+"""F05: a batch of sentence pairs as matrices of token ids."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from npformer.data.loader import Example as Ids
+from npformer.data.loader import make_batch
+from npformer.data.vocabulary import PAD, SPECIALS
+from npformer.errors import UserError
+from npformer.learn.figures.jianshu_example import (
+    at_least,
+    dataset,
+    filled,
+    paint,
+    shape_of,
+)
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.plots import Grid
+from npformer.plots.board import Board
+from npformer.plots.cells import CELL, Placed
+from npformer.plots.style import drawing
+
+# the colours of the four special ids: <PAD>, <UNK>, <S>, </S>
+ROLES = ("padding", "weight", "position", "k")
+
+
+@figure("F05", "A batch as matrices of ids", source="jianshu", data="FW")
+def batch_of_ids(
+    studio: Studio,
+    *,
+    sentences: int = 10,
+    length: int = 10,
+    first: int = 0,
+    pairs: Sequence[tuple[str, str]] | None = None,
+) -> Drawing:
+    """Draw the encoder's input x above and the decoder's input y below; each row is a sentence.
+
+    Args:
+        studio: Not used.
+        sentences: The number of sentence pairs from the built-in corpus.
+        length: The number of columns. Only pairs that fit are taken from the corpus.
+        first: The index of the first pair, counted among the pairs that fit.
+        pairs: Pairs (English, French) to draw instead. They are cut to `length`, and words outside the
+            corpus get the id 1.
+
+    Returns:
+        The figure with its caption.
+    """
+    at_least(1, length=length, sentences=sentences)
+    at_least(0, first=first)
+    batch = make_batch(_examples(sentences, length, first, pairs), max_length=length)
+    source, target = filled(batch.source, length), filled(batch.target_in, length)
+    with drawing(SPECIALS):
+        board = Board([source, target])
+        top = board.size(Grid(source))[1]
+        _matrix(board, source, "x: input of the encoder", 0, top)
+        bottom = _matrix(board, target, "y: input of the decoder", 0, -0.45).bottom
+        _legend(board, bottom - 0.15)
+        made = board.cut()
+    zeros = int((source == PAD).sum() + (target == PAD).sum())
+    codec = dataset().source
+    return Drawing(
+        made,
+        f"A batch of {len(source)} sentence pairs, one in each row: English ids above ({shape_of(source)}), "
+        f"French ids below ({shape_of(target)}). Row 0 of x is “{codec.decode(source[0])}”, followed by the "
+        f"end symbol, 3. The shorter rows are padded with {zeros} zeros.",
+    )
+
+
+def _examples(
+    sentences: int, length: int, first: int, pairs: Sequence[tuple[str, str]] | None
+) -> Sequence[Ids]:
+    if pairs is not None:
+        source, target = dataset().source, dataset().target
+        return [(source.encode(x, strict=True), target.encode(y, strict=True)) for x, y in pairs]
+    # as in the document's demo, longer pairs are left out, so that no pair is cut
+    fitting = [example for example in dataset().train if max(map(len, example)) < length]
+    if first + sentences > len(fitting):
+        raise UserError(
+            f"first is {first} and sentences {sentences}: the corpus has {len(fitting)} sentences of up to "
+            f"{length} tokens, from 0 on"
+        )
+    return fitting[first : first + sentences]
+
+
+def _matrix(board: Board, ids: np.ndarray, label: str, left: float, top: float) -> Placed:
+    """Draw a matrix of ids with colours for the special ids."""
+    grid = Grid(ids, label, "plain", edge="x", numbers=True, rows=[str(n) for n in range(len(ids))])
+    return paint(board, grid, left, top, *((role, ids == index) for index, role in enumerate(ROLES)))
+
+
+def _legend(board: Board, top: float) -> None:
+    """Write the meaning of the four special ids in two lines."""
+    for index, (role, word) in enumerate(zip(ROLES, SPECIALS, strict=True)):
+        left, y = 1.4 * (index // 2), top - (CELL + 0.05) * (index % 2)
+        board.grid(Grid([index], colour=role, numbers=True), left, y)
+        board.text(left + board.cell + 0.08, y - CELL / 2, word, ha="left")

@@ -1,0 +1,192 @@
+"""F06: the paper's four formulas as cards, each with numbers that npformer computes from it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.errors import UserError
+from npformer.functional import attention
+from npformer.functional.attention import AttentionCache
+from npformer.functional.positions import sinusoids
+from npformer.learn.figures.jianshu_example import at_least, listed
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.nn import FeedForward
+from npformer.nn.attention import MultiHeadAttention
+from npformer.plots.board import Board
+from npformer.plots.boxes import rounded
+from npformer.plots.palette import colour as colour_of
+from npformer.plots.style import LABEL, drawing, line_height, text_size, widest
+
+SIZE = 17.0  # points of a formula; the exponent of an exponent then has 8
+EDGE, GAP = 0.22, 0.25  # inside a card, and between cards
+
+
+class Card(NamedTuple):
+    """A heading, one or two formulas, and their numerical example."""
+
+    heading: str
+    colour: str
+    formulas: tuple[str, ...]
+    numbers: tuple[str, ...]
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height in inches."""
+        widths = [text_size(f, SIZE, math=True)[0] for f in self.formulas]
+        widths += [widest(self.numbers, LABEL), text_size(self.heading, LABEL, weight="bold")[0]]
+        height = 0.32 + len(self.formulas) * 0.52 + 0.12 + len(self.numbers) * line_height(LABEL)
+        return max(widths) + 2 * EDGE, height + 2 * EDGE
+
+
+@figure("F06", "The formulas", source="jianshu", data="FO")
+def formula_cards(
+    studio: Studio,
+    *,
+    position: int = 1,
+    d_positions: int = 4,
+    x: Sequence[float] = (1.0, -2.0),
+    products: Sequence[float] = (112.0, 96.0),
+    d_head: int = 64,
+    d_model: int = 512,
+    n_heads: int = 8,
+    seed: int = 2,
+) -> Drawing:
+    """Draw positions, feed-forward network, attention and multi-head attention, each with an example.
+
+    Args:
+        studio: Not used.
+        position: The position whose vector is shown.
+        d_positions: The width of the position vector.
+        x: The input of a random feed-forward network, 1 to 6 numbers.
+        products: The dot products of a query with 1 to 6 keys.
+        d_head: The width of a head in scaled dot-product attention.
+        d_model: The width of the model in multi-head attention.
+        n_heads: The number of heads in multi-head attention.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    at_least(0, position=position, seed=seed)
+    at_least(1, d_positions=d_positions, d_head=d_head, d_model=d_model, n_heads=n_heads)
+    for name, numbers in (("x", x), ("products", products)):
+        if np.ndim(numbers) != 1 or not 1 <= len(numbers) <= 6:
+            raise UserError(f"{name} is {numbers!r}: give 1 to 6 numbers")
+    cards = [
+        positions_card(position, d_positions),
+        feed_forward_card(x, seed),
+        attention_card(products, d_head),
+        multi_head_card(d_model, n_heads),
+    ]
+    with drawing([card.numbers for card in cards]):
+        board = Board()
+        sizes = [card.size for card in cards]
+        width = max(width for width, _ in sizes)
+        heights = [max(sizes[0][1], sizes[1][1]), max(sizes[2][1], sizes[3][1])]
+        for index, card in enumerate(cards):
+            down, right = divmod(index, 2)
+            _draw(board, card, right * (width + GAP), -down * (heights[0] + GAP), width, heights[down])
+        picture = board.cut()
+    table = sinusoids(position + 1, d_positions)[position]
+    return Drawing(
+        picture,
+        f"The paper's formulas, each with a numerical example. The vector of position {position} is "
+        f"({listed(table, 5)}). With d_k = {d_head}, the dot products {listed(products, 0)} of a query with "
+        f"its keys become the weights {listed(_weights(products, d_head))}.",
+    )
+
+
+def positions_card(position: int, d_model: int) -> Card:
+    """Return the card of the position encoding, with the vector of one position."""
+    vector = sinusoids(position + 1, d_model)[position]
+    return Card(
+        "positional encoding",
+        "position",
+        (
+            r"$PE_{(pos,\,2i)} = \sin(pos\,/\,10000^{2i/d_{model}})$",
+            r"$PE_{(pos,\,2i+1)} = \cos(pos\,/\,10000^{2i/d_{model}})$",
+        ),
+        (f"pos = {position}, d_model = {d_model}:  {listed(vector, 5)}",),
+    )
+
+
+def feed_forward_card(x: Sequence[float], seed: int) -> Card:
+    """Return the card of the feed-forward network, with one vector through a hidden layer of four numbers."""
+    given = np.asarray(x, np.float64)
+    layer = FeedForward(len(given), 4, rng=np.random.default_rng(seed), dtype=np.float64)
+    y, cache = layer.forward(given)
+    return Card(
+        "position-wise feed-forward network",
+        "feed_forward",
+        (r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$",),
+        (
+            f"x = ({listed(given)})",
+            f"max(0, xW₁ + b₁) = ({listed(cache.outer.x)})",
+            f"FFN(x) = ({listed(y)})",
+        ),
+    )
+
+
+def attention_card(products: Sequence[float], d_head: int) -> Card:
+    """Return the card of scaled dot-product attention, with scaled products and their softmax."""
+    return Card(
+        "scaled dot-product attention",
+        "attention",
+        (r"$Attention(Q, K, V) = softmax\left(QK^T/\,\sqrt{d_k}\right)V$",),
+        (
+            f"q · k = {listed(products, 0)};  d_k = {d_head}",
+            f"scaled: {listed(_cache(products, d_head).scores)};  "
+            f"softmax: {listed(_weights(products, d_head))}",
+        ),
+    )
+
+
+def multi_head_card(d_model: int, n_heads: int) -> Card:
+    """Return the card of multi-head attention, with the width of a head and the number of parameters."""
+    layer = MultiHeadAttention(d_model, n_heads)
+    return Card(
+        "multi-head attention",
+        "linear",
+        (
+            r"$MultiHead(Q, K, V) = Concat(head_1, \ldots, head_h)\,W^O$",
+            r"$head_i = Attention(QW_i^Q,\; KW_i^K,\; VW_i^V)$",
+        ),
+        (
+            f"d_model = {d_model}, h = {n_heads}:  each head is {layer.d_head} wide; the layer has "
+            f"{layer.count_parameters():,} parameters",
+        ),
+    )
+
+
+def _cache(products: Sequence[float], d_head: int) -> AttentionCache:
+    """Return the cache of attention from one query to keys that have these dot products with it."""
+    q = np.ones((1, d_head))
+    k = np.repeat(np.asarray(products, np.float64)[:, None] / d_head, d_head, axis=1)  # (S, K)
+    return attention(q, k, k)[1]
+
+
+def _weights(products: Sequence[float], d_head: int) -> Array:
+    weights: Array = _cache(products, d_head).weights
+    return weights
+
+
+def _draw(board: Board, card: Card, left: float, top: float, width: float, height: float) -> None:
+    """Draw a card with its upper left corner at a place."""
+    style: dict[str, Any] = {
+        "facecolor": colour_of(card.colour),
+        "edgecolor": "#5f6368",
+        "linewidth": 1.1,
+        "zorder": 1,
+    }
+    rounded(board.ax, (left, top - height), (width, height), radius=0.12, **style)
+    board.take(left, top - height, left + width, top)
+    x, y = left + EDGE, top - EDGE
+    board.text(x, y, card.heading, size=LABEL, ha="left", va="top", weight="bold")
+    for index, formula in enumerate(card.formulas):
+        board.text(x, y - 0.58 - 0.52 * index, formula, size=SIZE, ha="left")
+    y -= 0.32 + len(card.formulas) * 0.52 + 0.12
+    for index, line in enumerate(card.numbers):
+        board.text(x, y - (index + 0.5) * line_height(LABEL), line, size=LABEL, ha="left", parse_math=False)

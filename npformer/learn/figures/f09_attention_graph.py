@@ -1,0 +1,136 @@
+"""F09: the graph of scaled dot-product attention, each stage with its matrix."""
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from npformer.backend import Array
+from npformer.functional import dot_similarity, mask_scores
+from npformer.learn.figures.jianshu_example import (
+    LENGTH,
+    SEED,
+    SENTENCE,
+    Example,
+    Paint,
+    example,
+    listed,
+    paint,
+)
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.plots import Grid
+from npformer.plots.board import Board
+from npformer.plots.style import drawing
+
+STEP = 1.5  # from one box to the next, upwards
+HIGH, WIDE = 0.42, 1.5  # of a box
+ASIDE = 1.1  # from the tower to the matrices
+
+
+class Stage(NamedTuple):
+    """A box of the graph and the matrix that it computes."""
+
+    label: str
+    colour: str
+    grid: Grid
+    painted: tuple[Paint, ...]
+
+
+@figure("F09", "Scaled dot-product attention, stage by stage", source="jianshu", data="FW")
+def scaled_dot_product(
+    studio: Studio,
+    *,
+    sentence: str = SENTENCE,
+    length: int = LENGTH,
+    d_model: int = 6,
+    causal: bool = False,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw MatMul → Scale → Mask → SoftMax → MatMul from the bottom up, each beside its output.
+
+    Args:
+        studio: Not used.
+        sentence: An English sentence.
+        length: The number of tokens with the end symbol and the padding.
+        d_model: The width of the vectors.
+        causal: Whether the causal mask is applied.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    seen = example(sentence, length=length, d_model=d_model, seed=seed)
+    stages = _stages(seen, causal)
+    with drawing(seen.words):
+        board = Board([stage.grid.matrix for stage in stages])
+        _tower(board, stages)
+        for index, stage in enumerate(stages):
+            _beside(board, stage, index)
+        picture = board.cut()
+    raw, scaled, _, weights, z = (stage.grid.matrix for stage in stages)
+    t, s = min(1, len(raw) - 1), 0
+    return Drawing(
+        picture,
+        f"From the bottom up, for “{seen.words[t]}” (the query, row {t}) and “{seen.words[s]}” (the key, "
+        f"column {s}): q · k = {listed(raw[t, s])}; divided by √{d_model} it is {listed(scaled[t, s])}; "
+        f"after mask and softmax the weight is {listed(weights[t, s])}. The weighted mean of the values "
+        f"begins with {listed(z[t, 0])}. (Queries are not masked here.)",
+    )
+
+
+def _stages(seen: Example, causal: bool) -> list[Stage]:
+    y, cache = seen.attend(keys=True, causal=causal)
+    attention = cache.attention
+    raw, _ = dot_similarity(attention.q, attention.k)
+    masked, _ = mask_scores(attention.scores, attention.masking.mask)
+    mask = attention.masking.mask
+
+    def square(values: Array, label: str, role: str = "attention", **more: Any) -> Grid:
+        matrix = values[0, 0]  # of the one head
+        return Grid(matrix, label, role, rows=seen.words, columns=seen.words, numbers=True, **more)
+
+    padding = (("padding", seen.padded | seen.padded[:, None]),)
+    weights = square(attention.weights, "weights", "r", mask=mask, shade=True)
+    return [
+        Stage("MatMul", "linear", square(raw, "$QK^T$"), padding),
+        Stage("Scale", "position", square(attention.scores, r"$QK^T\,/\,\sqrt{d_k}$"), padding),
+        Stage("Mask (opt.)", "decoder", square(masked, "masked", mask=mask), ()),
+        Stage("SoftMax", "softmax", weights, ()),
+        Stage("MatMul", "linear", Grid(y[0], "$Z$", "z", rows=seen.words, numbers=True), ()),
+    ]
+
+
+def _tower(board: Board, stages: list[Stage]) -> None:
+    """Draw the boxes from the bottom up. Q and K enter the first box, V enters the last."""
+    boxes = [board.box(s.label, 0, i * STEP, WIDE, HIGH, colour=s.colour) for i, s in enumerate(stages)]
+    for below, above in pairwise(boxes):
+        x, y = (
+            above.on_bottom(0.3) if above is boxes[-1] else above.bottom
+        )  # at the last box V enters beside it
+        board.arrow((x, below.top[1]), (x, y))
+    board.arrow(boxes[-1].top, (0, boxes[-1].top[1] + STEP / 2))
+    for share, name in ((0.3, "Q"), (0.7, "K")):
+        x, y = boxes[0].on_bottom(share)
+        board.arrow((x, y - 0.45), (x, y))
+        board.text(x, y - 0.6, f"${name}$", size=12)
+    x, y = boxes[-1].on_bottom(0.75)
+    board.arrow((x, y - 0.45), (x, y))
+    board.text(x, y - 0.6, "$V$", size=12)
+
+
+def _beside(board: Board, stage: Stage, index: int) -> None:
+    """Draw the matrix of a stage at the height of its outgoing arrow, at the right and left in turn."""
+    y = index * STEP + (STEP if index < 4 else STEP - 0.1) / 2
+    width, height = board.size(stage.grid)
+    words = 0.75  # width of the row labels, between the tower and a matrix at the right
+    left = ASIDE + words if index % 2 == 0 else -ASIDE - width
+    placed = paint(board, stage.grid, left, y + height / 2, *stage.painted)
+    near = placed.left - words if index % 2 == 0 else placed.right + 0.05
+    start = -0.3 if index == 3 else 0  # the last arrow but one is not in the middle
+    board.arrow(
+        (start + (0.1 if near > 0 else -0.1), y),
+        (near, y),
+        colour="faint",
+        dashed=True,
+        width=1.0,
+        head=False,
+    )

@@ -1,0 +1,88 @@
+"""F18: the graph of multi-head attention."""
+
+from typing import Any
+
+from matplotlib.patches import Rectangle
+
+from npformer.learn.figures.architecture_parts import GAP, HIGH, config_of
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.models.transformer import TransformerConfig
+from npformer.plots.board import Board
+from npformer.plots.boxes import Box
+from npformer.plots.palette import colour as colour_of
+from npformer.plots.style import FORMULA, drawing
+
+SHOWN = 3  # the number of heads of a pile that are drawn
+OFFSET = 0.08  # from one head of a pile to the next behind it
+APART = 1.6  # from V to K to Q
+
+
+@figure("F18", "The graph of multi-head attention", source="jianshu", data="SC")
+def multi_head(studio: Studio, *, architecture: str = "paper-base", **settings: Any) -> Drawing:
+    """Draw V, K and Q through each head's linear maps, attention, concatenation and a last linear map.
+
+    Returns:
+        The figure with its caption.
+    """
+    config = config_of(architecture, settings)
+    d, heads, key, value = config.d_model, config.n_heads, config.head_key, config.head_value
+    kind = "linear" if config.projection_activation == "none" else f"linear, {config.projection_activation}"
+    with drawing():
+        board = Board()
+        back = OFFSET * (min(SHOWN, heads) - 1)
+        wide = 2 * APART + 1.3
+        whole = _pile(board, "scaled dot-product attention", (0, 1.35), wide, "attention", heads)
+        for i, (letter, role, width) in enumerate((("V", "v", value), ("K", "k", key), ("Q", "q", key))):
+            x = (i - 1) * APART
+            linear = _pile(board, f"{kind}\n{d} → {width}", (x, 0.25), 1.3, "linear", heads)
+            given = _letter(board, letter, x, -0.75, role)
+            board.arrow(given.top, linear.bottom)
+            board.arrow(linear.top, (x, whole.bottom[1]))
+        board.text(whole.right[0] + back + 0.12, whole.y, f"h = {heads}", size=FORMULA, ha="left")
+        last = _above(board, whole, config)
+        board.arrow(last.top, (0, last.top[1] + 0.4))
+        picture = board.cut()
+    joined = (
+        f"Their outputs are concatenated, which gives {heads} × {value} = {heads * value} numbers per token"
+    )
+    mixed = f", and a last linear map projects them to {d}" if config.attention_output else ""
+    return Drawing(
+        picture,
+        f"{heads} head{'s' * (heads > 1)}, each with its own linear maps from {d} to {key} dimensions, so "
+        f"each compares queries with keys in its own way. {joined}{mixed}.",
+    )
+
+
+def _pile(board: Board, label: str, at: tuple[float, float], width: float, colour: str, count: int) -> Box:
+    """Draw equal boxes behind each other, at most SHOWN of `count`, and return the one in front."""
+    x, y = at
+    for index in range(min(SHOWN, count) - 1, 0, -1):
+        left, bottom = x - width / 2 + index * OFFSET, y - HIGH / 2 + index * OFFSET
+        behind = Rectangle((left, bottom), width, HIGH, facecolor=colour_of(colour), edgecolor="#5f6368")
+        behind.set(zorder=2.9 - 0.1 * index, clip_on=False)
+        board.ax.add_patch(behind)
+        board.take(left, bottom, left + width, bottom + HIGH)
+    return board.box(label, x, y, width, HIGH, colour=colour)
+
+
+def _letter(board: Board, letter: str, x: float, y: float, role: str) -> Box:
+    """Draw one of V, K and Q in its colour."""
+    return board.box(letter, x, y, 0.42, 0.36, colour=role)
+
+
+def _above(board: Board, whole: Box, config: TransformerConfig) -> Box:
+    """Draw the boxes that combine the heads' outputs. One head needs no concatenation."""
+    last, joined = whole, config.n_heads * config.head_value
+    rows = []
+    if config.n_heads > 1:
+        rows.append((f"concat\n{config.n_heads} × {config.head_value} = {joined}", "plain"))
+    if config.attention_output:
+        rows.append((f"linear\n{joined} → {config.d_model}", "linear"))
+    back = OFFSET * (min(SHOWN, config.n_heads) - 1)
+    for label, colour in rows:
+        room = GAP + 0.08 + (back if last is whole else 0)
+        box = board.box(label, 0, last.top[1] + room + HIGH / 2, 1.7, HIGH, colour=colour)
+        board.arrow(last.top, box.bottom)
+        last = box
+    return last

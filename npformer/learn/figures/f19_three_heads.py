@@ -1,0 +1,124 @@
+"""F19: three heads, their concatenation and the linear map W^O, as matrices."""
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional import split_heads
+from npformer.learn.figures.jianshu_example import (
+    LENGTH,
+    SEED,
+    SENTENCE,
+    Example,
+    Paint,
+    Part,
+    example,
+    listed,
+    paint,
+    row,
+)
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.plots import Grid
+from npformer.plots.board import BETWEEN, Board, paler
+from npformer.plots.cells import CELL, Placed
+from npformer.plots.palette import head_colour
+from npformer.plots.style import TEXT, drawing, widest
+
+
+@figure("F19", "Three heads, concatenated, then a linear map", source="jianshu", data="FW")
+def three_heads(
+    studio: Studio,
+    *,
+    sentence: str = SENTENCE,
+    length: int = LENGTH,
+    d_model: int = 6,
+    n_heads: int = 3,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw each head's weights times its values, the concatenated heads, and their product with W^O.
+
+    Args:
+        studio: Not used.
+        sentence: An English sentence.
+        length: The number of tokens with the end symbol and the padding.
+        d_model: The width of the vectors.
+        n_heads: The number of heads.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    seen = example(sentence, length=length, d_model=d_model, n_heads=n_heads, output=True, seed=seed)
+    y, cache = seen.attend(keys=True, queries=True)
+    assert cache.output is not None
+    concat, weight = cache.output.x, cache.output.weight  # (1, T, H·K), (H·K, D)
+    heads = split_heads(concat, n_heads)[0]  # (H, T, K)
+    attention = cache.attention
+    with drawing(seen.words):
+        board = Board([attention.weights, attention.v, concat, weight, y])
+        placed = _heads(board, seen, attention.weights[0], attention.v[0], heads)
+        _linear(board, seen, concat[0], weight, y[0], placed)
+        picture = board.cut()
+    t = 0
+    largest = [f"“{seen.words[int(w[t].argmax())]}” ({listed(w[t].max())})" for w in attention.weights[0]]
+    return Drawing(
+        picture,
+        f"Each head has its own weights: in heads 0 to {n_heads - 1}, “{seen.words[t]}” attends most to "
+        f"{', '.join(largest)}. The heads' outputs, each {heads.shape[-1]} wide, are concatenated, and the "
+        f"{weight.shape[0]} × {weight.shape[1]} matrix W^O mixes them.",
+    )
+
+
+def _tint(head: int) -> str:
+    return paler(head_colour(head), 0.42)
+
+
+def _heads(board: Board, seen: Example, weights: Array, v: Array, z: Array) -> list[Placed]:
+    """Draw for each head its weights, and below them × V = Z; return the place of each Z."""
+    pad, mask = seen.padded, seen.mask(causal=False)
+    side = len(seen.words) * board.cell
+    step = max(side, 2 * v.shape[-1] * board.cell + 0.9) + 0.45
+    first = widest(seen.words, TEXT) + 0.1
+    placed = []
+    for head in range(len(weights)):
+        grid = Grid(
+            weights[head],
+            f"weights of head {head}",
+            _tint(head),
+            rows=seen.words if head == 0 else None,
+            columns=seen.words,
+            numbers=True,
+            shade=True,
+            mask=mask,
+        )
+        top = paint(board, grid, first + head * step, 0, ("padding", pad[:, None]))
+        values = Grid(v[head], f"$V_{head}$", "v", numbers=True, padded=pad)
+        result = Grid(z[head], f"$Z_{head}$", _tint(head), numbers=True, padded=pad)
+        half = len(seen.words) * CELL / 2
+        placed.append(row(board, ["×", values, "=", result], top.left, top.bottom - 0.42 - half)[-1])
+    return placed
+
+
+def _linear(board: Board, seen: Example, concat: Array, weight: Array, y: Array, heads: list[Placed]) -> None:
+    """Draw concat · W^O = the output, and arrows from every Z to its columns."""
+    wide = concat.shape[1] // len(heads)
+    pad = seen.padded
+    blocks: list[Paint] = []
+    for head in range(len(heads)):
+        columns = np.arange(concat.shape[1]) // wide == head
+        blocks.append((_tint(head), columns & ~pad[:, None]))
+    low = min(place.bottom for place in heads) - 1.15
+    joined = Grid(concat, "", "z", rows=seen.words, numbers=True, padded=pad, show_shape=True)
+    middle = low - len(concat) * CELL / 2
+    left = heads[0].left - board.cell
+    first = paint(board, joined, left, low, *blocks)
+    parts: list[Part] = ["×", Grid(weight, "$W^O$", "weight", "z", numbers=True, show_shape=True), "="]
+    output = Grid(y, "output", "z", numbers=True, padded=pad, show_shape=True)
+    row(board, [*parts, output], first.right + BETWEEN, middle)
+    for head, place in enumerate(heads):
+        x = first.left + (head + 0.5) * wide * board.cell
+        level = low + 0.72 - 0.17 * head
+        start = (place.centre[0], place.bottom - 0.04)
+        points = [start, (start[0], level), (x, level), (x, low + 0.05)]
+        board.arrow(*points, colour=head_colour(head))
+    board.text(first.left - 0.15, low + 0.2, "concat", size=TEXT, ha="right")

@@ -1,0 +1,239 @@
+"""F20: an encoder layer and a decoder layer in detail, with the shape of every array at its arrow."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.data.loader import make_batch
+from npformer.errors import UserError
+from npformer.functional import split_heads
+from npformer.learn.figures.jianshu_example import at_least, dataset
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.models.transformer.layers import EncoderLayerCache
+from npformer.models.transformer.model import TransformerCache
+from npformer.nn.attention import MultiHeadCache
+from npformer.nn.residual import ResidualCache
+from npformer.plots.board import Board
+from npformer.plots.boxes import Box, Point, around, draw_box
+from npformer.plots.style import FORMULA, LABEL, drawing
+
+STEP, HIGH = 0.68, 0.32  # from one box to the next upwards, and a box's height
+APART, NARROW = 1.06, 0.86  # from one of the three linear maps to the next, and their width
+WIDE = 2 * APART + NARROW
+LEFT, RIGHT = WIDE / 2 + 0.16, WIDE / 2 + 0.42  # from the middle of a column to the sides of its frame
+ROUND = WIDE / 2 + 0.3  # and to its residual connection
+FOOT = -HIGH / 2  # the lower side of the first boxes
+
+
+class Shapes(NamedTuple):
+    """The shapes of the arrays in attention with its residual connection, read from its cache."""
+
+    query: str
+    key: str
+    q: str
+    k: str
+    v: str
+    scores: str
+    weights: str
+    z: str
+    joined: str
+    out: str
+
+
+def attention_shapes(cache: MultiHeadCache, residual: ResidualCache, n_heads: int) -> Shapes:
+    """Return the shapes in the order of the boxes, each of an array that the layer computed.
+
+    Args:
+        cache: The cache of the attention layer.
+        residual: The cache of its residual connection.
+        n_heads: The number of heads.
+    """
+    a, output = cache.attention, cache.output
+    assert output is not None
+    assert residual.norm is not None
+    arrays = (
+        cache.projections[0].x,
+        cache.projections[1].x,
+        a.q,
+        a.k,
+        a.v,
+        a.scores,
+        a.weights,
+        split_heads(output.x, n_heads),
+        output.x,
+        residual.norm.xhat,
+    )
+    return Shapes(*(_shape(array) for array in arrays))
+
+
+def _shape(array: Array) -> str:
+    return "×".join(map(str, array.shape))
+
+
+@figure("F20", "An encoder layer and a decoder layer in detail", source="jianshu", data="FW")
+def layers_in_detail(
+    studio: Studio,
+    *,
+    sentences: int = 32,
+    length: int | None = None,
+    d_model: int = 512,
+    n_heads: int = 8,
+    d_ff: int = 2048,
+    seed: int = 0,
+) -> Drawing:
+    """Draw every operation of the two layers from the bottom up, with the shapes of a batch of the corpus.
+
+    Args:
+        studio: Not used.
+        sentences: The number of sentence pairs in the batch.
+        length: The length to which sentences are cut; by default they are not cut.
+        d_model: The width of the model.
+        n_heads: The number of heads.
+        d_ff: The width inside the feed-forward network.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    cache = _forward(sentences, length, d_model, n_heads, d_ff, seed)
+    with drawing():
+        board = Board()
+        _draw(board, cache, n_heads)
+        picture = board.cut()
+    q = cache.decoder[0].cross.attention.scores.shape
+    return Drawing(
+        picture,
+        f"A batch of {q[0]} sentence pairs, padded to {q[3]} English and {q[2]} French tokens. Vectors are "
+        f"{d_model} wide (split into {n_heads} heads of {d_model // n_heads}), and {d_ff} wide inside the "
+        "feed-forward network. Only the scores of encoder-decoder attention are not square: "
+        f"{q[2]} × {q[3]}.",
+    )
+
+
+def _forward(
+    sentences: int, length: int | None, d_model: int, n_heads: int, d_ff: int, seed: int
+) -> TransformerCache:
+    data = dataset()
+    at_least(1, sentences=sentences)
+    at_least(0, seed=seed)
+    if sentences > len(data.train):
+        raise UserError(f"sentences is {sentences}: the corpus has {len(data.train)}")
+    batch = make_batch(data.train[:sentences], max_length=length)
+    sizes = {"d_model": d_model, "n_heads": n_heads, "d_ff": d_ff, "n_layers": 1, "tied": "none"}
+    config = TransformerConfig.architecture("paper-base", **data.sizes, **sizes)
+    model = Transformer(config, rng=np.random.default_rng(seed))
+    return model.forward(batch.source, batch.target_in)[1]
+
+
+def _draw(board: Board, cache: TransformerCache, n_heads: int) -> None:
+    """Draw three columns: the encoder, the decoder's first half, and its second half."""
+    encoder, decoder = cache.encoder[0], cache.decoder[0]
+    x0, x1 = 0.0, LEFT + RIGHT + 0.3
+    x2 = x1 + LEFT + RIGHT + 0.85
+    memory = _feed_forward(board, x0, _self_attention(board, x0, encoder, n_heads, "mask, softmax"), encoder)
+    words = _self_attention(board, x1, decoder, n_heads, "causal mask, softmax")
+    cross = attention_shapes(decoder.cross, decoder.cross_residual, n_heads)
+    level = _between(board, cross, memory, words, x2)
+    top = _attention(board, x2, cross, "mask, softmax", (x2 + APART, level))
+    done = _feed_forward(board, x2, top, decoder)
+    _up(board, x2, 9, 10, _shape(decoder.feed_forward_residual.norm.xhat), HIGH + 0.3)
+    names = ("encoder layer", "decoder layer\nfirst half", "decoder layer\nsecond half")
+    for x, (_, end), name in zip((x0, x1, x2), (memory, words, done), names, strict=True):
+        board.frame(x - LEFT, -1.4, x + RIGHT, end + 0.52, colour=name.split()[0])
+        board.text(x - LEFT + 0.1, end + 0.45, name, ha="left", va="top", weight="bold")
+
+
+def _between(board: Board, cross: Shapes, memory: Point, words: Point, x: float) -> float:
+    """Draw the arrows into the decoder's second half: the encoder's output to V and K, the first half's to Q.
+
+    Returns:
+        The height of the line to Q.
+    """
+    inner, outer = x - LEFT - 0.25, x - LEFT - 0.6
+    upper, lower = FOOT - 0.42, FOOT - 0.9
+    over = memory[1] + 0.75
+    points = [memory, (memory[0], over), (inner, over), (inner, upper), (x, upper), (x, FOOT)]
+    board.arrow(*points)
+    board.arrow((x - APART, upper), (x - APART, FOOT))
+    over = words[1] + 0.75
+    points = [words, (words[0], over), (outer, over), (outer, lower), (x + APART, lower), (x + APART, FOOT)]
+    board.arrow(*points)
+    for place, shape in ((memory, cross.key), (words, cross.query)):
+        board.text(place[0] + 0.07, place[1] + 0.2, shape, ha="left")
+    board.text(x - APART + 0.1, upper - 0.13, f"encoder's output {cross.key}", ha="left")
+    board.text(x - APART + 0.1, lower - 0.13, f"first half's output {cross.query}", ha="left")
+    return lower
+
+
+def _self_attention(
+    board: Board, x: float, cache: EncoderLayerCache | Any, n_heads: int, mask_label: str
+) -> Point:
+    """Draw self-attention, whose three linear maps read the same input from below."""
+    shapes = attention_shapes(cache.self_attention, cache.self_residual, n_heads)
+    split = FOOT - 0.42
+    board.arrow((x, split - 0.95), (x, FOOT))
+    board.text(x + 0.07, split - 0.25, shapes.query, ha="left")
+    for side in (-1, 1):
+        board.arrow((x, split), (x + side * APART, split), (x + side * APART, FOOT))
+    return _attention(board, x, shapes, mask_label, (x + APART, split))
+
+
+def _attention(board: Board, x: float, shapes: Shapes, mask_label: str, residual: Point) -> Point:
+    """Draw attention from the three linear maps to add & norm, and return the middle of its upper side."""
+    for index, name in enumerate("VKQ"):
+        _box(board, f"$W^{name}$", x + (index - 1) * APART, 0, NARROW, name.lower(), FORMULA)
+    pair, pair_width = x + APART / 2, APART + NARROW
+    board.arrow((x - APART, HIGH / 2), (x - APART, 3 * STEP - HIGH / 2))
+    board.text(x - APART + 0.13, 1.5 * STEP, shapes.v, rotation=90, va="center", room=False)
+    for index, shape in enumerate((shapes.k, shapes.q)):
+        at = x + index * APART
+        board.arrow((at, HIGH / 2), (at, STEP - HIGH / 2))
+        board.text(at - 0.07, STEP / 2, shape, ha="right")
+    _box(board, r"$QK^T\,/\,\sqrt{d_k}$", pair, 1, pair_width, "attention", FORMULA)
+    _up(board, pair, 1, 2, shapes.scores)
+    _box(board, mask_label, pair, 2, pair_width, "softmax")
+    _up(board, pair, 2, 3, shapes.weights)
+    _box(board, "weights · V", x, 3, WIDE, "attention")
+    _up(board, x, 3, 4, shapes.z)
+    _box(board, "concat", x, 4, WIDE, "attention")
+    _up(board, x, 4, 5, shapes.joined)
+    _box(board, "$W^O$", x, 5, WIDE, "linear", FORMULA)
+    _up(board, x, 5, 6, shapes.out)
+    return _add_norm(board, x, 6, residual)
+
+
+def _feed_forward(board: Board, x: float, start: Point, cache: Any) -> Point:
+    """Draw two linear maps with ReLU, and add & norm, above the add & norm whose upper side is `start`."""
+    network, residual = cache.feed_forward, cache.feed_forward_residual
+    way_round = (x, start[1] + 0.1)
+    _up(board, x, 6, 7, _shape(network.inner.x), 0.05)
+    _box(board, "linear, ReLU", x, 7, WIDE, "feed_forward")
+    _up(board, x, 7, 8, _shape(network.outer.x))
+    _box(board, "linear", x, 8, WIDE, "feed_forward")
+    _up(board, x, 8, 9, _shape(residual.norm.xhat))
+    return _add_norm(board, x, 9, way_round)
+
+
+def _box(
+    board: Board, label: str, x: float, level: int, width: float, colour: str, size: float = LABEL
+) -> Box:
+    """Draw a box of a level."""
+    board.take(x - width / 2, level * STEP - HIGH / 2, x + width / 2, level * STEP + HIGH / 2)
+    return draw_box(board.ax, Box(label, x, level * STEP, width, HIGH, colour, size))
+
+
+def _add_norm(board: Board, x: float, level: int, residual: Point) -> Point:
+    """Draw add & norm with the dashed residual connection, and return the middle of its upper side."""
+    box = _box(board, "add & norm", x, level, WIDE, "norm")
+    board.arrow(*around(residual, box.right, x + ROUND), dashed=True)
+    return box.top
+
+
+def _up(board: Board, x: float, low: int, high: int, shape: str, more: float = 0.0) -> None:
+    """Draw an arrow from a box to one of a higher level, with a shape beside it, `more` above its middle."""
+    start, end = low * STEP + HIGH / 2, high * STEP - HIGH / 2
+    board.arrow((x, start), (x, end + (more if more > HIGH else 0)))
+    board.text(x + 0.07, (start + end) / 2 + min(more, 0.08), shape, ha="left")

@@ -1,0 +1,440 @@
+"""F31 to F36: self-attention of a sentence as matrices, and step by step for one word.
+
+F31, F35 and F36 show head #0 of the example. F32 to F34 show one word with the scores 112 and 96 of The
+Illustrated Transformer: the vectors are constructed to have these scores, and npformer.functional.attention
+computes the other numbers from them.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.errors import UserError
+from npformer.functional.attention import attention
+from npformer.learn.figures.datawhale_example import (
+    MACHINES,
+    SEED,
+    Head,
+    example,
+    generator,
+    listed,
+    words_of,
+)
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.plots import Figure, Grid
+from npformer.plots.board import Board, paler
+from npformer.plots.cells import Placed
+from npformer.plots.style import drawing, number, widest
+
+LETTERS = ("q", "k", "v")
+SHARES = paler("z", 0.45)  # the weights, on their way to Z
+
+
+@figure("F31", "Query, key and value of two words", source="datawhale", data="FW")
+def queries_keys_values(
+    studio: Studio,
+    *,
+    sentence: str = MACHINES,
+    d_model: int = 4,
+    d_head: int = 3,
+    head: int = 0,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw x1 and x2 times W^Q, W^K and W^V: three vectors for each word.
+
+    Args:
+        studio: Not used.
+        sentence: The sentence, whose words are separated by spaces.
+        d_model: The width of the vectors.
+        d_head: The width of each head.
+        head: The number of the head that is drawn.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    seen = example(sentence, d_model=d_model, d_head=d_head, seed=seed)
+    one = seen.head(head)
+    with drawing(seen.words):
+        board = Board([seen.x, *one[:6]])
+        wide = max(d_model, d_head) * board.cell
+        places = [i * (max(wide, widest(seen.words, 12)) + 0.6) for i in range(len(seen.words))]
+        edge = places[0] - wide / 2 - 0.45
+        beyond = places[-1] + wide / 2 + 0.65 + d_head * board.cell / 2
+        tall = board.size(Grid(one.wq))[1] + 0.3  # of a row with a weight matrix
+        heights = [0.0, -0.6, *(-1.2 - tall * (i + 0.5) for i in range(3))]
+        for y, name in zip(heights, ("input", "embedding", "queries", "keys", "values"), strict=True):
+            board.text(edge, y, name, size=10, ha="right")
+        for i, x in enumerate(places):
+            board.text(x, 0, seen.words[i], size=12, parse_math=False)
+            board.grid_at(Grid(seen.x[i], f"$x_{{{i + 1}}}$", "x", numbers=True), x, heights[1], label="left")
+            for y, letter, made in zip(heights[2:], LETTERS, (one.q, one.k, one.v), strict=True):
+                cells = Grid(made[i], f"${letter}_{{{i + 1}}}$", letter, numbers=True)
+                board.grid_at(cells, x, y, label="left")
+        for y, letter, weight in zip(heights[2:], LETTERS, one[:3], strict=True):
+            cells = Grid(weight, _weight_name(letter), "weight", letter, numbers=True)
+            board.grid_at(cells, beyond, y, label="right")
+        picture = board.cut()
+    caption = (
+        f"x1 times the matrix W^Q gives q1 = {board.row(one.q[0])}, the query of “{seen.words[0]}”; W^K and "
+        "W^V give its key and its value. The same three matrices are used for every word. They map vectors "
+        f"of {d_model} numbers to vectors of {d_head}."
+    )
+    return Drawing(picture, caption)
+
+
+@figure("F35", "X times W gives Q, K and V", source="datawhale", data="FW")
+def projections(
+    studio: Studio,
+    *,
+    sentence: str = MACHINES,
+    d_model: int = 4,
+    d_head: int = 3,
+    head: int = 0,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw the queries, keys and values of all words at once as three products.
+
+    Args:
+        studio: Not used.
+        sentence: The sentence, whose words are separated by spaces.
+        d_model: The width of the vectors.
+        d_head: The width of each head.
+        head: The number of the head that is drawn.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    seen = example(sentence, d_model=d_model, d_head=d_head, seed=seed)
+    one = seen.head(head)
+    with drawing(seen.words):
+        board = Board([seen.x, *one[:6]])
+        y, step = 0.0, max(d_model, len(seen.words)) * 0.27 + 0.75
+        for letter, weight, made in zip(LETTERS, one[:3], (one.q, one.k, one.v), strict=True):
+            parts: list[Grid | str] = [
+                Grid(seen.x, "$X$", "x", rows=seen.words, numbers=True, show_shape=True),
+                "×",
+                Grid(weight, _weight_name(letter), "weight", letter, numbers=True, show_shape=True),
+                "=",
+                Grid(made, f"${letter.upper()}$", letter, numbers=True, show_shape=True),
+            ]
+            board.product(parts, 0, y)
+            y -= step
+        picture = board.cut()
+    caption = (
+        "The words are the rows of X, so one product gives the queries of all words: row 1 of Q is "
+        f"{board.row(one.q[0])}, the q1 of “{seen.words[0]}”. K and V are computed in the same way, with "
+        "their own weights."
+    )
+    return Drawing(picture, caption)
+
+
+@figure("F36", "softmax(QKᵀ / √d_k) V = Z", source="datawhale", data="FW")
+def attention_as_matrices(
+    studio: Studio,
+    *,
+    sentence: str = MACHINES,
+    d_model: int = 4,
+    d_head: int = 3,
+    head: int = 0,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw steps two to six in one formula, and below it the same with the weights written out.
+
+    Args:
+        studio: Not used.
+        sentence: The sentence, whose words are separated by spaces.
+        d_model: The width of the vectors.
+        d_head: The width of each head.
+        head: The number of the head that is drawn.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    seen = example(sentence, d_model=d_model, d_head=d_head, seed=seed)
+    one = seen.head(head)
+    rows = seen.words
+    value = Grid(one.v, "$V$", "v", numbers=True, show_shape=True)
+    result = Grid(one.z, "$Z$", "z", numbers=True, show_shape=True)
+    with drawing(rows):
+        board = Board([one.q, one.k, one.v, one.z, one.weights], names=rows)
+        middle, beyond = _fraction(board, one, rows, d_head)
+        board.product(["×", value, "=", result], beyond, 0)
+        low = -(0.27 * len(rows) + board.band(rows) + 1.28)
+        weights = Grid(one.weights, "", SHARES, edge="z", rows=rows, columns=rows, numbers=True)
+        placed = board.grid_at(weights, middle, low)
+        note = "the weights: each row is a query, and sums to 1"
+        board.text(middle, placed.top + board.band(rows) + 0.18, note, va="bottom")
+        board.arrow((middle, -0.5), (middle, placed.top + board.band(rows) + 0.4))
+        board.product(["×", value, "=", result], beyond, low)
+        picture = board.cut()
+    shares = listed(f"{board.write(w)} for “{word}”" for w, word in zip(one.weights[0], rows, strict=True))
+    caption = (
+        f"All steps in one formula: the softmax makes each row of QKᵀ / √{d_head} sum to 1, and “{rows[0]}” "
+        f"has weights {shares}. Multiplied by V, they give row 1 of Z, {board.row(one.z[0])}."
+    )
+    return Drawing(picture, caption)
+
+
+def _fraction(board: Board, one: Head, rows: list[str], d_head: int) -> tuple[float, float]:
+    """Draw softmax(Q × Kᵀ over √d_k) with the line at height 0; return its middle and its right end."""
+    tall = max(len(rows), d_head) * 0.27
+    start = widest(rows, 9) + 0.07
+    q = Grid(one.q, "$Q$", "q", rows=rows, numbers=True)
+    k = Grid(one.k.T, "$K^T$", "k", numbers=True)
+    _, second = board.product([q, "×", k], start, tall / 2 + 0.15)
+    right, middle = second.right, second.right / 2
+    board.arrow((0, 0), (right, 0), head=False)
+    board.text(middle, -0.25, f"$\\sqrt{{d_k}}$ = √{d_head}", size=12)
+    for x, side in ((-0.17, "left"), (right + 0.17, "right")):
+        board.bracket(x, -0.45, tall + 0.5, side)
+    board.text(-0.4, 0, "softmax", size=13, ha="right")
+    return middle, right + 0.45
+
+
+def _weight_name(letter: str) -> str:
+    return f"$W^{letter.upper()}$"
+
+
+# One word, step by step, with invented scores.
+
+SCORES = (112.0, 96.0)
+SHOWN = 3  # the number of the d_k numbers of a vector that are drawn
+ROW = 0.52  # inches from one step to the next
+DOWN = 0.12  # additional space before the last step, for its arrows
+
+
+class Steps(NamedTuple):
+    """The attention of one word to all words. The rows of the arrays are words."""
+
+    words: list[str]
+    q: Any  # (T, K)
+    k: Any
+    v: Any
+    raw: Any  # (T,) q1 · k before the scale
+    scaled: Any  # (T,)
+    weights: Any  # (T,)
+    z: Any  # (K,)
+
+
+def steps_of(words: list[str], scores: Sequence[float], d_k: int, seed: int) -> Steps:
+    """Compute attention over vectors whose first query has the given scores.
+
+    Args:
+        words: The words of the sentence.
+        scores: The scores of the first word, one for each word of the sentence.
+        d_k: The width of the queries and the keys.
+        seed: The seed of the random weights.
+
+    Returns:
+        The arrays of every step.
+    """
+    q, k, v = vectors_with(words, scores, d_k, seed)
+    y, cache = attention(q, k, v)
+    _, unscaled = attention(q, k, v, scale=1.0)
+    return Steps(words, q, k, v, unscaled.scores[0], cache.scores[0], cache.weights[0], y[0])
+
+
+def vectors_with(
+    words: list[str], scores: Sequence[float], d_k: int, seed: int
+) -> tuple[Array, Array, Array]:
+    """Return random q, k, v with q1 · k_j = scores[j], in multiples of 1/4, so that the sums are exact.
+
+    Args:
+        words: The words of the sentence.
+        scores: The scores of the first word, one for each word of the sentence.
+        d_k: The width of the queries and the keys.
+        seed: The seed of the random weights.
+
+    Raises:
+        UserError: If there is not one score for each word, or d_k is below 1.
+    """
+    if len(scores) != len(words) or not all(isinstance(s, int | float) and math.isfinite(s) for s in scores):
+        raise UserError(f"scores is {scores!r}: give one number for each of the {len(words)} words")
+    if not isinstance(d_k, int) or not 1 <= d_k <= 4096:
+        raise UserError(f"d_k is {d_k!r}: give a whole number from 1 to 4096")
+    rng = generator(seed)
+    q = rng.integers(-6, 7, (len(words), d_k)) / 4  # (T, K)
+    q[0, -1] = 1
+    first, noise = q[0], rng.standard_normal((len(words), d_k))
+    along = (np.asarray(scores) - noise @ first) / (
+        first @ first
+    )  # (T,) the component along q1 that each key needs
+    k = np.round(4 * (noise + along[:, None] * first)) / 4
+    k[:, -1] += scores - k @ first  # the remainder of the rounding, at the place where q1 is 1
+    return q, k, rng.standard_normal((len(words), d_k))
+
+
+@figure("F32", "Scores of one word", source="datawhale", data="FW")
+def scores(
+    studio: Studio,
+    *,
+    sentence: str = MACHINES,
+    scores: Sequence[float] = SCORES,
+    d_k: int = 64,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw each score as the dot product of the first word's query with a word's key.
+
+    Args:
+        studio: Not used.
+        sentence: The sentence, whose words are separated by spaces.
+        scores: The scores of the first word, one for each word of the sentence.
+        d_k: The width of the queries and the keys.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    s = steps_of(words_of(sentence), scores, d_k, seed)
+    caption = (
+        f"The scores of “{s.words[0]}” are the dot products of its query with the keys of all words, its "
+        f"own included: {listed(map(whole, s.raw))}. The vectors, of {d_k} numbers each, were constructed "
+        "to give these scores."
+    )
+    return Drawing(_draw(s, 1), caption)
+
+
+@figure("F33", "Scores to weights", source="datawhale", data="FW")
+def softmax_of_scores(
+    studio: Studio,
+    *,
+    sentence: str = MACHINES,
+    scores: Sequence[float] = SCORES,
+    d_k: int = 64,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw the scores divided by √d_k, and their softmax.
+
+    Args:
+        studio: Not used.
+        sentence: The sentence, whose words are separated by spaces.
+        scores: The scores of the first word, one for each word of the sentence.
+        d_k: The width of the queries and the keys.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    s = steps_of(words_of(sentence), scores, d_k, seed)
+    _, plain = attention(s.q, s.k, s.v, scale=1.0)
+    caption = (
+        f"Divided by √{d_k} = {whole(math.sqrt(d_k))}, the scores are {listed(map(whole, s.scaled))}, and "
+        f"the softmax turns them into weights that sum to 1: {listed(number(w, 4) for w in s.weights)}. "
+        f"Without the division the weights would be {listed(number(w, 4) for w in plain.weights[0])}: for "
+        "large scores the softmax gives almost all weight to one word."
+    )
+    return Drawing(_draw(s, 3), caption)
+
+
+@figure("F34", "Weights times values", source="datawhale", data="FW")
+def sum_of_values(
+    studio: Studio,
+    *,
+    sentence: str = MACHINES,
+    scores: Sequence[float] = SCORES,
+    d_k: int = 64,
+    seed: int = SEED,
+) -> Drawing:
+    """Draw every value times its weight, and their sum z1.
+
+    Args:
+        studio: Not used.
+        sentence: The sentence, whose words are separated by spaces.
+        scores: The scores of the first word, one for each word of the sentence.
+        d_k: The width of the queries and the keys.
+        seed: The seed of the random weights.
+
+    Returns:
+        The figure with its caption.
+    """
+    s = steps_of(words_of(sentence), scores, d_k, seed)
+    sums = " + ".join(f"{number(w)} · ({number(v)})" for w, v in zip(s.weights, s.v[:, 0], strict=True))
+    caption = (
+        "Every value is multiplied by its weight, so words with small weights contribute little. The sum is "
+        f"z1, the output of self-attention for “{s.words[0]}”. "
+        f"Its first number is {sums} = {number(s.z[0])}."
+    )
+    return Drawing(_draw(s, 5), caption)
+
+
+def _draw(s: Steps, steps: int) -> Figure:
+    """Draw the columns of the words down to a step: 1 score, 2 scaled, 3 softmax, 4 weighted, 5 sum."""
+    shown = slice(0, min(SHOWN, s.q.shape[1]))
+    weighted = s.weights[:, None] * s.v  # (T, K)
+    d_k = s.q.shape[1]
+    names = ["input", "query", "key", "value", "score", f"÷ √{d_k} = {whole(math.sqrt(d_k))}", "softmax"]
+    names = [*names, "softmax × value", "sum"][: 4 + steps]
+    with drawing(s.words):
+        board = Board([a[..., shown] for a in (s.q, s.k, s.v, weighted, s.z)])
+        width = board.cell * shown.stop
+        places = (max(width, widest(s.words, 12)) + (1.5 if steps >= 4 else 1.1)) * np.arange(len(s.words))
+        edge = places[0] - width / 2 - (0.9 if steps >= 4 else 0.7)
+        for row, name in enumerate(names):
+            board.text(edge, -ROW * row - (DOWN if row == 8 else 0), name, size=10, ha="right")
+        for i, x in enumerate(places):
+            board.text(x, 0, s.words[i], size=12, parse_math=False)
+            for row, (letter, values) in enumerate((("q", s.q), ("k", s.k), ("v", s.v)), 1):
+                _vector(board, values[i, shown], letter, i, (x, -ROW * row), letter, d_k)
+            _numbers(board, s, i, x, steps)
+            if steps >= 4:
+                faded = paler("v", s.weights[i])
+                _vector(
+                    board, weighted[i, shown], "v", i, (x, -7 * ROW), faded, d_k, board.write(s.weights[i])
+                )
+        if steps >= 5:
+            _sum(board, s.z[shown], places, d_k)
+        return board.cut()
+
+
+def _numbers(board: Board, s: Steps, i: int, x: float, steps: int) -> None:
+    """Write the score of a word, its score over √d_k, and its weight."""
+    board.text(x, -4 * ROW, f"$q_1 \\cdot k_{{{i + 1}}}$ = {whole(s.raw[i])}", size=12)
+    if steps >= 2:
+        board.text(x, -5 * ROW, whole(s.scaled[i]), size=12)
+    if steps >= 3:
+        board.text(x, -6 * ROW, board.write(s.weights[i]), size=12, weight="bold")
+
+
+def _vector(
+    board: Board,
+    values: Array,
+    letter: str,
+    i: int,
+    place: tuple[float, float],
+    colour: str,
+    d_k: int,
+    factor: str = "",
+) -> Placed:
+    """Draw the first numbers of a vector, followed by dots if there are more."""
+    x, y = place
+    name = f"{factor} ${letter}_{{{i + 1}}}$".strip()
+    cells = Grid(values, name, colour, edge=letter, numbers=True)
+    placed = board.grid_at(cells, x, y, label="left")
+    if d_k > len(values):
+        board.text(placed.right + 0.05, y, "…", ha="left")
+    return placed
+
+
+def _sum(board: Board, z: Array, places: np.ndarray, d_k: int) -> None:
+    """Draw the sum z1 of the weighted values."""
+    for left, right in pairwise(places):
+        board.text((left + right) / 2 - 0.12, -7 * ROW, "+", size=15)
+    placed = _vector(board, z, "z", 0, (places[0], -8 * ROW - DOWN), "z", d_k)
+    x = (placed.right + 0.25, placed.centre[1])
+    if len(places) > 1:
+        end = places[-1]
+        board.arrow((end, -7 * ROW - 0.16), (end, x[1]), x)
+    board.arrow((places[0], -7 * ROW - 0.14), (places[0], placed.top))
+
+
+def whole(value: float) -> str:
+    """Return a number without trailing zeros: 112, 14, 12.5."""
+    return f"{round(float(value), 2):g}".replace("-", "−")

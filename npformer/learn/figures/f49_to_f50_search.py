@@ -1,0 +1,144 @@
+"""F49 and F50: the distributions of a trained model, and greedy search beside beam search."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.data.codecs import Codec
+from npformer.data.vocabulary import END
+from npformer.errors import UserError
+from npformer.functional import softmax
+from npformer.generation import Hypothesis, beam_search
+from npformer.learn.figures.f44_to_f45_decoding import about_model
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.plots import Figure, Grid, beam_tree
+from npformer.plots.board import Board
+from npformer.plots.composition import beside
+from npformer.plots.search_tree import steps_of_trace
+from npformer.plots.style import drawing
+
+STUDENT, ENGLISH = "je suis étudiant", "i am a student"
+WORDS = ("a", "am", "i", "thanks", "student")  # the document's vocabulary; the end symbol is the sixth
+
+# As printed in the document: rounded, so that not every row sums to 1.
+PRINTED = np.array(
+    [
+        [0.01, 0.02, 0.93, 0.01, 0.03, 0.01],
+        [0.01, 0.8, 0.1, 0.05, 0.01, 0.03],
+        [0.99, 0.001, 0.001, 0.001, 0.002, 0.001],
+        [0.001, 0.002, 0.001, 0.02, 0.94, 0.01],
+        [0.01, 0.01, 0.001, 0.001, 0.001, 0.98],
+    ]
+)
+PRINTED_TARGETS = [2, 1, 0, 4, 5]
+
+
+@figure("F49", "Distributions of a trained model", source="datawhale", data="FO + TR")
+def trained_distributions(
+    studio: Studio, *, sentence: str = STUDENT, translation: str = ENGLISH, words: tuple[str, ...] = WORDS
+) -> Drawing:
+    """Draw the rows printed in the document beside those of a model trained here, for the same words.
+
+    Args:
+        studio: The source of the trained model.
+        sentence: A French sentence.
+        translation: Its English translation.
+        words: The words of the columns, without the end symbol.
+
+    Returns:
+        The figure with its caption.
+
+    Raises:
+        UserError: If the model does not know one of the words.
+    """
+    translator = studio.from_french
+    vocabulary = translator.target_codec.vocabulary
+    unknown = vocabulary.unknown(words)
+    if unknown:
+        raise UserError(f"the model does not know {unknown[0]!r}: give words of its vocabulary")
+    seen = studio.forward_pass(sentence, translation, translator=translator)
+    probabilities, _ = softmax(seen.logits[0])  # (T, V)
+    rows = probabilities[:, [*vocabulary.encode(words), END]]  # (T, N)
+    picture = _grids(rows, words, seen.predicted)
+    ours = cross_entropy(probabilities, seen.batch.target_out[0])
+    caption = (
+        f"Each row is a position of “{translation}” and each column a word. The right word should get "
+        f"probability 1. Left: the numbers printed in the document (mean cross-entropy {_of_printed():.4f}). "
+        f"Right: those of a model trained here ({ours:.4f}), whose rows sum to 1 over all {len(vocabulary)} "
+        "words of its vocabulary."
+    )
+    return Drawing(picture, caption + about_model(studio, sentence))
+
+
+def cross_entropy(probabilities: Array, targets: Sequence[int] | Array) -> float:
+    """Return the mean of −log p(right word). Shapes: probabilities (T, V), targets (T,)."""
+    return float(-np.log(probabilities[np.arange(len(targets)), targets]).mean())
+
+
+def _of_printed() -> float:
+    return cross_entropy(PRINTED, PRINTED_TARGETS)
+
+
+def _grids(rows: Array, words: Sequence[str], positions: Sequence[str]) -> Figure:
+    """Draw two tables of numbers, with darker cells for larger numbers."""
+
+    def write(value: float) -> str:
+        return "<.001" if value < 0.0005 else f"{value:.3f}".rstrip("0").lstrip("0")
+
+    ends = [*WORDS, "<eos>"], [*words, "</S>"]
+    with drawing(positions, words):
+        board = Board([PRINTED, rows], write=write, names=[*ends[0], *ends[1]])
+        left = board.grid(_table(PRINTED, "as printed", ends[0], [*ENGLISH.split(), "<eos>"]), 0, 0)
+        board.grid(_table(rows, "trained here", ends[1], positions), left.right + 1.2, 0)
+        return board.cut()
+
+
+def _table(values: Array, label: str, columns: Sequence[str], rows: Sequence[str]) -> Grid:
+    return Grid(values, label, "softmax", rows=rows, columns=columns, numbers=True, shade=True)
+
+
+@figure("F50", "Greedy search and beam search", source="datawhale", data="TR")
+def greedy_and_beam(studio: Studio, *, sentence: str = STUDENT, beam: int = 2) -> Drawing:
+    """Draw the tree of a beam search of a trained model and the single path of greedy search.
+
+    Args:
+        studio: The source of the trained model.
+        sentence: A French sentence.
+        beam: The number of prefixes that beam search keeps.
+
+    Returns:
+        The figure with its caption.
+    """
+    translator = studio.from_french
+    codec = translator.target_codec
+    ids = studio.forward_pass(sentence, "", translator=translator).batch.source  # (1, S)
+    found, trees = [], []
+    for width in (1, beam):
+        trace: list[Any] = []
+        best = beam_search(translator.model, ids, beam=width, length_penalty=0.0, trace=trace)[0][0]
+        found.append(best)
+        trees.append(steps_of_trace(trace[0], codec.vocabulary.words, END))
+    picture = beside(
+        [partial(beam_tree, tree, start="<S>") for tree in trees],
+        names=["greedy search: the most probable token", f"beam search: the best {beam} prefixes"],
+        down=True,
+    )
+    first = [f"“{node.token}” ({node.log_prob:.2f})" for node in trees[1][0]]
+    greedy, best = found
+    caption = (
+        f"“{sentence}”: greedy search keeps one prefix, a beam of {beam} keeps the best {beam}, at first "
+        f"{' and '.join(first)}. The numbers are the log-probabilities of all tokens so far. Grey prefixes "
+        f"were kept for a step and then dropped. {_comparison(codec, greedy, best)}"
+    )
+    return Drawing(picture, caption + about_model(studio, sentence))
+
+
+def _comparison(codec: Codec, greedy: Hypothesis, best: Hypothesis) -> str:
+    texts = f"“{codec.decode(greedy.ids)}”", f"“{codec.decode(best.ids)}”"
+    if greedy.ids == best.ids:
+        return f"Both find {texts[0]} ({greedy.log_prob:.2f})."
+    return f"Greedy finds {texts[0]} ({greedy.log_prob:.2f}), the beam {texts[1]} ({best.log_prob:.2f})."

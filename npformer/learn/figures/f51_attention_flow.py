@@ -1,0 +1,139 @@
+"""F51: attention through encoder and decoder, layer by layer and token by token."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+from matplotlib.axes import Axes
+
+from npformer.backend import Array
+from npformer.errors import UserError
+from npformer.learn.figures.registry import Drawing, figure
+from npformer.learn.figures.studio import Studio
+from npformer.learn.figures.trained_heads import forward_pair, unknown_words
+from npformer.models.registry import attention_layers
+from npformer.plots import Figure, key_frames
+from npformer.plots.attention_lines import Flow, FlowRow, attention_flow
+from npformer.pretrained.attention import ForwardPass
+
+BANK = "i arrived at the bank after crossing the river"
+ENCODER, DECODER, CROSS = "#2f86d6", "#a8005c", "highlight"  # the lines
+LEGEND = (
+    (ENCODER, "encoder self-attention"),
+    (DECODER, "decoder self-attention"),
+    (CROSS, "decoder to encoder"),
+)
+
+
+@figure("F51", "Attention flowing through encoder and decoder", source="zhihu", data="TR")
+def attention_flowing(studio: Studio, *, sentence: str = BANK, word: str | None = None) -> Drawing:
+    """Draw rows of tokens with lines as wide as the weights: first the encoder, then each decoder step.
+
+    The key frames are the first encoder layer, the first French word, and the step that writes `word`, by
+    default the French of *bank* where there is one. The animation has all frames.
+
+    Args:
+        studio: The source of the trained model.
+        sentence: An English sentence.
+        word: A French word of the translation, or None.
+
+    Returns:
+        The figure with its caption.
+
+    Raises:
+        UserError: If the model does not write the word.
+    """
+    seen = forward_pair(studio, sentence)
+    layers = len(seen.cache.encoder)
+    step = _step_of(seen, word)
+    key: list[tuple[str, tuple[int, int | None]]] = [
+        ("the first encoder layer", (1, None)),
+        ("the first word", (layers, 0)),
+        (f"the step that writes “{seen.predicted[step]}”", (layers, step)),
+    ]
+    key = key if layers <= 3 else key[-1:]  # with more rows there is room for one frame
+    names, shown = zip(*key, strict=True)
+    picture = key_frames(partial(draw_moment, seen), shown, names=names, columns=1)
+    cross = attention_layers(seen.cache, "cross")[-1][0].mean(0)[step]  # (S,)
+    first, second = cross.argsort()[::-1][:2]
+    caption = (
+        "Every dot is the vector of a token. The width of a line shows a weight, averaged over the heads. "
+        "The encoder processes all tokens at once, layer by layer. The decoder writes one token after "
+        f"another: to write “{seen.predicted[step]}”, its last layer attends most to {seen.source[first]} "
+        f"({cross[first]:.2f}) and {seen.source[second]} ({cross[second]:.2f})."
+    )
+    frames: list[Callable[[], Figure]] = [partial(draw_moment, seen, moment) for moment in moments(seen)]
+    return Drawing(picture, caption + unknown_words(studio.translator, sentence), frames)
+
+
+def moments(seen: ForwardPass) -> list[tuple[int, int | None]]:
+    """Return pairs (number of finished encoder layers, index of the French word being written, or None)."""
+    layers = len(seen.cache.encoder)
+    before: list[tuple[int, int | None]] = [(done, None) for done in range(layers + 1)]
+    return before + [(layers, step) for step in range(len(seen.predicted))]
+
+
+def draw_moment(seen: ForwardPass, moment: tuple[int, int | None], ax: Axes | None = None) -> Figure:
+    """Draw one frame: the finished encoder layers, and everything that one decoder step attends to.
+
+    Args:
+        seen: The forward pass.
+        moment: One of the pairs that `moments` returns.
+        ax: Axes to draw on; by default those of a new figure.
+
+    Returns:
+        The figure.
+    """
+    done, step = moment
+    encoder, decoder, cross = (
+        [weights[0].mean(0) for weights in attention_layers(seen.cache, where)]  # each (T, S)
+        for where in ("encoder", "decoder", "cross")
+    )
+    rows = _rows(seen, done, step)
+    top = len(encoder)  # the encoder's last row
+    flows = []
+    for layer, (below, above) in enumerate(pairwise(range(top + 1))):
+        if layer < done:
+            faint = layer < done - 1 or step is not None
+            flows.append(Flow(below, above, encoder[layer], ENCODER, faint=faint))
+    if step is not None:
+        for layer, (below, above) in enumerate(pairwise(range(top + 1, len(rows)))):
+            flows.append(Flow(below, above, _only(decoder[layer], step), DECODER))
+            flows.append(Flow(top, above, _only(cross[layer], step), CROSS))
+    return attention_flow(rows, flows, legend=LEGEND, ax=ax)
+
+
+def _rows(seen: ForwardPass, done: int, step: int | None) -> list[FlowRow]:
+    """Return the encoder's rows from the bottom up, then the decoder's, which begin at the encoder's top."""
+    layers, count, length = len(seen.cache.encoder), len(seen.source), len(seen.target)
+    rows = []
+    for level in range(layers + 1):
+        name = f"encoder layer {level - 1}" if level else "embeddings"
+        words = None if level else seen.source
+        lit = count if level <= done else 0
+        rows.append(FlowRow(name, count, 0, level, "r", words, lit=lit))
+    now = -1 if step is None else step
+    last = len(seen.cache.decoder)
+    for level in range(last + 1):
+        name = f"decoder layer {level - 1}" if level else "embeddings"
+        words = {0: seen.target, last: seen.predicted}.get(level)
+        row = FlowRow(name, length, count + 1.5, layers + level, "z", words, above=level == last)
+        rows.append(replace(row, lit=now + 1, bold=now if level == last else None, name_side="right"))
+    return rows
+
+
+def _only(weights: Array, row: int) -> Array:
+    """Return the weights of one query, and 0 for all others. Shapes: (T, S) -> (T, S)."""
+    kept = weights * 0
+    kept[row] = weights[row]
+    return kept
+
+
+def _step_of(seen: ForwardPass, word: str | None) -> int:
+    if word is None:
+        wanted = [index for index, each in enumerate(seen.predicted) if each in ("rive", "banque")]
+        return wanted[0] if wanted else len(seen.predicted) // 2
+    if word not in seen.predicted:
+        raise UserError(f"the model does not write {word!r} here: it writes {' '.join(seen.predicted)!r}")
+    return seen.predicted.index(word)

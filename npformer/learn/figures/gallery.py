@@ -1,0 +1,124 @@
+"""The gallery: write figures into a folder, and a page that shows them all."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from npformer.errors import UserError
+from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
+from npformer.plots import animated_gif, save
+from npformer.plots.style import write
+
+SECONDS = 1.2  # the time for which a frame of an animation is shown
+PAGE = "README.md"
+
+HEAD = """\
+# Figures
+
+All figures of the documents, drawn by `npformer figures` from real tensors. In every matrix of attention
+weights the rows are queries and the columns are keys.
+
+The functions that draw them are in `npformer/learn/figures/`, in files that are named after their figures:
+`f10_to_f17_masked_attention.py`, for example, draws F14.
+
+```python
+from npformer.learn.figures import Studio, draw
+
+studio = Studio()  # trains a small model when a figure needs one for the first time
+draw("F29", studio, sentence="the dog didn't cross the road because it was too wide").figure
+```
+"""
+
+
+def write_drawing(drawing: Drawing, entry: Entry, folder: Path, *, svg: bool = False) -> list[Path]:
+    """Write a figure as PNG, also as SVG if asked, and its frames as GIF, and return the paths.
+
+    Args:
+        drawing: The figure.
+        entry: Its entry in the registry, which gives the names of the files.
+        folder: The folder.
+        svg: Whether to write an SVG file too.
+
+    Raises:
+        UserError: If the folder cannot be written.
+    """
+    paths = [save(drawing.figure, folder / f"{entry.id}.png")]
+    if svg:
+        paths.append(save(drawing.figure, folder / f"{entry.id}.svg"))
+    if drawing.frames:
+        path = folder / f"{entry.id}.gif"
+        paths.append(animated_gif(lambda frame: frame(), drawing.frames, path, seconds=SECONDS))
+    return paths
+
+
+def make_folder(folder: Path) -> None:
+    """Create the folder if it does not exist.
+
+    Raises:
+        UserError: If it cannot be created or written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".{PAGE}.probe"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be written ({error.strerror}): give a folder that may be, with --out"
+        ) from None
+
+
+def write_page(entries: Sequence[Entry], captions: dict[str, str], folder: Path) -> Path:
+    """Write the page of all figures into their folder and return its path.
+
+    Args:
+        entries: The figures.
+        captions: The caption of each figure, by its id.
+        folder: The folder.
+    """
+    text = "\n".join(_page(entries, captions, {path.name for path in folder.iterdir()}))
+    return write(folder / PAGE, text.encode())
+
+
+def _page(entries: Sequence[Entry], captions: Mapping[str, str], files: set[str]) -> Iterable[str]:
+    yield HEAD
+    yield from _legend()
+    yield "| figure | what it shows | source | numbers from |"
+    yield "|---|---|---|---|"
+    for entry in entries:
+        name = f"[{entry.id}](#{_anchor(entry)})"
+        yield f"| {name} | {_plain(entry.title)} | {entry.source} | {entry.data} |"
+    for entry in entries:
+        yield ""
+        yield from _section(entry, captions[entry.id], files)
+    yield ""
+
+
+def _legend() -> Iterable[str]:
+    sources = ", ".join(f"{id} is *{title}*" for id, title in SOURCES.items())
+    data = ", ".join(f"{id} is {text}" for id, text in DATA.items())
+    yield f"Sources: {sources}.\n"
+    yield f"Numbers from: {data}.\n"
+
+
+def _section(entry: Entry, caption: str, files: set[str]) -> Iterable[str]:
+    yield f"## {_heading(entry)}\n"
+    yield f"![{_plain(entry.title)}]({entry.id}.png)\n"
+    if f"{entry.id}.gif" in files:
+        yield f"![{_plain(entry.title)}, animated]({entry.id}.gif)\n"
+    yield f"{_plain(caption)}\n"
+    yield f'Source: {entry.source}. Numbers from: {entry.data}. `draw("{entry.id}", studio).figure`'
+
+
+def _heading(entry: Entry) -> str:
+    return f"{entry.id}: {_plain(entry.title)}"
+
+
+def _plain(text: str) -> str:
+    """Escape the signs of Markdown, so that <S>, * and | are shown as they are."""
+    return re.sub(r"([\\`*_\[\]<>|$#])", r"\\\1", text)
+
+
+def _anchor(entry: Entry) -> str:
+    """Return the anchor that pages give a heading: small letters, a hyphen for each space, nothing else."""
+    return re.sub(r"[^\w\- ]", "", f"{entry.id}: {entry.title}".lower()).replace(" ", "-")

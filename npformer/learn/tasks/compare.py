@@ -1,0 +1,190 @@
+"""Compare a learner's result with the right one, and show where they differ as a grid of characters."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array, is_array
+from npformer.checking.diagnosis import UNKNOWN, describe
+from npformer.checking.diagnosis_context import DiagnosisContext
+from npformer.checking.shapes import describe_shape
+from npformer.learn.tasks.verdict import Fault
+
+TOLERANCE = 1e-9  # relative to the largest entry of the right result
+
+ROWS, COLUMNS = 12, 40  # of the largest grid that is shown
+MARKS = "· right   + too large   - too small   0 is 0, should not be   x should be 0   ! not a number"
+
+
+def compare(
+    name: str,
+    right: Any,
+    found: Any,
+    *,
+    who: str,
+    dy: Any = None,
+    arrays: dict[str, Array] | None = None,
+    others: dict[str, Array] | None = None,
+    numbers: Sequence[tuple[float, str]] = (),
+    explain: Callable[[], str] | None = None,
+) -> None:
+    """Check that a result of the learner's code is right, up to a relative error of `TOLERANCE`.
+
+    Args:
+        name: The name of the result, for messages.
+        right: The right result: an array, a number, a string, a list, a tuple or None.
+        found: The result of the learner's code.
+        who: The name of the learner's function.
+        dy: The gradient of the output, if `found` is a gradient. The diagnosis of a wrong result uses `dy`,
+            `arrays`, `others` and `numbers`.
+        arrays: Other arrays that the result may have been confused with, by name.
+        others: The other gradients, by name.
+        numbers: Pairs (number, name) of numbers that may be a wrong factor.
+        explain: A function that returns a sentence about the mistake in the package's function that would
+            give `found`, or "" if it finds none.
+
+    Raises:
+        Fault: If the result is wrong. The fault has the first wrong entry, likely causes and a picture.
+    """
+    _check_type(name, right, found, who)
+    if isinstance(right, (list, tuple, str)) or right is None:
+        if found != right:
+            clue = explain() if explain else ""
+            raise Fault(f"{name} is {_short(found)} and should be {_short(right)}", (clue,))
+        return
+    right_array, found_array = np.asarray(right), np.asarray(found)
+    if right_array.shape != found_array.shape:
+        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}")
+    right, found = right_array.astype(np.float64), found_array.astype(np.float64)
+    scale = max(1e-300, np.abs(right[np.isfinite(right)]).max(initial=0))
+    wrong = ~np.isclose(found, right, rtol=0, atol=TOLERANCE * scale)
+    wrong &= found != right  # equal infinities are not wrong
+    if not wrong.any():
+        _check_dtype(name, right_array, found_array)
+        return
+    context = DiagnosisContext(right, found, dy, arrays or {}, others or {}, [*numbers])
+    raise Fault(
+        _describe_first(name, right_array, found_array, wrong),
+        _clues(context, explain),
+        picture_of(name, right, found, wrong),
+        difference_of(right, found, wrong),
+    )
+
+
+def _check_type(name: str, right: Any, found: Any, who: str) -> None:
+    """Check that the result has the type of the right result: an array, a number, a string, and so on."""
+    if found is None and right is not None:
+        raise Fault(f"{who} returns nothing (None) where {name} is due: end it with a return")
+    if is_array(right) and not isinstance(found, (np.ndarray, np.generic)):
+        raise Fault(f"{name} is of type {type(found).__name__} and must be an array")
+    if isinstance(right, (list, tuple)) and type(found) is not type(right):
+        raise Fault(f"{name} is of type {type(found).__name__} and must be a {type(right).__name__}")
+    is_number = isinstance(found, (int, float, np.number, np.bool_)) or is_array(found)
+    if isinstance(right, (int, float)) and not is_number:
+        raise Fault(f"{name} is of type {type(found).__name__} and must be a number")
+    if is_array(found) and found.dtype.kind not in "bif":
+        kinds = {"b": "True and False", "i": "whole numbers", "f": "real numbers"}
+        due = kinds.get(np.asarray(right).dtype.kind, "numbers")
+        raise Fault(f"{name} has dtype {found.dtype}: it must hold {due}")
+
+
+def _check_dtype(name: str, right: Array, found: Array) -> None:
+    """Check the dtype of a result whose numbers are right."""
+    same_kind = right.dtype.kind == found.dtype.kind
+    if right.ndim and (not same_kind or (right.dtype.kind == "f" and right.dtype != found.dtype)):
+        raise Fault(
+            f"{name} has the right numbers and the wrong dtype: {found.dtype}, and should be {right.dtype}",
+            ("dtype wrong: keep that of the arrays you are given (np.zeros with a dtype, no np.sqrt(64))",),
+        )
+
+
+def _describe_first(name: str, right: Array, found: Array, wrong: Array) -> str:
+    """Return a sentence with the first wrong entry and the number of wrong entries."""
+    if right.ndim == 0:
+        return f"{name} is {_number(found[()])} and should be {_number(right[()])}"
+    entry = first_entry(wrong)
+    at = f"{name}[{', '.join(map(str, entry))}]"
+    share = f"{int(wrong.sum())} of {wrong.size} entries are wrong"
+    return f"{share}, first {at}: it is {_number(found[entry])} and should be {_number(right[entry])}"
+
+
+def _number(x: Any) -> str:
+    return str(x) if x.dtype.kind in "bi" else f"{float(x):.6g}"
+
+
+def _clues(context: DiagnosisContext, explain: Callable[[], str] | None) -> tuple[str, ...]:
+    """Return a cause that the numbers suggest, and the mistake in the right code that would give them."""
+    if not np.isfinite(context.found[np.isfinite(context.right)]).all():
+        clue = "it holds NaN or infinity: a division by 0, a log of 0, or inf - inf?"
+    elif not np.isfinite(context.right).all():
+        clue = UNKNOWN
+    else:
+        clue = describe(context)
+    change = explain() if explain else ""
+    return (change,) if clue == UNKNOWN and change else (clue, change)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The grid of characters
+
+
+def picture_of(name: str, right: Array, found: Array, wrong: Array) -> str:
+    """Return a grid of marks: one for each entry of the matrix that holds the first wrong entry.
+
+    Args:
+        name: The name of the array.
+        right: The right entries, of any shape.
+        found: The learner's entries, of the same shape.
+        wrong: True where an entry is wrong, of the same shape.
+    """
+    if right.ndim == 0 or right.size == 1:
+        return ""
+    matrix = _matrix_of_first(wrong)
+    marks = np.atleast_2d(_marks(right, found, wrong)[matrix])
+    rows, columns = marks.shape
+    lines = ["  " + " ".join(line[:COLUMNS]) + (" …" if columns > COLUMNS else "") for line in marks[:ROWS]]
+    if rows > ROWS:
+        lines.append(f"  … and {rows - ROWS} rows more")
+    at = f"[{', '.join(map(str, matrix))}]" if matrix else ""
+    axes = f"rows: axis {right.ndim - 2}, columns: axis {right.ndim - 1}" if right.ndim > 1 else "axis 0"
+    others = int(wrong.reshape(-1, rows * columns).any(1).sum()) - 1 if right.ndim > 2 else 0
+    more = f", and {others} more such matrices differ" if others else ""
+    legend = "   ".join(part for part in MARKS.split("   ") if part[0] in set("".join(marks.reshape(-1))))
+    return "\n".join([f"{name}{at} ({axes}){more}:", *lines, f"  {legend}"])
+
+
+def difference_of(right: Array, found: Array, wrong: Array) -> list[list[float]] | None:
+    """Return found - right for the same matrix as lists, or None for a number or entries that are not finite.
+
+    Args:
+        right: The right entries, of any shape.
+        found: The learner's entries, of the same shape.
+        wrong: True where an entry is wrong, of the same shape.
+    """
+    if right.ndim == 0 or right.size == 1 or not np.isfinite(found).all():
+        return None
+    return np.atleast_2d((found - right)[_matrix_of_first(wrong)]).tolist()
+
+
+def first_entry(wrong: Array) -> tuple[int, ...]:
+    """Return the index of the first entry that is True."""
+    return tuple(int(i) for i in np.unravel_index(int(wrong.argmax()), wrong.shape))
+
+
+def _matrix_of_first(wrong: Array) -> tuple[int, ...]:
+    """Return the index of the matrix (the last two axes) that holds the first wrong entry."""
+    return first_entry(wrong)[:-2] if wrong.ndim > 1 else ()
+
+
+def _marks(right: Array, found: Array, wrong: Array) -> Array:
+    marks = np.where(found > right, "+", "-")
+    marks = np.where(right == 0, "x", marks)
+    marks = np.where((found == 0) & (right != 0), "0", marks)
+    marks = np.where(~np.isfinite(found), "!", marks)
+    return np.where(wrong, marks, "·")

@@ -1,0 +1,104 @@
+"""The settings of a recurrent translator, and the named architectures."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from npformer.errors import Registry, UserError
+from npformer.nn.recurrent import KINDS
+from npformer.storage.validation import (
+    require_choice,
+    require_count,
+    require_known,
+    require_share,
+)
+
+SMALL: dict[str, Any] = {
+    "d_model": 96,
+    "max_length": 64,
+    "source_vocab": 10000,
+    "target_vocab": 10000,
+}
+
+# with the vocabularies of the built-in corpus, each has as many parameters as the "small" Transformer, which
+# has 438,144, within 1 %
+_SETTINGS: dict[str, dict[str, Any]] = {
+    "rnn": SMALL | {"attention": "none", "d_hidden": 156},
+    "rnn-additive": SMALL | {"attention": "additive", "d_hidden": 120},
+    "rnn-global": SMALL | {"attention": "global", "d_hidden": 138},
+    "rnn-global-feeding": SMALL | {"attention": "global", "feeding": True, "d_hidden": 124},
+    "rnn-local-m": SMALL | {"attention": "local-m", "d_hidden": 138},
+    "rnn-local-p": SMALL | {"attention": "local-p", "d_hidden": 134},
+}
+
+ARCHITECTURES: Registry[dict[str, Any]] = Registry("architecture")
+for _name, _settings in _SETTINGS.items():
+    ARCHITECTURES.register(_name, _settings)
+
+
+ATTENTIONS = ("none", "additive", "global", "local-m", "local-p")
+SCORES = ("dot", "general", "concat", "perceptron")
+
+
+@dataclass(frozen=True)
+class RecurrentConfig:
+    """The settings of a recurrent encoder and decoder. The defaults are Luong's global attention.
+
+    Raises:
+        UserError: If a setting is impossible, or if two settings contradict each other.
+    """
+
+    source_vocab: int = 37000
+    target_vocab: int = 37000
+    d_model: int = 256  # the width of the token vectors
+    d_hidden: int = 256  # the width of the encoder's output and of the decoder's h
+    cell: str = "lstm"
+    bidirectional: bool = True  # the encoder reads in both directions, each with the width d_hidden / 2
+    max_length: int = 256  # the longest sentence, in tokens
+
+    attention: str = "global"
+    score: str = "general"  # for "global", "local-m" and "local-p"; "additive" uses the perceptron
+    window: int = 4  # for "local-m" and "local-p": the half width of the window, in tokens
+    feeding: bool = False  # input feeding: the attentional state is an input of the next position
+
+    dropout: float = 0.1  # of the token vectors and of the input of the output layer
+    label_smoothing: float = 0.1
+
+    pad_id: int = 0
+    start_id: int = 2
+    end_id: int = 3
+
+    def __post_init__(self) -> None:
+        for name, choices in {"cell": tuple(KINDS), "attention": ATTENTIONS, "score": SCORES}.items():
+            require_choice(name, getattr(self, name), choices)
+        for name in ("source_vocab", "target_vocab", "d_model", "d_hidden", "max_length", "window"):
+            require_count(name, getattr(self, name))
+        for name in ("dropout", "label_smoothing"):
+            require_share(name, getattr(self, name))
+        if self.bidirectional and self.d_hidden % 2:
+            raise UserError(f"bidirectional halves d_hidden, and it is {self.d_hidden}: make it even")
+        if self.feeding and self.attention in ("none", "additive"):
+            raise UserError(
+                f"feeding passes on the attentional state, and attention is {self.attention!r}: "
+                "use global, local-m or local-p"
+            )
+
+    def replace(self, **changes: Any) -> RecurrentConfig:
+        """Return the configuration with some settings changed. Unknown names raise a UserError."""
+        require_known(self, changes)
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a dict of plain values, such as for a JSON file."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def architecture(cls, name: str, **changes: Any) -> RecurrentConfig:
+        """Return the named configuration of ARCHITECTURES, with some settings changed.
+
+        Raises:
+            UserError: If the name or a setting is unknown, or if the settings are impossible.
+        """
+        return cls().replace(**(ARCHITECTURES.find(name) | changes))

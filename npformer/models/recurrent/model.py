@@ -1,0 +1,153 @@
+"""RecurrentTranslator: the model of machine translation before the Transformer."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional.caches import cache_class
+from npformer.functional.embedding import EmbeddingCache
+from npformer.functional.ids import check_pairs, take_ids
+from npformer.models.recurrent.config import RecurrentConfig
+from npformer.models.recurrent.decoder import DecoderCache, RecurrentDecoder
+from npformer.models.recurrent.encoder import Bridge, BridgeCache, RecurrentEncoder
+from npformer.nn import Dropout, Embedding, Linear
+from npformer.nn.context import Context
+from npformer.nn.init import default_rng
+from npformer.nn.module import Module
+
+
+@cache_class
+class TranslatorCache(NamedTuple):
+    """The cache of RecurrentTranslator, with entries for each of its layers."""
+
+    source: EmbeddingCache
+    source_dropout_mask: Any  # (B, S, D) the dropout mask, or None
+    encoder: Any
+    bridge: BridgeCache
+    target: EmbeddingCache
+    target_dropout_mask: Any  # (B, T, D)
+    decoder: DecoderCache
+    output_dropout_mask: Any  # (B, T, N)
+    output: Any
+
+
+class EncodedSource(NamedTuple):
+    """The encoded source, which is computed once for each sentence."""
+
+    memory: Any  # (B, S, N)
+    state: Any  # (B, M) the initial state of the decoder
+
+
+class RecurrentTranslator(Module):
+    """A recurrent encoder-decoder translator.
+
+        memory = encoder(source(source))
+        logits = output(decoder(target(target_in), memory, bridge(memory)))
+
+    Shapes: source (B, S) and target_in (B, T) integers -> logits (B, T, V).
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If ids are outside the vocabulary, or if sentences are empty or longer than max_length.
+
+    Source: Bahdanau et al. 2015; Luong et al. 2015.
+    """
+
+    def __init__(
+        self, config: RecurrentConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+    ) -> None:
+        rng = default_rng(rng)
+        self.config = config
+        self.source = Embedding(config.source_vocab, config.d_model, rng=rng, dtype=dtype)
+        self.encoder = RecurrentEncoder(config, rng=rng, dtype=dtype)
+        self.target = Embedding(config.target_vocab, config.d_model, rng=rng, dtype=dtype)
+        self.decoder = RecurrentDecoder(config, rng=rng, dtype=dtype)
+        self.bridge = Bridge(config, self.decoder.cell.d_state, rng=rng, dtype=dtype)
+        self.output = Linear(config.d_hidden, config.target_vocab, rng=rng, dtype=dtype)
+        self.dropout = Dropout(config.dropout)
+        self.flatten()
+
+    def forward(
+        self, source: Any, target_in: Any, *, train: bool = False, rng: np.random.Generator | None = None
+    ) -> tuple[Array, Any]:
+        """Return (logits, cache). With train=True dropout draws from rng."""
+        source = self._take_ids(source, self.config.source_vocab, "source")
+        target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
+        check_pairs(source, target_in)
+        context = Context(train, rng)
+        mask = source != self.config.pad_id  # (B, S)
+        x, source_cache = self.source.forward(source)  # (B, S, D)
+        x, source_dropout_mask = self.dropout.forward(x, context)
+        memory, encoder = self.encoder.forward(x, mask)  # (B, S, N)
+        state, bridge = self.bridge.forward(memory)  # (B, M)
+        x, target_cache = self.target.forward(target_in)  # (B, T, D)
+        x, target_dropout_mask = self.dropout.forward(x, context)
+        y, decoder = self.decoder.forward(x, memory, mask, state)  # (B, T, N)
+        y, output_dropout_mask = self.dropout.forward(y, context)
+        logits, output = self.output.forward(y)  # (B, T, V)
+        return logits, TranslatorCache(
+            source_cache,
+            source_dropout_mask,
+            encoder,
+            bridge,
+            target_cache,
+            target_dropout_mask,
+            decoder,
+            output_dropout_mask,
+            output,
+        )
+
+    def backward(self, dlogits: Array, cache: Any) -> None:
+        """Accumulate the gradients of all parameters. Ids have no gradient."""
+        dy = self.output.backward(dlogits, cache.output)
+        dy = self.dropout.backward(dy, cache.output_dropout_mask)
+        dx, dmemory, dstate = self.decoder.backward(dy, cache.decoder)
+        self.target.backward(self.dropout.backward(dx, cache.target_dropout_mask), cache.target)
+        # the decoder attended to the memory, and the bridge used its two ends
+        dmemory = dmemory + self.bridge.backward(dstate, cache.bridge)
+        dx = self.encoder.backward(dmemory, cache.encoder)
+        self.source.backward(self.dropout.backward(dx, cache.source_dropout_mask), cache.source)
+
+    def _take_ids(self, ids: Any, vocab_size: int, name: str, start: int = 0) -> Array:
+        return take_ids(ids, vocab_size, self.config.max_length, name, self.values, start=start)
+
+    # Inference: one position after another, without caches for a backward pass.
+
+    def encode(self, source: Any) -> tuple[Any, Array]:
+        """Encode the source. Returns an EncodedSource and the mask (B, S), True at tokens."""
+        source = self._take_ids(source, self.config.source_vocab, "source")
+        mask = source != self.config.pad_id
+        x, _ = self.source.forward(source)
+        memory, _ = self.encoder.forward(x, mask)
+        return EncodedSource(memory, self.bridge.forward(memory)[0]), mask
+
+    def decode_step(
+        self, ids: Any, start: int, kv_cache: Any, memory: Any, memory_mask: Array
+    ) -> tuple[Array, Any]:
+        """Compute the logits of the next token from the last token and the state of the decoder.
+
+        Args:
+            ids: The last token of each sentence, of shape (B,).
+            start: The position of these tokens.
+            kv_cache: The state that the previous call returned, or None at the first position.
+            memory: The encoded source that encode returned.
+            memory_mask: The mask of the source that encode returned.
+
+        Returns:
+            The logits, of shape (B, V), and the new state.
+
+        Raises:
+            UserError: If ids are outside the vocabulary, or if the sentence becomes longer than max_length.
+        """
+        ids = self._take_ids(ids[:, None], self.config.target_vocab, "target", start)
+        carried = self.decoder.begin(memory.state) if kv_cache is None else kv_cache
+        x, _ = self.target.forward(ids[:, 0])  # (B, D)
+        y, carried, _ = self.decoder.decode_step(x, carried, memory.memory, memory_mask, start)
+        return self.output.forward(y)[0], carried

@@ -1,0 +1,86 @@
+"""LanguageModel: encoder layers with an output projection, the base class for gpt.py and bert.py."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.errors import UserError
+from npformer.functional.caches import cache_class
+from npformer.functional.ids import take_ids
+from npformer.models.transformer.config import TransformerConfig
+from npformer.models.transformer.model import make_embedding, make_mask, make_output
+from npformer.models.transformer.stacks import Encoder, StackCache
+from npformer.nn.context import AttentionMask, Context
+from npformer.nn.embedding import InputCache
+from npformer.nn.init import default_rng
+from npformer.nn.module import Module
+
+
+@cache_class
+class LanguageModelCache(NamedTuple):
+    """The cache of a language model, with one entry for each of its layers."""
+
+    embedding: InputCache
+    encoder: StackCache
+    output: Any
+
+
+class LanguageModel(Module):
+    """A model of one language that predicts a token at each position.
+
+        logits = output(encoder(embedding(ids)))
+
+    Shapes: ids (B, T) integers -> logits (B, T, V).
+
+    Args:
+        config: A configuration with source_vocab equal to target_vocab. tied="all" means "output".
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If the vocabularies differ in size, if ids are outside the vocabulary, or if sentences are
+            empty or longer than max_length.
+    """
+
+    def __init__(
+        self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+    ) -> None:
+        if config.source_vocab != config.target_vocab:
+            raise UserError(
+                f"source_vocab is {config.source_vocab} and target_vocab {config.target_vocab}, and a model "
+                "of one language has one vocabulary: make them equal"
+            )
+        rng = default_rng(rng)
+        self.config = config
+        self.embedding = make_embedding(config, config.target_vocab, rng, dtype)
+        self.encoder = Encoder(config, rng=rng, dtype=dtype)
+        self.output = make_output(config, self.embedding.tokens, rng, dtype)
+        self.flatten()
+
+    def forward(
+        self, ids: Any, *, train: bool = False, rng: np.random.Generator | None = None
+    ) -> tuple[Array, Any]:
+        """Return (logits, cache). With train=True dropout draws from rng."""
+        ids = self._take_ids(ids)
+        context = Context(train, rng)
+        x, embedding = self.embedding.forward(ids, context)  # (B, T, D)
+        x, encoder = self.encoder.forward(x, self.mask(ids), context)
+        logits, output = self.output.forward(x)  # (B, T, V)
+        return logits, LanguageModelCache(embedding, encoder, output)
+
+    def backward(self, dlogits: Array, cache: Any) -> None:
+        """Accumulate the gradients of all parameters. Ids have no gradient."""
+        dx = self.output.backward(dlogits, cache.output)
+        dx = self.encoder.backward(dx, cache.encoder)
+        self.embedding.backward(dx, cache.embedding)
+
+    def mask(self, ids: Any) -> AttentionMask:
+        """Return the AttentionMask: every token may attend to every token."""
+        return make_mask(self.config, ids)
+
+    def _take_ids(self, ids: Any, start: int = 0) -> Array:
+        c = self.config
+        return take_ids(ids, c.target_vocab, c.max_length, "ids", self.values, start=start)

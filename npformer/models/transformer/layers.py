@@ -1,0 +1,266 @@
+"""Encoder and decoder layers: Vaswani et al. 2017, section 3.1."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional.caches import cache_class
+from npformer.models.transformer.config import TransformerConfig
+from npformer.nn import FeedForward, PostNormResidual, PreNormResidual, Residual, SequenceResidual
+from npformer.nn.attention.kv_cache import KVCache
+from npformer.nn.attention.multi_head import MultiHeadAttention
+from npformer.nn.attention.relative import RelativeAttention
+from npformer.nn.context import INFERENCE, AttentionMask, Context
+from npformer.nn.init import default_rng
+from npformer.nn.module import Module
+from npformer.nn.residual import ResidualCache
+
+
+@cache_class
+class EncoderLayerCache(NamedTuple):
+    """The cache of EncoderLayer."""
+
+    self_residual: ResidualCache
+    feed_forward_residual: ResidualCache
+
+    @property
+    def self_attention(self) -> Any:
+        """The cache of self-attention, a MultiHeadCache."""
+        return self.self_residual.sublayer
+
+    @property
+    def feed_forward(self) -> Any:
+        """The cache of the feed-forward network."""
+        return self.feed_forward_residual.sublayer
+
+
+class EncoderLayer(Module):
+    """An encoder layer: self-attention and a feed-forward network, each with a residual connection.
+
+    Shapes: x (B, S, D), mask broadcastable to (B, H, S, S) -> y (B, S, D).
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Source: Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(
+        self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+    ) -> None:
+        rng = default_rng(rng)
+        self.self_attention = make_attention(config, "qkv", rng, dtype)
+        self.self_residual = make_residual(config, dtype)
+        self.feed_forward = make_feed_forward(config, rng, dtype)
+        self.feed_forward_residual = make_residual(config, dtype)
+
+    def forward(
+        self, x: Array, mask: Array | AttentionMask | None = None, context: Context = INFERENCE
+    ) -> tuple[Array, Any]:
+        """Return (y, cache). The mask is a bool array or an AttentionMask."""
+
+        def attend(h: Array) -> tuple[Array, Any]:
+            return self.self_attention.forward(h, mask=mask, context=context)
+
+        # every position attends to every position
+        x, attended = self.self_residual.forward(x, attend, context)
+        # each position by itself
+        x, fed = self.feed_forward_residual.forward(
+            x, lambda h: self.feed_forward.forward(h, context), context
+        )
+        return x, EncoderLayerCache(attended, fed)
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx."""
+        # the feed-forward network
+        dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)
+        # self-attention
+        return self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)
+
+    def decode_step(self, x: Array, kv_cache: KVCache | None) -> tuple[Array, Any]:
+        """Compute the next position under a causal mask, without a cache for a backward pass.
+
+        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache is None at first. Returns (y, kv_cache).
+        """
+        x, attended = self.self_residual.forward(x, lambda h: self.self_attention.decode_step(h, kv_cache))
+        x, _ = self.feed_forward_residual.forward(x, self.feed_forward.forward)
+        return x, attended.sublayer
+
+
+@cache_class
+class DecoderLayerCache(NamedTuple):
+    """The cache of DecoderLayer."""
+
+    self_residual: ResidualCache
+    cross_residual: ResidualCache
+    feed_forward_residual: ResidualCache
+
+    @property
+    def self_attention(self) -> Any:
+        """The cache of masked self-attention, a MultiHeadCache."""
+        return self.self_residual.sublayer
+
+    @property
+    def cross(self) -> Any:
+        """The cache of cross-attention, a MultiHeadCache."""
+        return self.cross_residual.sublayer
+
+    @property
+    def feed_forward(self) -> Any:
+        """The cache of the feed-forward network."""
+        return self.feed_forward_residual.sublayer
+
+
+class DecoderLayer(Module):
+    """A decoder layer: masked self-attention, cross-attention and a feed-forward network.
+
+    Cross-attention attends to the memory, which is the output of the encoder.
+
+    Shapes: x (B, T, D), memory (B, S, D), mask broadcastable to (B, H, T, T), memory_mask to
+    (B, H, T, S) -> y (B, T, D).
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Source: Vaswani et al. 2017, section 3.1.
+    """
+
+    def __init__(
+        self, config: TransformerConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+    ) -> None:
+        rng = default_rng(rng)
+        self.self_attention = make_attention(config, "qkv", rng, dtype)
+        self.self_residual = make_residual(config, dtype)
+        self.cross = make_attention(config, "kv", rng, dtype)
+        self.cross_residual = make_residual(config, dtype)
+        self.feed_forward = make_feed_forward(config, rng, dtype)
+        self.feed_forward_residual = make_residual(config, dtype)
+
+    def forward(
+        self,
+        x: Array,
+        memory: Array,
+        mask: Array | AttentionMask | None = None,
+        memory_mask: Array | AttentionMask | None = None,
+        context: Context = INFERENCE,
+    ) -> tuple[Array, Any]:
+        """Return (y, cache). mask and memory_mask are bool arrays or AttentionMasks."""
+
+        def attend(h: Array) -> tuple[Array, Any]:
+            return self.self_attention.forward(h, mask=mask, context=context)
+
+        def attend_memory(h: Array) -> Any:
+            return self.cross.forward(h, memory, mask=memory_mask, context=context)
+
+        # every position attends to itself and to the positions before it
+        x, attended = self.self_residual.forward(x, attend, context)
+        # queries from the decoder, keys and values from the encoder
+        x, crossed = self.cross_residual.forward(x, attend_memory, context)
+        # each position by itself
+        x, fed = self.feed_forward_residual.forward(
+            x, lambda h: self.feed_forward.forward(h, context), context
+        )
+        return x, DecoderLayerCache(attended, crossed, fed)
+
+    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+        """Return (dx, dmemory)."""
+        # the feed-forward network
+        dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)
+        # attention to the encoder's output
+        dx, dmemory = self.cross_residual.backward(dx, cache.cross_residual, self.cross.backward)
+        # masked self-attention
+        dx = self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)
+        return dx, dmemory
+
+    def project_memory(self, memory: Array) -> Any:
+        """Return the keys and values of the memory, which are computed once for each sentence."""
+        return self.cross.project_memory(memory)
+
+    def decode_step(
+        self,
+        x: Array,
+        kv_cache: KVCache | None,
+        memory: KVCache,
+        memory_mask: Array | AttentionMask | None = None,
+    ) -> tuple[Array, Any]:
+        """Compute the next position, without a cache for a backward pass.
+
+        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache is None at first, and memory comes from project_memory.
+        Returns (y, kv_cache).
+        """
+
+        def attend_memory(h: Array) -> Any:
+            return self.cross.attend_memory(h, memory, memory_mask), None
+
+        x, attended = self.self_residual.forward(x, lambda h: self.self_attention.decode_step(h, kv_cache))
+        x, _ = self.cross_residual.forward(x, attend_memory)
+        x, _ = self.feed_forward_residual.forward(x, self.feed_forward.forward)
+        return x, attended.sublayer
+
+
+def make_attention(
+    config: TransformerConfig, fused: str, rng: np.random.Generator | None, dtype: Any
+) -> MultiHeadAttention:
+    """Return multi-head attention with the settings of a configuration.
+
+    Args:
+        config: The configuration.
+        fused: The projections that fused_projections joins: "qkv" for self-attention, "kv" for
+            cross-attention.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+    """
+    kind: type[MultiHeadAttention] = MultiHeadAttention
+    more = {}
+    if config.positions == "relative" and fused == "qkv":  # only tokens of the same sentence have a distance
+        kind, more = RelativeAttention, {"max_distance": config.max_distance}
+    return kind(
+        config.d_model,
+        config.n_heads,
+        d_head=config.head_key,
+        d_value=config.head_value,
+        bias=config.attention_bias,
+        output=config.attention_output,
+        fused=fused if config.fused_projections else "no",
+        activation=config.projection_activation,
+        dropout=config.attention_dropout,
+        scale=config.scale_scores,
+        masking=config.masking,
+        rng=rng,
+        dtype=dtype,
+        **more,
+    )
+
+
+def make_feed_forward(config: TransformerConfig, rng: np.random.Generator | None, dtype: Any) -> FeedForward:
+    """Return the feed-forward network with the settings of a configuration.
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+    """
+    return FeedForward(
+        config.d_model,
+        config.d_ff,
+        activation=config.activation,
+        dropout=config.feed_forward_dropout,
+        rng=rng,
+        dtype=dtype,
+    )
+
+
+def make_residual(config: TransformerConfig, dtype: Any) -> Residual:
+    """Return the residual connection of a configuration."""
+    more = {"dropout": config.dropout, "eps": config.norm_eps, "dtype": dtype}
+    if "-" in config.norm:
+        return SequenceResidual(config.d_model, sequence=config.norm, **more)
+    kind = {"pre": PreNormResidual, "post": PostNormResidual}[config.norm]
+    return kind(config.d_model, **more)

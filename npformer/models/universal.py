@@ -1,0 +1,305 @@
+"""The Universal Transformer: one layer that is repeated, with another number of steps for each token."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array, array_module
+from npformer.errors import UserError
+from npformer.functional.activations import sigmoid, sigmoid_backward
+from npformer.functional.caches import cache_class
+from npformer.functional.halting import MixCache, mix_states, mix_states_backward
+from npformer.functional.linear import LinearCache
+from npformer.functional.masks import check_token_mask
+from npformer.functional.norm import LayerNormCache
+from npformer.functional.positions import LAYOUTS
+from npformer.functional.recurrent import masked_update, masked_update_backward
+from npformer.models.transformer.config import TransformerConfig
+from npformer.models.transformer.layers import (
+    DecoderLayer,
+    DecoderLayerCache,
+    EncoderLayer,
+    EncoderLayerCache,
+)
+from npformer.models.transformer.stacks import make_final_norm
+from npformer.nn import FixedPositions, Linear
+from npformer.nn.context import INFERENCE, AttentionMask, Context
+from npformer.nn.init import default_rng
+from npformer.nn.module import Module
+from npformer.storage.validation import is_number
+
+
+@cache_class
+class HaltCache(NamedTuple):
+    """The cache of the halting of one step."""
+
+    held: Any  # (B, T, 1) bool: the cache of masked_update, True if the position has a new state
+    unit: LinearCache
+    p: Any  # (B, T, 1) the probability to stop here
+
+
+@cache_class
+class StepCache(NamedTuple):
+    """The cache of one step."""
+
+    layer: EncoderLayerCache | DecoderLayerCache | None  # None in decoding
+    halt: Any  # a HaltCache, or None without halting
+
+
+@cache_class
+class UniversalCache(NamedTuple):
+    """The cache of UniversalEncoder and UniversalDecoder."""
+
+    steps: tuple[Any, ...]  # a StepCache for each step, until all positions have halted
+    mix: MixCache | None  # None without halting
+    norm: LayerNormCache | None
+
+    @property
+    def layers(self) -> tuple[Any, ...]:
+        """The cache of the layer at each step, like the caches of a stack of layers."""
+        return tuple(step.layer for step in self.steps)
+
+    @property
+    def ponder(self) -> Array | None:
+        """The ponder cost of each position, steps + remainder, (B, T). None without halting."""
+        return None if self.mix is None else self.mix.ponder
+
+
+class Universal(Module):
+    """The base class of encoder and decoder: the repeated layer, its position and step vectors, and halting.
+
+    Before step n = 1, 2, ..., two vectors of sinusoids are added to the state, one for the position and one
+    for n. With config.positions "none" nothing is added. config.n_layers is the largest number of steps.
+
+    With halting, p_n = sigmoid(w · s_n + b) is the probability that a position stops at step n. It stops
+    after the first step n where Σ p ≥ 1 - epsilon, or after n_layers steps. Its state then stays the same,
+    and other positions may still attend to it. The output y is a weighted mean of its states (mix_states).
+    This follows Graves 2016 and the text of the paper. The code in the appendix of the paper differs: it
+    computes p from the state before the step, changes the states of halted positions further, and
+    computes the mean with another recursion.
+
+    Args:
+        kind: The class of the layer, EncoderLayer or DecoderLayer.
+        config: The configuration.
+        halting: Let each position halt by itself. Otherwise all positions take n_layers steps.
+        epsilon: A position halts when Σ p is at least 1 - epsilon.
+        halting_bias: The initial value of b. Positions halt earlier if it is larger.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If the positions are neither sinusoids nor "none", if epsilon is outside (0, 1), or if
+            halting_bias is not a finite number.
+
+    Source: Dehghani et al. 2019.
+    """
+
+    def __init__(
+        self,
+        kind: Any,
+        config: TransformerConfig,
+        *,
+        halting: bool = False,
+        epsilon: float = 0.01,
+        halting_bias: float = 1.0,
+        rng: np.random.Generator | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        _check(config, epsilon, halting_bias)
+        rng = default_rng(rng)
+        self.n_steps, self.epsilon = config.n_layers, epsilon
+        self.layer = kind(config, rng=rng, dtype=dtype)
+        self.positions: FixedPositions | None = None
+        if config.positions != "none":
+            layout = {"layout": config.positions, "dtype": dtype}
+            self.positions = FixedPositions(config.max_length, config.d_model, **layout)
+            self.times = FixedPositions(config.n_layers + 1, config.d_model, **layout)  # steps count from 1
+        self.halting: Any = None
+        if halting:
+            self.halting = Linear(config.d_model, 1, rng=rng, dtype=dtype)
+            self.halting.bias.value[...] = halting_bias
+        self.norm = make_final_norm(config, dtype)
+
+    def _repeat(
+        self, x: Array, *others: Any, token_mask: Array | None = None
+    ) -> tuple[Array, UniversalCache]:
+        """Apply the layer n_steps times, or until all positions have halted. Returns (y, cache)."""
+        check_token_mask(token_mask, x)
+        steps: list[StepCache] = []
+        all_run = token_mask is None or self.halting is None
+        running: Any = array_module(x).ones(x.shape[:2], bool) if all_run else token_mask  # (B, T)
+        for n in range(1, self.n_steps + 1):
+            new, layer = self.layer.forward(self._signalled(x, n), *others)
+            x, halt, running = self._halt(new, x, running, steps)
+            steps.append(StepCache(layer, halt))
+            if not running.any():
+                break
+        y, mix = self._mix(x, steps)
+        y, norm = (y, None) if self.norm is None else self.norm.forward(y)
+        return y, UniversalCache(tuple(steps), mix, norm)
+
+    def backward(self, dy: Array, cache: Any, *, dponder: Array | None = None) -> Any:
+        """Return dx, or (dx, dmemory).
+
+        Args:
+            dy: The gradient of y, of shape (B, T, D).
+            cache: The cache of forward.
+            dponder: The gradient of cache.ponder, of shape (B, T), or None. If weight · (mean ponder cost) is
+                added to the loss, it is weight / (number of tokens) at each token.
+        """
+        if self.norm is not None:
+            dy = self.norm.backward(dy, cache.norm)
+        dstates, dps = self._mix_backward(dy, cache, dponder)
+        dx, dothers = 0, None  # no step follows the last one
+        for step, dstate, dp in zip(cache.steps[::-1], dstates[::-1], dps[::-1], strict=True):
+            # a state is used in y and in the next step: two gradients add up
+            dnew, dold = self._halt_backward(dx + dstate, dp, step.halt)
+            grads = self.layer.backward(dnew, step.layer)
+            dx, *dmore = grads if isinstance(grads, tuple) else (grads,)
+            dx = dx + dold
+            # every step read the same memory, so its gradients add up
+            dothers = [a + b for a, b in zip(dothers, dmore, strict=True)] if dothers else dmore
+        return (dx, *dothers) if dothers else dx
+
+    def _signalled(self, x: Array, n: int, start: int = 0) -> Array:
+        """Return x plus the vectors of its positions and of step n. Shapes: x (B, T, D)."""
+        if self.positions is None:
+            return x
+        position, _ = self.positions.forward(x.shape[1], start)  # (T, D)
+        time, _ = self.times.forward(1, n)  # (1, D)
+        return x + position + time
+
+    def _halt(self, new: Array, old: Any, running: Array, steps: list[StepCache]) -> Any:
+        """Update the states of running positions after a step. Returns (state, cache, running)."""
+        if self.halting is None:
+            return new, None, running
+        x, held = masked_update(new, old, running)
+        logit, unit = self.halting.forward(x)  # (B, T, 1)
+        p, _ = sigmoid(logit)
+        total = p.real + sum(step.halt.p.real for step in steps)  # (B, T, 1)
+        return x, HaltCache(held, unit, p), running & (total[..., 0] < 1 - self.epsilon)
+
+    def _halt_backward(self, dstate: Any, dp: Any, cache: Any) -> tuple[Any, Any]:
+        """Return (dnew, dold): the gradients of the output of the layer and of the state before it."""
+        if cache is None:
+            return dstate, 0
+        # p = sigmoid(w · state + b), and the state is also the output: two gradients add up
+        dstate = dstate + self.halting.backward(sigmoid_backward(dp[..., None], cache.p), cache.unit)
+        return masked_update_backward(dstate, cache.held)
+
+    def _mix(self, x: Array, steps: list[StepCache]) -> tuple[Array, Any]:
+        """Return (y, cache). y is the last state x, or with halting the weighted mean of all states."""
+        if self.halting is None:
+            return x, None
+        stack = array_module(x).stack
+        states = stack([step.halt.unit.x for step in steps])  # (N, B, T, D)
+        p = stack([step.halt.p[..., 0] for step in steps])  # (N, B, T)
+        took = stack([step.halt.held[..., 0] for step in steps])
+        return mix_states(states, p, took)
+
+    def _mix_backward(self, dy: Array, cache: Any, dponder: Array | None) -> tuple[Any, Any]:
+        """Return (dstates, dp), with an entry for each step."""
+        if cache.mix is None:
+            before = len(cache.steps) - 1  # only the next step used these states
+            return [0] * before + [dy], [None] * (before + 1)
+        return mix_states_backward(dy, cache.mix, dponder=dponder)
+
+
+class UniversalEncoder(Universal):
+    """One encoder layer that is repeated n_layers times, or until each token has halted.
+
+    With halting, positions where token_mask is False take no step, and their output is 0. Shapes: x
+    (B, S, D), mask broadcastable to (B, H, S, S), token_mask (B, S) bool -> memory (B, S, D).
+
+    Args:
+        config: The configuration.
+        settings: The other settings of Universal.
+
+    Source: Dehghani et al. 2019, section 2.
+    """
+
+    def __init__(self, config: TransformerConfig, **settings: Any) -> None:
+        super().__init__(EncoderLayer, config, **settings)
+
+    def forward(
+        self,
+        x: Array,
+        mask: Array | AttentionMask | None = None,
+        context: Context = INFERENCE,
+        *,
+        token_mask: Array | None = None,
+    ) -> tuple[Array, Any]:
+        """Return (memory, cache). The mask is a bool array or an AttentionMask."""
+        return self._repeat(x, mask, context, token_mask=token_mask)
+
+
+class UniversalDecoder(Universal):
+    """One decoder layer that is repeated in the same way. It attends to the encoder's output at every step.
+
+    Shapes: x (B, T, D), memory (B, S, D), mask broadcastable to (B, H, T, T), memory_mask to
+    (B, H, T, S), token_mask (B, T) bool -> y (B, T, D).
+
+    Args:
+        config: The configuration.
+        settings: The other settings of Universal.
+
+    Source: Dehghani et al. 2019, section 2.
+    """
+
+    def __init__(self, config: TransformerConfig, **settings: Any) -> None:
+        super().__init__(DecoderLayer, config, **settings)
+
+    def forward(
+        self,
+        x: Array,
+        memory: Any,
+        mask: Array | AttentionMask | None = None,
+        memory_mask: Array | AttentionMask | None = None,
+        context: Context = INFERENCE,
+        *,
+        token_mask: Array | None = None,
+    ) -> tuple[Array, Any]:
+        """Return (y, cache). mask and memory_mask are bool arrays or AttentionMasks."""
+        return self._repeat(x, memory, mask, memory_mask, context, token_mask=token_mask)
+
+    def project_memory(self, memory: Any) -> Any:
+        """Return the keys and values of the encoder's output, the same at every step."""
+        return self.layer.project_memory(memory)
+
+    def decode_step(
+        self, x: Array, kv_cache: Any, memory: Any, memory_mask: Array | AttentionMask | None = None
+    ) -> tuple[Array, Any]:
+        """Compute the next position. Returns (y, kv_cache).
+
+        All steps are computed, since later tokens may take more steps and attend to this token in them.
+        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache has one entry for each step. It is None at first.
+        """
+        kv_cache = [None] * self.n_steps if kv_cache is None else kv_cache
+        start = 0 if kv_cache[0] is None else kv_cache[0].k.shape[2]
+        steps: list[StepCache] = []
+        kept = []
+        running: Any = array_module(x).ones(x.shape[:2], bool)  # (B, 1)
+        for n in range(1, self.n_steps + 1):
+            new, layer_kv_cache = self.layer.decode_step(
+                self._signalled(x, n, start), kv_cache[n - 1], memory, memory_mask
+            )
+            x, halt, running = self._halt(new, x, running, steps)
+            steps.append(StepCache(None, halt))
+            kept.append(layer_kv_cache)
+        y, _ = self._mix(x, steps)
+        return (y if self.norm is None else self.norm.forward(y)[0]), kept
+
+
+def _check(config: TransformerConfig, epsilon: float, halting_bias: float) -> None:
+    if config.positions not in (*LAYOUTS, "none"):
+        raise UserError(
+            f"positions is {config.positions!r}: a Universal Transformer adds sinusoids at every step, so "
+            f"choose one of {', '.join(LAYOUTS)}, or none"
+        )
+    if not (is_number(epsilon) and 0 < epsilon < 1):
+        raise UserError(f"epsilon is {epsilon!r}: it is a share, above 0 and below 1")
+    if not (is_number(halting_bias) and math.isfinite(halting_bias)):
+        raise UserError(f"halting_bias is {halting_bias!r}: it must be a finite number")

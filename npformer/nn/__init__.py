@@ -1,0 +1,77 @@
+"""Layers: objects that hold parameters and call the pure pairs.
+
+Every layer has forward(x) -> (y, cache) and backward(dy, cache) -> dx.
+"""
+
+from npformer.nn.attention import (
+    AttentionalState,
+    BasicSelfAttention,
+    GlobalAttention,
+    HardAttention,
+    KVCache,
+    LatentAttention,
+    LocalMonotonic,
+    LocalPredictive,
+    MovingBaseline,
+    MultiHeadAttention,
+    Projection,
+    RelativeAttention,
+    Similarity,
+    SimilarityAttention,
+)
+from npformer.nn.context import AttentionMask, Context
+from npformer.nn.dropout import Dropout
+from npformer.nn.embedding import Embedding, InputEmbedding, TiedProjection
+from npformer.nn.feed_forward import FeedForward
+from npformer.nn.linear import Linear
+from npformer.nn.module import Module, Parameter
+from npformer.nn.norm import BatchNorm, LayerNorm
+from npformer.nn.positions import FixedPositions, LearnedPositions
+from npformer.nn.recurrent import Bidirectional, Recurrent
+from npformer.nn.residual import (
+    AddNorm,
+    PostNormResidual,
+    PreNormResidual,
+    Residual,
+    SequenceResidual,
+    check_sequence,
+)
+
+__all__ = [
+    "AddNorm",
+    "AttentionMask",
+    "AttentionalState",
+    "BasicSelfAttention",
+    "BatchNorm",
+    "Bidirectional",
+    "Context",
+    "Dropout",
+    "Embedding",
+    "FeedForward",
+    "FixedPositions",
+    "GlobalAttention",
+    "HardAttention",
+    "InputEmbedding",
+    "KVCache",
+    "LatentAttention",
+    "LayerNorm",
+    "LearnedPositions",
+    "Linear",
+    "LocalMonotonic",
+    "LocalPredictive",
+    "Module",
+    "MovingBaseline",
+    "MultiHeadAttention",
+    "Parameter",
+    "PostNormResidual",
+    "PreNormResidual",
+    "Projection",
+    "Recurrent",
+    "RelativeAttention",
+    "Residual",
+    "SequenceResidual",
+    "Similarity",
+    "SimilarityAttention",
+    "TiedProjection",
+    "check_sequence",
+]

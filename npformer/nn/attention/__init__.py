@@ -1,0 +1,37 @@
+"""The attention layers."""
+
+from npformer.nn.attention.hard import HardAttention, HardAttentionCache, MovingBaseline
+from npformer.nn.attention.kv_cache import KVCache
+from npformer.nn.attention.latent import LatentAttention, LatentAttentionCache
+from npformer.nn.attention.luong import AttentionalState, GlobalAttention, LocalMonotonic, LocalPredictive
+from npformer.nn.attention.multi_head import MultiHeadAttention, MultiHeadCache
+from npformer.nn.attention.projections import Projection, ProjectionCache
+from npformer.nn.attention.relative import RelativeAttention
+from npformer.nn.attention.similarity import (
+    BasicSelfAttention,
+    Similarity,
+    SimilarityAttention,
+    SimilarityAttentionCache,
+)
+
+__all__ = [
+    "AttentionalState",
+    "BasicSelfAttention",
+    "GlobalAttention",
+    "HardAttention",
+    "HardAttentionCache",
+    "KVCache",
+    "LatentAttention",
+    "LatentAttentionCache",
+    "LocalMonotonic",
+    "LocalPredictive",
+    "MovingBaseline",
+    "MultiHeadAttention",
+    "MultiHeadCache",
+    "Projection",
+    "ProjectionCache",
+    "RelativeAttention",
+    "Similarity",
+    "SimilarityAttention",
+    "SimilarityAttentionCache",
+]

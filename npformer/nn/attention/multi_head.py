@@ -1,0 +1,285 @@
+"""Multi-head attention: Vaswani et al. 2017, section 3.2.2."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.errors import UserError
+from npformer.functional.attention import AttentionCache
+from npformer.functional.caches import cache_class
+from npformer.functional.heads import merge_heads, split_heads
+from npformer.functional.linear import LinearCache
+from npformer.functional.masks import EXACT, Masking
+from npformer.functional.packing import Packing, pack, unpack
+from npformer.kernels import attention, attention_backward
+from npformer.nn.attention.kv_cache import DecodingAttention
+from npformer.nn.attention.projections import Projection, ProjectionCache
+from npformer.nn.checks import check_batches, check_floats
+from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
+from npformer.nn.init import default_rng
+from npformer.nn.linear import Linear
+
+FUSED = ("no", "kv", "qkv")
+
+
+@cache_class
+class MultiHeadCache(NamedTuple):
+    """The cache of MultiHeadAttention."""
+
+    # a ProjectionCache for query, key and value; or query and key_value; or query_key_value
+    projections: tuple[Any, ...]
+    attention: AttentionCache
+    output: LinearCache | None
+    given: int  # the number of arrays among query, key and value that the caller gave
+    packing: Packing | None  # of the queries
+
+
+class MultiHeadAttention(DecodingAttention):
+    """Multi-head attention: several attention functions in parallel, each with projections of its own.
+
+        y = Concat(head_1 .. head_H) Wo,  head_h = attention(query Wq_h, key Wk_h, value Wv_h)
+
+    Self-attention is forward(x). Cross-attention is forward(x, memory), with keys and values from the memory.
+    Shapes: query (B, T, D), key and value (B, S, D) -> y (B, T, D), or (B, T, H·L) without Wo.
+
+    Args:
+        d_model: The width D of queries, keys, values and output.
+        n_heads: The number H of heads.
+        d_head: The width K of the queries and keys of a head. The default is d_model / n_heads.
+        d_value: The width L of the values of a head. The default is d_head.
+        bias: Add biases to the linear maps.
+        output: Multiply the concatenated heads by Wo.
+        fused: The projections that one matrix product computes: "qkv" (for self-attention), "kv" (for
+            cross-attention) or "no".
+        activation: The activation of q, k and v. The first document uses a ReLU.
+        dropout: The dropout probability of the attention weights.
+        scale: Divide the scores by sqrt(K).
+        masking: How the masks act on the scores.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If a setting is impossible, if the shapes of the arrays do not agree, or if a mask has
+            another dtype or shape.
+
+    Source: Vaswani et al. 2017, section 3.2.2.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        d_head: int | None = None,
+        d_value: int | None = None,
+        bias: bool = True,
+        output: bool = True,
+        fused: str = "no",
+        activation: str = "none",
+        dropout: float = 0.0,
+        scale: bool = True,
+        masking: Masking = EXACT,
+        rng: np.random.Generator | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        rng = default_rng(rng)
+        if d_head is None and (n_heads < 1 or d_model % n_heads):
+            raise UserError(
+                f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
+            )
+        if fused not in FUSED:
+            raise UserError(f"fused is {fused!r}: choose one of {', '.join(FUSED)}")
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads if d_head is None else d_head
+        self.d_value = self.d_head if d_value is None else d_value
+        self.fused, self.dropout, self.masking = fused, dropout, masking
+        self.scale = None if scale else 1.0  # None stands for 1 / sqrt(K)
+
+        def project(*widths: int) -> Projection:
+            return Projection(
+                d_model, widths, n_heads, activation=activation, bias=bias, rng=rng, dtype=dtype
+            )
+
+        keys, values = n_heads * self.d_head, n_heads * self.d_value  # H·K, H·L
+        if fused == "qkv":
+            self.query_key_value = project(keys, keys, values)
+        elif fused == "kv":
+            self.query, self.key_value = project(keys), project(keys, values)
+        else:
+            self.query, self.key, self.value = project(keys), project(keys), project(values)
+        self.output = Linear(values, d_model, bias=bias, rng=rng, dtype=dtype) if output else None
+
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        mask: Array | AttentionMask | None = None,
+        *,
+        query_mask: Array | None = None,
+        train: bool = False,
+        rng: np.random.Generator | None = None,
+        context: Context | None = None,
+    ) -> tuple[Array, Any]:
+        """Compute the attention of each query to the keys.
+
+        Args:
+            query: The input of the queries, of shape (B, T, D).
+            key: The input of the keys, of shape (B, S, D). The default is query.
+            value: The input of the values, of shape (B, S, D). The default is key.
+            mask: Bool, broadcastable to (B, H, T, S). True means that the query may attend to the key. An
+                AttentionMask also holds the query mask and the packing.
+            query_mask: Bool, broadcastable to (B, H, T, 1). False at queries that are padding.
+            train: True turns dropout on.
+            rng: The generator for dropout.
+            context: A Context that replaces train and rng.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
+        mask = AttentionMask.of(mask, query_mask)
+        context = Context(train, rng) if context is None else context
+        given = self._check_given(key, value)
+        key = query if key is None else key
+        value = key if value is None else value
+        key_packing = mask.packing if given == 1 else mask.key_packing
+        self._check_arrays(query, key, value, mask.packing, key_packing)
+        (q, k, v), projections = self.project(query, key, value, mask.packing, key_packing)
+        z, attended = self.attend(q, k, v, mask, context)  # (B, H, T, L)
+        y, output = self.join(z, mask.packing)  # (B, T, D)
+        return y, MultiHeadCache(projections, attended, output, given, mask.packing)
+
+    def backward(self, dy: Array, cache: Any) -> Any:
+        """Return dquery, (dquery, dkey) or (dquery, dkey, dvalue): a gradient for each given array."""
+        # y = Concat(heads) Wo
+        dz = self.join_backward(dy, cache)  # (B, H, T, L)
+        # z = softmax(q kᵀ / sqrt(K)) v
+        dq, dk, dv = self.attend_backward(dz, cache.attention)
+        # q, k, v = query Wq, key Wk, value Wv
+        grads = self.project_backward(dq, dk, dv, cache)  # one for each projection
+        if cache.given == 3:
+            return tuple(grads)
+        if cache.given == 2:  # keys and values came from one array: their gradients add up
+            return grads[0], _total(grads[1:])
+        return _total(grads)  # queries, keys and values came from one array
+
+    def project(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        packing: Packing | None = None,
+        key_packing: Packing | None = None,
+    ) -> tuple[list[Array], tuple[ProjectionCache, ...]]:
+        """Compute the queries, keys and values of all heads. Return ((q, k, v), cache).
+
+        Args:
+            query: The input of the queries, of shape (B, T, D), or packed rows (N, D).
+            key: The input of the keys, of shape (B, S, D), or packed rows.
+            value: The input of the values, of shape (B, S, D), or packed rows.
+            packing: The packing of the queries, or None.
+            key_packing: The packing of the keys and values, or None.
+        """
+        inputs = [(query, packing), (key, key_packing), (value, key_packing)]
+        heads, caches = [], []
+        for projection, which in self._projections():
+            parts, cache = projection.project(*inputs[which])
+            heads += parts
+            caches.append(cache)
+        return heads, tuple(caches)
+
+    def project_backward(self, dq: Array, dk: Array, dv: Array, cache: Any) -> list[Array]:
+        """Return the gradient of the input of each projection: three, or fewer if projections are fused."""
+        dheads, grads = [dq, dk, dv], []
+        for (projection, _), projected in zip(self._projections(), cache.projections, strict=True):
+            n = len(projection.widths)
+            grads.append(projection.project_backward(dheads[:n], projected))
+            dheads = dheads[n:]
+        return grads
+
+    def attend(
+        self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
+    ) -> tuple[Array, Any]:
+        """Compute the attention of each head. Return (z, cache). Subclasses replace this method."""
+        return attention(
+            q,
+            k,
+            v,
+            mask.allowed,
+            query_mask=mask.queries,
+            masking=self.masking,
+            scale=self.scale,
+            p=context.dropout(self.dropout),
+            rng=context.rng,
+        )
+
+    def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
+        """Return (dq, dk, dv)."""
+        return attention_backward(dz, cache)
+
+    def join(self, z: Array, packing: Packing | None = None) -> tuple[Array, Any]:
+        """Concatenate the heads and multiply by Wo. Shapes: z (B, H, T, L) -> y (B, T, D), and the cache."""
+        y = pack(merge_heads(z), packing)  # (B, T, H·L)
+        return (y, None) if self.output is None else self.output.forward(y)
+
+    def join_backward(self, dy: Array, cache: Any) -> Array:
+        """Return dz (B, H, T, L)."""
+        if self.output is not None:
+            dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
+        return split_heads(unpack(dy, cache.packing), self.n_heads)
+
+    def _projections(self) -> list[tuple[Projection, int]]:
+        """Return the projections, each with the index of its input among (query, key, value)."""
+        if self.fused == "qkv":
+            return [(self.query_key_value, 0)]
+        if self.fused == "kv":
+            return [(self.query, 0), (self.key_value, 1)]
+        return [(self.query, 0), (self.key, 1), (self.value, 2)]
+
+    def _check_arrays(
+        self,
+        query: Array,
+        key: Array,
+        value: Array,
+        packing: Packing | None,
+        key_packing: Packing | None,
+    ) -> None:
+        """Check the shapes of the inputs, (B, T, D) or packed rows (N, D)."""
+        kind, width = type(self).__name__, self._projections()[0][0].weight.shape[0]
+        for name, x, packed in (
+            ("query", query, packing),
+            ("key", key, key_packing),
+            ("value", value, key_packing),
+        ):
+            check_floats(x, ("B", "T", width) if packed is None else ("N", width), kind, name)
+        if packing is None and key_packing is None:
+            check_batches(kind, query=query, key=key, value=value)
+            if key.shape[1] != value.shape[1]:
+                raise UserError(
+                    f"{kind} takes a value for each key and got key of shape {key.shape} and value of shape "
+                    f"{value.shape}: make the second axes equal"
+                )
+
+    def _check_given(self, key: Array | None, value: Array | None) -> int:
+        """Return the number of given arrays among query, key and value. Check that it is not too large."""
+        if key is None and value is not None:
+            raise UserError("value was given without key: give both, or neither")
+        given = 1 + (key is not None) + (value is not None)
+        most = {"no": 3, "kv": 2, "qkv": 1}[self.fused]
+        if given > most:
+            raise UserError(
+                f'projections fused as "{self.fused}" take {most} of query, key and value, and {given} were '
+                'given: use fused="no"'
+            )
+        return given
+
+
+def _total(grads: list[Array]) -> Array:
+    """Return the sum of the gradients of one array that has several uses."""
+    total = grads[0]
+    for grad in grads[1:]:
+        total = total + grad
+    return total

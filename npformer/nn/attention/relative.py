@@ -1,0 +1,122 @@
+"""Multi-head self-attention with relative positions: Shaw et al. 2018."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.errors import UserError
+from npformer.functional.relative import (
+    relative_attention_by_distance,
+    relative_attention_by_distance_backward,
+)
+from npformer.nn.attention.multi_head import MultiHeadAttention
+from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
+from npformer.nn.init import default_rng, xavier_uniform
+from npformer.nn.module import Parameter
+from npformer.storage.validation import require_count
+
+
+class RelativeAttention(MultiHeadAttention):
+    """Self-attention with a learned vector for each distance, added to the keys and to the values.
+
+        e_ij = x_i Wq (x_j Wk + aK_ij)ᵀ / sqrt(K),  z_i = Σ_j softmax_j(e_ij) (x_j Wv + aV_ij)
+
+    aK_ij and aV_ij are the vectors of the distance j - i. Larger distances than max_distance share its
+    vector, so there are 2 max_distance + 1 vectors, the same for all heads. There is no cross-attention,
+    since the tokens of two sentences have no distance. In decoding, the new tokens follow the tokens of the
+    KV cache. Shapes: x (B, T, D) -> y (B, T, D), with masks as in MultiHeadAttention.
+
+    Args:
+        d_model: The width D.
+        n_heads: The number H of heads.
+        max_distance: The largest distance with a vector of its own.
+        on_keys: Add vectors to the keys.
+        on_values: Add vectors to the values.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+        settings: The other settings of MultiHeadAttention.
+
+    Raises:
+        UserError: As in MultiHeadAttention, if max_distance is not a positive integer, or if key or value is
+            given.
+
+    Source: Shaw et al. 2018, section 3.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        max_distance: int = 16,
+        on_keys: bool = True,
+        on_values: bool = True,
+        rng: np.random.Generator | None = None,
+        dtype: Any = np.float32,
+        **settings: Any,
+    ) -> None:
+        require_count("max_distance", max_distance)
+        rng = default_rng(rng)
+        super().__init__(d_model, n_heads, rng=rng, dtype=dtype, **settings)
+        self.max_distance = max_distance
+
+        def vectors(wanted: bool, width: int) -> Parameter | None:
+            shape = (2 * max_distance + 1, width)  # for the distances -max_distance .. max_distance
+            return Parameter(xavier_uniform(rng, shape, dtype)) if wanted else None
+
+        self.key_positions = vectors(on_keys, self.d_head)
+        self.value_positions = vectors(on_values, self.d_value)
+
+    def attend(
+        self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
+    ) -> tuple[Array, Any]:
+        """Return (z, cache). If there are fewer queries than keys, the queries are at the last positions."""
+        key_positions, value_positions = (
+            None if p is None else p.value for p in (self.key_positions, self.value_positions)
+        )
+        return relative_attention_by_distance(
+            q,
+            k,
+            v,
+            key_positions,
+            value_positions,
+            mask.allowed,
+            start=k.shape[-2] - q.shape[-2],
+            query_mask=mask.queries,
+            masking=self.masking,
+            scale=self.scale,
+            p=context.dropout(self.dropout),
+            rng=context.rng,
+        )
+
+    def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
+        """Return (dq, dk, dv)."""
+        dq, dk, dv, dkey_positions, dvalue_positions = relative_attention_by_distance_backward(dz, cache)
+        if self.key_positions is not None:
+            self.key_positions.accumulate(dkey_positions)
+        if self.value_positions is not None:
+            self.value_positions.accumulate(dvalue_positions)
+        return dq, dk, dv
+
+    def project_memory(self, memory: Array) -> NoReturn:
+        """Raise an error: the tokens of two sentences have no distance.
+
+        Raises:
+            UserError: Always.
+        """
+        raise UserError(_NO_DISTANCE)
+
+    def _check_given(self, key: Array | None, value: Any) -> int:
+        given = super()._check_given(key, value)
+        if given > 1:
+            raise UserError(_NO_DISTANCE)
+        return given
+
+
+_NO_DISTANCE = (
+    "relative positions need queries and keys of one sentence, and keys from elsewhere were given: use "
+    "MultiHeadAttention for cross-attention"
+)

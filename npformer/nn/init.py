@@ -1,0 +1,41 @@
+"""Initial values of parameters. They are drawn on the host, so CPU and GPU start with the same values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+
+
+def xavier_uniform(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Draw from the uniform distribution between -b and b, where b = sqrt(6 / (I + O)).
+
+    Args:
+        rng: The generator.
+        shape: The shape of the result, usually (I, O).
+        dtype: The dtype of the result.
+
+    Source: Glorot and Bengio 2010.
+    """
+    bound = math.sqrt(6 / sum(shape))
+    return rng.uniform(-bound, bound, shape).astype(dtype)
+
+
+def normal(rng: np.random.Generator, shape: tuple[int, ...], std: float, dtype: Any) -> Array:
+    """Draw from the normal distribution with mean 0.
+
+    Args:
+        rng: The generator.
+        shape: The shape of the result.
+        std: The standard deviation.
+        dtype: The dtype of the result.
+    """
+    return (rng.standard_normal(shape) * std).astype(dtype)
+
+
+def default_rng(rng: np.random.Generator | None) -> np.random.Generator:
+    """Return the generator, or a new one with seed 0, so that a layer without a generator is reproducible."""
+    return np.random.default_rng(0) if rng is None else rng

@@ -1,0 +1,108 @@
+"""Normalization layers: layer norm, and batch norm for comparison."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional.batch_norm import Statistics, batch_norm, batch_norm_backward
+from npformer.kernels import layer_norm, layer_norm_backward
+from npformer.nn.checks import check_floats
+from npformer.nn.module import Module, Parameter
+
+
+class LayerNorm(Module):
+    """Layer normalization with a learned gain and bias.
+
+        y = gain xhat + bias,  xhat = (x - mean) / sqrt(variance + eps)
+
+    Mean and variance are taken over the last axis. Shapes: x (..., D) -> y (..., D).
+
+    Args:
+        d_model: The width D.
+        eps: A small number that prevents a division by zero.
+        dtype: The dtype of the parameters.
+
+    Source: Ba et al. 2016, section 3.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+        self.eps = eps
+        self.gain = Parameter(np.ones(d_model, dtype))
+        self.bias = Parameter(np.zeros(d_model, dtype))
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        """Return (y, cache)."""
+        check_floats(x, (..., len(self.gain.value)), "LayerNorm")
+        return layer_norm(x, self.gain.value, self.bias.value, self.eps)
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx."""
+        dx, dgain, dbias = layer_norm_backward(dy, cache)
+        self.gain.accumulate(dgain)
+        self.bias.accumulate(dbias)
+        return dx
+
+
+class BatchNorm(Module):
+    """Batch normalization with a learned gain and bias, and running statistics.
+
+        y = gain xhat + bias,  xhat = (x - mean) / sqrt(variance + eps)
+
+    Mean and variance are taken over the tokens of the batch. With train=True they are the statistics of the
+    batch. Otherwise they are the running statistics, so that the output of a token does not depend on the
+    other sentences. The forward pass does not change the layer; update does:
+
+        y, cache = norm.forward(x, mask=mask, train=True)
+        norm.update(cache)
+
+    The running statistics are not parameters: they have no gradient, and state_dict() does not contain them.
+    Shapes: x (..., D), mask (...) bool, True at tokens and False at padding -> y (..., D).
+
+    Args:
+        d_model: The width D.
+        eps: A small number that prevents a division by zero.
+        momentum: The weight of the newest batch in the running statistics.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If the mask has another dtype or shape.
+
+    Source: Ioffe and Szegedy 2015.
+    """
+
+    def __init__(
+        self, d_model: int, *, eps: float = 1e-5, momentum: float = 0.1, dtype: Any = np.float32
+    ) -> None:
+        self.eps = eps
+        self.momentum = momentum
+        self.gain = Parameter(np.ones(d_model, dtype))
+        self.bias = Parameter(np.zeros(d_model, dtype))
+        self.running_mean = np.zeros(d_model, dtype)
+        self.running_variance = np.ones(d_model, dtype)
+
+    def forward(self, x: Array, *, mask: Array | None = None, train: bool = False) -> tuple[Array, Any]:
+        """Return (y, cache)."""
+        check_floats(x, (..., len(self.gain.value)), "BatchNorm")
+        given = None if train else Statistics(self.running_mean, self.running_variance)
+        return batch_norm(x, self.gain.value, self.bias.value, self.eps, mask=mask, given=given)
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx."""
+        dx, dgain, dbias = batch_norm_backward(dy, cache)
+        self.gain.accumulate(dgain)
+        self.bias.accumulate(dbias)
+        return dx
+
+    def update(self, cache: Any) -> None:
+        """Move the running statistics towards the statistics of a batch, in place.
+
+        The running variance is the unbiased variance, divided by N - 1 and not by N.
+        """
+        n_tokens = 0 if cache.share is None else int((cache.share > 0).sum())  # N
+        if n_tokens == 0:  # there are no statistics: train was False, or the batch holds padding only
+            return
+        mean, variance = cache.statistics
+        unbiased = variance * (n_tokens / max(1, n_tokens - 1))
+        self.running_mean += self.momentum * (mean - self.running_mean)
+        self.running_variance += self.momentum * (unbiased - self.running_variance)

@@ -1,0 +1,215 @@
+"""LSTM and GRU layers over a sentence, with explicit back-propagation through time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array, array_module
+from npformer.errors import UserError
+from npformer.functional.caches import cache_class
+from npformer.functional.linear import LinearCache
+from npformer.functional.masks import check_token_mask
+from npformer.functional.recurrent import (
+    GRUCache,
+    LSTMCache,
+    gru_cell,
+    gru_cell_backward,
+    lstm_cell,
+    lstm_cell_backward,
+    masked_update,
+    masked_update_backward,
+)
+from npformer.nn.checks import check_floats
+from npformer.nn.init import default_rng
+from npformer.nn.linear import Linear
+from npformer.nn.module import Module
+
+# for each kind the number P of gates, and the number of vectors in the state (an LSTM has h and c)
+KINDS = {"lstm": (4, 2), "gru": (3, 1)}
+
+
+@cache_class
+class StepCache(NamedTuple):
+    """The cache of one position."""
+
+    hidden_projection: LinearCache
+    cell: LSTMCache | GRUCache
+    held: Any  # (B, 1) bool: the cache of masked_update, True at a token; None without a mask
+
+
+@cache_class
+class RecurrentCache(NamedTuple):
+    """The cache of Recurrent."""
+
+    input_projection: LinearCache
+    steps: tuple[Any, ...]  # a StepCache for each position, in the order of reading
+    given: bool  # True if the caller gave an initial state
+
+
+class Recurrent(Module):
+    """A recurrent layer, an LSTM or a GRU: state_t = cell(x_t, state_{t-1}).
+
+    Where the mask is False, the state does not change, so a padded sentence ends with the state of its last
+    token. Shapes: x (B, T, D), state (B, M), mask (B, T) bool -> states (B, T, M), in the order of the
+    positions. For a GRU, M = N. For an LSTM, M = 2N: the output h, followed by the cell state c.
+
+    Args:
+        d_in: The width D of the input.
+        d_hidden: The width N of h.
+        kind: "lstm" or "gru".
+        backwards: Read from the last position to the first.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If the kind is unknown, or if the mask has another shape or dtype.
+
+    Source: Hochreiter and Schmidhuber 1997; Cho et al. 2014.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_hidden: int,
+        *,
+        kind: str = "lstm",
+        backwards: bool = False,
+        rng: np.random.Generator | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        if kind not in KINDS:
+            raise UserError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}")
+        rng = default_rng(rng)
+        parts, states = KINDS[kind]
+        self.kind, self.backwards, self.d_hidden = kind, backwards, d_hidden
+        self.d_state = states * d_hidden
+        self.input_projection = Linear(d_in, parts * d_hidden, rng=rng, dtype=dtype)
+        self.hidden_projection = Linear(d_hidden, parts * d_hidden, rng=rng, dtype=dtype)
+
+    def forward(self, x: Array, state: Array | None = None, *, mask: Array | None = None) -> Any:
+        """Return (states, cache). The initial state is 0 if none is given."""
+        check_floats(x, ("B", "T", self.input_projection.weight.shape[0]), "Recurrent")
+        if state is not None:
+            check_floats(state, (len(x), self.d_state), "Recurrent", "state")
+        check_token_mask(mask, x)
+        xp = array_module(x)
+        # one product for all positions
+        gates, input_projection = self.input_projection.forward(x)  # (B, T, P·N)
+        given = state is not None
+        state = xp.zeros((len(x), self.d_state), gates.dtype) if state is None else state  # (B, M)
+        states: list[Any] = [None] * x.shape[1]
+        steps = []
+        for t in self._order(x.shape[1]):
+            state, step = self.time_step(gates[:, t], state, None if mask is None else mask[:, t])
+            states[t] = state
+            steps.append(step)
+        return xp.stack(states, 1), RecurrentCache(input_projection, tuple(steps), given)
+
+    def backward(self, dstates: Array, cache: Any) -> Any:
+        """Return dx, or (dx, dstate) if a state was given."""
+        xp = array_module(dstates)
+        dgates: list[Any] = [None] * dstates.shape[1]
+        dstate: Any = 0  # no position follows the last one
+        order = self._order(dstates.shape[1])
+        for t, step in zip(order[::-1], cache.steps[::-1], strict=True):
+            # a state is an output and the input of the next position: two gradients add up
+            dgates[t], dstate = self.time_step_backward(dstate + dstates[:, t], step)
+        dx = self.input_projection.backward(xp.stack(dgates, 1), cache.input_projection)
+        return (dx, dstate) if cache.given else dx
+
+    def time_step(self, gates: Array, state: Array, real: Array | None = None) -> tuple[Array, Any]:
+        """Compute one position. Return (state, cache).
+
+        Shapes: gates (B, P·N), state (B, M), real (B,) bool.
+        """
+        n = self.d_hidden
+        cell: Any
+        h = state[:, :n]  # (B, N)
+        hidden_gates, hidden_projection = self.hidden_projection.forward(h)  # (B, P·N)
+        if self.kind == "lstm":
+            after, cell = lstm_cell(gates + hidden_gates, state[:, n:])  # (B, 2N)
+        else:
+            after, cell = gru_cell(gates, hidden_gates, h)  # (B, N)
+        if real is None:
+            return after, StepCache(hidden_projection, cell, None)
+        after, held = masked_update(after, state, real)
+        return after, StepCache(hidden_projection, cell, held)
+
+    def time_step_backward(self, dafter: Array, cache: Any) -> tuple[Array, Array]:
+        """Return (dgates, dstate) of one position."""
+        xp = array_module(dafter)
+        dold: Any = 0
+        if cache.held is not None:
+            dafter, dold = masked_update_backward(dafter, cache.held)
+        if self.kind == "lstm":
+            dgates, dc = lstm_cell_backward(dafter, cache.cell)
+            # gates + hidden_gates: both receive dgates
+            dh = self.hidden_projection.backward(dgates, cache.hidden_projection)
+            return dgates, xp.concatenate([dh, dc], -1) + dold
+        dgates, dhidden_gates, dh = gru_cell_backward(dafter, cache.cell)
+        # h is an input of the cell, and of the product that gives hidden_gates
+        return dgates, dh + self.hidden_projection.backward(dhidden_gates, cache.hidden_projection) + dold
+
+    def _order(self, length: int) -> list[int]:
+        """Return the positions in the order of reading."""
+        return list(range(length))[:: -1 if self.backwards else 1]
+
+
+@cache_class
+class BidirectionalCache(NamedTuple):
+    """The cache of Bidirectional."""
+
+    forwards: RecurrentCache
+    backwards: RecurrentCache
+
+
+class Bidirectional(Module):
+    """Two recurrent layers in opposite directions: y_t = [h→_t, h←_t].
+
+    Shapes: x (B, T, D), mask (B, T) bool -> y (B, T, 2N).
+
+    Args:
+        d_in: The width D of the input.
+        d_hidden: The width N of each direction.
+        kind: "lstm" or "gru".
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Source: Schuster and Paliwal 1997.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_hidden: int,
+        *,
+        kind: str = "lstm",
+        rng: np.random.Generator | None = None,
+        dtype: Any = np.float32,
+    ) -> None:
+        rng = default_rng(rng)
+        self.d_hidden = d_hidden
+        self.forwards = Recurrent(d_in, d_hidden, kind=kind, rng=rng, dtype=dtype)
+        self.backwards = Recurrent(d_in, d_hidden, kind=kind, backwards=True, rng=rng, dtype=dtype)
+
+    def forward(self, x: Array, *, mask: Array | None = None) -> tuple[Array, Any]:
+        """Return (y, cache)."""
+        n, xp = self.d_hidden, array_module(x)
+        one, forwards = self.forwards.forward(x, mask=mask)  # (B, T, M)
+        other, backwards = self.backwards.forward(x, mask=mask)  # (B, T, M)
+        return xp.concatenate([one[..., :n], other[..., :n]], -1), BidirectionalCache(forwards, backwards)
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx."""
+        n = self.d_hidden
+        # y = [h→, h←]; the c of an LSTM is not part of y, so its gradient is 0
+        dx = self.forwards.backward(self._padded(dy[..., :n]), cache.forwards)
+        # x was read twice
+        return dx + self.backwards.backward(self._padded(dy[..., n:]), cache.backwards)
+
+    def _padded(self, dh: Array) -> Array:
+        """Return the gradient of a whole state of which only h was used. Shapes: (B, T, N) -> (B, T, M)."""
+        xp, hidden = array_module(dh), self.forwards.d_state - self.d_hidden
+        return xp.concatenate([dh, xp.zeros((*dh.shape[:-1], hidden), dh.dtype)], -1)

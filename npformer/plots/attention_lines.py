@@ -1,0 +1,360 @@
+"""Attention as lines between tokens: the width of a line shows the weight.
+
+word_lines connects two columns of tokens, attention_flow rows of dots from layer to layer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from npformer.errors import UserError
+from npformer.plots.layout import MAX_SIDE, PAD, array, root, sheet, word_line, words
+from npformer.plots.palette import COLOURS, edge, head_colour
+from npformer.plots.palette import colour as colour_of
+from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, text_size, widest
+
+WIDEST = 5.0  # points, the line of a weight of 1
+FAINTEST = 0.01  # smaller weights are not drawn
+BLOCK = 0.17  # width of a head's block, in inches
+GAP = 0.08
+BETWEEN = 1.9  # inches, from the queries to the keys
+
+
+def word_lines(
+    weights: ArrayLike,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    *,
+    query: int | None = None,
+    heads: Sequence[int] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw lines from the queries at the left to the keys at the right: wider and darker for larger weights.
+
+    Beside every key stands a block for each head. Its colour shows the weight that the key gets from `query`,
+    or the mean over all queries if `query` is None. Weights below .01 are not drawn.
+
+    Args:
+        weights: The weights, (T, S), or (H, T, S) for several heads.
+        queries: T labels.
+        keys: S labels.
+        query: The index of one query. Only its lines are drawn, and its label is bold.
+        heads: The numbers of the H heads, which choose their colours; 0, 1, ... by default.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the labels do not fit at 8 points.
+    """
+    with drawing(queries, keys, title):
+        values = array(weights, "weights", 2 if np.ndim(weights) == 2 else 3).astype(np.float64)
+        values = values.reshape(-1, *values.shape[-2:])  # (H, T, S)
+        left = words(queries, values.shape[1], "queries")
+        right = words(keys, values.shape[2], "keys")
+        numbers = _head_numbers(heads, len(values))
+        if query is not None and not 0 <= query < len(left):
+            raise UserError(f"query is {query}: there are queries 0 .. {len(left) - 1}")
+        if not np.isfinite(values).all() or (values < 0).any():
+            raise UserError("weights must be finite and not negative to be drawn as lines")
+        return _draw_word_lines(values, left, right, query, numbers, ax, title)
+
+
+def _head_numbers(heads: Sequence[int] | None, count: int) -> list[int]:
+    numbers = list(range(count)) if heads is None else list(heads)
+    if len(numbers) != count:
+        raise UserError(f"heads names {len(numbers)} heads, and there are weights of {count}")
+    return numbers
+
+
+def _draw_word_lines(
+    values: np.ndarray,
+    left: list[str],
+    right: list[str],
+    query: int | None,
+    numbers: list[int],
+    ax: Axes | None,
+    title: str | None,
+) -> Figure:
+    n = max(len(left), len(right))
+    row = word_line(TEXT) * 1.25 if n <= 30 else word_line(SMALL)
+    size = TEXT if n <= 30 else SMALL
+    head = 2 * line_height(LABEL)  # "query", "key" and the numbers of the heads
+    left_width = max(widest(left, size), text_size("query", LABEL)[0])
+    blocks = BLOCK * len(numbers) + (GAP if len(numbers) else 0)
+    right_width = blocks + GAP + max(widest(right, size), text_size("key", LABEL)[0])
+    width, height = left_width + GAP + BETWEEN + right_width, n * row + head
+    ax = sheet(width, height, ax=ax, title=title, what=f"a picture of {n} words")
+    x0, x1 = left_width + GAP, left_width + GAP + BETWEEN
+    y_left = (n * row - (n - len(left)) * row / 2) - row * (np.arange(len(left)) + 0.5)
+    y_right = (n * row - (n - len(right)) * row / 2) - row * (np.arange(len(right)) + 0.5)
+    shown = np.zeros(len(left), bool)
+    shown[slice(None) if query is None else query] = True
+    _head_lines(ax, values, shown, numbers, (x0, y_left), (x1, y_right), row)
+    _blocks(ax, values[:, shown].mean(1), numbers, x1, y_right, row)
+    for y, word, chosen in zip(y_left, left, shown, strict=True):
+        weight = "bold" if chosen and query is not None else "normal"
+        colour = "#222222" if chosen else "#767676"
+        ax.text(
+            x0 - GAP,
+            y,
+            word,
+            size=size,
+            ha="right",
+            va="center_baseline",
+            color=colour,
+            weight=weight,
+            parse_math=False,
+        )
+    for y, word in zip(y_right, right, strict=True):
+        ax.text(x1 + blocks + GAP, y, word, size=size, va="center_baseline", parse_math=False)
+    _column_names(ax, n * row, numbers, x0, x1, blocks)
+    return root(ax)
+
+
+def _head_lines(
+    ax: Axes,
+    values: np.ndarray,
+    shown: np.ndarray,
+    numbers: Sequence[int],
+    start: tuple[float, np.ndarray],
+    end: tuple[float, np.ndarray],
+    row: float,
+) -> None:
+    """Draw the lines of each head, which end at slightly different heights so that all are seen."""
+    (x0, y_left), (x1, y_right) = start, end
+    apart = np.linspace(0.28, -0.28, len(numbers)) * row if len(numbers) > 1 else np.zeros(1)
+    for head, number, shift in zip(values, numbers, apart, strict=True):
+        t, s = np.nonzero((head >= FAINTEST) & shown[:, None])
+        starts = np.stack([np.full(len(t), x0), y_left[t]], -1)
+        ends = np.stack([np.full(len(s), x1), y_right[s] + shift], -1)
+        weights = head[t, s]  # (N,)
+        colours = np.tile(to_rgba(head_colour(number)), (len(t), 1))
+        colours[:, 3] = np.clip(0.15 + 0.85 * weights, 0, 1)
+        lines = LineCollection(
+            list(np.stack([starts, ends], 1)), linewidths=WIDEST * weights, colors=colours, clip_on=False
+        )
+        lines.set_label(f"head {number}")
+        lines.set_capstyle("round")
+        ax.add_collection(lines, autolim=False)
+
+
+def _blocks(
+    ax: Axes, weights: np.ndarray, numbers: Sequence[int], x: float, y_right: np.ndarray, row: float
+) -> None:
+    """Draw a column of blocks for each head. Shapes: weights (H, S)."""
+    for index, (head, number) in enumerate(zip(weights, numbers, strict=True)):
+        left = x + GAP / 2 + index * BLOCK
+        x0, x1, half = left, left + BLOCK - 0.02, 0.42 * row
+        squares = [[(x0, y - half), (x1, y - half), (x1, y + half), (x0, y + half)] for y in y_right]
+        colours = np.tile(to_rgba(head_colour(number)), (len(head), 1))
+        colours[:, 3] = np.clip(head, 0, 1)
+        ax.add_collection(PolyCollection(squares, facecolors=colours, edgecolors="none"), autolim=False)
+
+
+def _column_names(ax: Axes, top: float, numbers: Sequence[int], x0: float, x1: float, blocks: float) -> None:
+    """Write "query", "key", and the number of each head in its colour above the head's blocks."""
+    y = top + 0.3 * line_height(LABEL)
+    ax.text(x0 - GAP, y, "query", size=LABEL, ha="right", va="bottom", style="italic")
+    ax.text(x1 + blocks + GAP, y, "key", size=LABEL, va="bottom", style="italic")
+    if len(numbers) > 1:
+        ax.text(x1 - 0.02, y, "head", size=SMALL, ha="right", va="bottom")
+    for index, number in enumerate(numbers):
+        if len(numbers) > 1:
+            x = x1 + GAP / 2 + (index + 0.5) * BLOCK - 0.01
+            ax.text(
+                x, y, str(number), size=SMALL, ha="center", va="bottom", color=_dark(number), weight="bold"
+            )
+
+
+def _dark(number: int) -> tuple[float, float, float]:
+    """Return the head's colour, darkened so that it can be read on white."""
+    red, green, blue, _ = to_rgba(head_colour(number))
+    return 0.65 * red, 0.65 * green, 0.65 * blue
+
+
+# Rows of dots with lines between the rows.
+
+PITCH = 0.33  # from dot to dot, in inches; less in long rows
+RISE = 0.5  # from row to row
+DOT = 0.075  # radius
+ROW_GAP = 0.1
+NAME = 0.18  # from the last dot to the row's name
+
+
+@dataclass(frozen=True)
+class FlowRow:
+    """A row of dots, one for each token.
+
+    Attributes:
+        name: The name beside the row.
+        count: The number of dots.
+        left: The distance from the picture's left edge, in units of the distance between dots.
+        level: The height above the lowest row, in rows.
+        colour: A role of the palette.
+        words: A label for each dot, or None for no labels.
+        above: Whether the labels stand above the row instead of below it.
+        lit: The number of dots, counted from the left, that are filled and labelled; all by default. The
+            other dots are outlines, which stand for tokens that do not exist yet.
+        bold: The index of the label that is bold.
+        name_side: The side of the row's name, "left" or "right".
+    """
+
+    name: str
+    count: int
+    left: float
+    level: float
+    colour: str = "r"
+    words: Sequence[str] | None = None
+    above: bool = False
+    lit: int | None = None
+    bold: int | None = None
+    name_side: str = "left"
+
+
+@dataclass(frozen=True)
+class Flow:
+    """Lines from the dots of row `source` to those of row `target`, given by their indices among the rows.
+
+    `faint` draws lines of earlier steps. Shapes: weights (T, S), one row for each dot of `target`.
+    """
+
+    source: int
+    target: int
+    weights: Any
+    colour: str = "highlight"
+    faint: bool = False
+
+
+def attention_flow(
+    rows: Sequence[FlowRow],
+    flows: Sequence[Flow],
+    *,
+    legend: Sequence[tuple[str, str]] = (),
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw rows of dots, and lines between rows whose width in points is 5 times the weight.
+
+    Weights below .01 are not drawn.
+
+    Args:
+        rows: The rows of dots.
+        flows: The lines between them.
+        legend: Pairs (colour, text) for the upper left corner.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If the shape of weights does not match its rows, or the picture does not fit.
+    """
+    with drawing(
+        title, [row.words for row in rows], [row.name for row in rows], [text for _, text in legend]
+    ):
+        values = [_flow_weights(flow, rows) for flow in flows]
+        sides = [_names_room(rows, side) for side in ("left", "right")]
+        low = min(row.level * RISE - _row_band(row, False) for row in rows)
+        high = max(row.level * RISE + _row_band(row, True) for row in rows)
+        columns = max(row.left + row.count for row in rows)
+        pitch = max(word_line(TEXT), min(PITCH, (MAX_SIDE - 4 * PAD - sum(sides)) / columns))
+        width = columns * pitch + sum(sides)
+        longest = max(row.count for row in rows)
+        ax = sheet(width, high - low, ax=ax, title=title, what=f"a picture of {longest} words a row")
+        places = [_dot_places(row, sides[0], low, pitch) for row in rows]
+        for flow, weights in zip(flows, values, strict=True):
+            _flow_lines(ax, flow, weights, places[flow.source], places[flow.target])
+        for row, place in zip(rows, places, strict=True):
+            _dots(ax, row, place)
+            _writing(ax, row, place)
+        _legend(ax, legend, high - low)
+        return root(ax)
+
+
+def _flow_weights(flow: Flow, rows: Sequence[FlowRow]) -> np.ndarray:
+    weights = array(flow.weights, "weights", 2).astype(np.float64)
+    shape = rows[flow.target].count, rows[flow.source].count
+    if weights.shape != shape:
+        raise UserError(f"weights has shape {weights.shape}: between these rows it must be {shape}")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise UserError("weights must be finite and not negative to be drawn as lines")
+    return weights
+
+
+def _names_room(rows: Sequence[FlowRow], side: str) -> float:
+    return max([text_size(row.name)[0] + NAME for row in rows if row.name_side == side], default=0.0)
+
+
+def _row_band(row: FlowRow, above: bool) -> float:
+    """Return the height of a row's upright labels, below or above it, in inches."""
+    own = words(row.words or [], len(row.words or []), "words") if row.above == above else []
+    return DOT + ROW_GAP + max((text_size(word, TEXT, weight="bold")[0] for word in own), default=0.0)
+
+
+def _dot_places(row: FlowRow, left: float, low: float, pitch: float) -> np.ndarray:
+    """Return the centres of the dots. Shapes: -> (count, 2)."""
+    x = left + (row.left + np.arange(row.count) + 0.5) * pitch
+    return np.stack([x, np.full(row.count, row.level * RISE - low)], -1)
+
+
+def _flow_lines(ax: Axes, flow: Flow, weights: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
+    t, s = np.nonzero(weights >= FAINTEST)
+    shown = weights[t, s]  # (N,)
+    colours = np.tile(to_rgba(colour_of(flow.colour)), (len(t), 1))
+    colours[:, 3] = (0.12 + 0.1 * shown) if flow.faint else np.clip(0.2 + 0.8 * shown, 0, 1)
+    lines = LineCollection(
+        list(np.stack([source[s], target[t]], 1)), linewidths=WIDEST * shown, colors=colours, clip_on=False
+    )
+    lines.set(capstyle="round", zorder=1 if flow.faint else 2, label=f"{flow.source} to {flow.target}")
+    ax.add_collection(lines, autolim=False)
+
+
+def _dots(ax: Axes, row: FlowRow, place: np.ndarray) -> None:
+    lit = _lit(row)
+    faces = [colour_of(row.colour)] * lit + ["#ffffff"] * (row.count - lit)
+    edges = [edge(row.colour)] * lit + ["#c8ccd0"] * (row.count - lit)
+    size = (2 * DOT * 72) ** 2  # points squared
+    style: dict[str, Any] = {
+        "s": size,
+        "c": faces,
+        "edgecolors": edges,
+        "linewidths": 1,
+        "zorder": 3,
+        "clip_on": False,
+    }
+    ax.scatter(place[:, 0], place[:, 1], **style)
+
+
+def _lit(row: FlowRow) -> int:
+    return row.count if row.lit is None else row.lit
+
+
+def _writing(ax: Axes, row: FlowRow, place: np.ndarray) -> None:
+    side, end, shift = ("right", 0, -NAME) if row.name_side == "left" else ("left", -1, NAME)
+    x, y = place[end]
+    ax.text(x + shift, y, row.name, ha=side, va="center_baseline", color=COLOURS["faint"])
+    away, va = (DOT + 0.06, "bottom") if row.above else (-DOT - 0.06, "top")
+    if row.words is not None:
+        for index, word in enumerate(words(row.words, row.count, "words")[: _lit(row)]):
+            weight = "bold" if index == row.bold else "normal"
+            x, y = place[index]
+            ax.text(x, y + away, word, rotation=90, ha="center", va=va, weight=weight, parse_math=False)
+
+
+def _legend(ax: Axes, entries: Sequence[tuple[str, str]], top: float) -> None:
+    for index, (ink, text) in enumerate(entries):
+        y = top - (index + 0.6) * 1.3 * line_height(SMALL)
+        ax.plot([0, 0.3], [y, y], color=colour_of(ink), linewidth=3, clip_on=False)
+        ax.text(0.38, y, text, size=SMALL, va="center_baseline")

@@ -1,0 +1,393 @@
+"""Curves over positions or steps, pages of several panels, and costs on logarithmic axes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
+from numpy.typing import ArrayLike
+
+from npformer.errors import UserError
+from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room, words
+from npformer.plots.palette import head_colour
+from npformer.plots.style import LABEL, TEXT, drawing, line_height, printable, widest, wrapped
+
+WIDTH, HEIGHT = 5.6, 3.4  # inches, of the axes
+SAMPLE = 0.26  # length of a sample of the curve, beside its name
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1.5, 1.5)),
+    (0, (6, 2, 1.5, 2)),
+)  # a second way to tell curves apart
+ORDER = (
+    4,
+    0,
+    1,
+    2,
+    5,
+    3,
+    8,
+    10,
+    7,
+    9,
+    6,
+    11,
+    13,
+    14,
+    12,
+    15,
+)  # the order in which the heads' colours are used; blue comes first
+
+
+def curves(
+    y: ArrayLike,
+    x: ArrayLike | None = None,
+    *,
+    labels: Sequence[str] | None = None,
+    xlabel: str = "step",
+    ylabel: str = "",
+    xscale: str = "linear",
+    yscale: str = "linear",
+    legend: bool = False,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw one curve for each row of y. Its name stands at its right end or in a legend.
+
+    Args:
+        y: The values, (P,) or (N, P). A curve has a gap where y is NaN.
+        x: The values of x, (P,); 0, 1, ... by default.
+        labels: N names.
+        xlabel: The label of the x-axis.
+        ylabel: The label of the y-axis.
+        xscale: "linear" or "log".
+        yscale: "linear" or "log".
+        legend: Whether the names stand in a legend instead of at the curves' ends.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the names do not fit above each other.
+    """
+    values, places = _numbers(y, x)
+    if not {xscale, yscale} <= {"linear", "log"}:
+        raise UserError(f"the scales are {xscale!r} and {yscale!r}: choose linear or log")
+    with drawing(labels, xlabel, ylabel, title):
+        names = [] if labels is None else words(labels, len(values), "labels")
+        if ax is None:
+            ax = _axes_for_curves([] if legend else names, ylabel, title)
+        elif title:
+            ax.set_title(wrapped(title, size_of(ax)[0]))
+        lines = [
+            ax.plot(places, row, color=curve_colour(i), linestyle=DASHES[i % 4], linewidth=1.8)[0]
+            for i, row in enumerate(values)
+        ]
+        ax.set(xlabel=xlabel, ylabel=ylabel, xscale=xscale, yscale=yscale)
+        dress(ax, places, {ax.xaxis: xscale, ax.yaxis: yscale})
+        if names and legend:
+            put_legend(ax, lines, names)
+        elif names:
+            _name_ends(ax, lines, names, yscale)
+        return root(ax)
+
+
+def _numbers(y: ArrayLike, x: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return both as arrays. Shapes: y (P,) or (N, P), x (P,) or None -> (N, P), (P,)."""
+    values = array(y, "y", 1 if np.ndim(y) == 1 else 2)
+    values = values.reshape(-1, values.shape[-1])
+    places = np.arange(values.shape[1]) if x is None else array(x, "x", 1)
+    if len(places) != values.shape[1]:
+        raise UserError(f"x has {len(places)} numbers, and y {values.shape[1]} columns")
+    return values, places
+
+
+def curve_colour(index: int) -> str:
+    """Return the colour of a curve: the heads' colours, ordered so that neighbours differ most."""
+    return head_colour(ORDER[index % len(ORDER)])
+
+
+def _axes_for_curves(names: Sequence[str], ylabel: str, title: str | None) -> Axes:
+    right = widest(names, TEXT) + SAMPLE + 0.25 if names else 0.2
+    left = 0.62 + (line_height(LABEL) if ylabel else 0)
+    title = wrapped(title, WIDTH + right)
+    _, up = title_room(title)
+    figure = new_figure(PAD + left + WIDTH + right, 0.55 + HEIGHT + 2 * PAD + up)
+    if title:
+        put_title(figure, title)
+    return axes_at(figure, PAD + left, 0.55, WIDTH, HEIGHT)
+
+
+def dress(ax: Axes, places: np.ndarray, scales: Mapping[Axis, str]) -> None:
+    """Draw a light grid, remove the margins left and right, and put ticks at whole numbers if x is whole.
+
+    Args:
+        ax: The axes.
+        places: The values of x, (P,).
+        scales: "linear" or "log" for each axis.
+    """
+    ax.grid(color="#e3e5e8", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=TEXT)
+    for axis, scale in scales.items():
+        if scale == "log":
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # exponents would be tiny
+            axis.set_minor_formatter(NullFormatter())
+    xscale = scales[ax.xaxis]
+    if xscale == "linear" and places.dtype.kind in "iu":
+        ax.xaxis.set_major_locator(MaxNLocator(7, integer=True, steps=[1, 2, 5, 10]))
+    low, high = float(places.min()), float(places.max())
+    if high > low and (low > 0 or xscale == "linear"):
+        ax.set_xlim(low, high)
+
+
+def put_legend(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
+    """Write the names beside a sample of each line.
+
+    Args:
+        ax: The axes.
+        lines: The lines.
+        names: Their names.
+
+    Raises:
+        UserError: If they do not fit into the axes.
+    """
+    width, height = size_of(ax)
+    room = line_height(TEXT) * 1.3
+    if len(names) * room > height or widest(names, TEXT) + 0.6 > width:
+        raise UserError(f"{len(names)} names do not fit in a legend at 8 points: draw fewer curves")
+    made = ax.legend(
+        lines, names, loc="best", handlelength=2.5, frameon=True, framealpha=0.9, edgecolor="none"
+    )
+    for text in made.get_texts():
+        text.set_parse_math(False)
+
+
+def _name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str], yscale: str) -> None:
+    """Write each name beside its curve's last point, moved up or down until no two names overlap."""
+    width, height = size_of(ax)
+    room = line_height(TEXT)
+    if len(names) * room > height:
+        raise UserError(
+            f"{len(names)} names do not fit beside axes {height:.1f} inches high at 8 points: "
+            "draw fewer curves"
+        )
+    low, high = ax.get_ylim()
+    ends = np.array([_last(line.get_ydata()) for line in lines], np.float64)  # (N,)
+    if yscale == "log":
+        low, high, ends = np.log(low), np.log(high), np.log(np.maximum(ends, low))
+    wanted = np.clip((ends - low) / (high - low), 0, 1) * height
+    for line, name, at, want in zip(lines, names, spread(wanted, room, height), wanted, strict=True):
+        y = at / height
+        style: dict[str, Any] = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
+        ax.plot([1, 1 + 0.14 / width], [want / height, y], linewidth=0.7, label="_leader", **style)
+        sample = [1 + 0.14 / width, 1 + (0.14 + SAMPLE) / width]
+        ax.plot(sample, [y, y], linewidth=1.8, linestyle=line.get_linestyle(), label="_sample", **style)
+        x = 1 + (0.2 + SAMPLE) / width
+        ax.text(x, y, name, va="center_baseline", transform=ax.transAxes, parse_math=False)
+
+
+def _last(values: ArrayLike) -> float:
+    """Return the last number that is not NaN, or 0 if there is none."""
+    finite = np.asarray(values)[np.isfinite(values)]
+    return finite[-1] if len(finite) else 0.0
+
+
+def spread(wanted: ArrayLike, room: float, height: float) -> np.ndarray:
+    """Return heights near the wanted ones, (N,), with at least `room` between any two, all in 0 .. height.
+
+    Args:
+        wanted: The wanted heights, (N,).
+        room: The smallest distance between two heights.
+        height: The upper limit.
+    """
+    order = np.argsort(wanted, kind="stable")
+    at = np.asarray(wanted, np.float64)[order]
+    at = np.clip(at, room / 2, height - room / 2)
+    for i in range(1, len(at)):  # upwards
+        at[i] = max(at[i], at[i - 1] + room)
+    at[-1] = min(at[-1], height - room / 2)
+    for i in range(len(at) - 2, -1, -1):  # and down again from the upper edge
+        at[i] = min(at[i], at[i + 1] - room)
+    result = np.empty_like(at)
+    result[order] = at
+    return result
+
+
+# A page of panels over the same x, for the measurements of a training run.
+
+PANEL_WIDTH, PANEL_HEIGHT = 4.6, 2.3  # inches, of a panel's axes
+PANEL_LEFT, PANEL_BELOW = 0.62, 0.5  # for the ticks and their label
+PANEL_ABOVE = 0.32  # for the panel's name
+
+
+class Curve(NamedTuple):
+    """A curve of the numbers y over x. `marked` draws a dot at each number, for curves of few points."""
+
+    x: Any  # (N,)
+    y: Any  # (N,)
+    label: str = ""
+    marked: bool = False
+
+
+class Panel(NamedTuple):
+    """Curves that share axes, and the name of the measured quantity. `from_zero` starts the y-axis at 0."""
+
+    name: str
+    curves: Sequence[Curve]
+    from_zero: bool = False
+
+
+def curve_page(
+    panels: Sequence[Panel], *, xlabel: str = "step", title: str | None = None, columns: int = 2
+) -> Figure:
+    """Draw panels in rows over the same range of x. Labelled curves are named in a legend.
+
+    Args:
+        panels: The panels, from left to right, then the next row.
+        xlabel: The label of every x-axis.
+        title: A title above the page.
+        columns: The number of panels in a row.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a panel has no curves, x and y of a curve differ in length, or the page is too large.
+    """
+    sides = [[_panel_numbers(panel, curve) for curve in panel.curves] for panel in panels]
+    if not panels or not all(sides):
+        raise UserError("a page of curves needs panels, and each panel a curve")
+    low = min(x.min() for curves in sides for x, _ in curves)
+    high = max(x.max() for curves in sides for x, _ in curves)
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    texts = [(panel.name, [curve.label for curve in panel.curves]) for panel in panels]
+    with drawing(texts, xlabel, title):
+        width = columns * (PANEL_LEFT + PANEL_WIDTH + PAD) + PAD
+        height = rows * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW)
+        title = wrapped(title, width - 2 * PAD)
+        figure = new_figure(width, height + PAD + title_room(title)[1], "this page of curves")
+        for index, (panel, numbers) in enumerate(zip(panels, sides, strict=True)):
+            row, column = divmod(index, columns)
+            bottom = height - (row + 1) * (PANEL_ABOVE + PANEL_HEIGHT + PANEL_BELOW) + PANEL_BELOW
+            ax = axes_at(
+                figure,
+                PAD + PANEL_LEFT + column * (PANEL_LEFT + PANEL_WIDTH + PAD),
+                bottom,
+                PANEL_WIDTH,
+                PANEL_HEIGHT,
+            )
+            _draw_panel(ax, panel, numbers, (low, high))
+            ax.set_xlabel(xlabel)
+        if title:
+            put_title(figure, title)
+    return figure
+
+
+def _panel_numbers(panel: Panel, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
+    x, y = array(curve.x, f"x of {panel.name}", 1), array(curve.y, f"y of {panel.name}", 1)
+    if len(x) != len(y):
+        raise UserError(f"{panel.name}: x has {len(x)} numbers, and y {len(y)}")
+    return x, y
+
+
+def _draw_panel(
+    ax: Axes, panel: Panel, numbers: Sequence[tuple[np.ndarray, np.ndarray]], ends: tuple[float, float]
+) -> None:
+    """Draw the curves of one panel."""
+    named = []
+    for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
+        few = curve.marked or len(x) == 1
+        dots: dict[str, Any] = {"marker": "o", "markersize": 3.5} if few else {}
+        (line,) = ax.plot(x, y, color=curve_colour(index), linewidth=1.6, clip_on=False, **dots)
+        if curve.label:
+            named.append((line, printable(curve.label)))
+    dress(ax, np.array(ends, np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
+    if panel.from_zero:
+        ax.set_ylim(bottom=0)
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}".replace("-", "−")))
+    # written as text without mathtext, unlike set_title: a name is not a formula
+    up = 1 + (PANEL_ABOVE / 2) / PANEL_HEIGHT
+    ax.text(
+        0, up, panel.name, size=LABEL, weight="bold", va="center", transform=ax.transAxes, parse_math=False
+    )
+    if named:
+        put_legend(ax, *zip(*named, strict=True))
+
+
+# Costs against sizes, on logarithmic axes.
+
+COST_WIDTH, COST_HEIGHT = 4.6, 2.9  # inches, of each panel's axes
+COST_LEFT, COST_BOTTOM = 0.85, 0.6  # for the ticks and the label before them
+COST_BETWEEN = 0.3  # from one panel to the next
+
+
+def cost_panels(
+    costs: Mapping[str, Mapping[str, Sequence[float]]],
+    sizes: Mapping[str, Sequence[float]],
+    *,
+    panels: Sequence[Sequence[tuple[str, str]]],
+    title: str | None = None,
+) -> Figure:
+    """Draw rows of panels with costs over sizes, both on logarithmic axes, where a power law is a line.
+
+    Args:
+        costs: For each panel the curves by name, under the key "MEASURE SIZE", such as "seconds length".
+        sizes: The sizes of the curves' points, by the name of the size.
+        panels: The rows of panels, each a pair (measure, size).
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a curve does not have one number above 0 for each size.
+    """
+    with drawing(title, *costs):
+        rows, columns = len(panels), max(map(len, panels))
+        _, up = title_room(title)
+        across, down = COST_LEFT + COST_WIDTH + COST_BETWEEN, COST_BOTTOM + COST_HEIGHT + COST_BETWEEN
+        figure = new_figure(columns * across, rows * down + PAD + up)
+        for i, row in enumerate(panels):
+            for j, (what, against) in enumerate(row):
+                ax = axes_at(
+                    figure,
+                    j * across + COST_LEFT,
+                    (rows - 1 - i) * down + COST_BOTTOM,
+                    COST_WIDTH,
+                    COST_HEIGHT,
+                )
+                _cost_panel(ax, costs[f"{what} {against}"], sizes[against], what, against)
+        if title:
+            put_title(figure, title)
+        return figure
+
+
+def _cost_panel(
+    ax: Axes, lines: Mapping[str, Sequence[float]], sizes: Sequence[float], what: str, against: str
+) -> None:
+    for name, values in lines.items():
+        if len(values) != len(sizes) or min(values) <= 0:
+            raise UserError(f"{name} needs {len(sizes)} numbers above 0, one for each {against}")
+    curves(
+        np.array(list(lines.values()), np.float64),
+        np.array(sizes, np.float64),
+        labels=list(lines),
+        xlabel=against,
+        ylabel=what,
+        xscale="log",
+        yscale="log",
+        legend=True,
+        ax=ax,
+    )
+    ax.set_xticks(sizes, labels=[f"{size:g}" for size in sizes])
+    ax.xaxis.set_minor_locator(NullLocator())

@@ -1,0 +1,802 @@
+"""Heat maps of one matrix, of several beside each other, and of all heads in a grid.
+
+Rows are queries and columns are keys, in every picture.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, ListedColormap, Normalize
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from npformer.errors import UserError
+from npformer.plots.layout import (
+    MAX_SIDE,
+    PAD,
+    array,
+    axes_at,
+    mask_array,
+    new_figure,
+    put_title,
+    root,
+    size_of,
+    title_room,
+    word_line,
+    words,
+)
+from npformer.plots.palette import COLOURS, ink_on, signed_map, weight_map
+from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
+
+GAP = 0.06  # between labels and cells, in inches
+AXIS = line_height(LABEL) + GAP  # height of an axis label
+LARGEST = 0.45  # the side of a cell where space allows, in inches
+BAR, BAR_LEAST = 0.16, 1.0  # width and smallest height of a colour bar
+LEGEND = 0.25  # height of a line of the legend
+PANEL = 11.0  # points, the title of one of several heat maps
+Words = Sequence[str] | None
+
+MASKED = (COLOURS["masked"], "masked")  # an entry of the legend
+
+
+class Scale(NamedTuple):
+    """The mapping from numbers to colours."""
+
+    colours: Colormap
+    low: float
+    high: float
+    label: str
+
+
+def weight_scale(values: np.ndarray, label: str = "weight") -> Scale:
+    """Return a scale from 0 to the largest of the shown values. Shapes: values (...)."""
+    top = float(values.max(initial=0))
+    return Scale(weight_map(), 0.0, top if top > 0 else 1.0, label)
+
+
+def signed_scale(values: np.ndarray, label: str) -> Scale:
+    """Return a scale that is symmetric about 0, which is white. Shapes: values (...), all that are shown."""
+    top = float(np.abs(values).max(initial=0))
+    return Scale(signed_map(), -top if top > 0 else -1.0, top if top > 0 else 1.0, label)
+
+
+def mask_scale() -> Scale:
+    """Return a scale of two colours: may attend, and masked."""
+    return Scale(ListedColormap([COLOURS["masked"], "#cfe1f2"], "npformer_mask"), 0.0, 1.0, "")
+
+
+@dataclass
+class HeatMap:
+    """A matrix of numbers to be drawn as colours: rows are queries and columns are keys."""
+
+    values: np.ndarray  # (T, S)
+    mask: np.ndarray  # bool (T, S), False is dark grey
+    queries: list[str] | None  # None: the rows are numbered
+    keys: list[str] | None
+    scale: Scale
+    numbers: bool = False
+    title: str | None = None
+    axis_labels: tuple[str, str] = ("query", "key")
+    legend: tuple[tuple[str, str], ...] = ()  # pairs (colour, text)
+
+    @property
+    def least_cell(self) -> float:
+        """The smallest side of a cell, in inches, at which all text can be read."""
+        least = 0.02 if self.queries is None and self.keys is None else word_line(SMALL)
+        if self.numbers:
+            least = max(least, widest(self.texts, SMALL) + 2 * GAP)
+        return least
+
+    @property
+    def cell(self) -> float:
+        """The side of a cell, in inches, if the figure has no given size."""
+        longest = float(max(self.values.shape))
+        return max(self.least_cell, min(LARGEST, 6 / longest))
+
+    @property
+    def texts(self) -> list[str]:
+        """The numbers as written in the cells that are not masked, row by row."""
+        return [number(v) for v, shown in zip(self.values.flat, self.mask.flat, strict=True) if shown]
+
+
+class Room(NamedTuple):
+    """The space, in inches, that a heat map with square cells and the text on each side take."""
+
+    width: float  # of the body
+    height: float
+    left: float
+    top: float
+    right: float
+    below: float
+    size: float  # of its labels, in points
+    rotation: int  # of the column labels
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """Width and height with all text."""
+        return self.left + self.width + self.right, self.below + self.height + self.top
+
+
+def make_heat_map(
+    values: ArrayLike, queries: Words, keys: Words, mask: ArrayLike | None, *, name: str = "weights"
+) -> HeatMap:
+    """Check and copy the caller's arrays and return a heat map with the scale of weights.
+
+    Args:
+        values: The numbers, (T, S). Minus infinity counts as masked.
+        queries: T row labels, or None to number the rows.
+        keys: S column labels, or None to number the columns.
+        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        name: The name of `values` in error messages.
+
+    Raises:
+        UserError: If a shape is wrong, the number of labels is wrong, or a shown value is not finite.
+    """
+    numbers = array(values, name, 2).astype(np.float64)
+    shown = mask_array(mask, numbers.shape) & (numbers != -np.inf)
+    refuse_nan(numbers, shown, name)
+    rows, columns = numbers.shape
+    queries = None if queries is None else words(queries, rows, "queries")
+    keys = None if keys is None else words(keys, columns, "keys")
+    return HeatMap(numbers, shown, queries, keys, weight_scale(numbers[shown]))
+
+
+def refuse_nan(values: np.ndarray, mask: np.ndarray, name: str) -> None:
+    """Check that all numbers that are not masked are finite.
+
+    Args:
+        values: The numbers.
+        mask: True where a number is shown, of the same shape.
+        name: The name of `values` in the message.
+    """
+    wrong = np.argwhere(~np.isfinite(values) & mask)
+    if len(wrong):
+        index = tuple(wrong[0].tolist())
+        raise UserError(f"{name}{list(index)} is {values[index]}: a colour needs a finite number")
+
+
+def room(heat: HeatMap, cell: float, *, bar: bool) -> Room:
+    """Return the space, in inches, that a heat map takes with cells of a given size.
+
+    Args:
+        heat: The heat map.
+        cell: The side of a cell.
+        bar: Whether there is a colour bar at the right.
+    """
+    rows, columns = heat.values.shape
+    size = TEXT if cell >= word_line(TEXT) else SMALL
+    keys = [str(columns - 1)] if heat.keys is None else heat.keys
+    queries = [str(rows - 1)] if heat.queries is None else heat.queries
+    rotation = 0 if heat.keys is None else key_rotation(keys, cell, size)
+    band, overhang = band_of(keys, cell, size, rotation)
+    title = text_size(heat.title, PANEL, math=True)[1] + 2 * GAP if heat.title else 0
+    named = widest((text for _, text in heat.legend), TEXT) + 0.35
+    right = max(overhang, named - columns * cell if heat.legend else 0)
+    left = AXIS + widest(queries, size) + GAP
+    height = rows * cell
+    if bar:
+        right = max(right, PAD + bar_room(heat.scale, bar_height(height)))
+    below = max(BAR_LEAST - height, 0) if bar else 0
+    below = max(below, word_line(TEXT) - height) + LEGEND * len(heat.legend)
+    return Room(columns * cell, height, left, AXIS + band + GAP + title, right, below, size, rotation)
+
+
+def bar_height(height: float) -> float:
+    """Return the height of a colour bar beside a body of this height, in inches."""
+    return max(BAR_LEAST, min(height, 3.0))
+
+
+def bar_ticks(scale: Scale, height: float) -> dict[float, str]:
+    """Return the numbers beside a colour bar, each with its text."""
+    places = MaxNLocator(max(1, min(5, int(height / 0.4)))).tick_values(scale.low, scale.high)
+    inside = [float(v) for v in places if scale.low - 1e-12 <= v <= scale.high * (1 + 1e-9) + 1e-12]
+    return {v: f"{v:.3g}".replace("-", "−") for v in inside}
+
+
+def bar_room(scale: Scale, height: float) -> float:
+    """Return the width of a colour bar with its numbers and its label, in inches."""
+    return BAR + 0.1 + widest(bar_ticks(scale, height).values(), TEXT) + (AXIS if scale.label else 0)
+
+
+def key_rotation(keys: Sequence[str], cell: float, size: float) -> int:
+    """Return the rotation of the column labels in degrees: the smallest at which they do not overlap.
+
+    Args:
+        keys: The column labels.
+        cell: The side of a cell, in inches.
+        size: The size of the labels, in points.
+    """
+    if widest(keys, size) + GAP <= cell:
+        return 0
+    return 45 if cell * math.sin(math.pi / 4) >= line_height(size) else 90
+
+
+def band_of(keys: Sequence[str], cell: float, size: float, rotation: int) -> tuple[float, float]:
+    """Return the height of the column labels, and by how much they extend beyond the right edge.
+
+    Args:
+        keys: The column labels.
+        cell: The side of a cell, in inches.
+        size: The size of the labels, in points.
+        rotation: The rotation of the labels, in degrees.
+    """
+    widths = np.array([text_size(key, size)[0] for key in keys])
+    if rotation == 0:
+        return line_height(size), max((widths[-1] - cell) / 2, 0)
+    if rotation == 90:
+        return float(widths.max()), 0
+    slope = math.sqrt(0.5)
+    ends = widths * slope - cell * np.arange(len(keys) - 1, -1, -1) - cell / 2 + 0.05
+    return float(widths.max()) * slope + 0.6 * line_height(size), max(float(ends.max()), 0)
+
+
+def draw_at(figure: Figure, heat: HeatMap, left: float, top: float, *, cell: float, bar: bool) -> Axes:
+    """Draw a heat map in a figure and return its axes.
+
+    Args:
+        figure: The figure to draw in.
+        heat: The heat map.
+        left: The left edge of the heat map with all its text, in inches.
+        top: The upper edge of the heat map with its title, in inches.
+        cell: The side of a cell, in inches.
+        bar: Whether to draw a colour bar at the right.
+    """
+    r = room(heat, cell, bar=bar)
+    body = axes_at(figure, left + r.left, top - r.top - r.height, r.width, r.height)
+    image = draw_on(body, heat, r)
+    if bar:
+        high = bar_height(r.height)
+        beside = axes_at(figure, left + r.left + r.width + PAD, top - r.top - high, BAR, high)
+        colour_bar(figure, beside, image, heat.scale, high)
+    return body
+
+
+def colour_bar(figure: Figure, beside: Axes, image: AxesImage, scale: Scale, height: float) -> None:
+    """Draw a colour bar on axes of its own.
+
+    Args:
+        figure: The figure.
+        beside: The axes of the colour bar.
+        image: The image whose colours it explains.
+        scale: The scale of the image.
+        height: The height of the axes, in inches.
+    """
+    ticks = bar_ticks(scale, height)
+    made = figure.colorbar(image, cax=beside, ticks=list(ticks))
+    beside.set_yticks(list(ticks), list(ticks.values()))
+    made.set_label(scale.label)
+    made.outline.set_linewidth(0.5)
+    beside.tick_params(labelsize=TEXT, length=2)
+
+
+def fit(ax: Axes, heat: HeatMap) -> Room:
+    """Return the space that a heat map takes on the given axes.
+
+    Raises:
+        UserError: If the labels or numbers do not fit at 8 points.
+    """
+    width, height = size_of(ax)
+    rows, columns = heat.values.shape
+    cell = min(width / columns, height / rows)
+    if cell < heat.least_cell:
+        what = "numbers" if heat.numbers else "labels"
+        raise UserError(
+            f"{rows} × {columns} {what} do not fit on axes of {width:.1f} × {height:.1f} inches with letters "
+            "of 8 points: make the axes larger, or draw fewer"
+        )
+    return room(heat, cell, bar=False)
+
+
+def draw_on(ax: Axes, heat: HeatMap, r: Room) -> AxesImage:
+    """Draw image, labels, numbers and legend on axes and return the image.
+
+    Args:
+        ax: The axes.
+        heat: The heat map.
+        r: The space that it takes.
+    """
+    values = np.ma.masked_array(heat.values, ~heat.mask)
+    norm = Normalize(heat.scale.low, heat.scale.high)
+    image = ax.imshow(values, cmap=heat.scale.colours, norm=norm, aspect="equal", interpolation="nearest")
+    _words(ax, heat, r)
+    ax.spines[:].set_visible(False)
+    rows, columns = heat.values.shape
+    if min(r.width / columns, r.height / rows) > 0.08:
+        _lines_between(ax, heat.values.shape)
+    if heat.numbers:
+        _numbers(ax, heat, image)
+    if heat.title:
+        ax.set_title(heat.title, size=PANEL, pad=9)
+    if heat.legend:
+        legend(ax, heat.legend, -GAP / r.height)
+    return image
+
+
+def legend(ax: Axes, entries: Sequence[tuple[str, str]], y: float) -> None:
+    """Draw coloured squares and their meaning below axes.
+
+    Args:
+        ax: The axes.
+        entries: Pairs (colour, meaning).
+        y: The upper edge of the legend, as a fraction of the axes' height.
+    """
+    handles = [Patch(facecolor=colour, edgecolor="#444444", label=text) for colour, text in entries]
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, y), "borderaxespad": 0}
+    ax.legend(handles=handles, borderpad=0, handlelength=1, handleheight=1, **place)
+
+
+def _words(ax: Axes, heat: HeatMap, r: Room) -> None:
+    """Write the labels of rows, columns and axes."""
+    rows, columns = heat.values.shape
+    ax.xaxis.tick_top()
+    ax.xaxis.set_label_position("top")
+    ax.tick_params(
+        axis="x", length=2 if heat.keys is None else 0, labelsize=r.size, pad=5 if r.rotation else 3
+    )
+    ax.tick_params(axis="y", length=2 if heat.queries is None else 0, labelsize=r.size, pad=3)
+    if heat.keys is None:
+        ax.xaxis.set_major_locator(_whole(r.width / 0.4))
+    else:
+        turned: dict[str, Any] = (
+            {"rotation_mode": "anchor", "ha": "left", "va": "center"} if r.rotation else {}
+        )
+        ax.set_xticks(range(columns), heat.keys, rotation=r.rotation, parse_math=False, **turned)
+    if heat.queries is None:
+        ax.yaxis.set_major_locator(_whole(r.height / 0.3))
+    else:
+        ax.set_yticks(range(rows), heat.queries, parse_math=False)
+    ax.set_ylabel(heat.axis_labels[0], size=LABEL)
+    ax.set_xlabel(heat.axis_labels[1], size=LABEL)
+
+
+def _whole(room: float) -> MaxNLocator:
+    """Return a locator of at most 8 round whole numbers, fewer where there is less room."""
+    return MaxNLocator(max(1, min(8, int(room))), integer=True, steps=[1, 2, 5, 10])
+
+
+def _lines_between(ax: Axes, shape: tuple[int, ...]) -> None:
+    rows, columns = shape
+    ax.set_xticks(np.arange(columns - 1) + 0.5, minor=True)
+    ax.set_yticks(np.arange(rows - 1) + 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=0.6)
+    ax.tick_params(which="minor", length=0)
+
+
+def _numbers(ax: Axes, heat: HeatMap, image: AxesImage) -> None:
+    for (row, column), value in np.ndenumerate(heat.values):
+        if heat.mask[row, column]:
+            background = image.cmap(image.norm(value))[:3]
+            ax.text(
+                column, row, number(value), size=SMALL, ha="center", va="center", color=ink_on(background)
+            )
+
+
+# Pictures of one matrix, or of several in a row.
+
+
+def attention_map(
+    weights: ArrayLike,
+    queries: Words,
+    keys: Words,
+    *,
+    mask: ArrayLike | None = None,
+    numbers: bool = False,
+    largest: float | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw attention weights as a heat map: darker cells have larger weights, masked cells are dark grey.
+
+    Args:
+        weights: The weights, (T, S).
+        queries: T row labels, or None to number the rows.
+        keys: S column labels, or None to number the columns.
+        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        numbers: Whether to write the weights in the cells.
+        largest: The weight of the darkest colour; by default the largest one shown.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the labels do not fit at 8 points.
+    """
+    with drawing(queries, keys, title):
+        heat = make_heat_map(weights, queries, keys, mask)
+        if largest is not None:
+            heat.scale = heat.scale._replace(high=largest)
+        return _finish(replace(heat, numbers=numbers, legend=_masked_legend(heat)), ax, title)
+
+
+def score_map(
+    scores: ArrayLike,
+    queries: Words,
+    keys: Words,
+    *,
+    mask: ArrayLike | None = None,
+    numbers: bool = False,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw the scores before the softmax: blue above 0, orange below, masked and -inf cells dark grey.
+
+    Args:
+        scores: The scores, (T, S).
+        queries: T row labels, or None to number the rows.
+        keys: S column labels, or None to number the columns.
+        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        numbers: Whether to write the scores in the cells.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the labels do not fit at 8 points.
+    """
+    with drawing(queries, keys, title):
+        heat = make_heat_map(scores, queries, keys, mask, name="scores")
+        heat.scale = signed_scale(heat.values[heat.mask], "score")
+        return _finish(replace(heat, numbers=numbers, legend=_masked_legend(heat)), ax, title)
+
+
+def mask_map(
+    mask: ArrayLike, queries: Words, keys: Words, *, ax: Axes | None = None, title: str | None = None
+) -> Figure:
+    """Draw a mask: light where a query may attend, dark grey where it may not.
+
+    Args:
+        mask: Bool, (T, S) or broadcastable to the labels.
+        queries: T row labels, or None to number the rows.
+        keys: S column labels, or None to number the columns.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the labels do not fit at 8 points.
+    """
+    with drawing(queries, keys, title):
+        rows, columns = np.shape(mask)[-2:] if np.ndim(mask) > 1 else (1, np.size(mask))
+        shape = (rows if queries is None else len(queries), columns if keys is None else len(keys))
+        heat = make_heat_map(mask_array(mask, shape), queries, keys, None, name="mask")
+        heat.scale = mask_scale()
+        heat.legend = (("#cfe1f2", "may attend"), MASKED)
+        return _finish(heat, ax, title, bar=False)
+
+
+def softmax_panels(
+    scores: ArrayLike,
+    weights: ArrayLike,
+    queries: Words,
+    keys: Words,
+    *,
+    mask: ArrayLike | None = None,
+    numbers: bool = False,
+    title: str | None = None,
+) -> Figure:
+    """Draw the scores before the softmax and the weights after it, side by side.
+
+    Args:
+        scores: The scores, (T, S).
+        weights: Their softmax, (T, S).
+        queries: T row labels, or None to number the rows.
+        keys: S column labels, or None to number the columns.
+        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        numbers: Whether to write the numbers in the cells.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the labels do not fit at 8 points.
+    """
+    with drawing(queries, keys, title):
+        before = make_heat_map(scores, queries, keys, mask, name="scores")
+        after = make_heat_map(weights, queries, keys, mask)
+        before.scale = signed_scale(before.values[before.mask], "score")
+        before.title, after.title = "before the softmax", "after the softmax"
+        for heat in (before, after):
+            heat.numbers, heat.legend = numbers, _masked_legend(heat)
+        return heat_row([before, after], title)
+
+
+def value_map(
+    values: ArrayLike,
+    *,
+    xlabel: str,
+    ylabel: str,
+    label: str = "value",
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw signed numbers as colours over two numbered axes: blue above 0, orange below.
+
+    Args:
+        values: The numbers, such as position vectors, (N, M). Row 0 is at the top.
+        xlabel: The label of the columns.
+        ylabel: The label of the rows.
+        label: The label of the colour bar.
+        ax: Axes to draw on; by default those of a new figure.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If the shape is wrong or a number is not finite.
+    """
+    with drawing(xlabel, ylabel, label, title):
+        heat = make_heat_map(values, None, None, None, name="values")
+        refuse_nan(heat.values, np.ones_like(heat.mask), "values")
+        heat.scale = signed_scale(heat.values, label)
+        heat.axis_labels = (ylabel, xlabel)
+        high = float(np.clip(heat.values.shape[0] * 0.12, 1.4, 5))
+        place = None
+        if ax is None:
+            bar = PAD + bar_room(heat.scale, high)
+            title = wrapped(title, 7 + bar)
+            _, up = title_room(title)
+            figure = new_figure(8 + bar, high + 0.6 + 2 * PAD + up)
+            ax = axes_at(figure, 0.85, PAD, 7, high)
+            place = axes_at(figure, 0.85 + 7 + PAD, PAD, BAR, high)
+            if title:
+                put_title(figure, title)
+        elif title:
+            ax.set_title(title)
+        image = draw_on(ax, heat, Room(*size_of(ax), 0, 0, 0, 0, TEXT, 0))
+        ax.set_aspect("auto")
+        if place is not None:
+            colour_bar(root(ax), place, image, heat.scale, high)
+        return root(ax)
+
+
+def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = True) -> Figure:
+    """Draw several heat maps side by side with cells of one size.
+
+    Args:
+        heats: The heat maps, from left to right.
+        title: A title above the figure.
+        bar: Whether there is a colour bar at the right.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If they do not fit in one figure.
+    """
+    cell = _row_cell(heats, bar)
+    rooms = [room(heat, cell, bar=bar) for heat in heats]
+    width = _row_width(rooms)
+    title = wrapped(title, max(width, 2.5))
+    title_width, title_height = title_room(title)
+    rows, columns = heats[0].values.shape
+    total = max(width, title_width) + 2 * PAD
+    height = max(r.top for r in rooms) + max(r.height + r.below for r in rooms)
+    figure = new_figure(total, height + title_height + 2 * PAD, f"a heat map of {rows} × {columns} words")
+    left, top = (total - width) / 2, PAD + height
+    for heat, r in zip(heats, rooms, strict=True):
+        draw_at(figure, heat, left, top - max(q.top for q in rooms) + r.top, cell=cell, bar=bar)
+        left += r.total[0] + 3 * PAD
+    if title:
+        put_title(figure, title)
+    return figure
+
+
+def _row_cell(heats: Sequence[HeatMap], bar: bool) -> float:
+    """Return the side of the cells: the preferred one, or a smaller one where the row would be too wide."""
+    least = max(heat.least_cell for heat in heats)
+    cell = max(least, min(heat.cell for heat in heats))
+    while cell > least and _row_width([room(heat, cell, bar=bar) for heat in heats]) + 2 * PAD > MAX_SIDE:
+        cell = max(least, 0.97 * cell)
+    return cell
+
+
+def _row_width(rooms: Sequence[Room]) -> float:
+    return sum(r.total[0] for r in rooms) + 3 * PAD * (len(rooms) - 1)
+
+
+def _finish(heat: HeatMap, ax: Axes | None, title: str | None, *, bar: bool = True) -> Figure:
+    """Draw on the given axes, or on a figure of its own."""
+    if ax is None:
+        return heat_row([heat], title, bar=bar)
+    heat.title = title
+    draw_on(ax, heat, fit(ax, heat))
+    return root(ax)
+
+
+def _masked_legend(heat: HeatMap) -> tuple[tuple[str, str], ...]:
+    return () if heat.mask.all() else (MASKED,)
+
+
+# A grid of all heads of all layers.
+
+NARROW = 0.08  # between panels, in inches
+BESIDE = 1.2  # for the colour bar at the right, and for a title
+LEAST_PANEL, LARGEST_PANEL = 0.5, 1.7  # the longer side of a panel without labels
+
+
+def attention_grid(
+    weights: ArrayLike,
+    queries: Sequence[str] | None,
+    keys: Sequence[str] | None,
+    *,
+    mask: ArrayLike | None = None,
+    large: tuple[int, int] | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Draw a small heat map for every head of every layer, all with the same colours.
+
+    The labels stand beside the first column and above the first row where they fit.
+
+    Args:
+        weights: The weights, (L, H, T, S).
+        queries: T row labels, or None to number the rows.
+        keys: S column labels, or None to number the columns.
+        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        large: A pair (layer, head) that is drawn once more, large and with labels, at the right.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, or the panels do not fit in one figure.
+    """
+    with drawing(queries, keys, title):
+        values = array(weights, "weights", 4)
+        layers, heads = values.shape[:2]
+        heats = [
+            [make_heat_map(values[i, j], queries, keys, mask) for j in range(heads)] for i in range(layers)
+        ]
+        shown = values[:, :, mask_array(mask, values.shape[2:])]
+        for heat in (heat for row in heats for heat in row):
+            heat.scale = weight_scale(shown)
+        one = _enlarged(heats, large)
+        plan = _grid_plan(heats, 0.0 if one is None else room(one, one.cell, bar=False).total[0] + 4 * PAD)
+        return _draw_grid(heats, plan, one, large, title)
+
+
+Heats = list[list[HeatMap]]  # by layer and head
+
+
+class Plan(NamedTuple):
+    """The layout of the panels, in inches."""
+
+    cell: float
+    words: bool  # whether the labels are drawn
+    left: float  # of the first panel, behind layer names and row labels
+    top: float  # the height of head names and column labels
+    size: float  # of the labels, in points
+    rotation: int
+
+
+def _enlarged(heats: Heats, large: tuple[int, int] | None) -> HeatMap | None:
+    if large is None:
+        return None
+    layer, head = large
+    if not (0 <= layer < len(heats) and 0 <= head < len(heats[0])):
+        raise UserError(
+            f"large is {large}: there are {len(heats)} layers and {len(heats[0])} heads, from 0 on"
+        )
+    return replace(heats[layer][head], title=f"layer {layer}, head {head}")
+
+
+def _grid_plan(heats: Heats, beside: float) -> Plan:
+    """Return the layout with the largest panels that fit in a figure, with labels if they can be read."""
+    heat = heats[0][0]
+    n_queries, n_keys = heat.values.shape
+    left, top = text_size(f"layer {len(heats)}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
+    name = (
+        text_size(f"head {len(heats[0])}", TEXT)[0] + GAP - NARROW
+    ) / n_keys  # a panel is as wide as its name
+    if heat.queries is not None and heat.keys is not None:
+        cell = max(word_line(SMALL), min(0.3, 1.5 / max(n_queries, n_keys)), name)
+        rotation = key_rotation(heat.keys, cell, SMALL)
+        if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:  # they would extend into the next panel
+            rotation = 90
+        over = band_of(heat.keys, cell, SMALL, rotation)[0]
+        beside_words = AXIS + widest(heat.queries, SMALL) + GAP
+        plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
+        width, height = _grid_size(plan, heats)
+        if width + beside + BESIDE <= MAX_SIDE and height + BESIDE <= MAX_SIDE:
+            return plan
+    plan = Plan(0.0, False, left + AXIS, top + AXIS, SMALL, 0)
+    width = (MAX_SIDE - plan.left - BESIDE - beside) / len(heats[0]) - NARROW
+    height = (MAX_SIDE - plan.top - BESIDE) / len(heats) - NARROW
+    cell = min(width / n_keys, height / n_queries, max(LARGEST_PANEL / max(n_keys, n_queries), name))
+    if cell * max(n_keys, n_queries) < LEAST_PANEL or cell < name:
+        raise UserError(
+            f"{len(heats)} × {len(heats[0])} heat maps of {n_queries} × {n_keys} do not fit in {MAX_SIDE} "
+            "inches: draw fewer layers or heads"
+        )
+    return plan._replace(cell=cell)
+
+
+def _panel_size(plan: Plan, heats: Heats) -> tuple[float, float]:
+    n_queries, n_keys = heats[0][0].values.shape
+    return n_keys * plan.cell, n_queries * plan.cell
+
+
+def _grid_size(plan: Plan, heats: Heats) -> tuple[float, float]:
+    """Return width and height of the grid with its names, in inches."""
+    width, height = _panel_size(plan, heats)
+    return (
+        plan.left + len(heats[0]) * (width + NARROW) - NARROW,
+        plan.top + len(heats) * (height + NARROW) - NARROW,
+    )
+
+
+def _draw_grid(
+    heats: Heats, plan: Plan, one: HeatMap | None, large: tuple[int, int] | None, title: str | None
+) -> Figure:
+    width, height = _grid_size(plan, heats)
+    bar_high = bar_height(height - plan.top)
+    bar = PAD + max(bar_room(heats[0][0].scale, bar_high), 0.85)  # the legend "masked" stands below it
+    beside = room(one, one.cell, bar=False) if one else None
+    total = width + bar + (beside.total[0] + 4 * PAD if beside else 0) + 2 * PAD
+    title = wrapped(title, max(total, 2.5))
+    title_width, title_height = title_room(title)
+    high = max(height, bar_high + plan.top + LEGEND + PAD, beside.total[1] if beside else 0)
+    figure = new_figure(max(total, title_width + 2 * PAD), high + title_height + 2 * PAD)
+    top = PAD + high
+    image = _panels(figure, heats, plan, top, large)
+    beside_grid = axes_at(figure, 2 * PAD + width, top - plan.top - bar_high, BAR, bar_high)
+    colour_bar(figure, beside_grid, image, heats[0][0].scale, bar_high)
+    if not heats[0][0].mask.all():
+        legend(beside_grid, (MASKED,), -PAD / bar_high)
+    if one:
+        draw_at(figure, one, PAD + width + bar + 4 * PAD, top, cell=one.cell, bar=False)
+    if title:
+        put_title(figure, title)
+    return figure
+
+
+def _panels(figure: Figure, heats: Heats, plan: Plan, top: float, large: tuple[int, int] | None) -> AxesImage:
+    """Draw the small heat maps, with labels only at the left and the upper edge."""
+    width, height = _panel_size(plan, heats)
+    r = room(heats[0][0], plan.cell, bar=False)._replace(size=plan.size, rotation=plan.rotation)
+    for (i, j), heat in np.ndenumerate(np.array(heats, object)):
+        left = PAD + plan.left + j * (width + NARROW)
+        bottom = top - plan.top - i * (height + NARROW) - height
+        ax = axes_at(figure, left, bottom, width, height)
+        heat = replace(heat, queries=heat.queries if plan.words and j == 0 else None)
+        heat = replace(heat, keys=heat.keys if plan.words and i == 0 else None)
+        image = draw_on(ax, heat, r)
+        if heat.queries is None:
+            ax.set_yticks([])
+        if heat.keys is None:
+            ax.set_xticks([])
+        if i or j:
+            ax.set_xlabel("")
+            ax.set_ylabel("")
+        ax.spines[:].set(visible=True, color="#c8ccd0", linewidth=0.5)
+        if large == (i, j):
+            ax.spines[:].set(color=COLOURS["highlight"], linewidth=2.5)
+    _panel_names(figure, heats, plan, top)
+    return image
+
+
+def _panel_names(figure: Figure, heats: Heats, plan: Plan, top: float) -> None:
+    """Write "layer 0", "layer 1", ... at the left and "head 0", "head 1", ... at the top."""
+    width, height = _panel_size(plan, heats)
+    across, up = figure.get_size_inches()
+    for j in range(len(heats[0])):
+        x = PAD + plan.left + j * (width + NARROW) + width / 2
+        figure.text(x / across, (top - line_height(TEXT) / 2) / up, f"head {j}", ha="center", va="center")
+    for i in range(len(heats)):
+        y = top - plan.top - i * (height + NARROW) - height / 2
+        figure.text(PAD / across, y / up, f"layer {i}", va="center")

@@ -1,0 +1,236 @@
+"""The attention weights of a translator for one sentence, and pictures of them."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.data.loader import Batch, make_batch
+from npformer.errors import UserError, did_you_mean
+from npformer.functional.masks import causal_mask
+from npformer.generation import Translator
+from npformer.generation.detokenize import detokenize, labels
+from npformer.models.registry import attention_layers
+
+if TYPE_CHECKING:
+    from npformer.plots import Figure
+
+KINDS = {
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+    "cross": "encoder-decoder attention",
+}
+
+
+class ForwardPass(NamedTuple):
+    """The forward pass of a model on a sentence and its translation: the tokens, and the cache."""
+
+    source: list[str]  # S tokens, the end symbol included
+    target: list[str]  # T tokens, the decoder's input, the start symbol first
+    predicted: list[str]  # T tokens, the decoder's targets, the end symbol last
+    batch: Batch
+    logits: Any  # (1, T, V)
+    cache: Any
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceAttention:
+    """The attention weights of every layer and head for one sentence and its translation.
+
+    Attributes:
+        sentence: The sentence that the model reads.
+        translation: The translation, as a person writes it.
+        source_tokens: The S tokens that the encoder reads, the end symbol last.
+        target_tokens: The T tokens that the decoder reads, the start symbol first.
+        predicted_tokens: The T tokens that the decoder predicts, the end symbol last.
+        weights: A dict from the kind of attention to its weights, of shape (L, H, queries, keys):
+            "encoder" (L, H, S, S), "decoder" (L, H, T, T) and "cross" (L, H, T, S). A kind that the model
+            does not have is missing.
+        cache: The cache of the forward pass.
+    """
+
+    sentence: str
+    translation: str
+    source_tokens: list[str]
+    target_tokens: list[str]
+    predicted_tokens: list[str]
+    weights: dict[str, Array]
+    cache: Any = field(repr=False)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of attention that the model has: some of "encoder", "decoder" and "cross"."""
+        return list(self.weights)
+
+    def tokens(self, kind: str) -> tuple[list[str], list[str]]:
+        """Return the tokens of the queries and those of the keys.
+
+        In "cross" a query is named by the token that the decoder predicts at its position.
+        """
+        queries = {
+            "encoder": self.source_tokens,
+            "decoder": self.target_tokens,
+            "cross": self.predicted_tokens,
+        }
+        self._require(kind)
+        return queries[kind], self.target_tokens if kind == "decoder" else self.source_tokens
+
+    def plot(self, kind: str | None = None, *, layer: int | None = None, head: int | None = None) -> "Figure":
+        """Draw a heat map for every layer and head, and one of them large.
+
+        Args:
+            kind: "encoder", "decoder" or "cross". The default is "cross", or else the only kind there is.
+            layer: The layer that is drawn large, counted from 0. The default is the last one.
+            head: The head that is drawn large. The default is head 0.
+
+        Raises:
+            UserError: If the model has no such attention, layer or head, or if there are too many tokens for
+                a picture; `plot_head` has room for more.
+        """
+        from npformer import plots  # matplotlib takes a second to load
+
+        kind, layer, head = self._chosen(kind, layer, head)
+        queries, keys = self.tokens(kind)
+        large = (layer, head) if min(len(queries), len(keys)) > 2 else None  # two tokens are large anyway
+        return plots.attention_grid(
+            self.weights[kind], queries, keys, mask=self._mask(kind), large=large, title=_title(kind)
+        )
+
+    def plot_head(
+        self, kind: str | None = None, *, layer: int | None = None, head: int | None = None
+    ) -> "Figure":
+        """Draw the heat map of one head. The arguments are those of `plot`."""
+        from npformer import plots
+
+        kind, layer, head = self._chosen(kind, layer, head)
+        queries, keys = self.tokens(kind)
+        title = f"{_title(kind)}, layer {layer}, head {head}"
+        return plots.attention_map(
+            self.weights[kind][layer, head], queries, keys, mask=self._mask(kind), title=title
+        )
+
+    def plot_lines(
+        self,
+        kind: str | None = None,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        token: str | None = None,
+    ) -> "Figure":
+        """Draw the attention of one layer as lines from the queries to the keys.
+
+        Args:
+            kind: "encoder", "decoder" or "cross". The default is "cross", or else the only kind there is.
+            layer: The layer, counted from 0. The default is the last one.
+            head: Draw only this head. The default is all heads of the layer.
+            token: Draw only the lines of this query. The default is all queries.
+
+        Raises:
+            UserError: If the model has no such attention, layer or head, if no query is this token, or if
+                there are too many tokens for a picture.
+        """
+        from npformer import plots
+
+        kind, layer, _ = self._chosen(kind, layer, head)
+        queries, keys = self.tokens(kind)
+        if token is not None and token not in queries:
+            raise UserError(f"{token!r} is not a query of the {KINDS[kind]}: {did_you_mean(token, queries)}")
+        heads = list(range(self.weights[kind].shape[1])) if head is None else [head]
+        title = f"{_title(kind)}, layer {layer}"
+        return plots.word_lines(
+            self.weights[kind][layer, heads],
+            queries,
+            keys,
+            heads=heads,
+            query=None if token is None else queries.index(token),
+            title=title if len(heads) > 1 else f"{title}, head {heads[0]}",
+        )
+
+    def _chosen(self, kind: str | None, layer: int | None, head: int | None) -> tuple[str, int, int]:
+        """Return the kind, the layer and the head, with the defaults where none is given."""
+        if kind is None:
+            kind = "cross" if "cross" in self.weights or not self.weights else self.kinds[0]
+        self._require(kind)
+        n_layers, n_heads = self.weights[kind].shape[:2]
+        for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
+            if value is not None and not 0 <= value < count:
+                raise UserError(f"{name} is {value}: this model has {name}s 0 .. {count - 1}")
+        return kind, n_layers - 1 if layer is None else layer, head or 0
+
+    def _require(self, kind: str) -> None:
+        """Raise UserError if the model has no attention of this kind."""
+        if not self.weights:
+            raise UserError("this model has no attention: give a model that has")
+        if kind not in self.weights:
+            raise UserError(f"this model has no {KINDS.get(kind, kind)}: it has {', '.join(self.weights)}")
+
+    def _mask(self, kind: str) -> Array | None:
+        """Return the causal mask of the decoder; the other kinds have none for a single sentence."""
+        weights = self.weights[kind]
+        return causal_mask(weights.shape[-1], weights) if kind == "decoder" else None
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{kind} {weights.shape}" for kind, weights in self.weights.items())
+        return f"<attention for {self.sentence!r} → {self.translation!r}: {shapes or 'none'}>"
+
+
+def attention_of(translator: Translator, sentence: str, **search: Any) -> SentenceAttention:
+    """Translate a sentence and return the attention weights of the forward pass on both sentences.
+
+    Args:
+        translator: A translator whose model is on the host.
+        sentence: The sentence to translate.
+        search: Settings of the search, such as beam=5. The default is greedy search.
+
+    Raises:
+        UserError: If the sentence is empty or too long for the model.
+    """
+    found = forward_pass(translator, sentence, **search)
+    layers = {kind: attention_layers(found.cache, kind) for kind in KINDS}
+    codec = translator.target_codec
+    return SentenceAttention(
+        sentence=sentence,
+        translation=detokenize(codec, codec.decode(found.batch.target_out[0])),
+        source_tokens=found.source,
+        target_tokens=found.target,
+        predicted_tokens=found.predicted,
+        weights={kind: np.stack([layer[0] for layer in each]) for kind, each in layers.items() if each},
+        cache=found.cache,
+    )
+
+
+def forward_pass(
+    translator: Translator, sentence: str, translation: str | None = None, **search: Any
+) -> ForwardPass:
+    """Run one forward pass of a translator on a sentence and its translation.
+
+    Args:
+        translator: A translator whose model is on the host.
+        sentence: The sentence that the encoder reads.
+        translation: The translation that the decoder reads. By default, the translator translates.
+        search: Settings of that search, such as beam=5. The default is greedy search.
+
+    Raises:
+        UserError: If the sentence is empty or too long for the model.
+    """
+    source, target = translator.source_codec, translator.target_codec
+    limit = translator.model.config.max_length
+    length = len(source.encode(sentence, strict=True)) + 1
+    if length > limit:
+        raise UserError(
+            f"the sentence has {length} tokens, its end included, and the model's limit is {limit}: "
+            "give a shorter one"
+        )
+    if translation is None:
+        most = min(limit - 1, 2 * length + 5)  # an untrained model does not end by itself
+        translation = translator.translate([sentence], max_length=most, **search)[0]
+    batch = make_batch([(source.encode(sentence), target.encode(translation))])
+    logits, cache = translator.model.forward(batch.source, batch.target_in)
+    words = labels(target, target.words(translation))
+    read = labels(source, source.words(sentence))
+    return ForwardPass([*read, "</S>"], ["<S>", *words], [*words, "</S>"], batch, logits, cache)
+
+
+def _title(kind: str) -> str:
+    return KINDS[kind][0].upper() + KINDS[kind][1:]

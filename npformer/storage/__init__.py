@@ -1,0 +1,1 @@
+"""Files: atomic writes, checksummed files, checkpoints, and checks of settings."""

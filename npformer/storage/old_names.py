@@ -1,0 +1,44 @@
+"""Old names in files that were written before parameters and settings were renamed.
+
+The weights that ship and the checkpoints of earlier versions contain the names on the left. They are renamed
+when such a file is read.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+# parts of parameter names, old and new
+PARAMETERS = (
+    (r"(^|/)words\.(words|positions)\.", r"\1embedding.\2."),  # models of one language
+    (r"(^|[./])words\.", r"\1tokens."),
+    (r"(^|[./])read\.", r"\1input_projection."),  # recurrent layers
+    (r"(^|[./])recall\.", r"\1hidden_projection."),
+)
+# settings of a model's configuration, old and new
+SETTINGS = {"both_ways": "bidirectional"}
+
+
+def rename_parameter(name: str) -> str:
+    """Return the current name of a parameter that has this name in a file."""
+    for old, new in PARAMETERS:
+        name = re.sub(old, new, name)
+    return name
+
+
+def rename_parameters(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state with the current name of every parameter."""
+    return {rename_parameter(name): value for name, value in state.items()}
+
+
+def rename_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration's settings with their current names."""
+    return {SETTINGS.get(name, name): value for name, value in settings.items()}
+
+
+def original_parameter(name: str) -> str:
+    """Return the oldest name of a parameter, from which fingerprints of weights are computed."""
+    name = re.sub(r"^embedding\.", "words.", name)
+    name = re.sub(r"(^|\.)tokens\.", r"\1words.", name)
+    name = re.sub(r"(^|\.)input_projection\.", r"\1read.", name)
+    return re.sub(r"(^|\.)hidden_projection\.", r"\1recall.", name)

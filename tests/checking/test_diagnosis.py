@@ -1,0 +1,103 @@
+"""The diagnosis patterns one by one: each recognizes its own mistake and returns "" for all others."""
+
+import numpy as np
+import pytest
+
+from npformer import functional as F
+from npformer.checking.diagnosis import UNKNOWN, describe
+from npformer.checking.diagnosis_context import DiagnosisContext
+from npformer.checking.shapes import describe_shape
+
+RNG = np.random.default_rng(3)
+RIGHT = RNG.standard_normal((4, 5))
+DY = RNG.standard_normal((4, 5))
+OTHER = RNG.standard_normal((4, 5))
+SOFT, _ = F.softmax(RNG.standard_normal((4, 5)))
+XHAT = F.layer_norm(RNG.standard_normal((4, 5)), np.ones(5), np.zeros(5), 0.0)[1].xhat
+SQUARE = RNG.standard_normal((4, 4))
+TRI = np.tri(4)
+ROWS = RNG.standard_normal((4, 1))
+IDS = np.array([1, 0, 4, 2])
+AT = np.eye(5)[IDS]
+
+
+def clue(right, found, **known):
+    return describe(
+        DiagnosisContext(
+            right,
+            found,
+            numbers=[(2, "2"), (5, "5 (axis 1 of x)"), (8, "8 (all ids)"), (7, "7 (ids that are not 0)")],
+            **known,
+        )
+    )
+
+
+CLUES = {
+    "nothing": (clue(RIGHT, 0 * RIGHT), "0 throughout"),
+    "should be nothing": (clue(0 * RIGHT, RIGHT), "should be 0 throughout"),
+    "sign": (clue(RIGHT, -RIGHT), "sign is wrong"),
+    "twice": (clue(RIGHT, 2 * RIGHT), "2 times the right one (counted twice?)"),
+    "root": (clue(RIGHT, 5**0.5 * RIGHT), "√5 (axis 1 of x)"),
+    "averaged": (clue(RIGHT, RIGHT / 5), "1/5 (axis 1 of x)"),
+    "one count over another": (clue(RIGHT, RIGHT * 7 / 8), "divided by one count where the other is right"),
+    "some factor": (clue(RIGHT, 7.3 * RIGHT), "it is 7.3 times"),
+    "transposed": (clue(SQUARE, SQUARE.T), "transposed"),
+    "opposite": (clue(TRI, 1 - TRI), "opposite"),
+    "diagonal": (clue(TRI, np.tri(4, k=-1)), "all on the diagonal"),
+    "another tensor": (clue(RIGHT, OTHER, others={"dk": OTHER}), "same as dk"),
+    "residual": (clue(RIGHT, RIGHT - DY, dy=DY), "residual connection was left out"),
+    "residual twice": (clue(RIGHT, RIGHT + DY, dy=DY), "added twice"),
+    "mean": (clue(RIGHT, RIGHT + ROWS), "all along axis 1: the term that passes through the mean"),
+    "spread": (clue(RIGHT, RIGHT[:, ::-1]), "along axis 1 it holds the right numbers in the wrong order"),
+    "softmax's sum": (
+        clue(SOFT * (DY - (DY * SOFT).sum(-1, keepdims=True)), SOFT * DY, dy=DY, arrays={"y": SOFT}),
+        "multiple of y all along axis 1: the term that passes through the sum over that axis is missing",
+    ),
+    "variance": (clue(RIGHT, RIGHT + ROWS * XHAT, dy=DY, arrays={"xhat": XHAT}), "through the variance"),
+    "mean and variance": (
+        clue(RIGHT, RIGHT + ROWS * XHAT + ROWS[::-1], arrays={"xhat": XHAT}), "mean and through the variance"
+    ),
+    "factor array": (clue(RIGHT * OTHER, RIGHT, arrays={"keep": OTHER}), "the factor keep is missing"),
+    "factor array twice": (clue(RIGHT, RIGHT * OTHER, arrays={"keep": OTHER}), "once too often"),
+    "factor by row": (clue(RIGHT, RIGHT * ROWS), "another one for each row"),
+    "shifted": (clue(RIGHT, np.roll(RIGHT, 1, 0)), "one place too late"),
+    "order": (clue(RIGHT, RIGHT.reshape(5, 4).T.reshape(4, 5)), "wrong order"),
+    "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries that targets names"),
+    "dy": (clue(RIGHT, DY, dy=DY), "dy itself"),
+    "a factor of dy": (clue(RIGHT, DY * OTHER, dy=DY, arrays={"s": OTHER}), "dy · s and nothing more"),
+    "an array": (clue(RIGHT, OTHER, arrays={"x": OTHER}), "it is x itself"),
+    "all rows alike": (clue(RIGHT, np.ones((4, 1)) * OTHER[:1]), "same all along axis 0"),
+    "unknown": (clue(RIGHT, OTHER), UNKNOWN),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLUES)
+def test_a_clue(name):
+    said, words = CLUES[name]
+    assert words in said
+
+
+def test_repeated_rows():
+    ids = np.array([2, 1, 2, 0])
+    right, found = np.zeros((4, 3)), np.zeros((4, 3))
+    dy = RNG.standard_normal((4, 3))
+    np.add.at(right, ids, dy)
+    found[ids] = dy
+    assert "only rows that ids names several times" in clue(right, found, arrays={"ids": ids})
+
+
+@pytest.mark.parametrize(
+    ("right", "found", "words"),
+    [
+        (RIGHT.sum(0), RIGHT, "summed over axis 0 it would be right, so an axis is not summed"),
+        (RIGHT, RIGHT.sum(0), "summed over axis 0 of the right one, which must stay"),
+        (RIGHT.sum(0), RIGHT.sum(0, keepdims=True), "the numbers are right, in another shape"),
+        (RIGHT, RIGHT.T, "it is transposed"),
+        (RIGHT.sum(), OTHER, "an axis not summed?"),
+        (RIGHT, OTHER.sum(0), "an axis summed that must stay?"),
+        (RIGHT, np.full(5, np.nan), "(5,) and should be (4, 5)"),
+        (RIGHT, np.array(["a"]), "(1,) and should be (4, 5)"),
+    ],
+)
+def test_shapes(right, found, words):
+    assert words in describe_shape(np.asarray(right), found)

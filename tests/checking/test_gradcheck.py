@@ -1,0 +1,260 @@
+"""The gradient checker: correct gradients pass, and wrong ones are found, located and named."""
+
+import json
+
+import numpy as np
+import pytest
+
+from npformer import Parameter, UserError
+from npformer import functional as F
+from npformer.checking import gradcheck
+from npformer.checking.cases import all_cases
+from npformer.nn import LayerNorm, Linear
+
+CASES = all_cases()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_every_component_and_option(case):
+    """Components agree within 1e-12 and whole models within 1e-11, including second derivatives."""
+    report = case.check()
+    assert report.ok, str(report)
+    assert case.tolerance == (
+        1e-11 if case.name.startswith(("Transformer", "RecurrentTranslator")) else 1e-12
+    )
+    assert any(row.tensor == "hessian symmetry" for row in report.rows)
+
+
+@pytest.mark.parametrize("case", CASES[::6], ids=lambda case: case.name)
+def test_central_differences_agree(case):
+    report = case.check("difference")
+    assert report.ok, str(report)
+    assert {row.method for row in report.rows} >= {"central difference"}
+
+
+def test_every_tensor_of_a_model_is_checked():
+    case = next(case for case in CASES if case.name == "Transformer, every option, post-norm")
+    model, *_ = case.build(np.random.default_rng(0))
+    checked = {row.tensor for row in case.check().rows}
+    assert {name for name, _ in model.named_parameters()} <= checked
+
+
+def test_a_report_as_a_table_and_as_json(rng):
+    report = gradcheck(LayerNorm(4), rng.standard_normal((2, 4)))
+    assert "all gradients right" in str(report)
+    rows = json.loads(json.dumps(report.as_json()))
+    assert {"name", "tensor", "error", "method", "ok"} <= set(rows[0])
+    assert [row["tensor"] for row in rows][:3] == ["x", "gain", "bias"]
+
+
+def test_the_parameters_are_restored(rng):
+    layer = Linear(4, 3)
+    weight, grad = layer.weight.value, layer.weight.grad
+    gradcheck(layer, rng.standard_normal((2, 4)))
+    assert layer.weight.value is weight
+    assert layer.weight.grad is grad
+    assert not grad.any()
+
+
+class OwnLayer:
+    """A layer y = x scale with a given backward pass, as a learner would write it."""
+
+    def __init__(self, backward):
+        self.scale = Parameter(np.array([1.0, 2.0, 3.0]))
+        self._backward = backward
+
+    def forward(self, x):
+        return x * self.scale.value, x
+
+    def backward(self, dy, cache):
+        return self._backward(self, dy, cache)
+
+
+def right(layer, dy, x):
+    layer.scale.grad += (dy * x).sum((0, 1))
+    return dy * layer.scale.value
+
+
+def overwriting(layer, dy, x):
+    layer.scale.grad = (dy * x).sum((0, 1))
+    return dy * layer.scale.value
+
+
+def not_summed(layer, dy, x):
+    layer.scale.grad = layer.scale.grad + (dy * x).sum(0)
+    return dy * layer.scale.value
+
+
+def forgetting(layer, dy, x):
+    return dy * layer.scale.value
+
+
+def averaging(layer, dy, x):
+    layer.scale.grad += (dy * x).mean((0, 1))
+    return dy * layer.scale.value
+
+
+def writing_into_dy(layer, dy, x):
+    layer.scale.grad += (dy * x).sum((0, 1))
+    dy *= layer.scale.value
+    return dy
+
+
+def writing_into_cache(layer, dy, x):
+    layer.scale.grad += (dy * x).sum((0, 1))
+    x *= 0
+    return dy * layer.scale.value
+
+
+MISTAKES = {
+    overwriting: ("gradients accumulate", "must add to it"),
+    not_summed: ("scale", "an axis not summed"),
+    forgetting: ("scale", "nothing reached this tensor"),
+    averaging: ("scale", "1/10 (all positions)"),
+    writing_into_dy: ("inputs not modified", "writes into dy"),
+    writing_into_cache: ("inputs not modified", "writes into the cache"),
+}
+
+
+def test_a_correct_layer_of_the_user_passes(rng):
+    assert gradcheck(OwnLayer(right), rng.standard_normal((2, 5, 3)), hessian=True).ok
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda f: f.__name__)
+def test_mistakes_of_a_layer(mistake, rng):
+    tensor, words = MISTAKES[mistake]
+    report = gradcheck(OwnLayer(mistake), rng.standard_normal((2, 5, 3)))
+    found = {row.tensor: row.diagnosis for row in report.failures}
+    assert tensor in found, str(report)
+    assert words in found[tensor], str(report)
+
+
+class Forgetful:
+    """A layer y = x² that stores its activation on itself instead of in the cache."""
+
+    def forward(self, x):
+        self.x = x
+        return x * x, None
+
+    def backward(self, dy, cache):
+        return 2 * self.x * dy
+
+
+def test_activations_on_the_layer_are_found(rng):
+    report = gradcheck(Forgetful(), rng.standard_normal((2, 3)))
+    assert "activations are kept on the layer" in report.worst.diagnosis
+
+
+def identity(x):
+    return 1.0 * x, x.shape
+
+
+def square_map(x):
+    return x @ np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]]), None
+
+
+def plus_one(dy, cache):
+    dx = dy.copy()
+    dx[1, 2] += 1
+    return dx
+
+
+PAIRS = {
+    "sign": ((F.softmax, lambda dy, y: -F.softmax_backward(dy, y)), "sign"),
+    "factor": ((F.softmax, lambda dy, y: 3 * F.softmax_backward(dy, y)), "3 times"),
+    "one over an axis": ((F.softmax, lambda dy, y: F.softmax_backward(dy, y) / 5), "1/5 (axis 0 of x)"),
+    "root of an axis": ((F.softmax, lambda dy, y: F.softmax_backward(dy, y) / 5**0.5), "1/√5"),
+    "zero": ((F.softmax, lambda dy, y: 0 * dy), "nothing reached"),
+    "not a number": ((F.softmax, lambda dy, y: np.nan * dy), "NaN"),
+    "mean term": (
+        (lambda x: (x - x.mean(-1, keepdims=True), None), lambda dy, cache: dy),
+        "all along axis 1",
+    ),
+    "residual left out": ((lambda x: (x + 2 * x, None), lambda dy, cache: 2 * dy), "times the right one"),
+    "one entry": ((identity, plus_one), "1 of 15 entries are wrong"),
+    "mask": (
+        (lambda x: (np.where(np.arange(3) < 2, x, 0), None), lambda dy, cache: dy),
+        "should be 0",
+    ),
+    "abs": ((lambda x: (np.abs(x), x), lambda dy, x: dy * np.sign(x)), "method='difference'"),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_mistakes_of_a_pair(name, rng):
+    pair, words = PAIRS[name]
+    report = gradcheck(pair, rng.standard_normal((5, 3)))
+    assert not report.ok
+    assert words in report.worst.diagnosis, str(report)
+
+
+def test_a_residual_connection_with_a_wrong_backward(rng):
+    """y = x + f(x), once with the backward pass of f alone and once with dy added twice."""
+    w = rng.standard_normal((3, 3))
+    for factor, words in ((0, "left out"), (2, "added twice")):
+        pair = (lambda x: (x + x @ w, None), lambda dy, cache, c=factor: c * dy + dy @ w.T)
+        assert words in gradcheck(pair, rng.standard_normal((4, 3))).worst.diagnosis
+
+
+def test_a_transposed_gradient(rng):
+    pair = (lambda x: (1.0 * x, None), lambda dy, cache: dy.T)
+    assert "transposed" in gradcheck(pair, rng.standard_normal((3, 3))).worst.diagnosis
+
+
+def test_the_first_wrong_entry_is_named(rng):
+    report = gradcheck((identity, plus_one), rng.standard_normal((4, 3)))
+    assert report.rows[0].entry == (1, 2)
+
+
+def test_the_first_wrong_entry_of_many(rng):
+    """Equal errors do not cancel."""
+    pair = (lambda x: (x - x.mean(-1, keepdims=True), None), lambda dy, cache: dy)
+    for seed in range(10):
+        assert gradcheck(pair, rng.standard_normal((2, 5)), seed=seed).rows[0].entry in (None, (0, 0))
+
+
+def test_a_backward_that_is_not_linear(rng):
+    pair = (lambda x: (1.0 * x, None), lambda dy, cache: dy * np.abs(dy))
+    rows = {row.tensor: row.ok for row in gradcheck(pair, rng.standard_normal((4, 3))).rows}
+    assert not rows["backward is linear"]
+
+
+def test_second_derivatives_that_disagree(rng):
+    """The field (-x1, x0) is not the gradient of a function: it rotates."""
+    pair = (lambda x: ((x * x).sum() / 2, x), lambda dy, x: dy * np.stack([x[1], -x[0]]))
+    rows = {row.tensor: row.ok for row in gradcheck(pair, rng.standard_normal(2), hessian=True).rows}
+    assert not rows["hessian symmetry"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((object(), np.ones(2)), "object has no forward"),
+        (((F.softmax, F.softmax_backward), np.ones(2, int)), "nothing to check"),
+        (((lambda x: (x, None), lambda dy, c: (dy, dy)), np.ones(2)), "returned 2 gradients"),
+        (((lambda x: (x, None), lambda dy, c: None), np.ones(2)), "returned 0 gradients"),
+        (((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)), "takes 1 arrays"),
+    ],
+)
+def test_objects_that_do_not_follow_the_protocol(arguments, words):
+    with pytest.raises(UserError, match=words):
+        gradcheck(*arguments)
+
+
+def test_an_unknown_method():
+    with pytest.raises(UserError, match="unknown method 'magic'"):
+        gradcheck((F.softmax, F.softmax_backward), np.ones(2), method="magic")
+
+
+def test_the_package_is_callable_as_its_function(rng):
+    import npformer
+
+    x = rng.standard_normal((2, 3))
+    assert npformer.gradcheck((F.softmax, F.softmax_backward), x).ok
+    assert npformer.checking.gradcheck is gradcheck
+
+
+def test_a_gradient_computed_in_float32(rng):
+    """The gradient is nearly right, and the forward pass accepts complex numbers."""
+    pair = (F.softmax, lambda dy, y: F.softmax_backward(dy.astype(np.float32), y.astype(np.float32)))
+    assert "computed in float32" in gradcheck(pair, rng.standard_normal((4, 3))).worst.diagnosis

@@ -1,0 +1,185 @@
+"""npformer attention as a person uses it."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from trained_oracle import Oracle, drawn, line_weights, split
+
+from npformer import plots
+from npformer.cli.main import main
+from npformer.generation import Translator
+from npformer.plots import text_problems
+from npformer.plots.palette import head_colour
+
+ANIMAL = "the animal didn't cross the street because it was too tired"
+LONG = " ".join(split("the black cat drinks some milk because it was too tired and") * 4)  # 48 words
+
+
+@pytest.fixture
+def shown(monkeypatch, tmp_path):
+    """Return a dictionary that receives every saved figure under its file name."""
+    monkeypatch.chdir(tmp_path)
+    kept = {}
+
+    def save(figure, path):
+        kept[path.name] = figure
+        return real(figure, path)
+
+    real = plots.save
+    monkeypatch.setattr(plots, "save", save)
+    return kept
+
+
+@pytest.fixture(scope="module")
+def run(studio):
+    assert studio.checkpoint
+    return str(studio.folder)
+
+
+@pytest.fixture(scope="module")
+def oracle(run, studio):
+    return Oracle(studio.folder, "best")
+
+
+FRENCH = "l' animal n' a pas traversé la rue parce qu' il était trop fatigué"
+
+
+@pytest.fixture
+def writes(monkeypatch):
+    """Return a function that makes the untrained model translate with a given number of words."""
+
+    def set_words(count):
+        text = " ".join((split(FRENCH) * 5)[:count])
+        monkeypatch.setattr(Translator, "translate", lambda *_, **__: [text])
+
+    set_words(14)
+    return set_words
+
+
+def refused(capsys, *arguments):
+    assert main(["attention", *arguments]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1].startswith("npformer: ")
+    assert all(line.startswith("npformer: ") for line in said)
+    return said[-1]
+
+
+KINDS = ("encoder", "decoder", "cross")
+
+
+@pytest.mark.slow
+def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
+    assert main(["attention", "--model", run, ANIMAL]) == 0
+    out = capsys.readouterr().out
+    target = split(FRENCH)
+    assert out.startswith(f"{ANIMAL} → l'animal n'a pas traversé la rue parce qu'il était trop fatigué\n")
+    assert set(shown) == {f"{kind}_{what}.png" for kind in KINDS for what in ("grid", "lines")}
+    for name in shown:
+        assert f"wrote attention/{name}" in out
+        assert (tmp_path / "attention" / name).stat().st_size > 5000
+        assert text_problems(shown[name]) == []
+    for kind in KINDS:
+        expected = np.stack([oracle.weights(split(ANIMAL), target, kind, layer) for layer in range(2)])
+        check_grid(shown[f"{kind}_grid.png"], expected, (1, 0))
+        check_lines(shown[f"{kind}_lines.png"], expected[1], range(4))
+
+
+def check_grid(figure, weights, large):
+    """Check that a figure has the map of every head in every layer, and one large map."""
+    images = [np.ma.getdata(ax.images[0].get_array()) for ax in figure.axes if ax.images]
+    same = [m for m in images if m.shape == weights.shape[2:]]
+    assert len(same) == weights.shape[0] * weights.shape[1] + 1
+    assert np.allclose(np.array(same[:-1]).reshape(weights.shape), weights, atol=2e-5)
+    assert np.allclose(same[-1], weights[large], atol=2e-5)
+
+
+def check_lines(figure, weights, heads):
+    ax = figure.axes[0]
+    assert np.allclose(line_weights(ax), drawn(weights[list(heads)]), atol=2e-5)
+    lines = [c for c in ax.collections if isinstance(c, LineCollection)]
+    for collection, head in zip(lines, heads, strict=True):
+        if len(collection.get_segments()):
+            assert collection.get_colors()[0][:3] == pytest.approx(to_rgb(head_colour(head)))
+
+
+def test_one_layer_and_head(capsys, shown, run, oracle):
+    arguments = ["--kind", "encoder", "--layer", "0", "--head", "3", "--out", "deep/er"]
+    assert main(["attention", ANIMAL, "--model", run, *arguments]) == 0
+    assert set(shown) == {"encoder_grid.png", "encoder_lines.png"}
+    expected = np.stack([oracle.weights(split(ANIMAL), [], "encoder", layer) for layer in range(2)])
+    check_grid(shown["encoder_grid.png"], expected, (0, 3))
+    check_lines(shown["encoder_lines.png"], expected[0], [3])
+    assert "wrote deep/er/encoder_grid.png" in capsys.readouterr().out
+
+
+def test_the_lines_of_one_word(shown, run, oracle):
+    assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--word", "it"]) == 0
+    expected = drawn(oracle.weights(split(ANIMAL), [], "encoder", 1))
+    row = split(ANIMAL).index("it")
+    for lines, weights in zip(line_weights(shown["encoder_lines.png"].axes[0]), expected, strict=True):
+        assert np.allclose(lines[row], weights[row], atol=2e-5)
+        assert not np.delete(lines, row, 0).any()
+
+
+def test_the_last_checkpoint(shown, run, studio):
+    assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--last"]) == 0
+    expected = Oracle(studio.folder).weights(split(ANIMAL), [], "encoder", 1)
+    check_lines(shown["encoder_lines.png"], expected, range(4))
+
+
+@pytest.mark.parametrize("words", [1, 2, 12, 40, 48])
+def test_short_and_long_sentences_are_legible(shown, run, writes, words):
+    writes(words - 1)
+    sentence = " ".join(split(LONG)[:words])
+    assert main(["attention", sentence, "--model", run]) == 0
+    for figure in shown.values():
+        assert text_problems(figure) == []
+
+
+def test_heads_that_do_not_fit_into_the_grid(capsys, shown, run):
+    sentence = " ".join((split(LONG) * 2)[:63])  # the longest sentence that this model accepts
+    assert main(["attention", sentence, "--model", run, "--kind", "encoder"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(
+        r"too many words for a grid of the encoder self-attention: only layer 1, head 0 is drawn", said
+    )
+    for figure in shown.values():
+        assert text_problems(figure) == []
+
+
+def test_unknown_words_are_reported(capsys, shown, run):
+    assert main(["attention", "the zebra and the yak", "--model", run]) == 0
+    assert "does not know 'zebra', 'yak' and reads <UNK>" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([ANIMAL, "--layer", "2"], "--layer is 2: this model has layers 0 .. 1"),
+        ([ANIMAL, "--layer", "-1"], "--layer is -1"),
+        ([ANIMAL, "--head", "4"], "--head is 4: this model has heads 0 .. 3"),
+        ([ANIMAL, "--out", "file/below"], "file/below cannot be written"),
+        ([ANIMAL, "--word", "zebra"], "'zebra' is not a query here"),
+        ([" ".join(split(LONG) * 2)], "97 tokens, its end included, and the model's limit is 64"),
+        ([""], "is empty"),
+        (["  "], "is empty"),
+    ],
+)
+def test_invalid_options_are_refused(capsys, shown, run, tmp_path, arguments, words):
+    (tmp_path / "file").write_text("no folder")
+    assert words in refused(capsys, *arguments, "--model", run)
+    assert not shown
+    assert not (tmp_path / "attention").exists()
+
+
+def test_a_run_that_does_not_exist(capsys, shown):
+    assert "there is no run nowhere" in refused(capsys, ANIMAL, "--model", "nowhere")
+
+
+def test_a_run_of_another_kind(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["attention", ANIMAL, "--kind", "sideways"])
+    assert stopped.value.code == 2

@@ -1,0 +1,215 @@
+"""npformer bench: its output, its files and the options that it refuses."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from npformer.bench import compare, costs, decoding, measure, setups
+from npformer.bench.setups import Setup
+from npformer.cli import bench
+from npformer.cli.main import main
+from npformer.errors import Registry, UserError
+from npformer.plots import text_problems
+from npformer.plots.curve_plots import cost_panels
+
+TOY = Setup("tiny", 8, 12, 2, 1, 30, 4, 6, tied=False)  # replaces the setup of that name
+QUICK = ["bench", "--repeats", "2", "--seconds", "0.001"]
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """Replace the setups of the benchmark with two small ones."""
+    toys = Registry("setup")
+    toys.register("tiny", TOY)
+    toys.register("small", replace(TOY, name="small", tied=True))
+    monkeypatch.setattr(setups, "SETUPS", toys)
+    monkeypatch.setattr(bench, "is_busy", lambda machine: False)
+    monkeypatch.setattr(measure, "run_child", measure_here)
+
+
+def measure_here(task):
+    """Measure in this process, which is faster; PyTorch takes twice the time and the memory."""
+    if task.kind != "torch":
+        return measure.measure(task)
+    found = measure.measure(replace(task, kind="npformer"))
+    return {key: value and 2 * value for key, value in found.items()}
+
+
+def test_the_table(toys, capsys):
+    assert main(QUICK) == 0
+    shown = capsys.readouterr()
+    assert re.search(r"^ +step +tokens/s +products +over \(packed\) +memory$", shown.out, re.MULTILINE)
+    row = r"^tiny +[\d,]+ ms +[\d,]+ +\d+% +\d+\.\d\d \(\d+\.\d\d\) +[\d,]+ MB$"
+    assert re.search(row, shown.out, re.MULTILINE)
+    assert re.search(row.replace("tiny", "small"), shown.out, re.MULTILINE)
+    assert "PyTorch" not in shown.out
+    assert f"numpy {np.__version__}" in shown.out
+    assert max(map(len, shown.out.splitlines()[:8])) <= 106
+
+
+def test_json_on_the_screen_is_nothing_but_json(toys, capsys):
+    assert main([*QUICK, "--only", "small", "--workers", "1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["name"] == "small"
+    assert row["ratio"] is None
+    assert row["workers"] == 1
+    assert row["repeats"] == 2
+    assert row["rough"] is False
+    keys = {"step_seconds", "tokens_per_second", "floor_seconds", "over_floor", "peak_memory"}
+    assert all(row[key] > 0 for key in keys | {"share_in_products"})
+    assert row["above_import_memory"] >= 0  # memory freed by importing may suffice
+    assert {"machine", "versions", "date", "backend"} <= row.keys()
+
+
+def test_against_pytorch(toys, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(compare, "find_spec", lambda name: "there")
+    path = tmp_path / "bench.json"
+    assert main([*QUICK, "--only", "tiny", "--against", "torch", "--json", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(
+        r"^tiny .* \d+\.\d\d; -?\d+\.\d\d +\d+\.\d\d \(\d+\.\d\d–\d+\.\d\d\)$", out, re.MULTILINE
+    )
+    assert "median of 2 rounds" in out
+    (row,) = json.loads(path.read_text(encoding="utf-8"))
+    low, high = row["ratio_spread"]
+    assert 0 < low <= row["ratio"] <= high
+    assert row["torch_peak_memory"] > 50_000_000  # Python and NumPy
+    assert row["peak_memory_ratio"] == pytest.approx(row["peak_memory"] / row["torch_peak_memory"])
+
+
+def test_a_busy_machine_is_reported(toys, capsys, monkeypatch):
+    monkeypatch.setattr(bench, "is_busy", lambda machine: True)
+    assert main([*QUICK, "--only", "tiny", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)[0]["rough"] is True
+    assert "other programs use this machine" in shown.err
+
+
+def test_the_profile(toys, capsys):
+    assert main([*QUICK, "--profile", "--only", "small"]) == 0
+    out = capsys.readouterr().out
+    shares = [float(share) for share in re.findall(r"([\d.]+)%", out)]
+    assert sum(shares) == pytest.approx(100, abs=1)
+    names = [re.split(r"  +", line)[0] for line in out.splitlines()]
+    assert {"small", "Adam", "cross-entropy", "the whole step"} <= set(names)
+    assert main([*QUICK, "--profile", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["name"] for row in rows} == {"tiny"}
+    assert all(row["seconds"] == pytest.approx(row["forward"] + row["backward"]) for row in rows)
+
+
+def test_the_curves(toys, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(costs, "LENGTHS", (4, 8, 16))
+    monkeypatch.setattr(costs, "BATCHES", (2, 4, 8))
+    monkeypatch.setattr(
+        costs,
+        "measure_costs",
+        lambda report, plain=costs.measure_costs: plain(
+            report, lengths=costs.LENGTHS, batches=costs.BATCHES, setup=TOY, seconds=0.0
+        ),
+    )
+    drawn = []
+    monkeypatch.setattr("npformer.plots.save", lambda figure, path: drawn.append((figure, path)))
+    path, data = str(tmp_path / "costs.png"), tmp_path / "costs.json"
+    assert main(["bench", "--curves", path, "--json", str(data)]) == 0
+    ((figure, where),) = drawn
+    assert where == path
+    assert text_problems(figure) == []
+    assert [ax.get_ylabel() for ax in figure.axes] == ["seconds", "megabytes"] * 2
+    rows = json.loads(data.read_text(encoding="utf-8"))
+    attention = [row["bytes"] / 1e6 for row in rows if row["name"] == "attention"]
+    line = next(line for line in figure.axes[1].lines if len(line.get_xdata()) and line.get_xdata()[0] == 4)
+    step = [row["bytes"] / 1e6 for row in rows if (row["name"], row["against"]) == ("step", "length")]
+    np.testing.assert_allclose(line.get_ydata(), step)
+    out = capsys.readouterr().out
+    assert f"{attention[-1]:.1f}" in out
+    assert re.search(r"^length +step ms +step MB +attention ms", out, re.MULTILINE)
+
+
+def test_decoding(monkeypatch, capsys):
+    toy = replace(TOY, vocab_size=40, length=20)
+    monkeypatch.setattr(
+        decoding,
+        "MEASUREMENTS",
+        {
+            "one": lambda workers: decoding.with_and_without_cache(workers, setup=toy, length=6),
+            "many": lambda workers: decoding.batched_decoding(workers, 2, setup=toy, number=30),
+        },
+    )
+    assert main(["bench", "--decoding", "--json"]) == 0
+    one, many = json.loads(capsys.readouterr().out)
+    assert (one["name"], one["sentences"], many["name"], many["sentences"]) == ("one", 1, "many", 30)
+    assert one["ratio"] > 0
+    assert many["ratio"] is None
+    assert 1 <= one["tokens"] <= 6
+    assert 30 <= many["tokens"] <= 30 * 19
+    assert main(["bench", "--decoding"]) == 0
+    assert re.search(r"^many +\d+\.\d\d +[\d,.]+ +[\d,]+ +–$", capsys.readouterr().out, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--only", "tinny"], "unknown setup 'tinny': did you mean tiny?"),
+        (["--repeats", "0"], "--repeats is 0: it must be a whole number, 1 or more"),
+        (["--workers", "0"], "--workers is 0: it must be a whole number, 1 or more"),
+        (["--workers", "17"], "--workers is 17, and the batch of base8k has 16 sentences"),
+        (["--seconds", "0"], "--seconds is 0: it must be more than 0"),
+        (["--seconds", "nan"], "--seconds is nan: it must be more than 0"),
+        (["--json", "no/such/folder.json"], "cannot write no/such/folder.json: give a file in a folder"),
+        (["--json", "."], "cannot write .: give a file"),
+        (["--curves", "curves.jpg"], "--curves curves.jpg: end the picture's name in .png or .svg"),
+        (["--curves", "no/such/curves.png"], "cannot write no/such/curves.png: give a file"),
+        (["--curves", "--only", "tiny"], "--curves and --decoding use their own models"),
+        (["--decoding", "--only", "tiny"], "--curves and --decoding use their own models"),
+        (["--against", "torch", "--profile"], "--against torch excludes --profile"),
+    ],
+)
+def test_invalid_options_are_refused(arguments, sentence, capsys):
+    assert main(["bench", *arguments]) == 2
+    assert capsys.readouterr().err.startswith(f"npformer: {sentence}")
+
+
+def test_without_a_gpu(capsys, monkeypatch):
+    monkeypatch.setattr("npformer.backend._why_no_gpu", lambda: "no GPU was found")
+    assert main(["bench", "--backend", "cupy"]) == 2
+    assert "backend cupy needs CuPy and a GPU that answers, and no GPU was found" in capsys.readouterr().err
+
+
+def test_without_pytorch(capsys, monkeypatch):
+    monkeypatch.setattr(compare, "find_spec", lambda name: None)
+    assert main(["bench", "--against", "torch"]) == 2
+    assert "pip install torch" in capsys.readouterr().err
+
+
+# The picture.
+
+
+def panels(values):
+    return cost_panels({"seconds size": {"f": values}}, {"size": [1, 2, 4]}, panels=[[("seconds", "size")]])
+
+
+def test_a_power_law_is_a_straight_line():
+    figure = panels([1.0, 4.0, 16.0])
+    (ax,) = figure.axes
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "4"]
+    assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 0.0, 2.0]])
+def test_numbers_that_cannot_be_drawn(values):
+    with pytest.raises(UserError, match="f needs 3 numbers above 0, one for each size"):
+        panels(values)
+
+
+def test_the_bar_counts_finished_measurements(capsys):
+    with bench.bar(2) as bar:
+        bar.next("first")
+        assert bar.done == 0
+        bar.next("second")
+        assert bar.done == 1
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,127 @@
+"""The page of a run's training curves, and the messages for logs that cannot be drawn."""
+
+import json
+
+import numpy as np
+import pytest
+from training_worker import MEASURED, tiny_run
+
+from npformer import UserError
+from npformer.cli.curves import draw_curves, panels_of, thinned
+from npformer.cli.main import main
+from npformer.plots import Curve, Panel, curve_page, text_problems
+from npformer.training import read_log
+
+
+def made_up_log(steps=600):
+    """Return the log of a long run with every kind of entry."""
+    rng, log, seconds = np.random.default_rng(0), [], 0.0
+    for step in range(10, steps + 1, 10):
+        seconds += 6 + rng.random()
+        loss = 2 + 7 * np.exp(-step / 100) + 0.1 * rng.standard_normal()
+        entry = {"loss": loss, "lr": 1e-3 * step, "norm": 1.0, "tokens": 1700, "tokens_per_second": 3000.0}
+        log.append({"step": step, **entry, "seconds": seconds})
+        if step % 100 == 0:
+            log.append(
+                {"step": step, "valid_loss": loss - 0.5, "valid_objective": loss, "seconds": seconds + 2}
+            )
+            log.append({"step": step, "valid_bleu": step / 20, "sentences": 200, "seconds": seconds + 3})
+    log.append({"step": steps, "averaged": 10, "averaged_loss": 1.5, "seconds": seconds + 4})
+    return log
+
+
+@pytest.fixture
+def run(tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in made_up_log()))
+    return folder
+
+
+def test_the_page_shows_the_log_over_its_minutes(run):
+    log = read_log(run)
+    loss, bleu, rate, speed = panels_of(log)
+    training, valid, average = loss.curves
+    np.testing.assert_array_equal(training.y, [entry["loss"] for entry in log if "loss" in entry])
+    minutes = [entry["seconds"] / 60 for entry in log if "loss" in entry]
+    np.testing.assert_allclose(training.x, minutes, rtol=1e-15)
+    assert len(valid.x) == len(bleu.curves[0].x) == 6
+    assert bleu.curves[0].y.tolist() == [5, 10, 15, 20, 25, 30]
+    assert average.y.tolist() == [1.5]
+    assert rate.curves[0].y[-1] == pytest.approx(0.6)
+    assert set(speed.curves[0].y) == {3000}
+
+
+def test_the_text_of_the_page_is_legible(run):
+    figure = curve_page(panels_of(read_log(run)), xlabel="minutes", title="run: 600 steps in 7 min")
+    assert text_problems(figure) == []
+    assert [ax.get_xlabel() for ax in figure.axes] == ["minutes"] * 4
+    names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert names == ["training, with dropout and smoothing", "validation", "average of the last snapshots"]
+
+
+def test_the_page_is_written_to_the_run_or_to_the_given_path(run, tmp_path, capsys):
+    assert main(["curves", str(run)]) == 0
+    assert f"drawn: {run / 'curves.png'}" in capsys.readouterr().err
+    assert main(["curves", str(run), "--out", str(tmp_path / "page.svg")]) == 0
+    assert (tmp_path / "page.svg").read_text(encoding="utf-8").count("<svg") == 1
+    first = (run / "curves.png").read_bytes()
+    draw_curves(run)
+    assert (run / "curves.png").read_bytes() == first
+
+
+def test_a_run_with_few_measurements_has_fewer_panels(tmp_path):
+    tiny_run(tmp_path / "plain", validate_every=5)
+    assert [panel.name for panel in panels_of(read_log(tmp_path / "plain"))] == [
+        "loss per token",
+        "learning rate",
+        "tokens per second",
+    ]
+    pytest.importorskip("sacrebleu")
+    tiny_run(tmp_path / "more", **MEASURED)
+    names = [panel.name for panel in panels_of(read_log(tmp_path / "more"))]
+    assert names[1] == "BLEU of validation sentences, greedy"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda folder: None, r"the log .*log\.jsonl cannot be read"),
+        (lambda folder: (folder / "log.jsonl").write_text(""), "has no step yet"),
+        (lambda folder: (folder / "log.jsonl").write_text("not JSON"), "has no step yet"),
+    ],
+)
+def test_logs_that_cannot_be_drawn(tmp_path, capsys, make, words):
+    make(tmp_path)
+    with pytest.raises(UserError, match=words):
+        draw_curves(tmp_path)
+    assert main(["curves", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_long_curve_is_reduced_to_means_of_neighbours():
+    assert thinned(np.arange(6.0), 3).tolist() == [0.5, 2.5, 4.5]
+    assert thinned(np.arange(5.0), 2).tolist() == [1.0, 3.5]
+    assert thinned(np.arange(3.0), 3).tolist() == [0, 1, 2]
+    assert len(thinned(np.zeros(0))) == 0
+    for n in (249, 250, 251, 1000, 10_001):
+        values = np.random.default_rng(n).random(n)
+        few = thinned(values)
+        assert 125 <= len(few) <= 250
+        assert few[0] == pytest.approx(values[: -(-n // 250)].mean())
+
+
+def test_the_page_refuses_what_it_cannot_draw():
+    with pytest.raises(UserError, match="needs panels"):
+        curve_page([])
+    with pytest.raises(UserError, match="each panel a curve"):
+        curve_page([Panel("nothing", [])])
+    with pytest.raises(UserError, match="loss: x has 2 numbers, and y 3"):
+        curve_page([Panel("loss", [Curve([1, 2], [1, 2, 3])])])
+    with pytest.raises(UserError, match="this page of curves does not fit"):
+        curve_page([Panel("a", [Curve([0, 1], [0, 1])])] * 12)
+
+
+def test_a_run_name_is_not_read_as_a_formula():
+    figure = curve_page([Panel("a $b$ c", [Curve([0.0, 1.0], [-1.0, 1.0], "_d")])], title="one")
+    assert text_problems(figure) == []

@@ -1,0 +1,123 @@
+"""npformer figures as a person uses it."""
+
+import functools
+import json
+import subprocess
+import sys
+
+import pytest
+
+from npformer.cli.main import main
+from npformer.learn.figures import Studio, all_entries
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(capsys, *arguments):
+    """Run a command that must fail and return its error message, which is one sentence."""
+    assert main(["figures", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("npformer: ")
+    assert said.count("\n") == 1
+    return said
+
+
+def test_the_list(capsys):
+    assert main(["figures", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for entry in all_entries():
+        assert len([line for line in lines if line.startswith(f"{entry.id} ")]) == 1
+
+
+def test_the_list_as_json(capsys):
+    assert main(["figures", "--list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in rows] == [entry.id for entry in all_entries()]
+    for row in rows:
+        assert set(row) == {"id", "title", "file", "source", "data", "function"}
+        assert row["file"] == f"figures/{row['id']}.png"
+        module, _, name = row["function"].rpartition(".")
+        assert callable(getattr(sys.modules[module], name))
+
+
+def test_some_figures(capsys, inside):
+    assert main(["figures", "F06", "f41", "--out", "some/pictures", "--svg"]) == 0
+    names = {path.name for path in (inside / "some/pictures").iterdir()}
+    assert names == {"F06.png", "F06.svg", "F41.png", "F41.svg"}  # no page, since not all figures were drawn
+    assert "wrote 4 files to some/pictures" in capsys.readouterr().out
+    assert not (inside / "runs").exists()  # no figure needed a model
+
+
+def test_figures_of_a_run(capsys, inside, studio):
+    assert studio.checkpoint
+    assert main(["figures", "F29", "--model", str(studio.folder)]) == 0
+    assert (inside / "figures/F29.png").exists()
+    assert not (inside / "runs").exists()
+
+
+@pytest.mark.slow
+def test_a_model_is_trained_once(capsys, inside, monkeypatch):
+    """The training has its own progress bar; the second time, the saved model is used."""
+    monkeypatch.setattr("npformer.learn.figures.Studio", functools.partial(Studio, steps=4))
+    assert main(["figures", "F29", "F52"]) == 0
+    assert "training" in capsys.readouterr().out
+    assert (inside / "runs/figures/step-000004.safetensors").exists()
+    assert main(["figures", "F07"]) == 0
+    assert "training" not in capsys.readouterr().out
+    assert (inside / "figures/F07.gif").exists()
+
+
+def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
+    monkeypatch.setattr("npformer.learn.figures.Studio", lambda **_: studio)
+    entries = [entry for entry in all_entries() if entry.id in ("F06", "F41")]
+    monkeypatch.setattr("npformer.learn.figures.all_entries", lambda: entries)
+    assert main(["figures"]) == 0
+    page = (inside / "figures/README.md").read_text(encoding="utf-8")
+    assert page.count("\n## ") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["F99"], "unknown figure 'F99': did you mean F"),
+        (["nonsense"], "unknown figure 'nonsense': npformer figures --list prints all names"),
+        (["F06", "--out", "file/below"], "file/below cannot be written"),
+        (["F29", "--model", "nowhere"], "there is no checkpoint nowhere/last.safetensors"),
+        (["--json"], "--json goes with --list"),
+    ],
+)
+def test_invalid_arguments_are_refused(capsys, inside, arguments, words):
+    (inside / "file").write_text("no folder")
+    assert words in refused(capsys, *arguments)
+
+
+def test_training_in_a_folder_that_is_not_writable(capsys, inside):
+    (inside / "runs").write_text("no folder")
+    assert "runs/figures cannot be written" in refused(capsys, "F29")
+
+
+def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):
+    def stopped(*_, **__):
+        class Result:
+            finished = False
+
+        return Result()
+
+    monkeypatch.setattr("npformer.learn.figures.studio.train", stopped)
+    assert main(["figures", "F29"]) == 130
+    assert not (inside / "figures/F29.png").exists()
+
+
+def test_help_is_fast():
+    """matplotlib is not loaded before it is needed."""
+    code = (
+        "import sys; from npformer.cli.main import main\n"
+        "try: main(['figures', '--help'])\n"
+        "finally: print('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.rstrip().endswith("False"), done.stderr

@@ -1,0 +1,374 @@
+"""npformer masks: the pictures show the numbers of a forward pass, leaks are found, mistakes are reported."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fontTools import fontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
+from matplotlib.colors import to_rgba
+
+from npformer import Transformer, TransformerConfig, load, plots
+from npformer.cli import masks as command
+from npformer.cli.main import main
+from npformer.data import TextCodec
+from npformer.functional.masks import causal_mask, local_mask, padding_mask
+from npformer.plots import text_problems
+from npformer.plots.masks import (
+    COLOUR_OF,
+    FORBIDDEN,
+    LEAKS,
+    MOVES,
+    leak_map,
+    mask_panels,
+    two_digits,
+)
+from npformer.plots.style import number
+
+NAMES = ["masks.png", "scores.png", "softmax.png", "leaks.png"]
+WORDS = ["je", "suis", "étudiant"]
+
+
+@pytest.fixture
+def seen(monkeypatch, tmp_path, capsys):
+    """Return a function that runs the command and returns its status, its data and the figures it drew."""
+    monkeypatch.chdir(tmp_path)
+    attend, save = command.attend_under_masks, plots.save
+
+    def run(*arguments):
+        kept, figures = {}, []
+        monkeypatch.setattr(
+            command, "attend_under_masks", lambda *given: kept.setdefault("seen", attend(*given))
+        )
+        monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure) or save(figure, path))
+        status = main(["masks", *arguments])
+        return status, kept.get("seen"), figures, capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    """Train a run from English to French for two steps and return its folder."""
+    folder = tmp_path_factory.mktemp("masks")
+    (folder / "train.en").write_text("i am a student\nthe cat sleeps\n" * 15, encoding="utf-8")
+    (folder / "train.fr").write_text("je suis étudiant\nle chat dort\n" * 15, encoding="utf-8")
+    files = [str(folder / "train.en"), str(folder / "train.fr")]
+    sizes = ("d_model=16", "d_ff=16", "n_heads=2", "n_layers=2", "validate_every=2")
+    settings = [part for size in sizes for part in ("--set", size)]
+    assert (
+        main(["train", *files, "--unfiltered", "--run", str(folder / "run"), *settings, "--steps", "2"]) == 0
+    )
+    return str(folder / "run")
+
+
+def untrained_model(texts, seed=0, longest=40):
+    codec = TextCodec.from_lines(texts, lowercase=False)
+    n = len(codec.vocabulary)
+    config = TransformerConfig(
+        source_vocab=n, target_vocab=n, d_model=16, d_ff=32, n_heads=2, n_layers=2,
+        max_length=longest, tied="all", dropout=0.0,
+    )  # fmt: skip
+    return codec, Transformer(config, rng=np.random.default_rng(seed))
+
+
+# The pictures show what the layer computed.
+
+
+def test_scores_and_weights_are_those_of_the_encoder(seen):
+    """The numbers are those of the model itself in one forward pass."""
+    status, found, _, _ = seen("je suis étudiant", "--pad", "2", "--head", "1")
+    codec, model = untrained_model(["je suis étudiant"])
+    ids = np.array([[*codec.encode("je suis étudiant"), 0, 0]])
+    _, cache = model.forward(ids, ids)
+    attention = cache.encoder[0].self_attention.attention
+    assert status == 0
+    np.testing.assert_array_equal(found.weights, attention.weights[0, 1])
+    np.testing.assert_array_equal(found.scores, attention.scores[0, 1])
+    assert found.queries == found.keys == [*WORDS, "<PAD>", "<PAD>"]
+    np.testing.assert_array_equal(found.mask, np.tile(padding_mask(ids)[0, 0], (5, 1)))
+
+
+def test_scores_and_weights_are_those_of_the_decoder(seen):
+    """With a causal mask the tokens enter the decoder; with --cross the map is that of cross-attention."""
+    codec, model = untrained_model(["je suis étudiant", "i am a student"])
+    target = np.array([codec.encode("je suis étudiant")])
+    source = np.array([[*codec.encode("i am a student"), 0, 0]])
+    _, cache = model.forward(source, target)
+    _, found, _, _ = seen("je suis étudiant", "--cross", "i am a student", "--pad", "2", "--layer", "1")
+    attention = cache.decoder[1].cross.attention
+    np.testing.assert_array_equal(found.weights, attention.weights[0, 0])
+    np.testing.assert_array_equal(found.scores, attention.scores[0, 0])
+    assert found.queries == WORDS
+    assert found.keys == ["i", "am", "a", "student", "<PAD>", "<PAD>"]
+    codec, model = untrained_model(["je suis étudiant"])
+    target = np.array([codec.encode("je suis étudiant")])
+    _, cache = model.forward(target, target)
+    _, found, _, _ = seen("je suis étudiant", "--causal")
+    np.testing.assert_array_equal(found.weights, cache.decoder[0].self_attention.attention.weights[0, 0])
+
+
+def test_a_higher_layer_and_another_seed(seen):
+    codec, model = untrained_model(["je suis étudiant"], seed=7)
+    ids = np.array([codec.encode("je suis étudiant")])
+    _, cache = model.forward(ids, ids)
+    _, found, _, _ = seen("je suis étudiant", "--layer", "1", "--seed", "7")
+    np.testing.assert_array_equal(found.weights, cache.encoder[1].self_attention.attention.weights[0, 0])
+    _, other, _, _ = seen("je suis étudiant", "--layer", "1")
+    assert not np.array_equal(other.weights, found.weights)
+
+
+def test_a_trained_run(seen, run_folder):
+    translator = load(run_folder)
+    source = np.array([[*translator.codec.source.encode("i am a student"), 3, 0]])
+    target = np.array([[2, *translator.codec.target.encode("je suis étudiant")]])
+    _, cache = translator.model.forward(source, target)
+    given = ("je suis étudiant", "--cross", "i am a student", "--pad", "1", "--model", run_folder)
+    status, found, _, printed = seen(*given)
+    assert status == 0
+    np.testing.assert_array_equal(found.weights, cache.decoder[0].cross.attention.weights[0, 0])
+    assert found.queries == ["<S>", *WORDS]
+    assert found.keys == ["i", "am", "a", "student", "</S>", "<PAD>"]
+    _, found, _, _ = seen("je suis étudiant", "--causal", "--model", run_folder)
+    np.testing.assert_array_equal(found.weights, cache.decoder[0].self_attention.attention.weights[0, 0])
+    _, found, _, printed = seen("i am a zebra", "--pad", "1", "--layer", "1", "--model", run_folder)
+    assert found.keys == ["i", "am", "a", "zebra", "</S>", "<PAD>"]
+    assert "does not know 'zebra'" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), np.ones((3, 3), bool)),
+        (("--causal",), causal_mask(3, np.ones(1))),
+        (("--window", "1"), local_mask(3, 1, np.ones(1))),
+        (("--causal", "--window", "0"), np.eye(3, dtype=bool)),
+        (("--pad", "1", "--causal"), np.tri(4, dtype=bool) & (np.arange(4) < 3)),
+        (
+            ("--pad", "2", "--causal", "--window", "1"),
+            np.tri(5, dtype=bool) & local_mask(5, 1, np.ones(1)) & (np.arange(5) < 3),
+        ),
+        (("--pad", "2", "--cross", "i am"), np.tile(np.arange(4) < 2, (3, 1))),
+        (("--cross", "i am"), np.ones((3, 2), bool)),
+    ],
+)
+def test_any_combination_of_masks(seen, arguments, expected):
+    status, found, figures, printed = seen("je suis étudiant", *arguments)
+    assert status == 0
+    np.testing.assert_array_equal(found.mask, expected)
+    np.testing.assert_array_equal(np.logical_and.reduce([expected | True, *found.masks.values()]), expected)
+    assert not found.weights[~expected].any()
+    assert len(found.leaks) == 0
+    square = "--cross" not in arguments
+    own = np.eye(len(expected), dtype=bool) if square else False
+    assert not found.moved[~(expected | own)].any()
+    assert (found.moved[expected & (expected.sum(1) > 1)[:, None]] > 0).all()
+    assert "no leak" in printed.out
+    for figure in figures:
+        assert text_problems(figure) == []
+
+
+# The pictures.
+
+
+def images(figure):
+    return [np.ma.filled(ax.images[0].get_array().astype(float), np.nan) for ax in figure.axes if ax.images]
+
+
+def test_the_pictures_show_the_computed_numbers(seen):
+    _, found, (masks, scores, softmax, leaks), _ = seen("je suis étudiant", "--pad", "2", "--causal")
+    padding, causal, together = images(masks)
+    np.testing.assert_array_equal(padding, np.tile(np.arange(5) < 3, (5, 1)))
+    np.testing.assert_array_equal(causal, np.tri(5))
+    np.testing.assert_array_equal(together, found.mask)
+    assert [ax.get_title() for ax in masks.axes] == ["padding", "causal", "together"]
+    np.testing.assert_array_equal(images(scores)[0], found.scores.astype(np.float64))
+    before, after = images(softmax)[:2]
+    np.testing.assert_array_equal(before, np.where(found.mask, found.scores.astype(float), np.nan))
+    np.testing.assert_array_equal(after, np.where(found.mask, found.weights.astype(float), np.nan))
+    written = [t.get_text() for t in softmax.axes[0].texts]
+    assert written == [number(v) for v in found.scores[found.mask]]
+    for ax in (scores.axes[0], leaks.axes[0]):
+        assert [t.get_text() for t in ax.get_yticklabels()] == found.queries
+        assert [t.get_text() for t in ax.get_xticklabels()] == found.keys
+
+
+def test_the_leak_map_distinguishes_allowed_movements_from_leaks():
+    moved = np.array([[1.5, 0.25, 0], [0.5, 0, 0.0007], [0, 2, 3]])
+    allowed = np.array([[True, False, False], [True, True, True], [True, True, True]])
+    figure = leak_map(moved, allowed, WORDS, WORDS)
+    ax = figure.axes[0]
+    image = ax.images[0]
+    colour = [[to_rgba(image.cmap(image.norm(v))) for v in row] for row in image.get_array()]
+    assert colour[0][1] == to_rgba(COLOUR_OF[LEAKS])
+    assert colour[0][2] == to_rgba(COLOUR_OF[FORBIDDEN])
+    assert colour[0][0] == to_rgba(COLOUR_OF[MOVES])
+    assert len({tuple(c) for row in colour for c in row}) == 4
+    found = {tuple(t.get_position()): t.get_text() for t in ax.texts}
+    assert found == {(0, 0): "1.5", (1, 0): ".25", (0, 1): ".5", (2, 1): "7e-4", (1, 2): "2", (2, 2): "3"}
+    assert (ax.get_ylabel(), ax.get_xlabel()) == ("output", "changed token")
+    assert text_problems(figure) == []
+
+
+def test_numbers_have_two_digits():
+    assert [two_digits(v) for v in (0.123, 1.27, 12.7, 127.0, 6e-5, np.inf)] == [
+        ".12", "1.3", "13", "1e2", "6e-5", "∞",
+    ]  # fmt: skip
+
+
+def test_one_mask_needs_no_sum():
+    figure = mask_panels({"causal": np.tri(3, dtype=bool)}, WORDS, WORDS)
+    assert [ax.get_title() for ax in figure.axes] == ["causal"]
+
+
+# Leaks.
+
+
+def test_a_shifted_mask_is_found(seen):
+    status, found, _, printed = seen("je suis étudiant", "--causal", "--mistake", "shifted")
+    assert status == 1
+    assert "leak: output 0 moves when token 1 changes, and the mask forbids it (2 such pairs)" in printed.out
+    assert found.leaks.tolist() == [[0, 1], [1, 2]]
+    np.testing.assert_array_equal(found.mask, np.tri(3, k=1, dtype=bool))
+    np.testing.assert_array_equal(found.masks["causal"], np.tri(3, dtype=bool))  # the correct behaviour
+
+
+@pytest.mark.parametrize("mistake", ["no-padding", "from-embeddings"])
+@pytest.mark.parametrize("cross", [(), ("--cross", "i am a student")])
+def test_unmasked_padding_is_found(seen, mistake, cross):
+    status, found, _, printed = seen("je suis étudiant", *cross, "--pad", "1", "--mistake", mistake)
+    assert status == 1
+    padding = len(found.keys) - 1
+    assert f"leak: output 0 moves when token {padding} changes" in printed.out
+    assert found.mask[:, padding].all()
+    assert set(found.leaks[:, 1].tolist()) == {padding}
+
+
+def test_words_whose_embedding_sums_to_0_are_hidden(seen, monkeypatch):
+    """A layer norm's output can sum to exactly 0, and then the mask takes a real token for padding."""
+
+    def one_hidden(x):
+        return (np.arange(x.shape[1]) != 1)[None, None, None, :]
+
+    monkeypatch.setattr("npformer.cli.mask_bench.mask_from_embeddings", one_hidden)
+    status, found, _, printed = seen("je suis étudiant", "--pad", "1", "--mistake", "from-embeddings")
+    assert status == 1
+    assert found.hidden == ["suis"]
+    assert "hidden: 'suis', which some query should see" in printed.out
+    _, found, _, printed = seen("je suis étudiant", "--pad", "1", "--causal")
+    assert found.hidden == []
+    assert "hidden" not in printed.out
+
+
+# The command line as a person uses it.
+
+
+def test_written_files_are_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["masks", "je suis étudiant", "--causal", "--out", "here/masks"]) == 0
+    printed = capsys.readouterr().out
+    for name in NAMES:
+        assert f"wrote {Path('here/masks') / name}" in printed
+        assert (tmp_path / "here/masks" / name).stat().st_size > 1000
+    first = [(tmp_path / "here/masks" / name).read_bytes() for name in NAMES]
+    assert main(["masks", "je suis étudiant", "--causal", "--out", "again"]) == 0
+    assert [(tmp_path / "again" / name).read_bytes() for name in NAMES] == first
+
+
+def test_without_a_sentence_an_example_is_used(seen):
+    status, found, _, printed = seen()
+    assert status == 0
+    assert list(found.masks) == ["padding", "causal"]
+    assert '"je suis étudiant" --pad 2 --causal' in printed.err
+    _, found, _, _ = seen("--window", "1")
+    assert list(found.masks) == ["window 1"]
+
+
+def test_maps_of_many_tokens_have_no_numbers(seen):
+    status, _, figures, _ = seen("the animal did not cross the street because it was too tired", "--causal")
+    assert status == 0
+    for figure in figures:
+        assert text_problems(figure) == []
+        assert not any(ax.texts for ax in figure.axes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["je suis", "--window", "-1"], "--window is -1"),
+        (["je suis", "--pad", "-2"], "--pad is -2"),
+        (["  "], "the sentence is empty"),
+        (["je", "--cross", ""], "the sentence of --cross is empty"),
+        (["je", "--cross", "i", "--window", "1"], "--window counts positions within one sentence"),
+        (["je", "--cross", "i", "--causal"], "--causal counts positions within one sentence"),
+        (["je", "--layer", "2"], "--layer is 2, and the model has 2: give 0 to 1"),
+        (["je", "--head", "-1"], "--head is -1, and the model has 2: give 0 to 1"),
+        (["je", "--causal", "--layer", "1"], "--causal takes --layer 0"),
+        (["je", "--mistake", "shifted"], "changes the mask of --causal"),
+        (["je", "--mistake", "no-padding"], "changes the mask of --pad"),
+        (["je", "--model", "nowhere"], "there is no run nowhere"),
+        (["je", "--out", "file/below"], "file/below cannot be made"),
+        (["je " * 150], "does not fit"),
+    ],
+)
+def test_invalid_options_are_refused(capsys, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    assert main(["masks", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert printed.err.startswith("npformer: ")
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+    assert not (tmp_path / "masks").exists()
+
+
+def test_a_sentence_that_is_too_long_for_the_run(capsys, tmp_path, monkeypatch, run_folder):
+    monkeypatch.chdir(tmp_path)
+    assert main(["masks", "cat", "--pad", "300", "--model", run_folder]) == 2
+    assert "the model's limit is" in capsys.readouterr().err
+
+
+RARE = chr(0x30000)  # a Chinese character of Unicode 13 that hardly any font has
+
+
+def one_character_font(path):
+    """Write a font that contains only the rare character."""
+    builder = fontBuilder.FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder([".notdef", "han"])
+    builder.setupCharacterMap({ord(RARE): "han"})
+    pen = TTGlyphPen(None)
+    pen.moveTo((100, 0))
+    for point in ((100, 800), (900, 800), (900, 0)):
+        pen.lineTo(point)
+    pen.closePath()
+    builder.setupGlyf(dict.fromkeys((".notdef", "han"), pen.glyph()))
+    builder.setupHorizontalMetrics(dict.fromkeys((".notdef", "han"), (1000, 100)))
+    builder.setupHorizontalHeader(ascent=900, descent=-100)
+    builder.setupNameTable({"familyName": "Npformer Song", "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    path.parent.mkdir(parents=True)
+    builder.save(path)
+
+
+def test_a_font_installed_after_matplotlib_listed_the_fonts_is_used(tmp_path):
+    """matplotlib caches its list of fonts, but a font that was installed later is found nevertheless."""
+    places = {"MPLCONFIGDIR": "config", "XDG_DATA_HOME": "data", "HOME": "home"}
+    environment = os.environ | {name: str(tmp_path / folder) for name, folder in places.items()}
+
+    def masks():
+        command = [sys.executable, "-m", "npformer", "masks", RARE, "--out", str(tmp_path / "masks")]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    refused = masks()
+    assert refused.returncode == 2
+    assert refused.stderr.startswith(f"npformer: no installed font can draw {RARE}: install one that can")
+    assert list((tmp_path / "config").glob("fontlist-*.json"))  # the list without the new font
+    one_character_font(tmp_path / "data" / "fonts" / "song.ttf")
+    drawn = masks()
+    assert drawn.returncode == 0, drawn.stderr
+    assert (tmp_path / "masks" / "softmax.png").is_file()

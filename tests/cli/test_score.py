@@ -1,0 +1,282 @@
+"""npformer score and npformer pretrained as a person uses them, with an untrained translator."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from toy_pretrained import FIELDS, SENTENCE, toy_card, toy_checkpoint, toy_codec
+
+from npformer.cli.main import main
+from npformer.data.casing import Casing
+from npformer.generation import Translator
+from npformer.pretrained import read_pretrained, save_pretrained, store
+from npformer.storage.checkpoint import save_checkpoint
+
+pytest.importorskip("sacrebleu")
+
+SOURCES = ["A man is riding a bicycle.", "a man .", "Two dogs!"]
+REFERENCES = ["ein mann fährt fahrrad .", "ein mann .", "zwei hunde !"]
+RAW = ["Ein Mann fährt Fahrrad.", "Ein Mann.", "Zwei Hunde!"]
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Return a folder with a test set in two forms, a run and a pretrained toy translator."""
+    monkeypatch.chdir(tmp_path)
+    for name, lines in {"test.en": SOURCES, "test.de": REFERENCES, "raw.de": RAW}.items():
+        Path(name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    Path("runs/toy").mkdir(parents=True)
+    for name in ("last", "best"):
+        save_checkpoint(toy_checkpoint(seed=int(name == "last")), f"runs/toy/{name}.safetensors")
+    Path("shelf").mkdir()
+    monkeypatch.setattr(store, "FOLDER", tmp_path / "shelf")
+    target = dataclasses.replace(toy_codec("de"), casing=Casing.from_lines(RAW))
+    shown = toy_card(beam=3, length_penalty=0.8)
+    save_pretrained(toy_checkpoint(target=target), "shelf/en-de.safetensors", shown)
+    Path("card.json").write_text(json.dumps(FIELDS), encoding="utf-8")
+    return tmp_path
+
+
+def said(capsys, *arguments):
+    assert main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def refused(capsys, *arguments):
+    """Run a command that must fail and return its error message, which is one sentence."""
+    status = main(list(arguments))
+    printed = capsys.readouterr()
+    assert status == 2, printed
+    assert printed.out == ""
+    assert printed.err.startswith("npformer: ")
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def test_the_score_of_a_pretrained_translator(capsys):
+    found = json.loads(said(capsys, "score", "test.en", "test.de", "--model", "en-de", "--json"))
+    assert 0 <= found["bleu"] < 5
+    assert "tok:none" in found["signature"]
+    assert (found["setting"], found["sentences"]) == ("tokenised", 3)
+    assert (found["beam"], found["length_penalty"]) == (3, 0.8)  # the settings on the model card
+    assert (found["source"], found["reference"]) == ("test.en", "test.de")
+    assert found["seconds"] > 0
+    assert found["empty"] + found["brevity_penalty"] >= 0
+    assert len(found["weights"]) == 12
+
+
+def test_the_score_as_text(capsys):
+    printed = said(capsys, "score", "test.en", "raw.de", "--model", "runs/toy", "--beam", "2")
+    assert printed.startswith("BLEU ")
+    assert "tok:13a" in printed
+    assert "counted on text as people write it (detected from the references; --text overrides it)" in printed
+    assert "3 sentences in " in printed
+    assert "beam 2, length penalty 0.6; " in printed
+    assert "detected from the references" not in said(
+        capsys, "score", "test.en", "raw.de", "--model", "runs/toy", "--text", "raw"
+    )
+
+
+def test_text_out_and_limit(capsys):
+    arguments = ["score", "test.en", "test.de", "--model", "en-de", "--out", "found.de", "--json"]
+    forms = {}
+    for text in ("tokenised", "raw"):
+        found = json.loads(said(capsys, *arguments, "--text", text))
+        assert found["setting"] == text
+        assert "translations" not in found
+        forms[text] = Path("found.de").read_text(encoding="utf-8").split("\n")
+        assert len(forms[text]) == 4  # a line break after each of three
+    translator = read_pretrained("en-de")
+    assert forms["raw"] == [translator.target.detokenize(line) for line in forms["tokenised"]]
+    shorter = json.loads(said(capsys, *arguments, "--limit", "2", "--text", "tokenised"))
+    assert shorter["sentences"] == 2
+    assert Path("found.de").read_text(encoding="utf-8").splitlines() == forms["tokenised"][:2]
+
+
+def test_score_translates_exactly_what_translate_translates(capsys):
+    said(capsys, "score", "test.en", "raw.de", "--model", "en-de", "--out", "found.de")
+    printed = said(capsys, "translate", "--model", "en-de", *SOURCES)
+    assert printed == Path("found.de").read_text(encoding="utf-8")
+    assert printed != printed.lower()  # capitals are restored in both
+
+
+def test_empty_lines_have_empty_translations(capsys):
+    Path("gap.en").write_text("A man.\n\nTwo dogs!\n")
+    found = json.loads(said(capsys, "score", "gap.en", "test.de", "--model", "runs/toy", "--json"))
+    assert found["empty"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["test.en", "short.de"], "test.en has 3 lines but short.de has 2"),
+        (["test.en", "empty.de"], "empty.de is empty"),
+        (["test.en", "gone.de"], "there is no file gone.de"),
+        (["test.en", "latin.de"], "latin.de is not UTF-8 text at line 1"),
+        (["test.en", "test.de", "--limit", "0"], "--limit is 0"),
+        (["test.en", "test.de", "--beam", "0"], "beam is 0"),
+        (["test.en", "test.de", "--out", "no/found.de"], "there is no folder no"),
+        (["test.en", "test.de", "--out", "shelf"], "shelf is a folder"),
+        (["long.en", "test.de"], "line 2 has"),
+        (["test.en", "test.de", "--model", "nowhere"], "there is no run nowhere"),
+        (["test.en", "test.de", "--model", "en-ed"], "did you mean en-de?"),
+        (["test.en", "test.de", "--model", "en-de", "--last"], "en-de is not the folder of a run"),
+    ],
+)
+def test_invalid_options_of_score_are_refused(capsys, arguments, words):
+    Path("short.de").write_text("ein mann .\nzwei .\n")
+    Path("empty.de").write_text("")
+    Path("latin.de").write_bytes("fährt\n".encode("latin-1") * 3)
+    Path("long.en").write_text("a\n" + "b " * 200 + "\nc\n")
+    assert words in refused(capsys, "score", *arguments)
+
+
+def test_score_without_sacrebleu(capsys, monkeypatch):
+    from npformer import UserError
+    from npformer.cli import score
+
+    def missing():
+        raise UserError("BLEU needs sacrebleu, which is not installed: pip install 'npformer[translation]'")
+
+    monkeypatch.setattr(score, "require_sacrebleu", missing)
+    assert "npformer[translation]" in refused(capsys, "score", "test.en", "test.de", "--model", "runs/toy")
+
+
+def test_translate_with_a_pretrained_model(capsys, monkeypatch):
+    printed = said(capsys, "translate", "--model", "en-de", SENTENCE)
+    assert len(printed.splitlines()) == 1
+    assert said(capsys, "translate", "--model", "en-de", SENTENCE.upper()) == printed
+    assert said(capsys, "translate", "--model", "en-de", "a man is riding a bicycle .") == printed
+    monkeypatch.setattr(store, "FOLDER", Path("nowhere"))
+    assert "no translator ships with this copy of npformer" in refused(
+        capsys, "translate", "--model", "en-de", SENTENCE
+    )
+
+
+def test_a_run_is_chosen_by_folder_or_by_file(capsys):
+    best = said(capsys, "translate", SENTENCE)
+    assert said(capsys, "translate", "--model", "runs/toy/best.safetensors", SENTENCE) == best
+    last = said(capsys, "translate", "--model", "runs/toy", "--last", SENTENCE)
+    assert said(capsys, "translate", "--model", "runs/toy/last.safetensors", SENTENCE) == last
+    assert last != best
+
+
+def test_without_a_run_the_pretrained_models_are_named(capsys, monkeypatch):
+    monkeypatch.chdir("shelf")
+    assert "give --model RUN or --model en-de" in refused(capsys, "translate", SENTENCE)
+
+
+def test_attention_of_a_pretrained_model(capsys, monkeypatch):
+    asked, real = [], Translator.translate
+
+    def translate(self, texts, **settings):
+        asked.append(settings)
+        return real(self, texts, **settings)
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    printed = said(capsys, "attention", "--model", "en-de", "--kind", "cross", SENTENCE)
+    translation = printed.splitlines()[0].removeprefix(f"{SENTENCE} → ")
+    assert translation != printed.splitlines()[0]
+    assert translation != translation.lower()
+    assert Path("attention/cross_lines.png").stat().st_size > 5000
+    assert asked[0] | {"beam": 3, "length_penalty": 0.8} == asked[0]  # with the settings of translate
+
+
+def test_subwords_are_labelled_as_words_in_pictures(capsys):
+    arguments = ["attention", "--model", "en-de", "--kind", "encoder", SENTENCE, "--word"]
+    assert "wrote attention/encoder_lines.png" in said(capsys, *arguments, "·ing")
+    assert "'▁man' is not a query here" in refused(capsys, *arguments, "▁man")
+
+
+def test_the_list_and_a_card(capsys):
+    printed = said(capsys, "pretrained")
+    for words in ("en-de", "English to German", *(str(FIELDS[name]) for name in ("data", "licence", "date"))):
+        assert words in printed
+    assert said(capsys, "pretrained", "en-de") == printed
+    (found,) = json.loads(said(capsys, "pretrained", "--json"))
+    assert found["name"] == "en-de"
+    assert found["hours"] == FIELDS["hours"]
+    assert said(capsys, "pretrained", "en-de", "--markdown") == read_pretrained("en-de").card.section("en-de")
+    Path("shelf/en-de.safetensors").unlink()
+    assert said(capsys, "pretrained").startswith("No translator ships with this copy")
+    assert json.loads(said(capsys, "pretrained", "--json")) == []
+
+
+def test_a_run_is_exported_scored_and_exported_with_its_score(capsys):
+    export = ["pretrained", "--export", "runs/toy", "--out", "out.safetensors", "--card", "card.json"]
+    assert "wrote out.safetensors" in said(capsys, *export)
+    assert read_pretrained("out.safetensors").card.scores == ()
+    score = ["score", "--model", "out.safetensors", "test.en", "--json"]
+    for reference in ("test.de", "raw.de"):
+        Path(f"{reference}.json").write_text(said(capsys, *score, reference), encoding="utf-8")
+    assert "2 scores" in said(capsys, *export, "--scores", "test.de.json", "raw.de.json")
+    scores = read_pretrained("out.safetensors").card.scores
+    assert [(each.reference, each.setting) for each in scores] == [
+        ("test.de", "tokenised"),
+        ("raw.de", "raw"),
+    ]
+    assert "raw.de" in said(capsys, "pretrained", "out.safetensors")
+    other = [*export, "--last", "--scores", "test.de.json"]
+    assert "was measured with other weights" in refused(capsys, *other)
+
+
+def test_capitals_are_learned_from_a_text(capsys):
+    Path("capitals.de").write_text("Ein Abc, ein Xyz.\n", encoding="utf-8")
+    export = ["pretrained", "--export", "runs/toy", "--out", "out.safetensors", "--card", "card.json"]
+    said(capsys, *export)
+    before = read_pretrained("out.safetensors").target
+    said(capsys, *export, "--casing", "capitals.de")
+    after = read_pretrained("out.safetensors").target
+    assert (before.detokenize("das xyz ."), after.detokenize("das xyz .")) == ("das xyz.", "Das Xyz.")
+    assert after.encode("Das Xyz.") == before.encode("Das Xyz.")
+    Path("capitals.de").write_text("ein abc\n")
+    assert "no capitals to learn from" in refused(capsys, *export, "--casing", "capitals.de")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["en-dee"], "did you mean en-de?"),
+        (["--out", "x.safetensors"], "need --export RUN"),
+        (["--last"], "need --export RUN"),
+        (["--casing", "raw.de"], "need --export RUN"),
+        (["--export", "runs/toy"], "needs --out FILE and --card FILE"),
+        (
+            ["en-de", "--export", "runs/toy", "--out", "x.safetensors", "--card", "card.json"],
+            "takes no name",
+        ),
+        (["--export", "nowhere", "--out", "x.safetensors", "--card", "card.json"], "there is no run nowhere"),
+        (["--export", "runs/toy", "--out", "x.bin", "--card", "card.json"], "does not end in"),
+        (
+            ["--export", "runs/toy", "--out", "x.safetensors", "--card", "gone.json"],
+            "gone.json cannot be read",
+        ),
+        (["--export", "runs/toy", "--out", "x.safetensors", "--card", "test.en"], "test.en is not JSON"),
+        (
+            ["--export", "runs/toy", "--out", "x.safetensors", "--card", "list.json"],
+            "a card is a JSON object",
+        ),
+        (["--export", "runs/toy", "--out", "x.safetensors", "--card", "half.json"], "the card has no data"),
+        (["--export", "runs/toy", "--out", "x.safetensors", "--card", "proud.json"], "proud.json has scores"),
+        (
+            [
+                "--export",
+                "runs/toy",
+                "--out",
+                "x.safetensors",
+                "--card",
+                "card.json",
+                "--scores",
+                "half.json",
+            ],
+            "this is not a score",
+        ),
+    ],
+)
+def test_invalid_options_of_pretrained_are_refused(capsys, arguments, words):
+    Path("list.json").write_text("[]")
+    Path("half.json").write_text('{"title": "English to German"}')
+    Path("proud.json").write_text(json.dumps(FIELDS | {"scores": [{"bleu": 99}]}))
+    assert words in refused(capsys, "pretrained", *arguments)
+    assert not Path("x.safetensors").exists()

@@ -1,0 +1,119 @@
+"""Subwords on the command line: from two files to a translation and a picture of attention."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from npformer.cli import attention
+from npformer.cli.main import main
+from npformer.data import codec_from_json
+from npformer.storage.checkpoint import load_checkpoint
+
+pytest.importorskip("sentencepiece")
+
+NOUNS = ["dog", "cat", "bird", "horse", "bicycle", "snowboarder"]
+FRENCH = ["chien", "chat", "oiseau", "cheval", "vélo", "surfeur"]
+TINY = [
+    "--set",
+    "d_model=16",
+    "--set",
+    "d_ff=16",
+    "--set",
+    "n_heads=2",
+    "--set",
+    "n_layers=1",
+    "--steps",
+    "4",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Train a run on subwords for four steps and return its folder."""
+    path = tmp_path_factory.mktemp("subwords")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        english = [f"The {a} sees the {b}." for a in NOUNS for b in NOUNS]
+        french = [f"Le {a} voit le {b}." for a in FRENCH for b in FRENCH]
+        Path("train.en").write_text("\n".join([*english, "", "A dog."]) + "\n", encoding="utf-8")
+        Path("train.fr").write_text("\n".join([*french, "Rien.", "Un chien. " * 20]) + "\n", encoding="utf-8")
+        command = ["train", "train.en", "train.fr", "--subwords", "80", "--set", "tied=all"]
+        assert main([*command, "--run", "runs/tiny", *TINY]) == 0
+    return path
+
+
+@pytest.fixture(autouse=True)
+def inside(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+
+
+def test_source_and_target_use_the_same_pieces():
+    checkpoint = load_checkpoint("runs/tiny/last.safetensors")
+    source, target = map(codec_from_json, (checkpoint.source_codec, checkpoint.target_codec))
+    assert source.vocabulary == target.vocabulary
+    model = checkpoint.model_settings
+    assert model["source_vocab"] == model["target_vocab"] == 80
+    assert (checkpoint.dataset["subwords"], checkpoint.dataset["filtered"]) == (80, True)
+
+
+def test_pairs_left_out_are_reported(capsys):
+    assert main(["train", "train.en", "train.fr", "--subwords", "80", "--run", "runs/more", *TINY]) == 0
+    told = "38 pairs: 1 empty, 1 of wildly different lengths left out, 36 kept"
+    assert told in capsys.readouterr().out
+
+
+def test_the_run_translates_and_resumes(capsys):
+    assert main(["translate", "--model", "runs/tiny", "The birds see a 漢字."]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 1
+    assert printed.err == "npformer: line 1: the model does not know '漢字' and reads <UNK> instead\n"
+    assert main(["train", "--resume", "runs/tiny"]) == 0
+
+
+def test_attention_is_drawn_over_pieces(monkeypatch):
+    drawn = []
+    draw = attention.draw
+
+    def record(found, kind, arguments):
+        drawn.append(found.tokens(kind)[0])
+        return draw(found, kind, arguments)
+
+    monkeypatch.setattr(attention, "draw", record)
+    command = ["attention", "The dogs see.", "--model", "runs/tiny", "--kind", "encoder", "--word", "the"]
+    assert main(command) == 0
+    assert drawn == [["the", "dog", "·s", "se", "·e", "·.", "</S>"]]
+    assert Path("attention/encoder_lines.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train.en", "train.fr", "--subwords", "5000"], "the largest size possible is"),
+        (["train.en", "train.fr", "--subwords", "5"], "the smallest size is"),
+        (
+            ["train.en", "train.fr", "--subwords", "80", "--vocab-size", "90"],
+            "leave out these or --subwords",
+        ),
+        (
+            ["train.en", "train.fr", "--subwords", "80", "--min-count", "1"],
+            "leave out these or --subwords",
+        ),
+        (["--subwords", "80"], "--subwords needs two files"),
+        (["--resume", "runs/tiny", "--subwords", "80"], "--subwords was given as well"),
+        (["--preset", "multi30k-en-de", "--subwords", "80"], "--subwords was given as well"),
+    ],
+)
+def test_invalid_options_of_train_are_refused(capsys, arguments, words):
+    assert main(["train", *arguments]) == 2
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.startswith("npformer: ")
+    assert printed.count("\n") == 1
+
+
+def test_whole_words_keep_their_settings():
+    assert main(["train", "train.en", "train.fr", "--min-count", "9", "--run", "runs/words", *TINY]) == 0
+    checkpoint = load_checkpoint("runs/words/last.safetensors")
+    assert (checkpoint.dataset["vocab_size"], checkpoint.dataset["min_count"]) == (8000, 9)
+    assert json.loads(checkpoint.source_codec)["kind"] == "npformer text codec"

@@ -1,0 +1,86 @@
+"""Restoring capitals: the usual spelling, the last part of a compound, the beginning of a sentence."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_pretrained import toy_codec
+
+from npformer import UserError
+from npformer.data.casing import Casing
+from npformer.data.codecs import codec_from_json
+
+TEXT = [
+    "Ein Mann fährt in die USA.",
+    "Der Mann sieht einen Wagen, und die Frau fährt mit dem Wagen.",
+    "Zwei Männer tragen eine weiße Jacke; weiße Jacken tragen sie oft.",
+    "Mann sieht Mann.",
+]
+
+
+@pytest.fixture(scope="module")
+def casing():
+    return Casing.from_lines(TEXT)
+
+
+def test_it_restores_the_capitals_that_lowercasing_removed(casing):
+    for line in TEXT:
+        assert casing.restore(line.lower()) == line
+        assert casing.restore(line) == line
+
+
+def test_unseen_words(casing):
+    assert casing.restore("im feuerwehrwagen schläft er.") == "Im Feuerwehrwagen schläft er."
+    assert casing.restore("sie werden übertragen.") == "Sie werden übertragen."  # ends as "tragen"
+    assert casing.restore("ein tragen-wagen") == "Ein tragen-Wagen"
+    assert casing.restore("er hat sonnenusa") == "Er hat sonnenusa"  # three letters are too few to decide
+
+
+def test_the_longest_known_ending_decides():
+    casing = Casing(("Wagen", "wagen", "Sportwagen", "ragen", "tragen", "Kragen"))
+    assert casing.restore("im hemdkragen") == "Im Hemdkragen"
+    assert casing.restore("im auftragen") == "Im auftragen"
+
+
+def test_the_first_letter_of_each_sentence(casing):
+    assert casing.restore("er schläft. sie isst! wer? ich") == "Er schläft. Sie isst! Wer? Ich"
+    assert casing.restore('"er schläft') == '"Er schläft'
+    assert casing.restore("um 10.30 uhr") == "Um 10.30 uhr"
+    assert casing.restore("") == ""
+    assert casing.restore(" . ") == " . "
+
+
+def test_the_first_word_of_a_line_does_not_count():
+    casing = Casing.from_lines(["Tragen wir es, tragen wir es.", "Tragen wir den Hut", "Tragen wir ihn"])
+    assert casing.restore("wir tragen den hut") == "Wir tragen den Hut"
+
+
+def test_the_most_frequent_spelling():
+    assert Casing.from_lines(["x Essen", "x essen", "x Essen"]).restore("das essen") == "Das Essen"
+    assert Casing.from_lines(["x Essen", "x essen", "x essen", "x X"]).restore("das essen") == "Das essen"
+
+
+def test_capitals_cannot_be_learned_from_lowercased_text():
+    with pytest.raises(UserError, match="no capitals to learn from"):
+        Casing.from_lines(["Ein mann", "fährt rad"])
+
+
+def test_a_codec_of_subwords_writes_capitals(casing):
+    plain = toy_codec("de")
+    codec = dataclasses.replace(plain, casing=casing)
+    assert plain.detokenize("ein mann fährt .") == "ein mann fährt."
+    assert codec.detokenize("ein mann fährt .") == "Ein Mann fährt."
+    assert codec.decode(codec.encode("Ein Mann")) == "ein mann"  # the form in which tokenised text is scored
+    again = codec_from_json(codec.to_json())
+    assert again == codec
+    assert again != plain
+    assert again.detokenize("zwei männer !") == "Zwei Männer!"
+
+
+@given(st.text())
+def test_only_the_case_changes(text):
+    casing = Casing.from_lines(TEXT)
+    restored = casing.restore(text)
+    assert restored.casefold() == text.casefold()
+    assert casing.restore(restored) == restored or text != text.lower()

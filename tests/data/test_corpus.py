@@ -1,0 +1,265 @@
+"""The built-in English-French corpus: correct, a function in both directions, and correctly held out."""
+
+import hashlib
+import re
+from collections import Counter
+
+import pytest
+
+from npformer.data.corpus import builtin_corpus
+from npformer.data.corpus.bank_clues import CLUES
+from npformer.data.corpus.lexicon import ANIMALS, BUILDINGS, GROUNDS, MACHINES, base_form
+from npformer.data.tokens import detokenize, tokenize
+
+LEAST_OFTEN = 15  # every word occurs at least this often in training
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return builtin_corpus(seed=0)
+
+
+@pytest.fixture(scope="module")
+def pairs(corpus):
+    return corpus.train + corpus.valid + corpus.test
+
+
+def of_family(pairs, family):
+    return [pair for pair in pairs if pair.family == family]
+
+
+def test_sizes(corpus):
+    assert len({pair.english for pair in corpus.train}) > 10_000
+    assert len(corpus.valid) >= 500
+    held_out = Counter(pair.family for pair in corpus.test)
+    assert held_out["it"] >= 400
+    assert held_out["bank"] >= 300
+    assert held_out["plain"] >= 300
+
+
+def test_sentences_are_a_function_both_ways(pairs):
+    for one, other in (("english", "french"), ("french", "english")):
+        translation = {}
+        for pair in pairs:
+            sentence = getattr(pair, one)
+            assert translation.setdefault(sentence, getattr(pair, other)) == getattr(pair, other), sentence
+
+
+def test_the_parts_share_no_sentence(corpus):
+    train, valid, test = ({pair.english for pair in part} for part in corpus)
+    assert not train & valid
+    assert not train & test
+    assert not valid & test
+    assert len(valid) == len(corpus.valid)
+    assert len(test) == len(corpus.test)
+
+
+def test_held_out_words_never_occur_together_in_training(corpus):
+    sentences_with: dict[str, set[int]] = {}
+    for number, pair in enumerate(corpus.train + corpus.valid):
+        assert pair.combination == ()
+        for word in pair.english.split():
+            sentences_with.setdefault(base_form(word), set()).add(number)
+    for pair in corpus.test:
+        first, second = pair.combination
+        assert {first, second} <= {base_form(word) for word in pair.english.split()}
+        assert not sentences_with[first] & sentences_with[second], pair
+        # each of the two words is frequent in other sentences
+        assert min(len(sentences_with[first]), len(sentences_with[second])) >= LEAST_OFTEN, pair
+
+
+def test_held_out_ambiguous_sentences_depend_on_the_deciding_words(corpus):
+    things = {*ANIMALS, *MACHINES, *GROUNDS}
+    clues = {word for c in CLUES.values() for part in (c.people, c.tools, c.purposes) for word in part}
+    clues |= {*GROUNDS, *BUILDINGS}
+    for pair in of_family(corpus.test, "it"):
+        assert things & set(pair.combination), pair
+    for pair in of_family(corpus.test, "bank"):
+        assert clues & set(pair.combination), pair
+
+
+def test_every_word_occurs_often_in_training(corpus):
+    for of in (lambda p: tokenize(p.english), lambda p: tokenize(p.french, elision=True)):
+        count = Counter(word for pair in corpus.train for word in of(pair))
+        words = {word for part in corpus for pair in part for word in of(pair)}
+        rare = {word: count[word] for word in words if count[word] < LEAST_OFTEN}
+        assert not rare
+        assert len(words) < 400
+
+
+def test_lengths_and_spelling(pairs):
+    for pair in pairs:
+        for text, elision in ((pair.english, False), (pair.french, True)):
+            tokens = tokenize(text, elision=elision)
+            assert 1 <= len(tokens) <= 20
+            assert detokenize(tokens) == text  # lower case, single spaces, nothing that the tokenizer changes
+        # an English word is a token, so that positions in split() are positions of tokens
+        assert tokenize(pair.english) == pair.english.split()
+
+
+VOWEL = "[aàâeéèêiîoôuûœy]"
+MUTE_H = "(?:homme|hôtel|hôpital)"
+NEVER = [
+    rf"\b(?:le|la|de|je|ne|que|jusque|ce) {VOWEL}",
+    rf"\b(?:le|la|de|que|ce) {MUTE_H}",
+    r"\b[ld]'h(?:ibou|érisson|aut)",
+    r"\bde les?\b",
+    r"\bà les?\b",
+    r"\bsi ils?\b",
+    r"\b(?:ma|sa|cette|la) (?:beau|vieux|nouveau|bel|vieil|nouvel)\b",
+    rf"\b(?:beau|vieux|nouveau|ce) (?:animal|âne|arbre|{MUTE_H})\b",
+    rf"\b(?:ma|sa) {VOWEL}",
+    r"\b(?:les|des|ces|mes|ses|nos|leurs|deux|trois|cinq|dix) (?:chat|chien|cheval|animal|clé|homme|femme)\b",
+    r"\b(?:le|ce|un) (?:rue|route|vache|souris|voiture|banque|rive)\b",
+    r"\b(?:la|une|cette) (?:pont|chat|chien|camion|lac|champ)\b",
+    r"\belles? (?:est|était|sont) (?:\w+ )?(?:fatigué|allé|arrivé|entré|resté|heureux|lent|haut)s?\b",
+    r"\bils? (?:est|était|sont) (?:\w+ )?(?:\w+ée|heureuse|lente|haute)s?\b",
+    r"\b(?:ils|elles|nous sommes) (?:étaient |sont )?(?:\w+ )?(?:fatiguée?|alléee?|arrivée?)\b",
+]
+
+
+@pytest.mark.parametrize("mistake", NEVER)
+def test_mistakes_that_french_never_makes(pairs, mistake):
+    pattern = re.compile(mistake)
+    assert [pair.french for pair in pairs if pattern.search(pair.french)] == []
+
+
+def test_some_is_de_before_an_adjective_that_precedes_its_noun(pairs):
+    checked = 0
+    for pair in pairs:
+        if re.search(r"\bsome (?:big|small|beautiful|old|new|young) ", pair.english):
+            assert re.search(r"\bde (?:grand|petit|beau|belle|vieux|vieille|nouve|jeune)", pair.french), pair
+            checked += 1
+    assert checked >= 10
+
+
+def test_english_articles(pairs):
+    assert [p.english for p in pairs if re.search(r"\ba [aeiou]|\ban [^aeiou]", p.english)] == []
+
+
+def test_the_noun_that_it_refers_to(pairs):
+    genders = {name: noun.gender for table in (ANIMALS, MACHINES, GROUNDS) for name, noun in table.items()}
+    ambiguous = of_family(pairs, "it")
+    for pair in ambiguous:
+        reference, english = pair.reference, pair.english.split()
+        assert english[reference.word] == "it"
+        assert genders[english[reference.antecedent]] == reference.gender
+        assert reference.right == {"m": "il", "f": "elle"}[reference.gender]
+        assert {reference.right, reference.wrong} == {"il", "elle"}
+        assert tokenize(pair.french, elision=True)[reference.answer] == reference.right
+        # the other noun occurs as well, and before `it`: either of them is a possible antecedent
+        assert sum(word in genders for word in english[: reference.word]) == 2
+    for gender in ("m", "f"):
+        assert sum(pair.reference.gender == gender for pair in ambiguous) > len(ambiguous) / 3
+
+
+def test_an_adjective_decides_which_noun_it_refers_to(pairs):
+    """An adjective fits either a place or the subject, never both, so it decides alone."""
+    movers = {*ANIMALS, *MACHINES}
+    moves: dict[str, set[bool]] = {}
+    for pair in of_family(pairs, "it"):
+        english = pair.english.split()
+        (decider,) = pair.reference.deciders
+        moves.setdefault(english[decider], set()).add(english[pair.reference.antecedent] in movers)
+    assert all(len(kinds) == 1 for kinds in moves.values())
+    assert len(moves) >= 20
+
+
+def test_neither_noun_decides_alone(corpus):
+    """The same words before `it` may lead to il or elle, and `it` refers to either noun equally often."""
+    answers: dict[tuple[str, ...], set[str]] = {}
+    train = of_family(corpus.train, "it")
+    for pair in train:
+        answers.setdefault(tuple(pair.english.split()[: pair.reference.word]), set()).add(
+            pair.reference.right
+        )
+    assert sum(len(found) == 2 for found in answers.values()) > 300
+    of_movers = sum(pair.english.split()[pair.reference.antecedent] not in GROUNDS for pair in train)
+    assert 0.4 < of_movers / len(train) < 0.6
+
+
+def test_the_sense_of_bank(pairs):
+    """The deciding words belong to one sense, and the French side has the word of this sense."""
+    ambiguous = of_family(pairs, "bank")
+    for pair in ambiguous:
+        reference, english = pair.reference, pair.english.split()
+        french = tokenize(pair.french, elision=True)
+        assert english[reference.word] == "bank"
+        assert reference.deciders
+        assert reference.word not in reference.deciders
+        assert french[reference.answer] == reference.right
+        assert {reference.right, reference.wrong} == {"rive", "banque"}
+        assert reference.wrong not in french
+    assert 0.4 < sum(pair.reference.right == "rive" for pair in ambiguous) / len(ambiguous) < 0.6
+
+
+def test_each_deciding_word_belongs_to_one_sense_of_bank(pairs):
+    right: dict[str, set[str]] = {}
+    for pair in of_family(pairs, "bank"):
+        for decider in pair.reference.deciders:
+            right.setdefault(pair.english.split()[decider], set()).add(pair.reference.right)
+    assert all(len(banks) == 1 for banks in right.values())
+    assert len(right) >= 20
+
+
+def test_no_fixed_position_decides_bank(corpus):
+    """The deciding word is before or after bank, at many distances."""
+    distances = Counter(
+        decider - pair.reference.word
+        for pair in of_family(corpus.train, "bank")
+        for decider in pair.reference.deciders
+    )
+    assert sum(count for distance, count in distances.items() if distance < 0) > 500
+    assert sum(count for distance, count in distances.items() if distance > 0) > 500
+    assert max(distances.values()) < 0.35 * sum(distances.values())
+    assert len([distance for distance, count in distances.items() if count >= 30]) >= 10
+
+
+@pytest.mark.parametrize(
+    ("english", "french"),
+    [
+        ("i am a student", "je suis étudiant"),
+        ("thanks", "merci"),
+        ("thinking machines", "machines pensantes"),
+    ],
+)
+def test_the_sentences_of_the_documents_are_in_training(corpus, english, french):
+    assert [(p.english, p.french) for p in corpus.train].count((english, french)) > 1
+
+
+FAMOUS = {
+    "the animal didn't cross the street because it was too tired": (
+        "l'animal n'a pas traversé la rue parce qu'il était trop fatigué"
+    ),
+    "the animal didn't cross the street because it was too wide": (
+        "l'animal n'a pas traversé la rue parce qu'elle était trop large"
+    ),
+    "i arrived at the bank after crossing the river": (
+        "je suis arrivé à la rive après avoir traversé la rivière"
+    ),
+    "i arrived at the bank after crossing the road to get some money": (
+        "je suis arrivé à la banque après avoir traversé la route pour retirer de l'argent"
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_famous_sentences_are_held_out(seed):
+    held_out = {pair.english: pair.french for pair in builtin_corpus(seed=seed).test}
+    assert {english: held_out.get(english) for english in FAMOUS} == FAMOUS
+
+
+def test_a_seed_always_gives_the_same_corpus(corpus):
+    assert builtin_corpus(seed=0) == corpus
+    assert builtin_corpus(seed=1) != corpus
+    text = "\n".join(f"{pair.english}\t{pair.french}" for part in corpus for pair in part)
+    # neither Python's version nor its string hashes may change it; a change of the grammar does change it
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == "93f337ae947f5ac8"
+
+
+def test_every_cause_occurs_in_training_with_some_verb(corpus):
+    """Combinations of a verb and a cause are held out, never a cause alone."""
+    causes = [noun.english for clues in CLUES.values() for noun, _ in clues.causes]
+    for noun in causes:
+        count = sum(f"because the {noun} " in pair.english for pair in corpus.train if pair.family == "bank")
+        assert count >= 15, noun

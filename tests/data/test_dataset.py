@@ -1,0 +1,231 @@
+"""Datasets: the sources of the pairs, their parts, and making them again from a description."""
+
+import dataclasses
+import json
+
+import pytest
+
+from npformer import UserError
+from npformer.data import UNK
+from npformer.data.dataset import Dataset, builtin_dataset, files_dataset, open_dataset, task_dataset
+from npformer.data.filters import Counts
+
+ENGLISH = ["A dog runs .", "The cat sleeps .", "A cat eats the fish .", "The dog eats it .", "Dogs run ."]
+FRENCH = [
+    "Un chien court .",
+    "Le chat dort .",
+    "Un chat mange le poisson .",
+    "Le chien le mange .",
+    "Ils courent .",
+]
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(name, lines):
+        path = tmp_path / name
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    return write("train.en", ENGLISH * 8), write("train.fr", FRENCH * 8)
+
+
+@pytest.fixture(scope="module")
+def builtin():
+    return builtin_dataset()
+
+
+def assert_same(one, other):
+    for name in ("train", "valid", "test", "source", "target"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.fingerprint == other.fingerprint
+
+
+def test_the_builtin_corpus_in_both_directions(builtin):
+    back = open_dataset(json.loads(json.dumps(builtin_dataset("fr-en").description)))
+    assert len(builtin.train) > 10_000
+    assert back.train == [(target, source) for source, target in builtin.train]
+    assert (builtin.source, builtin.target) == (back.target, back.source)
+    assert (builtin.source.language.name, builtin.target.language.name) == ("en", "fr")
+    assert builtin.sizes == {
+        "source_vocab": len(builtin.source.vocabulary),
+        "target_vocab": len(builtin.target.vocabulary),
+    }
+    assert builtin.fingerprint != back.fingerprint
+
+
+def test_the_builtin_corpus_has_no_unknown_words(builtin):
+    for part in (builtin.train, builtin.valid, builtin.test):
+        assert all(1 not in source and 1 not in target for source, target in part)
+
+
+def test_files_give_ids_words_and_a_validation_part(files):
+    dataset = files_dataset(*files)
+    assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (38, 2, 0)
+    source, target = dataset.train[0]
+    assert dataset.source.decode(source) == "a dog runs."
+    assert dataset.target.decode(target) == "un chien court."
+    assert dataset.target.language.elision
+    assert_same(open_dataset(json.loads(json.dumps(dataset.description))), dataset)
+
+
+def test_validation_and_test_files(files, tmp_path):
+    for name, lines in (("valid.en", ENGLISH[:2]), ("valid.fr", FRENCH[:2])):
+        (tmp_path / name).write_text("\n".join(lines))
+    more = (tmp_path / "valid.en", tmp_path / "valid.fr")
+    dataset = files_dataset(*files, valid=more, test=more)
+    assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (40, 2, 2)
+    assert_same(open_dataset(json.loads(json.dumps(dataset.description))), dataset)
+
+
+def test_words_that_only_validation_has_are_unknown(files, tmp_path):
+    (tmp_path / "valid.en").write_text("The zebra sleeps .")
+    (tmp_path / "valid.fr").write_text("Le zèbre dort .")
+    dataset = files_dataset(*files, valid=(tmp_path / "valid.en", tmp_path / "valid.fr"))
+    assert [1 in side for side in dataset.valid[0]] == [True, True]
+
+
+def test_limits(files):
+    assert len(files_dataset(*files, limit=10).train) == 9
+    short = files_dataset(*files, max_length=5)
+    assert short.dropped == 16
+    assert max(len(side) + 1 for pair in short.train for side in pair) == 5
+    assert files_dataset(*files, vocab_size=9).sizes == {"source_vocab": 9, "target_vocab": 9}
+    assert "Dogs" in files_dataset(*files, lowercase=False).source.vocabulary
+    rare = files_dataset(*files, min_count=9).source.vocabulary
+    assert "eats" in rare
+    assert "fish" not in rare
+
+
+def test_a_shared_vocabulary(files):
+    dataset = files_dataset(*files, shared=True)
+    assert dataset.source.vocabulary == dataset.target.vocabulary
+    assert {"dog", "chien"} <= set(dataset.source.vocabulary.words)
+    assert (dataset.source.language.name, dataset.target.language.name) == ("en", "fr")
+
+
+def test_tasks():
+    dataset = task_dataset("reverse", n=50, length=6, vocab=9)
+    assert all(target == source[::-1] for source, target in dataset.train + dataset.valid + dataset.test)
+    assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (50, 5, 5)
+    source = dataset.source.encode("3 0 4")
+    assert source == [7, 4, 8]
+    assert dataset.target.decode(source[::-1]) == "4 0 3"
+    assert_same(open_dataset(dataset.description), dataset)
+    assert all(target == source for source, target in task_dataset("copy").train)
+
+
+def test_the_fingerprint_distinguishes_datasets(files):
+    fingerprints = {
+        files_dataset(*files).fingerprint,
+        files_dataset(*files, shared=True).fingerprint,
+        files_dataset(*files, limit=12).fingerprint,
+        files_dataset(*files, lowercase=False).fingerprint,
+        task_dataset().fingerprint,
+        task_dataset(seed=1).fingerprint,
+    }
+    assert len(fingerprints) == 6
+    dataset = task_dataset()
+    for part in ("train", "valid"):
+        examples = getattr(dataset, part)
+        changed = dataclasses.replace(dataset, **{part: [*examples[:-1], ([4], [5])]})
+        assert changed.fingerprint not in fingerprints
+    files[1].write_text("\n".join([*FRENCH * 7, *FRENCH[::-1]]))
+    assert files_dataset(*files).fingerprint not in fingerprints
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda files: builtin_dataset("en-de"), "direction is 'en-de': choose one of en-fr, fr-en"),
+        (lambda files: task_dataset("sort"), "task is 'sort': choose one of copy, reverse"),
+        (lambda files: open_dataset({"kind": "dream"}), "no kind of dataset 'dream'"),
+        (
+            lambda files: open_dataset({"kind": "task", "colour": 1}),
+            "not the description of a dataset of kind 'task'",
+        ),
+        (lambda files: files_dataset(*files, max_length=1), "max_length is 1"),
+        (lambda files: files_dataset(*files, max_length=2), "no pair of .* is left to train on"),
+        (lambda files: files_dataset(*files, limit=1), "no pair of .* is left to train on"),
+        (lambda files: files_dataset(*files, vocab_size=2), "max_size is 2"),
+        (lambda files: Dataset([], [], [], None, None), "no training sentences"),
+    ],
+)
+def test_invalid_descriptions_are_refused(files, make, sentence):
+    with pytest.raises(UserError, match=sentence):
+        make(files)
+
+
+# --- subwords, and pairs left out ---
+
+
+def test_subwords_are_shared_by_both_sides(files):
+    pytest.importorskip("sentencepiece")
+    dataset = files_dataset(*files, subwords=50, filtered=False)
+    assert dataset.sizes == {"source_vocab": 50, "target_vocab": 50}
+    assert dataset.source.vocabulary is dataset.target.vocabulary
+    assert (dataset.source.language.name, dataset.target.language.name) == ("en", "fr")
+    assert [len(part) for part in (dataset.train, dataset.valid, dataset.test)] == [38, 2, 0]
+    source, target = dataset.train[0]
+    assert (dataset.source.decode(source), dataset.target.decode(target)) == (
+        "a dog runs .",
+        "un chien court .",
+    )
+    assert_same(dataset, open_dataset(json.loads(json.dumps(dataset.description))))
+
+
+def test_subwords_of_tokenised_text(files):
+    pytest.importorskip("sentencepiece")
+    raw, tokenised = (files_dataset(*files, subwords=50, text=text) for text in ("raw", "tokenised"))
+    assert (raw.source.text, tokenised.target.text) == ("raw", "tokenised")
+    assert raw.fingerprint != tokenised.fingerprint
+    assert_same(tokenised, open_dataset(json.loads(json.dumps(tokenised.description))))
+
+
+def test_subwords_are_not_learned_from_validation_sentences(files):
+    pytest.importorskip("sentencepiece")
+    for path in files:
+        path.write_text(path.read_text(encoding="utf-8") + "漢\n", encoding="utf-8")
+    dataset = files_dataset(*files, subwords=50, filtered=False)
+    assert "漢" not in dataset.source.vocabulary
+    assert UNK in dataset.valid[-1][0]
+
+
+def test_pairs_left_out_are_counted(files):
+    source, target = files
+    source.write_text("a b\n\na b\nc d\n" + "e " * 60 + "\n" + "f g h\n", encoding="utf-8")
+    target.write_text("x\ny\nx\nz\ne\n" + "w w w w\n", encoding="utf-8")
+    plain = files_dataset(source, target, max_length=4)
+    assert plain.counts == Counts(pairs=6, empty=1, long=2)
+    dataset = files_dataset(source, target, max_length=4, filtered=True)
+    assert dataset.counts == Counts(pairs=6, empty=1, long=1, uneven=1, repeated=1)
+    assert dataset.dropped == 4
+    assert len(dataset.train) + len(dataset.valid) == 2
+    again = open_dataset(json.loads(json.dumps(dataset.description)))
+    assert again.counts == dataset.counts
+
+
+def test_a_description_from_before_subwords_existed_still_opens(files):
+    dataset = files_dataset(*files)
+    description = {k: v for k, v in dataset.description.items() if k not in ("subwords", "text", "filtered")}
+    assert_same(dataset, open_dataset(description))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"text": "tokenised"}, "text is 'tokenised', which needs subwords"),
+        ({"text": "tok", "subwords": 50}, "text is 'tok': choose one of"),
+        ({"subwords": 50, "vocab_size": 100}, "leave out vocab_size, min_count and shared"),
+        ({"subwords": 50, "min_count": 2}, "leave out vocab_size, min_count and shared"),
+        ({"subwords": 50, "shared": True}, "leave out vocab_size, min_count and shared"),
+        ({"subwords": 0}, "subwords is 0"),
+        ({"subwords": 50, "limit": 1}, "no pair of .* is left to train on"),
+        ({"subwords": 50, "max_length": 2}, "no pair of .* is left to train on"),
+        ({"subwords": 5000}, "the largest size possible is"),
+    ],
+)
+def test_invalid_settings_of_subwords(files, settings, message):
+    pytest.importorskip("sentencepiece")
+    with pytest.raises(UserError, match=message):
+        files_dataset(*files, **settings)

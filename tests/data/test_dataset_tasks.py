@@ -1,0 +1,54 @@
+"""The copy and reverse tasks."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from npformer.data.dataset import copy_task, reverse_task
+from npformer.data.loader import make_batch
+from npformer.errors import UserError
+
+
+@pytest.mark.parametrize("task", [copy_task, reverse_task])
+def test_every_length_and_every_ordinary_id_occurs(task):
+    examples = task(600, length=6, vocab=9, rng=np.random.default_rng(0))
+    assert len(examples) == 600
+    sizes = Counter(len(source) for source, _ in examples)
+    assert set(sizes) == {1, 2, 3, 4, 5, 6}
+    assert min(sizes.values()) > 60
+    assert {index for source, _ in examples for index in source} == {4, 5, 6, 7, 8}
+    assert all(type(index) is int for pair in examples for ids in pair for index in ids)
+
+
+def test_the_target_is_an_equal_copy_in_an_array_of_its_own():
+    examples = copy_task(50, length=5, vocab=20, rng=np.random.default_rng(0))
+    assert all(source == target and source is not target for source, target in examples)
+
+
+def test_reverse_is_backwards():
+    examples = reverse_task(50, length=5, vocab=20, rng=np.random.default_rng(0))
+    assert all(source[::-1] == target for source, target in examples)
+    assert any(source != target for source, target in examples)
+
+
+@pytest.mark.parametrize("task", [copy_task, reverse_task])
+def test_the_generator_determines_the_examples(task):
+    def draw(seed):
+        return task(20, length=5, vocab=20, rng=np.random.default_rng(seed))
+
+    assert draw(1) == draw(1)
+    assert draw(1) != draw(2)
+
+
+def test_examples_make_a_batch():
+    batch = make_batch(reverse_task(8, length=5, vocab=20, rng=np.random.default_rng(0)))
+    assert len(batch.source) == 8
+
+
+@pytest.mark.parametrize("task", [copy_task, reverse_task])
+@pytest.mark.parametrize(("name", "value"), [("n", 0), ("length", 0), ("vocab", 4)])
+def test_settings_too_small(task, name, value):
+    settings = {"n": 5, "length": 5, "vocab": 9} | {name: value}
+    with pytest.raises(UserError, match=f"{name} is {value}: it must be {value + 1} or more"):
+        task(settings.pop("n"), **settings, rng=np.random.default_rng(0))

@@ -1,0 +1,333 @@
+"""Downloads from a server that cuts connections, sends wrong answers, redirects and fails; and copies."""
+
+import os
+import re
+import signal
+import socket
+import sys
+
+import pytest
+from corpus_server import known, serving
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from npformer import UserError
+from npformer.data.download import fetch, part_of, take
+
+DATA = bytes(range(256)) * 1200  # five times the chunk that a download reads at a time
+NAME = "raw/words.en.gz"
+FILE = known(NAME, DATA)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with serving({NAME: DATA, "raw/small": b"one\ntwo\n"}) as server:
+        yield server
+
+
+def get(server, folder, file=FILE, **settings):
+    """Fetch the file, without pauses between attempts."""
+    return fetch(file, server.url(), folder, **({"pause": 0, "timeout": 60} | settings))
+
+
+def assert_whole(folder):
+    assert (folder / NAME).read_bytes() == DATA
+    assert [path.name for path in (folder / "raw").iterdir()] == ["words.en.gz"]
+
+
+def test_an_unchanged_file_is_downloaded_only_once(server, tmp_path):
+    heard = []
+    assert get(server, tmp_path, report=heard.append) is True
+    assert_whole(tmp_path)
+    assert heard == sorted(heard)
+    assert heard[-1] == len(DATA)
+    heard.clear()
+    assert get(server, tmp_path, report=heard.append) is False
+    assert len(server.asked) == 1
+    assert heard == [len(DATA)]
+
+
+def test_a_file_that_changed_is_fetched_again(server, tmp_path):
+    get(server, tmp_path)
+    (tmp_path / NAME).write_bytes(DATA[:-1] + b"!")
+    assert get(server, tmp_path) is True
+    assert_whole(tmp_path)
+
+
+def test_cut_connections_are_resumed_where_they_were_cut(server, tmp_path):
+    server.cuts = [1000, 70_000, 0, 5]
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+    assert [start for _, start in server.asked] == [0, 1000, 71_000, 71_000, 71_005]
+
+
+def test_a_connection_that_is_reset(server, tmp_path):
+    server.cuts, server.reset = [200_000, 90_000], True
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+    assert len(server.asked) == 3
+
+
+def test_a_server_without_ranges_starts_over(server, tmp_path):
+    server.ranges, server.cuts = False, [1000, 70_000]
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+
+
+@settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@given(cuts=st.lists(st.integers(0, 400_000), max_size=3), ranges=st.booleans(), told=st.booleans())
+def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ranges, told):
+    server.cuts, server.ranges, server.told = [*cuts], ranges, told
+    folder = tmp_path_factory.mktemp("cut")
+    get(server, folder)
+    assert_whole(folder)
+    server.cuts = []
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_server_that_always_cuts_at_the_same_place_is_given_up(server, tmp_path, ranges):
+    server.ranges, server.cuts = ranges, [1000] + [0 if ranges else 1000] * 20
+    with pytest.raises(
+        UserError, match=r"connection was cut, with 1,000 of 307,200 bytes here: .* continues from there"
+    ):
+        get(server, tmp_path)
+    assert len(server.asked) == 5  # the first attempt received something, the next four nothing new
+    server.cuts, server.ranges = [], True
+    get(server, tmp_path)
+    assert server.asked[-1] == (NAME, 1000)
+    assert_whole(tmp_path)
+
+
+def test_receiving_less_than_before_is_no_progress(server, tmp_path):
+    server.ranges, server.cuts = False, [1000, 10, 20, 30, 40, 50]
+    with pytest.raises(UserError, match="connection was cut"):
+        get(server, tmp_path)
+    assert len(server.asked) == 5
+
+
+def test_pauses_grow_while_nothing_is_received(server, tmp_path, monkeypatch):
+    pauses = []
+    monkeypatch.setattr("npformer.data.download.time.sleep", pauses.append)
+    server.cuts = [0, 0, 10, 0]
+    get(server, tmp_path, pause=1)
+    assert pauses == [2, 4, 1, 2]
+
+
+def test_ctrl_c_leaves_a_partial_file_that_is_resumed(server, tmp_path):
+    def stop(there):
+        if there > 100_000:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        get(server, tmp_path, report=stop)
+    assert not (tmp_path / NAME).exists()
+    kept = part_of(tmp_path / NAME).stat().st_size
+    assert 100_000 < kept < len(DATA)
+    get(server, tmp_path)
+    assert server.asked[-1] == (NAME, kept)
+    assert_whole(tmp_path)
+
+
+# --- files that exist before the download ---
+
+
+@pytest.mark.parametrize("left", [b"x" * 1000, b"x" * len(DATA), DATA + b"more"])
+def test_a_partial_file_of_something_else_is_deleted(server, tmp_path, left):
+    part = part_of(tmp_path / NAME)
+    part.parent.mkdir()
+    part.write_bytes(left)
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+
+
+def test_a_complete_partial_file_needs_no_server(tmp_path):
+    part = part_of(tmp_path / NAME)
+    part.parent.mkdir()
+    part.write_bytes(DATA)
+    fetch(FILE, "http://127.0.0.1:9", tmp_path, pause=0)
+    assert_whole(tmp_path)
+
+
+# --- answers that are not the file ---
+
+
+@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize(
+    "wrong", [DATA[:-1] + b"!", DATA + b"!", DATA[:-5], b"<html>Log in first</html>"], ids=len
+)
+def test_a_wrong_file_is_refused(server, tmp_path, wrong, told):
+    server.files[NAME], server.told = wrong, told
+    with pytest.raises(UserError, match=r"words.en.gz(: | is not the expected file).*--base-url.*--from"):
+        get(server, tmp_path)
+    assert not (tmp_path / NAME).exists()
+    assert not part_of(tmp_path / NAME).exists()
+    server.files[NAME] = DATA
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+
+
+def test_a_web_page_instead_of_the_file_leaves_the_old_file_untouched(server, tmp_path):
+    server.cuts = [1000] + [0] * 4
+    with pytest.raises(UserError):
+        get(server, tmp_path)
+    server.files[NAME], server.ranges = b"<html>Log in first</html>", False
+    with pytest.raises(UserError, match=r"not the expected file: it has 25 bytes, not 307,200; name"):
+        get(server, tmp_path)
+    assert part_of(tmp_path / NAME).read_bytes() == DATA[:1000]
+
+
+def test_an_endless_stream_is_stopped(server, tmp_path):
+    server.files[NAME], server.told, heard = DATA + b"x" * 30_000_000, False, []
+    with pytest.raises(UserError, match="is not the expected file"):
+        get(server, tmp_path, report=heard.append)
+    assert len(DATA) < heard[-1] < len(DATA) + 100_000
+
+
+def test_a_wrong_answer_to_a_range_request_starts_over(server, tmp_path):
+    server.cuts, server.shift = [1000], 7
+    get(server, tmp_path)
+    assert [start for _, start in server.asked] == [0, 1000, 0]
+    assert_whole(tmp_path)
+
+
+def test_a_range_without_a_total_length(server, tmp_path):
+    server.cuts, server.total = [1000], "*"
+    get(server, tmp_path)
+    assert [start for _, start in server.asked] == [0, 1000]
+    assert_whole(tmp_path)
+
+
+def test_the_error_for_a_missing_file_names_the_address_and_the_remedy(server, tmp_path):
+    with pytest.raises(
+        UserError,
+        match=r"there is no http://127.0.0.1:\d+/corpus/raw/none \(HTTP 404\): name another address "
+        "with --base-url, or a folder that has the files with --from",
+    ):
+        get(server, tmp_path, known("raw/none", b"none"))
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(403, "refused .HTTP 403 Forbidden"), (410, "there is no"), (400, "refused")]
+)
+def test_refusals_are_final(server, tmp_path, status, words):
+    server.statuses = [status]
+    with pytest.raises(UserError, match=words):
+        get(server, tmp_path)
+
+
+def test_a_busy_server_is_tried_again(server, tmp_path):
+    server.statuses = [503, 429, 500]
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+    server.statuses = [503] * 4
+    with pytest.raises(UserError, match=r"the server is busy \(HTTP 503\), with 0 of 5 bytes"):
+        get(server, tmp_path, known("raw/other", b"other"))
+
+
+def test_redirects_are_followed_even_in_the_middle(server, tmp_path):
+    server.cuts = [1000]
+    fetch(FILE, server.url("moved"), tmp_path, pause=0)
+    assert [start for _, start in server.asked] == [0, 1000]
+    assert_whole(tmp_path)
+
+
+def test_circular_redirects(server, tmp_path):
+    with pytest.raises(UserError, match=r"is refused \(HTTP 302 Found\)") as refused:
+        fetch(FILE, server.url("round"), tmp_path, pause=0)
+    assert "\n" not in str(refused.value)
+
+
+# --- no network, wrong address, no disk space ---
+
+
+def test_no_server(tmp_path, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # nothing listens on this port now
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/corpus"
+        with pytest.raises(UserError, match=r"no answer \(.*refused.*\), with 0 of 307,200 bytes.*--from"):
+            fetch(FILE, address, tmp_path, pause=0)
+
+
+def test_a_server_that_is_silent(tmp_path, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/corpus"
+        with pytest.raises(UserError, match=r"no answer \(.*timed out"):
+            fetch(FILE, address, tmp_path, pause=0, timeout=0.05)
+
+
+@pytest.mark.parametrize("url", ["corpus", "file:///etc", "ftp://example.org", "https://a b", "http://", ""])
+def test_invalid_addresses(tmp_path, url):
+    with pytest.raises(UserError, match=re.escape(f"{url!r} is not an address: give one")):
+        fetch(FILE, url, tmp_path, pause=0, attempts=1)
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("url", ["http://a:b:c/", "http://[::1/", "http://host:port", "http://a..b"])
+def test_an_impossible_address(tmp_path, monkeypatch, url):
+    monkeypatch.setenv("no_proxy", "*")
+    with pytest.raises(UserError, match="is not an address"):
+        fetch(FILE, url, tmp_path, pause=0, attempts=1)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_a_full_disk(server, tmp_path):
+    part = part_of(tmp_path / NAME)
+    part.parent.mkdir()
+    part.symlink_to("/dev/full")
+    with pytest.raises(UserError, match=r"the disk is full, .*words.en.gz.part cannot be written: make room"):
+        get(server, tmp_path)
+
+
+def test_a_file_where_the_folder_should_be(server, tmp_path):
+    (tmp_path / "raw").write_text("not a folder")
+    with pytest.raises(UserError, match=r"cannot be written \(.*\): check the permissions"):
+        get(server, tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="nothing is closed to this user")
+def test_a_folder_without_permission(server, tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(UserError, match="cannot be written"):
+        get(server, tmp_path)
+
+
+# --- copies from a folder ---
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "source" / NAME
+    path.parent.mkdir(parents=True)
+    path.write_bytes(DATA)
+    return tmp_path / "source"
+
+
+def test_a_copy(source, tmp_path):
+    heard = []
+    assert take(FILE, source, tmp_path / "new", report=heard.append) is True
+    assert_whole(tmp_path / "new")
+    assert take(FILE, source, tmp_path / "new", report=heard.append) is False
+    assert take(FILE, source, source) is False
+    assert heard == [len(DATA), len(DATA)]
+
+
+@pytest.mark.parametrize("damaged", [b"", DATA[:-1], DATA[:-1] + b"!"], ids=len)
+def test_a_damaged_file_is_not_copied(source, tmp_path, damaged):
+    (source / NAME).write_bytes(damaged)
+    with pytest.raises(UserError, match=re.escape(f"{source / NAME} is damaged")):
+        take(FILE, source, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_that_is_missing_in_the_folder(source, tmp_path):
+    with pytest.raises(UserError, match=re.escape(f"there is no file {tmp_path / NAME}")):
+        take(FILE, tmp_path, tmp_path / "new")
+
+
+def test_a_complete_file_needs_no_source(source, tmp_path):
+    take(FILE, source, tmp_path / "new")
+    assert take(FILE, tmp_path / "nowhere", tmp_path / "new") is False

@@ -1,0 +1,184 @@
+"""Reading text files, correct and faulty."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from npformer.data.files import read_lines, read_parallel
+from npformer.data.tokens import LANGUAGES
+from npformer.errors import UserError
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes bytes or text to a new file and returns its path."""
+
+    def write_file(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write_file
+
+
+# --- lines ---
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("one\ntwo\n", ["one", "two"]),
+        ("one\ntwo", ["one", "two"]),
+        ("one\r\ntwo\r\n", ["one", "two"]),
+        ("one\n\n two \n\n", ["one", "", " two ", ""]),
+        ("\n", [""]),
+        ("\ufeffone\n\ufefftwo\n", ["one", "\ufefftwo"]),  # only the first is a byte-order mark
+        ("a\u2028b\x0bc\x85d\x1ce\rf\n", ["a\u2028b\x0bc\x85d\x1ce\rf"]),
+        ("été 我\n", ["été 我"]),
+    ],
+)
+def test_read_lines(write, content, lines):
+    assert read_lines(write("text", content)) == lines
+    assert read_lines(write("text.gz", gzip.compress(content.encode()))) == lines
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(lines=st.lists(st.text(st.characters(exclude_characters="\r\n\ufeff", codec="utf-8")), min_size=1))
+def test_lines_come_back_as_written(tmp_path_factory, lines):
+    path = tmp_path_factory.mktemp("lines") / "text"
+    path.write_bytes("".join(line + "\n" for line in lines).encode())
+    assert read_lines(path) == lines
+
+
+def test_gzip_is_also_recognized_by_its_content(write):
+    assert read_lines(write("named-wrongly.en", gzip.compress(b"one\n"))) == ["one"]
+    assert read_lines(str(write("NAME.EN.GZ", gzip.compress(b"one\n")))) == ["one"]
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+def test_invalid_utf8_names_file_and_line(write, zipped):
+    data = "one\ntwo é\n".encode() + "café\nfour\n".encode("latin-1")
+    path = write("train.fr.gz", gzip.compress(data)) if zipped else write("train.fr", data)
+    with pytest.raises(UserError, match=re.escape(f"{path} is not UTF-8 text at line 3 (byte 0xe9)")):
+        read_lines(path)
+
+
+def test_utf16_is_refused(write):
+    with pytest.raises(UserError, match="is not UTF-8 text at line 1"):
+        read_lines(write("text", "one\n".encode("utf-16")))
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(UserError, match=re.escape(f"there is no file {tmp_path / 'train.en'}")):
+        read_lines(tmp_path / "train.en")
+    with pytest.raises(UserError, match=re.escape(f"{tmp_path} is a folder")):
+        read_lines(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["n" * 5000, "null\0character"])
+def test_a_name_that_cannot_be_opened(tmp_path, name):
+    with pytest.raises(UserError, match="cannot be read"):
+        read_lines(tmp_path / name)
+
+
+def test_a_file_without_permission(write, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # an administrator may read every file, so the refusal is simulated
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(
+        UserError, match=r"secret.en' cannot be read .*Permission denied.* name and permissions"
+    ):
+        read_lines(write("secret.en", "one\n"))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
+def test_empty_file(write, content):
+    path = write("train.en", content)
+    with pytest.raises(UserError, match=re.escape(f"{path} is empty")):
+        read_lines(path)
+
+
+def test_empty_file_named_gz(write):
+    with pytest.raises(UserError, match="is empty"):
+        read_lines(write("train.en.gz", b""))
+
+
+@pytest.mark.parametrize("cut", [1, 5, 12, -9, -1])
+def test_truncated_gzip(write, cut):
+    path = write("train.en.gz", gzip.compress(b"one\ntwo\n" * 100)[:cut])
+    with pytest.raises(UserError, match=re.escape(str(path)) + " is (incomplete|not a valid gzip file)"):
+        read_lines(path)
+
+
+def test_corrupt_gzip(write):
+    data = bytearray(gzip.compress(b"one\ntwo\n" * 100))
+    for place in (0, 10, -6):  # the header, the data, the checksum
+        broken = data.copy()
+        broken[place] ^= 0xFF
+        with pytest.raises(UserError, match="is not a valid gzip file"):
+            read_lines(write("train.EN.GZ", bytes(broken)))
+
+
+# --- parallel files ---
+
+
+def test_pairs_and_languages(write):
+    source = write("train.en", " one\ntwo \r\n")
+    target = write("train.fr.gz", gzip.compress(b"un\ndeux\n"))
+    text = read_parallel(source, target)
+    assert text.pairs == [("one", "un"), ("two", "deux")]
+    assert text.dropped == 0
+    assert (text.source_language, text.target_language) == (LANGUAGES["en"], LANGUAGES["fr"])
+
+
+def test_pairs_with_an_empty_side_are_dropped_and_the_rest_stay_aligned(write):
+    text = read_parallel(write("a.en", "1\n\n3\n4\n5"), write("a.de", "eins\nzwei\n \u00a0\t\nvier\nfünf\n"))
+    assert text.pairs == [("1", "eins"), ("4", "vier"), ("5", "fünf")]
+    assert text.dropped == 2
+
+
+def test_other_line_separators_do_not_break_the_alignment(write):
+    text = read_parallel(write("a.en", "one\u2028more\ntwo\n"), write("a.de", "eins\nzwei\x85\n"))
+    assert text.pairs == [("one\u2028more", "eins"), ("two", "zwei")]
+
+
+def test_limit_counts_pairs(write):
+    files = write("a.en", "1\n\n3\n4\n"), write("a.de", "1\n2\n3\n\n")
+    text = read_parallel(*files, limit=2)
+    assert (text.pairs, text.dropped) == ([("1", "1"), ("3", "3")], 1)
+    assert len(read_parallel(*files, limit=100).pairs) == 2
+
+
+def test_max_words_counts_on_both_sides(write):
+    files = write("a.en", "a b\na b c\na\n"), write("a.de", "a\nb\na  b  c\n")
+    text = read_parallel(*files, max_words=2)
+    assert (text.pairs, text.dropped) == ([("a b", "a")], 2)
+
+
+def test_different_numbers_of_lines(write):
+    source, target = write("a.en", "1\n2\n3\n"), write("a.de", "1\n2\n")
+    with pytest.raises(UserError, match=re.escape(f"{source} has 3 lines but {target} has 2")):
+        read_parallel(source, target)
+
+
+def test_no_pair_left(write):
+    files = write("a.en", "\n2\n"), write("a.de", "1\n\n")
+    with pytest.raises(
+        UserError, match=r"no sentence pair is left of .*a.en and .*a.de: on each of the 2 lines"
+    ):
+        read_parallel(*files)
+    with pytest.raises(UserError, match="a side is empty or over 1 words"):
+        read_parallel(write("b.en", "1 2\n"), write("b.de", "1\n"), max_words=1)
+
+
+@pytest.mark.parametrize("name", ["limit", "max_words"])
+def test_settings_below_one(write, name):
+    path = write("a.en", "1\n")
+    with pytest.raises(UserError, match=f"{name} is 0: it must be 1 or more"):
+        read_parallel(path, path, **{name: 0})

@@ -1,0 +1,139 @@
+"""Filtering parallel text: the pairs removed, the pairs kept, and the counts."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paths import SHARED
+
+from npformer import UserError
+from npformer.data.files import read_parallel
+from npformer.data.filters import Counts, filter_pairs
+from npformer.data.multi30k import corpus_files
+
+GOOD = [
+    ("a dog runs through the snow .", "ein hund läuft durch den schnee ."),
+    ("two cats sleep on the sofa .", "zwei katzen schlafen auf dem sofa ."),
+    ("a man reads .", "ein mann liest ."),
+]
+LONG = "a woman in a red coat waits at the corner of the street for a bus that is late ."
+
+
+def test_a_good_corpus_is_not_changed():
+    assert filter_pairs(GOOD) == (GOOD, Counts(3))
+
+
+def test_each_kind_of_bad_pair_is_counted_once():
+    faults = [
+        ("", "ein hund"),
+        ("a dog", " \t\u00a0"),
+        ("", ""),
+        (LONG, "."),
+        ("!", LONG),
+        GOOD[1],
+        GOOD[0],
+        (LONG, "."),
+    ]
+    kept, counts = filter_pairs(GOOD + faults)
+    assert kept == GOOD
+    assert counts == Counts(pairs=11, empty=3, uneven=3, repeated=2)
+    assert (counts.dropped, counts.kept) == (8, 3)
+
+
+def test_a_pair_with_one_repeated_side_is_kept():
+    pairs = [GOOD[0], (GOOD[0][0], GOOD[1][1]), (GOOD[1][0], GOOD[0][1])]
+    assert filter_pairs(pairs)[0] == pairs
+
+
+def test_repeated_pairs_may_be_kept():
+    assert filter_pairs(GOOD * 2, repeats=True) == (GOOD * 2, Counts(6))
+
+
+def test_words_are_counted_on_both_sides():
+    pairs = [("a b c", "x"), ("a", "x y z"), ("a  b", "x y"), ("a b c d", "")]
+    assert filter_pairs(pairs, max_words=2) == ([("a  b", "x y")], Counts(4, empty=1, long=2))
+
+
+def test_languages_with_different_lengths_are_kept():
+    """One character for four letters, as between Chinese and English, is the usual ratio there."""
+    pairs = [("abcd" * n, "字" * n) for n in range(1, 60)]
+    assert filter_pairs(pairs) == (pairs, Counts(59))
+    kept, counts = filter_pairs([*pairs, ("abcd" * 20, "字" * 200)])
+    assert (kept, counts.uneven) == (pairs, 1)
+
+
+def test_ratio_and_slack():
+    """The rule longer > ratio · shorter + slack holds for either side."""
+    usual = [("x" * 10 + str(n), "y" * 10 + str(n)) for n in range(5)]  # equal lengths
+    for n, left_out in ((3 * 10 + 7, 0), (3 * 10 + 8, 1)):
+        for odd in (("x" * n, "y" * 10), ("x" * 10, "y" * n)):
+            assert filter_pairs([*usual, odd], ratio=3, slack=7)[1].uneven == left_out
+
+
+def test_short_sentences_have_slack():
+    pairs = [*GOOD, ("ok", "einverstanden !"), ("in the course of the day", "tagsüber")]
+    assert filter_pairs(pairs)[0] == pairs
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(
+    pairs=st.lists(st.tuples(*[st.sampled_from(["", " ", "a", "a b", "b" * 30, "a " * 60])] * 2)),
+    repeats=st.booleans(),
+    max_words=st.none() | st.integers(1, 40),
+)
+def test_counts_add_up_and_the_order_is_kept(pairs, repeats, max_words):
+    kept, counts = filter_pairs(iter(pairs), repeats=repeats, max_words=max_words)
+    assert counts.pairs == len(pairs)
+    assert counts.kept == len(kept)
+    assert min(counts) >= 0
+    rest = iter(pairs)
+    assert all(pair in rest for pair in kept)  # a subsequence
+    assert all(side.strip() for pair in kept for side in pair)
+    assert repeats or len(set(kept)) == len(kept)
+    assert set(kept) == set(filter_pairs(pairs, repeats=True, max_words=max_words)[0])
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        (Counts(29_000), "29,000 pairs, none left out"),
+        (Counts(1), "1 pair, none left out"),
+        (Counts(0), "0 pairs, none left out"),
+        (
+            Counts(29_000, empty=12, uneven=1_002, repeated=3),
+            "29,000 pairs: 12 empty, 1,002 of wildly different lengths, 3 repeated left out, 27,983 kept",
+        ),
+        (Counts(5, long=5), "5 pairs: 5 too long left out, 0 kept"),
+    ],
+)
+def test_the_sentence_that_reports_the_counts(counts, sentence):
+    assert counts.sentence() == sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ratio", 0.5),
+        ("ratio", "4"),
+        ("ratio", float("nan")),
+        ("slack", -1),
+        ("slack", None),
+        ("max_words", 0),
+    ],
+)
+def test_settings_out_of_range(name, value):
+    with pytest.raises(UserError, match=f"{name} is {value!r}"):
+        filter_pairs(GOOD, **{name: value})
+
+
+def test_real_text_loses_only_bad_pairs():
+    """In Multi30k only repeated pairs are removed, and two whose translation is a full stop."""
+    folder = SHARED / "multi30k"
+    if not folder.exists():
+        pytest.skip("the corpus is not at hand")
+    for tokenised in (True, False):
+        german = read_parallel(*corpus_files(folder, "en-de", tokenised).train)
+        french = read_parallel(*corpus_files(folder, "fr-en", tokenised).train)
+        assert filter_pairs(german.pairs)[1] == Counts(29_000, uneven=2, repeated=3)
+        assert filter_pairs(french.pairs)[1] == Counts(29_000, repeated=5)
+        held_out = read_parallel(*corpus_files(folder, "en-de", tokenised).valid)
+        assert filter_pairs(held_out.pairs)[1].dropped == 0

@@ -1,0 +1,133 @@
+"""The generated if-then recipes: the same for a seed, balanced, and decided by word order only."""
+
+import hashlib
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from npformer.data import PAD
+from npformer.data.if_then import (
+    ACTIONS,
+    CHANNELS,
+    FAMOUS,
+    TEMPLATES,
+    TRIGGERS,
+    IfThenRecipe,
+    encode_recipes,
+    recipe_codec,
+    recipe_corpus,
+)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return recipe_corpus()
+
+
+def everything(corpus):
+    return [*corpus.train, *corpus.test]
+
+
+def bag(recipe):
+    return tuple(sorted(recipe.description.lower().split()))
+
+
+def test_it_is_the_same_for_a_seed(corpus):
+    """The recipes are equal on every Python, because only random() is used."""
+    text = "\n".join(f"{r.description}|{r.trigger}|{r.action}" for r in everything(corpus))
+    assert hashlib.sha256(text.encode()).hexdigest()[:12] == "50228530233c"
+    assert recipe_corpus(train=50, test=5) == recipe_corpus(train=50, test=5)
+    assert recipe_corpus(seed=1, train=50, test=5) != recipe_corpus(train=50, test=5)
+
+
+def test_there_are_thousands_of_different_descriptions(corpus):
+    assert (len(corpus.train), len(corpus.test)) == (6000, 1000)
+    assert len({recipe.description for recipe in everything(corpus)}) == 7000
+
+
+def test_the_two_recipes_of_the_paper_are_held_out(corpus):
+    assert corpus.test[:2] == FAMOUS
+    assert FAMOUS[0].channels == ("instagram", "dropbox")
+    assert FAMOUS[1].channels == ("dropbox", "instagram")
+
+
+def test_no_pair_of_channels_is_in_both_parts(corpus):
+    """No training recipe has both channels of a held-out pair, in either direction."""
+    seen = {frozenset(recipe.channels) for recipe in corpus.train}
+    held_out = {frozenset(recipe.channels) for recipe in corpus.test}
+    assert not seen & held_out
+    assert len(held_out) > 15
+    words = [set(recipe.description.lower().split()) for recipe in corpus.train]
+    for pair in held_out:
+        assert not any(pair <= each for each in words)
+
+
+def test_every_class_is_learned(corpus):
+    for classes, name in ((TRIGGERS, "trigger"), (ACTIONS, "action")):
+        counts = Counter(getattr(recipe, name) for recipe in corpus.train)
+        assert set(counts) == set(classes)
+        assert min(counts.values()) >= 20
+
+
+def test_every_word_of_the_test_part_occurs_in_training(corpus):
+    codec = recipe_codec(corpus.train)
+    for recipe in corpus.test:
+        assert codec.vocabulary.unknown(codec.words(recipe.description)) == []
+
+
+def test_a_description_names_its_channels_and_its_thing_once(corpus):
+    for recipe in everything(corpus):
+        words = recipe.description.lower().split()
+        source, destination = recipe.channels
+        assert words.count(source) == words.count(destination) == 1
+        thing = recipe.trigger.rpartition("_")[2]
+        assert recipe.action.endswith(f".add_{thing}")
+        assert {thing, f"{thing}s"} & set(words)
+
+
+def test_the_same_words_in_another_order_need_another_program(corpus):
+    """Exchanging source and destination keeps the words, so no count of words can distinguish them."""
+    meanings = defaultdict(set)
+    for recipe in everything(recipe_corpus(train=20000, test=2000)):
+        meanings[bag(recipe)].add((recipe.trigger, recipe.action))
+    assert sum(len(each) > 1 for each in meanings.values()) > 300
+    assert max(len(each) for each in meanings.values()) == 2
+
+
+def test_either_channel_may_come_first(corpus):
+    """The source and the destination occur in both orders, before and after "to"."""
+    first = Counter()
+    for recipe in corpus.train:
+        words = recipe.description.lower().split()
+        source, destination = (words.index(channel) for channel in recipe.channels)
+        first[source < destination, words.index("to") < source if "to" in words else None] += 1
+    assert min(first[True, False], first[False, True]) > 1000
+    assert {direction for direction, _ in first} == {True, False}
+
+
+def test_articles():
+    descriptions = " ".join(recipe.description.lower() for recipe in recipe_corpus().train)
+    assert " an outlook" in descriptions
+    for wrong in (" a outlook", " a article", " a event", " an photo", " an dropbox"):
+        assert wrong not in descriptions
+
+
+def test_channels_have_partners():
+    """Each thing is in three channels at least, so that one pair can be held out."""
+    things = Counter(thing for channel in CHANNELS for thing in channel.things)
+    assert min(things.values()) >= 3
+    assert len({channel.name for channel in CHANNELS}) == len(CHANNELS)
+    assert len(set(TEMPLATES)) == len(TEMPLATES)
+
+
+def test_recipes_as_numbers():
+    recipes = [*FAMOUS, IfThenRecipe("Dropbox files to Gmail", "Dropbox.new_file", "Gmail.add_file")]
+    codec = recipe_codec(recipes)
+    examples = encode_recipes(recipes, codec)
+    assert examples.ids.shape == (3, 8)
+    assert (examples.ids[2, 4:] == PAD).all()
+    assert codec.decode(examples.ids[2, :4]) == "dropbox files to gmail"
+    assert TRIGGERS[examples.triggers[1]] == "Dropbox.new_photo"
+    assert ACTIONS[examples.actions[1]] == "Instagram.add_photo"
+    assert examples.of(np.array([2, 2])).ids.shape == (2, 4)

@@ -1,0 +1,89 @@
+"""Byte-pair encoding: small cases by hand, and many sentences in comparison with sentencepiece."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npformer.data import SPECIALS, UNK
+from npformer.data.corpus import builtin_corpus
+from npformer.data.subwords import WORD_BEGIN, Pieces, SubwordCodec, train_model
+from npformer.data.vocabulary import Vocabulary
+
+
+def test_the_earliest_piece_is_joined_first():
+    # "ab" and "bc" are both possible: the earlier piece wins, and the remaining letter stays alone
+    letters = [WORD_BEGIN, "a", "b", "c"]
+    assert Pieces(["ab", "bc", *letters]).split("abc") == (WORD_BEGIN, "ab", "c")
+    assert Pieces(["bc", "ab", *letters]).split("abc") == (WORD_BEGIN, "a", "bc")
+
+
+def test_of_equal_pieces_the_leftmost_is_joined_first():
+    assert Pieces(["aa", WORD_BEGIN, "a"]).split("aaaaa") == (WORD_BEGIN, "aa", "aa", "a")
+
+
+def test_joined_pieces_are_joined_again():
+    pieces = Pieces(["th", "he", "the", WORD_BEGIN + "the", WORD_BEGIN, *"the"])
+    assert pieces.split("the") == (WORD_BEGIN + "the",)
+    assert pieces.split("hethe") == (WORD_BEGIN, "he", "the")
+    # "the" is the earliest piece, but its parts do not exist before "xt" takes the t
+    assert Pieces(["the", "xt", "he", WORD_BEGIN, *"xthe"]).split("xthe") == (WORD_BEGIN, "xt", "he")
+
+
+def test_a_run_of_unknown_characters_stays_together():
+    pieces = Pieces(["ab", WORD_BEGIN, "a", "b"])
+    assert pieces.split("zyabz") == (WORD_BEGIN, "zy", "ab", "z")
+    assert Pieces([]).split("ab") == (WORD_BEGIN + "ab",)
+    assert pieces.split("") == (WORD_BEGIN,)
+
+
+def test_a_long_word_does_not_take_quadratic_time():
+    pieces = Pieces(["aa", "aaaa", "aaaaaaaa", WORD_BEGIN, "a"])
+    start = time.process_time()
+    split = pieces.split("a" * 80_000)
+    assert time.process_time() - start < 5  # a pass over the whole word for every join would take minutes
+    assert split == (WORD_BEGIN, *["a" * 8] * 10_000)
+
+
+# --- against sentencepiece ---
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    train, valid, test = builtin_corpus()
+    return [text for pair in (*train[:2500], *valid, *test) for text in (pair.english, pair.french)]
+
+
+@pytest.fixture(scope="module", params=["raw", "tokenised"])
+def both(request, sentences):
+    """Return sentencepiece's model and our codec with the same pieces."""
+    sentencepiece = pytest.importorskip("sentencepiece")
+    plain = SubwordCodec(Vocabulary(SPECIALS), text=request.param)
+    # some sentences are held out, so that rare characters and words are unknown
+    proto = train_model([plain.normalise(line) for line in sentences[:800]], 400, request.param)
+    model = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    words = [model.id_to_piece(index) for index in range(model.get_piece_size())]
+    return model, SubwordCodec(Vocabulary(words), text=request.param)
+
+
+def assert_same(both, text):
+    model, codec = both
+    assert codec.encode(text) == model.encode(codec.normalise(text)), text
+
+
+def test_thousands_of_sentences_are_read_as_sentencepiece_reads_them(both, sentences):
+    assert len(sentences) > 5000
+    for sentence in sentences:
+        assert_same(both, sentence)
+        assert_same(both, sentence[::-1])  # words that are not in the training text
+
+
+@given(text=st.text() | st.text("abcdehilnorst '.,<S>é漢字\u2581"))
+def test_any_text_is_read_as_sentencepiece_reads_it(both, text):
+    assert_same(both, text)
+
+
+def test_unknown_characters_are_unknown_in_both(both):
+    assert_same(both, "漢字 the")
+    assert both[1].encode("漢字 the").count(UNK) == 1

@@ -1,0 +1,132 @@
+"""Splitting into heads, and the settings of multi-head attention."""
+
+import numpy as np
+import pytest
+
+from npformer import MultiHeadAttention, UserError
+from npformer.functional import (
+    attention,
+    merge_heads,
+    merge_heads_on_batch,
+    split_heads,
+    split_heads_on_batch,
+)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def test_a_head_is_a_slice_of_the_width():
+    x = normal(2, 5, 12)
+    heads = split_heads(x, 3)
+    for h in range(3):
+        np.testing.assert_array_equal(heads[:, h], x[..., 4 * h : 4 * h + 4])
+
+
+def test_merging_undoes_splitting():
+    x = normal(2, 5, 12)
+    np.testing.assert_array_equal(merge_heads(split_heads(x, 4)), x)
+    np.testing.assert_array_equal(merge_heads_on_batch(split_heads_on_batch(x, 4), 4), x)
+
+
+@pytest.mark.parametrize("fused", ["kv", "qkv"])
+def test_fused_projections_give_the_same_output_and_gradients(fused):
+    """The fused weights are those of the separate projections side by side."""
+    apart = MultiHeadAttention(8, 2, d_head=3, d_value=5, dtype=np.float64)
+    beside = MultiHeadAttention(8, 2, d_head=3, d_value=5, fused=fused, dtype=np.float64)
+    state = {name: normal(*value.shape, seed=i) for i, (name, value) in enumerate(apart.state_dict().items())}
+    apart.load_state_dict(state)
+    beside.load_state_dict(side_by_side(state, fused))
+    x, dy = normal(2, 4, 8), normal(2, 4, 8, seed=1)
+    grads = []
+    for layer in (apart, beside):
+        y, cache = layer.forward(x)
+        dx = layer.backward(dy, cache)
+        own = {name: parameter.grad for name, parameter in layer.named_parameters()}
+        grads.append((y, dx, side_by_side(own, fused) if layer is apart else own))
+    for one, other in zip(grads[0][:2], grads[1][:2], strict=True):
+        np.testing.assert_allclose(other, one, rtol=1e-10, atol=1e-12)
+    assert grads[0][2].keys() == grads[1][2].keys()
+    for name, grad in grads[0][2].items():
+        np.testing.assert_allclose(grads[1][2][name], grad, rtol=1e-10, atol=1e-12)
+
+
+def side_by_side(arrays, fused):
+    """Join query, key and value arrays as fused="kv" or "qkv" needs them."""
+    parts = {"kv": ("key", "value"), "qkv": ("query", "key", "value")}[fused]
+    joined = {name: array for name, array in arrays.items() if name.split(".")[0] not in parts}
+    for last in ("weight", "bias"):
+        pieces = [arrays[f"{part}.{last}"] for part in parts]
+        joined["_".join(parts) + f".{last}"] = np.concatenate(pieces, -1)
+    return joined
+
+
+def test_keys_and_values_may_have_widths_of_their_own():
+    layer = MultiHeadAttention(10, 4, d_head=3, d_value=5)
+    x = normal(2, 6, 10).astype(np.float32)
+    y, cache = layer.forward(x)
+    assert y.shape == x.shape
+    assert cache.attention.q.shape == cache.attention.k.shape == (2, 4, 6, 3)
+    assert cache.attention.v.shape == (2, 4, 6, 5)
+    assert layer.output.weight.shape == (20, 10)
+
+
+def test_without_output_matrix_the_heads_are_concatenated():
+    layer = MultiHeadAttention(6, 2, output=False, dtype=np.float64)
+    x = normal(1, 4, 6)
+    y, cache = layer.forward(x)
+    second, _ = attention(cache.attention.q[:, 1], cache.attention.k[:, 1], cache.attention.v[:, 1])
+    np.testing.assert_allclose(y[..., 3:], second, rtol=1e-14)
+
+
+def test_an_activation_acts_on_queries_keys_and_values():
+    layer = MultiHeadAttention(6, 2, activation="relu", dtype=np.float64)
+    _, cache = layer.forward(normal(1, 4, 6))
+    assert all((x >= 0).all() and (x == 0).any() for x in cache.attention[:3])
+
+
+def test_scores_without_the_scale():
+    x = normal(1, 4, 8)
+    layers = [MultiHeadAttention(8, 2, scale=scale, dtype=np.float64) for scale in (True, False)]
+    scaled, raw = (layer.forward(x)[1].attention.scores for layer in layers)
+    np.testing.assert_allclose(raw, 2 * scaled, rtol=1e-14)  # √4
+
+
+def test_decoding_step_by_step_equals_the_whole_sentence():
+    """Self-attention with a KV cache, and cross-attention with a projected memory."""
+    for fused in ("no", "kv"):
+        layer = MultiHeadAttention(6, 2, fused=fused, activation="swish", dtype=np.float64)
+        x, memory = normal(2, 4, 6), normal(2, 5, 6, seed=1)
+        mask = np.array([True, True, True, False, True])
+        whole, _ = layer.forward(x, mask=np.tri(4, dtype=bool))
+        crossed, _ = layer.forward(x, memory, mask=mask)
+        kept, kv_cache = layer.project_memory(memory), None
+        for t in range(4):
+            y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
+            np.testing.assert_allclose(y[:, 0], whole[:, t], rtol=1e-10, atol=1e-12)
+            decoded = layer.attend_memory(x[:, t : t + 1], kept, mask)
+            np.testing.assert_allclose(decoded[:, 0], crossed[:, t], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("fused", "arrays"), [("qkv", 2), ("qkv", 3), ("kv", 3)])
+def test_fused_projections_refuse_separate_inputs(fused, arrays):
+    layer = MultiHeadAttention(6, 2, fused=fused, dtype=np.float64)
+    with pytest.raises(UserError, match=f'fused as "{fused}" take . of query, key and value'):
+        layer.forward(*[normal(1, 4, 6, seed=i) for i in range(arrays)])
+
+
+def test_an_unknown_fusion_is_refused():
+    with pytest.raises(UserError, match="fused is 'all': choose one of no, kv, qkv"):
+        MultiHeadAttention(6, 2, fused="all")
+
+
+@pytest.mark.parametrize("n_heads", [0, 4])
+def test_heads_that_do_not_divide_the_width_are_refused(n_heads):
+    with pytest.raises(UserError, match=f"d_model 6 is not divisible by {n_heads} heads"):
+        MultiHeadAttention(6, n_heads)
+
+
+def test_values_without_keys_are_refused():
+    with pytest.raises(UserError, match="value was given without key"):
+        MultiHeadAttention(6, 2).forward(normal(1, 4, 6), None, normal(1, 4, 6))

@@ -1,0 +1,173 @@
+"""Masks, where True means that the query may attend to the key, and their effect on the scores."""
+
+import numpy as np
+import pytest
+
+from npformer import UserError
+from npformer.functional import (
+    Masking,
+    attention,
+    attention_backward,
+    layer_norm,
+    mask_scores,
+    mask_scores_backward,
+)
+from npformer.functional.masks import (
+    causal_mask,
+    local_mask,
+    mask_from_embeddings,
+    mask_queries,
+    padding_mask,
+    query_mask,
+)
+
+IDS = np.array([[5, 6, 0], [7, 0, 0]])
+
+
+def test_padding_mask_broadcasts_over_heads_and_queries():
+    mask = padding_mask(IDS)
+    assert mask.shape == (2, 1, 1, 3)
+    assert mask[:, 0, 0].tolist() == [[True, True, False], [True, False, False]]
+
+
+def test_query_mask_broadcasts_over_heads_and_keys():
+    mask = query_mask(IDS)
+    assert mask.shape == (2, 1, 3, 1)
+    assert mask[:, 0, :, 0].tolist() == [[True, True, False], [True, False, False]]
+
+
+def test_another_padding_id():
+    assert padding_mask(IDS, pad_id=6)[0, 0, 0].tolist() == [True, False, True]
+    assert query_mask(IDS, pad_id=6)[0, 0, :, 0].tolist() == [True, False, True]
+
+
+def test_padding_and_causal_combine():
+    mask = padding_mask(IDS) & causal_mask(3, IDS)
+    assert mask.shape == (2, 1, 3, 3)
+    assert mask[0, 0].astype(int).tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
+
+
+def test_local_mask_is_a_band():
+    assert local_mask(4, 1, IDS).astype(int).tolist() == [
+        [1, 1, 0, 0],
+        [1, 1, 1, 0],
+        [0, 1, 1, 1],
+        [0, 0, 1, 1],
+    ]
+
+
+def test_local_mask_of_width_0_allows_only_the_token_itself():
+    np.testing.assert_array_equal(local_mask(4, 0, IDS), np.eye(4, dtype=bool))
+
+
+def test_a_negative_width_is_refused():
+    with pytest.raises(UserError, match="width of a local mask is -1: make it 0 or more"):
+        local_mask(4, -1, IDS)
+
+
+@pytest.mark.parametrize(
+    "mask", [padding_mask(IDS), query_mask(IDS), causal_mask(3, IDS), local_mask(3, 1, IDS)]
+)
+def test_masks_are_bool(mask):
+    assert mask.dtype == bool
+
+
+# --- the first document's mask, and its failures ---
+
+
+def test_mask_from_embeddings_hides_zero_rows():
+    x = np.array([[[1.0, 2], [0, 0]]])
+    assert mask_from_embeddings(x).tolist() == [[[[True, False]]]]
+
+
+def test_mask_from_embeddings_does_not_hide_padding_once_positions_are_added():
+    x = np.zeros((1, 2, 2)) + np.array([[0, 1], [0.84, 0.54]])
+    assert mask_from_embeddings(x).all()
+
+
+def test_mask_from_embeddings_hides_a_real_token_whose_norm_sums_to_0():
+    x, _ = layer_norm(np.array([[[3.0, 1.0]]]), np.ones(2), np.zeros(2), eps=0.0)
+    assert np.abs(x).min() == 1
+    assert not mask_from_embeddings(x).any()
+
+
+# --- the effect of a mask: the exact one, and those of the documents ---
+
+SCORES = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+MASK = np.array([[True, False, True], [True, True, True]])
+FIRST_QUERY = np.array([[True], [False]])
+
+
+def test_exact_masking_sets_minus_infinity():
+    scores, _ = mask_scores(SCORES, MASK)
+    assert scores.tolist() == [[1, -np.inf, 3], [4, 5, 6]]
+
+
+def test_replacing_and_adding():
+    replaced, _ = mask_scores(SCORES, MASK, masking=Masking(-100.0))
+    added, _ = mask_scores(SCORES, MASK, masking=Masking(-100.0, "add"))
+    assert (replaced[0, 1], added[0, 1]) == (-100, -98)
+    assert (replaced[MASK] == SCORES[MASK]).all()
+    assert (added[MASK] == SCORES[MASK]).all()
+
+
+def test_a_replaced_score_has_no_gradient_but_a_score_with_an_added_number_has_one():
+    for how, expected in (("replace", 0), ("add", 1)):
+        _, cache = mask_scores(SCORES, MASK, masking=Masking(-100.0, how))
+        dscores = mask_scores_backward(np.ones((2, 3)), cache)
+        assert dscores[0, 1] == expected
+        assert (dscores[MASK] == 1).all()
+
+
+def test_queries_masked_before_the_softmax_have_score_0_and_no_gradient():
+    scores, cache = mask_scores(SCORES, MASK, FIRST_QUERY, Masking(-100.0, query="before"))
+    assert scores.tolist() == [[1, -100, 3], [0, 0, 0]]
+    assert mask_scores_backward(np.ones((2, 3)), cache).tolist() == [[1, 0, 1], [0, 0, 0]]
+
+
+def test_queries_masked_after_the_softmax_keep_their_scores():
+    scores, cache = mask_scores(SCORES, None, FIRST_QUERY)
+    np.testing.assert_array_equal(scores, SCORES)
+    np.testing.assert_array_equal(mask_scores_backward(SCORES, cache), SCORES)
+    assert mask_queries(SCORES, FIRST_QUERY).tolist() == [[1, 2, 3], [0, 0, 0]]
+
+
+@pytest.mark.parametrize(("query", "weight"), [("after", 0), ("before", 0.25)])
+def test_a_masked_query_attends_to_no_key_or_to_all_keys_uniformly(query, weight):
+    """Zero rows and no gradient (the document's code), or uniform rows (its prose)."""
+    rng = np.random.default_rng(0)
+    q, k, v = rng.standard_normal((3, 4, 8))
+    queries = np.array([True, True, False, True])[:, None]
+    y, cache = attention(q, k, v, query_mask=queries, masking=Masking(-1e10, query=query))
+    assert cache.weights[2].tolist() == [weight] * 4
+    dq, _, _ = attention_backward(np.ones_like(y), cache)
+    assert not dq[2].any()
+    assert dq[[0, 1, 3]].any(-1).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize(
+    "masking", [Masking(), Masking(-(2.0**32) + 1), Masking(-1e9, "add"), Masking(-1e10, query="before")]
+)
+def test_scores_keep_their_dtype(dtype, masking):
+    scores, cache = mask_scores(SCORES.astype(dtype), MASK, FIRST_QUERY, masking)
+    assert scores.dtype == dtype
+    assert mask_scores_backward(scores, cache).dtype == dtype
+
+
+@pytest.mark.parametrize("mask", [MASK.astype(int), MASK.astype(np.float32), [[True]]])
+def test_a_mask_that_is_not_bool_is_refused(mask):
+    with pytest.raises(UserError, match=r"mask has dtype .*: make it bool, where True means"):
+        mask_scores(SCORES, mask)
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 2), (1, 2, 3), (2,)])
+def test_a_mask_of_the_wrong_shape_is_refused(shape):
+    with pytest.raises(UserError, match=r"query_mask has shape .* must broadcast to .* \(2, 3\)"):
+        mask_scores(SCORES, None, np.ones(shape, bool))
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 1), (2, 1), (1, 3), ()])
+def test_a_mask_that_broadcasts_is_accepted(shape):
+    scores, _ = mask_scores(SCORES, np.ones(shape, bool))
+    np.testing.assert_array_equal(scores, SCORES)

@@ -1,0 +1,89 @@
+"""Tables of sinusoids and position layers; their printed values are in test_numbers.py."""
+
+import numpy as np
+import pytest
+
+from npformer import UserError
+from npformer.functional.positions import LAYOUTS, sinusoids
+from npformer.nn import FixedPositions, InputEmbedding, LearnedPositions
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_table_is_float64_of_the_requested_shape(layout):
+    table = sinusoids(7, 6, layout)
+    assert (table.shape, table.dtype) == ((7, 6), np.float64)
+
+
+def test_the_pairs_of_a_position_lie_on_the_unit_circle():
+    """Neighbouring columns, or columns half the width apart, are sine and cosine of one angle."""
+    interleaved, halves = sinusoids(50, 8), sinusoids(50, 8, "halves")
+    np.testing.assert_allclose(interleaved[:, 0::2] ** 2 + interleaved[:, 1::2] ** 2, 1, rtol=1e-14)
+    np.testing.assert_allclose(halves[:, :4] ** 2 + halves[:, 4:] ** 2, 1, rtol=1e-14)
+
+
+def test_a_shift_rotates_every_position_alike():
+    """PE(pos + 3) is a rotation of PE(pos), the same for all positions: the reason for sinusoids."""
+    pairs = sinusoids(40, 8).reshape(40, 4, 2) @ np.array([1j, 1])  # cos + i sin
+    turn = pairs[3:] / pairs[:-3]
+    np.testing.assert_allclose(turn, np.broadcast_to(turn[0], turn.shape), rtol=1e-12)
+    assert np.abs(turn[0] - 1).min() > 1e-3
+
+
+def test_wavelengths_run_from_2_pi_to_10000_times_2_pi():
+    """In "halves" the last sine's wavelength is exactly 10000 · 2π; interleaved stays below."""
+    halves = sinusoids(2, 512, "halves")[1]
+    assert np.arcsin(halves[0]) == pytest.approx(1)
+    assert np.arcsin(halves[255]) == pytest.approx(1e-4)
+    assert np.arcsin(sinusoids(2, 512)[1, 510]) == pytest.approx(10000 ** (-510 / 512))
+
+
+def test_zero_first_zeroes_position_0_only():
+    plain, zeroed = sinusoids(4, 6), sinusoids(4, 6, zero_first=True)
+    assert not zeroed[0].any()
+    np.testing.assert_array_equal(zeroed[1:], plain[1:])
+    assert plain[0].tolist() == [0, 1, 0, 1, 0, 1]
+
+
+def test_jianshu_accepts_an_odd_width():
+    assert sinusoids(3, 5, "jianshu").shape == (3, 5)
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_pairs_refuse_an_odd_width(layout):
+    with pytest.raises(UserError, match="sinusoids come in pairs, so d_model must be even, and it is 5"):
+        sinusoids(3, 5, layout)
+
+
+def test_an_unknown_layout_is_refused():
+    with pytest.raises(
+        UserError, match="unknown position layout 'rotary': choose one of interleaved, halves"
+    ):
+        sinusoids(3, 4, "rotary")
+
+
+@pytest.mark.parametrize("layer", [FixedPositions(9, 4), LearnedPositions(9, 4)])
+def test_a_later_start_continues_the_table(layer):
+    whole, _ = layer.forward(9)
+    part, _ = layer.forward(4, start=3)
+    np.testing.assert_array_equal(part, whole[3:7])
+
+
+def test_learned_positions_sum_the_gradients_of_all_sentences():
+    layer = LearnedPositions(5, 2, dtype=np.float64)
+    _, cache = layer.forward(3, start=1)
+    layer.backward(np.arange(12.0).reshape(2, 3, 2), cache)
+    assert layer.weight.grad.tolist() == [[0, 0], [6, 8], [10, 12], [14, 16], [0, 0]]
+
+
+def test_fixed_positions_have_no_parameters():
+    assert FixedPositions(5, 4).count_parameters() == 0
+
+
+@pytest.mark.parametrize("positions", [*LAYOUTS, "learned"])
+def test_positions_are_added_to_the_scaled_embeddings(positions):
+    layer = InputEmbedding(6, 4, 5, positions=positions, dtype=np.float64)
+    ids = np.array([[3, 1, 3]])
+    y, _ = layer.forward(ids)
+    words = layer.tokens.weight.value[ids] * 2  # √4
+    expected, _ = layer.positions.forward(3)
+    np.testing.assert_allclose((y - words)[0], expected, atol=1e-15)

@@ -1,0 +1,323 @@
+"""Beam search: a beam of 1 is greedy search, and a beam of all sequences finds the best of all."""
+
+import itertools
+
+import numpy as np
+import pytest
+import strict_cupy
+from decoding_models import CONFIGS, SMALL, every_config, model_with_bias, random_model, random_source
+
+from npformer.data import END, PAD, START, UNK
+from npformer.errors import UserError
+from npformer.generation import beam_search, greedy
+from npformer.generation.beam import SentenceSearch, best_continuations, length_norm
+from npformer.generation.search import NextTokens
+from npformer.models.transformer import TransformerConfig
+
+TINY = TransformerConfig(**(SMALL | {"source_vocab": 8, "target_vocab": 8}))  # four tokens: 4 to 7
+TOKENS = range(4, 8)
+
+
+def log_probs_of(model, sentence, outputs):
+    """Return log p(y, end | source) of outputs y of one length, from one run of the whole model."""
+    target = np.array([[START, *ids] for ids in outputs])
+    logits, _ = model.forward(np.tile(sentence, (len(outputs), 1)), target)
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    ends = np.array([[*ids, END] for ids in outputs])
+    return np.take_along_axis(log_p, ends[..., None], -1).sum((1, 2)).tolist()
+
+
+def score_of(log_prob, ids, length_penalty):
+    """Return log p / ((5 + n) / 6)^length_penalty, where n counts the end symbol."""
+    return log_prob / ((5 + len(ids) + 1) / 6) ** length_penalty
+
+
+def every_output(model, sentence, max_length, length_penalty):
+    """Return pairs (score, ids) of all outputs of up to max_length tokens, best first."""
+    found = []
+    for length in range(max_length + 1):
+        outputs = [list(ids) for ids in itertools.product(TOKENS, repeat=length)]
+        log_probs = log_probs_of(model, sentence, outputs)
+        found += [(score_of(p, y, length_penalty), y) for p, y in zip(log_probs, outputs, strict=True)]
+    return sorted(found, key=lambda pair: -pair[0])
+
+
+def by_hand(model, sentence, beam, max_length, length_penalty):
+    """Search by the definition, without early stopping: all max_length steps, one prefix at a time."""
+    live, finished = [(0.0, [])], []
+    for step in range(max_length + 1):
+        candidates = []
+        for so_far, ids in live:
+            logits, _ = model.forward(sentence[None], np.array([[START, *ids]]))
+            log_p = logits[0, -1] - np.log(np.exp(logits[0, -1]).sum())
+            allowed = [END] if step == max_length else range(END, model.config.target_vocab)
+            candidates += [(so_far + log_p[token], [*ids, token]) for token in allowed]
+        kept = sorted(candidates, key=lambda pair: -pair[0])[:beam]
+        finished += [(p, ids[:-1]) for p, ids in kept if ids[-1] == END]
+        live = [(p, ids) for p, ids in kept if ids[-1] != END]
+    scored = [(score_of(p, ids, length_penalty), ids) for p, ids in finished]
+    return sorted(scored, key=lambda pair: -pair[0])[:beam]
+
+
+def assert_same(found, expected):
+    """Compare hypotheses with pairs (score, ids)."""
+    assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
+    np.testing.assert_allclose([h.score for h in found], [score for score, _ in expected], rtol=1e-11)
+
+
+@every_config
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_beam_of_one_is_greedy(config, seed):
+    model, source = random_model(config, seed), random_source(config, seed=seed)
+    for length_penalty in (0.0, 0.6):
+        found = beam_search(model, source, beam=1, length_penalty=length_penalty, max_length=9)
+        assert [[h.ids for h in hypotheses] for hypotheses in found] == [
+            [ids] for ids in greedy(model, source, max_length=9)
+        ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 2.0])
+def test_a_beam_that_holds_all_sequences_finds_them_in_order(seed, length_penalty):
+    model, source = random_model(TINY, seed, sharpness=3.0), random_source(TINY, (4, 2), seed)
+    expected = [
+        every_output(model, np.array([w for w in row if w != PAD]), 4, length_penalty) for row in source
+    ]
+    n = len(expected[0])
+    assert n == 1 + 4 + 16 + 64 + 256
+    found = beam_search(model, source, beam=n, length_penalty=length_penalty, max_length=4)
+    for hypotheses, best in zip(found, expected, strict=True):
+        assert_same(hypotheses, best)
+    # a wider beam gives the same
+    assert beam_search(model, source, beam=2 * n, length_penalty=length_penalty, max_length=4) == found
+
+
+def test_greedy_search_does_not_find_the_best_output():
+    """Check that the best outputs differ from greedy search's, so that the test above is meaningful."""
+    differ, lengths = 0, []
+    for seed, length_penalty in itertools.product(range(6), (0.0, 0.6, 2.0)):
+        model, source = random_model(TINY, seed, sharpness=3.0), random_source(TINY, (4, 2), seed)
+        wide = beam_search(model, source, beam=341, length_penalty=length_penalty, max_length=4)
+        best = [hypotheses[0].ids for hypotheses in wide]
+        differ += sum(a != b for a, b in zip(best, greedy(model, source, max_length=4), strict=True))
+        lengths += map(len, best)
+    assert differ > len(lengths) / 3
+    assert sum(length > 0 for length in lengths) > len(lengths) / 3
+    assert len(set(lengths)) > 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("beam", [2, 3, 6])
+def test_early_stopping_finds_the_same_outputs(seed, beam):
+    config = CONFIGS["paper-base"]
+    model, source = random_model(config, seed, sharpness=3.0), random_source(config, (3, 1), seed)
+    sentences = [np.array([w for w in row if w != PAD]) for row in source]
+    for length_penalty in (0.0, 0.6, 1.5):
+        found = beam_search(model, source, beam=beam, length_penalty=length_penalty, max_length=7)
+        for hypotheses, sentence in zip(found, sentences, strict=True):
+            assert_same(hypotheses, by_hand(model, sentence, beam, 7, length_penalty))
+
+
+def test_the_search_stops_early():
+    model = model_with_bias(token_3=2.0)
+    model.output.weight.value[...] = 0
+    model.output.bias.value[4:] = 0
+    trace: list = []
+    found = beam_search(model, random_source(model.config), beam=3, length_penalty=0.0, trace=trace)
+    assert [[h.ids for h in hypotheses] for hypotheses in found] == [[[], [4], [5]]] * 6
+    assert {len(steps) for steps in trace} == {2}  # fewer than the 52 or more steps that the limit allows
+
+
+def test_a_hypothesis_with_a_low_score_may_still_win():
+    """One token has a low probability, but all later ones are certain: the length improves the score."""
+    search = SentenceSearch(END, beam=2, length_penalty=1.0, limit=10)
+    log_probs = np.full((12, 1, 5), -np.inf)  # of each step, for one live hypothesis
+    log_probs[:, 0, [END, 4]] = [
+        np.log([0.9, 0.1]),
+        np.log([0.55, 0.45]),
+        *[[-9.0, 0.0]] * 8,
+        *[[0.0, -9.0]] * 2,
+    ]
+    for log_prob in log_probs:
+        if search.live:
+            search.advance(NextTokens(np.arange(5)[None], log_prob, log_prob[:, END]))
+    assert [h.ids for h in search.finished] == [[], [4] * 10]
+    assert search.finished[1].log_prob == pytest.approx(np.log(0.1 * 0.45))
+
+
+@every_config
+def test_the_cache_changes_nothing(config):
+    model, source = random_model(config, 4, sharpness=4.0), random_source(config, seed=4)
+    cached, plain = (beam_search(model, source, beam=4, max_length=9, cached=c) for c in (True, False))
+    for left, right in zip(cached, plain, strict=True):
+        assert_same(left, [(h.score, h.ids) for h in right])
+
+
+@every_config
+def test_a_batch_gives_the_same_as_its_sentences_one_by_one(config):
+    model, source = random_model(config, 5, sharpness=4.0), random_source(config)
+    together = beam_search(model, source, beam=3, max_length=8)
+    for row, hypotheses in zip(source, together, strict=True):
+        (alone,) = beam_search(model, row[row != PAD][None], beam=3, max_length=8)
+        assert_same(hypotheses, [(h.score, h.ids) for h in alone])
+
+
+@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 1.5])
+def test_fewer_requested_outputs_are_the_first_of_all(length_penalty):
+    """A search for fewer translations ends sooner and finds the same ones."""
+    config = CONFIGS["paper-base"]
+    steps = {1: 0, 5: 0}
+    for seed in range(8):
+        model, source = random_model(config, seed, sharpness=3.0), random_source(config, seed=seed)
+        settings = {"beam": 5, "length_penalty": length_penalty, "max_length": 12}
+        every = beam_search(model, source, **settings)
+        for n_best in (1, 2, 5):
+            trace: list = []
+            found = beam_search(model, source, n_best=n_best, trace=trace, **settings)
+            for few, all_of_them in zip(found, every, strict=True):
+                assert_same(few, [(h.score, h.ids) for h in all_of_them[:n_best]])
+            steps[n_best] = steps.get(n_best, 0) + sum(map(len, trace))
+    assert steps[1] < steps[5]
+
+
+@every_config
+def test_a_minimum_length(config):
+    model, source = random_model(config, 8, sharpness=3.0), random_source(config)
+    for min_length in (1, 3):
+        for hypotheses in beam_search(model, source, beam=4, max_length=5, min_length=min_length):
+            assert len(hypotheses) == 4
+            assert all(min_length <= len(h.ids) <= 5 for h in hypotheses)
+        found = [h.ids for h, *_ in beam_search(model, source, beam=1, max_length=5, min_length=min_length)]
+        assert found == greedy(model, source, max_length=5, min_length=min_length)
+    assert all(len(h.ids) == 5 for h, *_ in beam_search(model, source, max_length=5, min_length=5))
+
+
+def test_without_minimum_length_the_best_is_the_best_that_is_not_empty():
+    model, source = random_model(TINY, 1, sharpness=3.0), random_source(TINY, (4, 2), 1)
+    settings = {"beam": 341, "length_penalty": 0.0, "max_length": 4}
+    every = beam_search(model, source, **settings)
+    assert any(hypotheses[0].ids == [] for hypotheses in every)
+    for some, found in zip(every, beam_search(model, source, min_length=1, **settings), strict=True):
+        assert_same(found, [(h.score, h.ids) for h in some if h.ids])
+
+
+def test_scores_are_those_of_the_model():
+    config = CONFIGS["datawhale"]
+    model, source = random_model(config, 6, sharpness=4.0), random_source(config)
+    for row, hypotheses in zip(source, beam_search(model, source, beam=5, max_length=6), strict=True):
+        assert len(hypotheses) == 5
+        assert len({tuple(h.ids) for h in hypotheses}) == 5
+        assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
+        for ids, log_prob, score in hypotheses:
+            (expected,) = log_probs_of(model, row, [ids])
+            assert log_prob == pytest.approx(expected, rel=1e-11)
+            assert score == pytest.approx(score_of(expected, ids, 0.6), rel=1e-11)
+
+
+def test_length_norm():
+    assert length_norm(1, 0.6) == 1
+    assert length_norm(7, 1.0) == 2
+    assert length_norm(30, 0.0) == 1
+
+
+def test_a_wide_beam_without_normalization_prefers_the_empty_translation():
+    """Each token has probability 1/2 and the end symbol 1/16: greedy search never chooses the end."""
+    model = model_with_bias(token_3=np.log(1 / 16))
+    model.output.weight.value[...] = 0
+    model.output.bias.value[4:] = [np.log(1 / 2)] + [np.log(7 / 16 / 6)] * 6
+    model.output.bias.value[:3] = -900.0
+    source = random_source(model.config, (3,))
+    assert greedy(model, source, max_length=8) == [[4] * 8]
+    ((raw, *_),) = beam_search(model, source, beam=12, length_penalty=0.0, max_length=8)
+    assert raw.ids == []
+    assert raw.log_prob == pytest.approx(np.log(1 / 16))
+    ((normalized, *_),) = beam_search(model, source, beam=12, length_penalty=2.0, max_length=8)
+    assert normalized.ids == [4] * 8
+    assert normalized.log_prob == pytest.approx(8 * np.log(1 / 2) + np.log(1 / 16))
+
+
+def test_padding_start_and_unknown_are_never_chosen():
+    model = model_with_bias(token_0=90.0, token_1=200.0, token_2=90.0)
+    source = random_source(model.config)
+    for row, hypotheses in zip(source, beam_search(model, source, max_length=5), strict=True):
+        for ids, log_prob, _ in hypotheses:
+            assert not {PAD, UNK, START, END} & set(ids)
+            assert log_prob == pytest.approx(*log_probs_of(model, row, [ids]), rel=1e-11)
+    best = beam_search(model, source, max_length=3, allow_unk=True)
+    assert [hypotheses[0].ids for hypotheses in best] == [[UNK] * 3] * 6
+
+
+def test_max_length():
+    model = model_with_bias(token_3=-900.0)
+    source = random_source(model.config, (2, 7))
+    for max_length in (1, 4):
+        found = beam_search(model, source, max_length=max_length)
+        assert {len(h.ids) for hypotheses in found for h in hypotheses} == {max_length}
+    best = [hypotheses[0].ids for hypotheses in beam_search(model, source, beam=2, length_penalty=1.0)]
+    assert [len(ids) for ids in best] == [53, 58]
+    model.output.bias.value[END] = 900.0
+    assert [hypotheses[0].ids for hypotheses in beam_search(model, source, length_penalty=0.0)] == [[], []]
+
+
+def test_fewer_outputs_than_beams():
+    model = random_model(TINY)
+    (hypotheses,) = beam_search(model, random_source(TINY, (3,)), beam=40, max_length=1)
+    assert sorted(h.ids for h in hypotheses) == [[], [4], [5], [6], [7]]
+
+
+def test_of_equal_continuations_the_first_is_chosen():
+    log_probs = np.array([[-np.inf, -2.0, -1.0, -1.0], [-np.inf, -1.0, -3.0, 0.0]])
+    found = list(best_continuations(np.array([0.0, -1.0]), log_probs, 5))
+    assert found == [(0, 2, -1.0), (0, 3, -1.0), (1, 3, -1.0), (0, 1, -2.0), (1, 1, -2.0)]
+    assert list(best_continuations(np.array([0.0, -1.0]), log_probs, 2)) == found[:2]
+    assert len(list(best_continuations(np.array([0.0, -1.0]), log_probs, 99))) == 6
+
+
+def test_trace_is_the_search_tree():
+    config = CONFIGS["paper-base"]
+    model, source = random_model(config, 7, sharpness=3.0), random_source(config)
+    trace: list = []
+    found = beam_search(model, source, beam=3, max_length=6, trace=trace)
+    assert len(trace) == len(source)
+    for steps, hypotheses in zip(trace, found, strict=True):
+        ends = {}
+        for t, kept in enumerate(steps):
+            assert len(kept) <= 3
+            assert [b.log_prob for b in kept] == sorted((b.log_prob for b in kept), reverse=True)
+            for branch in kept:
+                ids, at = [], branch
+                for before in reversed(steps[:t]):  # from the leaf back to the root
+                    at = before[at.parent]
+                    ids.insert(0, at.token)
+                assert at.parent == -1
+                if branch.token == END:
+                    ends[tuple(ids)] = branch.log_prob
+        assert all(ends[tuple(h.ids)] == h.log_prob for h in hypotheses)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"beam": 0}, "beam is 0"),
+        ({"length_penalty": -0.5}, "length_penalty is -0.5"),
+        ({"n_best": 0}, "n_best is 0: a beam of 4 finds 1 to 4"),
+        ({"n_best": 5}, "n_best is 5"),
+        ({"min_length": -1}, "min_length is -1"),
+        ({"length_penalty": float("nan")}, "length_penalty is nan"),
+    ],
+)
+def test_invalid_settings(settings, message):
+    with pytest.raises(UserError, match=message):
+        beam_search(random_model(TINY), random_source(TINY, (3,)), **settings)
+
+
+def test_on_the_gpu(monkeypatch):
+    config = CONFIGS["tensor2tensor"]
+    model, source = random_model(config, sharpness=4.0), random_source(config)
+    expected = beam_search(model, source, max_length=7)
+    strict_cupy.install(monkeypatch)
+    model.to("cupy")
+    for cached in (True, False):
+        found = beam_search(model, source, max_length=7, cached=cached)
+        for left, right in zip(found, expected, strict=True):
+            assert_same(left, [(h.score, h.ids) for h in right])

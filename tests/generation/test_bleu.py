@@ -1,0 +1,173 @@
+"""BLEU: sacrebleu's score and signature for each setting, the detected setting, the score of a translator."""
+
+import builtins
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_pretrained import toy_checkpoint, toy_codec
+
+from npformer import UserError
+from npformer.data.casing import Casing
+from npformer.generation import Translator
+from npformer.generation.bleu import bleu, score, setting_of
+from npformer.generation.detokenize import detokenize
+
+RAW = ["Ein Mann fährt Rad.", "Zwei Hunde laufen, ein Kind lacht.", "Ist das St. Pauli?"]
+TOKENISED = ["ein mann fährt rad .", "zwei hunde laufen , ein kind lacht .", "ist das st. pauli ?"]
+
+
+def test_the_score_is_that_of_the_definition():
+    """Four words of five are right, in order: the precisions are 4/5, 3/4, 2/3, 1/2."""
+    pytest.importorskip("sacrebleu")
+    found = bleu(["a b c d x"], ["a b c d e"], "tokenised")
+    assert found.score == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    assert found.brevity_penalty == 1
+    shorter = bleu(["a b c d"], ["a b c d e"], "tokenised")
+    assert shorter.brevity_penalty == pytest.approx(2.718281828459045 ** (1 - 5 / 4))
+    assert shorter.score == pytest.approx(100 * shorter.brevity_penalty)
+
+
+def test_the_settings_differ_as_their_signatures_do(caplog):
+    pytest.importorskip("sacrebleu")
+    plain, split = bleu(TOKENISED, TOKENISED, "tokenised"), bleu(RAW, RAW, "raw")
+    assert plain.score == pytest.approx(100)
+    assert split.score == pytest.approx(100)
+    assert "tok:none" in plain.signature
+    assert "tok:13a" in split.signature
+    for signature in (plain.signature, split.signature):
+        assert "case:mixed" in signature
+        assert "version:" in signature
+    # only 13a splits off the full stop; case matters
+    assert bleu(["ein mann fährt rad ."], ["ein mann fährt rad."], "raw").score == pytest.approx(100)
+    assert bleu(["ein mann fährt rad ."], ["ein mann fährt rad."], "tokenised").score < 90
+    assert bleu(RAW, [line.lower() for line in RAW], "raw").score < 90
+    bleu(["a b c d ."] * 200, ["a b c d ."] * 200, "raw")
+    assert not caplog.records  # no warning that the lines look tokenised
+
+
+def test_invalid_arguments_of_bleu(monkeypatch):
+    with pytest.raises(UserError, match="2 translations and 1 references"):
+        bleu(["a", "b"], ["a"], "raw")
+    with pytest.raises(UserError, match="no line to score"):
+        bleu([], [], "raw")
+    with pytest.raises(UserError, match="setting is 'lower'"):
+        bleu(["a"], ["a"], "lower")
+
+
+def without(monkeypatch, missing):
+    """Make an import fail as if the package were not installed."""
+    real = builtins.__import__
+
+    def refuse(name, *arguments, **keywords):
+        if name.split(".")[0] == missing:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+
+
+def test_without_sacrebleu(monkeypatch):
+    without(monkeypatch, "sacrebleu")
+    sentence = r"BLEU needs sacrebleu, which is not installed: pip install 'npformer\[translation\]'"
+    with pytest.raises(UserError, match=sentence):
+        bleu(["a"], ["a"], "raw")
+    translator = fixed({})
+    with pytest.raises(UserError, match=sentence):
+        score(translator, ["a"], ["a"])
+    assert not translator.asked  # refused before the translation, not after it
+
+
+@pytest.mark.parametrize(
+    ("lines", "setting"),
+    [
+        (RAW, "raw"),
+        (TOKENISED, "tokenised"),
+        ([line.lower() for line in RAW], "raw"),
+        (["Ein Mann fährt Rad ."], "raw"),  # one capital letter is enough
+        (["l&apos; homme &quot; dort &quot; ."], "tokenised"),
+        (["c&apos; est l&apos; été"], "tokenised"),
+        (["ein mann", ""], "tokenised"),
+        (["um 10:30 uhr kommt er ."], "tokenised"),
+        (["um 10:30 uhr kommt er."], "raw"),
+    ],
+)
+def test_the_setting_is_detected(lines, setting):
+    assert setting_of(lines) == setting
+
+
+words = st.text("abcdefghijklmnopqrstuvwxyzäöüß", min_size=1, max_size=8)
+sentences = st.lists(words, min_size=1, max_size=8).map(lambda w: " ".join(w).capitalize() + ".")
+
+
+@given(st.lists(sentences, min_size=1, max_size=5))
+def test_the_setting_of_arbitrary_sentences(lines):
+    assert setting_of([line.lower() for line in lines]) == "raw"
+    assert setting_of([line.lower()[:-1] + " ." for line in lines]) == "tokenised"
+    if any(line != line.lower() for line in lines):
+        assert setting_of(lines) == "raw"
+
+
+def fixed(translations):
+    """Return a translator with subwords that reads its translations from a table."""
+    target = dataclasses.replace(toy_codec("de"), casing=Casing.from_lines(RAW))
+    checkpoint = toy_checkpoint(target=target)
+    translator = Translator.from_checkpoint(checkpoint)
+    translator.asked = []
+
+    def translate_all(texts, **settings):
+        translator.asked.append(settings)
+        for _ in texts:
+            settings["progress"](1)
+        return [translations.get(text, "") for text in texts]
+
+    translator.translate_all = translate_all
+    return translator
+
+
+def test_the_score_of_a_translator():
+    pytest.importorskip("sacrebleu")
+    told = []
+    translator = fixed(dict(zip("abc", TOKENISED, strict=True)))
+    found = score(translator, list("abc"), TOKENISED, beam=3, length_penalty=1.0, progress=told.append)
+    assert found.bleu == pytest.approx(100)
+    assert (found.setting, found.sentences, found.empty) == ("tokenised", 3, 0)
+    assert found.translations == TOKENISED
+    assert translator.asked[0] | {"beam": 3, "length_penalty": 1.0} == translator.asked[0]
+    assert told == [1, 1, 1]
+    missed = score(translator, list("abx"), TOKENISED, progress=told.append)
+    assert missed.empty == 1
+    assert missed.brevity_penalty < 1
+    assert missed.bleu == pytest.approx(bleu([*TOKENISED[:2], ""], TOKENISED, "tokenised").score)
+    assert missed.seconds >= 0
+
+
+def test_raw_references_get_detokenized_translations():
+    pytest.importorskip("sacrebleu")
+    translator = fixed(dict(zip("abc", TOKENISED, strict=True)))
+    found = score(translator, list("abc"), RAW, progress=lambda n: None)
+    assert found.setting == "raw"
+    assert found.translations == [detokenize(translator.target_codec, line) for line in TOKENISED]
+    assert "ein Kind lacht." in found.translations[1]
+    assert "tok:13a" in found.signature
+    as_told = score(translator, list("abc"), RAW, setting="tokenised", progress=lambda n: None)
+    assert as_told.translations == TOKENISED
+
+
+def test_invalid_arguments_of_score():
+    with pytest.raises(UserError, match="there are 2 sentences and 3 references"):
+        score(fixed({}), ["a", "b"], RAW)
+    with pytest.raises(UserError, match="no sentence to score"):
+        score(fixed({}), [], [])
+
+
+def test_an_untrained_translator():
+    pytest.importorskip("sacrebleu")
+    checkpoint = toy_checkpoint()
+    translator = Translator.from_checkpoint(checkpoint)
+    sources = ["A man is riding.", "", "a man ."]
+    found = score(translator, sources, TOKENISED, beam=2)
+    assert found.translations[1] == ""
+    assert found.empty >= 1
+    assert 0 <= found.bleu < 5

@@ -1,0 +1,108 @@
+"""Greedy search: the most probable token at each position."""
+
+import numpy as np
+import pytest
+import strict_cupy
+from decoding_models import CONFIGS, every_config, model_with_bias, random_model, random_source
+
+from npformer.data import END, PAD, START, UNK
+from npformer.generation import greedy
+
+
+def by_hand(model, sentence, max_length):
+    """Search by the definition, for one sentence without padding: run the whole model for each token."""
+    ids: list[int] = []
+    while len(ids) < max_length:
+        logits, _ = model.forward(np.array([sentence]), np.array([[START, *ids]]))
+        logits[..., [PAD, UNK, START]] = -np.inf
+        token = int(logits[0, -1].argmax())
+        if token == END:
+            break
+        ids.append(token)
+    return ids
+
+
+@every_config
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_cache_changes_nothing(config, seed):
+    model, source = random_model(config, seed), random_source(config, seed=seed)
+    assert greedy(model, source, max_length=9) == greedy(model, source, max_length=9, cached=False)
+
+
+@every_config
+def test_a_batch_gives_the_same_as_its_sentences_one_by_one(config):
+    model, source = random_model(config, 3), random_source(config)
+    sentences = [[token for token in row if token != PAD] for row in source.tolist()]
+    assert greedy(model, source, max_length=8) == [by_hand(model, sentence, 8) for sentence in sentences]
+
+
+def test_outputs_differ_and_end_at_different_times():
+    """Check that the translations of these models vary, so that the other tests are meaningful."""
+    found = []
+    for config in CONFIGS.values():
+        for seed in (1, 2):
+            found += greedy(random_model(config, seed), random_source(config, seed=seed), max_length=9)
+    assert len(set(map(len, found))) > 5
+    assert len(set(map(tuple, found))) > len(found) / 3
+    assert sum(len(set(ids)) > 2 for ids in found) > len(found) / 6
+
+
+def test_finished_sentences_leave_the_batch():
+    config = CONFIGS["datawhale"]
+    for seed in range(6):
+        model, source = random_model(config, seed), random_source(config)
+        rows, step = [], model.decode_step
+        model.decode_step = lambda ids, *rest, step=step, rows=rows: rows.append(len(ids)) or step(ids, *rest)
+        lengths = [len(ids) for ids in greedy(model, source, max_length=9)]
+        # A sentence of n tokens takes n steps and one more for its end symbol, unless the limit ends it.
+        # Finished sentences are removed together, as soon as they are a quarter of the rows.
+        expected = [len(source)]
+        for t in range(1, max(min(n + 1, 9) for n in lengths)):
+            live = sum(min(n + 1, 9) > t for n in lengths)
+            expected.append(live if live <= 0.75 * expected[-1] else expected[-1])
+        assert rows == expected
+
+
+def test_padding_start_and_unknown_are_never_chosen():
+    model = model_with_bias(token_0=900.0, token_1=800.0, token_2=900.0)
+    source = random_source(model.config)
+    for cached in (True, False):
+        found = greedy(model, source, max_length=6, cached=cached)
+        assert not {PAD, UNK, START, END} & {token for ids in found for token in ids}
+        assert any(found)
+    assert greedy(model, source, max_length=6, allow_unk=True) == [[UNK] * 6] * 6
+
+
+def test_the_limits_end_the_search():
+    never = model_with_bias(token_3=-900.0)
+    source = random_source(never.config, (2, 7))
+    assert [len(ids) for ids in greedy(never, source, max_length=4)] == [4, 4]
+    assert [len(ids) for ids in greedy(never, source)] == [53, 58]  # the source, its end symbol and 50 more
+    at_once = model_with_bias(token_3=900.0)
+    assert greedy(at_once, source) == [[], []]
+
+
+def test_the_model_limits_the_length():
+    for config in (CONFIGS["jianshu-demo"], CONFIGS["paper-E-learned"].replace(max_length=10)):
+        model = random_model(config.replace(tied="none", output_bias=True))
+        model.output.bias.value[END] = -900.0
+        for cached in (True, False):
+            assert [len(ids) for ids in greedy(model, random_source(config), cached=cached)] == [9] * 6
+
+
+def test_of_equally_probable_tokens_the_first_is_chosen():
+    model = model_with_bias(token_3=-1.0)
+    model.output.weight.value[...] = 0
+    model.output.bias.value[4:] = 0
+    assert greedy(model, random_source(model.config, (3,)), max_length=3) == [[4, 4, 4]]
+
+
+def test_on_the_gpu(monkeypatch):
+    config = CONFIGS["tensor2tensor"]
+    model, source = random_model(config), random_source(config)
+    expected = greedy(model, source, max_length=9)
+    cupy = strict_cupy.install(monkeypatch)
+    model.to("cupy")
+    assert greedy(model, source, max_length=9) == expected
+    assert greedy(model, source, max_length=9, cached=False) == expected
+    assert greedy(model, cupy.asarray(source), max_length=9) == expected

@@ -1,0 +1,182 @@
+"""The rules of search: allowed tokens, limits on the length, and the most probable tokens."""
+
+import numpy as np
+import pytest
+from decoding_models import CONFIGS, SMALL, random_model, random_source
+
+from npformer.data import END, PAD, START, UNK
+from npformer.errors import UserError
+from npformer.functional import log_softmax
+from npformer.generation import CachedState, beam_search, greedy
+from npformer.generation.search import (
+    ROWS,
+    best_token,
+    best_tokens,
+    check_source,
+    forbidden_tokens,
+    largest,
+    length_limits,
+    log_sum_exp,
+    next_log_probs,
+    usual_limits,
+)
+from npformer.models.transformer import TransformerConfig
+
+CONFIG = CONFIGS["paper-base"]
+
+
+def test_limits_are_those_of_the_paper():
+    source = np.array([[5, 6, END, PAD], [5, 6, 7, END]])
+    np.testing.assert_array_equal(length_limits(CONFIG, source), [53, 54])
+    np.testing.assert_array_equal(length_limits(CONFIG.replace(max_length=30), source), [29, 29])
+    np.testing.assert_array_equal(length_limits(CONFIG, source, 7), [7, 7])
+    np.testing.assert_array_equal(length_limits(CONFIG, source, 255), [255, 255])
+
+
+@pytest.mark.parametrize("max_length", [0, -3, 256])
+def test_invalid_limits(max_length):
+    with pytest.raises(UserError, match=f"max_length is {max_length}: give 1 to 255"):
+        length_limits(CONFIG, np.array([[5, END]]), max_length)
+
+
+def test_a_model_without_room_for_a_token():
+    with pytest.raises(UserError, match="max_length is 1"):
+        length_limits(CONFIG.replace(max_length=1), np.array([[END]]))
+
+
+def test_forbidden_tokens():
+    assert forbidden_tokens(CONFIG) == [PAD, UNK, START]
+    assert forbidden_tokens(CONFIG, allow_unk=True) == [PAD, START]
+    # with this config the end symbol has the id that <UNK> has by default
+    assert forbidden_tokens(CONFIG.replace(pad_id=0, start_id=2, end_id=1)) == [0, 2]
+
+
+@pytest.mark.parametrize("search", [greedy, beam_search])
+def test_invalid_sources(search):
+    model = random_model(CONFIG.replace(max_length=10))
+    wrong = {
+        "outside the vocabulary": [[5, 11, END]],
+        "the model's limit is 10": [[5] * 11],
+        r"source\[1\] contains only padding": [[5, END], [PAD, PAD]],
+        "give integers": [[5.0, 3.0]],
+        r"shape \(3,\)": [5, 6, END],
+    }
+    for message, source in wrong.items():
+        with pytest.raises(UserError, match=message):
+            search(model, np.array(source))
+    for shape in ((2, 0), (0, 4)):
+        with pytest.raises(UserError, match="at least one sentence, of at least one token"):
+            search(model, np.empty(shape, int))
+    with pytest.raises(UserError, match="max_length is 10"):
+        search(model, np.array([[5, END]]), max_length=10)
+
+
+def test_a_list_is_converted_to_an_array():
+    model = random_model(CONFIG)
+    source = random_source(CONFIG, (4, 4))
+    assert greedy(model, source.tolist()) == greedy(model, source)
+    np.testing.assert_array_equal(check_source(CONFIG, source.tolist()), source)
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_the_error_for_a_diverged_model(broken):
+    config = TransformerConfig(tied="none", output_bias=True, **SMALL)
+    model = random_model(config)
+    model.output.bias.value[9] = broken
+    with (
+        np.errstate(invalid="ignore"),
+        pytest.raises(UserError, match="logits are not finite: its training diverged"),
+    ):
+        greedy(model, random_source(config))
+
+
+def test_log_probs_are_those_of_the_model():
+    model, source = random_model(CONFIG), random_source(CONFIG)
+    tokens = np.full(len(source), START)
+    log_probs = next_log_probs(CachedState(model, source), tokens, [PAD, UNK, START])
+    logits, _ = model.forward(source, tokens[:, None])
+    expected = logits[:, 0] - np.log(np.exp(logits[:, 0]).sum(-1, keepdims=True))
+    np.testing.assert_allclose(log_probs[:, END:], expected[:, END:], rtol=0, atol=1e-11)
+    assert np.isneginf(log_probs[:, [PAD, UNK, START]]).all()
+
+
+def logits_with_ties(seed=0, shape=(40, 11)):
+    """Return logits with few different values, so that many are equal."""
+    return np.random.default_rng(seed).integers(-2, 3, shape).astype(float)
+
+
+@pytest.mark.parametrize("n", [1, 3, 11])
+def test_the_largest_are_those_of_a_stable_sort(n):
+    x = logits_with_ties()
+    x[0] = -np.inf
+    expected = np.sort(np.argsort(-x, 1, kind="stable")[:, :n], 1)
+    columns, values = largest(x.copy(), n)
+    np.testing.assert_array_equal(columns[1:], expected[1:])
+    np.testing.assert_array_equal(values, np.take_along_axis(x, expected, 1))
+
+
+def test_best_tokens_are_those_of_the_log_probabilities():
+    logits = logits_with_ties(1) * 3 + 100
+    plain, _ = log_softmax(logits)
+    found = best_tokens(logits.copy(), [PAD, UNK, START], 4, END)
+    np.testing.assert_allclose(found.end, plain[:, END], rtol=1e-12)
+    plain[:, [PAD, UNK, START]] = -np.inf
+    expected = np.sort(np.argsort(-plain, 1, kind="stable")[:, :4], 1)
+    np.testing.assert_array_equal(found.tokens, expected)
+    np.testing.assert_allclose(found.log_probs, np.take_along_axis(plain, expected, 1), rtol=1e-12)
+    np.testing.assert_array_equal(best_token(logits.copy(), [PAD, UNK, START]), plain.argmax(1))
+    # a forbidden end symbol is not proposed, but its probability is still returned
+    without = best_tokens(logits.copy(), [PAD, UNK, START, END], 4, END)
+    assert END not in without.tokens
+    np.testing.assert_array_equal(without.end, found.end)
+
+
+def test_with_most_tokens_forbidden():
+    found = best_tokens(logits_with_ties(), [*range(9)], 5, END)
+    np.testing.assert_array_equal(np.isfinite(found.log_probs).sum(1), 2)
+    assert best_tokens(logits_with_ties(), [], 50, END).tokens.shape == (40, 11)
+
+
+def test_log_sum_exp_does_not_overflow():
+    x = np.random.default_rng(0).normal(size=(ROWS * 2 + 3, 50)) * 5
+    np.testing.assert_allclose(log_sum_exp(x), np.log(np.exp(x).sum(1)), rtol=1e-13)
+    np.testing.assert_allclose(log_sum_exp(x + 2000), log_sum_exp(x) + 2000, rtol=1e-13)
+    low = log_sum_exp((x + 2000).astype(np.float32))
+    assert low.dtype == np.float64
+    np.testing.assert_allclose(low, log_sum_exp(x) + 2000, rtol=1e-6)
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+def test_one_row_that_is_not_finite(broken):
+    logits = logits_with_ties()
+    logits[-1, 7] = broken
+    with np.errstate(invalid="ignore"):
+        for choose in (lambda: best_token(logits, [PAD]), lambda: best_tokens(logits, [PAD], 3, END)):
+            with pytest.raises(UserError, match="not finite"):
+                choose()
+
+
+def test_limits_of_each_sentence():
+    source = np.array([[5, 6, END, PAD], [5, 6, 7, END]])
+    np.testing.assert_array_equal(length_limits(CONFIG, source, [4, 9]), [4, 9])
+    for limits, message in (
+        ([4, 256], "max_length is 256: give 1 to 255"),
+        ([0, 4], "max_length is 0"),
+        ([4, 5, 6], "max_length holds 3 numbers: give one, or one for each of 2"),
+    ):
+        with pytest.raises(UserError, match=message):
+            length_limits(CONFIG, source, limits)
+
+
+def test_a_minimum_number_of_tokens():
+    source = np.array([[5, 6, END, PAD], [5, 6, 7, END]])
+    np.testing.assert_array_equal(length_limits(CONFIG, source, [4, 9], 4), [4, 9])
+    for wrong in (-1, 5):
+        with pytest.raises(UserError, match=f"min_length is {wrong}: give 0 to 4"):
+            length_limits(CONFIG, source, [4, 9], wrong)
+
+
+def test_default_limits_are_long_enough_for_a_translation():
+    sources = [[5] * n + [END] for n in (0, 1, 12, 99)]
+    np.testing.assert_array_equal(usual_limits(CONFIG, sources), [11, 13, 29, 160])
+    np.testing.assert_array_equal(usual_limits(CONFIG.replace(max_length=20), sources), [11, 13, 19, 19])

@@ -1,0 +1,112 @@
+"""Translator: the order of sentences, its options, and the texts that it refuses."""
+
+import itertools
+
+import numpy as np
+import pytest
+from decoding_models import SMALL, random_model
+
+from npformer.data import END, LANGUAGES, TextCodec
+from npformer.errors import UserError
+from npformer.generation import Translator, beam_search, greedy
+from npformer.models.transformer import TransformerConfig
+
+ENGLISH = ["The dog runs.", "A man sleeps.", "The man and a dog run.", "Dogs sleep"]
+FRENCH = ["Le chien court.", "L'homme dort.", "Un homme et un chien courent.", "Les chiens dorment"]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    source = TextCodec.from_lines(ENGLISH, language=LANGUAGES["en"])
+    target = TextCodec.from_lines(FRENCH, language=LANGUAGES["fr"])
+    sizes = {"source_vocab": len(source.vocabulary), "target_vocab": len(target.vocabulary)}
+    config = TransformerConfig(**(SMALL | sizes), tied="none", max_length=12)
+    return Translator(random_model(config, 1), source, target)
+
+
+def alone(translator, text, **settings):
+    """Translate one sentence without the Translator."""
+    source = np.array([[*translator.source_codec.encode(text), END]])
+    if settings:
+        ids = beam_search(translator.model, source, min_length=1, **settings)[0][0].ids
+    else:
+        (ids,) = greedy(translator.model, source, min_length=1)
+    return translator.target_codec.decode(ids)
+
+
+def test_order_and_batches_do_not_matter(translator):
+    texts = [ENGLISH[2], "dog", *ENGLISH, "a man", ENGLISH[2]]
+    expected = [alone(translator, text) for text in texts]
+    assert len(set(expected)) > 3
+    for batch_tokens, threads in itertools.product((1, 12, 30, 4096), (1, 2)):
+        assert translator.translate(texts, batch_tokens=batch_tokens, threads=threads) == expected
+    assert translator.translate(tuple(texts), cached=False) == expected
+    assert translator.translate([]) == []
+
+
+def test_beam(translator):
+    texts = [ENGLISH[2], "dog", *ENGLISH]
+    settings = {"beam": 3, "length_penalty": 1.0, "max_length": 5}
+    expected = [alone(translator, text, **settings) for text in texts]
+    assert translator.translate(texts, batch_tokens=20, **settings) == expected
+    assert translator.translate(texts, cached=False, **settings) == expected
+
+
+def test_max_length(translator):
+    codec = translator.target_codec
+    for beam in (1, 2):
+        found = translator.translate(ENGLISH, beam=beam, max_length=2)
+        assert all(len(codec.words(text)) <= 2 for text in found)
+
+
+def test_unknown_words(translator):
+    assert translator.unknown_words("The zebra, a dog and ZEBRA giraffes") == ["zebra", ",", "giraffes"]
+    assert translator.unknown_words("the DOG") == []
+    assert translator.translate(["zebra"]) == translator.translate(["giraffes"])
+    assert "<UNK>" not in translator.translate(["zebra zebra giraffes"])[0]
+
+
+@pytest.mark.parametrize("empty", ["", "  ", "\t"])
+def test_the_error_for_empty_sentences_names_them(translator, empty):
+    with pytest.raises(UserError, match="line 3 is empty"):
+        translator.translate(["dog", "man", empty, ""])
+    with pytest.raises(UserError, match="line 101 is empty"):
+        translator.translate(["dog", empty], first_line=100)
+
+
+def test_the_error_for_sentences_that_are_too_long_names_them(translator):
+    assert translator.translate(["dog " * 11])
+    with pytest.raises(UserError, match=r"line 2 has 13 tokens, .* and the model's limit is 12"):
+        translator.translate(["dog", "dog " * 12])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"batch_tokens": 0}, "batch_tokens is 0"),
+        ({"threads": 0}, "threads is 0"),
+        ({"beam": 0}, "beam is 0"),
+        ({"max_length": 12}, "max_length is 12: give 1 to 11"),
+        ({"beam": 2, "length_penalty": -1.0}, "length_penalty is -1.0"),
+    ],
+)
+def test_invalid_settings(translator, settings, message):
+    with pytest.raises(UserError, match=message):
+        translator.translate(["dog"], **settings)
+
+
+def test_one_string_is_not_a_list_of_sentences(translator):
+    with pytest.raises(UserError, match="put a single sentence into a list"):
+        translator.translate("a dog")
+
+
+def test_codecs_that_do_not_fit_the_model(translator):
+    model, source, target = translator.model, translator.source_codec, translator.target_codec
+    assert len(source.vocabulary) != len(target.vocabulary)
+    with pytest.raises(UserError, match=f"the source vocabulary has {len(target.vocabulary)} words"):
+        Translator(model, target, target)
+    with pytest.raises(UserError, match=f"the target vocabulary has {len(source.vocabulary)} words"):
+        Translator(model, source, source)
+    other = random_model(model.config.replace(start_id=1))
+    with pytest.raises(UserError, match="pad, start and end ids are 0, 1 and 3"):
+        Translator(other, source, target)

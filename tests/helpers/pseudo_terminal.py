@@ -1,0 +1,112 @@
+"""A command in a pseudo-terminal, for the tests that use it as a person does."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pty = pytest.importorskip("pty")
+fcntl = pytest.importorskip("fcntl")
+termios = pytest.importorskip("termios")
+
+COLUMNS, ROWS = 100, 30  # the size for which lessons are laid out
+MARK = "▸"  # the end of every question
+COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]|\033[()][A-Z]|\r")
+
+
+class Terminal:
+    """A command in a pseudo-terminal. A screen is the text up to the next question."""
+
+    def __init__(self, command, cwd, columns=COLUMNS, **environment):
+        self.own, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, bytes([ROWS, 0, columns, 0, 0, 0, 0, 0]))
+        variables = {"TERM": "xterm-256color", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("TMUX", "KITTY", "TERM", "COLUMNS", "LINES"))
+        }
+        self.process = subprocess.Popen(
+            command,
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            cwd=cwd,
+            env=kept | variables | environment,
+            preexec_fn=_own_terminal,
+        )
+        os.close(other)
+        self.raw = ""
+
+    def read(self, until=MARK, seconds=600):
+        """Return the output up to and including a text, without colours, or all of it if the command ends."""
+        self.raw, data, end = "", b"", time.monotonic() + seconds
+        while until not in self.raw:
+            ready, _, _ = select.select([self.own], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"{until!r} did not appear in {self.raw!r}"
+            try:
+                piece = os.read(self.own, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not piece:
+                break
+            data += piece
+            self.raw = data.decode(errors="ignore").replace("\r\n", "\n")
+        return COLOURS.sub("", self.raw)
+
+    def type(self, line="", until=MARK):
+        """Type a line and Enter. Return the screen that follows."""
+        os.write(self.own, (line + "\n").encode())
+        return self.read(until)
+
+    def control(self, key, until):
+        """Press a control key once the command waits for it: while it computes, it may miss the key."""
+        time.sleep(0.3)
+        while self._computes():
+            time.sleep(0.05)
+        os.write(self.own, bytes([ord(key) - 64]))
+        return self.read(until)
+
+    def _computes(self):
+        """Return whether the main thread is running or ready to run; False where /proc is missing."""
+        try:
+            text = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
+        except OSError:
+            return False
+        return text.rpartition(")")[2].split()[0] in "RD"
+
+    def close(self):
+        """Wait for the end. Return the exit status."""
+        status = self.process.wait(120)
+        os.close(self.own)
+        return status
+
+
+def _own_terminal():
+    """Make the pseudo-terminal the controlling terminal, so that Ctrl-C reaches the process."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """Return a function that starts `npformer lesson ...`. At the end, living processes are killed."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    terminals = []
+
+    def begin(*arguments, **environment):
+        command = [sys.executable, "-m", "npformer", "lesson", *arguments]
+        terminals.append(Terminal(command, tmp_path, **environment))
+        return terminals[-1]
+
+    yield begin
+    for terminal in terminals:
+        if terminal.process.poll() is None:
+            terminal.process.send_signal(signal.SIGKILL)
+            terminal.close()

@@ -1,0 +1,82 @@
+"""Every restriction of the stand-in's `fuse`: CuPy refuses it, is slow or computes something else."""
+
+import numpy as np
+import pytest
+
+import strict_cupy
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    return strict_cupy.install(monkeypatch)
+
+
+@pytest.fixture
+def x(cupy):
+    return cupy.asarray(np.arange(6.0).reshape(2, 3))
+
+
+def test_formulas_with_one_sum(cupy, x):
+    @cupy.fuse
+    def both(x, row, n):
+        return cupy.where(x > 2, x * row, 0) * n, -x + 1
+
+    first, second = both(x, cupy.ones(3), 2.0)
+    np.testing.assert_array_equal(first.get(), [[0, 0, 0], [6, 8, 10]])
+    np.testing.assert_array_equal(second.get(), 1 - x.get())
+
+    @cupy.fuse(kernel_name="length")
+    def length(x):
+        return cupy.sqrt(cupy.sum(x * x, axis=-1))
+
+    np.testing.assert_allclose(length(x).get(), np.linalg.norm(x.get(), axis=-1))
+
+
+def test_writing_in_place_changes_the_argument(cupy, x):
+    @cupy.fuse()
+    def double(x, y):
+        x += x
+        y[...] = x * 1.0
+
+    y = cupy.empty((2, 3))
+    assert double(x, y) is None
+    np.testing.assert_array_equal(x.get(), 2 * np.arange(6).reshape(2, 3))
+    np.testing.assert_array_equal(y.get(), x.get())
+
+
+def test_float32_stays_float32_beside_numbers(cupy):
+    single = cupy.ones(2, cupy.float32)
+    assert cupy.fuse(lambda x, n: x * n + 1)(single, 2.0).dtype == np.float32
+    assert cupy.fuse(lambda x, n: cupy.where(x > 0, x, 0))(single, 2.0).dtype == np.float32
+    with pytest.raises(TypeError, match="float64 creeps in"):
+        cupy.fuse(lambda x, n: x * cupy.where(x > 0, n, 0))(single, 2.0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x if x > 0 else -x", "float(x)", "x * (1 - n)", "x * (n * n)", "x[0]", "x.sum(-1)", "x.shape",
+        "len(x)", "cupy.sum(x, axis=-1, keepdims=True)",
+        "cupy.mean(x, axis=-1)", "cupy.sum(row, axis=0)", "x @ x",
+        "x - cupy.max(x, axis=1)", "cupy.sum(x, axis=1) * n", "cupy.sum(cupy.sum(x, axis=1), axis=0)",
+        "x.__setitem__(0, 1.0)", "row.__iadd__(x)", "row * 2", "n", "[x]",
+        "x * host", "x * other", "cupy.exp(x, out=x)", "cupy.zeros_like(x)", "(x, cupy.sum(x, axis=1))",
+        "same.__iadd__(1)", "cupy.take(x, 0)", "host * x", "cupy.sum(n, axis=0)",
+    ],
+)  # fmt: skip
+def test_invalid_fused_functions(cupy, x, body):
+    names = {"cupy": cupy, "host": np.ones((2, 3)), "other": cupy.ones((2, 3))}
+    function = cupy.fuse(eval(f"lambda x, row, n, same: {body}", names))
+    with pytest.raises(TypeError):
+        function(x, cupy.ones(3), 2.0, x[:, ::-1])
+
+
+def test_no_sum_after_writing(cupy, x):
+    with pytest.raises(TypeError, match="after writing"):
+        cupy.fuse(lambda x: cupy.sum(x.__iadd__(1), axis=1))(x)
+
+
+def test_arguments_must_be_arrays_or_python_numbers(cupy, x):
+    for wrong in (np.ones(2), np.float32(1), [1.0], "1"):
+        with pytest.raises(TypeError):
+            cupy.fuse(lambda x, n: x)(x, wrong)

@@ -1,0 +1,313 @@
+"""Every restriction of the stand-in for CuPy: what would fail or differ on a GPU fails or differs here."""
+
+import copy
+import importlib.util
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import strict_cupy
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    return strict_cupy.install(monkeypatch)
+
+
+@pytest.fixture
+def x(cupy):
+    return cupy.asarray(np.arange(6.0).reshape(2, 3))
+
+
+def same(device, expected):
+    """Check the values, shape and dtype of a device array."""
+    np.testing.assert_array_equal(device.get(), expected, strict=True)
+
+
+# --- the module and its arrays
+
+
+def test_import_gives_the_stand_in_until_it_is_undone():
+    before = sys.modules.get("cupy")
+    with strict_cupy.installed() as module:
+        import cupy
+        from cupy.cuda import runtime
+        from cupyx.scipy.special import erf
+
+        assert cupy is module
+        assert importlib.util.find_spec("cupy") is not None
+        assert runtime.getDeviceCount() == 1
+        assert erf(cupy.ones(1)).shape == (1,)
+        assert not strict_cupy.real_cupy_available()
+        with pytest.raises(ModuleNotFoundError):
+            import cupy.fft
+    assert sys.modules.get("cupy") is before
+
+
+def test_the_real_cupy_is_found_without_the_stand_in():
+    code = "import strict_cupy; assert strict_cupy.real_cupy_available() in (True, False)"
+    subprocess.run([sys.executable, "-c", code], cwd=__file__.rpartition("test_strict")[0], check=True)
+
+
+def test_a_device_array_is_not_a_numpy_array_and_names_cupy(cupy, x):
+    assert isinstance(x, cupy.ndarray)
+    assert not isinstance(x, (np.ndarray, np.generic))
+    assert type(x).__module__.partition(".")[0] == "cupy"
+    assert cupy.get_array_module(1.0, x) is cupy
+    assert cupy.get_array_module(np.ones(2)) is np
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+
+
+@pytest.mark.skipif(not strict_cupy.real_cupy_available(), reason="needs CuPy and a GPU")
+def test_every_name_exists_in_the_real_cupy():
+    import cupy as real
+
+    with strict_cupy.installed() as cupy:
+        names = [name for name in vars(cupy) if not name.startswith("__")]
+    assert [name for name in names if not hasattr(real, name)] == []
+
+
+# --- no implicit transfers
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        np.asarray, np.array, np.exp, np.sum, np.zeros_like, np.shape, np.iscomplexobj, np.isfinite,
+        lambda x: np.add(1.0, x), lambda x: np.matmul(np.ones((2, 2)), x), lambda x: np.stack([x, x]),
+        lambda x: np.where(np.ones((2, 3), bool), x, 0), lambda x: np.einsum("ij->j", x),
+        lambda x: np.add.at(np.zeros(3), [0], x), lambda x: np.array([x, x]), lambda x: np.ones(3)[x],
+        lambda x: np.copyto(np.ones((2, 3)), x), lambda x: np.ones((2, 3)).__setitem__(slice(None), x),
+        lambda x: np.linalg.norm(x), lambda x: np.random.default_rng(0).permutation(x),
+    ],
+)  # fmt: skip
+def test_numpy_refuses_device_arrays(x, call):
+    with strict_cupy.counted_transfers() as crossed, pytest.raises((TypeError, IndexError)):
+        call(x)
+    assert crossed.to_host == 0
+
+
+@pytest.mark.parametrize(
+    "symbol", ["+", "-", "*", "/", "//", "%", "**", "@", "<", "<=", ">", ">=", "==", "!="]
+)
+@pytest.mark.parametrize("expression", ["x {} host", "host {} x", "x {} [1.0]"])
+def test_operators_refuse_host_arrays_on_either_side(x, symbol, expression):
+    with pytest.raises(TypeError):
+        eval(expression.format(symbol), {"x": x, "host": np.ones((2, 3))})
+
+
+@pytest.mark.parametrize("statement", ["x += host", "x *= host", "host += x", "host -= x", "x[0] = host[0]"])
+def test_assignments_refuse_host_arrays(x, statement):
+    with pytest.raises(TypeError):
+        exec(statement, {"x": x, "host": np.ones((2, 3))})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "cupy.exp(host)", "cupy.sum(host)", "cupy.sum([1.0])", "cupy.maximum(x, host)", "cupy.exp([1.0])",
+        "cupy.where(host > 0, x, 0.0)", "cupy.concatenate([x, host])", "cupy.matmul(x, host.T)",
+        "cupy.exp(x, out=host)", "cupy.sum(x, axis=0, out=host[0])", "cupy.einsum('ij,ij', x, host)",
+        "cupy.zeros_like(host)", "cupy.take(x, host.astype(int))", "x[host.astype(int)]", "x[host > 0]",
+        "cupy.add.at(x, 0, host[0])", "cupy.split(x, np.array([1]))", "cupy.zeros(np.array([2, 3]))",
+        "cupy.asarray([x[0], x[1]])", "cupy.array(['a'])", "cupy.asarray(np.array([None]))",
+        "cupy.zeros(2, np.longdouble)", "x.reshape(np.array([3, 2]))", "x.sum(axis=cupy.asarray(0))",
+        "range(cupy.asarray(3))", "[1, 2][cupy.asarray(0)]", "x[:cupy.asarray(1)]", "math.sqrt(x)",
+    ],
+)  # fmt: skip
+def test_cupy_refuses_values_that_are_not_on_the_device(cupy, x, expression):
+    with pytest.raises((TypeError, ValueError)):
+        eval(expression, {"x": x, "cupy": cupy, "host": np.ones((2, 3)), "np": np, "math": math})
+
+
+def test_python_scalars_are_weak_and_numpy_scalars_strong(cupy):
+    single = cupy.ones(3, cupy.float32)
+    for weak in (2, 2.0, True):
+        assert (single * weak).dtype == (weak * single).dtype == np.float32
+    assert (single * np.float32(2)).dtype == np.float32
+    assert (single * np.float64(2)).dtype == (np.float64(2) * single).dtype == np.float64
+    assert (single * cupy.asarray(2.0)).dtype == np.float64  # 0-d arrays are strong as well
+    assert (single * 1j).dtype == np.complex64
+    with pytest.raises(TypeError):
+        single += 1j
+    with pytest.raises(TypeError):
+        single == None  # noqa: B015, E711
+    assert isinstance(np.float64(2) / single, cupy.ndarray)
+
+
+# --- explicit transfers are counted
+
+
+@pytest.mark.parametrize(
+    "transfer",
+    [float, int, complex, bool, str, repr, lambda v: v.item(), lambda v: v.get(), lambda v: v.tolist()],
+)
+def test_transfers_to_the_host_are_counted(cupy, transfer):
+    value = cupy.asarray(np.float64(1.0))
+    with strict_cupy.counted_transfers() as crossed:
+        transfer(value)
+    assert (crossed.to_host, crossed.to_device) == (1, 0)
+
+
+def test_transfers_to_the_device_are_counted(cupy, x):
+    strict_cupy.transfers.reset()
+    cupy.asarray(np.ones(3)), cupy.array([1, 2]), cupy.ascontiguousarray(np.ones(2)), x[[0, 1]]
+    x.set(np.zeros((2, 3)))
+    assert (strict_cupy.transfers.to_device, strict_cupy.transfers.to_host) == (5, 0)
+    cupy.asarray(x), cupy.arange(3), x.copy(), copy.deepcopy(x), x.astype(np.float32), x[0] + 1.0
+    assert (strict_cupy.transfers.to_device, strict_cupy.transfers.to_host) == (5, 0)
+    assert cupy.asnumpy(x).sum() == 0
+    assert strict_cupy.transfers.to_host == 1
+
+
+def test_transfers_copy_the_data(cupy):
+    host = np.zeros(3)
+    device = cupy.asarray(host)
+    back = device.get()
+    device += 1.0
+    assert host.sum() == back.sum() == 0
+
+
+def test_pickle_and_deepcopy(cupy, x):
+    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        same(other, x.get())
+        other += 1.0
+    same(x, np.arange(6.0).reshape(2, 3))
+
+
+# --- functions and arguments that CuPy lacks
+
+
+@pytest.mark.parametrize("name", ["errstate", "vecdot", "frompyfunc", "float128", "object_", "concat", "pow"])
+def test_the_error_for_a_missing_name_names_it(cupy, name):
+    with pytest.raises(AttributeError, match=f"'cupy' has no attribute '{name}'.*add it if the real CuPy"):
+        getattr(cupy, name)
+
+
+def test_cuda_source_cannot_run(cupy):
+    with pytest.raises(AttributeError, match="CUDA source"):
+        cupy.ElementwiseKernel  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "cupy.exp(x, where=x > 0)", "cupy.exp(x, where=True)", "cupy.sum(x, where=x > 0)",
+        "x.sum(where=x > 0)", "x.max(initial=0.0)",
+        "cupy.copyto(x, 0.0, where=x > 0)", "cupy.add(x, x, order='C')", "cupy.take(x, 0, mode='wrap')",
+        "cupy.einsum('ij->j', x, out=x[0])", "cupy.argsort(x, kind='heapsort')",
+        "x.astype(float, casting='no')",
+        "cupy.clip(x, min=0.0)", "cupy.broadcast_to(x, (2, 3), subok=True)", "cupy.reshape(x, shape=(3, 2))",
+        "cupy.add.reduceat(x, [0])", "cupy.maximum.reduce(x)", "x.mT", "x.repeat(x)", "cupy.matmul(x, 2.0)",
+    ],
+)  # fmt: skip
+def test_arguments_that_cupy_lacks_are_refused(cupy, x, expression):
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        eval(expression, {"x": x, "cupy": cupy})
+
+
+# --- results are arrays
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "mean", "var", "std", "max", "min", "argmax", "argmin", "all", "any"]
+)
+def test_reductions_return_0d_arrays(cupy, x, name):
+    for result in (getattr(x, name)(), getattr(cupy, name)(x)):
+        assert isinstance(result, cupy.ndarray)
+        assert result.shape == ()
+        assert result.item() == getattr(np, name)(x.get())
+
+
+def test_other_results_are_device_arrays_as_well(cupy, x):
+    results = [
+        x[0, 1], x.sum() + 1.0, cupy.exp(2.0), cupy.dot(x[0], x[1]), cupy.linalg.norm(x), x[0] @ x[1],
+        cupy.count_nonzero(x), cupy.allclose(x, x), cupy.einsum("ij,ij", x, x), -x[0, 0], x[0, 0] ** 2,
+        *x[0], *cupy.nonzero(x), *cupy.split(x, 2), *cupy.unique(x, return_inverse=True), *divmod(x, 2.0),
+    ]  # fmt: skip
+    assert {type(result) for result in results} == {cupy.ndarray}
+    assert isinstance(cupy.iscomplexobj(x), bool)
+
+
+def test_arithmetic_gives_no_warnings(cupy, x):
+    assert cupy.isinf(x[0] / 0.0)[1:].all()
+    assert cupy.isnan(cupy.log(x * 0.0 - 1.0)).all()
+
+
+def test_out_and_in_place(cupy, x):
+    out = cupy.empty((2, 3))
+    assert cupy.add(x, 1.0, out=out) is out
+    assert cupy.multiply(x, x, out) is out
+    assert cupy.concatenate([x, x], out=cupy.empty((4, 3))).shape == (4, 3)
+    same(out, x.get() ** 2)
+    total = cupy.empty(3)
+    assert x.sum(0, out=total) is total
+    kept = x
+    x += 1
+    assert kept is x
+    with pytest.raises(TypeError):
+        cupy.arange(3).__itruediv__(2.0)
+
+
+def test_empty_is_not_zero(cupy, x):
+    assert cupy.isnan(cupy.empty(3)).all()
+    assert cupy.isnan(cupy.empty_like(x)).all()
+    assert cupy.empty(1, cupy.int32).item() == 2**31 - 1
+
+
+# --- other functions
+
+
+def test_erf_accepts_real_numbers_only(cupy):
+    erf = sys.modules["cupyx.scipy.special"].erf
+    same(erf(cupy.asarray([0.0, 0.5])), np.array([0.0, math.erf(0.5)]))
+    assert erf(cupy.ones(2, cupy.float32)).dtype == np.float32
+    with pytest.raises(TypeError):
+        erf(cupy.ones(2, cupy.complex128))
+
+
+def test_random_numbers_differ_from_numpys(cupy):
+    draw = cupy.random.default_rng(3).random((2, 4), dtype=cupy.float32)
+    same(cupy.random.default_rng(3).random((2, 4), dtype=cupy.float32), draw.get())
+    assert (draw.get() != np.random.default_rng(3).random((2, 4), dtype=np.float32)).all()
+    assert not hasattr(cupy.random.default_rng(3), "normal")
+
+
+def test_cuda_and_fuse(cupy):
+    with cupy.cuda.Device(0) as device:
+        device.synchronize()
+    cupy.cuda.Stream.null.synchronize()
+    cupy.get_default_memory_pool().free_all_blocks()
+
+    @cupy.fuse(kernel_name="twice")
+    def twice(v):
+        return v + v
+
+    same(twice(cupy.ones(2)), np.full(2, 2.0))
+    with pytest.raises(TypeError):
+        twice(np.ones(2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+def test_attention_forward_and_backward_agree_with_numpy(cupy, dtype):
+    def step(xp, q, k, v, mask):
+        scores = q @ k.swapaxes(-1, -2) * (1.0 / math.sqrt(q.shape[-1]))
+        scores = xp.where(mask, scores, -1e9)
+        weights = xp.exp(scores - scores.real.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        dweights = (weights @ v) @ v.swapaxes(-1, -2)
+        dscores = weights * (dweights - (dweights * weights).sum(-1, keepdims=True))
+        return dscores @ k, xp.einsum("bst,bsk->btk", dscores, q)
+
+    rng = np.random.default_rng(0)
+    host = [rng.standard_normal((2, 5, 4)).astype(dtype) for _ in range(3)]
+    mask = np.tril(np.ones((5, 5), bool))
+    with strict_cupy.counted_transfers() as crossed:
+        device = step(cupy, *map(cupy.asarray, host), cupy.tril(cupy.ones((5, 5), bool)))
+    assert (crossed.to_device, crossed.to_host) == (3, 0)
+    for ours, expected in zip(device, step(np, *host, mask), strict=True):
+        same(ours, expected)

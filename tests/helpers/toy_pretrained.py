@@ -1,0 +1,66 @@
+"""An untrained translator with subwords, and its card, in place of a pretrained translator."""
+
+import numpy as np
+
+from npformer.data import LANGUAGES, SPECIALS, Vocabulary
+from npformer.data.subwords import SubwordCodec
+from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.pretrained import Card
+from npformer.storage.checkpoint import Checkpoint
+from npformer.training import TrainingConfig
+
+# the letters of both languages, and subwords such as training would make
+PIECES = ["▁a", "▁m", "an", "▁man", "ng", "ing", "▁r", "id", "▁rid", "▁i", "▁is", "ein", "▁ein", "en", "▁f"]
+LETTERS = "▁abcdefghijklmnopqrstuvwxyzäöüß.,!?&;#0123456789-"
+SENTENCE = "A man is riding a bicycle."
+
+
+def toy_codec(language, pieces=PIECES):
+    """Return a codec of tokenised text."""
+    return SubwordCodec(Vocabulary((*SPECIALS, *pieces, *LETTERS)), LANGUAGES[language], text="tokenised")
+
+
+def toy_checkpoint(*, source=None, target=None, seed=0, **changes):
+    """Return a checkpoint of two layers with two heads and one vocabulary for both languages."""
+    source, target = source or toy_codec("en"), target or toy_codec("de")
+    sizes = {"source_vocab": len(source.vocabulary), "target_vocab": len(source.vocabulary)}
+    small = {"d_model": 16, "d_ff": 16, "n_heads": 2, "n_layers": 2, "max_length": 128, "tied": "all"}
+    config = TransformerConfig(**(small | sizes | changes))
+    model = Transformer(config, rng=np.random.default_rng(seed))
+    moments = np.zeros(model.count_parameters(), np.float32)
+    return Checkpoint(
+        step=7,
+        best_loss=2.5,
+        model_kind="transformer",
+        model_settings=config.to_dict(),
+        training_settings=TrainingConfig(steps=7, batch_size=2).to_dict(),
+        source_codec=source.to_json(),
+        target_codec=target.to_json(),
+        dataset={},
+        fingerprint="",
+        backend="numpy",
+        threads=1,
+        workers=1,
+        ranks=1,
+        parameters=model.state_dict(),
+        m=moments,
+        v=moments,
+    )
+
+
+FIELDS = {
+    "title": "English to German",
+    "data": "29,000 sentences of a test's making",
+    "licence": "for tests",
+    "recipe": "4 + 4 layers | none of them trained",
+    "command": "npformer train --preset toy",
+    "hours": 2.5,
+    "machine": "two cores",
+    "date": "2026-01-31",
+    "example": SENTENCE,
+}
+
+
+def toy_card(**changes):
+    """Return a card without scores."""
+    return Card(**(FIELDS | changes))

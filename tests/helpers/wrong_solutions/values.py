@@ -1,0 +1,102 @@
+"""Wrong masks, tables, schedules and searches."""
+
+from wrong_solutions.wrong import Wrong
+
+VALUES = (
+    Wrong("causal-mask", ">=", ">", "diagonal"),
+    Wrong("causal-mask", ">=", "<=", "transposed|wrong way round"),
+    Wrong("causal-mask", ">=", "<", "opposite"),
+    Wrong(
+        "causal-mask",
+        "return position[:, None] >= position[None, :]",
+        "return 1 * (position[:, None] >= position)",
+        "dtype",
+    ),
+    Wrong("padding-mask", "!=", "==", "opposite"),
+    Wrong("padding-mask", "[:, None, None, :]", "[:, None, :]", "another shape"),
+    Wrong("padding-mask", "[:, None, None, :]", "[:, None, :, None]", "another shape"),
+    Wrong("local-mask", "distance <= width", "distance < width", "comparison"),
+    Wrong("local-mask", " & (distance >= -width)", "", "condition|diagonal|term"),
+    Wrong(
+        "split-heads",
+        "x.reshape(batch, length, n_heads, width // n_heads).swapaxes(1, 2)",
+        "x.reshape(batch, n_heads, length, width // n_heads)",
+        "wrong order",
+    ),
+    Wrong("split-heads", ".swapaxes(1, 2)", "", "shape"),
+    Wrong("merge-heads", "x.swapaxes(1, 2).reshape", "x.reshape", "wrong order|not transposed"),
+    Wrong(
+        "sinusoids",
+        "table[:, 0::2], table[:, 1::2] = np.sin(angle), np.cos(angle)",
+        "table[:, 0::2], table[:, 1::2] = np.cos(angle), np.sin(angle)",
+        "wrong order",
+    ),
+    Wrong(
+        "softmax", "peak = x.real.max(-1, keepdims=True)", "peak = 0 * x.real.max(-1, keepdims=True)", "NaN"
+    ),
+    Wrong(
+        "softmax",
+        "e.sum(-1, keepdims=True)",
+        "e.sum()",
+        "same all along|wrong axis|number for each row|times the right one",
+    ),
+    Wrong("softmax", "e.sum(-1, keepdims=True)", "e.sum(0, keepdims=True)", "wrong axis"),
+    Wrong("attention", "1 / math.sqrt(q.shape[-1])", "1", "scale|sqrt|divisor"),
+    Wrong(
+        "attention",
+        "scores, masked = mask_scores(scores, mask, query_mask, masking)",
+        "masked = None",
+        "not handed on",
+    ),
+    Wrong(
+        "layer-norm",
+        "(centered * centered).mean(-1, keepdims=True)",
+        "(centered * centered).sum(-1, keepdims=True) / (x.shape[-1] - 1)",
+        "times|number for each row",
+    ),
+    Wrong("layer-norm", "gain * xhat + bias, L", "gain * xhat, L", "term bias is left out"),
+    Wrong("layer-norm", "gain * xhat", "xhat", "factor gain|gain"),
+    Wrong(
+        "layer-norm",
+        "1 / xp.sqrt(variance + eps)",
+        "1 / (variance + eps)",
+        "sqrt is skipped|divisor .* twice",
+    ),
+    Wrong("smooth-targets", "(xp.float64) + smoothing / n_classes", "(xp.float64)", "term|same amount"),
+    Wrong("smooth-targets", "(1 - smoothing) * ", "", "factor.* left out"),
+    Wrong("cross-entropy", "-(1 - smoothing) * at_target", "(1 - smoothing) * at_target", "sign is wrong"),
+    Wrong(
+        "cross-entropy",
+        "(losses * real).sum() / tokens",
+        "(losses * real).mean()",
+        "one count where|averaged",
+    ),
+    Wrong("adam-step", "adam.t += 1", "pass", "step is left out"),
+    Wrong("adam-step", "v_hat = adam.v / (1 - beta2**adam.t)", "v_hat = adam.v", "divisor"),
+    Wrong("adam-step", "np.sqrt(v_hat)", "v_hat", "sqrt is skipped"),
+    Wrong("adam-step", "(g * g - adam.v)", "(g - adam.v)", "factor g is left out|is left out"),
+    Wrong("adam-step", "adam.model.values -= lr", "adam.model.values += lr", "sign"),
+    Wrong("warmup", "d_model**-0.5 * ", "", "√64|d_model"),
+    Wrong("warmup", "step * warmup_steps**-1.5", "step * warmup_steps**-0.5", "a number is one less"),
+    Wrong("warmup", "min(step", "max(step", "max stands|another function"),
+    Wrong("cosine-schedule", ") / 2", ")", "2 times the right one|divisor 2"),
+    Wrong("cosine-schedule", "1 + math.cos", "1 - math.cos", "sign"),
+    Wrong("clip-gradient", "max_norm / norm", "norm / max_norm", "fraction"),
+    Wrong("clip-gradient", "if norm > max_norm", "if True", "case|times the right one"),
+    Wrong("shift-right", "[start, target[:, :-1]]", "[target[:, 1:], start]", "wrong order|shifted"),
+    Wrong("shift-right", "target.dtype", "float", "dtype"),
+    Wrong(
+        "best-continuations",
+        "so_far[:, None] + log_probs",
+        "0 * so_far[:, None] + log_probs",
+        "so_far|is left out",
+    ),
+    Wrong("greedy", "live & (tokens != config.end_id)", "live", "should be"),
+    Wrong("length-norm", "float(((5 + length) / 6)", "float((5 + length / 6)", "bracket|divisor|term"),
+    Wrong(
+        "cached-step", "kv_cache.extended(k, v)", "KVCache(k, v).extended(*kv_cache)", "wrong order|shifted"
+    ),
+    Wrong("cached-step", "kv_cache.extended(k, v)", "kv_cache.extended(k, k)", "another|other"),
+    Wrong("pad", "line[: len(row)] = row", "line[len(line) - len(row) :] = row", "order"),
+    Wrong("truncate", "[*ids[: max_length - 1], END]", "list(ids[:max_length])", "should be"),
+)

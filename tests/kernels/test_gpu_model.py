@@ -1,0 +1,55 @@
+"""A training step with the kernels for CuPy: on a GPU with --backend cupy, on a strict stand-in otherwise."""
+
+import numpy as np
+import pytest
+import strict_cupy
+from gpu_comparison import agree, dtypes, rng
+
+from npformer import TransformerConfig, kernels
+from npformer.backend import generator_near, is_cupy, to_backend
+from npformer.kernels import plain_pairs
+from npformer.models.registry import build
+from npformer.training.optimizer import Adam
+
+pytestmark = pytest.mark.usefixtures("device")
+
+CONFIG = {"source_vocab": 40, "target_vocab": 40, "d_model": 32, "d_ff": 48, "n_heads": 4, "n_layers": 2}
+DROPOUT = {"dropout": 0.1, "attention_dropout": 0.2, "feed_forward_dropout": 0.2}
+
+
+def one_step(model, generator, tokens=None):
+    """Compute forward, loss, backward and Adam with the kernels. Return (loss, gradients, transfers)."""
+    source, target = rng(1).integers(4, 40, (5, 9)), rng(2).integers(4, 40, (5, 7))
+    source[0, 4:] = target[3, 2:] = 0
+    targets = to_backend(target, "cupy" if is_cupy(model.values) else "numpy")
+    model.zero_grad()
+    with strict_cupy.counted_transfers() as crossed:
+        logits, cache = model.forward(source, target, train=True, rng=generator)
+        loss, loss_cache = kernels.cross_entropy(logits, targets, smoothing=0.1, pad_id=0, tokens=tokens)
+        model.backward(kernels.cross_entropy_backward(1, loss_cache), cache)
+        Adam(model).step(1e-3)
+    return loss, model.grads, crossed
+
+
+@dtypes
+@pytest.mark.parametrize("tied", ["all", "output", "none"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_whole_model_equals_the_plain_one_in_float64(dtype, tied, norm):
+    config = TransformerConfig(
+        **CONFIG, **DROPOUT, norm=norm, final_norm=True, tied=tied, fused_projections=tied != "none"
+    )
+    host = build(config, rng=rng(), dtype=np.float64).astype(dtype).astype(np.float64)
+    model = build(config, rng=rng(), dtype=np.float64).astype(dtype).to("cupy")
+    with plain_pairs():
+        loss, grads, _ = one_step(host, rng(3))
+    device_loss, device_grads, _ = one_step(model, rng(3))
+    agree([device_loss, device_grads], [loss, grads], dtype, 1e-5 if dtype is np.float32 else 1e-11)
+
+
+@pytest.mark.parametrize("tokens", [None, 60])
+def test_only_the_ids_are_transferred_within_a_step(request, tokens):
+    if request.config.getoption("--backend") == "cupy":
+        pytest.skip("the stand-in counts what crosses")
+    model = build(TransformerConfig(**CONFIG, **DROPOUT), rng=rng()).to("cupy")
+    _, _, crossed = one_step(model, generator_near(rng(3), model.values), tokens)
+    assert (crossed.to_host, crossed.to_device) == (0, 2)

@@ -1,0 +1,249 @@
+"""The bugs: each has the symptom that it claims, is found by its trials, and its repair is accepted."""
+
+import ast
+
+import numpy as np
+import pytest
+from half_repairs import HALF_REPAIRS
+from other_repairs import OTHER_REPAIRS
+from processor_time import processor_time
+
+from npformer import Parameter, UserError
+from npformer.learn.bugs import BUGS
+from npformer.learn.bugs.judge import failure, fill, judge
+from npformer.learn.bugs.picture import scale_of, sparkline, thinned, two_lines
+from npformer.learn.bugs.specimen import Run, names_of, patched
+
+ALL = list(BUGS)
+each = pytest.mark.parametrize("specimen", ALL, ids=lambda specimen: specimen.name)
+
+# the smallest factor by which the bug worsens the last value of the curve; the measured factors are larger
+WORSE = {
+    "linear": 3, "layer-norm": 1.3, "embedding": 2, "cross-entropy": 1.5, "dropout": 1.8, "adam": 2,
+    "tied-weights": 1.15, "shared-layer": 2, "split-heads": 3, "attention": 5, "positions": 3, "padding": 20,
+    "decoder": 3, "checkpointing": 2.5, "accumulation": 1.3, "beam-search": 1.3, "recurrent": 5,
+    "local-attention": 3,
+    "hard-attention": 3, "latent-attention": 10,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """Return a function that trains a specimen with and without its bug, and caches the result."""
+    made = {}
+
+    def of(specimen):
+        if specimen.name not in made:
+            made[specimen.name] = specimen.train(specimen.buggy()), specimen.train(specimen.repaired())
+        return made[specimen.name]
+
+    return of
+
+
+def judged(specimen, code):
+    return judge(specimen, vars(names_of(code)))
+
+
+def test_there_are_enough_bugs_and_their_numbers_are_in_order():
+    assert len(ALL) >= 13
+    assert [specimen.number for specimen in ALL] == list(range(1, len(ALL) + 1))
+    assert set(HALF_REPAIRS) == set(BUGS.names())
+
+
+@each
+def test_the_code_with_the_bug_is_not_accepted(specimen):
+    verdict = judged(specimen, specimen.code())
+    assert not verdict.solved
+    assert verdict.message.startswith("the bug is still there: ")
+
+
+@each
+def test_the_repair_is_accepted_and_the_story_printed(specimen):
+    with processor_time() as used:
+        verdict = judged(specimen, specimen.repaired_code())
+    assert verdict.solved, verdict
+    assert used.seconds < 5
+    told = "\n".join(verdict.story)
+    assert "{" not in verdict.story[0]
+    assert "passes with the bug" in told
+    assert "finds the bug" in told
+    assert told.endswith(specimen.repair.strip("\n"))
+
+
+@each
+def test_half_repairs_are_not_accepted(specimen):
+    for patch in HALF_REPAIRS[specimen.name]:
+        verdict = judged(specimen, patched(specimen.code(), patch))
+        assert not verdict.solved, patch
+
+
+@pytest.mark.parametrize("name", OTHER_REPAIRS)
+def test_other_correct_repairs_are_accepted(name):
+    specimen = BUGS.find(name)
+    verdict = judged(specimen, patched(specimen.code(), OTHER_REPAIRS[name]))
+    assert verdict.solved, verdict
+
+
+@each
+def test_the_first_trial_misses_the_bug_and_several_find_it(specimen):
+    """At least two trials find the bug, so a repair that satisfies only one of them is not enough."""
+    verdicts = [failure(trial, specimen.buggy()) for trial in specimen.trials]
+    assert verdicts[0] is None, "the first trial is the check that one would have made"
+    assert sum(verdict is not None for verdict in verdicts) >= (1 if specimen.name == "dropout" else 2)
+    assert len(verdicts) >= 4
+    for trial in specimen.trials:
+        assert failure(trial, specimen.repaired()) is None, trial.label
+
+
+@each
+def test_the_symptom_is_real(specimen, runs):
+    """Training gives the numbers of the symptom and the story; the bug worsens them by the factor WORSE."""
+    bug, right = (run.numbers() for run in runs(specimen))
+    print(specimen.name, bug, right)
+    assert np.isfinite([bug["last"], right["last"]]).all()
+    if specimen.name in WORSE:
+        assert bug["last"] > WORSE[specimen.name] * right["last"]
+    for text in (specimen.symptom, specimen.story):
+        filled = fill(text, *runs(specimen))
+        assert "{" not in filled
+        assert "nan" not in filled
+
+
+@each
+def test_the_code_with_the_bug_still_learns(specimen, runs):
+    bug, _ = runs(specimen)
+    numbers = bug.numbers()
+    learnt = numbers.get("bare", numbers["last"])  # without padding, if the bug is about padding
+    assert learnt < 0.8 * bug.losses[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "holds"),
+    [
+        ("linear", lambda bug, right: abs(bug["small"] - right["small"]) < 0.1 * right["small"]),
+        ("layer-norm", lambda bug, right: bug["lowest"] < 0.9 and bug["highest"] > 1.1),
+        ("embedding", lambda bug, right: bug["often"] > 2 * right["often"]),
+        ("cross-entropy", lambda bug, right: bug["bare"] == right["bare"]),
+        ("dropout", lambda bug, right: abs(bug["training"] - right["training"]) < 0.1 * right["training"]),
+        ("shared-layer", lambda bug, right: bug["once"] == right["once"] > right["last"]),
+        ("split-heads", lambda bug, right: bug["one"] == right["one"] < 0.5 * bug["last"]),
+        ("split-heads", lambda bug, right: bug["last"] < 2.48),
+        ("attention", lambda bug, right: bug["bare"] == right["bare"] < 0.1),
+        ("language-model", lambda bug, right: bug["last"] < 0.3 < np.log(2) < right["last"] < 0.9),
+        ("language-model", lambda bug, right: bug["alone"] > 1 > right["alone"]),
+        ("positions", lambda bug, right: bug["still"] > 2 * right["still"]),
+        ("padding", lambda bug, right: bug["bare"] == right["bare"] < 0.05),
+        ("decoder", lambda bug, right: bug["right"] < 30 and right["right"] > 80),
+        ("accumulation", lambda bug, right: bug["reported"] < 0.85 * bug["last"]),
+        ("precision", lambda bug, right: abs(bug["last"] - right["last"]) < 1e-4),
+        ("precision", lambda bug, right: (bug["dtype"], right["dtype"]) == ("float64", "float32")),
+        ("precision", lambda bug, right: bug["kilobytes"] > 1.4 * right["kilobytes"]),
+        ("beam-search", lambda bug, right: bug["best"] < bug["last"]),
+        ("beam-search", lambda bug, right: bug["words"] < right["words"]),
+        ("relative", lambda bug, right: bug["last"] == right["last"]),
+        ("relative", lambda bug, right: bug["right"] < 40 < 99 < bug["whole"] == right["right"]),
+        ("latent-attention", lambda bug, right: abs(bug["columns"] - right["columns"]) < 1e-6),
+        ("recurrent", lambda bug, right: bug["last"] > 1.5 * bug["bare"]),
+        ("recurrent", lambda bug, right: bug["bare"] == right["bare"] > right["last"]),
+        ("local-attention", lambda bug, right: bug["bare"] == right["bare"] < 0.35),
+        ("local-attention", lambda bug, right: bug["short"] > 1.2 * bug["last"]),
+        ("hard-attention", lambda bug, right: bug["one"] > 1.5 > 0.5 > right["one"]),
+        ("hard-attention", lambda bug, right: abs(bug["adam"] - right["adam"]) < 0.02),
+    ],
+)
+def test_the_other_facts_in_the_stories(name, holds, runs):
+    bug, right = (run.numbers() for run in runs(BUGS.find(name)))
+    assert holds(bug, right), (bug, right)
+
+
+@each
+def test_the_declaration_is_complete(specimen):
+    assert len(specimen.hints) == 3
+    assert len(specimen.seen) <= 62, "the list fits a terminal of 100 columns"
+    text = specimen.file_text()
+    assert all(len(line) <= 110 for line in text.splitlines())
+    assert specimen.names(), "the learner's file defines something"
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            assert ast.get_docstring(node)
+    for word in ("bug", "wrong", "specimen"):
+        assert word not in specimen.code(), "the code does not give itself away"
+
+
+def test_layer_norm_is_right_with_initial_gains_and_wrong_with_random_ones():
+    """This bug is the reason why gradcheck randomizes the gains."""
+    from npformer import gradcheck
+
+    layer, x = BUGS.find("layer-norm").buggy().LayerNorm(6), np.random.default_rng(0).standard_normal((4, 6))
+    assert gradcheck(layer, x, randomize=False).ok
+    assert not gradcheck(layer, x).ok
+
+
+def test_the_lengths_of_adams_steps_are_as_in_the_story():
+    """With equal gradients all of Adam's steps have the length lr, and with the bug they do not."""
+    parameters = [Parameter(np.zeros(1)) for _ in range(14)]
+    adam = BUGS.find("adam").buggy().Adam(parameters)
+    lengths = []
+    for _ in range(80):
+        before = [p.value.copy() for p in parameters]
+        for p in parameters:
+            p.grad[...] = 1
+        adam.step(0.01)
+        lengths.append(
+            [abs(float(p.value[0] - old[0])) / 0.01 for p, old in zip(parameters, before, strict=True)]
+        )
+    assert abs(lengths[0][0] - 1) < 1e-6
+    assert 0.45 < lengths[0][-1] < 0.55
+    assert 2.9 < lengths[79][-1] < 3.1
+    assert adam.t > 1000
+
+
+def test_a_new_mistake_is_distinguished_from_the_bug():
+    specimen = BUGS.find("embedding")
+    broken = specimen.repaired_code().replace(
+        "return self.weight.value[ids]", "return 2 * self.weight.value[ids]"
+    )
+    assert judged(specimen, broken).message.startswith("this was right before, and no longer is: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("3", "embedding"), ("03_embedding", "embedding"), ("02_layer_norm", "layer-norm"), ("ADAM", "adam")],
+)
+def test_a_bug_is_found_by_number_name_or_file(text, name):
+    assert BUGS.find(text).name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("layernorm", "did you mean layer-norm"),
+        ("beam", "did you mean beam-search"),
+        ("0", "they have the numbers 1 to"),
+        ("-1", "they have the numbers 1 to"),
+        ("99", "they have the numbers 1 to"),
+        ("zzz", "npformer bugs list prints all names"),
+        ("", "npformer bugs list prints all names"),
+    ],
+)
+def test_an_unknown_bug_suggests_the_nearest(text, words):
+    with pytest.raises(UserError, match=words):
+        BUGS.find(text)
+
+
+def test_a_patch_must_fit_exactly_once():
+    assert patched("a\nb\n", "\n a\n+c\n") == "a\nc\nb\n"
+    for code in ("b\n", "a\na\n"):
+        with pytest.raises(ValueError, match="not once"):
+            patched(code, "-a\n+c")
+
+
+def test_sparklines():
+    assert thinned([1, 3, 8], 2).tolist() == [2, 8]
+    assert sparkline([0, 1, 2], 0, 2) == "▁▅█"
+    assert sparkline([3, 3], 3, 3) == "▁▁"
+    assert thinned([1, 3, 5, 7], 2).tolist() == [2, 6]
+    assert scale_of(np.array([1.0, 100])) == "log"
+    assert scale_of(np.array([1.0, 2])) == scale_of(np.array([0.0, 2])) == "linear"
+    bug, right = Run([4.0, 3.0], {}), Run([4.0, 1.0], {})
+    assert two_lines(bug, right, "without") == ["  with the bug  █▆  3", "  without       █▁  1"]

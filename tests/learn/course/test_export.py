@@ -1,0 +1,180 @@
+"""A lesson as a notebook and as a web page, and the commands `lesson` and `lessons`."""
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+from npformer.cli.main import main
+from npformer.learn.course import lesson as lesson_module
+from npformer.learn.course.export import formula, prose
+from npformer.learn.course.lesson import find_lesson
+from npformer.learn.course.progress import LessonProgress, save_progress
+
+
+@pytest.fixture(autouse=True)
+def inside(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path
+
+
+def test_the_notebook_contains_every_cell(inside, capsys):
+    assert main(["lesson", "5", "--notebook"]) == 0
+    assert capsys.readouterr().out.startswith("wrote 05_scaled_dot_product_attention.ipynb: open it with")
+    notebook = json.loads((inside / "05_scaled_dot_product_attention.ipynb").read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = find_lesson("5").cells
+    kinds = {"prose": "markdown", "code": "code"}
+    assert [cell["cell_type"] for cell in notebook["cells"]] == [kinds[cell.kind] for cell in cells]
+    assert ["".join(cell["source"]) for cell in notebook["cells"]] == [cell.text for cell in cells]
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[a-zA-Z0-9-_]{1,64}", name) for name in ids)
+    for cell in notebook["cells"]:
+        extra = {"execution_count", "outputs"} if cell["cell_type"] == "code" else set()
+        assert set(cell) == {"cell_type", "id", "metadata", "source"} | extra
+
+
+def test_an_existing_notebook_is_not_overwritten(inside, capsys):
+    (inside / "mine.ipynb").write_text("work")
+    assert main(["lesson", "5", "--notebook", "mine.ipynb"]) == 2
+    assert "may contain your work" in capsys.readouterr().err
+    assert (inside / "mine.ipynb").read_text() == "work"
+
+
+class Page(HTMLParser):
+    """A parser that collects a page's tags and external resources, and checks that tags close in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.loads, self.open, self.tags = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.loads += [value for name, value in attrs if name in ("src", "srcset", "data", "poster")]
+        if tag == "link":
+            self.loads.append(str(attrs))
+        if tag not in ("meta", "img", "br", "hr", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    assert main(["lesson", "5", "--html", str(path)]) == 0
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_page_loads_nothing(page):
+    parsed = Page(page)
+    assert parsed.open == []
+    assert parsed.loads
+    assert all(load.startswith("data:image/png;base64,") for load in parsed.loads)
+    assert "script" not in parsed.tags
+    assert not re.search(r"url\(|@import|https?://", re.sub(r"<a href=[^>]*>", "", page))
+
+
+def test_the_page_contains_outputs_figures_and_formulas(page):
+    assert page.count("<figure>") == 5
+    assert "q1 · k1 = 112.0000" in page
+    assert "all gradients right" in page
+    assert "→ q (2, 64) ∙ k (2, 64) ∙ v (2, 64)" in page
+    assert '<table class="math"><tr><td>Attention(Q, K, V) = softmax(Q Kᵀ / √dₖ) V</td><td>(1)</td>' in page
+
+
+def test_formulas_and_prose_are_escaped():
+    assert formula("a < b  W^Q + x^{ij}") == (
+        '<table class="math"><tr><td>a &lt; b</td><td>W<sup>Q</sup> + x<sup>ij</sup></td></tr></table>'
+    )
+    assert "<script>" not in prose("<script>alert(1)</script>")
+
+
+def test_the_number_may_follow_the_option(inside, capsys):
+    assert main(["lesson", "--notebook", "5"]) == 0
+    assert (inside / "05_scaled_dot_product_attention.ipynb").exists()
+
+
+def test_a_page_of_a_lesson_that_fails_is_not_written(inside, monkeypatch, capsys):
+    (inside / "lessons").mkdir()
+    (inside / "lessons" / "90_fails.py").write_text("# %%\nx = 1\n# %%\nx / 0\n", encoding="utf-8")
+    monkeypatch.setattr(lesson_module, "CHECKOUT", inside / "lessons")
+    assert main(["lesson", "90", "--html"]) == 2
+    assert "90_fails.py, line 4: x / 0" in capsys.readouterr().err
+    assert not (inside / "90_fails.html").exists()
+    # without a terminal the lesson runs to its end, and the exit status shows the failure
+    assert main(["lesson", "90"]) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["99"], ["attentoin"], ["5", "--html", "no/such/folder/x.html"]])
+def test_a_mistake_prints_one_sentence_and_gives_status_2(arguments, capsys):
+    assert main(["lesson", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("npformer: ")
+    assert "Traceback" not in said
+
+
+def test_the_list_names_every_lesson(capsys):
+    assert main(["lessons"]) == 0
+    said = capsys.readouterr().out
+    for lesson in lesson_module.all_lessons():
+        assert lesson.title in said
+    assert "npformer lesson 0 begins the course." in said
+
+
+def test_the_list_says_how_to_continue(capsys):
+    lessons = lesson_module.all_lessons()
+    save_progress(lessons[0].name, LessonProgress(0, 21, True))
+    save_progress(lessons[1].name, LessonProgress(4, 23))
+    assert main(["lessons"]) == 0
+    assert "npformer lesson 1 continues the course." in capsys.readouterr().out
+    for lesson in lessons:
+        save_progress(lesson.name, LessonProgress(0, 20, True))
+    assert main(["lessons"]) == 0
+    assert "All lessons are done." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("place", "opened"),
+    [
+        (None, 0),
+        (LessonProgress(3, 20), 5),
+        (LessonProgress(0, 20), 5),
+        (LessonProgress(3, 20, True), 5),
+        (LessonProgress(0, 20, True), 6),
+    ],
+)
+def test_lesson_without_a_number_resumes_or_opens_the_next(place, opened, inside):
+    if place is not None:
+        save_progress(lesson_module.find_lesson("5").name, place)
+    assert main(["lesson", "--notebook"]) == 0
+    assert [path.name[:2] for path in inside.glob("*.ipynb")] == [f"{opened:02}"]
+
+
+def test_a_built_package_contains_the_lessons(tmp_path):
+    """build_py, which collects the files of a wheel, puts the lessons where all_lessons finds them."""
+    pytest.importorskip("setuptools")
+    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path / "built")]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    code = "from npformer.learn.course.lesson import all_lessons; print(*[x.path for x in all_lessons()])"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path / "built",
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    assert {Path(path).parent for path in found} == {tmp_path / "built/npformer/learn/course/lessons"}
+    assert {Path(path).name: Path(path).read_bytes() for path in found} == {
+        path.name: path.read_bytes() for path in (ROOT / "lessons").glob("[0-9]*.py")
+    }

@@ -1,0 +1,178 @@
+"""Going through a lesson in a pseudo-terminal of 100 × 30, as a learner does."""
+
+import re
+import sys
+
+import pytest
+from pseudo_terminal import MARK, ROWS, Terminal, start
+
+from npformer.learn.course.lesson import all_lessons
+from npformer.learn.course.progress import LessonProgress, load_progress
+
+__all__ = ["start"]  # a fixture
+
+BROKEN = """\
+# %% [markdown]
+# # 90 · Broken
+# %%
+x = 1
+# %%
+x / 0
+# %%
+import time
+print("waiting")
+time.sleep(600)
+# %% [markdown]
+# The last words.
+"""
+
+
+def step_of(screen):
+    """Return the number of the step in the question at the end of a screen."""
+    return int(re.findall(r"\[(\d+)/\d+\] Enter", screen)[-1])
+
+
+def test_every_command(start, tmp_path):
+    lesson = start("0")
+    first = lesson.read()
+    assert "The question." in first
+    assert "**" not in first, "prose is rendered"
+    assert "\033[1m" in lesson.raw, "code is highlighted"
+    assert "Enter: run · b back · s NAME · !LINE · q quit · ? help" in first
+    second = lesson.type()
+    assert "→ rng Generator" in second
+    third = lesson.type()
+    assert "[-0.70373524 -1.26542147 -0.62327446  0.04132598]" in third
+    assert "→ x (2, 3, 4)" in third
+    assert step_of(third) == 3
+
+    assert "x (2, 3, 4)\n[[[ 0.1257" in lesson.type("s x")
+    assert "x (2, 3, 4)" in lesson.type("s")
+    assert "did you mean x?" in lesson.type("s xx")
+    assert "(4, 3, 2)\n" in lesson.type("!x.T.shape")
+    assert "zeroed\n" in lesson.type("!x[:] = 0; print('zeroed')")
+    assert "NameError: name 'w' is not defined" in lesson.type("!w")
+    assert "w is defined by the code on the screen: press Enter first" in lesson.type("s w")
+    assert "'what' is not a command" in lesson.type("what")
+    assert "This is a command for the shell" in lesson.type("npformer exercise list")
+    assert "from 1 to 21" in lesson.type("g")
+    assert "back one step" in lesson.type("?")
+
+    back = lesson.type("b")
+    assert step_of(back) == 2
+    assert "(A picture" not in back
+    assert step_of(lesson.type("l")) == 2
+    assert step_of(lesson.type("B")) == 1, "the first step is a step like any other"
+    assert step_of(lesson.type("l")) == 1
+    assert step_of(lesson.type()) == 2
+    assert "NameError" in lesson.type("!x")
+    assert step_of(lesson.type()) == 3
+    assert "0.12573" in lesson.type("!x[0, 0, 0]"), "what ! changed is as the lesson left it"
+
+    assert step_of(lesson.type("g 1")) == 1
+    assert step_of(lesson.type("b")) == 1
+    assert step_of(lesson.type("g 3")) == 3
+    left = lesson.type("q", until="goes on from there.")
+    assert "You stopped at step 3 of" in left
+    assert lesson.close() == 0
+    assert load_progress()["00_forward_and_backward"].step == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
+def test_enter_alone_leads_to_the_end_and_nothing_scrolls_away(lesson, start, tmp_path, lesson_runs):
+    (tmp_path / "runs").symlink_to(lesson_runs)
+    terminal = start(str(lesson.number))
+    screen, screens = terminal.read(), []
+    while f"The end of lesson {lesson.number}" not in screen:
+        screens.append(screen)
+        assert screen.count("\n") < ROWS, screen
+        screen = terminal.type()
+    assert terminal.close() == 0
+    whole = "".join(screens) + screen
+    assert "This cell failed" not in whole
+    assert "**Next**" not in whole, "prose is rendered"
+    drawn = sorted(path.name for path in (tmp_path / "lesson_figures").iterdir())
+    assert drawn == sorted(set(re.findall(r"figure lesson_figures/(\S+\.png)", whole)))
+    place = load_progress()[lesson.name]
+    assert (place.step, place.done) == (0, True)
+
+
+def test_the_output_of_a_step_is_on_its_screen(start):
+    lesson = start("5")
+    lesson.read()
+    lesson.type("g 4")
+    assert "q1 · k1 = 112.0000" in lesson.type()
+
+
+def test_the_progress_is_saved_until_restart(start):
+    lesson = start("0")
+    lesson.read()
+    lesson.type()
+    lesson.type()
+    assert "You stopped at step 3" in lesson.control("D", "goes on from there.")
+    assert lesson.close() == 0
+
+    lesson = start()  # the lesson that was opened last
+    again = lesson.read()
+    assert "continues at step 3" in again
+    assert "Running the 2 cells before this step again." in again
+    assert "(2, 3, 4)" in lesson.type("!x.shape")
+    assert "You stopped at step 3" in lesson.control("C", "goes on from there.")
+    assert lesson.close() == 0
+
+    lesson = start("0", "--restart")
+    assert "Running the" not in lesson.read()
+    assert step_of(lesson.type("b")) == 1
+    lesson.type("q", until="goes on from there.")
+    assert lesson.close() == 0
+
+
+@pytest.fixture
+def broken(tmp_path, start):
+    """Write a lesson whose second cell fails and whose third cell waits."""
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "90_broken.py").write_text(BROKEN, encoding="utf-8")
+    code = (
+        "import sys, pathlib; from npformer.learn.course import lesson; "
+        "from npformer.cli.main import main; "
+        "lesson.CHECKOUT = pathlib.Path('lessons'); sys.exit(main(['lesson', '90']))"
+    )
+    terminal = Terminal([sys.executable, "-c", code], tmp_path)
+    yield terminal
+    if terminal.process.poll() is None:
+        terminal.process.kill()
+        terminal.close()
+
+
+def test_a_lesson_continues_after_a_cell_that_fails_or_is_interrupted(broken):
+    broken.read()
+    broken.type()
+    failed = broken.type()
+    assert "This cell failed: ZeroDivisionError: division by zero" in failed
+    assert "90_broken.py, line 6: x / 0" in failed
+    assert "1\n" in broken.type("!x")
+    broken.type(until="waiting\n")
+    assert "stopped by Ctrl-C" in broken.control("C", MARK)
+    end = broken.type(until="npformer bugs")
+    assert "The end of lesson 90" in end
+    assert "exercise" not in end, "it has none"
+    assert broken.close() == 0
+
+
+def test_pictures_are_shown_in_a_terminal_that_supports_them(start):
+    lesson = start("0", KITTY_WINDOW_ID="1")
+    lesson.read()
+    lesson.type("g 9")
+    lesson.type()
+    assert "\033_Ga=T,f=100" in lesson.raw
+
+
+def test_saved_progress_beyond_the_end_of_a_shorter_lesson_is_its_end(start, tmp_path):
+    from npformer.learn.course.progress import save_progress
+
+    save_progress("00_forward_and_backward", LessonProgress(400, 500))
+    lesson = start("0")
+    lesson.read()
+    lesson.type("q", until="goes on from there.")
+    assert lesson.close() == 0

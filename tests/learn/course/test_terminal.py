@@ -1,0 +1,57 @@
+"""The screens of a lesson in terminals of any size: no word is cut, and nothing scrolls away unread."""
+
+import sys
+
+from pseudo_terminal import COLUMNS, ROWS, Terminal, start
+
+__all__ = ["start"]  # a fixture
+
+
+def test_output_is_broken_between_words(start):
+    lesson = start("0")
+    lesson.read()
+    lesson.type("g 20")
+    printed = lesson.type()
+    assert "(averaged\n          where it should be summed?)\n" in printed
+    assert max(map(len, printed.splitlines())) <= COLUMNS
+
+
+def test_a_narrow_terminal(start):
+    lesson = start("6", columns=60)
+    first = lesson.read()
+    assert "Lessons are written for 100 columns" in first
+    third = lesson.type("g 3")
+    assert third.strip().endswith("\n[3/23] Enter: run · ? help ▸"), "the question has one line"
+    assert max(map(len, third.splitlines())) <= 60
+
+
+def test_a_progress_that_cannot_be_saved_is_reported(start, tmp_path):
+    (tmp_path / "file").write_text("")
+    lesson = start("0", XDG_STATE_HOME=str(tmp_path / "file"))
+    assert "your progress cannot be saved in" in lesson.read()
+    lesson.type()
+    left = lesson.type("q", until="then g 2.")
+    assert "You stopped at step 2 of 21, but your progress is not saved." in left
+    assert lesson.close() == 0
+
+
+def test_the_end_leads_to_the_exercises_and_to_the_next_lesson(start):
+    lesson = start("1")
+    lesson.read()
+    lesson.type("g 23")
+    screen = ""
+    while "Go on:" not in screen:
+        screen = lesson.type()
+    assert "Try it yourself: npformer exercise list 1\n" in screen
+    assert "Go on: npformer lesson 2 (Embeddings)" in screen
+    assert lesson.close() == 0
+
+
+def test_a_list_longer_than_the_screen_is_shown_in_pages(tmp_path):
+    terminal = Terminal([sys.executable, "-m", "npformer", "exercise", "list"], tmp_path)
+    first = terminal.read()
+    assert "swish-backward" in first
+    assert first.count("\n") < ROWS
+    assert "swish-backward" not in terminal.type()
+    terminal.type("q", until="\n")
+    assert terminal.close() == 0

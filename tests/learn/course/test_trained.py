@@ -1,0 +1,102 @@
+"""The translator of lessons 13 and 15: it is trained once and loaded afterwards."""
+
+import pytest
+from training_worker import tiny_dataset, tiny_model, tiny_training
+
+from npformer.errors import UserError
+from npformer.learn.course import trained as module
+from npformer.learn.course.trained import LessonTraining, lesson_recipe, prepare, trained
+from npformer.training import RunFolder, Stepped, TrainingConfig, train
+from npformer.training.resume_checks import check_fits
+
+
+def tiny_recipe(**changes):
+    """Return the settings of a training with four steps on sequences of digits, with changes."""
+    dataset = tiny_dataset()
+    return LessonTraining(dataset, tiny_model(dataset), tiny_training(**({"steps": 4} | changes)))
+
+
+@pytest.mark.slow
+def test_the_lessons_recipe_is_consistent_and_reproducible():
+    recipe = lesson_recipe()
+    check_fits(recipe.dataset, recipe.model)
+    assert recipe.training.steps is not None
+    again = lesson_recipe()
+    assert recipe[1:] == again[1:]
+    assert recipe.dataset.fingerprint == again.dataset.fingerprint
+
+
+def test_it_trains_once_and_is_loaded_afterwards(tmp_path):
+    events = []
+    checkpoint = trained(tmp_path / "run", recipe=tiny_recipe(), report=events.append)
+    assert sum(isinstance(event, Stepped) for event in events) == 4
+    assert TrainingConfig(**checkpoint.training_settings) == tiny_recipe().training
+    events.clear()
+    again = trained(tmp_path / "run", recipe=tiny_recipe(), report=events.append)
+    assert events == []
+    assert (again.m == checkpoint.m).all()
+
+
+def test_the_default_is_the_lessons_recipe(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "lesson_recipe", tiny_recipe)
+    monkeypatch.chdir(tmp_path)
+    assert TrainingConfig(**trained().training_settings) == tiny_recipe().training
+    assert (tmp_path / "runs/lesson13/best.safetensors").exists()
+
+
+def test_an_empty_folder_needs_training(tmp_path):
+    assert prepare(tmp_path, tiny_recipe())
+    assert prepare(tmp_path / "not there", tiny_recipe())
+    assert not (tmp_path / "not there").exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"steps": 5},
+        {"seed": 8},
+        {"learning_rate": 0.02},
+    ],
+    ids=str,
+)
+def test_a_run_with_other_settings_is_replaced(tmp_path, other):
+    run = RunFolder(tmp_path)
+    train(tmp_path, *tiny_recipe())
+    (tmp_path / "notes.txt").write_text("mine")
+    assert prepare(tmp_path, tiny_recipe(**other))
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert not run.last.exists()
+
+
+def test_other_sentences_need_another_training(tmp_path):
+    train(tmp_path, *tiny_recipe())
+    assert prepare(tmp_path, tiny_recipe()._replace(dataset=tiny_dataset(seed=2)))
+
+
+def test_a_damaged_or_missing_checkpoint_is_trained_again(tmp_path):
+    for name in ("best", "last"):
+        trained(tmp_path, recipe=tiny_recipe())
+        path = getattr(RunFolder(tmp_path), name)
+        path.write_bytes(path.read_bytes()[:-1])
+        assert prepare(tmp_path, tiny_recipe())
+    trained(tmp_path, recipe=tiny_recipe())
+    RunFolder(tmp_path).best.unlink()
+    assert prepare(tmp_path, tiny_recipe())
+
+
+def test_an_interrupted_training_starts_again(tmp_path, monkeypatch):
+    def half(folder, dataset, model, training, **settings):
+        return train(folder, dataset, model, training, stop=lambda: True, **settings)
+
+    monkeypatch.setattr(module, "train", half)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path, recipe=tiny_recipe())
+    monkeypatch.undo()
+    assert RunFolder(tmp_path).last.exists()
+    assert trained(tmp_path, recipe=tiny_recipe()).training_settings["steps"] == 4
+
+
+def test_the_error_names_a_path_that_cannot_be_removed(tmp_path):
+    RunFolder(tmp_path).last.mkdir()
+    with pytest.raises(UserError, match=r"last\.safetensors cannot be removed"):
+        prepare(tmp_path, tiny_recipe())

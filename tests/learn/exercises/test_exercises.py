@@ -1,0 +1,70 @@
+"""The exercises: the package's own functions solve each of them, and the unchanged stub does not."""
+
+import ast
+import inspect
+
+import pytest
+
+from npformer import UserError
+from npformer.learn.exercises import EXERCISES, grade
+from npformer.learn.tasks.process import judge_file
+
+ALL = list(EXERCISES)
+
+
+def solved_text(exercise):
+    """Return a learner's file that imports the package's functions."""
+    lines = [exercise.file_text()]
+    for name, function in exercise.solution.items():
+        owner, _, attribute = function.__qualname__.partition(".")
+        lines += [
+            f"from {function.__module__} import {owner}",
+            f"{name} = {owner}{'.' * bool(attribute)}{attribute}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def test_every_lesson_has_exercises():
+    assert len(ALL) >= 25
+    without = {15, 16}  # the lessons on trained attention and on timing
+    assert {exercise.lesson for exercise in ALL} == set(range(23)) - without
+    assert [e.lesson for e in ALL] == sorted(e.lesson for e in ALL)
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
+def test_the_package_solves_it(exercise, tmp_path):
+    file = tmp_path / f"{exercise.name}.py"
+    file.write_text(solved_text(exercise), encoding="utf-8")
+    verdict = judge_file(EXERCISES, exercise, str(file))
+    assert verdict.solved, verdict
+    assert "checks" in verdict.message
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
+def test_the_stub_does_not_solve_it(exercise):
+    space = {}
+    exec(compile(exercise.file_text(), "stub", "exec"), space)
+    verdict = grade(exercise, space)
+    assert not verdict.solved
+    assert "nothing" in verdict.message or "should be" in verdict.message
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)
+def test_the_declaration_is_complete(exercise):
+    assert set(exercise.functions) == set(exercise.solution)
+    assert 2 <= len(exercise.hints) <= 3
+    assert len(exercise.title) <= 46, "the list fits a terminal of 100 columns"
+    for node in ast.parse(exercise.stub).body:
+        if isinstance(node, ast.FunctionDef):
+            assert ast.get_docstring(node), "says what to write, and the shapes"
+            assert "eturns" in ast.get_docstring(node) or "eturns" in exercise.stub
+    assert all(len(line) <= 110 for line in exercise.file_text().splitlines())
+    for function in exercise.solution.values():
+        assert inspect.getsourcefile(function).replace("\\", "/").count("/npformer/")
+
+
+def test_an_unknown_exercise_suggests_the_nearest():
+    with pytest.raises(UserError, match="did you mean softmax-backward"):
+        EXERCISES.find("softmax_backwards")
+    with pytest.raises(UserError, match="npformer exercise list prints all names"):
+        EXERCISES.find("zzz")

@@ -1,0 +1,224 @@
+"""Tests of F44, F45, F49 and F50: decoding steps, distributions and search, compared with the model."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from trained_oracle import Oracle, split
+
+from npformer.errors import UserError
+from npformer.generation import beam_search, greedy
+from npformer.learn.figures import draw
+from npformer.plots import animated_gif, text_problems
+
+STUDENT = split("je suis étudiant")
+ENGLISH = split("i am a student")
+PRINTED = [
+    [".01", ".02", ".93", ".01", ".03", ".01"],
+    [".01", ".8", ".1", ".05", ".01", ".03"],
+    [".99", ".001", ".001", ".001", ".002", ".001"],
+    [".001", ".002", ".001", ".02", ".94", ".01"],
+    [".01", ".01", ".001", ".001", ".001", ".98"],
+]
+
+
+@pytest.fixture(scope="module")
+def oracle(studio):
+    assert studio.from_french.model.config.n_layers == 2
+    return Oracle(studio.folder / "fr-en")
+
+
+@pytest.fixture(scope="module")
+def written(oracle):
+    """Return the words that greedy search generates for the default sentence."""
+    return greedy_words(oracle, STUDENT)
+
+
+def greedy_words(oracle, words):
+    ids = np.array([[*map(oracle.english.index, words), 3]])
+    found = greedy(oracle.model, ids, max_length=2 * ids.shape[1] + 5)[0]
+    return [oracle.target[word] for word in found]
+
+
+# F44, F45
+
+
+def bars(ax, kind):
+    """Return rectangles of one kind, from left to right for weights and from the top for probabilities."""
+    found = [patch for patch in ax.patches if patch.get_gid() == kind]
+    return sorted(found, key=(lambda p: p.get_x()) if kind == "weight" else (lambda p: -p.get_y()))
+
+
+def scale(ax, kind, values):
+    """Check that bars are proportional to the values, and that each has its value beside it."""
+    sizes = [b.get_height() if kind == "weight" else b.get_width() for b in bars(ax, kind)]
+    assert len(sizes) == len(values)
+    unit = sizes[int(np.argmax(values))] / max(values)
+    assert np.allclose(np.array(sizes) / unit, values, atol=1e-5)
+    for bar, value in zip(bars(ax, kind), values, strict=True):
+        near = min(ax.texts, key=lambda t, b=bar: distance(t, b, kind))
+        assert abs(float(near.get_text()) - value) < 0.0051
+    return unit
+
+
+def distance(text, bar, kind):
+    """Return the distance from a text to the end of a bar. Texts that are not numbers are far away."""
+    if not text.get_text().replace(".", "").isdigit() or "." not in text.get_text():
+        return np.inf
+    x, y = text.get_position()
+    if kind == "weight":
+        return abs(x - bar.get_x() - bar.get_width() / 2) + abs(y - bar.get_y() - bar.get_height())
+    return abs(x - bar.get_x() - bar.get_width()) + abs(y - bar.get_y() - bar.get_height() / 2)
+
+
+def check_step(ax, oracle, source, target, step):
+    """Check the weights of the last decoder layer, the most probable words, the input and the output."""
+    weights = oracle.weights(source, target, "cross", 1).mean(0)[step]
+    assert scale(ax, "weight", weights) == pytest.approx(0.42)
+    probabilities = oracle.probabilities(source, target)[step]
+    probabilities[[0, 1, 2]] = 0  # never generated: padding, the unknown token, the start symbol
+    best = np.argsort(-probabilities)[:3]
+    scale(ax, "probability", probabilities[best])
+    said = [t.get_text() for t in ax.texts]
+    for word in best:
+        assert oracle.target[word] in said
+    low = [t.get_text() for t in ax.texts if t.get_position()[1] == pytest.approx(0.14)]
+    assert low == [*source, "</S>", "<S>", *target[:step]]
+    top = max(t.get_position()[1] for t in ax.texts)
+    line = [t.get_text() for t in ax.texts if t.get_position()[1] == top]
+    assert line[line.index("output:") + 1 :] == [*target, "</S>"][: step + 1]
+
+
+def test_the_first_step(studio, oracle, written):
+    drawing = draw("F44", studio)
+    assert len(drawing.figure.axes) == len(drawing.frames) == 4
+    stages = drawing.figure.axes
+    check_step(stages[3], oracle, STUDENT, written, 0)
+    assert [len(bars(ax, "weight")) for ax in stages] == [0, 0, 4, 4]
+    assert [len(bars(ax, "probability")) for ax in stages] == [0, 0, 0, 3]
+    keys = [[t.get_text() for t in ax.texts].count("K") for ax in stages]
+    assert keys == [0, 1, 1, 1]
+    for ax in stages:
+        boxes = [t.get_text() for t in ax.texts]
+        assert {"encoder 0", "encoder 1", "decoder 0", "decoder 1", "linear + softmax"} <= set(boxes)
+
+
+def test_the_other_steps(studio, oracle, written):
+    drawing = draw("F45", studio)
+    steps = len(written) + 1
+    assert len(drawing.frames) == steps
+    for step, frame in enumerate(drawing.frames):
+        check_step(frame().axes[0], oracle, STUDENT, written, step)
+    assert f"steps 2 to {steps}" in drawing.caption
+
+
+def test_key_frames_of_the_other_steps(studio, oracle, written):
+    axes = draw("F45", studio).figure.axes
+    for ax, step in zip(axes, range(1, len(axes)), strict=False):
+        check_step(ax, oracle, STUDENT, written, step)
+    check_step(axes[-1], oracle, STUDENT, written, len(written))
+
+
+def test_another_sentence(studio, oracle):
+    words = split("le chat boit du lait")
+    for frame, step in zip(draw("F45", studio, sentence="le chat boit du lait").frames, (0, 1), strict=False):
+        check_step(frame().axes[0], oracle, words, greedy_words(oracle, words), step)
+    assert text_problems(draw("F44", studio, sentence="le chat boit du lait").figure) == []
+
+
+def test_frames_make_an_animation(studio, tmp_path):
+    for id in ("F44", "F45"):
+        frames = draw(id, studio).frames
+        assert animated_gif(lambda frame: frame(), frames, tmp_path / f"{id}.gif").stat().st_size > 10_000
+
+
+def test_empty_and_long_sentences(studio):
+    with pytest.raises(UserError, match="empty"):
+        draw("F44", studio, sentence=" ")
+    with pytest.raises(UserError, match="limit is 64"):
+        draw("F45", studio, sentence="chat " * 70)
+
+
+# F49
+
+
+def tables(figure):
+    """Return the texts in the cells of both tables and the strengths of the cells' colours, left to right."""
+    ax = figure.axes[0]
+    cells = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    found = []
+    for table in sorted(cells, key=lambda c: c.get_paths()[0].vertices[0, 0]):
+        centres = np.array([path.vertices[:4].mean(0) for path in table.get_paths()])
+        texts = []
+        for centre in centres:
+            gaps = [np.abs(np.subtract(t.get_position(), centre)).max() for t in ax.texts]
+            texts.append(ax.texts[int(np.argmin(gaps))].get_text())
+            assert min(gaps) < 0.02
+        found.append((texts, 1 - table.get_facecolor()[:, 1]))
+    return found
+
+
+def test_printed_and_trained_distributions(studio, oracle):
+    drawing = draw("F49", studio)
+    (printed, _), (ours, faces) = tables(drawing.figure)
+    assert printed == [text for row in PRINTED for text in row]
+    probabilities = oracle.probabilities(STUDENT, ENGLISH)
+    ids = [*(oracle.target.index(word) for word in ("a", "am", "i", "thanks", "student")), 3]
+    expected = probabilities[:, ids].reshape(-1)
+    for text, value in zip(ours, expected, strict=True):
+        assert value < 0.00051 if text == "<.001" else abs(float(text) - value) < 0.00051
+    assert np.allclose(np.argsort(faces)[-3:], np.argsort(expected)[-3:])
+    right = [oracle.target.index(word) for word in ENGLISH] + [3]
+    loss = -np.log(probabilities[np.arange(5), right]).mean()
+    assert ".0776" in drawing.caption
+    assert f"{loss:.4f}" in drawing.caption
+
+
+def test_distributions_of_another_sentence(studio, oracle):
+    words = ("teacher", "i", "am", "a", "happy")
+    changes = {"sentence": "je suis professeur", "translation": "i am a teacher", "words": words}
+    (_, _), (ours, _) = tables(draw("F49", studio, **changes).figure)
+    probabilities = oracle.probabilities(split("je suis professeur"), split("i am a teacher"))
+    value = probabilities[0, oracle.target.index("i")]
+    assert abs(float(ours[1]) - value) < 0.00051
+    with pytest.raises(UserError, match="does not know 'zebra'"):
+        draw("F49", studio, words=("zebra",))
+
+
+# F50
+
+
+@pytest.mark.parametrize("sentence", ["je suis étudiant", "merci pour les fleurs"])
+@pytest.mark.parametrize("beam", [2, 3])
+def test_greedy_and_beam(studio, oracle, sentence, beam):
+    drawing = draw("F50", studio, sentence=sentence, beam=beam)
+    ids = np.array([[*map(oracle.english.index, split(sentence)), 3]])
+    for ax, width in zip(drawing.figure.axes, (1, beam), strict=True):
+        trace = []
+        beam_search(oracle.model, ids, beam=width, length_penalty=0.0, trace=trace)
+        nodes = [(oracle.target[b.token], b.log_prob) for step in trace[0] for b in step]
+        assert drawn_nodes(ax) == sorted((word, f"{p:.2f}") for word, p in nodes)
+        assert len(ax.lines) == len(nodes)  # one branch to each
+    first = [oracle.target[branch.token] for branch in trace[0][0]]
+    assert all(f"“{word}”" in drawing.caption for word in first)
+    assert text_problems(drawing.figure) == []
+
+
+def drawn_nodes(ax):
+    """Return the words of the nodes and the numbers below them."""
+    found = []
+    for text in ax.texts:
+        x, y = text.get_position()
+        under = [
+            t
+            for t in ax.texts
+            if t is not text and t.get_position()[0] == x and 0 < y - t.get_position()[1] < 0.2
+        ]
+        if under and text.get_text() != "<S>":
+            number = float(under[0].get_text().replace("−", "-"))
+            found.append((text.get_text(), f"{number:.2f}"))
+    return sorted(found)
+
+
+def test_the_caption_says_if_the_beam_is_better_than_greedy_search(studio):
+    caption = draw("F50", studio, beam=4).caption
+    assert "Both find" in caption or "Greedy finds" in caption

@@ -1,0 +1,260 @@
+"""TransformerConfig refuses impossible settings with a clear message, and the presets are as described."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from tiny import tiny_batch, tiny_config, tiny_model
+
+from npformer import Transformer, TransformerConfig, UserError
+from npformer.functional import Masking
+from npformer.models.transformer import ARCHITECTURES
+
+NEVER = {
+    "a choice": ({"norm": "batch"}, "norm is 'batch': choose one of post, pre"),
+    "a layout": ({"positions": "rotary"}, "positions is 'rotary': choose one of interleaved, halves"),
+    "a tie": ({"tied": "source"}, "tied is 'source': choose one of none, output, all"),
+    "an activation": ({"activation": "tanh"}, "activation is 'tanh': choose one of none, relu, gelu"),
+    "a projection": ({"projection_activation": "x"}, "projection_activation is 'x': choose one of none"),
+    "a way to mask": ({"masking_how": "multiply"}, "masking_how is 'multiply': choose one of replace, add"),
+    "a query mask": ({"query_masking": "during"}, "query_masking is 'during': choose one of none, after"),
+    "no layers": ({"n_layers": 0}, "n_layers is 0: it must be a whole number, 1 or more"),
+    "half a layer": ({"n_layers": 1.5}, "n_layers is 1.5: it must be a whole number, 1 or more"),
+    "no words": ({"source_vocab": 0}, "source_vocab is 0: it must be a whole number"),
+    "no target words": ({"target_vocab": -3}, "target_vocab is -3: it must be a whole number"),
+    "no width": ({"d_model": 0}, "d_model is 0: it must be a whole number"),
+    "no inner width": ({"d_ff": 0}, "d_ff is 0: it must be a whole number"),
+    "no heads": ({"n_heads": 0}, "n_heads is 0: it must be a whole number"),
+    "no length": ({"max_length": 0}, "max_length is 0: it must be a whole number"),
+    "no head width": ({"d_head": 0}, "d_head is 0: it must be a whole number"),
+    "no value width": ({"d_value": -1}, "d_value is -1: it must be a whole number"),
+    "all dropped": ({"dropout": 1.0}, "dropout is 1.0: it is a share, from 0 up to but not 1"),
+    "input dropped": ({"embedding_dropout": 1.5}, "input_dropout is 1.5: it is a share"),
+    "negative": ({"attention_dropout": -0.1}, "attention_dropout is -0.1: it is a share"),
+    "not a number": ({"feed_forward_dropout": math.nan}, "feed_forward_dropout is nan: it is a share"),
+    "all smoothed": ({"label_smoothing": 1}, "label_smoothing is 1: it is a share"),
+    "heads": ({"n_heads": 3}, "d_model 8 is not divisible by n_heads 3: change one, or give d_head"),
+    "odd": ({"d_model": 9, "n_heads": 3}, "'interleaved' pair sines with cosines, and d_model 9 is odd"),
+    "odd halves": ({"d_model": 9, "n_heads": 3, "positions": "halves"}, "'halves' pair sines with cosines"),
+    "two languages": ({"tied": "all"}, "shares one table between vocabularies of 11 and 9 tokens"),
+    "no output": ({"attention_output": False, "d_value": 3}, "2 × 3 = 6 wide, are added to the residual, 8"),
+    "bare top": ({"norm": "pre"}, "norm='pre' leaves the top of each stack unnormalized"),
+    "undone": ({"query_masking": "before"}, "query_masking='before' makes uniform rows, which"),
+    "adding infinity": ({"masking_how": "add"}, "masking_how='add' with a mask_fill of -inf is"),
+    "equal ids": ({"pad_id": 2}, r"pad_id, start_id and end_id are \(2, 2, 3\): they must differ"),
+    "a negative id": ({"pad_id": -1}, r"are \(-1, 2, 3\): they must differ and lie inside both"),
+    "an id too large": ({"end_id": 9}, r"are \(0, 2, 9\): they must differ and lie inside both"),
+}
+
+
+@pytest.mark.parametrize(("changes", "sentence"), NEVER.values(), ids=NEVER)
+def test_impossible_settings_are_refused(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        tiny_config(**changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"n_heads": 3, "d_head": 5},
+        {"d_model": 9, "n_heads": 3, "positions": "learned"},
+        {"d_model": 9, "n_heads": 3, "positions": "none"},
+        {"tied": "all", "source_vocab": 9},
+        {"attention_output": False, "d_head": 3, "d_value": 4},
+        {"norm": "pre", "final_norm": True},
+        {"query_masking": "before", "mask_fill": -1e9},
+        {"masking_how": "add", "mask_fill": -1e9},
+        {"embedding_dropout": 0.9},
+        {"pad_id": 3, "end_id": 0},
+    ],
+)
+def test_nearby_possible_settings_are_accepted(changes):
+    """A model with these settings runs."""
+    source, target_in, _ = tiny_batch()
+    logits, _ = Transformer(tiny_config(**changes)).forward(source % 9, target_in)
+    assert np.isfinite(logits).all()
+
+
+def test_an_unknown_setting_is_refused():
+    with pytest.raises(UserError, match="a TransformerConfig has no setting 'd_modle': it has activation,"):
+        tiny_config().replace(d_modle=3)
+
+
+def test_replace_checks_the_settings_too():
+    with pytest.raises(UserError, match="not divisible"):
+        tiny_config().replace(n_heads=5)
+
+
+def test_a_config_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        tiny_config().d_model = 3
+
+
+def test_to_dict_survives_a_file():
+    config = TransformerConfig.architecture("paperspace")
+    assert TransformerConfig(**json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_default_widths_are_derived_from_others():
+    config = tiny_config(d_head=5, dropout=0.2)
+    assert (config.head_key, config.head_value, config.input_dropout) == (5, 5, 0.2)
+    config = tiny_config(d_value=3, embedding_dropout=0.0, dropout=0.2)
+    assert (config.head_key, config.head_value, config.input_dropout) == (4, 3, 0.0)
+
+
+def test_masking():
+    assert tiny_config().masking == Masking(-math.inf, "replace", "after")
+    config = tiny_config(mask_fill=-1e9, masking_how="add", query_masking="before")
+    assert config.masking == Masking(-1e9, "add", "before")
+
+
+CHANGES = [
+    {"norm": "pre"},
+    {"norm_eps": 0.1},
+    {"activation": "gelu"},
+    {"positions": "halves"},
+    {"scale_embedding": False},
+    {"zero_padding": True},
+    {"tied": "output"},
+    {"projection_activation": "relu"},
+    {"scale_scores": False},
+    {"mask_fill": 0.0},
+    {"mask_fill": -3.0, "masking_how": "add"},
+    {"query_masking": "after"},
+    {"attention_output": False},
+    {"d_head": 3},
+    {"d_value": 3},
+    {"n_heads": 4},
+    {"pad_id": 5},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES)
+def test_every_setting_has_an_effect(changes):
+    """The setting changes the logits of a model with the same seed."""
+    source, target_in, _ = tiny_batch()
+    one, other = (tiny_model(final_norm=True, **settings) for settings in ({}, changes))
+    assert np.abs(one.forward(source, target_in)[0] - other.forward(source, target_in)[0]).max() > 1e-3
+
+
+def test_biases_exist_where_they_are_requested():
+    def names(**changes):
+        return [name for name, _ in Transformer(tiny_config(**changes)).named_parameters()]
+
+    assert "output.bias" not in names()
+    assert "output.bias" in names(output_bias=True)
+    assert "encoder.layers.0.self_attention.query.bias" in names()
+    assert not [n for n in names(attention_bias=False) if "attention" in n and n.endswith("bias")]
+
+
+# --- presets ---
+
+SMALL = {
+    "source_vocab": 9,
+    "target_vocab": 9,
+    "d_model": 32,
+    "d_ff": 16,
+    "d_head": 4,
+    "d_value": 4,
+    "n_heads": 8,
+    "n_layers": 1,
+}
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES.names())
+def test_every_preset_constructs(name):
+    """A small model of its kind runs forward and backward."""
+    assert isinstance(TransformerConfig.architecture(name), TransformerConfig)
+    model = Transformer(TransformerConfig.architecture(name, **SMALL))
+    source, target_in, _ = tiny_batch()
+    logits, cache = model.forward(source % 9, target_in, train=True, rng=np.random.default_rng(0))
+    model.backward(np.ones_like(logits), cache)
+    assert np.isfinite(model.grads).all()
+    assert model.grads.dtype == np.float32
+
+
+def test_the_error_for_an_unknown_preset_names_the_nearest():
+    with pytest.raises(UserError, match=r"unknown architecture 'paper-bse': did you mean paper-base\?"):
+        TransformerConfig.architecture("paper-bse")
+    with pytest.raises(UserError, match=r"unknown architecture 'zzz': choose one of .*paper-big"):
+        TransformerConfig.architecture("zzz")
+
+
+def test_paper_base_and_big():
+    base, big = TransformerConfig.architecture("paper-base"), TransformerConfig.architecture("paper-big")
+    sizes = ("d_model", "d_ff", "n_heads", "n_layers", "dropout", "head_key")
+    assert [getattr(base, size) for size in sizes] == [512, 2048, 8, 6, 0.1, 64]
+    assert [getattr(big, size) for size in sizes] == [1024, 4096, 16, 6, 0.3, 64]
+    assert (base.norm, base.positions, base.tied, base.attention_bias) == (
+        "post",
+        "interleaved",
+        "all",
+        False,
+    )
+
+
+DOCUMENTS = {  # the settings in which they differ
+    "jianshu-demo": {
+        "norm": "post",
+        "positions": "learned",
+        "projection_activation": "relu",
+        "attention_output": False,
+        "scale_scores": True,
+        "mask_fill": -4294967295.0,
+        "masking_how": "replace",
+        "query_masking": "after",
+        "norm_eps": 1e-8,
+        "attention_dropout": 0.1,
+        "dropout": 0.0,
+    },
+    "datawhale": {
+        "norm": "post",
+        "positions": "interleaved",
+        "projection_activation": "none",
+        "attention_output": True,
+        "scale_scores": True,
+        "mask_fill": -1e10,
+        "masking_how": "replace",
+        "query_masking": "none",
+        "attention_dropout": 0.1,
+    },
+    "tensor2tensor": {
+        "norm": "pre",
+        "final_norm": True,
+        "positions": "halves",
+        "attention_output": True,
+        "scale_scores": False,
+        "masking_how": "replace",
+        "query_masking": "none",
+    },
+    "paperspace": {
+        "norm": "post",
+        "positions": "interleaved",
+        "attention_output": True,
+        "scale_scores": True,
+        "mask_fill": -1e9,
+        "masking_how": "add",
+        "query_masking": "none",
+        "norm_eps": 1e-6,
+        "attention_dropout": 0.0,
+        "dropout": 0.1,
+    },
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_preset_of_a_document_has_its_choices(name):
+    config = TransformerConfig.architecture(name)
+    assert {setting: getattr(config, setting) for setting in DOCUMENTS[name]} == DOCUMENTS[name]
+
+
+def test_the_documents_models_compute_different_things():
+    """With the same shared weights they give four different results."""
+    source, target_in, _ = tiny_batch()
+    answers = []
+    for name in DOCUMENTS:
+        model = Transformer(TransformerConfig.architecture(name, **SMALL), rng=np.random.default_rng(0))
+        answers.append(model.forward(source % 9, target_in)[0])
+    for i, one in enumerate(answers):
+        assert all(np.abs(one - other).max() > 1e-6 for other in answers[i + 1 :])

@@ -1,0 +1,200 @@
+"""Encoder-only and decoder-only models: visible tokens, padding, decoding one token at a time."""
+
+import numpy as np
+import pytest
+from tiny import tiny_config, tiny_model
+
+from npformer.backend import is_cupy, to_numpy
+from npformer.checking.leaks import assert_no_leak, movement
+from npformer.errors import UserError
+from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.models.bert import MaskedLanguageModel
+from npformer.models.gpt import CausalLanguageModel
+from npformer.nn.show import named_arrays
+
+IDS = np.array([[2, 5, 6, 7, 5], [4, 8, 3, 0, 0]])
+PRE = {"norm": "pre", "final_norm": True}
+OPTIONS = {
+    "post-norm": {},
+    "pre-norm": PRE,
+    "fused": {"fused_projections": True, "positions": "learned"},
+    "tied": {"tied": "output", "scale_embedding": False, "output_bias": True},
+    "queries masked": {"query_masking": "after", "activation": "gelu"},
+}
+both = pytest.mark.parametrize("kind", [MaskedLanguageModel, CausalLanguageModel])
+every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+
+
+def tiny(kind, **changes):
+    """Return a small model of one vocabulary, with random gains and biases."""
+    return tiny_model(kind=kind, **({"source_vocab": 9} | changes))
+
+
+def gradients(model, ids, asked, dloss=1.0, **settings):
+    """Return the loss over the chosen tokens, and all gradients."""
+    logits, cache = model.forward(ids, **settings)
+    loss, loss_cache = cross_entropy(logits, asked, pad_id=0)
+    model.zero_grad()
+    model.backward(cross_entropy_backward(dloss, loss_cache), cache)
+    return loss, model.grads.copy()
+
+
+# Dependence of outputs on inputs
+
+
+@every_option
+def test_the_next_token_does_not_leak(options):
+    assert_no_leak(tiny(CausalLanguageModel, **options).forward, IDS[:1])
+
+
+@every_option
+def test_a_masked_token_is_predicted_from_both_sides(options):
+    moved = movement(tiny(MaskedLanguageModel, **options).forward, IDS[:1])
+    assert (moved > 1e-3).all()
+
+
+def test_a_masked_language_model_sees_the_next_token():
+    with pytest.raises(AssertionError, match="output 0 moves when token 1 changes"):
+        assert_no_leak(tiny(MaskedLanguageModel).forward, IDS[:1])
+
+
+@both
+@every_option
+def test_padding_and_other_sentences_change_nothing(kind, options):
+    model = tiny(kind, **options)
+    alone, _ = model.forward(IDS[1:, :3])
+    together, cache = model.forward(IDS)
+    # matrices of other sizes may be rounded differently
+    np.testing.assert_allclose(together[1, :3], alone[0], rtol=1e-11, atol=1e-13)
+    other, _ = model.forward(np.array([[8, 7, 6, 5, 4], IDS[1]]))
+    np.testing.assert_array_equal(other[1], together[1])
+    weights = cache.encoder[1].self_attention.attention.weights  # (B, H, T, T)
+    assert not weights[1, :, :, 3:].any()
+
+
+@both
+def test_padding_neither_receives_nor_changes_gradients(kind):
+    model = tiny(kind)
+    asked = np.array([[5, 6, 7, 5, 3], [8, 3, 0, 0, 0]])
+    loss, grads = gradients(model, IDS, asked)
+    longer = np.pad(IDS, ((0, 0), (0, 3)))
+    padded_loss, padded_grads = gradients(model, longer, np.pad(asked, ((0, 0), (0, 3))))
+    assert padded_loss == pytest.approx(loss, rel=1e-13)
+    np.testing.assert_allclose(padded_grads, grads, rtol=1e-9, atol=1e-13)
+
+
+# The loss over masked tokens
+
+
+def test_the_loss_is_over_the_chosen_tokens_only():
+    model = tiny(MaskedLanguageModel)
+    asked = np.array([[0, 6, 0, 4, 0], [0, 0, 0, 0, 0]])
+    logits, _ = model.forward(IDS)
+    loss, cache = cross_entropy(logits, asked, pad_id=0)
+    log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    assert loss == pytest.approx(-(log_p[0, 1, 6] + log_p[0, 3, 4]) / 2, rel=1e-13)
+    dlogits = cross_entropy_backward(1.0, cache)
+    assert dlogits[asked != 0].all()
+    assert not dlogits[asked == 0].any()
+
+
+def test_a_sentence_without_chosen_tokens_has_no_gradient():
+    model = tiny(MaskedLanguageModel)
+    asked = np.array([[0, 6, 0, 4, 0], [0, 0, 0, 0, 0]])
+    loss, grads = gradients(model, IDS, asked)
+    loss_alone, grads_alone = gradients(model, IDS[:1], asked[:1])
+    assert loss == pytest.approx(loss_alone, rel=1e-13)
+    np.testing.assert_allclose(grads, grads_alone, rtol=1e-9, atol=1e-14)
+
+
+# Decoding, parameters, settings
+
+
+@every_option
+def test_decoding_one_token_at_a_time_equals_the_whole_sentence(options):
+    model = tiny(CausalLanguageModel, **options)
+    ids = np.array([[2, 5, 6, 7, 5], [2, 8, 4, 4, 3]])
+    logits, _ = model.forward(ids)
+    kv_cache = None
+    for t in range(5):
+        step, kv_cache = model.decode_step(ids[:, t], t, kv_cache)
+        np.testing.assert_allclose(step, logits[:, t], rtol=1e-11, atol=1e-13)
+
+
+def test_the_117_million_parameters_of_radford_and_a_layer_of_devlin():
+    """d_model 768, 12 heads, d_ff 3072, learned positions; here with one layer and a small vocabulary."""
+    config = tiny_config(
+        source_vocab=10,
+        target_vocab=10,
+        d_model=768,
+        d_ff=3072,
+        n_heads=12,
+        n_layers=1,
+        max_length=16,
+        positions="learned",
+        activation="gelu",
+        tied="output",
+    )
+    model = CausalLanguageModel(config)
+    layer = model.encoder.count_parameters()
+    assert layer == 7_087_872
+    assert model.count_parameters() == layer + (10 + 16) * 768
+    assert 12 * layer + (40_478 + 512) * 768 == 116_534_784  # 40,478 subwords, 512 positions
+
+
+@both
+def test_dropout_acts_in_training_only_and_depends_on_the_seed(kind):
+    model = tiny(kind, dropout=0.3, attention_dropout=0.2)
+    plain, _ = model.forward(IDS)
+    np.testing.assert_array_equal(model.forward(IDS, rng=np.random.default_rng(1))[0], plain)
+    dropped = [model.forward(IDS, train=True, rng=np.random.default_rng(seed))[0] for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(dropped[0], dropped[1])
+    assert np.abs(dropped[0] - plain).max() > 0.01
+    assert np.abs(dropped[0] - dropped[2]).max() > 0.01
+
+
+@both
+def test_float32_stays_float32(kind):
+    model = tiny(kind, dtype=np.float32)
+    logits, _ = model.forward(IDS)
+    _, grads = gradients(model, IDS, IDS)
+    assert logits.dtype == grads.dtype == np.float32
+
+
+@both
+def test_a_step_is_the_same_on_the_device(kind, device):
+    here, there = tiny(kind), tiny(kind).to("cupy")
+    logits, cache = there.forward(IDS)
+    assert is_cupy(logits)
+    assert all(is_cupy(array) for _, array in named_arrays(cache))
+    np.testing.assert_allclose(to_numpy(logits), here.forward(IDS)[0], rtol=1e-10, atol=1e-12)
+    there.backward(logits, cache)
+    here.backward(*here.forward(IDS))
+    np.testing.assert_allclose(to_numpy(there.grads), here.grads, rtol=1e-9, atol=1e-11)
+
+
+@both
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        ([[5, 9]], r"ids\[0, 1\] is 9, outside the vocabulary of 9 tokens"),
+        ([[-1]], r"ids\[0, 0\] is -1"),
+        ([[1] * 13], "ids is 13 tokens long and the model's limit is 12"),
+        ([[5, 6], [5]], "ids holds lists that differ in length"),
+        ([5, 6], r"ids has shape \(2,\)"),
+    ],
+)
+def test_invalid_ids_are_refused(kind, ids, message):
+    with pytest.raises(UserError, match=message):
+        tiny(kind).forward(ids)
+
+
+def test_a_step_beyond_the_last_position_is_refused():
+    with pytest.raises(UserError, match="13 tokens long and the model's limit is 12"):
+        tiny(CausalLanguageModel).decode_step(np.array([5]), 12, None)
+
+
+@both
+def test_two_vocabularies_are_refused(kind):
+    with pytest.raises(UserError, match="source_vocab is 11 and target_vocab 9, and a model of one language"):
+        kind(tiny_config())

@@ -1,0 +1,230 @@
+"""The Transformer as a whole: the inputs that it accepts and refuses, and decoding one token at a time."""
+
+import numpy as np
+import pytest
+from tiny import tiny_batch, tiny_config, tiny_model
+
+from npformer import Transformer, UserError
+from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.training.optimizer import Adam
+
+SOURCE, TARGET_IN, TARGET = tiny_batch()
+
+
+def test_shapes():
+    logits, cache = tiny_model().forward(SOURCE, TARGET_IN)
+    assert logits.shape == (3, 5, 9)
+    assert cache.source.y.shape == (3, 6, 8)
+    assert len(cache.encoder) == len(cache.decoder) == 2
+    assert cache.encoder[0].self_attention.attention.weights.shape == (3, 2, 6, 6)
+    assert cache.decoder[1].cross.attention.weights.shape == (3, 2, 5, 6)
+
+
+def test_lists_are_accepted_as_arrays():
+    model = tiny_model()
+    np.testing.assert_array_equal(
+        model.forward(SOURCE.tolist(), TARGET_IN.tolist())[0], model.forward(SOURCE, TARGET_IN)[0]
+    )
+
+
+def test_one_seed_gives_one_model():
+    one, same, other = (
+        Transformer(tiny_config(), rng=np.random.default_rng(seed)).values for seed in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+
+
+# --- padding must not change anything ---
+
+
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre", "final_norm": True}, {"query_masking": "after"}])
+def test_more_padding_changes_no_output_at_real_tokens(changes):
+    model = tiny_model(**changes)
+    expected, _ = model.forward(SOURCE, TARGET_IN)
+    wider = [np.pad(ids, ((0, 0), (0, 3))) for ids in (SOURCE, TARGET_IN)]
+    logits, _ = model.forward(*wider)
+    np.testing.assert_allclose(logits[:, :5], expected, rtol=1e-10, atol=1e-12)
+
+
+def test_a_sentence_has_the_same_outputs_alone_and_in_a_batch():
+    model = tiny_model()
+    together, _ = model.forward(SOURCE, TARGET_IN)
+    alone, _ = model.forward(SOURCE[1:2, :3], TARGET_IN[1:2])
+    np.testing.assert_allclose(alone[0], together[1], rtol=1e-10, atol=1e-12)
+
+
+def test_padding_receives_no_attention_in_any_layer():
+    _, cache = tiny_model().forward(SOURCE, TARGET_IN)
+    caches = [layer.self_attention for layer in cache.encoder] + [layer.cross for layer in cache.decoder]
+    for each in caches:
+        weights = each.attention.weights  # (B, H, T, S)
+        assert not weights.swapaxes(1, 3)[SOURCE == 0].any()
+        np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-12)
+    for layer in cache.decoder:
+        weights = layer.self_attention.attention.weights
+        assert not weights.swapaxes(1, 3)[TARGET_IN == 0].any()
+        assert not weights[..., ~np.tri(5, dtype=bool)].any()
+
+
+def test_masked_queries_have_zero_rows():
+    _, cache = tiny_model(query_masking="after").forward(SOURCE, TARGET_IN)
+    weights = cache.encoder[1].self_attention.attention.weights
+    assert not weights.swapaxes(1, 2)[SOURCE == 0].any()
+    assert weights.swapaxes(1, 2)[SOURCE != 0].any(-1).all()
+
+
+def test_a_source_of_padding_only_gives_finite_numbers():
+    model = tiny_model()
+    logits, cache = model.forward(np.zeros_like(SOURCE), TARGET_IN)
+    model.backward(np.ones_like(logits), cache)
+    assert np.isfinite(logits).all()
+    assert np.isfinite(model.grads).all()
+    assert not cache.decoder[0].cross.attention.weights.any()
+
+
+# --- decoding ---
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"norm": "pre", "final_norm": True, "fused_projections": True},
+        {"positions": "learned", "projection_activation": "relu", "attention_output": False},
+        {"positions": "halves", "scale_scores": False, "masking_how": "add", "mask_fill": -1e9},
+    ],
+)
+def test_decoding_one_token_at_a_time_equals_the_whole_sentence(changes):
+    model = tiny_model(**changes)
+    target_in = np.array([[2, 4, 7, 5], [2, 6, 4, 8], [2, 8, 3, 3]])
+    whole, _ = model.forward(SOURCE, target_in)
+    memory, mask = model.encode(SOURCE)
+    kv_cache = None
+    for t in range(target_in.shape[1]):
+        logits, kv_cache = model.decode_step(target_in[:, t], t, kv_cache, memory, mask)
+        np.testing.assert_allclose(logits, whole[:, t], rtol=1e-9, atol=1e-11)
+
+
+# --- training ---
+
+
+def test_float32_stays_float32_through_a_whole_step():
+    model = tiny_model(np.float32, dropout=0.1, label_smoothing=0.1)
+    adam, rng = Adam(model), np.random.default_rng(0)
+    logits, cache = model.forward(SOURCE, TARGET_IN, train=True, rng=rng)
+    loss, loss_cache = cross_entropy(logits, TARGET, smoothing=0.1, pad_id=0)
+    dlogits = cross_entropy_backward(1.0, loss_cache)
+    model.backward(dlogits, cache)
+    adam.step(1e-3)
+    arrays = (logits, loss, dlogits, model.grads, model.values, adam.m, adam.v)
+    assert [array.dtype for array in arrays] == [np.float32] * len(arrays)
+
+
+def test_float32_and_float64_agree():
+    """The checks in float64 are therefore valid for training in float32."""
+    grads = {}
+    for dtype in (np.float32, np.float64):
+        model = tiny_model(np.float32).astype(dtype)
+        logits, cache = model.forward(SOURCE, TARGET_IN)
+        _, loss_cache = cross_entropy(logits, TARGET, pad_id=0)
+        model.backward(cross_entropy_backward(1.0, loss_cache), cache)
+        grads[dtype] = model.grads
+    scale = np.abs(grads[np.float64]).max()
+    np.testing.assert_allclose(grads[np.float32], grads[np.float64], atol=1e-5 * scale)
+
+
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre", "final_norm": True}])
+def test_it_memorizes_a_batch(changes):
+    model = tiny_model(np.float32, **changes)
+    adam = Adam(model)
+    for _ in range(150):
+        model.zero_grad()
+        logits, cache = model.forward(SOURCE, TARGET_IN)
+        loss, loss_cache = cross_entropy(logits, TARGET, pad_id=0)
+        model.backward(cross_entropy_backward(1.0, loss_cache), cache)
+        adam.step(0.01)
+    assert loss < 0.1
+    assert (logits.argmax(-1) == TARGET)[TARGET != 0].all()
+
+
+# --- invalid inputs ---
+
+
+def changed(ids, row, column, value):
+    ids = ids.copy()
+    ids[row, column] = value
+    return ids
+
+
+REFUSED = {
+    "too large": (
+        changed(SOURCE, 1, 2, 11),
+        TARGET_IN,
+        r"source\[1, 2\] is 11, outside the vocabulary of 11 tokens: use ids from 0 to 10",
+    ),
+    "negative": (changed(SOURCE, 2, 0, -1), TARGET_IN, r"source\[2, 0\] is -1, outside the vocabulary"),
+    "the target's": (
+        SOURCE,
+        changed(TARGET_IN, 0, 4, 9),
+        r"target_in\[0, 4\] is 9, outside the vocabulary of 9 tokens: use ids from 0 to 8",
+    ),
+    "a negative target": (SOURCE, changed(TARGET_IN, 0, 0, -9), r"target_in\[0, 0\] is -9, outside"),
+    "too long": (
+        np.full((3, 13), 4),
+        TARGET_IN,
+        "source is 13 tokens long and the model's limit is 12: shorten it, or train a model with a larger",
+    ),
+    "a long target": (SOURCE, np.full((3, 13), 4), "target_in is 13 tokens long and the model's limit is 12"),
+    "floats": (
+        SOURCE.astype(float),
+        TARGET_IN,
+        r"source has shape \(3, 6\) and dtype float64: give integers",
+    ),
+    "bools": (SOURCE > 0, TARGET_IN, r"source has shape \(3, 6\) and dtype bool: give integers \(B, T\)"),
+    "one sentence": (
+        SOURCE[0],
+        TARGET_IN,
+        r"source has shape \(6,\) and dtype int64: give integers \(B, T\)",
+    ),
+    "three axes": (SOURCE, TARGET_IN[None], r"target_in has shape \(1, 3, 5\) and dtype int64"),
+    "a list": ([4, 5], TARGET_IN, r"source has shape \(2,\)"),
+}
+
+
+@pytest.mark.parametrize(("source", "target_in", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_invalid_ids_are_refused(source, target_in, sentence):
+    with pytest.raises(UserError, match=sentence):
+        tiny_model().forward(source, target_in)
+
+
+def test_the_longest_sentence_is_accepted():
+    logits, _ = tiny_model().forward(np.full((1, 12), 4), np.full((1, 12), 4))
+    assert np.isfinite(logits).all()
+
+
+def test_encode_and_decode_step_refuse_invalid_ids_too():
+    model = tiny_model()
+    with pytest.raises(UserError, match=r"source\[0, 0\] is 11, outside"):
+        model.encode(np.array([[11]]))
+    memory, mask = model.encode(SOURCE)
+    with pytest.raises(UserError, match=r"target\[1, 0\] is -1, outside"):
+        model.decode_step(np.array([2, -1, 2]), 0, [None, None], memory, mask)
+
+
+def test_source_and_target_need_equally_many_sentences():
+    with pytest.raises(UserError, match="source holds 2 sentences and target_in 3"):
+        tiny_model().forward(SOURCE[:2], TARGET_IN)
+
+
+def test_lists_of_different_lengths_are_refused():
+    with pytest.raises(UserError, match="source holds lists that differ in length"):
+        tiny_model().forward([[4, 5], [6]], TARGET_IN[:2])
+
+
+def test_a_step_beyond_the_models_limit_is_refused():
+    model = tiny_model()
+    memory, mask = model.encode(SOURCE)
+    limit = model.config.max_length
+    with pytest.raises(UserError, match=f"target is {limit + 1} tokens long"):
+        model.decode_step(np.full(len(SOURCE), 2), limit, [None] * model.config.n_layers, memory, mask)

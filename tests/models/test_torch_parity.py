@@ -1,0 +1,202 @@
+"""npformer against PyTorch, from the golden file: outputs and every parameter's gradient.
+
+tests/oracle/make_golden.py writes the file, and CI checks that PyTorch still computes it.
+"""
+
+import functools
+
+import numpy as np
+import pytest
+from golden import TOLERANCE, assert_close, golden, golden_file, named
+from paths import ORACLE
+
+import npformer.functional as F
+from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.models.transformer import Transformer, TransformerConfig, shifted_right
+from npformer.nn import LayerNorm
+from npformer.nn.attention import MultiHeadAttention
+from npformer.training.optimizer import Adam, clip_global_norm
+
+SETTINGS = {  # the models of oracle/oracle_models.py as settings of npformer
+    "post": {"activation": "relu", "tied": "none"},
+    "pre": {"activation": "gelu", "tied": "none", "norm": "pre", "zero_padding": True},
+    "tied": {"activation": "swish", "tied": "all"},
+}
+MODELS = [(name, fused) for name in SETTINGS for fused in (False, True)]
+
+
+def assert_gradients(module, expected):
+    """Check the gradient of every parameter, and that none is missing."""
+    assert expected.keys() == dict(module.named_parameters()).keys()
+    for name, parameter in module.named_parameters():
+        if name.endswith("key.bias"):  # a key bias shifts all scores of a query equally
+            assert np.abs([parameter.grad, expected[name]]).max() < 1e-13
+        else:
+            assert np.abs(expected[name]).max() > 1e-4
+            assert_close(parameter.grad, expected[name])
+
+
+def apart(parameters):
+    """Split fused projections into query, key and value, as they are without fused_projections."""
+    cut = {}
+    for name, array in parameters.items():
+        path, _, last = name.rpartition(".")
+        stem, dot, layer = path.rpartition(".")
+        parts = layer.split("_")
+        if set(parts) <= {"query", "key", "value"}:
+            for part, piece in zip(parts, np.split(array, len(parts), -1), strict=True):
+                cut[f"{stem}{dot}{part}.{last}"] = piece
+        else:
+            cut[name] = array
+    return cut
+
+
+def build(arrays, name, fused):
+    """Build the model with PyTorch's weights."""
+    source_vocab = len(arrays["value/source.tokens.weight"])
+    config = TransformerConfig(
+        source_vocab=source_vocab,
+        target_vocab=arrays["logits"].shape[-1],
+        d_model=16,
+        n_heads=4,
+        d_ff=32,
+        n_layers=2,
+        max_length=10,
+        dropout=0.0,
+        final_norm=True,
+        output_bias=True,
+        fused_projections=fused,
+        **SETTINGS[name],
+    )
+    model = Transformer(config, dtype=np.float64)
+    values = named(arrays, "value")
+    model.load_state_dict(values if fused else apart(values))
+    return model
+
+
+@functools.cache
+def passed(name, fused):
+    """Return (arrays, model, logits, loss) after one forward and one backward pass."""
+    arrays = golden(name)
+    model = build(arrays, name, fused)
+    logits, cache = model.forward(arrays["source"], arrays["target_in"])
+    loss, loss_cache = cross_entropy(logits, arrays["target"], smoothing=0.1, pad_id=0)
+    model.backward(cross_entropy_backward(1.0, loss_cache), cache)
+    return arrays, model, logits, loss
+
+
+@pytest.mark.parametrize(("name", "fused"), MODELS)
+def test_logits_and_loss(name, fused):
+    arrays, _, logits, loss = passed(name, fused)
+    real = arrays["target"] != 0
+    assert 0 < real.sum() < real.size
+    assert_close(logits[real], arrays["logits"][real])
+    assert_close(loss, arrays["loss"])
+
+
+@pytest.mark.parametrize(("name", "fused"), MODELS)
+def test_every_parameters_gradient(name, fused):
+    arrays, model, _, _ = passed(name, fused)
+    assert_gradients(model, named(arrays, "grad") if fused else apart(named(arrays, "grad")))
+
+
+def test_the_decoders_input_is_the_target_shifted_right():
+    arrays = golden("post")
+    np.testing.assert_array_equal(shifted_right(arrays["target"], 2), arrays["target_in"])
+
+
+ONE_INPUT = ["relu", "gelu", "gelu_tanh", "swish", "softmax", "log_softmax"]
+
+
+@pytest.mark.parametrize("name", ONE_INPUT)
+def test_functions_of_one_array(name):
+    arrays = golden(name)
+    y, cache = getattr(F, name)(arrays["x"])
+    assert_close(y, arrays["y"])
+    assert_close(getattr(F, f"{name}_backward")(arrays["dy"], cache), arrays["dx"])
+
+
+def test_layer_norm():
+    arrays = golden("layer_norm")
+    y, cache = F.layer_norm(arrays["x"], arrays["gain"], arrays["bias"], 1e-5)
+    assert_close(y, arrays["y"])
+    grads = F.layer_norm_backward(arrays["dy"], cache)
+    for ours, name in zip(grads, ("dx", "dgain", "dbias"), strict=True):
+        assert_close(ours, arrays[name])
+
+
+def test_cross_entropy_smoothed_and_without_padding():
+    arrays = golden("cross_entropy")
+    loss, cache = F.cross_entropy(arrays["logits"], arrays["targets"], smoothing=0.1, pad_id=0)
+    assert_close(loss, arrays["y"])
+    assert_close(F.cross_entropy_backward(float(arrays["dy"]), cache), arrays["dlogits"])
+
+
+@pytest.mark.parametrize("name", ["kl_divergence", "l2_distance"])
+def test_distances_of_distributions(name):
+    arrays = golden(name)
+    loss, cache = getattr(F, name)(arrays["logits"], arrays["q"])
+    assert_close(loss, arrays["y"])
+    assert_close(getattr(F, f"{name}_backward")(float(arrays["dy"]), cache), arrays["dlogits"])
+
+
+def test_scaled_dot_product_attention_with_a_mask():
+    arrays = golden("attention")
+    y, cache = F.attention(arrays["q"], arrays["k"], arrays["v"], arrays["mask"])
+    assert_close(y, arrays["y"])
+    for ours, name in zip(F.attention_backward(arrays["dy"], cache), ("dq", "dk", "dv"), strict=True):
+        assert_close(ours, arrays[name])
+
+
+def test_multi_head_attention_with_padded_keys():
+    arrays = golden("multi_head")
+    layer = MultiHeadAttention(12, 3, dtype=np.float64)
+    layer.load_state_dict(apart(named(arrays, "value")))
+    y, cache = layer.forward(arrays["query"], arrays["key"], arrays["value"], arrays["mask"])
+    assert_close(y, arrays["y"])
+    for ours, name in zip(layer.backward(arrays["dy"], cache), ("query", "key", "value"), strict=True):
+        assert_close(ours, arrays[f"d{name}"])
+    assert_gradients(layer, apart(named(arrays, "grad")))
+
+
+def test_adam_step_by_step():
+    arrays = golden("adam")
+    layer = LayerNorm(4, dtype=np.float64).flatten()
+    layer.values[...] = arrays["start"]
+    adam = Adam(layer, betas=(0.9, 0.98), eps=1e-9)
+    for grad, rate, expected in zip(arrays["grads"], arrays["rates"], arrays["values"], strict=True):
+        layer.grads[...] = grad
+        adam.step(float(rate))
+        np.testing.assert_allclose(layer.values, expected, rtol=TOLERANCE)
+
+
+def test_clipping():
+    """PyTorch scales to max_norm · norm / (norm + 1e-6), npformer to max_norm exactly."""
+    arrays = golden("clip")
+    grads, norm = arrays["grads"].copy(), float(arrays["norm"])
+    assert clip_global_norm(grads, 0.5) == pytest.approx(norm, rel=TOLERANCE)
+    assert_close(grads, arrays["clipped"] * (norm + 1e-6) / norm)
+
+
+@pytest.mark.torch
+def test_the_golden_file_contains_what_pytorch_computes(monkeypatch):
+    """CI runs this check; here it runs only if PyTorch is installed."""
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(ORACLE)
+    import make_golden
+
+    assert make_golden.check() == ""
+
+
+@pytest.mark.torch
+def test_a_changed_golden_file_is_found(monkeypatch, tmp_path):
+    """check() names the array that differs and its error, and the remedy if the file is missing."""
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(ORACLE)
+    import make_golden
+
+    monkeypatch.setattr(make_golden, "GOLDEN", tmp_path / "golden.npz")
+    assert "is missing" in make_golden.check()
+    changed = golden_file()["post/grad/output.bias"] * (1 + 1e-11)
+    np.savez(tmp_path / "golden.npz", **{**golden_file(), "post/grad/output.bias": changed})
+    assert "post/grad/output.bias differs by 1.0e-11 of its largest entry" in make_golden.check()

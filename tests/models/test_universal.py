@@ -1,0 +1,358 @@
+"""The Universal Transformer: one repeated layer, halting at each position, and the ponder cost."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tiny import tiny_config
+
+import npformer.functional as F
+from npformer import UserError
+from npformer.checking import gradcheck
+from npformer.checking.cases.universal import N_STEPS, TOOK, universal_cases
+from npformer.functional.masks import causal_mask
+from npformer.functional.positions import sinusoids
+from npformer.models.transformer import Decoder, Encoder
+from npformer.models.universal import UniversalDecoder, UniversalEncoder
+from npformer.nn import Context
+from npformer.nn.show import named_arrays
+
+rng = np.random.default_rng(0)
+X, Y = rng.standard_normal((2, 5, 8)), rng.standard_normal((2, 4, 8))
+WORDS = np.array([[True] * 5, [True] * 3 + [False] * 2])
+MASK = WORDS[:, None, None]  # (B, 1, 1, S)
+STEPS = 4
+either = pytest.mark.parametrize("kind", [UniversalEncoder, UniversalDecoder])
+
+
+def repeated(kind=UniversalEncoder, *, n_layers=STEPS, dtype=np.float64, settings=None, **halting):
+    """Return one layer with random gains and biases; with a halting_bias it halts."""
+    config = tiny_config(n_layers=n_layers, **(settings or {}))
+    made = kind(config, halting=bool(halting), **halting, rng=np.random.default_rng(1), dtype=dtype)
+    random = np.random.default_rng(2)
+    for name, parameter in made.named_parameters():
+        if parameter.value.ndim == 1 and not name.startswith("halting"):
+            parameter.value += 0.3 * random.standard_normal(parameter.shape).astype(dtype)
+    if halting:
+        made.halting.weight.value *= 2  # so that positions differ
+    return made
+
+
+def run(made, **settings):
+    """Return its output and cache, for an encoder or a decoder."""
+    if isinstance(made, UniversalDecoder):
+        return made.forward(Y, X, causal_mask(4, Y), MASK, **settings)
+    return made.forward(X, MASK, **settings)
+
+
+# The mixture.
+
+
+def test_the_mixture_computed_with_loops():
+    states, p = rng.standard_normal((N_STEPS, 2, 4, 3)), rng.uniform(0.1, 0.4, (N_STEPS, 2, 4))
+    y, cache = F.mix_states(states, p, TOOK)
+    for b, t in np.ndindex(2, 4):
+        n = int(TOOK[:, b, t].sum())
+        weights = [p[m, b, t] for m in range(n - 1)] + [1 - sum(p[: n - 1, b, t])] if n else []
+        for j in range(3):
+            expected = sum(w * states[m, b, t, j] for m, w in enumerate(weights))
+            assert y[b, t, j] == pytest.approx(expected, rel=1e-12)
+        assert cache.steps[b, t] == n
+        assert cache.remainder[b, t] == pytest.approx(weights[-1] if n else 0, rel=1e-12)
+        assert cache.ponder[b, t] == pytest.approx(n + weights[-1] if n else 0, rel=1e-12)
+    np.testing.assert_allclose(cache.weights.sum(0), TOOK.any(0), rtol=1e-12)
+
+
+def test_probabilities_after_the_last_step_have_no_effect_and_no_gradient():
+    states, p = rng.standard_normal((N_STEPS, 2, 4, 3)), rng.uniform(0.1, 0.4, (N_STEPS, 2, 4))
+    y, cache = F.mix_states(states, p, TOOK)
+    changed = np.where(TOOK, p, 0.9)
+    np.testing.assert_array_equal(F.mix_states(states, changed, TOOK)[0], y)
+    dstates, dp = F.mix_states_backward(np.ones_like(y), cache, dponder=np.ones((2, 4)))
+    assert not dstates[~TOOK].any()
+    assert not dp[~cache.before].any()
+    assert dp[cache.before].all()
+
+
+def test_the_cost_decreases_with_the_probability_of_all_steps_but_the_last():
+    _, cache = F.mix_states(np.ones((N_STEPS, 2, 4, 3)), np.full((N_STEPS, 2, 4), 0.1), TOOK)
+    dponder = rng.standard_normal((2, 4))
+    _, dp = F.mix_states_backward(np.zeros((2, 4, 3)), cache, dponder=dponder)
+    np.testing.assert_array_equal(dp, np.where(cache.before, -dponder, 0))
+
+
+# Fixed steps.
+
+
+@either
+@pytest.mark.parametrize("settings", [{}, {"norm": "pre", "final_norm": True}], ids=str)
+def test_without_halting_and_signals_it_is_a_stack_of_one_shared_layer(kind, settings):
+    """Compare values, and gradients of inputs and of every parameter, which are summed over the layers."""
+    settings = {"positions": "none", **settings}
+    made = repeated(kind, settings=settings)
+    stack = (Decoder if kind is UniversalDecoder else Encoder)(tiny_config(n_layers=1, **settings))
+    stack.layers, stack.norm = [made.layer] * STEPS, made.norm
+    outcomes = []
+    for one in (made, stack):
+        made.zero_grad()
+        inputs = (Y, X, causal_mask(4, Y), MASK) if kind is UniversalDecoder else (X, MASK)
+        y, cache = one.forward(*inputs)
+        dx = one.backward(np.cos(y), cache)
+        grads = [p.grad.copy() for p in made.parameters()]
+        outcomes.append([y, *(dx if isinstance(dx, tuple) else (dx,)), *grads])
+    for ours, theirs in zip(*outcomes, strict=True):
+        assert theirs.any()
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+
+
+def test_the_signals_are_added_before_every_step():
+    """Equations 6 and 7: sin(i / 10000^2j/D) + sin(n / 10000^2j/D), and the same with cosines."""
+    made = repeated()
+    x = X
+    for n in range(1, STEPS + 1):
+        x = x.copy()
+        for i, j in np.ndindex(5, 4):
+            rate = 10000 ** (2 * j / 8)
+            x[:, i, 2 * j] += math.sin(i / rate) + math.sin(n / rate)
+            x[:, i, 2 * j + 1] += math.cos(i / rate) + math.cos(n / rate)
+        x, _ = made.layer.forward(x, MASK)
+    np.testing.assert_allclose(run(made)[0], x, rtol=1e-12)
+
+
+@either
+def test_it_has_the_parameters_of_one_layer(kind):
+    counts = {n: repeated(kind, n_layers=n).count_parameters() for n in (1, 2, 9)}
+    assert len(set(counts.values())) == 1
+
+
+def test_the_cache_has_an_entry_for_each_step():
+    _, cache = run(repeated())
+    assert len(cache.layers) == STEPS
+    assert {layer.self_attention.attention.weights.shape for layer in cache.layers} == {(2, 2, 5, 5)}
+    assert cache.ponder is None
+
+
+# Halting.
+
+
+def act(made, token_mask):
+    """Compute adaptive computation time by the paper's pseudocode, one position at a time.
+
+    Returns (y, N, ponder).
+    """
+    shape, state = X.shape[:2], X
+    spent, n_steps, remainders, y = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(X.shape)
+    running = {place for place in np.ndindex(shape) if token_mask[place]}
+    for n in range(1, made.n_steps + 1):
+        signals = sinusoids(5, 8) + sinusoids(n + 1, 8)[n]
+        new, _ = made.layer.forward(state + signals, MASK)
+        state = state.copy()
+        for place in sorted(running):
+            state[place] = new[place]
+            logit = new[place] @ made.halting.weight.value[:, 0] + made.halting.bias.value[0]
+            p = 1 / (1 + math.exp(-logit))
+            n_steps[place] += 1
+            if spent[place] + p >= 1 - made.epsilon or n == made.n_steps:
+                remainders[place] = 1 - spent[place]
+                y[place] += remainders[place] * new[place]
+                running.remove(place)
+            else:
+                spent[place] += p
+                y[place] += p * new[place]
+    return y, n_steps, n_steps + remainders
+
+
+@pytest.mark.parametrize("bias", [-2.0, -0.5, 0.5])
+@pytest.mark.parametrize("token_mask", [None, WORDS], ids=["all", "token_mask"])
+def test_halting_is_that_of_the_paper(bias, token_mask):
+    made = repeated(halting_bias=bias)
+    y, cache = run(made, token_mask=token_mask)
+    expected, n_steps, ponder = act(made, np.ones((2, 5), bool) if token_mask is None else token_mask)
+    np.testing.assert_allclose(y, expected, rtol=1e-11, atol=1e-14)
+    np.testing.assert_array_equal(cache.mix.steps, n_steps)
+    np.testing.assert_allclose(cache.ponder, ponder, rtol=1e-11)
+
+
+def test_positions_take_different_numbers_of_steps():
+    """This makes the tests above meaningful."""
+    made = [repeated(halting_bias=bias) for bias in (-2.0, -0.5, 0.5)]
+    assert {n for one in made for n in run(one)[1].mix.steps.flat} == {1, 2, 3, 4}
+    assert any(len(set(run(one)[1].mix.steps.flat)) > 1 for one in made)
+
+
+def test_cases_of_the_gradient_checks_stop_at_different_steps():
+    found = set()
+    for case in universal_cases():
+        if "halting" in case.name:
+            thing, *inputs = case.build(np.random.default_rng(1))
+            settings = {name: value for name, value in case.settings.items() if name not in ("train", "rng")}
+            context = Context(train=True, rng=np.random.default_rng(5))
+            _, cache = thing.forward(*inputs, **settings, context=context)
+            found |= {int(n) for n in cache.mix.steps.flat}
+    assert found >= {2, 3, 4}
+
+
+@either
+def test_a_large_bias_halts_after_one_step(kind):
+    one = repeated(kind, n_layers=1)
+    y, cache = run(repeated(kind, halting_bias=60.0))
+    np.testing.assert_allclose(y, run(one)[0], rtol=1e-12)
+    assert len(cache.steps) == 1
+    np.testing.assert_allclose(cache.ponder, 2.0)  # one step, and a remainder of 1
+
+
+@either
+def test_a_small_bias_continues_to_the_last_step(kind):
+    y, cache = run(repeated(kind, halting_bias=-60.0))
+    np.testing.assert_allclose(y, run(repeated(kind))[0], rtol=1e-12)
+    assert (cache.mix.steps == STEPS).all()
+    np.testing.assert_allclose(cache.ponder, STEPS + 1)
+
+
+def test_it_ends_as_soon_as_all_positions_have_halted():
+    made = repeated(n_layers=9, halting_bias=4.0)
+    _, cache = run(made)
+    assert len(cache.steps) == cache.mix.steps.max() < 9
+
+
+def test_the_state_of_a_halted_position_does_not_change():
+    """The other positions still attend to it."""
+    _, cache = run(repeated(halting_bias=-0.5))
+    states = cache.mix.states
+    for b, t in np.ndindex(2, 5):
+        n = cache.mix.steps[b, t]
+        assert all((states[m, b, t] == states[n - 1, b, t]).all() for m in range(n, len(states)))
+
+
+def test_padding_takes_no_step_and_changes_nothing():
+    made = repeated(halting_bias=-0.5)
+    y, cache = run(made, token_mask=WORDS)
+    assert not y[~WORDS].any()
+    assert not cache.ponder[~WORDS].any()
+    alone, its_cache = made.forward(X[1:, :3])
+    np.testing.assert_allclose(y[1, :3], alone[0], rtol=1e-12)
+    np.testing.assert_array_equal(cache.mix.steps[1, :3], its_cache.mix.steps[0])
+    dx = made.backward(np.ones_like(y), cache, dponder=np.ones((2, 5)))
+    assert not dx[~WORDS].any()
+
+
+def test_the_padding_mask_has_no_effect_if_all_steps_are_taken():
+    made = repeated()
+    np.testing.assert_array_equal(run(made, token_mask=np.zeros((2, 5), bool))[0], run(made)[0])
+
+
+def test_the_gradient_of_the_cost_alone():
+    """With dy = 0 it is the gradient of Σ ponder, here by central differences."""
+    made = repeated(halting_bias=-0.5)
+    y, cache = run(made)
+    made.backward(np.zeros_like(y), cache, dponder=np.ones((2, 5)))
+    bias = made.halting.bias
+    sums = []
+    for change in (1e-6, -2e-6):
+        bias.value += change
+        sums.append(run(made)[1].ponder.sum())
+    assert bias.grad[0] == pytest.approx((sums[0] - sums[1]) / 2e-6, rel=1e-6)
+    assert bias.grad[0] < 0  # a higher halting probability costs less
+
+
+def test_a_ponder_cost_reduces_the_number_of_steps():
+    """Plain gradient descent on the cost: the remainders shrink until one step less is enough."""
+    made = repeated(halting_bias=-0.5)
+    costs = []
+    for _ in range(60):
+        made.zero_grad()
+        y, cache = run(made)
+        made.backward(np.zeros_like(y), cache, dponder=np.full((2, 5), 1 / 10))
+        costs.append(cache.ponder.mean())
+        for parameter in (made.halting.weight, made.halting.bias):
+            parameter.value -= 0.5 * parameter.grad
+    assert costs[-1] < costs[0] - 1
+
+
+@either
+@pytest.mark.parametrize("halting", [{}, {"halting_bias": -0.5}], ids=["fixed", "halting"])
+def test_gradients_are_exact(kind, halting):
+    made = repeated(kind, **halting)
+    masks = {"mask": MASK} if kind is UniversalEncoder else {"mask": causal_mask(4, Y), "memory_mask": MASK}
+    inputs = (X,) if kind is UniversalEncoder else (Y, X)
+    report = gradcheck(made, *inputs, **masks, hessian=True, tolerance=1e-12)
+    assert report.ok, str(report)
+
+
+@pytest.mark.parametrize("bias", [None, -2.0, -0.5, 0.5, 60.0])
+@pytest.mark.parametrize("settings", [{}, {"norm": "pre", "final_norm": True}], ids=str)
+def test_decoding_step_by_step_gives_the_rows_of_the_whole_sentence(bias, settings):
+    halting = {} if bias is None else {"halting_bias": bias}
+    made = repeated(UniversalDecoder, settings=settings, **halting)
+    whole, _ = run(made)
+    memory, kv_cache, rows = made.project_memory(X), None, []
+    for t in range(4):
+        y, kv_cache = made.decode_step(Y[:, t : t + 1], kv_cache, memory, MASK)
+        rows.append(y)
+    np.testing.assert_allclose(np.concatenate(rows, 1), whole, rtol=1e-10)
+
+
+@either
+def test_every_step_draws_its_own_dropout(kind):
+    made = repeated(kind, settings={"dropout": 0.5})
+    _, cache = run(made, context=Context(train=True, rng=np.random.default_rng(3)))
+    kept = [layer.self_residual.dropout_mask.kept for layer in cache.layers]
+    assert all((one != other).any() for one, other in pairwise(kept))
+
+
+@either
+def test_float32_stays_float32(kind):
+    made = repeated(kind, dtype=np.float32, halting_bias=-0.5)
+    inputs = (a.astype(np.float32) for a in ((Y, X) if kind is UniversalDecoder else (X,)))
+    y, cache = made.forward(*inputs)
+    dx = made.backward(y, cache, dponder=cache.ponder)
+    arrays = [
+        y,
+        cache.ponder,
+        *(dx if isinstance(dx, tuple) else (dx,)),
+        *(a for _, a in named_arrays(cache)),
+    ]
+    assert {array.dtype for array in arrays if array.dtype.kind == "f"} == {np.dtype(np.float32)}
+
+
+@either
+def test_it_computes_the_same_on_the_device(device, kind):
+    host, there = (repeated(kind, halting_bias=-0.5) for _ in range(2))
+    there.to("cupy")
+    inputs = [Y, X, causal_mask(4, Y), MASK] if kind is UniversalDecoder else [X, MASK]
+    y, cache = host.forward(*inputs)
+    device_y, device_cache = there.forward(*map(device.asarray, inputs))
+    dx = host.backward(y, cache, dponder=cache.ponder)
+    device_dx = there.backward(device_y, device_cache, dponder=device_cache.ponder)
+    if kind is UniversalEncoder:
+        dx, device_dx = (dx,), (device_dx,)
+    for here, other in zip((y, *dx, host.flatten().grads), (device_y, *device_dx, there.grads), strict=True):
+        np.testing.assert_allclose(device.asnumpy(other), here, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"),
+    [
+        (
+            lambda: repeated(settings={"positions": "learned"}),
+            "positions is 'learned': a Universal Transformer",
+        ),
+        (
+            lambda: repeated(settings={"positions": "relative"}),
+            "choose one of interleaved, halves, jianshu, or",
+        ),
+        (lambda: repeated(halting_bias=0, epsilon=0), "epsilon is 0: it is a share, above 0 and below 1"),
+        (lambda: repeated(halting_bias=0, epsilon=math.nan), "epsilon is nan: it is a share"),
+        (lambda: repeated(halting_bias="large"), "halting_bias is 'large': it must be a finite number"),
+        (lambda: repeated(halting_bias=math.inf), "halting_bias is inf: it must be a finite number"),
+        (
+            lambda: repeated().forward(X, token_mask=WORDS[:, :4]),
+            r"mask has shape \(2, 4\) and the tokens \(2, 5\)",
+        ),
+        (lambda: repeated().forward(X, token_mask=WORDS * 1), "mask has dtype int64: make it bool"),
+    ],
+)
+def test_mistakes(mistake, message):
+    with pytest.raises(UserError, match=message):
+        mistake()

@@ -1,0 +1,216 @@
+"""Similarities as layers, and multi-head attention with any of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import npformer.functional as F
+from npformer.checking.cases.luong import similarity_cases
+from npformer.errors import UserError
+from npformer.functional.masks import Masking, causal_mask
+from npformer.kernels import plain_pairs
+from npformer.nn.attention import MultiHeadAttention, Similarity, SimilarityAttention
+from npformer.nn.attention.similarity import SIMILARITIES
+from npformer.nn.show import named_arrays
+
+rng = np.random.default_rng(0)
+X, MEMORY = rng.standard_normal((2, 4, 6)), rng.standard_normal((2, 5, 6))
+MASK = np.array([[True] * 5, [True] * 3 + [False] * 2])[:, None, None]  # (2, 1, 1, 5)
+F8 = {"dtype": np.float64}
+every_kind = pytest.mark.parametrize("kind", SIMILARITIES)
+
+
+def heads(kind, make=SimilarityAttention, n_heads=3, **settings):
+    """Return float64 heads with biases that are not 0."""
+    settings |= {"similarity": kind} if make is SimilarityAttention else {}
+    layer = make(6, n_heads, rng=np.random.default_rng(1), **F8, **settings)
+    for name, parameter in layer.named_parameters():
+        if name.endswith("bias"):
+            parameter.value += np.random.default_rng(2).standard_normal(parameter.shape)
+    return layer
+
+
+@pytest.mark.parametrize("case", list(similarity_cases()), ids=lambda case: case.name)
+def test_gradients_are_exact(case):
+    report = case.check()
+    assert report.ok, str(report)
+
+
+# One similarity.
+
+
+@every_kind
+def test_the_scores_are_those_of_the_function_pairs(kind):
+    layer = Similarity(kind, 6, 6, rng=np.random.default_rng(1), **F8)
+    pair, pair_backward = SIMILARITIES[kind]
+    weights = [parameter.value for parameter in layer.parameters()]
+    scores, cache = layer.forward(X, MEMORY)
+    expected, expected_cache = pair(X, MEMORY, *weights)
+    np.testing.assert_array_equal(scores, expected)
+    dq, dk = layer.backward(scores, cache)
+    for ours, theirs in zip(
+        (dq, dk, *(p.grad for p in layer.parameters())), pair_backward(scores, expected_cache), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@every_kind
+def test_scaled_divides_by_the_root_of_the_key_width(kind):
+    d_key = 6 if kind == "dot" else 5
+    made = [Similarity(kind, 6, d_key, scaled=s, rng=np.random.default_rng(1), **F8) for s in (False, True)]
+    plain, scaled = (layer.forward(X, MEMORY[..., :d_key])[0] for layer in made)
+    np.testing.assert_allclose(scaled, plain / math.sqrt(d_key), rtol=1e-14)
+
+
+def test_names_and_shapes_of_the_weights():
+    shapes = {
+        kind: {n: p.shape for n, p in Similarity(kind, 6, 6 if kind == "dot" else 5).named_parameters()}
+        for kind in SIMILARITIES
+    }
+    assert shapes == {
+        "dot": {},
+        "general": {"weight": (6, 5)},
+        "concat": {"weight": (11,)},
+        "perceptron": {"query_weight": (6, 5), "key_weight": (5, 5), "v": (5,)},
+    }
+    assert Similarity("perceptron", 6, 5, width=8).v.shape == (8,)
+
+
+@every_kind
+def test_gradients_of_two_calls_are_summed(kind):
+    layer = Similarity(kind, 6, 6, **F8)
+    caches = [layer.forward(x, MEMORY)[1] for x in (X, 2 * X)]
+    dscores, alone = rng.standard_normal((2, 4, 5)), []
+    for cache in caches:
+        layer.zero_grad()
+        layer.backward(dscores, cache)
+        alone.append([parameter.grad.copy() for parameter in layer.parameters()])
+    layer.backward(dscores, caches[0])  # to the gradient of the second call
+    for parameter, first, second in zip(layer.parameters(), *alone, strict=True):
+        assert first.any()
+        np.testing.assert_allclose(parameter.grad, first + second, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("cosine", 6, 6), "the similarity is 'cosine': choose one of dot, general, concat, perceptron"),
+        (("dot", 6, 5), 'one width, and theirs are 6 and 5: use "general"'),
+    ],
+)
+def test_unknown_similarities(arguments, message):
+    with pytest.raises(UserError, match=message):
+        Similarity(*arguments)
+
+
+def test_only_a_perceptron_has_a_hidden_width():
+    with pytest.raises(UserError, match='"general" has no width'):
+        Similarity("general", 6, 6, width=3)
+
+
+# Several heads.
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"scale": False},
+        {"dropout": 0.4},
+        {"d_head": 4, "d_value": 5, "bias": False},
+        {"activation": "relu", "output": False},
+        {"masking": Masking(-1e10, query="before")},
+    ],
+    ids=str,
+)
+def test_dot_is_multi_head_attention(settings):
+    """Drawn parameters, values and all gradients are equal to the bit, without kernels."""
+    made = [heads("dot", make, **settings) for make in (MultiHeadAttention, SimilarityAttention)]
+    outcomes = []
+    for layer in made:
+        more = {"query_mask": np.arange(4)[:, None] != 1, "train": True, "rng": np.random.default_rng(3)}
+        with plain_pairs():
+            y, cache = layer.forward(X, MEMORY, mask=MASK, **more)
+            grads = layer.backward(np.cos(y), cache)
+        outcomes.append([y, cache.attention.weights, *grads, *(p.grad for p in layer.parameters())])
+    for theirs, ours in zip(*outcomes, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("fused", ["kv", "qkv"])
+def test_fused_projections_work_too(fused):
+    made = [heads("dot", make, fused=fused) for make in (MultiHeadAttention, SimilarityAttention)]
+    given = [X] if fused == "qkv" else [X, MEMORY]
+    with plain_pairs():
+        theirs, ours = (layer.forward(*given)[0] for layer in made)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+@every_kind
+def test_each_head_computed_separately(kind):
+    """Each head is cut out of the projections and uses the one similarity that all heads share."""
+    layer = heads(kind)
+    _, cache = layer.forward(X, MEMORY, mask=MASK)
+    q, k, v = (
+        linear.weight.value for linear in (layer.query, layer.key, layer.value)
+    )  # each (6, 6), two columns for each head
+    for head in range(3):
+        cut = slice(2 * head, 2 * head + 2)
+        queries = X @ q[:, cut] + layer.query.bias.value[cut]
+        keys = MEMORY @ k[:, cut] + layer.key.bias.value[cut]
+        scores, _ = layer.similarity.forward(queries, keys)
+        weights, _ = F.softmax(np.where(MASK[:, 0], scores, -np.inf))
+        np.testing.assert_allclose(cache.attention.weights[:, head], weights, rtol=1e-12)
+        values = MEMORY @ v[:, cut] + layer.value.bias.value[cut]
+        np.testing.assert_allclose(cache.output.x[..., cut], weights @ values, rtol=1e-12, atol=1e-14)
+
+
+@every_kind
+def test_decoding_step_by_step_gives_the_rows_of_the_whole_sentence(kind):
+    layer = heads(kind)
+    whole, _ = layer.forward(X, mask=causal_mask(4, X))
+    kv_cache, rows = None, []
+    for t in range(4):
+        y, kv_cache = layer.decode_step(X[:, t : t + 1], kv_cache)
+        rows.append(y)
+    np.testing.assert_allclose(np.concatenate(rows, 1), whole, rtol=1e-12)
+
+
+@every_kind
+def test_attend_memory_on_a_projected_memory_is_cross_attention(kind):
+    layer = heads(kind)
+    whole, _ = layer.forward(X, MEMORY, mask=MASK)
+    kept = layer.project_memory(MEMORY)
+    rows = [layer.attend_memory(X[:, t : t + 1], kept, MASK) for t in range(4)]
+    np.testing.assert_allclose(np.concatenate(rows, 1), whole, rtol=1e-12)
+
+
+@every_kind
+def test_a_sentence_of_padding_gives_the_output_bias(kind):
+    layer = heads(kind)
+    y, cache = layer.forward(X, MEMORY, mask=np.zeros((2, 1, 1, 5), bool))
+    np.testing.assert_array_equal(y, np.broadcast_to(layer.output.bias.value, y.shape))
+    assert not any(grad.any() for grad in layer.backward(np.ones_like(y), cache))
+
+
+@every_kind
+def test_float32_stays_float32(kind):
+    layer = SimilarityAttention(6, 3, similarity=kind, dropout=0.3)
+    x = X.astype(np.float32)
+    y, cache = layer.forward(x, train=True, rng=np.random.default_rng(0))
+    arrays = [y, layer.backward(y, cache), *(array for _, array in named_arrays(cache))]
+    assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
+
+
+def test_the_heads_share_one_trained_similarity():
+    layer = heads("perceptron", width=5)
+    shapes = {n: p.shape for n, p in layer.named_parameters() if n.startswith("similarity")}
+    assert shapes == {
+        "similarity.query_weight": (2, 5),
+        "similarity.key_weight": (2, 5),
+        "similarity.v": (5,),
+    }
+    y, cache = layer.forward(X)
+    layer.backward(np.cos(y), cache)
+    assert all(p.grad.any() for n, p in layer.named_parameters() if n.startswith("similarity"))

@@ -1,0 +1,99 @@
+"""Dropout: the share of dropped numbers, and the conditions under which it acts."""
+
+import numpy as np
+import pytest
+from tiny import tiny_batch, tiny_model
+
+from npformer import UserError
+from npformer.functional import cross_entropy, cross_entropy_backward, dropout, dropout_backward
+from npformer.nn import Context, Dropout
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
+def test_the_share_of_dropped_numbers_and_the_mean_of_the_output(p):
+    x = np.ones(40_000)
+    y, dropout_mask = dropout(x, p, np.random.default_rng(0))
+    deviation = np.sqrt(p * (1 - p) / x.size)
+    assert abs((y == 0).mean() - p) < 4 * deviation
+    assert abs(y.mean() - 1) < 4 * deviation / (1 - p)
+    assert np.unique(dropout_mask).tolist() == [0, pytest.approx(1 / (1 - p))]
+
+
+def test_backward_drops_the_same_numbers_as_forward():
+    x, dy = np.full((30, 30), 3.0), np.full((30, 30), 5.0)
+    y, dropout_mask = dropout(x, 0.4, np.random.default_rng(0))
+    np.testing.assert_array_equal(dropout_backward(dy, dropout_mask) / 5, y / 3)
+
+
+def test_nothing_is_dropped_without_training():
+    x = np.ones(1000)
+    y, dropout_mask = Dropout(0.5).forward(x, Context(train=False, rng=np.random.default_rng(0)))
+    assert y is x
+    assert dropout_mask is None
+
+
+def test_training_without_a_generator_is_refused():
+    """Training without the requested dropout would be a mistake of the caller."""
+    with pytest.raises(UserError, match=r"dropout with p = 0\.5 needs a generator"):
+        Dropout(0.5).forward(np.ones(3), Context(train=True))
+    with pytest.raises(UserError, match=r"probability is 1\.5"):
+        dropout(np.ones(3), 1.5, np.random.default_rng(0))
+
+
+def test_probability_0_draws_no_random_numbers():
+    rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
+    dropout(np.ones(5), 0.0, rng)
+    assert rng.random() == untouched.random()
+
+
+RATES = ["dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"]
+
+
+@pytest.mark.parametrize("setting", RATES)
+def test_every_dropout_of_a_model_acts_in_training_only(setting):
+    """The same generator gives the same logits again, and another generator gives others."""
+    model, plain = tiny_model(**{setting: 0.5}), tiny_model()
+    source, target_in, _ = tiny_batch()
+
+    def logits(seed, train=True):
+        return model.forward(source, target_in, train=train, rng=np.random.default_rng(seed))[0]
+
+    expected, _ = plain.forward(source, target_in)
+    np.testing.assert_array_equal(logits(0, train=False), expected)
+    np.testing.assert_array_equal(logits(0), logits(0))
+    assert np.abs(logits(0) - expected).max() > 0.01
+    assert np.abs(logits(0) - logits(1)).max() > 0.01
+
+
+@pytest.mark.parametrize("setting", RATES)
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_gradients_pass_through_each_dropout(setting, norm):
+    """Compare the derivative along one direction with a central difference under the same dropout masks."""
+    model = tiny_model(norm=norm, final_norm=True, activation="swish", **{setting: 0.4})
+    source, target_in, target = tiny_batch()
+
+    def loss():
+        logits, cache = model.forward(source, target_in, train=True, rng=np.random.default_rng(0))
+        loss, loss_cache = cross_entropy(logits, target, smoothing=0.1, pad_id=0)
+        return loss, loss_cache, cache
+
+    _, loss_cache, cache = loss()
+    model.backward(cross_entropy_backward(1.0, loss_cache), cache)
+    direction = np.random.default_rng(1).choice([-1.0, 1.0], model.values.shape)
+    start, step = model.values.copy(), 1e-6
+    model.values[...] = start + step * direction
+    ahead, _, _ = loss()
+    model.values[...] = start - step * direction
+    behind, _, _ = loss()
+    assert (ahead - behind) / (2 * step) == pytest.approx(model.grads @ direction, rel=1e-6)
+
+
+def test_attention_dropout_acts_on_the_weights_and_keeps_them_in_the_cache():
+    """The cached weights are without dropout, so that figures show the attention; the mask is separate."""
+    model = tiny_model(attention_dropout=0.5)
+    source, target_in, _ = tiny_batch()
+    _, cache = model.forward(source, target_in, train=True, rng=np.random.default_rng(0))
+    attention = cache.encoder[0].self_attention.attention
+    np.testing.assert_allclose(attention.weights.sum(-1), 1, rtol=1e-12)
+    kept, factor = attention.dropout_mask  # in the form in which the kernels store it
+    assert set(np.unique(kept * factor)) == {0.0, 2.0}

@@ -1,0 +1,106 @@
+"""Inputs that do not fit a layer raise one sentence with the shapes, and no error of NumPy."""
+
+import numpy as np
+import pytest
+
+from npformer import UserError
+from npformer.nn import (
+    AddNorm,
+    BatchNorm,
+    Dropout,
+    Embedding,
+    FeedForward,
+    InputEmbedding,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+    Recurrent,
+    TiedProjection,
+)
+from npformer.nn.attention import (
+    AttentionalState,
+    BasicSelfAttention,
+    GlobalAttention,
+    HardAttention,
+    LatentAttention,
+    MultiHeadAttention,
+    RelativeAttention,
+    Similarity,
+    SimilarityAttention,
+)
+from npformer.nn.module import Parameter
+
+F8 = {"dtype": np.float64}
+X, NARROW, IDS = np.ones((2, 3, 6)), np.ones((2, 3, 5)), np.array([[1, 2, 0]])
+SIMILARITY = Similarity("general", 6, 4, **F8)
+LAYERS = {
+    "Linear": Linear(6, 4, **F8),
+    "LayerNorm": LayerNorm(6, **F8),
+    "BatchNorm": BatchNorm(6, **F8),
+    "FeedForward": FeedForward(6, 8, **F8),
+    "TiedProjection": TiedProjection(Parameter(np.ones((9, 6)))),
+    "Recurrent": Recurrent(6, 4, **F8),
+    "MultiHeadAttention": MultiHeadAttention(6, 2, **F8),
+    "RelativeAttention": RelativeAttention(6, 2, **F8),
+    "SimilarityAttention": SimilarityAttention(6, 2, **F8),
+    "LatentAttention": LatentAttention(6, 8, **F8),
+}
+every_layer = pytest.mark.parametrize("name", LAYERS)
+
+
+@every_layer
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        (NARROW, r"takes \w+ of shape \(.*6\) and got \(2, 3, 5\)"),
+        (X.tolist(), r"takes an array and \w+ is a list: make it one with np\.array"),
+        (X.astype(int), r"takes floats and \w+ has dtype int64: convert it"),
+        (np.float64(1), r"takes (an array and|\w+ of shape)"),
+    ],
+    ids=["wrong width", "list", "integers", "no axis"],
+)
+def test_an_input_that_does_not_fit(name, x, sentence):
+    with pytest.raises(UserError, match=f"^{name} {sentence}"):
+        LAYERS[name].forward(x)
+
+
+@pytest.mark.parametrize("name", ["MultiHeadAttention", "RelativeAttention", "LatentAttention", "Recurrent"])
+def test_a_missing_axis(name):
+    with pytest.raises(UserError, match=rf"^{name} takes \w+ of shape \(B, [TS], 6\) and got \(3, 6\)"):
+        LAYERS[name].forward(X[0])
+
+
+HEADS = LAYERS["MultiHeadAttention"].forward
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: HEADS(X, NARROW), r"takes key of shape \(B, T, 6\) and got \(2, 3, 5\)"),
+        (lambda: HEADS(X, X, NARROW), r"takes value of shape \(B, T, 6\) and got \(2, 3, 5\)"),
+        (lambda: HEADS(X, np.ones((3, 4, 6))), r"query of shape \(2, 3, 6\) and key of shape \(3, 4, 6\)"),
+        (lambda: HEADS(X, X, X[:, :2]), r"a value for each key and got key of shape \(2, 3, 6\) and value"),
+        (lambda: AddNorm(6, **F8).forward(X, NARROW), r"AddNorm takes h of shape \(2, 3, 6\) and got"),
+        (lambda: Dropout(0.5).forward([1.0]), "Dropout takes an array and x is a list"),
+        (lambda: BasicSelfAttention().forward(X[0]), r"BasicSelfAttention takes x of shape \(B, T, D\)"),
+        (lambda: Embedding(9, 6).forward([1, 2]), "Embedding takes an array and ids is a list"),
+        (lambda: Embedding(9, 6).forward(X), "Embedding takes integers and ids has dtype float64"),
+        (
+            lambda: Embedding(9, 6).forward(IDS + 8),
+            "Embedding has 9 rows and ids reach from 8 to 10: use ids",
+        ),
+        (lambda: Embedding(9, 6).forward(IDS - 1), "reach from -1 to 1: use ids from 0 to 8"),
+        (lambda: InputEmbedding(9, 6, 4).forward(IDS[0]), r"InputEmbedding takes ids of shape \(B, T\)"),
+        (lambda: InputEmbedding(9, 6, 2).forward(IDS), "FixedPositions has 2 positions and 3 are needed"),
+        (lambda: LearnedPositions(4, 6).forward(3, start=2), "LearnedPositions has 4 positions and 5 are"),
+        (lambda: SIMILARITY.forward(X, X), r"Similarity takes k of shape \(..., 4\)"),
+        (lambda: GlobalAttention(SIMILARITY).forward(X, X), r"takes memory of shape \(B, S, 4\)"),
+        (lambda: GlobalAttention(SIMILARITY).forward(X, np.ones((4, 3, 4))), "takes batches of one size"),
+        (lambda: HardAttention(SIMILARITY).forward(X[0], X), r"takes queries of shape \(B, T, 6\)"),
+        (lambda: AttentionalState(4, 6).forward(X, X), r"takes context of shape \(..., 4\)"),
+        (lambda: LAYERS["Recurrent"].forward(X, np.ones((2, 4))), r"takes state of shape \(2, 8\)"),
+    ],
+)
+def test_other_inputs_that_do_not_fit(call, sentence):
+    with pytest.raises(UserError, match=sentence):
+        call()

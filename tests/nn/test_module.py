@@ -1,0 +1,294 @@
+"""The tree of parameters, flat storage, replicas, and saved states."""
+
+import numpy as np
+import pytest
+from tiny import tiny_batch, tiny_config, tiny_model
+
+from npformer import Module, Parameter, UserError
+from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.models.transformer import Transformer
+from npformer.nn import Linear
+
+
+class Pair(Module):
+    """A module with two layers in a list, a parameter, and attributes that are not parameters."""
+
+    def __init__(self):
+        self.width, self.nothing = 3, None
+        self.first = Parameter(np.zeros(2))
+        self.layers = [Linear(2, 3, dtype=np.float64), Linear(3, 1, bias=False, dtype=np.float64)]
+        self.again = self.layers[1]
+        self.table = np.ones((2, 2))
+
+
+def gradients(model, batch, scale=1.0):
+    """Add the gradients of the loss to those of the model."""
+    source, target_in, target = batch
+    logits, cache = model.forward(source, target_in)
+    _, loss_cache = cross_entropy(logits, target, smoothing=0.1, pad_id=0)
+    model.backward(cross_entropy_backward(scale, loss_cache), cache)
+
+
+# --- names ---
+
+
+def test_named_parameters_are_in_order_of_definition_without_repeats():
+    names = [name for name, _ in Pair().named_parameters()]
+    assert names == ["first", "layers.0.weight", "layers.0.bias", "layers.1.weight"]
+
+
+def test_count_parameters():
+    assert Pair().count_parameters() == 2 + (6 + 3) + 3
+
+
+def test_modules_are_listed_once():
+    pair = Pair()
+    assert [type(module).__name__ for module in pair.modules()] == ["Pair", "Linear", "Linear"]
+
+
+def test_a_transformers_names():
+    names = [name for name, _ in Transformer(tiny_config(output_bias=True)).named_parameters()]
+    assert names[0] == "source.tokens.weight"
+    assert names[1:5] == [
+        "encoder.layers.0.self_attention.query.weight",
+        "encoder.layers.0.self_attention.query.bias",
+        "encoder.layers.0.self_attention.key.weight",
+        "encoder.layers.0.self_attention.key.bias",
+    ]
+    assert "decoder.layers.1.cross_residual.norm.gain" in names
+    assert names[-2:] == ["output.weight", "output.bias"]
+    assert len(names) == len(set(names))
+
+
+def test_a_tied_parameter_is_listed_once_under_its_first_name():
+    names = {}
+    for tied in ("none", "output", "all"):
+        model = Transformer(tiny_config(tied=tied, source_vocab=9))
+        names[tied] = [n for n, _ in model.named_parameters() if not n.startswith(("encoder", "decoder"))]
+    assert names["none"] == ["source.tokens.weight", "target.tokens.weight", "output.weight"]
+    assert names["output"] == ["source.tokens.weight", "target.tokens.weight"]
+    assert names["all"] == ["source.tokens.weight"]
+
+
+def test_a_tied_table_gets_the_gradients_of_all_its_roles():
+    """It is the sum of the gradients of an untied model with equal values; the output's is transposed."""
+    tied = tiny_model(tied="all", source_vocab=9)
+    apart = tiny_model(tied="none", source_vocab=9)
+    table = tied.source.tokens.weight.value
+    state = tied.state_dict() | {"target.tokens.weight": table, "output.weight": table.T}
+    apart.load_state_dict(state)
+    source, target_in, target = tiny_batch()
+    for model in (tied, apart):
+        gradients(model, (source % 9, target_in, target))
+    roles = [apart.source.tokens.weight.grad, apart.target.tokens.weight.grad, apart.output.weight.grad.T]
+    np.testing.assert_allclose(tied.source.tokens.weight.grad, sum(roles), rtol=1e-10, atol=1e-14)
+    assert all(np.abs(role).max() > 1e-3 for role in roles)
+
+
+# --- flat storage ---
+
+
+def test_flatten_makes_consecutive_views():
+    pair = Pair()
+    for i, parameter in enumerate(pair.parameters()):
+        parameter.value[...], parameter.grad[...] = i, -i
+    pair.flatten()
+    assert pair.values.tolist() == [0] * 2 + [1] * 6 + [2] * 3 + [3] * 3
+    np.testing.assert_array_equal(pair.grads, -pair.values)
+    pair.values += 10
+    pair.grads[:] = 7
+    assert [p.value.min() for p in pair.parameters()] == [10, 11, 12, 13]
+    assert [p.value.shape for p in pair.parameters()] == [(2,), (2, 3), (3,), (3, 1)]
+    assert all((p.grad == 7).all() for p in pair.parameters())
+
+
+def test_flat_buffers_contain_a_tied_table_once():
+    model = tiny_model(tied="all", source_vocab=9)
+    assert model.values.size == model.grads.size == model.count_parameters()
+    model.values[...] = 5
+    assert (model.output.weight.value == 5).all()
+
+
+def test_gradients_accumulate_until_zero_grad():
+    model, batch = tiny_model(), tiny_batch()
+    gradients(model, batch)
+    once = model.grads.copy()
+    gradients(model, batch)
+    np.testing.assert_allclose(model.grads, 2 * once, rtol=1e-14)
+    model.zero_grad()
+    assert not model.grads.any()
+
+
+# --- replicas ---
+
+
+@pytest.mark.parametrize("tied", ["none", "all"])
+def test_a_replica_shares_values_and_has_gradients_of_its_own(tied):
+    model, batch = tiny_model(tied=tied, source_vocab=11, target_vocab=11), tiny_batch()
+    gradients(model, batch)
+    expected = model.grads.copy()
+    replica = model.replicate()
+    assert not replica.grads.any()
+    gradients(replica, batch)
+    np.testing.assert_array_equal(replica.grads, expected)
+    np.testing.assert_array_equal(model.grads, expected)
+    model.values *= 2
+    for (name, parameter), (other, theirs) in zip(
+        model.named_parameters(), replica.named_parameters(), strict=True
+    ):
+        assert name == other
+        assert np.shares_memory(parameter.value, theirs.value)
+        assert not np.shares_memory(parameter.grad, theirs.grad)
+
+
+def test_a_replica_shares_position_tables():
+    model = tiny_model()
+    assert model.replicate().source.positions.table is model.source.positions.table
+
+
+def test_gradients_of_replicas_sum_to_that_of_the_whole_batch():
+    """Each worker scales by its share of the tokens, which is all that data parallelism needs."""
+    model, (source, target_in, target) = tiny_model(), tiny_batch()
+    gradients(model, (source, target_in, target))
+    workers = [model.replicate(), model.replicate()]
+    for worker, rows in zip(workers, (slice(0, 1), slice(1, 3)), strict=True):
+        share = (target[rows] != 0).sum() / (target != 0).sum()
+        gradients(worker, (source[rows], target_in[rows], target[rows]), float(share))
+    np.testing.assert_allclose(workers[0].grads + workers[1].grads, model.grads, rtol=1e-9, atol=1e-15)
+
+
+# --- conversion ---
+
+
+def test_astype_converts_values_gradients_and_tables_and_keeps_the_buffers():
+    model = tiny_model(np.float32).astype(np.float64)
+    assert model.values.dtype == model.grads.dtype == np.float64
+    assert model.source.positions.table.dtype == np.float64
+    assert all(np.shares_memory(p.value, model.values) for p in model.parameters())
+    logits, _ = model.forward(*tiny_batch()[:2])
+    assert logits.dtype == np.float64
+
+
+def test_astype_keeps_ties():
+    model = tiny_model(np.float32, tied="all", source_vocab=9).astype(np.float64)
+    assert model.output.weight is model.source.tokens.weight
+    assert model.count_parameters() == tiny_model(tied="all", source_vocab=9).count_parameters()
+
+
+def test_to_numpy_changes_no_number():
+    model = tiny_model()
+    before = model.values.copy()
+    assert model.to("numpy") is model
+    np.testing.assert_array_equal(model.values, before)
+
+
+# --- states ---
+
+
+def test_a_state_is_a_copy_that_loads_back():
+    model, other = tiny_model(seed=0), tiny_model(seed=5)
+    state = model.state_dict()
+    assert list(state) == [name for name, _ in model.named_parameters()]
+    assert not any(np.shares_memory(array, model.values) for array in state.values())
+    buffer = other.values
+    other.load_state_dict(state)
+    np.testing.assert_array_equal(other.values, model.values)
+    assert other.values is buffer
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda s: s.pop("output.weight"), "output.weight is missing from the saved state"),
+        (lambda s: s.update(more=np.ones(2)), "more is not a parameter of this model but in the saved state"),
+        (
+            lambda s: s.update({"output.weight": np.ones((9, 8))}),
+            r"output.weight has shape \(9, 8\) in the saved state and \(8, 9\) in this model",
+        ),
+    ],
+    ids=["missing", "unknown", "another shape"],
+)
+def test_a_state_that_does_not_fit_changes_nothing(spoil, sentence):
+    model, state = tiny_model(seed=0), tiny_model(seed=5).state_dict()
+    spoil(state)
+    before = model.values.copy()
+    with pytest.raises(UserError, match=sentence):
+        model.load_state_dict(state)
+    np.testing.assert_array_equal(model.values, before)
+
+
+def test_a_parameter_prints_its_shape():
+    assert repr(Parameter(np.zeros((2, 3), np.float32))) == "Parameter(2, 3) float32"
+
+
+def test_a_part_of_a_model_cannot_be_moved_alone():
+    """Its parameters would leave the buffers that the optimizer and the checkpoints use."""
+    model = tiny_model()
+    for tear in (model.encoder.flatten, model.encoder.replicate, lambda: model.encoder.astype(np.float32)):
+        with pytest.raises(UserError, match="lie: flatten, move, optimize or replicate the whole model"):
+            tear()
+    model.values[...] = 0
+    assert not model.encoder[0].self_attention.query.weight.value.any()
+
+
+class Unevaluated:
+    """A gradient of ones that records the argument is_zero."""
+
+    def __init__(self):
+        self.told = []
+
+    def add_to(self, destination, *, is_zero):
+        self.told.append(is_zero)
+        destination += 1
+
+
+def test_a_gradient_is_zero_only_between_zero_grad_and_the_first_write():
+    parameter, ones = Linear(2, 3).weight, Unevaluated()
+    parameter.accumulate(ones)  # zero_grad was not called yet
+    parameter.zero_grad()
+    parameter.accumulate(ones)
+    parameter.accumulate(ones)
+    parameter.zero_grad()
+    parameter.grad[0, 0] = 1
+    parameter.accumulate(ones)
+    parameter.zero_grad()
+    parameter.accumulate(np.ones((2, 3)))
+    parameter.accumulate(ones)
+    parameter.zero_grad()
+    parameter.grad = np.ones((2, 3))
+    parameter.accumulate(ones)
+    assert ones.told == [False, True, False, False, False, False]
+    np.testing.assert_array_equal(parameter.grad, np.full((2, 3), 2.0))
+
+
+def test_a_part_of_a_parameter_accumulates():
+    parameter = Linear(2, 3).weight
+    parameter.zero_grad()
+    for _ in "12":
+        parameter.accumulate(np.ones(2), at=(1, slice(2)))
+    assert parameter.grad.tolist() == [[0, 0, 0], [2, 2, 0]]
+
+
+def test_a_second_product_is_added_to_the_first():
+    layer = Linear(2, 3, dtype=np.float64)
+    layer.zero_grad()
+    x, dy = np.ones((4, 2)), np.ones((4, 3))
+    for times in (1, 2):
+        layer.backward(dy, layer.forward(x)[1])
+        np.testing.assert_array_equal(layer.weight.grad, np.full((2, 3), 4.0 * times))
+
+
+def test_a_module_is_called_for_inference():
+    layer, x = Linear(2, 3), np.ones((4, 2), np.float32)
+    np.testing.assert_array_equal(layer(x), layer.forward(x)[0])
+    model, (source, target_in, _) = tiny_model(dropout=0.5), tiny_batch()
+    np.testing.assert_array_equal(model(source, target_in), model.forward(source, target_in)[0])
+
+
+def test_a_module_prints_as_a_tree():
+    model = tiny_model(norm="pre", final_norm=True)
+    lines = repr(model).splitlines()
+    assert lines[0] == "Transformer"
+    assert "    layers.0 to layers.1: EncoderLayer" in lines
+    assert "    norm: LayerNorm(gain (8,), bias (8,))" in lines
+    assert repr(Linear(2, 3)) == "Linear(weight (2, 3), bias (3,))"

@@ -1,0 +1,157 @@
+"""LSTM and GRU: against loops and PyTorch, with padding, forwards and backwards."""
+
+import math
+
+import numpy as np
+import pytest
+from golden import assert_close, golden, named
+
+import npformer.functional as F
+from npformer.checking import gradcheck
+from npformer.errors import UserError
+from npformer.nn import Bidirectional, Recurrent
+from npformer.nn.recurrent import KINDS
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((2, 5, 3))
+MASK = np.array([[True] * 5, [True] * 3 + [False] * 2])
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def layer(kind, make=Recurrent, **settings):
+    """Return a small float64 layer with biases that are not 0."""
+    made = make(3, 4, kind=kind, rng=np.random.default_rng(1), dtype=np.float64, **settings)
+    for parameter in made.parameters():
+        parameter.value += 0.1 * np.random.default_rng(2).standard_normal(parameter.shape)
+    return made
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def test_the_lstm_computed_with_loops():
+    gates, c = rng.standard_normal((2, 8)), rng.standard_normal((2, 2))
+    state, _ = F.lstm_cell(gates, c)
+    for b in range(2):
+        for j in range(2):
+            i, f, g, o = gates[b, [j, 2 + j, 4 + j, 6 + j]]
+            after = sigmoid(f) * c[b, j] + sigmoid(i) * math.tanh(g)
+            assert state[b, j] == pytest.approx(sigmoid(o) * math.tanh(after), rel=1e-13)
+            assert state[b, 2 + j] == pytest.approx(after, rel=1e-13)
+
+
+def test_the_gru_computed_with_loops():
+    gates, hidden_gates, h = (rng.standard_normal((2, n)) for n in (6, 6, 2))
+    after, _ = F.gru_cell(gates, hidden_gates, h)
+    for b in range(2):
+        for j in range(2):
+            r, z = (sigmoid(gates[b, k + j] + hidden_gates[b, k + j]) for k in (0, 2))
+            n = math.tanh(gates[b, 4 + j] + r * hidden_gates[b, 4 + j])
+            assert after[b, j] == pytest.approx(z * h[b, j] + (1 - z) * n, rel=1e-13)
+
+
+@every_kind
+@pytest.mark.parametrize("side", ["one", "both"])
+def test_it_equals_pytorchs_layer(kind, side):
+    """Compare the states at every token, and the gradients of the input and of every parameter."""
+    arrays = golden(f"{kind}/{side}")
+    make = Bidirectional if side == "both" else Recurrent
+    made = make(5, 4, kind=kind, dtype=np.float64)
+    made.load_state_dict(named(arrays, "value"))
+    states, cache = made.forward(arrays["x"], mask=arrays["mask"])
+    shown = states if side == "both" else states[..., :4]
+    assert_close(shown * arrays["mask"][..., None], arrays["y"])
+    dstates = np.zeros_like(states)
+    dstates[..., : arrays["dy"].shape[-1]] = arrays["dy"]
+    assert_close(made.backward(dstates, cache), arrays["dx"])
+    for name, parameter in made.named_parameters():
+        assert_close(parameter.grad, named(arrays, "grad")[name])
+
+
+@every_kind
+@pytest.mark.parametrize("backwards", [False, True])
+def test_padding_changes_nothing_and_the_last_state_is_that_of_the_last_token(kind, backwards):
+    made = layer(kind, backwards=backwards)
+    padded, _ = made.forward(X, mask=MASK)
+    alone, _ = made.forward(X[1:, :3])
+    # a product of matrices with one row is rounded differently from one with two
+    np.testing.assert_allclose(padded[1, :3], alone[0], rtol=1e-13)
+    end, last = (0, 0) if backwards else (-1, 2)
+    np.testing.assert_array_equal(padded[1, end], padded[1, last])
+    changed = X.copy()
+    changed[1, 3:] = 100
+    np.testing.assert_array_equal(made.forward(changed, mask=MASK)[0], padded)
+
+
+@every_kind
+def test_padding_gets_no_gradient(kind):
+    made = layer(kind)
+    states, cache = made.forward(X, mask=MASK)
+    dx = made.backward(np.ones_like(states), cache)
+    assert (dx[1, 3:] == 0).all()
+    assert (dx[MASK] != 0).all()
+
+
+@every_kind
+def test_a_sentence_in_two_parts_equals_the_whole(kind):
+    """The last state of one part is the first state of the next; gradients flow in the opposite direction."""
+    made = layer(kind)
+    whole, cache = made.forward(X)
+    first, one = made.forward(X[:, :2])
+    second, two = made.forward(X[:, 2:], first[:, -1])
+    np.testing.assert_allclose(np.concatenate([first, second], 1), whole, rtol=1e-13)
+    dstates = rng.standard_normal(whole.shape)
+    dwhole = made.backward(dstates, cache)
+    dsecond, dstate = made.backward(dstates[:, 2:], two)
+    dpiece = dstates[:, :2].copy()
+    dpiece[:, -1] += dstate
+    np.testing.assert_allclose(np.concatenate([made.backward(dpiece, one), dsecond], 1), dwhole, rtol=1e-11)
+
+
+@every_kind
+def test_a_backward_layer_reads_the_reversed_sentence(kind):
+    front, behind = layer(kind), layer(kind, backwards=True)
+    turned, _ = front.forward(X[:, ::-1])
+    np.testing.assert_array_equal(behind.forward(X)[0], turned[:, ::-1])
+
+
+@every_kind
+def test_bidirectional_concatenates_both_directions(kind):
+    made = layer(kind, Bidirectional)
+    y, _ = made.forward(X, mask=MASK)
+    one, _ = made.forwards.forward(X, mask=MASK)
+    other, _ = made.backwards.forward(X, mask=MASK)
+    np.testing.assert_array_equal(y, np.concatenate([one[..., :4], other[..., :4]], -1))
+
+
+@every_kind
+@pytest.mark.parametrize("settings", [{}, {"mask": MASK}])
+def test_gradients_are_exact(kind, settings):
+    for made in (layer(kind), layer(kind, backwards=True), layer(kind, Bidirectional)):
+        report = gradcheck(made, X, hessian=True, tolerance=1e-12, **settings)
+        assert report.ok, str(report)
+
+
+@every_kind
+def test_float32_stays_float32(kind):
+    made = Recurrent(3, 4, kind=kind)
+    states, cache = made.forward(X.astype(np.float32), mask=MASK)
+    assert states.dtype == np.float32
+    assert made.backward(states, cache).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Recurrent(3, 4, kind="rnn"), "kind is 'rnn': choose one of lstm, gru"),
+        (lambda: layer("gru").forward(X, mask=MASK.astype(int)), "mask has dtype int64: make it bool"),
+        (
+            lambda: layer("gru").forward(X, mask=MASK[:, :4]),
+            r"mask has shape \(2, 4\) and the tokens \(2, 5\)",
+        ),
+    ],
+)
+def test_mistakes(make, message):
+    with pytest.raises(UserError, match=message):
+        make()

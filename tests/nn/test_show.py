@@ -1,0 +1,71 @@
+"""show prints every name in a cache."""
+
+import numpy as np
+from tiny import tiny_batch, tiny_model
+
+from npformer import show
+from npformer.functional import layer_norm
+from npformer.nn.show import as_text, named_arrays
+
+
+def test_a_line_for_every_name_with_shape_dtype_and_first_numbers():
+    _, cache = layer_norm(np.array([[1.0, 3.0]]), np.array([2.0, 0.5]), np.zeros(2), eps=0.0)
+    assert as_text(cache) == "\n".join(
+        [
+            "LayerNormCache",
+            "  xhat (1, 2) float64: -1.  1.",
+            "  rstd (1, 1) float64: 1.",
+            "  gain (2) float64: 2.  0.5",
+        ]
+    )
+
+
+def test_it_shows_the_requested_number_of_values():
+    assert as_text(np.arange(6), numbers=2) == "ndarray (6) int64: 0 1 …"
+    assert as_text(np.arange(6), numbers=6) == "ndarray (6) int64: 0 1 2 3 4 5"
+
+
+def test_show_prints_the_text(capsys):
+    assert show((np.ones(2), np.zeros(3))) is None
+    assert capsys.readouterr().out == "tuple\n  0 (2) float64: 1. 1.\n  1 (3) float64: 0. 0. 0.\n"
+
+
+def test_a_models_cache_is_a_tree_that_mirrors_the_model():
+    source, target_in, _ = tiny_batch()
+    _, cache = tiny_model().forward(source, target_in)
+    lines = as_text(cache).splitlines()
+    assert lines[:2] == ["TransformerCache", "  source"]
+    arrays = dict(named_arrays(cache))
+    weights = cache.decoder[1].cross.attention.weights
+    assert arrays["decoder.layers.1.cross_residual.sublayer.attention.weights"] is weights
+    q = cache.encoder[0].self_attention.attention.q
+    assert arrays["encoder.layers.0.self_residual.sublayer.attention.q"] is q
+    shape = ", ".join(map(str, weights.shape))
+    assert sum(f"weights ({shape}) float64:" in line for line in lines) == 2
+    assert all("object at" not in line for line in lines)
+
+
+def test_named_arrays_finds_every_array_and_nothing_else():
+    one, two = np.ones(1), np.ones(2)
+    assert dict(named_arrays((one, (3, None), (two, "text")))) == {"0": one, "2.0": two}
+
+
+def test_settings_in_a_cache_are_all_shown():
+    text = as_text((np.ones(1), 0.5, None))
+    assert text.splitlines()[1:] == ["  0 (1) float64: 1.", "  1 = 0.5"]
+
+
+def test_a_cache_prints_as_one_line_and_as_a_tree_in_a_notebook():
+    source, target_in, _ = tiny_batch()
+    _, cache = tiny_model().forward(source, target_in)
+    layer = cache.encoder[0]
+    assert (
+        repr(layer)
+        == "EncoderLayerCache(self_residual=PostNormCache(...), feed_forward_residual=PostNormCache(...))"
+    )
+    assert repr(layer.self_attention).startswith("MultiHeadCache(projections=[ProjectionCache(...), ...], ")
+    assert f"x=float64{list(layer.feed_forward.inner.x.shape)}" in repr(layer.feed_forward.inner)
+    assert "\n" not in repr(cache)
+    html = cache._repr_html_()
+    assert html.count("<details") == html.count("</details>") > 20
+    assert "<th style='text-align:left'>weight</th>" in html

@@ -1,0 +1,226 @@
+"""Tests of grids of cells, their products, and lines between tokens."""
+
+import matplotlib.colors
+import numpy as np
+import pytest
+from tiny import tiny_batch, tiny_model
+
+from npformer.errors import UserError
+from npformer.functional.masks import causal_mask
+from npformer.plots import Grid, cell_grid, cell_product, save, text_problems, word_lines
+from npformer.plots.layout import new_figure
+from npformer.plots.palette import COLOURS, EDGES, head_colour
+
+rgb = matplotlib.colors.to_rgb
+
+
+def squares(figure):
+    """Return for each grid, from left to right: (corners (N, 4, 2), face colours (N, 3), edge)."""
+    found = []
+    for collection in figure.axes[0].collections:
+        corners = np.array([path.vertices[:4] for path in collection.get_paths()])
+        found.append((corners, collection.get_facecolors()[:, :3], collection.get_edgecolors()[0, :3]))
+    return sorted(found, key=lambda grid: grid[0].min((0, 1))[0])
+
+
+def written(figure):
+    return [t.get_text() for t in figure.axes[0].texts]
+
+
+def test_cells_have_the_numbers_of_the_matrix_in_the_same_order():
+    matrix = np.arange(6.0).reshape(2, 3) / 10
+    before = matrix.copy()
+    figure = cell_grid(matrix, numbers=True, colour="q", rows=["Je", "été"], columns=list("abc"), label="$Q$")
+    ((corners, faces, edge),) = squares(figure)
+    assert np.allclose(faces, rgb(COLOURS["q"]))
+    assert np.allclose(edge, rgb(EDGES["q"]))
+    centres = corners.mean(1).reshape(2, 3, 2)
+    assert (np.diff(centres[..., 0], axis=1) > 0).all()
+    assert (np.diff(centres[..., 1], axis=0) < 0).all()  # the first row is at the top
+    numbers = {t.get_text(): t.get_position() for t in figure.axes[0].texts}
+    for (i, j), value in np.ndenumerate(matrix):
+        assert np.allclose(numbers[f"{value:.2f}"[1:]], centres[i, j])
+    assert numbers["Je"][1] == pytest.approx(centres[0, 0, 1])
+    assert numbers["été"][1] == pytest.approx(centres[1, 0, 1])
+    assert numbers["c"][0] == pytest.approx(centres[0, 2, 0])
+    assert np.array_equal(matrix, before)
+    assert text_problems(figure) == []
+
+
+def test_masked_and_padded_cells():
+    mask = causal_mask(3, np.zeros(1))
+    padded = np.array([False, False, True])
+    figure = cell_grid(np.ones((3, 3)), mask=mask, padded=padded)
+    faces = squares(figure)[0][1].reshape(3, 3, 3)
+    assert np.allclose(faces[~mask], rgb(COLOURS["masked"]))
+    assert np.allclose(faces[2], rgb(COLOURS["padding"]))
+    assert np.allclose(faces[1, 0], rgb(COLOURS["x"]))
+    for wrong in (np.ones(3), np.ones(2, bool)):
+        with pytest.raises(UserError, match="padded"):
+            cell_grid(np.ones((3, 3)), padded=wrong)
+
+
+def test_the_shade_depends_on_the_size_of_the_number():
+    faces = squares(cell_grid([0.0, 1.0, -2.0], shade=True, colour="k"))[0][1]
+    distance = np.linalg.norm(1 - faces, axis=1)
+    assert (np.diff(distance) > 0).all()
+    assert np.allclose(faces[2], rgb(COLOURS["k"]))
+
+
+def test_a_product_of_matrices_of_a_model():
+    source, target_in, _ = tiny_batch()
+    model = tiny_model()
+    _, cache = model.forward(source, target_in)
+    x = cache.encoder[0].self_attention.attention.q[0, 0][:2]  # (2, 4)
+    weight = np.ones((4, 3))
+    parts = [
+        Grid(x, "$X$", "x", rows=["Thinking", "Machines"], show_shape=True, numbers=True),
+        "×",
+        Grid(weight, "$W^Q$", "weight", "q", show_shape=True),
+        "=",
+        Grid(x @ weight, "$Q$", "q", show_shape=True),
+    ]
+    figure = cell_product(parts, title="Queries")
+    grids = squares(figure)
+    assert [len(corners) for corners, _, _ in grids] == [8, 12, 6]
+    middles = [(c[..., 1].min() + c[..., 1].max()) / 2 for c, _, _ in grids]
+    assert np.allclose(middles, middles[0])
+    assert np.allclose(grids[1][1], rgb(COLOURS["weight"]))
+    assert np.allclose(grids[1][2], rgb(EDGES["q"]))
+    texts = written(figure)
+    assert {"×", "=", "2 × 4", "4 × 3", "2 × 3", "$X$", "$W^Q$", "$Q$"} <= set(texts)
+    signs = [t.get_position()[0] for t in figure.axes[0].texts if t.get_text() in "×="]
+    assert (
+        grids[0][0][..., 0].max()
+        < signs[0]
+        < grids[1][0][..., 0].min()
+        < signs[1]
+        < grids[2][0][..., 0].min()
+    )
+    assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"matrix": np.ones((1, 1)), "label": "a long label over one cell", "show_shape": True},
+        {
+            "matrix": np.random.default_rng(0).normal(size=(40, 20)) * 1e2,
+            "numbers": True,
+            "rows": ["mot"] * 40,
+        },
+        {"matrix": np.arange(20).reshape(4, 5) - 9, "numbers": True, "columns": ["anticonstitutionnel"] * 5},
+        {
+            "matrix": [np.inf, -np.inf, np.nan, 1e-9],
+            "numbers": True,
+            "shade": True,
+            "columns": ["$a", "b$", "", " "],
+        },
+    ],
+)
+def test_difficult_grids_are_legible(settings):
+    assert text_problems(cell_grid(settings.pop("matrix"), **settings)) == []
+
+
+def test_invalid_grids_are_refused():
+    for wrong, match in (
+        (lambda: cell_grid(np.ones((4, 512))), "does not fit.*draw fewer"),
+        (lambda: cell_grid(np.ones((2, 2)), rows=["a"]), "rows has 1 labels"),
+        (lambda: cell_grid(np.ones((2, 2, 2))), "2 axes"),
+        (lambda: cell_grid(np.ones((2, 2)), colour="nice"), "not a colour"),
+        (lambda: cell_product(["="]), "no grid"),
+        (lambda: cell_grid(np.ones((9, 9)), ax=new_figure(1, 1).add_axes((0, 0, 1, 1))), "make them larger"),
+    ):
+        with pytest.raises(UserError, match=match):
+            wrong()
+
+
+def test_cells_on_given_axes_keep_their_size():
+    figure = new_figure(6, 3)
+    left, right = figure.add_axes((0, 0, 0.5, 1)), figure.add_axes((0.5, 0, 0.5, 1))
+    assert cell_grid(np.eye(2), ax=right) is figure
+    assert (len(left.collections), len(right.collections)) == (0, 1)
+    (x0, x1), (y0, y1) = right.get_xlim(), right.get_ylim()
+    assert (x1 - x0, y1 - y0) == pytest.approx((3, 3))  # one unit is an inch
+    corners = np.concatenate([path.vertices[:4] for path in right.collections[0].get_paths()])
+    assert corners.mean(0) == pytest.approx([(x0 + x1) / 2, (y0 + y1) / 2], abs=0.05)
+
+
+# Lines between words.
+
+WORDS = ["The", "animal", "didn't", "cross", "it"]
+
+
+def lines_of(figure):
+    """Return for each head: (segments (N, 2, 2), widths (N,), colours (N, 4))."""
+    found = [c for c in figure.axes[0].collections if c.get_label().startswith("head")]
+    return [(np.array(c.get_segments()), np.array(c.get_linewidths()), c.get_colors()) for c in found]
+
+
+def height_of(figure, word, side):
+    """Return the height of a word in the left or right column."""
+    places = [t.get_position() for t in figure.axes[0].texts if t.get_text() == word]
+    return (min if side == "left" else max)(places)[1]
+
+
+def test_ends_width_and_colour_of_a_line_show_query_key_and_weight():
+    weights = np.zeros((5, 3))
+    weights[4, 0], weights[1, 2], weights[0, 1] = 0.9, 0.3, 0.001
+    before = weights.copy()
+    figure = word_lines(weights, WORDS, ["une", "clé", "or"])
+    ((segments, widths, colours),) = lines_of(figure)
+    assert widths.tolist() == pytest.approx([5 * 0.3, 5 * 0.9])
+    assert np.allclose(colours[:, :3], rgb(head_colour(0)))
+    assert colours[1, 3] > colours[0, 3]
+    for segment, query, key in zip(segments, ["animal", "it"], ["or", "une"], strict=True):
+        assert segment[0, 1] == pytest.approx(height_of(figure, query, "left"))
+        assert segment[1, 1] == pytest.approx(height_of(figure, key, "right"))
+        assert segment[0, 0] < segment[1, 0]
+    assert np.array_equal(weights, before)
+    assert text_problems(figure) == []
+
+
+def test_one_query_of_two_heads():
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), (2, 5))
+    figure = word_lines(weights, WORDS, WORDS, query=4, heads=[1, 7], title="it")
+    (_, widths, orange), (_, second, _) = lines_of(figure)
+    shown = weights[:, 4] >= 0.01
+    assert widths == pytest.approx(5 * weights[0, 4][shown[0]])
+    assert second == pytest.approx(5 * weights[1, 4][shown[1]])
+    assert np.allclose(orange[:, :3], rgb(head_colour(1)))
+    blocks = [c for c in figure.axes[0].collections if not c.get_label().startswith("head")]
+    assert [b.get_facecolors()[:, 3] for b in blocks] == [pytest.approx(w) for w in weights[:, 4]]
+    assert np.allclose(blocks[1].get_facecolors()[:, :3], rgb(head_colour(7)))
+    marked = [t.get_text() for t in figure.axes[0].texts if t.get_weight() == "bold"]
+    assert marked == ["it", "1", "7"]
+    assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize(("heads", "queries", "keys"), [(1, 1, 1), (16, 40, 40), (2, 1, 40), (12, 8, 3)])
+def test_difficult_sentences_are_legible(heads, queries, keys):
+    weights = np.random.default_rng(0).dirichlet(np.ones(keys), (heads, queries))
+    left, right = [f"élève{i}" for i in range(queries)], ["a$_b$"] * keys
+    assert text_problems(word_lines(weights, left, right, query=0)) == []
+
+
+def test_invalid_lines_are_refused():
+    weights = np.full((3, 3), 1 / 3)
+    words = list("abc")
+    for wrong, match in (
+        (lambda: word_lines(weights, words, words, query=3), "queries 0 .. 2"),
+        (lambda: word_lines(weights, words, words, heads=[1, 2]), "names 2 heads"),
+        (lambda: word_lines(-weights, words, words), "not negative"),
+        (lambda: word_lines(weights * np.nan, words, words), "finite"),
+        (lambda: word_lines(np.ones((120, 1)), ["a"] * 120, ["b"]), "120 words does not fit"),
+        (lambda: word_lines(weights, words[:2], words), "queries has 2 labels"),
+    ):
+        with pytest.raises(UserError, match=match):
+            wrong()
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_bytes_are_reproducible(tmp_path, ending):
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), (2, 5))
+    for draw in (lambda: word_lines(weights, WORDS, WORDS), lambda: cell_grid(weights[0], numbers=True)):
+        first, second = (save(draw(), tmp_path / f"{i}.{ending}").read_bytes() for i in range(2))
+        assert first == second

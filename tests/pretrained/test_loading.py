@@ -1,0 +1,138 @@
+"""npformer.load: names, folders and files, and the methods of the loaded translator."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from toy_pretrained import SENTENCE, toy_card, toy_checkpoint
+
+import npformer
+from npformer import UserError
+from npformer.generation.detokenize import detokenize
+from npformer.pretrained import LoadedTranslator, save_pretrained, store
+from npformer.storage.checkpoint import save_checkpoint
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Return a folder with a run, with the toy as the pretrained translator."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs/toy").mkdir(parents=True)
+    for name in ("last", "best"):
+        save_checkpoint(toy_checkpoint(seed=int(name == "last")), f"runs/toy/{name}.safetensors")
+    (tmp_path / "shelf").mkdir()
+    monkeypatch.setattr(store, "FOLDER", tmp_path / "shelf")
+    save_pretrained(toy_checkpoint(), "shelf/en-de.safetensors", toy_card(beam=3, length_penalty=0.8))
+    return tmp_path
+
+
+def weights(loaded):
+    return np.concatenate([value.ravel() for value in loaded.model.state_dict().values()])
+
+
+def test_a_name_a_file_a_run_and_a_checkpoint(place):
+    shipped = npformer.load("en-de")
+    assert isinstance(shipped, LoadedTranslator)
+    assert shipped.card == toy_card(beam=3, length_penalty=0.8)
+    assert np.array_equal(weights(npformer.load("shelf/en-de.safetensors")), weights(shipped))
+    run = npformer.load("runs/toy")
+    assert run.card is None
+    assert np.array_equal(weights(npformer.load(place / "runs/toy/best.safetensors")), weights(run))
+    last = npformer.load("runs/toy", last=True)
+    assert np.array_equal(weights(npformer.load("runs/toy/last.safetensors")), weights(last))
+    assert not np.array_equal(weights(last), weights(run))
+    (place / "runs/toy/best.safetensors").unlink()  # as in a run that was stopped before its first validation
+    assert np.array_equal(weights(npformer.load("runs/toy")), weights(last))
+
+
+def test_a_name_has_precedence_over_a_folder_of_the_same_name(place):
+    (place / "en-de").mkdir()
+    assert npformer.load("en-de").card is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("en-ed", "there is no model en-ed: did you mean en-de?"),
+        ("nowhere", r"there is no run nowhere: train one with npformer train --run nowhere; .*\(en-de\)"),
+        ("gone.safetensors", "there is no file gone.safetensors"),
+        ("hub", "hub is a Hugging Face folder .* npformer cannot read these"),
+        ("empty", "there is no checkpoint empty/last.safetensors"),
+        ("text.txt", "is not a complete safetensors file"),
+    ],
+)
+def test_invalid_names_are_refused(place, name, words):
+    (place / "hub").mkdir()
+    (place / "hub/config.json").write_text("{}")
+    (place / "empty").mkdir()
+    (place / "text.txt").write_text("no model")
+    with pytest.raises(UserError, match=words):
+        npformer.load(name)
+
+
+def test_the_last_checkpoint_is_that_of_a_run():
+    for name in ("en-de", "runs/toy/best.safetensors"):
+        with pytest.raises(UserError, match="is not the folder of a run"):
+            npformer.load(name, last=True)
+
+
+def test_translate_takes_a_sentence_or_a_list():
+    loaded = npformer.load("en-de")
+    one = loaded.translate(SENTENCE)
+    assert isinstance(one, str)
+    assert loaded.translate([SENTENCE, "", "a man"])[:2] == [one, ""]
+    (plain,) = loaded.translator.translate([SENTENCE], beam=3, length_penalty=0.8)
+    assert one == detokenize(loaded.codec.target, plain)
+    with pytest.raises(UserError, match="beam is 0"):
+        loaded.translate(SENTENCE, beam=0)
+
+
+def test_attention_holds_the_weights_of_a_forward_pass():
+    loaded = npformer.load("en-de")
+    found = loaded.attention(SENTENCE)
+    assert found.kinds == ["encoder", "decoder", "cross"]
+    longest = 2 * len(found.source_tokens) + 5  # the toy never ends a translation by itself
+    assert found.translation == loaded.translate(SENTENCE, max_length=longest)
+    s, t = len(found.source_tokens), len(found.target_tokens)
+    shapes = {"encoder": (2, 2, s, s), "decoder": (2, 2, t, t), "cross": (2, 2, t, s)}
+    assert {kind: weights.shape for kind, weights in found.weights.items()} == shapes
+    for kind, weights in found.weights.items():
+        assert np.allclose(weights.sum(-1), 1, atol=1e-5)
+        assert [len(tokens) for tokens in found.tokens(kind)] == list(weights.shape[2:])
+    assert found.source_tokens[-1] == "</S>"
+    assert (found.target_tokens[0], found.predicted_tokens[-1]) == ("<S>", "</S>")
+    assert np.array_equal(found.weights["cross"][1], found.cache.decoder.layers[1].cross.attention.weights[0])
+
+
+def test_attention_is_drawn():
+    found = npformer.load("en-de").attention("a man")
+    assert isinstance(found.plot(), Figure)
+    assert isinstance(found.plot("encoder", layer=0, head=1), Figure)
+    assert isinstance(found.plot_head("decoder", head=1), Figure)
+    assert isinstance(
+        found.plot_lines("encoder", token="▁man" if "▁man" in found.source_tokens else "man"), Figure
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"kind": "sideways"}, "this model has no sideways: it has encoder, decoder, cross"),
+        ({"layer": 2}, "layer is 2: this model has layers 0 .. 1"),
+        ({"head": -1}, "head is -1: this model has heads 0 .. 1"),
+    ],
+)
+def test_invalid_arguments_of_attention_are_refused(arguments, words):
+    found = npformer.load("en-de").attention("a man")
+    for draw in (found.plot, found.plot_head, found.plot_lines):
+        with pytest.raises(UserError, match=words):
+            draw(**arguments)
+    with pytest.raises(UserError, match="'zebra' is not a query of the encoder self-attention"):
+        found.plot_lines("encoder", token="zebra")
+
+
+def test_reprs_are_short():
+    loaded = npformer.load("en-de")
+    assert repr(loaded).startswith("<translator en-de (English to German): Transformer with ")
+    found = loaded.attention("a man")
+    assert repr(found).startswith("<attention for 'a man' → ")
+    assert len(repr(found)) < 300

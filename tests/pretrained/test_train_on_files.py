@@ -1,0 +1,67 @@
+"""npformer.train: two files give a run and its translator, the same as with the command."""
+
+import numpy as np
+import pytest
+
+import npformer
+from npformer import UserError
+from npformer.cli.main import main
+
+TINY = {"d_model": 16, "d_ff": 16, "n_heads": 2, "n_layers": 1, "validate_every": 3}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Return a folder with two small files."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.en").write_text("the cat sleeps\nthe dog eats\na cat eats\n" * 10, encoding="utf-8")
+    (tmp_path / "train.fr").write_text("le chat dort\nle chien mange\nun chat mange\n" * 10, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_run_is_trained_and_loaded(place):
+    events = []
+    run = npformer.train(
+        "train.en", place / "train.fr", steps=6, report=events.append, filtered=False, **TINY
+    )
+    assert (run.folder / "best.safetensors").is_file()
+    assert str(run.folder) == "runs/train"
+    assert run.result.finished
+    assert events
+    assert run.translator.model.config.d_model == 16
+    assert isinstance(run.translator.translate("the cat sleeps"), str)
+    with pytest.raises(UserError, match="runs/train already holds a run"):
+        npformer.train("train.en", "train.fr", steps=6, **TINY)
+
+
+def test_the_command_trains_the_same_model(place):
+    run = npformer.train("train.en", "train.fr", run="a", steps=6, threads=1, seed=3, filtered=False, **TINY)
+    settings = [argument for name, value in TINY.items() for argument in ("--set", f"{name}={value}")]
+    command = ["train", "train.en", "train.fr", "--run", "b", "--steps", "6", "--seed", "3", "--unfiltered"]
+    assert main([*command, *settings, "--threads", "1"]) == 0
+    ours, theirs = run.translator.model.state_dict(), npformer.load("b").model.state_dict()
+    assert ours.keys() == theirs.keys()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"preset": "smal"}, "did you mean small?"),
+        ({"preset": "multi30k-en-de"}, "the preset multi30k-en-de has its own text"),
+        ({"architecture": "paper-bas"}, "did you mean paper-base?"),
+        ({"d_modell": 10}, "there is no setting d_modell"),
+        ({"steps": 0}, "steps is 0"),
+    ],
+)
+def test_invalid_arguments_are_refused(place, arguments, words):
+    with pytest.raises(UserError, match=words):
+        npformer.train("train.en", "train.fr", **arguments)
+    assert not (place / "runs").exists()
+
+
+def test_architecture_and_preset():
+    run = npformer.train(
+        "train.en", "train.fr", architecture="rnn-global", steps=2, d_model=8, d_hidden=8, validate_every=2
+    )
+    assert type(run.translator.model).__name__ == "RecurrentTranslator"

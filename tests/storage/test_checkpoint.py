@@ -1,0 +1,253 @@
+"""Checkpoints: equal bytes for equal states, detection of altered bytes, and safety on a full disk."""
+
+import dataclasses
+import errno
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors import numpy as safetensors
+from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
+
+from npformer import Transformer, UserError
+from npformer.data import LANGUAGES, SPECIALS, SubwordCodec, Vocabulary
+from npformer.generation import Translator
+from npformer.models.registry import model_from_checkpoint
+from npformer.storage import atomic, checkpoint
+from npformer.storage.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from npformer.training import RunFolder
+
+NO_SPACE = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def make_checkpoint(step=3, seed=0, **changes):
+    dataset = tiny_dataset()
+    model = Transformer(tiny_model(dataset, **changes), rng=np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    m, v = rng.random((2, model.values.size), dtype=np.float32)
+    return Checkpoint(
+        step=step,
+        best_loss=1.25,
+        model_kind="transformer",
+        model_settings=model.config.to_dict(),
+        training_settings=tiny_training().to_dict(),
+        source_codec=dataset.source.to_json(),
+        target_codec=dataset.target.to_json(),
+        dataset=dataset.description,
+        fingerprint=dataset.fingerprint,
+        backend="numpy",
+        threads=1,
+        workers=1,
+        ranks=1,
+        parameters=model.state_dict(),
+        m=m,
+        v=v,
+    )
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "last.safetensors"
+    save_checkpoint(make_checkpoint(), path)
+    return path
+
+
+def assert_equal(one, other):
+    for field in dataclasses.fields(Checkpoint):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if field.name == "parameters":
+            assert a.keys() == b.keys()
+            assert all(np.array_equal(a[name], b[name]) and a[name].dtype == b[name].dtype for name in a)
+        elif field.name in ("m", "v"):
+            assert np.array_equal(a, b)
+        else:
+            assert a == b, field.name
+
+
+@pytest.mark.parametrize("changes", [{}, {"tied": "none", "mask_fill": -1e9}, {"positions": "learned"}])
+def test_a_saved_checkpoint_loads_unchanged(tmp_path, changes):
+    saved = make_checkpoint(**changes)
+    save_checkpoint(saved, tmp_path / "x.safetensors")
+    loaded = load_checkpoint(tmp_path / "x.safetensors")
+    assert_equal(loaded, saved)
+    assert loaded.model_settings["mask_fill"] == changes.get("mask_fill", -math.inf)
+
+
+def test_the_model_is_rebuilt(path):
+    dataset = tiny_dataset()
+    model = Transformer(tiny_model(dataset), rng=np.random.default_rng(0))
+    source, target_in = np.array([[4, 5, 3]]), np.array([[2, 6, 7, 8]])
+    expected, _ = model.forward(source, target_in)
+    logits, _ = model_from_checkpoint(load_checkpoint(path)).forward(source, target_in)
+    assert np.array_equal(logits, expected)
+    translator = Translator.from_checkpoint(load_checkpoint(path))
+    assert translator.source_codec.encode("3 1") == dataset.source.encode("3 1") == [7, 5]
+
+
+def test_the_same_state_gives_the_same_bytes_that_any_safetensors_reader_reads(tmp_path, path):
+    save_checkpoint(make_checkpoint(), tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+    tensors = safetensors.load_file(path)
+    name = "source.tokens.weight"
+    assert np.array_equal(tensors[name], make_checkpoint().parameters[name])
+
+
+def test_any_altered_byte_is_found(tmp_path, path):
+    data = path.read_bytes()
+    header = 8 + int.from_bytes(data[:8], "little")
+    rng = np.random.default_rng(0)
+    for place in [*range(16), *rng.integers(16, header, 50), *rng.integers(header, len(data), 50)]:
+        altered = bytearray(data)
+        altered[place] ^= 1 << rng.integers(8)
+        path.write_bytes(altered)
+        with pytest.raises(UserError, match="altered"):
+            load_checkpoint(path)
+
+
+def test_any_truncation_is_found(path):
+    data = path.read_bytes()
+    for length in [*range(0, 200, 7), *range(200, len(data), 997), len(data) - 1]:
+        path.write_bytes(data[:length])
+        with pytest.raises(UserError, match=r"not a complete safetensors file .* cut short"):
+            load_checkpoint(path)
+    path.write_bytes(data + b"x")
+    with pytest.raises(UserError, match="altered"):
+        load_checkpoint(path)
+
+
+def test_files_of_other_kinds(tmp_path, path, monkeypatch):
+    with pytest.raises(UserError, match=r"there is no checkpoint .*nowhere"):
+        load_checkpoint(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="is a folder"):
+        load_checkpoint(tmp_path)
+    other = tmp_path / "other"
+    other.write_text("The animal did not cross the street.")
+    with pytest.raises(UserError, match="or is of another kind"):
+        load_checkpoint(other)
+    for metadata in (None, {"format": "pt"}, {"npformer": "{}"}):
+        safetensors.save_file({"x": np.ones(3)}, other, metadata)
+        with pytest.raises(UserError, match="not a checkpoint of npformer"):
+            load_checkpoint(other)
+    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+    with pytest.raises(UserError, match="has checkpoint format 1, and this npformer reads format 2"):
+        load_checkpoint(path)
+
+
+class Disk:
+    """A replacement for the module os in which one call fails."""
+
+    def __init__(self, call, error):
+        self.call, self.error = call, error
+
+    def __getattr__(self, name):
+        if name != self.call:
+            return getattr(os, name)
+
+        def fail(*arguments):
+            raise self.error
+
+        return fail
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_full_disk_leaves_the_old_file(tmp_path, path, monkeypatch, call):
+    before = path.read_bytes()
+    monkeypatch.setattr(atomic, "os", Disk(call, NO_SPACE))
+    with pytest.raises(UserError) as error:
+        save_checkpoint(make_checkpoint(step=4), path)
+    assert "the checkpoint of step 4 could not be written" in str(error.value)
+    assert "(No space left on device), and the previous file is untouched" in str(error.value)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is Linux's")
+def test_a_write_to_a_full_device_leaves_the_old_file(tmp_path, path, monkeypatch):
+    before = path.read_bytes()
+    full = tmp_path / "partial"
+    full.symlink_to("/dev/full")
+    monkeypatch.setattr(atomic, "temporary_path", lambda path: full)
+    with pytest.raises(UserError, match="No space left on device"):
+        save_checkpoint(make_checkpoint(step=4), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_ctrl_c_during_a_write_leaves_the_old_file(tmp_path, path, monkeypatch):
+    before = path.read_bytes()
+    monkeypatch.setattr(atomic, "os", Disk("fsync", KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        save_checkpoint(make_checkpoint(step=4), path)
+    assert path.read_bytes() == before
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the device that is always full is Linux's")
+def test_a_full_disk_for_the_log_stops_the_run_and_leaves_the_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr(RunFolder, "sync_log", lambda run: None)  # the call that the device /dev/full refuses
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "log.jsonl").symlink_to("/dev/full")  # only written: reading it would never end
+    with pytest.raises(UserError, match=r"the log .* cannot be written \(No space left on device\)"):
+        tiny_run(run, log_every=3)
+    assert load_checkpoint(run / "last.safetensors").step == 2
+
+
+def test_the_metadata_is_json(path):
+    data = path.read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    assert set(header["__metadata__"]) == {"npformer"}
+    settings = json.loads(header["__metadata__"]["npformer"])
+    assert settings["format"] == 1
+    assert settings["model"]["d_model"] == 8
+
+
+# --- codecs ---
+
+
+def test_codecs_of_subwords_are_saved_with_the_model(tmp_path):
+    codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")), LANGUAGES["en"])
+    german = dataclasses.replace(codec, language=LANGUAGES["de"])
+    codecs = {"source_codec": codec.to_json(), "target_codec": german.to_json()}
+    saved = dataclasses.replace(make_checkpoint(source_vocab=9, target_vocab=9), **codecs)
+    save_checkpoint(saved, tmp_path / "x.safetensors")
+    loaded = load_checkpoint(tmp_path / "x.safetensors")
+    assert_equal(loaded, saved)
+    assert Translator.from_checkpoint(loaded).source_codec.encode("dog go") == codec.encode("dog go")
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_codec_that_does_not_fit_the_model_is_refused(tmp_path, side):
+    codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")))
+    changed = dataclasses.replace(make_checkpoint(), **{f"{side}_codec": codec.to_json()})
+    save_checkpoint(changed, tmp_path / "x.safetensors")
+    loaded = load_checkpoint(tmp_path / "x.safetensors")
+    with pytest.raises(UserError, match=f"the {side} vocabulary has 9 words and the model "):
+        Translator.from_checkpoint(loaded)
+
+
+# --- reading without training ---
+
+PRINT_TRAINING = "print(*sorted(name for name in sys.modules if name.startswith('npformer.training')))"
+
+
+@pytest.mark.parametrize("how", ["library", "command"])
+def test_translating_with_a_checkpoint_does_not_import_training(path, how):
+    code = {
+        "library": "from npformer.generation import Translator; "
+        "from npformer.storage.checkpoint import load_checkpoint; "
+        f"Translator.from_checkpoint(load_checkpoint({str(path)!r})).translate(['3 1']); ",
+        "command": "from npformer.cli.main import main; "
+        f"main(['translate', '--model', {str(path)!r}, '3 1']); ",
+    }[how]
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}{PRINT_TRAINING}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == ""

@@ -1,0 +1,63 @@
+"""The public names of npformer: lazy, listed by dir(), and shown by help() with their signatures."""
+
+import pydoc
+import subprocess
+import sys
+import tomllib
+from types import ModuleType
+
+import pytest
+from paths import ROOT
+
+import npformer
+
+PACKAGES = ("checking", "data", "functional", "generation", "models", "nn", "plots", "pretrained", "training")
+FUNCTIONS = ("assert_no_leak", "gradcheck", "load", "show", "train")
+
+
+def test_dir_lists_the_public_interface():
+    assert set(dir(npformer)) == {*npformer.__all__, "__version__"}
+    assert set(PACKAGES) | set(FUNCTIONS) < set(npformer.__all__)
+    for name in npformer.__all__:
+        assert getattr(npformer, name) is not None
+
+
+def test_packages_and_functions():
+    for name in PACKAGES:
+        assert isinstance(getattr(npformer, name), ModuleType)
+        assert getattr(npformer, name).__name__ == f"npformer.{name}"
+    for name in FUNCTIONS:
+        assert getattr(npformer, name).__name__ == name
+    assert npformer.nn.Linear is not None
+    assert npformer.MultiHeadAttention(8, 2) is not None
+
+
+def test_help_shows_the_signatures():
+    text = pydoc.plain(pydoc.render_doc(npformer))
+    for name in FUNCTIONS:
+        assert f"{name}(" in text
+    assert "gradcheck(" in pydoc.plain(pydoc.render_doc(npformer.gradcheck))
+    assert "*inputs" in pydoc.plain(pydoc.render_doc(npformer.gradcheck))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'npformer' has no attribute 'nothing'"):
+        _ = npformer.nothing
+
+
+def test_import_loads_no_package_of_npformer():
+    code = "import sys, npformer; print(*sorted(m for m in sys.modules if m.startswith('npformer')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["npformer"]
+
+
+def test_load_imports_no_training():
+    code = "import sys, npformer; npformer.load; print('npformer.training' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
+
+
+def test_type_information_is_included():
+    assert (ROOT / "npformer" / "py.typed").is_file()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "py.typed" in project["tool"]["setuptools"]["package-data"]["npformer"]

@@ -1,0 +1,143 @@
+"""The structure: packages import only from packages below them, and few of them import other libraries."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import npformer
+
+PACKAGE = Path(npformer.__file__).parent
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# the order of the packages from the top: a package imports only from packages below it
+ORDER = [
+    "__main__",
+    "__init__",
+    "cli",
+    "learn",
+    "bench",
+    "pretrained",
+    "training",
+    "generation",
+    "checking",
+    "models",
+    "nn",
+    "kernels",
+    "functional",
+    "data",
+    "plots",
+    "storage",
+    "backend",
+    "errors",
+]
+
+# the parts that may import libraries other than NumPy and the standard library
+ALLOWED = {
+    "cupy": {"backend"},
+    "cupyx": {"backend"},
+    "matplotlib": {"plots", "learn"},
+    "PIL": {"plots"},
+    "markdown_it": {"learn"},
+    "mpi4py": {"training"},
+    "pygments": {"learn"},
+    "rich": {"cli", "learn"},
+    "sacrebleu": {"generation"},
+    "safetensors": {"storage"},
+    "sentencepiece": {"data"},
+    "threadpoolctl": {"generation", "training", "cli"},
+    "torch": {"bench"},
+}
+
+
+def part_of(path):
+    """Return the file or folder of the package that a source belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path):
+    """Return the dotted names that a file imports, at any place in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            if node.module == "npformer":
+                yield from (f"npformer.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_imports_only_from_packages_below(path):
+    own = part_of(path)
+    for name in imports_of(path):
+        top, _, rest = name.partition(".")
+        if top != "npformer":
+            assert top in sys.stdlib_module_names or top == "numpy" or own in ALLOWED.get(top, ()), name
+            continue
+        other = rest.split(".")[0]
+        if other in ORDER and other != own:
+            assert ORDER.index(own) < ORDER.index(other), f"{own} imports {other}, which is not below it"
+
+
+def test_the_packages_are_those_of_the_order():
+    assert {part_of(path) for path in SOURCES} == set(ORDER)
+
+
+def test_no_import_cycles_within_a_part():
+    """Within a folder, files also import each other in one direction only."""
+    graph = {}
+    for path in SOURCES:
+        module = ".".join(("npformer", *path.relative_to(PACKAGE).with_suffix("").parts))
+        graph[module] = {name for name in top_level_imports(path) if name.startswith("npformer.")}
+    done, path = set(), []
+
+    def visit(module):
+        assert module not in path, " -> ".join([*path, module])
+        if module in done:
+            return
+        path.append(module)
+        for other in graph.get(module, ()):
+            visit(other)
+        path.pop()
+        done.add(module)
+
+    for module in graph:
+        visit(module)
+
+
+def top_level_imports(path):
+    """Return the modules that are imported together with the file, without the imports inside functions."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            yield node.module
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_functions_fit_on_a_screen(path):
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            lines = node.end_lineno - node.lineno + 1
+            docstring = ast.get_docstring(node, clean=False) or ""
+            assert lines - docstring.count("\n") <= 45, node.name
+
+
+def test_import_needs_only_numpy_and_is_fast():
+    """No other package is loaded, and the import takes under 0.3 s of processor time besides NumPy's own."""
+    code = (
+        "import sys, time, numpy; before = set(sys.modules); start = time.process_time(); import npformer; "
+        "seconds = time.process_time() - start; new = set(sys.modules) - before; "
+        "print(seconds, *sorted({m.split('.')[0] for m in new} - set(sys.stdlib_module_names)))"
+    )
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(3)
+    ]
+    assert all(names == ["npformer"] for _, *names in printed)
+    assert min(float(seconds) for seconds, *_ in printed) < 0.3

@@ -1,0 +1,146 @@
+"""TrainingConfig, presets and schedules, and the data loader of a configuration."""
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+from training_worker import tiny_dataset, tiny_training
+
+from npformer import UserError
+from npformer.data import DataLoader
+from npformer.training import TrainingConfig, make_schedule
+from npformer.training.presets import PRESETS, find_preset
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"steps": None}, "neither of steps and epochs is given"),
+        ({"steps": 5, "epochs": 5}, "both of steps and epochs is given"),
+        ({"batch_size": None}, "neither of batch_size and batch_tokens"),
+        ({"steps": 0}, "steps is 0: it must be a whole number, 1 or more"),
+        ({"steps": 2.5}, "steps is 2.5"),
+        ({"log_every": True}, "log_every is True"),
+        ({"checkpoint_every": None}, "checkpoint_every is None"),
+        ({"accumulate": -1}, "accumulate is -1"),
+        ({"learning_rate": 0}, "learning_rate is 0: it must be a number above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate is nan"),
+        ({"eps": float("inf")}, "eps is inf"),
+        ({"clip_norm": -1.0}, "clip_norm is -1.0"),
+        ({"factor": "big"}, "factor is 'big'"),
+        ({"betas": (0.9,)}, "betas is"),
+        ({"betas": (0.9, 1.0)}, "betas is"),
+        ({"decay_share": 1.0}, "decay_share is 1.0: it is a share, from 0 up to but not 1"),
+        ({"average_last": 0}, "average_last is 0: it must be a whole number, 1 or more"),
+        ({"average_every": None}, "average_every is None"),
+        ({"bleu_every": 2.5}, "bleu_every is 2.5"),
+        ({"schedule": "linear"}, "schedule is 'linear': choose one of warmup, constant, cosine"),
+        ({"seed": -1}, "seed is -1"),
+        ({"momentum": 0.9}, "a TrainingConfig has no setting 'momentum'"),
+    ],
+)
+def test_invalid_settings_are_refused(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        TrainingConfig(steps=10, batch_size=4).replace(**changes)
+
+
+def test_presets():
+    demo = find_preset("jianshu-demo").training
+    assert (demo.epochs, demo.batch_size, demo.learning_rate) == (20, 32, 1e-4)
+    assert (demo.betas, demo.eps, demo.schedule) == ((0.9, 0.98), 1e-8, "constant")
+    paper = find_preset("paper").training
+    assert (paper.steps, paper.batch_tokens, paper.warmup_steps) == (100_000, 25_000, 4000)
+    assert (paper.betas, paper.eps, paper.schedule) == ((0.9, 0.98), 1e-9, "warmup")
+    short = demo.replace(steps=5, batch_tokens=100)
+    assert (short.steps, short.epochs, short.batch_size, short.batch_tokens) == (5, None, None, 100)
+    with pytest.raises(UserError, match="unknown preset 'papper': did you mean paper"):
+        find_preset("papper")
+
+
+@pytest.mark.parametrize("name", PRESETS.names())
+def test_a_config_survives_json(name):
+    config = find_preset(name).training
+    assert TrainingConfig(**json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_schedules():
+    config = tiny_training(schedule="warmup", warmup_steps=10, factor=2.0)
+    schedule = make_schedule(config, 64, 100)
+    assert schedule(10) == pytest.approx(2 * 64**-0.5 * 10**-0.5)
+    assert schedule(5) == pytest.approx(schedule(10) / 2)
+    assert make_schedule(tiny_training(learning_rate=0.5), 64, 100)(77) == 0.5
+    schedule = make_schedule(tiny_training(schedule="cosine", learning_rate=0.5, warmup_steps=10), 64, 100)
+    assert schedule(10) == 0.5
+    assert schedule(100) == pytest.approx(0)
+
+
+def test_the_last_share_of_the_steps_decays_to_zero():
+    """The peak is at step 4, the rate falls as 1 / sqrt(s) to step 80 and then linearly to 0 at step 100."""
+    schedule = make_schedule(
+        tiny_training(schedule="warmup", warmup_steps=4, factor=1.0, decay_share=0.2), 16, 100
+    )
+    # d^-.5 = 1/4, and 4^-1.5 = 1/8
+    assert [schedule(s) for s in (1, 2, 4, 16, 64)] == [1 / 32, 1 / 16, 1 / 8, 1 / 16, 1 / 32]
+    at_80 = 80**-0.5 / 4
+    assert [schedule(s) for s in (80, 85, 90, 95, 100)] == pytest.approx(
+        [at_80, 0.75 * at_80, 0.5 * at_80, 0.25 * at_80, 0.0], rel=1e-14
+    )
+    assert schedule(100) == 0
+    constant = make_schedule(tiny_training(learning_rate=0.5, decay_share=0.25), 64, 8)
+    assert [constant(s) for s in range(1, 9)] == [0.5] * 6 + [0.25, 0]
+
+
+def test_a_decay_share_of_0_changes_nothing():
+    plain = tiny_training(schedule="warmup", warmup_steps=4)
+    schedule, decayed = (make_schedule(c, 16, 100) for c in (plain, plain.replace(decay_share=0.001)))
+    assert [schedule(s) for s in range(1, 101)] == [decayed(s) for s in range(1, 101)]
+
+
+@pytest.mark.parametrize("changes", [{}, {"batch_tokens": 40}, {"batch_tokens": 40, "accumulate": 3}])
+def test_the_loader_can_start_at_any_step(changes):
+    examples, config = tiny_dataset().train, tiny_training(**changes)
+    loader = DataLoader(examples, **config.batching)
+    steps = list(islice(loader.steps(), 30))
+    assert all(len(batches) == config.accumulate for batches in steps)
+    for done in (1, 7, 24):
+        late = next(loader.steps(done))
+        for ours, theirs in zip(late, steps[done], strict=True):
+            for array, other in zip(ours, theirs, strict=True):
+                assert np.array_equal(array, other)
+
+
+def test_an_epoch_contains_every_sentence_once_in_a_new_order():
+    examples, config = tiny_dataset().train, tiny_training(epochs=1)
+    loader = DataLoader(examples, **config.batching)
+    n = config.total_steps(loader)
+    assert n == 6  # 90 sentences, 16 in a batch
+    steps = [batches[0] for batches in islice(loader.steps(), 2 * n)]
+    epochs = [
+        sorted(map(tuple, (row[row > 3] for b in part for row in b.source)))
+        for part in (steps[:n], steps[n:])
+    ]
+    assert epochs[0] == epochs[1] == sorted(tuple(source) for source, _ in examples)
+    assert any(
+        a.source.shape != b.source.shape or (a.source != b.source).any()
+        for a, b in zip(steps[:n], steps[n:], strict=True)
+    )
+
+
+def test_steps_of_epochs():
+    examples = tiny_dataset().train
+    for changes, expected in (({"steps": 17}, 17), ({"epochs": 2, "accumulate": 5}, 3)):  # of 12 batches
+        config = tiny_training(**changes)
+        assert config.total_steps(DataLoader(examples, **config.batching)) == expected
+    config = tiny_training(epochs=3, batch_tokens=40)
+    loader = DataLoader(examples, **config.batching)
+    rows = sum(len(batch[0].source) for batch in islice(loader.steps(), config.total_steps(loader)))
+    assert rows == 3 * len(examples)
+
+
+def test_validation_batches_contain_every_sentence_and_may_be_none():
+    dataset = tiny_dataset()
+    settings = tiny_training(batch_size=4).batching
+    batches = DataLoader(dataset.valid, **settings).epoch()
+    assert sum(len(batch.source) for batch in batches) == len(dataset.valid) == 9
+    assert DataLoader([], **settings).epoch() == []

@@ -1,0 +1,149 @@
+"""Adam, schedules and clipping. Adam's parity with PyTorch is in test_torch_parity.py."""
+
+import math
+
+import numpy as np
+import pytest
+
+from npformer import Module, Parameter, UserError
+from npformer.training.optimizer import Adam, clip_global_norm, constant, cosine, global_norm, warmup
+
+
+class Point(Module):
+    """A model of parameters only."""
+
+    def __init__(self, *values, dtype=np.float64):
+        self.x = Parameter(np.array(values, dtype))
+
+
+def test_adam_computed_by_hand():
+    """Two steps with the gradients 2 and -1, β .5 and .75, eps 1, lr 1. Every number below is exact.
+
+    m: 1, 0; v: 1, 1. Corrected: 1/.5 = 2 and 1/.25 = 4; 0 and 1/.4375.
+    """
+    point = Point(5.0)
+    adam = Adam(point, betas=(0.5, 0.75), eps=1.0)
+    point.grads[:] = 2
+    adam.step(1.0)
+    assert (adam.m[0], adam.v[0], adam.t) == (1, 1, 1)
+    assert point.x.value[0] == pytest.approx(5 - 2 / (math.sqrt(4) + 1), rel=1e-15)
+    point.grads[:] = -1
+    adam.step(1.0)
+    assert (adam.m[0], adam.v[0], adam.t) == (0, 1, 2)
+    assert point.x.value[0] == pytest.approx(5 - 2 / 3, rel=1e-15)
+
+
+def test_the_first_step_of_adam_has_the_length_lr_for_every_gradient():
+    point = Point(0.0, 0.0, 0.0)
+    adam = Adam(point)
+    point.grads[:] = [1e-4, -3, 1e5]
+    adam.step(0.01)
+    np.testing.assert_allclose(point.x.value, [-0.01, 0.01, -0.01], rtol=1e-4)
+
+
+def test_adam_does_not_change_entries_without_gradient():
+    point = Point(3.0)
+    adam = Adam(point)
+    adam.step(0.5)
+    assert point.x.value[0] == 3
+
+
+def test_adam_does_not_change_the_gradients():
+    point = Point(3.0)
+    point.flatten().grads[:] = 4
+    Adam(point).step(0.5)
+    assert point.x.grad[0] == 4
+
+
+def test_adam_counts_one_step_for_all_parameters():
+    """The step counter does not count once for each tensor: two equal parameters get equal updates."""
+    pair = Module()
+    pair.a, pair.b = Point(1.0), Point(1.0)
+    adam = Adam(pair)
+    for gradient in (2.0, -0.5, 3.0):
+        pair.grads[:] = gradient
+        adam.step(0.1)
+    assert adam.t == 3
+    assert pair.a.x.value[0] == pair.b.x.value[0] != 1
+
+
+def test_adam_finds_a_minimum():
+    point = Point(3.0, -2.0)
+    adam = Adam(point)
+    for step in range(400):
+        point.grads[:] = 2 * (point.values - np.array([1.0, 0.5]))
+        adam.step(0.1 * 0.98**step)
+    np.testing.assert_allclose(point.x.value, [1, 0.5], atol=1e-3)
+
+
+def test_adam_keeps_float32():
+    point = Point(1.0, dtype=np.float32)
+    adam = Adam(point)
+    point.grads[:] = 2
+    adam.step(0.1)
+    assert {adam.m.dtype, adam.v.dtype, point.values.dtype, point.x.value.dtype} == {np.dtype(np.float32)}
+
+
+# --- schedules ---
+
+
+def test_warmup_rises_linearly_and_falls_as_the_inverse_root():
+    schedule = warmup(64, 100)
+    assert schedule(50) == pytest.approx(50 * schedule(1))
+    assert schedule(400) == pytest.approx(schedule(100) / 2)
+
+
+def test_warmup_with_a_factor():
+    assert warmup(64, 100, factor=2.5)(7) == pytest.approx(2.5 * warmup(64, 100)(7))
+
+
+def test_constant():
+    assert [constant(1e-4)(step) for step in (1, 10, 10**6)] == [1e-4] * 3
+
+
+def test_cosine():
+    schedule = cosine(0.8, total_steps=110, warmup_steps=10)
+    assert [schedule(step) for step in (1, 5, 10)] == pytest.approx([0.08, 0.4, 0.8])
+    assert [schedule(step) for step in (35, 60, 110)] == pytest.approx([0.4 + 0.4 * 0.5**0.5, 0.4, 0])
+    assert schedule(500) == pytest.approx(0)
+
+
+def test_cosine_without_warmup_starts_at_the_peak():
+    assert cosine(0.8, 100)(0) == 0.8
+
+
+@pytest.mark.parametrize("steps", [0, -5])
+def test_schedules_refuse_zero_steps(steps):
+    with pytest.raises(UserError, match=f"warmup_steps is {steps}: it must be 1 or more"):
+        warmup(512, steps)
+    with pytest.raises(UserError, match=f"total_steps is {steps}: it must be 1 or more"):
+        cosine(0.1, steps)
+
+
+# --- clipping ---
+
+
+def test_a_large_gradient_is_scaled_down_in_place():
+    grads = np.array([3.0, 4.0])
+    assert clip_global_norm(grads, 1.0) == 5
+    np.testing.assert_allclose(grads, [0.6, 0.8], rtol=1e-15)
+
+
+@pytest.mark.parametrize("max_norm", [5.0, 7.0])
+def test_a_small_gradient_is_not_changed(max_norm):
+    grads = np.array([3.0, 4.0])
+    assert clip_global_norm(grads, max_norm) == 5
+    assert grads.tolist() == [3, 4]
+
+
+def test_a_gradient_of_zeros():
+    grads = np.zeros(3)
+    assert clip_global_norm(grads, 1.0) == 0
+    assert not grads.any()
+
+
+def test_clipping_keeps_float32():
+    grads = np.array([3.0, 4.0], np.float32)
+    clip_global_norm(grads, 1.0)
+    assert grads.dtype == np.float32
+    assert global_norm(grads) == pytest.approx(1, rel=1e-6)

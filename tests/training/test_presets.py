@@ -1,0 +1,144 @@
+"""Presets: data, architecture and training under one name, on a toy corpus with the real layout."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from npformer import Transformer, TransformerConfig
+from npformer.cli.main import main
+from npformer.data import builtin_dataset, codec_from_json
+from npformer.data.multi30k import PARTS
+from npformer.models.registry import architecture, config_from_checkpoint
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training import TrainingConfig, read_log
+from npformer.training.presets import PRESETS, Preset, find_preset
+
+WHO = {"a man": "ein mann", "a woman": "eine frau", "a dog": "ein hund", "the child": "das kind"}
+DOES = {"sleeps": "schläft", "is running": "rennt", "reads a book": "liest ein buch", "eats": "isst"}
+WHERE = {"in the park": "im park", "at home": "zu hause", "on the street": "auf der straße"}
+QUICK = ["--steps", "4", "--set", "d_model=16", "--set", "d_ff=16", "--set", "n_layers=1"]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Write 48 generated pairs to tok/, and four more each for validation and test."""
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "tok").mkdir()
+    pairs = [
+        (f"{a} {b} {c} .", f"{x} {y} {z} .")
+        for a, x in WHO.items()
+        for b, y in DOES.items()
+        for c, z in WHERE.items()
+    ]
+    parts = dict(zip(PARTS, (pairs, pairs[::12], pairs[3::12]), strict=True))
+    for part, chosen in parts.items():
+        for language, lines in zip(("en", "de"), zip(*chosen, strict=True), strict=True):
+            path = folder / "tok" / f"{part}.lc.norm.tok.{language}"
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def small_presets(monkeypatch, tmp_path):
+    """Give the presets no more subwords than the toy corpus can have."""
+    pytest.importorskip("sentencepiece")
+    monkeypatch.chdir(tmp_path)
+    plain = Preset.dataset
+
+    def dataset(preset, folder=None):
+        return plain(dataclasses.replace(preset, data={**preset.data, "subwords": 70}), folder)
+
+    monkeypatch.setattr(Preset, "dataset", dataset)
+
+
+def test_every_preset_of_multi30k_has_an_architecture_with_one_table():
+    names = ["multi30k-en-de", "multi30k-en-de-short"]
+    assert [preset.name for preset in PRESETS if preset.fetched] == names
+    for name in names:
+        preset = find_preset(name)
+        assert preset.training.batch_tokens
+        assert TransformerConfig.architecture(preset.architecture).tied == "all"
+
+
+def test_every_preset_has_an_existing_architecture():
+    dataset = builtin_dataset(shared=True)
+    for preset in PRESETS:
+        config = preset.model(dataset)
+        assert config == architecture(preset.architecture, **dataset.sizes)
+        assert preset.model(dataset, d_model=64).d_model == 64
+        assert find_preset(preset.name) is preset
+        if not preset.fetched:
+            assert preset.dataset().sizes["source_vocab"] > 200
+
+
+def test_the_model_is_transformer_tiny():
+    config = TransformerConfig.architecture("multi30k")
+    sizes = (
+        config.d_model,
+        config.d_ff,
+        config.n_heads,
+        config.n_layers,
+        config.dropout,
+        config.label_smoothing,
+    )
+    assert sizes == (128, 256, 4, 4, 0.3, 0.1)
+    model = Transformer(config, rng=np.random.default_rng(0))
+    # the published number, 2.57 million, belongs to a vocabulary of slightly less than 10,000
+    assert model.count_parameters() == 10_000 * 128 + 1_325_568
+
+
+@pytest.mark.usefixtures("small_presets")
+def test_it_trains_and_resumes(corpus, tmp_path, capsys):
+    arguments = ["train", "--preset", "multi30k-en-de", "--data", str(corpus), *QUICK]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "48 pairs" in printed
+    checkpoint = load_checkpoint(tmp_path / "runs/multi30k-en-de/last.safetensors")
+    config, model = TrainingConfig(**checkpoint.training_settings), config_from_checkpoint(checkpoint)
+    source, target = map(codec_from_json, (checkpoint.source_codec, checkpoint.target_codec))
+    assert (config.batch_tokens, config.decay_share, config.steps, config.warmup_steps) == (2048, 0.2, 4, 1)
+    assert (model.n_heads, model.dropout, model.d_model, model.source_vocab) == (4, 0.3, 16, 70)
+    assert source.vocabulary == target.vocabulary
+    assert (source.text, target.text) == ("tokenised", "tokenised")
+    assert checkpoint.dataset["subwords"] == 70
+    assert (tmp_path / "runs/multi30k-en-de/curves.png").stat().st_size > 10_000
+    assert (tmp_path / "runs/multi30k-en-de/averaged.safetensors").exists()
+    assert main(["train", "--resume", "runs/multi30k-en-de"]) == 0
+    assert "finished after step 4" in capsys.readouterr().out
+    assert main(["translate", "--model", "runs/multi30k-en-de", "A dog sleeps at home."]) == 0
+
+
+@pytest.mark.usefixtures("small_presets")
+def test_each_setting_can_be_changed(corpus, tmp_path):
+    changes = ["--set", "factor=0.5", "--set", "warmup_steps=3", "--architecture", "small", "--run", "other"]
+    assert main(["train", "--preset", "multi30k-en-de-short", "--data", str(corpus), *QUICK, *changes]) == 0
+    checkpoint = load_checkpoint(tmp_path / "other/last.safetensors")
+    training = checkpoint.training_settings
+    assert (training["factor"], training["warmup_steps"]) == (0.5, 3)
+    assert checkpoint.model_settings["norm"] == "pre"
+    rates = [entry["lr"] for entry in read_log(tmp_path / "other") if "lr" in entry]
+    assert rates[-1] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--data", "nowhere"], "there is no file nowhere/tok/train.lc.norm.tok.en: fetch the corpus with"),
+        (["one.en", "two.de"], "has its own text and subwords, and one.en was given as well"),
+        (["--task", "copy"], "and --task was given as well"),
+        (["--vocab-size", "50"], "and --vocab-size was given as well"),
+        (
+            ["--preset", "multi30k-en-fe"],
+            "unknown preset 'multi30k-en-fe': did you mean multi30k-en-de",
+        ),
+        (["--preset", "small", "--data", "x"], "--data needs a preset that reads a corpus: add --preset"),
+    ],
+)
+def test_invalid_presets_and_changes_are_refused(capsys, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--preset", "multi30k-en-de", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert printed.err.count("\n") == 1
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,341 @@
+"""Ranks: processes that share each batch make the same steps as a single one, and end together."""
+
+import sys
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from fake_mpi import in_ranks
+from small_batches import a_model, some_batches
+from training_worker import MEASURED, tiny_dataset, tiny_model, tiny_training
+
+from npformer import UserError
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training import Noted, RunFolder, Stepped, read_log, train, trainer
+from npformer.training import ranks as module
+from npformer.training import resume as resume_run
+from npformer.training import step as step_module
+from npformer.training.optimizer import Adam
+from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch, share_of
+from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
+from npformer.training.workers import Workers
+
+# the gradients
+
+
+@pytest.mark.parametrize(("size", "count"), [(2, 1), (3, 1), (2, 2), (9, 1)])
+def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
+    batches, model = some_batches(5, 2, 1), a_model()
+    expected = loss_and_gradients(model, batches)
+
+    def work(ranks):
+        own = a_model()
+        workers = Workers(own, count, ranks)
+        try:
+            return loss_and_gradients(own, batches, workers=workers), own.grads
+        finally:
+            workers.close()
+
+    found = in_ranks(size, work)
+    for (loss, tokens), grads in found:
+        assert tokens == expected[1]
+        assert loss == pytest.approx(expected[0], rel=1e-14)
+        np.testing.assert_allclose(grads, model.grads, rtol=1e-12, atol=1e-14)
+        np.testing.assert_array_equal(grads, found[0][1])
+
+
+def test_two_ranks_make_the_steps_of_two_workers_to_the_bit():
+    def steps(ranks, count):
+        model = a_model(np.float32, dropout=0.2)
+        adam, batches, told = Adam(model), some_batches(6, 3), []
+        workers = Workers(model, count, ranks)
+        for step in range(1, 4):
+            rngs = dropout_rngs(0, step, 2)
+            told.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
+        workers.close()
+        return model.values, told
+
+    expected, expected_told = steps(Ranks(), 2)
+    for values, told in in_ranks(2, lambda ranks: steps(ranks, 1)):
+        np.testing.assert_array_equal(values, expected)
+        assert told == expected_told
+
+
+# whole runs
+
+
+here = threading.local()
+
+
+@pytest.fixture
+def run_in_ranks(monkeypatch):
+    """Return run_in_ranks(size, run_dir, resume=, on={rank: changes}, **changes): all results in order."""
+    monkeypatch.setattr(trainer, "ranks_of_launch", lambda: here.ranks)
+
+    def run_in(size, run_dir, *, resume=False, on=None, **changes):
+        def work(ranks):
+            here.ranks = ranks
+            mine = changes | (on or {}).get(ranks.rank, {})
+            own = {name: mine.pop(name) for name in ("report", "stop", "workers") if name in mine}
+            dataset = tiny_dataset()
+            settings = tiny_model(dataset), tiny_training(**mine)
+            return train(run_dir, dataset, *settings, threads=1, resume=resume, **own)
+
+        return in_ranks(size, work)
+
+    return run_in
+
+
+def losses(run_dir):
+    clock = ("seconds", "tokens_per_second")
+    return [{k: v for k, v in entry.items() if k not in clock} for entry in read_log(run_dir)]
+
+
+def assert_same_end(run, other):
+    assert losses(run) == losses(other)
+    for name in ("last.safetensors", "best.safetensors"):
+        assert (run / name).read_bytes() == (other / name).read_bytes(), name
+
+
+def last(run):
+    return load_checkpoint(RunFolder(run).last)
+
+
+@pytest.fixture
+def unbroken(tmp_path, run_in_ranks):
+    assert [result.step for result in run_in_ranks(2, tmp_path / "unbroken")] == [20, 20]
+    return tmp_path / "unbroken"
+
+
+def test_a_run_of_two_ranks_equals_one_of_two_workers(tmp_path, run_in_ranks):
+    events = {0: [], 1: []}
+    reports = {rank: {"report": told.append} for rank, told in events.items()}
+    first, second = run_in_ranks(2, tmp_path / "ranks", on=reports, **MEASURED)
+    assert (first.step, second.step) == (20, 20)
+    dataset = tiny_dataset()
+    run = tmp_path / "workers"
+    model, training = tiny_model(dataset), tiny_training(**MEASURED)
+    here.ranks = Ranks()
+    train(run, dataset, model, training, workers=2)
+    assert losses(tmp_path / "ranks") == losses(run)
+    found, expected = last(tmp_path / "ranks"), last(run)
+    assert (found.ranks, found.workers, expected.ranks, expected.workers) == (2, 1, 1, 2)
+    for name, value in expected.parameters.items():
+        np.testing.assert_array_equal(found.parameters[name], value)
+    np.testing.assert_array_equal(found.v, expected.v)
+    assert [event.step for event in events[0] if isinstance(event, Stepped)] == list(range(1, 21))
+    assert events[1] == []
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_if_one_rank_stops_all_stop_and_the_run_resumes_to_the_bit(tmp_path, run_in_ranks, unbroken, rank):
+    asked = []
+    stop = {rank: {"stop": lambda: asked.append(1) or len(asked) == 7}}
+    results = run_in_ranks(2, tmp_path / "run", on=stop)
+    assert [result.step for result in results] == [7, 7]
+    assert "mpirun -n 2 npformer train --resume" in results[0].message
+    assert last(tmp_path / "run").step == 7
+    assert [result.step for result in run_in_ranks(2, tmp_path / "run", resume=True)] == [20, 20]
+    assert_same_end(tmp_path / "run", unbroken)
+
+
+def spoil(monkeypatch, rank, step, error):
+    """Raise the error in that rank during that step."""
+    plain = step_module.loss_and_gradients
+
+    def spoiled(model, batches, rngs, workers):
+        workers.made = getattr(workers, "made", 0) + 1
+        if workers.ranks.rank == rank and workers.made == step:
+            raise error
+        return plain(model, batches, rngs, workers)
+
+    monkeypatch.setattr(step_module, "loss_and_gradients", spoiled)
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(UserError("the sky fell: mend it"), "the sky fell"), (KeyError("w"), "KeyError: 'w'")],
+)
+def test_an_error_in_one_rank_ends_all(tmp_path, run_in_ranks, monkeypatch, rank, error, told):
+    spoil(monkeypatch, rank, 6, error)
+    found = run_in_ranks(3, tmp_path / "run")
+    assert found[rank] is error
+    for other in {0, 1, 2} - {rank}:
+        assert isinstance(found[other], RankError)
+        assert str(found[other]).startswith(f"rank {rank}: ")
+        assert told in str(found[other])
+    assert last(tmp_path / "run").step == 4
+    monkeypatch.undo()
+
+
+def test_after_an_error_the_run_resumes_to_the_bit(tmp_path, run_in_ranks, monkeypatch, unbroken):
+    with monkeypatch.context() as patch:
+        spoil(patch, 1, 6, UserError("the sky fell: mend it"))
+        assert all(isinstance(error, UserError) for error in run_in_ranks(2, tmp_path / "run"))
+    run_in_ranks(2, tmp_path / "run", resume=True)
+    assert_same_end(tmp_path / "run", unbroken)
+
+
+@pytest.mark.parametrize("step", [0, 6, 20])
+def test_a_full_disk_of_the_first_rank_ends_all(tmp_path, run_in_ranks, monkeypatch, step):
+    plain = trainer.save_checkpoint
+
+    def full(checkpoint, path):
+        if checkpoint.step == step:
+            raise UserError("no room is left: see to some")
+        plain(checkpoint, path)
+
+    monkeypatch.setattr(trainer, "save_checkpoint", full)
+    first, second = run_in_ranks(2, tmp_path / "run")
+    assert "no room is left" in str(first)
+    assert isinstance(second, RankError)
+    assert "rank 0: no room is left" in str(second)
+
+
+def test_an_error_that_all_ranks_have_is_raised_by_one(tmp_path, run_in_ranks, monkeypatch):
+    plain = Adam.step
+
+    def spoiled(adam, *args):
+        plain(adam, *args)
+        if adam.t == 5:
+            adam.model.values[0] = np.nan
+
+    monkeypatch.setattr(Adam, "step", spoiled)
+    first, second = run_in_ranks(2, tmp_path / "run")
+    assert "training stopped at step 5" in str(first)
+    assert not isinstance(first, RankError)
+    assert isinstance(second, RankError)
+
+
+def test_all_ranks_refuse_a_folder_that_contains_a_run(run_in_ranks, unbroken):
+    first, second = run_in_ranks(2, unbroken)
+    assert "already holds a run" in str(first)
+    assert isinstance(second, RankError)
+
+
+@pytest.mark.parametrize("other", [{"seed": 8}, {"batch_size": 15}, {"workers": 2}])
+def test_ranks_with_different_settings_are_refused(tmp_path, run_in_ranks, other):
+    found = run_in_ranks(2, tmp_path / "run", on={1: other})
+    assert all("rank 1 has other settings or sentences than rank 0" in str(error) for error in found)
+    assert not RunFolder(tmp_path / "run").last.exists()
+
+
+def test_parameters_that_differ_between_ranks_are_never_saved(tmp_path, run_in_ranks, monkeypatch):
+    def drifting(model, adam, *args):
+        told = make_step(model, adam, *args)
+        workers = args[-1]
+        if adam.t == 5 and workers.ranks.rank == 1:
+            values = model.values
+            values[3] = np.nextafter(values[3], np.float32(1))
+        return told
+
+    monkeypatch.setattr(trainer, "make_step", drifting)
+    found = run_in_ranks(2, tmp_path / "run")
+    assert all("rank 1 has other parameters than rank 0" in str(error) for error in found)
+    assert last(tmp_path / "run").step == 4
+
+
+def test_a_second_ctrl_c_in_one_rank_ends_all(tmp_path, run_in_ranks, monkeypatch):
+    ends = []
+    monkeypatch.setattr(module, "atexit", SimpleNamespace(register=lambda *call: ends.append(call)))
+    spoil(monkeypatch, 1, 6, KeyboardInterrupt())
+    plain = train
+
+    def then_exit(*args, **settings):
+        result = plain(*args, **settings)
+        for abort, status in ends:  # as that process does at its end
+            abort(status)
+        return result
+
+    monkeypatch.setitem(globals(), "train", then_exit)
+    waiting, left = run_in_ranks(2, tmp_path / "run")
+    assert left.step == 4
+    assert [status for _, status in ends] == [130]
+    assert isinstance(waiting, threading.BrokenBarrierError)  # for this rank, mpirun ends the process
+
+
+def test_a_run_that_resumes_with_another_number_of_ranks_says_so(tmp_path, run_in_ranks):
+    run_in_ranks(2, tmp_path / "run", steps=4)
+    events = []
+    here.ranks = Ranks()
+    result = resume_run(tmp_path / "run", dataset=tiny_dataset(), changes={"steps": 6}, report=events.append)
+    assert result.step == 6
+    (note,) = [event.text for event in events if isinstance(event, Noted)]
+    assert "made with 2 processes, it continues with 1 (mpirun -n)" in note
+    assert last(tmp_path / "run").ranks == 1
+
+
+# the program that started this process
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    """Return a function that sets environment variables; those of a real mpirun are removed."""
+    for names in LAUNCHERS:
+        for name in filter(None, names):
+            monkeypatch.delenv(name, raising=False)
+
+    def set_all(**variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return set_all
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, (1, 0, 1)),
+        ({"PMI_SIZE": "1", "PMI_RANK": "0"}, (1, 0, 1)),
+        ({"PMI_SIZE": "4", "PMI_RANK": "3", "MPI_LOCALNRANKS": "2"}, (4, 3, 2)),
+        (
+            {"OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+            (2, 1, 2),
+        ),
+        ({"SLURM_STEP_NUM_TASKS": "8", "SLURM_PROCID": "5"}, (8, 5, 1)),
+        ({"SLURM_NTASKS": "8", "SLURM_PROCID": "0"}, (1, 0, 1)),  # a batch script, which runs once
+    ],
+)
+def test_the_environment_shows_which_program_started_the_process(environment, variables, expected):
+    environment(**variables)
+    assert launch()[:3] == expected
+
+
+def test_a_single_process_needs_no_mpi(environment, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    ranks = ranks_of_launch()
+    assert (ranks.size, ranks.first, ranks.launcher, ranks.all_gather(3)) == (1, True, "", [3])
+
+
+def test_without_mpi4py_the_message_says_what_to_install(environment, monkeypatch):
+    environment(PMI_SIZE="2", PMI_RANK="0")
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    with pytest.raises(UserError, match=r"2 processes .* mpi4py .*pip install 'npformer\[mpi\]'"):
+        ranks_of_launch()
+
+
+@pytest.mark.parametrize("seen", [1, 2])
+def test_an_mpi4py_for_another_mpi_is_refused(environment, monkeypatch, seen):
+    environment(PMI_SIZE="2", PMI_RANK="0")
+    mpi = SimpleNamespace(
+        COMM_WORLD=SimpleNamespace(rank=0, size=seen),
+        Get_library_version=lambda: "Open MPI v5.0.1, package: x\nmore",
+    )
+    monkeypatch.setitem(sys.modules, "mpi4py", SimpleNamespace(MPI=mpi))
+    if seen == 2:
+        assert ranks_of_launch().size == 2
+        return
+    with pytest.raises(UserError, match=r"PMI_SIZE says .* 2 .*Open MPI v5\.0\.1, sees 1: use the mpirun"):
+        ranks_of_launch()
+
+
+def test_ranks_of_one_machine_share_its_cores(environment, monkeypatch):
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 8)
+    assert share_of(9) == 9  # alone: unchanged
+    environment(PMI_SIZE="6", PMI_RANK="0", MPI_LOCALNRANKS="3")
+    assert share_of(8) == 2
+    assert share_of(1) == 1  # already bound to one core
+    environment(PMI_SIZE="30", MPI_LOCALNRANKS="30")
+    assert share_of(8) == 1

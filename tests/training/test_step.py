@@ -1,0 +1,156 @@
+"""The mathematics of a step: means over real tokens, accumulation, and the origin of a NaN."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tiny import tiny_config, tiny_model
+
+from npformer.data.loader import make_batch
+from npformer.functional.losses import cross_entropy
+from npformer.training import evaluate, loss_and_gradients
+from npformer.training.nan_checks import NotFiniteError, check_gradients, first_bad
+from npformer.training.step import dropout_rngs
+
+EXAMPLES = [([4, 5, 6, 7, 10], [4, 7, 5, 8]), ([8, 9], [6, 4, 5, 7, 8, 4]), ([5], [8]), ([6, 7, 7], [5, 5])]
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("cuts", [(1,), (2,), (1, 2, 3)])
+def test_accumulated_batches_equal_one_large_batch(smoothing, cuts):
+    model = tiny_model(label_smoothing=smoothing)
+    loss, tokens = loss_and_gradients(model, [make_batch(EXAMPLES)])
+    grads = model.grads.copy()
+    edges = [0, *cuts, len(EXAMPLES)]
+    parts = [make_batch(EXAMPLES[a:b]) for a, b in pairwise(edges)]
+    parts_loss, parts_tokens = loss_and_gradients(model, parts)
+    assert tokens == parts_tokens == 5 + 7 + 2 + 3
+    assert abs(loss - parts_loss) < 1e-12
+    assert np.abs(grads).max() > 1e-2
+    assert np.abs(grads - model.grads).max() < 1e-12
+
+
+def test_the_gradients_are_those_of_the_returned_loss():
+    model = tiny_model(label_smoothing=0.1)
+    batches = [make_batch(EXAMPLES[:1]), make_batch(EXAMPLES[1:])]
+    loss_and_gradients(model, batches)
+    grads = model.grads.copy()
+    direction = np.random.default_rng(3).choice([-1.0, 1.0], model.values.size)
+    start, h = model.values.copy(), 1e-6
+    losses = []
+    for sign in (1, -1):
+        model.values[:] = start + sign * h * direction
+        losses.append(loss_and_gradients(model, batches)[0])
+    slope = (losses[0] - losses[1]) / (2 * h)
+    assert abs(slope - grads @ direction) < 1e-7 * abs(slope)
+
+
+def test_float32_stays_float32():
+    model = tiny_model(dtype=np.float32, label_smoothing=0.1, dropout=0.1)
+    loss, _ = loss_and_gradients(model, [make_batch(EXAMPLES)] * 2, dropout_rngs(0, 1, 2))
+    assert type(loss) is float
+    assert {p.grad.dtype for p in model.parameters()} == {np.dtype(np.float32)}
+
+
+def test_dropout_is_a_function_of_seed_step_and_batch():
+    model = tiny_model(dropout=0.3)
+    batch = make_batch(EXAMPLES)
+
+    def loss(seed, step):
+        return loss_and_gradients(model, [batch], dropout_rngs(seed, step, 1))[0]
+
+    assert loss(1, 5) == loss(1, 5)
+    assert len({loss(1, 5), loss(1, 6), loss(2, 5)}) == 3
+    first, second = dropout_rngs(1, 5, 2)
+    assert first.random() != second.random()
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 2])
+def test_dropout_and_the_order_of_sentences_use_different_random_numbers(epoch):
+    order = np.random.default_rng([3, epoch]).random()
+    drawn = [rng.random() for step in range(1, 4) for rng in dropout_rngs(3, step, 3)]
+    assert order not in drawn
+    assert len(set(drawn)) == 9
+
+
+def test_evaluation_is_over_real_tokens_and_without_smoothing():
+    model = tiny_model(label_smoothing=0.1, dropout=0.5)
+    whole = make_batch(EXAMPLES)
+    logits, _ = model.forward(whole.source, whole.target_in)
+    expected, _ = cross_entropy(logits, whole.target_out, pad_id=0)
+    real = whole.target_out != 0
+    result = evaluate(model, [make_batch(EXAMPLES[:1]), make_batch(EXAMPLES[1:])])
+    assert abs(result.loss - expected) < 1e-12
+    assert result.accuracy == (logits.argmax(-1) == whole.target_out)[real].mean()
+    assert result.tokens == real.sum()
+    assert result.perplexity == pytest.approx(np.exp(expected))
+
+
+def test_predicting_padding_at_padding_does_not_count_as_correct():
+    class OnlyPadding:
+        """A model that predicts padding everywhere."""
+
+        config = tiny_config()
+        supports_packing = False
+
+        def forward(self, source, target_in):
+            logits = np.zeros((*target_in.shape, self.config.target_vocab))
+            logits[..., 0] = 5.0
+            return logits, None
+
+    assert evaluate(OnlyPadding(), [make_batch(EXAMPLES)]).accuracy == 0
+
+
+@pytest.mark.parametrize(
+    ("spoil", "name"),
+    [
+        (
+            lambda m: m.encoder[1].self_attention.query.weight,
+            "the parameter encoder.layers.1.self_attention.query",
+        ),
+        (lambda m: m.output.weight, "the parameter output.weight"),
+    ],
+)
+def test_the_error_names_a_bad_parameter(spoil, name):
+    model = tiny_model()
+    spoil(model).value[0] = np.nan
+    with pytest.raises(NotFiniteError) as error:
+        loss_and_gradients(model, [make_batch(EXAMPLES)])
+    assert f"the loss is nan, and the first bad tensor is {name}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "name"),
+    [
+        (lambda m: m.source.tokens.weight, "source.y "),
+        (lambda m: m.encoder[1].feed_forward.inner.weight, "encoder.layers.1.feed_forward_residual."),
+        (lambda m: m.decoder[0].cross.value.weight, "decoder.layers.0.cross_residual.sublayer.attention.v "),
+        (lambda m: m.output.weight, "logits "),
+    ],
+)
+def test_the_error_names_the_first_activation_that_overflows(spoil, name):
+    model = tiny_model(dtype=np.float32)
+    values = spoil(model).value
+    values[...] = 3e38 * np.sign(values)
+    with np.errstate(all="ignore"), pytest.raises(NotFiniteError) as error:
+        loss_and_gradients(model, [make_batch(EXAMPLES)])
+    assert f"the first bad tensor is {name}" in str(error.value)
+
+
+def test_a_bad_gradient_is_distinguished_from_one_that_is_too_large():
+    model = tiny_model(dtype=np.float32)
+    model.decoder[1].self_attention.key.weight.grad[0, 0] = np.inf
+    with pytest.raises(
+        NotFiniteError, match=r"gradient of decoder\.layers\.1\.self_attention\.key\.weight .*inf"
+    ):
+        check_gradients(np.inf, model)
+    model.zero_grad()
+    with pytest.raises(NotFiniteError, match="though no single one is"):
+        check_gradients(np.inf, model)
+    check_gradients(1e30, model)
+
+
+def test_first_bad_returns_the_first_one():
+    good, bad, worse = np.ones(3), np.array([1, np.inf]), np.array([[np.nan]])
+    assert first_bad([("a", good), ("b", bad), ("c", worse)]) == "b (2), which holds inf"
+    assert first_bad([("a", good), ("ids", np.arange(3))]) is None

@@ -1,0 +1,97 @@
+"""Measurements during a run: BLEU of greedy translations, and the message if sacrebleu is missing."""
+
+import sys
+
+import pytest
+from training_runs import losses, stop_after
+from training_worker import MEASURED, tiny_dataset, tiny_run
+
+from npformer.data.loader import make_batch
+from npformer.data.vocabulary import END
+from npformer.generation import Translator, greedy
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training import Noted, RunFolder, Scored, read_log, resume, validator
+from npformer.training.validator import greedy_bleu
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    pytest.importorskip("sacrebleu")
+    run, events = tmp_path_factory.mktemp("measured") / "run", []
+    tiny_run(run, **MEASURED, report=events.append)
+    return run, events
+
+
+def test_bleu_is_that_of_translations_made_one_by_one(tmp_path):
+    """Compare with sacrebleu itself, for single translations by a model that gets some words right."""
+    sacrebleu = pytest.importorskip("sacrebleu")
+    data, often = (
+        {"n": 400, "length": 6, "vocab": 8},
+        {"bleu_every": 80, "validate_every": 80, "log_every": 80},
+    )
+    tiny_run(tmp_path / "run", data=data, model={"d_model": 16}, steps=80, **often)
+    translator = Translator.from_checkpoint(load_checkpoint(RunFolder(tmp_path / "run").last))
+    model, codec, examples = translator.model, translator.target_codec, tiny_dataset(**data).valid
+    alone = [greedy(model, make_batch([each]).source, min_length=1)[0] for each in examples]
+    translations = [codec.decode(ids) for ids in alone]
+    references = [codec.decode(target) for _, target in examples]
+    expected = sacrebleu.corpus_bleu(translations, [references]).score
+    assert 5 < expected < 95
+    assert greedy_bleu(model, examples, codec) == expected
+    (entry,) = (entry for entry in read_log(tmp_path / "run") if "valid_bleu" in entry)
+    assert (entry["step"], entry["valid_bleu"], entry["sentences"]) == (80, expected, 40)
+
+
+def test_perfect_translations_score_a_hundred(monkeypatch):
+    pytest.importorskip("sacrebleu")
+    dataset = tiny_dataset(length=8)
+    examples = [each for each in dataset.valid if len(each[1]) >= 4]
+
+    def perfect(model, sources):
+        return [list(reversed(source[:-1])) for source in sources if source[-1] == END]
+
+    monkeypatch.setattr(validator, "translate_ids", perfect)
+    assert greedy_bleu(None, examples, dataset.target) == pytest.approx(100)
+
+
+def test_bleu_is_measured_at_the_requested_steps_and_at_the_end(measured):
+    run, events = measured
+    logged = [(entry["step"], entry["valid_bleu"]) for entry in read_log(run) if "valid_bleu" in entry]
+    assert [step for step, _ in logged] == [5, 10, 15, 20]
+    assert [(event.step, event.bleu) for event in events if isinstance(event, Scored)] == logged
+    assert not any(isinstance(event, Noted) for event in events)
+
+
+def test_bleu_does_not_change_the_steps_even_if_the_run_is_interrupted(tmp_path, measured):
+    tiny_run(tmp_path / "plain")
+    ours = [entry for entry in losses(measured[0]) if not {"valid_bleu", "averaged"} & entry.keys()]
+    assert ours == losses(tmp_path / "plain")
+    tiny_run(tmp_path / "parts", **MEASURED, stop=stop_after(5))
+    tiny_run(tmp_path / "parts", **MEASURED, stop=stop_after(7), resume=True)
+    resume(tmp_path / "parts")
+    assert losses(tmp_path / "parts") == losses(measured[0])
+
+
+def test_bleu_may_be_switched_on_when_a_run_is_resumed(tmp_path):
+    pytest.importorskip("sacrebleu")
+    tiny_run(tmp_path / "run", stop=stop_after(9))
+    resume(tmp_path / "run", changes={"bleu_every": 10, "bleu_sentences": 3})
+    assert [entry["step"] for entry in read_log(tmp_path / "run") if "valid_bleu" in entry] == [10, 20]
+
+
+def test_without_sacrebleu_there_is_one_message_and_the_run_continues(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)  # as if it were not installed
+    events = []
+    assert tiny_run(tmp_path / "run", bleu_every=5, report=events.append).finished
+    (note,) = (event for event in events if isinstance(event, Noted))
+    assert "BLEU needs sacrebleu, which is not installed: pip install 'npformer[translation]'" in note.text
+    assert note.text.endswith("the run continues without it")
+    tiny_run(tmp_path / "plain")
+    assert losses(tmp_path / "run") == losses(tmp_path / "plain")
+
+
+def test_without_bleu_there_is_no_message_about_sacrebleu(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    events = []
+    tiny_run(tmp_path / "run", steps=2, report=events.append)
+    assert not any(isinstance(event, Noted) for event in events)

@@ -1,0 +1,156 @@
+"""Workers: a batch split over threads gives the gradients of the whole batch, and always the same bits."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_batches import a_model, some_batches
+
+from npformer import Transformer, UserError
+from npformer.data.loader import Batch, make_batch, split_batch
+from npformer.data.sentences import causal_batch
+from npformer.training.nan_checks import NotFiniteError
+from npformer.training.optimizer import Adam
+from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
+from npformer.training.workers import WorkerError, Workers
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7])
+def test_the_gradients_of_several_workers_are_those_of_one(count):
+    batches, model = some_batches(5, 2, 1), a_model()
+    expected = loss_and_gradients(model, batches)
+    grads = model.grads.copy()
+    workers = Workers(model, count)
+    found = loss_and_gradients(model, batches, workers=workers)
+    assert found[1] == expected[1]
+    assert found[0] == pytest.approx(expected[0], rel=1e-14)
+    np.testing.assert_allclose(model.grads, grads, rtol=1e-9, atol=1e-14)
+    workers.close()
+
+
+def steps(count, n=3):
+    """Return the values after n steps with dropout and several workers, and the results of the steps."""
+    model = a_model(np.float32, dropout=0.2)
+    adam, batches, told = Adam(model), some_batches(6, 3), []
+    workers = None if count is None else Workers(model, count)
+    for step in range(1, n + 1):
+        rngs = dropout_rngs(0, step, 2)
+        told.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
+    if workers:
+        workers.close()
+    return model.values, told
+
+
+def test_one_worker_is_the_default_to_the_bit():
+    (values, told), (expected, expected_told) = steps(1), steps(None)
+    np.testing.assert_array_equal(values, expected)
+    assert told == expected_told
+
+
+def test_one_worker_does_not_split_the_batch():
+    (batch,), model = some_batches(5), a_model()
+    wider = Batch(*(np.pad(array, ((0, 0), (0, 2))) for array in batch))
+    rng = np.random.default_rng(3)
+    ((own, ((part, generator),)),) = Workers(model).split([wider], [rng])
+    assert own is model
+    assert part is wider
+    assert generator is rng
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_the_same_seed_gives_the_same_bits(count):
+    (values, told), (again, told_again) = steps(count), steps(count)
+    np.testing.assert_array_equal(values, again)
+    assert told == told_again
+
+
+def test_each_worker_draws_its_own_dropout():
+    model = a_model(dropout=0.5)
+    seen = []
+    forward = Transformer.forward
+    workers = Workers(model, 2)
+
+    def spy(self, *args, **settings):
+        logits, cache = forward(self, *args, **settings)
+        seen.append(cache.source.dropout_mask)
+        return logits, cache
+
+    for replica in workers.models:
+        replica.forward = spy.__get__(replica)
+    same = [([5, 6, 7], [5, 6, 7])] * 4
+    loss_and_gradients(model, [make_batch(same)], dropout_rngs(0, 1, 1), workers)
+    assert seen[0].kept.shape == seen[1].kept.shape
+    assert (seen[0].kept != seen[1].kept).any()
+    workers.close()
+
+
+def test_they_work_at_the_same_time():
+    # the timeout only guards against waiting forever
+    workers, meeting = Workers(a_model(), 3), threading.Barrier(3, timeout=120)
+    assert sorted(workers.run(lambda thing: (meeting.wait(), thing)[1], range(3))) == [0, 1, 2]
+    workers.close()
+
+
+def test_an_error_is_raised_after_all_workers_have_ended():
+    workers, ended = Workers(a_model(), 2), []
+
+    def work(number):
+        if number == 0:
+            raise MemoryError("Unable to allocate 9 GiB")
+        ended.append(number)
+
+    with pytest.raises(WorkerError, match="worker 0 stopped: MemoryError: Unable to allocate 9 GiB"):
+        workers.run(work, range(2))
+    assert ended == [1]
+    workers.close()
+
+
+def test_a_loss_that_is_not_finite_names_its_tensor():
+    model = a_model()
+    model.source.tokens.weight.value[5] = np.nan
+    workers = Workers(model, 2)
+    with pytest.raises(NotFiniteError, match=r"source\.tokens\.weight"), np.errstate(invalid="ignore"):
+        loss_and_gradients(model, [make_batch([([5, 6], [7]), ([5], [8])])], workers=workers)
+    workers.close()
+
+
+def test_the_number_of_workers_is_at_least_one():
+    with pytest.raises(UserError, match="workers is 0"):
+        Workers(a_model(), 0)
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    lengths=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=9),
+    count=st.integers(1, 5),
+)
+def test_split_batches_contain_every_sentence_once(lengths, count):
+    batch = make_batch([([5] * source, [6] * target) for source, target in lengths])
+    pieces = split_batch(batch, count)
+    assert len(pieces) == min(count, len(lengths)) or 0 < len(pieces) < count
+    assert sum(piece.tokens for piece in pieces) == batch.tokens
+    rows = [
+        [row[row != 0].tolist() for piece in pieces for row in getattr(piece, name)] for name in Batch._fields
+    ]
+    for found, array in zip(rows, batch, strict=True):
+        assert found == [row[row != 0].tolist() for row in array]
+    for piece in pieces:
+        assert piece.target_in.shape == piece.target_out.shape
+        for width in {array.shape[1] for array in piece}:  # no column is padding in all arrays of its width
+            assert any((array[:, -1] != 0).any() for array in piece if array.shape[1] == width)
+
+
+def test_parts_have_about_the_same_number_of_tokens():
+    pieces = split_batch(some_batches(64)[0], 4)
+    words = [int((piece.source != 0).sum()) for piece in pieces]
+    assert len(words) == 4
+    assert max(words) < 1.2 * min(words)
+
+
+def test_batches_of_sentences_are_split_as_well():
+    batch = causal_batch([[5, 6, 7], [5], [8, 9]])
+    pieces = split_batch(batch, 2)
+    assert [type(piece) for piece in pieces] == [type(batch)] * 2
+    assert sum(piece.tokens for piece in pieces) == batch.tokens
