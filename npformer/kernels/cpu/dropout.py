@@ -1,4 +1,4 @@
-"""Dropout with masks of bools, one byte for each entry, and the ReLU with dropout in one pass."""
+"""Dropout with a mask of bools, one byte for each entry, and the ReLU with dropout in one pass."""
 
 from typing import Any
 
@@ -68,13 +68,13 @@ def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tupl
         y, of the shape of x, and the cache.
     """
     dropout_mask = draw_dropout_mask(x, p, rng)
-    y = np.empty(x.shape, x.dtype)  # in C order, so that its rows are a view
+    y = np.empty(x.shape, x.dtype)  # in C order, so that as_rows(y) is a view of y
     rows, out = as_rows(x), as_rows(y)
     for block in blocks(*rows.shape):
-        passed = rows[block] > 0
+        selected = rows[block] > 0
         if dropout_mask is not None:
-            passed &= as_rows(dropout_mask.kept)[block]
-        _select(rows[block], passed, out[block])
+            selected &= as_rows(dropout_mask.kept)[block]
+        _select(rows[block], selected, out[block])
         if dropout_mask is not None:
             out[block] *= dropout_mask.factor
     return y, ReluDropoutCache(y, 1.0 if dropout_mask is None else dropout_mask.factor)
@@ -93,20 +93,21 @@ def relu_dropout_backward(dy: Array, cache: Any) -> Array:
     return dx
 
 
-def _select(x: Array, passed: Array, out: Array) -> None:
-    """Write x to `out` where `passed` is True, and +0 elsewhere, at the speed of a product.
+def _select(x: Array, selected: Array, out: Array) -> None:
+    """Write x to `out` where `selected` is True, and +0 elsewhere, as fast as a product of two arrays.
 
-    A product of floats would give -0 for negative numbers and NaN for infinite ones. So the bit patterns are
-    multiplied as integers: 1 leaves them unchanged, and 0 gives the bit pattern of +0.
+    A product of floats would be -0 for negative numbers and NaN for infinite ones. So the bits of each float
+    are multiplied as one integer: the product with 1 does not change them, and the product with 0 has the
+    bits of +0.
     """
     bits = np.int32 if x.dtype == np.float32 else np.int64
-    np.multiply(x.view(bits), passed, out=out.view(bits))
+    np.multiply(x.view(bits), selected, out=out.view(bits))
 
 
 def activation_dropout(
     x: Array, activation: str = "relu", p: float = 0.0, rng: Generator | None = None
 ) -> tuple[Array, ActivationDropoutCache | ReluDropoutCache]:
-    """Compute y = dropout(f(x)), as the plain pair does. ReLU and dropout are one pass.
+    """Compute y = dropout(f(x)), as the plain pair does. The ReLU and dropout are computed in one pass.
 
     Args:
         x: The input, of shape (..., F).

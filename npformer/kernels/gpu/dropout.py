@@ -1,4 +1,4 @@
-"""Dropout, alone and with the ReLU: one kernel in each direction, with a cache of one byte for each entry."""
+"""Dropout, alone and with the ReLU: one GPU kernel forward, one backward, and one byte of mask per entry."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def dropout_backward(dy: Array, cache: Any) -> Array:
 
 
 def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
-    """Compute y = dropout(max(0, x)) in one kernel.
+    """Compute y = dropout(max(0, x)) in one GPU kernel.
 
     Args:
         x: The input, of shape (..., F).
@@ -99,7 +99,7 @@ def relu_dropout_backward(dy: Array, cache: Any) -> Array:
 def activation_dropout(
     x: Array, activation: str = "relu", p: float = 0.0, rng: Generator | None = None
 ) -> tuple[Array, ActivationDropoutCache | ReluDropoutCache]:
-    """Compute y = dropout(f(x)), as the plain pair does. ReLU and dropout are one kernel.
+    """Compute y = dropout(f(x)), as the plain pair does. The ReLU and dropout are computed by one GPU kernel.
 
     Args:
         x: The input, of shape (..., F).
