@@ -156,7 +156,7 @@ class MultiHeadAttention(DecodingAttention):
     def backward(self, dy: Array, cache: Any) -> Any:
         """Return the gradients of the arrays that forward was given.
 
-        These are dquery, (dquery, dkey) or (dquery, dkey, dvalue). dquery is (B, T, D), and dkey and dvalue are
+        These are dquery, (dquery, dkey) or (dquery, dkey, dvalue), of the shapes (B, T, D), (B, S, D) and
         (B, S, D).
         """
         # y = Concat(heads) Wo
