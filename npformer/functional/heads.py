@@ -10,7 +10,7 @@ from npformer.backend import Array, array_module
 
 
 def split_heads(x: Array, n_heads: int) -> Array:
-    """Split the last axis into heads, on an axis before the positions.
+    """Split the last axis into heads. The new axis of the heads comes before that of the positions.
 
     Shapes: x (B, T, H·K) -> (B, H, T, K).
     """

@@ -20,7 +20,7 @@ class LSTMCache(NamedTuple):
     f: Array  # (..., N) the forget gate
     g: Array  # (..., N) the candidate
     o: Array  # (..., N) the output gate
-    shown: Array  # (..., N) tanh of the cell state after this token
+    tanh_c: Array  # (..., N) tanh of the cell state after this token
 
 
 def lstm_cell(gates: Array, c: Array) -> tuple[Array, LSTMCache]:
@@ -42,19 +42,19 @@ def lstm_cell(gates: Array, c: Array) -> tuple[Array, LSTMCache]:
     xp = array_module(gates)
     i, f, g, o = _parts(gates, 4)
     (i, _), (f, _), g, (o, _) = sigmoid(i), sigmoid(f), xp.tanh(g), sigmoid(o)
-    after = f * c + i * g  # (..., N)
-    shown = xp.tanh(after)  # (..., N)
-    return xp.concatenate([o * shown, after], -1), LSTMCache(c, i, f, g, o, shown)
+    after = f * c + i * g  # (..., N), which is c'
+    tanh_c = xp.tanh(after)  # (..., N)
+    return xp.concatenate([o * tanh_c, after], -1), LSTMCache(c, i, f, g, o, tanh_c)
 
 
 def lstm_cell_backward(dstate: Array, cache: LSTMCache) -> tuple[Array, Array]:
     """Return the gradients dgates (..., 4N) and dc (..., N) of state = [o tanh(c'), c']."""
-    c, i, f, g, o, shown = cache
+    c, i, f, g, o, tanh_c = cache
     xp = array_module(dstate)
     dh, dafter = _parts(dstate, 2)
     # h' = o tanh(c'), and c' is an output too, so its two gradients are added
-    do = dh * shown
-    dafter = dafter + dh * o * (1 - shown * shown)
+    do = dh * tanh_c
+    dafter = dafter + dh * o * (1 - tanh_c * tanh_c)
     # c' = f c + i g
     di, df, dg, dc = dafter * g, dafter * c, dafter * i, dafter * f
     # i = sigmoid(gi), f = sigmoid(gf), g = tanh(gg), o = sigmoid(go)

@@ -21,7 +21,7 @@ class DotSimilarityCache(NamedTuple):
 
 
 def dot_similarity(q: Array, k: Array) -> tuple[Array, DotSimilarityCache]:
-    """Compute score_ts = q_t · k_s, which is large if long vectors have the same direction.
+    """Compute score_ts = q_t · k_s, which is large if both vectors are long and have similar directions.
 
     Shapes: q (..., T, K), k (..., S, K) -> scores (..., T, S).
 
@@ -46,7 +46,7 @@ class GeneralSimilarityCache(NamedTuple):
     q: Array  # (..., T, K)
     k: Array  # (..., S, L)
     weight: Array  # (K, L)
-    turned: Array  # (..., T, L) the queries multiplied by the weight
+    projected: Array  # (..., T, L) the queries multiplied by the weight
 
 
 def general_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, GeneralSimilarityCache]:
@@ -62,20 +62,20 @@ def general_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, Genera
 
     Source: Luong et al. 2015, section 3.1.
     """
-    turned = q @ weight  # (..., T, L)
-    return turned @ k.swapaxes(-1, -2), GeneralSimilarityCache(q, k, weight, turned)
+    projected = q @ weight  # (..., T, L)
+    return projected @ k.swapaxes(-1, -2), GeneralSimilarityCache(q, k, weight, projected)
 
 
 def general_similarity_backward(dscores: Array, cache: GeneralSimilarityCache) -> tuple[Array, Array, Array]:
     """Return the gradients dq (..., T, K), dk (..., S, L) and dweight (K, L) of scores = q weight kᵀ."""
-    q, k, weight, turned = cache
-    # scores = turned kᵀ
-    dturned = dscores @ k  # (..., T, L)
-    dk = dscores.swapaxes(-1, -2) @ turned  # (..., S, L)
-    dturned, dk = sum_to_shape(dturned, turned.shape), sum_to_shape(dk, k.shape)
-    # turned = q weight
-    dq = dturned @ weight.T  # (..., T, K)
-    dweight = _rows(q).T @ _rows(dturned)  # (K, L)
+    q, k, weight, projected = cache
+    # scores = projected kᵀ
+    dprojected = dscores @ k  # (..., T, L)
+    dk = dscores.swapaxes(-1, -2) @ projected  # (..., S, L)
+    dprojected, dk = sum_to_shape(dprojected, projected.shape), sum_to_shape(dk, k.shape)
+    # projected = q weight
+    dq = dprojected @ weight.T  # (..., T, K)
+    dweight = _rows(q).T @ _rows(dprojected)  # (K, L)
     return dq, dk, dweight
 
 

@@ -27,7 +27,7 @@ def softmax(x: Array) -> tuple[Array, Array]:
 def softmax_backward(dy: Array, cache: Array) -> Array:
     """Return dx_j = y_j (dy_j - Σ_i dy_i y_i), of shape (..., N).
 
-    The matrix of all derivatives dy_i/dx_j is not computed. One sum for each row suffices.
+    The matrix of all derivatives ∂y_i/∂x_j is not computed, since one sum for each row suffices.
     """
     y = cache
     # y_i = exp(x_i) / Σ_k exp(x_k). By the quotient rule, the derivative of y_i with respect to x_j is
@@ -55,5 +55,5 @@ def log_softmax_backward(dy: Array, cache: Array) -> Array:
     y = cache
     xp = array_module(dy)
     # y_i = x_i - log Σ_k exp(x_k). The derivative of y_i with respect to x_j is 1 - softmax_j if i = j, and
-    # -softmax_j otherwise. The chain rule sums over i: dx_j = dy_j - softmax_j Σ_i dy_i. softmax = exp(y)
+    # -softmax_j otherwise. The chain rule sums over i: dx_j = dy_j - softmax_j Σ_i dy_i, and softmax is exp(y)
     return dy - xp.exp(y) * dy.sum(-1, keepdims=True)
