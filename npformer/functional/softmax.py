@@ -55,5 +55,5 @@ def log_softmax_backward(dy: Array, cache: Array) -> Array:
     y = cache
     xp = array_module(dy)
     # y_i = x_i - log Σ_k exp(x_k). The derivative of y_i with respect to x_j is 1 - softmax_j if i = j, and
-    # -softmax_j otherwise. The chain rule sums over i: dx_j = dy_j - softmax_j Σ_i dy_i, and softmax is exp(y)
+    # -softmax_j otherwise. The chain rule sums over i: dx_j = dy_j - softmax_j Σ_i dy_i. softmax is exp(y)
     return dy - xp.exp(y) * dy.sum(-1, keepdims=True)

@@ -11,7 +11,7 @@ from npformer import kernels
 from npformer.backend import generator_near, is_cupy, random_keep_mask, to_backend, to_numpy
 from npformer.functional.masks import Masking
 from npformer.kernels import gpu, plain_pairs
-from npformer.kernels.shared import DropoutMask
+from npformer.kernels.shared import DropoutMask, ReluDropoutCache
 
 rates = pytest.mark.parametrize("p", [0, 0.3])
 sizes = st.integers(1, 7)
@@ -151,11 +151,13 @@ def test_a_large_eps_has_its_effect():
 def test_dropout(dtype, p, activation):
     name, settings = ("activation_dropout", (activation,)) if activation else ("dropout", ())
     (x, dy), (long_x, long_dy) = made(dtype, (3, 4, 8), (3, 4, 8))
-    y, cache = getattr(gpu, name)(x, *settings, p, rng(2))
+    y, cache = getattr(kernels, name)(x, *settings, p, rng(2))
+    if activation == "relu":
+        assert isinstance(cache, ReluDropoutCache)  # of the kernel
     expected, plain = getattr(F, name)(long_x, *settings, p, rng(2))
     agree([y], [expected], dtype)
     backward = f"{name}_backward"
-    agree([getattr(gpu, backward)(dy, cache)], [getattr(F, backward)(long_dy, plain)], dtype)
+    agree([getattr(kernels, backward)(dy, cache)], [getattr(F, backward)(long_dy, plain)], dtype)
     assert p or activation not in (None, "none") or y is x
 
 
@@ -239,7 +241,9 @@ def test_the_table_chooses_by_the_device_of_the_arrays():
 
 def test_every_kernel_is_in_the_table():
     (x,), _ = made(np.float32, (2, 1, 3, 4))
-    assert set(gpu.__all__) == set(kernels.__all__) - {"embedding", "plain_pairs"}
+    composed = {"activation_dropout", "activation_dropout_backward"}  # from relu_dropout and dropout
+    own = {"relu_dropout", "relu_dropout_backward"}
+    assert set(gpu.__all__) - own == set(kernels.__all__) - {"embedding", "plain_pairs"} - composed
     _, cache = kernels.attention(x, x, x, p=0.5, rng=rng())
     assert isinstance(cache.dropout_mask, DropoutMask)
     with plain_pairs():

@@ -13,6 +13,7 @@ from npformer.errors import UserError
 from npformer.functional.masks import Masking
 from npformer.kernels import cpu, plain_pairs
 from npformer.kernels.cpu.blocks import BLOCK, blocks
+from npformer.kernels.shared import ReluDropoutCache
 from npformer.models.registry import build
 
 # float32 kernels are compared with the plain pairs in float64, so they differ by the rounding of float32
@@ -259,11 +260,15 @@ def test_dropout(dtype, p):
 @pytest.mark.parametrize("activation", ["relu", "gelu_tanh", "none"])
 def test_activation_dropout(dtype, p, shape, activation):
     (x, dy), (long_x, long_dy) = cast(dtype, numbers(*shape), numbers(*shape, seed=1))
-    y, cache = cpu.activation_dropout(x, activation, p, rng(2))
+    y, cache = kernels.activation_dropout(x, activation, p, rng(2))
+    if activation == "relu":
+        assert isinstance(cache, ReluDropoutCache)  # of the kernel
     expected, plain = F.activation_dropout(long_x, activation, p, rng(2))
     agree([y], [expected], dtype)
     agree(
-        [cpu.activation_dropout_backward(dy, cache)], [F.activation_dropout_backward(long_dy, plain)], dtype
+        [kernels.activation_dropout_backward(dy, cache)],
+        [F.activation_dropout_backward(long_dy, plain)],
+        dtype,
     )
 
 

@@ -163,7 +163,7 @@ ROWS = (
     Bug(
         "activation_dropout kernel: activation skipped",
         "dropped branch",
-        _DROPOUT,
+        "kernels/dropout.py",
         "return activate_backward(dh, cache.activation)",
         "return dh",
     ),

@@ -4,10 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from npformer import functional as plain
 from npformer.backend import Array, Generator
-from npformer.functional.activations import ACTIVATIONS
-from npformer.functional.residual import ActivationDropoutCache
+from npformer.functional import residual
 from npformer.kernels.cpu.blocks import blocks
 from npformer.kernels.shared import DropoutMask, ReluDropoutCache, as_rows, draw_dropout_mask
 
@@ -83,7 +81,7 @@ def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tupl
 def relu_dropout_backward(dy: Array, cache: Any) -> Array:
     """Return dx = dy factor where y > 0, and 0 elsewhere."""
     if not isinstance(cache, ReluDropoutCache):
-        return plain.activation_dropout_backward(dy, cache)
+        return residual.relu_dropout_backward(dy, cache)
     dx = np.empty(dy.shape, dy.dtype)
     rows, y, out = as_rows(dy), as_rows(cache.y), as_rows(dx)
     for block in blocks(*rows.shape):
@@ -102,34 +100,3 @@ def _select(x: Array, selected: Array, out: Array) -> None:
     """
     bits = np.int32 if x.dtype == np.float32 else np.int64
     np.multiply(x.view(bits), selected, out=out.view(bits))
-
-
-def activation_dropout(
-    x: Array, activation: str = "relu", p: float = 0.0, rng: Generator | None = None
-) -> tuple[Array, ActivationDropoutCache | ReluDropoutCache]:
-    """Compute y = dropout(f(x)), as the plain pair does. The ReLU and dropout are computed in one pass.
-
-    Args:
-        x: The input, of shape (..., F).
-        activation: The name of the activation f.
-        p: The dropout probability.
-        rng: The generator for dropout. It is needed if p > 0.
-
-    Returns:
-        y, of the shape of x, and the cache.
-    """
-    if activation == "relu":
-        return relu_dropout(x, p, rng)
-    activate, _ = ACTIVATIONS[activation]
-    h, activated = activate(x)
-    y, dropout_mask = dropout(h, p, rng)
-    return y, ActivationDropoutCache(activation, activated, dropout_mask)
-
-
-def activation_dropout_backward(dy: Array, cache: Any) -> Array:
-    """Return the gradient dx of y = dropout(f(x))."""
-    if not isinstance(cache, ActivationDropoutCache):
-        return relu_dropout_backward(dy, cache)
-    _, activate_backward = ACTIVATIONS[cache.name]
-    dh = dropout_backward(dy, cache.dropout_mask)
-    return activate_backward(dh, cache.activation)

@@ -36,7 +36,7 @@ def lstm_cell_backward(dstate, cache):
             pair_trial("gates (2, 4, 20)", *LSTM, (2, 4, 20), (2, 4, 5)),
         ),
         (
-            "c' was used in h' and passed on to the next word. Add up both gradients before you go on from it.",
+            "c' was used in h' and passed on to the next word. Add both gradients before you go on from it.",
             "Each line is a product of two numbers: each of them hears the gradient times the other.",
             "Through sigmoid: times i (1 - i). Through tanh: times 1 - g². Then np.concatenate(.., -1).",
         ),
