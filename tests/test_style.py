@@ -316,17 +316,31 @@ def named_arguments(function):
     return [argument.arg for argument in named if argument.arg not in ("self", "cls")]
 
 
-def undocumented_arguments(path, tree):
-    """Return a line for each public function with more than two arguments that does not document them all."""
-    wrong = []
+def functions(path, tree):
+    """Yield (name, node) of every public function and, in the mathematics, of every public method."""
+    with_methods = any(fnmatch(path, files) for files in MATHEMATICS)
     for node in public(tree):
-        names = named_arguments(node) if isinstance(node, ast.FunctionDef) else []
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif with_methods:
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
+                    yield f"{node.name}.{member.name}", member
+
+
+def undocumented_arguments(path, tree):
+    """Return a line for each function with more than two arguments that does not document them all."""
+    wrong = []
+    for name, node in functions(path, tree):
         section = (ast.get_docstring(node) or "").partition("Args:\n")[2]
+        arguments = named_arguments(node)
         missing = [
-            name for name in names if not re.search(rf"^ +([\w, ]+, )?{name}\b", section, re.MULTILINE)
+            argument
+            for argument in arguments
+            if not re.search(rf"^ +([\w, ]+, )?{argument}\b", section, re.MULTILINE)
         ]
-        if len(names) > 2 and missing:
-            wrong.append(f"{path}:{node.lineno}: {node.name} does not document {', '.join(missing)}")
+        if len(arguments) > 2 and missing:
+            wrong.append(f"{path}:{node.lineno}: {name} does not document {', '.join(missing)}")
     return wrong
 
 
@@ -340,3 +354,10 @@ def test_more_than_two_arguments_are_documented():
 def test_a_missing_argument_is_found():
     code = '"""f."""\ndef f(x, y, z):\n    """Return x.\n\n    Args:\n        x, y: Arrays.\n    """'
     assert undocumented_arguments("f.py", ast.parse(code)) == ["f.py:2: f does not document z"]
+
+
+def test_a_missing_argument_of_a_method_is_found():
+    code = 'class A:\n    def f(self, x, y, z):\n        """Return x."""'
+    assert undocumented_arguments("npformer/nn/a.py", ast.parse(code)) == [
+        "npformer/nn/a.py:2: A.f does not document x, y, z"
+    ]

@@ -38,7 +38,7 @@ def batch_norm(
     eps: float = 1e-5,
     *,
     mask: Array | None = None,
-    given: Statistics | None = None,
+    statistics: Statistics | None = None,
 ) -> tuple[Array, BatchNormCache]:
     """Compute y = gain xhat + bias, with xhat = (x - mean) / sqrt(variance + eps) over all tokens of a batch.
 
@@ -49,7 +49,7 @@ def batch_norm(
         eps: A small number that prevents a division by zero.
         mask: Bool, of shape (...). True marks a token. Padding does not count in the statistics, but it is
             normalized like a token.
-        given: Statistics that replace those of the batch, such as the running statistics of a layer.
+        statistics: Statistics that replace those of the batch, such as the running statistics of a layer.
 
     Returns:
         y, of shape (..., D), and the cache.
@@ -61,8 +61,8 @@ def batch_norm(
     """
     xp = array_module(x)
     check_token_mask(mask, x)
-    share = _share(x, mask) if given is None else None
-    mean, variance = _statistics(x, share) if given is None else given
+    share = _share(x, mask) if statistics is None else None
+    mean, variance = _statistics(x, share) if statistics is None else statistics
     rstd = 1 / xp.sqrt(variance + eps)  # (D,)
     xhat = (x - mean) * rstd  # (..., D)
     return gain * xhat + bias, BatchNormCache(xhat, rstd, gain, share, Statistics(mean, variance))

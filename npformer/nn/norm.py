@@ -93,8 +93,8 @@ class BatchNorm(Module):
             y, of shape (..., D), and the cache.
         """
         check_floats(x, (..., len(self.gain.value)), "BatchNorm")
-        given = None if train else Statistics(self.running_mean, self.running_variance)
-        return batch_norm(x, self.gain.value, self.bias.value, self.eps, mask=mask, given=given)
+        statistics = None if train else Statistics(self.running_mean, self.running_variance)
+        return batch_norm(x, self.gain.value, self.bias.value, self.eps, mask=mask, statistics=statistics)
 
     def backward(self, dy: Array, cache: Any) -> Array:
         """Return dx, of shape (..., D)."""

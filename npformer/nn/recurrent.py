@@ -45,7 +45,7 @@ class RecurrentCache(NamedTuple):
 
     input_projection: LinearCache
     steps: tuple[Any, ...]  # a StepCache for each position, in the order of reading
-    given: bool  # True if the caller gave an initial state
+    has_state: bool  # True if the caller gave an initial state
 
 
 class Recurrent(Module):
@@ -106,7 +106,7 @@ class Recurrent(Module):
         xp = array_module(x)
         # one product for all positions
         gates, input_projection = self.input_projection.forward(x)  # (B, T, P·N)
-        given = state is not None
+        has_state = state is not None
         state = xp.zeros((len(x), self.d_state), gates.dtype) if state is None else state  # (B, M)
         states: list[Any] = [None] * x.shape[1]
         steps = []
@@ -114,7 +114,7 @@ class Recurrent(Module):
             state, step = self.time_step(gates[:, t], state, None if mask is None else mask[:, t])
             states[t] = state
             steps.append(step)
-        return xp.stack(states, 1), RecurrentCache(input_projection, tuple(steps), given)
+        return xp.stack(states, 1), RecurrentCache(input_projection, tuple(steps), has_state)
 
     def backward(self, dstates: Array, cache: Any) -> Any:
         """Return dx, of shape (B, T, D), or (dx, dstate) with dstate (B, M) if a state was given."""
@@ -126,7 +126,7 @@ class Recurrent(Module):
             # a state is an output and an input of the next position, so its two gradients are added
             dgates[t], dstate = self.time_step_backward(dstate + dstates[:, t], step)
         dx = self.input_projection.backward(xp.stack(dgates, 1), cache.input_projection)
-        return (dx, dstate) if cache.given else dx
+        return (dx, dstate) if cache.has_state else dx
 
     def time_step(self, gates: Array, state: Array, real: Array | None = None) -> tuple[Array, Any]:
         """Compute the state of one position from the state of the position before.

@@ -336,7 +336,7 @@ WORDS = (
         "multi-head: packed gradients not spread out",
         "dropped branch",
         "nn/attention/multi_head.py",
-        "key_packing = mask.packing if given == 1 else mask.key_packing",
+        "key_packing = mask.packing if n_inputs == 1 else mask.key_packing",
         "key_packing = mask.packing",
     ),
     Bug(

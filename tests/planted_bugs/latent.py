@@ -132,8 +132,8 @@ LAYER = (
         "LatentAttention: gradient through the values lost",
         "lost tie",
         _LAYER,
-        "if cache.given else de + dvalues",
-        "if cache.given else de",
+        "if cache.has_values else de + dvalues",
+        "if cache.has_values else de",
     ),
 )
 

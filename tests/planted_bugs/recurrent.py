@@ -143,8 +143,8 @@ THROUGH_TIME = (
         "Recurrent: first state's gradient lost",
         "dropped branch",
         _LAYER,
-        "return (dx, dstate) if cache.given else dx",
-        "return (dx, dstate * 0) if cache.given else dx",
+        "return (dx, dstate) if cache.has_state else dx",
+        "return (dx, dstate * 0) if cache.has_state else dx",
     ),
     Bug(
         "Bidirectional: one side of dx lost",

@@ -34,7 +34,10 @@ def batch_norm_cases() -> Iterator[Case]:
     for name, settings in masks.items():
         yield pair_case(f"batch norm{name}", pair, *inputs, **settings)
     given_ones = Statistics(np.linspace(-1, 1, D), np.linspace(0.5, 2, D))
-    by_given = (lambda x, gain, bias: F.batch_norm(x, gain, bias, given=given_ones), F.batch_norm_backward)
+    by_given = (
+        lambda x, gain, bias: F.batch_norm(x, gain, bias, statistics=given_ones),
+        F.batch_norm_backward,
+    )
     yield pair_case("batch norm, given statistics", by_given, *inputs)
     yield make_case("BatchNorm", _batch_norm, floats(B, T, D), mask=TOKEN_MASK, train=True)
     yield make_case("BatchNorm, running statistics", _batch_norm, floats(B, T, D))

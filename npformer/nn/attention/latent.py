@@ -31,7 +31,7 @@ class LatentAttentionCache(NamedTuple):
     latent_scores: LinearCache  # the cache of e · u
     active_scores: LinearCache  # the cache of e V
     attend: LatentAttendCache
-    given: bool  # True if the caller gave values
+    has_values: bool  # True if the caller gave values
 
     @property
     def latent(self) -> Array:
@@ -120,7 +120,7 @@ class LatentAttention(Module):
             )
         latent_scores, latent_cache = linear(e, self.latent_weight.value)  # (B, S, 1)
         active_scores, active_cache = linear(e, self.active_weight.value[:, :length])  # (B, S, S)
-        given = values is not None
+        has_values = values is not None
         o, attend_cache = latent_attend(
             latent_scores[..., 0],
             active_scores,
@@ -129,7 +129,7 @@ class LatentAttention(Module):
             orientation=self.orientation,
             measure=self.measure,
         )
-        return o, LatentAttentionCache(latent_cache, active_cache, attend_cache, given)
+        return o, LatentAttentionCache(latent_cache, active_cache, attend_cache, has_values)
 
     def backward(self, do: Array, cache: Any) -> Any:
         """Return de, of shape (B, S, D), or (de, dvalues) with dvalues (B, S, L) if values were given."""
@@ -142,4 +142,4 @@ class LatentAttention(Module):
         self.active_weight.accumulate(dactive_weight, at=(slice(None), slice(dactive_scores.shape[-1])))
         de = de + de_active
         # if no values were given, e was also used as the values
-        return (de, dvalues) if cache.given else de + dvalues
+        return (de, dvalues) if cache.has_values else de + dvalues

@@ -33,7 +33,7 @@ class MultiHeadCache(NamedTuple):
     projections: tuple[Any, ...]
     attention: AttentionCache
     output: LinearCache | None
-    given: int  # the number of arrays among query, key and value that the caller gave: 1, 2 or 3
+    n_inputs: int  # the number of arrays among query, key and value that the caller gave: 1, 2 or 3
     packing: Packing | None  # the packing of the queries
 
 
@@ -143,15 +143,15 @@ class MultiHeadAttention(DecodingAttention):
         """
         mask = AttentionMask.of(mask, query_mask)
         context = Context(train, rng) if context is None else context
-        given = self._check_given(key, value)
+        n_inputs = self._count_inputs(key, value)
         key = query if key is None else key
         value = key if value is None else value
-        key_packing = mask.packing if given == 1 else mask.key_packing
+        key_packing = mask.packing if n_inputs == 1 else mask.key_packing
         self._check_arrays(query, key, value, mask.packing, key_packing)
         (q, k, v), projections = self.project(query, key, value, mask.packing, key_packing)
         z, attention_cache = self.attend(q, k, v, mask, context)  # (B, H, T, L)
         y, output = self.join(z, mask.packing)  # (B, T, D)
-        return y, MultiHeadCache(projections, attention_cache, output, given, mask.packing)
+        return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing)
 
     def backward(self, dy: Array, cache: Any) -> Any:
         """Return the gradients of the arrays that forward was given.
@@ -165,9 +165,9 @@ class MultiHeadAttention(DecodingAttention):
         dq, dk, dv = self.attend_backward(dz, cache.attention)
         # q, k, v = query Wq, key Wk, value Wv
         grads = self.project_backward(dq, dk, dv, cache)  # one for each projection
-        if cache.given == 3:
+        if cache.n_inputs == 3:
             return tuple(grads)
-        if cache.given == 2:  # keys and values were computed from one array, so their gradients are added
+        if cache.n_inputs == 2:  # keys and values were computed from one array, so their gradients are added
             return grads[0], _total(grads[1:])
         return _total(grads)  # queries, keys and values were computed from one array
 
@@ -293,21 +293,21 @@ class MultiHeadAttention(DecodingAttention):
                     f"{value.shape}: make the second axes equal"
                 )
 
-    def _check_given(self, key: Array | None, value: Array | None) -> int:
+    def _count_inputs(self, key: Array | None, value: Array | None) -> int:
         """Return the number of arrays among query, key and value that the caller gave.
 
         Fused projections allow fewer than three.
         """
         if key is None and value is not None:
             raise UserError("value was given without key: give both, or neither")
-        given = 1 + (key is not None) + (value is not None)
+        n_inputs = 1 + (key is not None) + (value is not None)
         most = {"no": 3, "kv": 2, "qkv": 1}[self.fused]
-        if given > most:
+        if n_inputs > most:
             raise UserError(
-                f'projections fused as "{self.fused}" take {most} of query, key and value, and {given} were '
-                'given: use fused="no"'
+                f'projections fused as "{self.fused}" take {most} of query, key and value, and {n_inputs} '
+                'were given: use fused="no"'
             )
-        return given
+        return n_inputs
 
 
 def _total(grads: list[Array]) -> Array:

@@ -121,11 +121,11 @@ class RelativeAttention(MultiHeadAttention):
         """
         raise UserError(_NO_DISTANCE)
 
-    def _check_given(self, key: Array | None, value: Any) -> int:
-        given = super()._check_given(key, value)
-        if given > 1:
+    def _count_inputs(self, key: Array | None, value: Any) -> int:
+        n_inputs = super()._count_inputs(key, value)
+        if n_inputs > 1:
             raise UserError(_NO_DISTANCE)
-        return given
+        return n_inputs
 
 
 _NO_DISTANCE = (
