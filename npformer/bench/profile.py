@@ -71,7 +71,16 @@ class Stopwatch:
         self.inside: list[float] = []  # for every running function, the time of those that it called
 
     def watch(self, function: Callable[..., Any], component: str, direction: str) -> Callable[..., Any]:
-        """Return the function, wrapped so that its time is added to its component."""
+        """Return the function, wrapped so that its time is added to its component.
+
+        Args:
+            function: The function.
+            component: The component to which its time is added.
+            direction: The pass to which its time is added, "forward" or "backward".
+
+        Returns:
+            A function with the same arguments and the same result.
+        """
 
         def watched(*args: Any, **kwargs: Any) -> Any:
             self.wait()

@@ -100,7 +100,18 @@ class SentenceAttention:
     def plot_head(
         self, kind: str | None = None, *, layer: int | None = None, head: int | None = None
     ) -> "Figure":
-        """Draw the heat map of one head. The arguments are those of `plot`."""
+        """Draw the heat map of one head.
+
+        Args:
+            kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
+                has if it has no "cross".
+            layer: The layer, counted from 0. The default is the last one.
+            head: The head, counted from 0. The default is head 0.
+
+        Raises:
+            UserError: If the model has no such attention, layer or head, or if there are too many tokens for
+                a picture.
+        """
         from npformer import plots
 
         kind, layer, head = self._chosen(kind, layer, head)
