@@ -24,7 +24,7 @@ def compare(
     backend: str,
     report: Callable[[Task], None],
 ) -> dict[str, Any]:
-    """Measure one setup, alternating between the kinds of measurement.
+    """Measure one setup. The kinds of measurement alternate.
 
     Args:
         setup: The model and its batch.

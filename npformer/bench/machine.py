@@ -13,7 +13,7 @@ from npformer.backend import choose_backend
 from npformer.errors import UserError
 
 PACKAGES = ("npformer", "numpy", "cupy", "torch")
-BUSY = 0.3  # processes per core, by the mean of a minute, above which measurements are marked as rough
+BUSY = 0.3  # running processes per core, the mean of a minute, above which measurements are marked as rough
 STATUS = Path("/proc/self/status")
 
 
@@ -27,7 +27,7 @@ def describe() -> dict[str, Any]:
 
 
 def cpu() -> str:
-    """Return the name of the processor, as far as the system provides it."""
+    """Return the name of the processor, or of its architecture if the system does not provide the name."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:  # not Linux

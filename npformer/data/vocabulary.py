@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
@@ -73,11 +73,12 @@ class Vocabulary:
                 )
             counts.update(sentence)
         for special in SPECIALS:
-            counts.pop(special, None)  # it has a place already
+            counts.pop(special, None)  # it has an id already
         frequent = [word for word, count in counts.items() if count >= min_count]
         if not frequent:
             raise UserError(
-                f"no word occurs {min_count} times in the sentences: give more text or a lower min_count"
+                f"no word of the sentences occurs {quantity(min_count, 'time')} or more: "
+                "give more text or a lower min_count"
             )
         frequent.sort(key=lambda word: (-counts[word], word))
         return cls((*SPECIALS, *frequent)[:max_size])

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room
 from npformer.plots.layout import words as word_list
 from npformer.plots.palette import COLOURS
@@ -122,10 +122,10 @@ def _panels(
 
 
 def _probabilities(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
-    made = array(values, name, ndim).astype(np.float64)
-    if not ((made >= 0) & (made <= 1 + 1e-6)).all():  # also where NaN
+    probabilities = array(values, name, ndim).astype(np.float64)
+    if not ((probabilities >= 0) & (probabilities <= 1 + 1e-6)).all():  # False for NaN as well
         raise UserError(f"{name} must be between 0 and 1: apply the softmax first")
-    return made
+    return probabilities
 
 
 def _targets(target: ArrayLike | None, values: np.ndarray) -> np.ndarray | None:
@@ -160,7 +160,7 @@ def _must_fit(ax: Axes, count: int, two: bool) -> None:
     least = line_height(SMALL) * (2 if two else 1)
     if count * least > height:
         raise UserError(
-            f"{count} words do not fit on axes {height:.1f} inches high at 8 points: "
+            f"{quantity(count, 'word')} cannot be written on axes {height:.1f} inches high at 8 points: "
             "draw only the most probable ones"
         )
 

@@ -23,11 +23,11 @@ WIDEST_CELL = 0.8  # inches, the widest cell for column labels; longer labels ar
 
 
 class Board:
-    """A canvas for grids, boxes, arrows and text, in inches with y upwards, that records the space they take.
+    """A canvas for grids, boxes, arrows and text that records the space they take.
 
-    Use it inside `drawing`. All grids of a board have cells of the same width, so that equal shapes look
-    equal. The cells are wide enough for every number of `matrices` as `write` writes it, and for every column
-    label in `names` that is short.
+    All positions and sizes are in inches, and y grows upwards. Use a board inside `drawing`. All grids of a
+    board have cells of the same width, so that equal shapes look equal. The cells are wide enough for every
+    number of `matrices` as `write` writes it, and for every column label in `names` that is short.
 
         with drawing(words):
             board = Board([x, z])
@@ -81,9 +81,8 @@ class Board:
             The rectangle of the cells, without the text around them.
         """
         width, height = self.size(grid)
-        draw_cells(
-            self.ax, grid, left, top, self.cell, self.write, above=4
-        )  # in front of the boxes around them
+        # above=4: in front of the boxes around the cells
+        draw_cells(self.ax, grid, left, top, self.cell, self.write, above=4)
         placed = Placed(left, top - height, left + width, top)
         self.take(*placed)
         self._write_round(grid, placed, label)

@@ -211,7 +211,7 @@ def arrow(
         UserError: If there are fewer than two points.
     """
     if len(points) < 2:
-        raise UserError(f"an arrow goes through two points or more, and {len(points)} were given")
+        raise UserError(f"an arrow goes through two or more points: give more than {len(points)}")
     line = FancyArrowPatch(
         path=Path(list(points)),
         arrowstyle="-|>" if head else "-",
