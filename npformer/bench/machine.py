@@ -32,8 +32,8 @@ def cpu() -> str:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:  # not Linux
         text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else platform.processor() or platform.machine()
 
 
 def cores() -> int:
@@ -64,14 +64,14 @@ def is_busy(machine: dict[str, Any]) -> bool:
 
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages that a measurement may use."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
         for distribution in importlib.metadata.distributions():
             known = distribution.metadata["Name"] or ""
             if known == name or (name == "cupy" and known.startswith("cupy-")):
-                found[name] = distribution.version
+                installed[name] = distribution.version
                 break
-    return found
+    return installed
 
 
 def resident() -> int | None:
@@ -87,10 +87,10 @@ def peak() -> int | None:
 
 def _status(field: str) -> int | None:
     try:
-        found = re.search(rf"^{field}:\s+(\d+) kB", STATUS.read_text(encoding="ascii"), re.MULTILINE)
+        match = re.search(rf"^{field}:\s+(\d+) kB", STATUS.read_text(encoding="ascii"), re.MULTILINE)
     except OSError:  # not Linux
         return None
-    return int(found[1]) * 1024 if found else None
+    return int(match[1]) * 1024 if match else None
 
 
 def _max_rss() -> int | None:

@@ -126,12 +126,12 @@ def take_turns(
     Raises:
         UserError: If a process ends before it has measured.
     """
-    found: list[list[dict[str, Any]]] = [[] for _ in tasks]
+    results: list[list[dict[str, Any]]] = [[] for _ in tasks]
     for _ in range(repeats):
-        for task, results in zip(tasks, found, strict=True):
+        for task, results_of_task in zip(tasks, results, strict=True):
             report(task)
-            results.append(run_child(task))
-    return found
+            results_of_task.append(run_child(task))
+    return results
 
 
 def run_child(task: Task) -> dict[str, Any]:

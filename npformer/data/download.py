@@ -200,7 +200,7 @@ def _refused(refusal: urllib.error.HTTPError, url: str, part: Path) -> str:
 
 
 def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
-    """Return the position of a response's first byte in the file, or -1, and the size of the file, or None."""
+    """Return the position of a response's first byte in the file (or -1), and the file's size (or None)."""
     if response.status == 206:
         content = re.match(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
         if not content:

@@ -320,9 +320,9 @@ def _size_error(message: str, size: int, n_lines: int) -> UserError:
         (r"set it to a value <= (\d+)", "more than these sentences give: the largest size possible is {}"),
         (r"required_chars[^\d]*\d+ vs (\d+)", "fewer than the characters alone: the smallest size is {}"),
     ):
-        found = re.search(pattern, message)
-        if found:
+        match = re.search(pattern, message)
+        if match:
             return UserError(
-                f"subwords is {size}, {advice.format(found[1])} (from {quantity(n_lines, 'line')})"
+                f"subwords is {size}, {advice.format(match[1])} (from {quantity(n_lines, 'line')})"
             )
     return UserError(f"sentencepiece cannot make {size} subwords from {quantity(n_lines, 'line')}: {message}")

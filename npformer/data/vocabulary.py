@@ -157,6 +157,6 @@ def read_object(text: str, *kinds: str) -> dict[str, Any]:
             f"this is not an {kind}: it is not JSON ({error}); give a file that npformer wrote"
         ) from None
     if not isinstance(content, dict) or content.get("kind") not in kinds:
-        found = content.get("kind") if isinstance(content, dict) else None
-        raise UserError(f'this is not an {kind}: its "kind" is {found!r}; give a file that npformer wrote')
+        actual = content.get("kind") if isinstance(content, dict) else None
+        raise UserError(f'this is not an {kind}: its "kind" is {actual!r}; give a file that npformer wrote')
     return content

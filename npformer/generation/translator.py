@@ -31,7 +31,7 @@ class Translator:
         if (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
             raise UserError(
                 f"the model's pad, start and end ids are {config.pad_id}, {config.start_id} and "
-                f"{config.end_id}, and a vocabulary's {PAD}, {START} and {END}: train a model with the vocabulary's"
+                f"{config.end_id}, and a vocabulary's {PAD}, {START} and {END}: train a model with these"
             )
         self.model, self.source_codec, self.target_codec = model, source_codec, target_codec
 

@@ -170,7 +170,7 @@ def put_legend(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
     room = line_height(TEXT) * 1.3
     if len(names) * room > height or widest(names, TEXT) + 0.6 > width:
         raise UserError(
-            f"{quantity(len(names), 'name')} do not fit in a legend at 8 points: draw fewer curves"
+            f"the names of {quantity(len(names), 'curve')} do not fit in a legend at 8 points: draw fewer"
         )
     legend = ax.legend(
         lines, names, loc="best", handlelength=2.5, frameon=True, framealpha=0.9, edgecolor="none"
@@ -185,8 +185,8 @@ def _name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str], yscale: 
     room = line_height(TEXT)
     if len(names) * room > height:
         raise UserError(
-            f"{quantity(len(names), 'name')} do not fit beside axes {height:.1f} inches high at 8 points: "
-            "draw fewer curves"
+            f"the names of {quantity(len(names), 'curve')} do not fit at 8 points beside axes "
+            f"{height:.1f} inches high: draw fewer curves"
         )
     low, high = ax.get_ylim()
     ends = np.array([_last(line.get_ydata()) for line in lines], np.float64)  # (N,)

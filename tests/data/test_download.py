@@ -89,7 +89,7 @@ def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ran
 def test_a_server_that_always_cuts_at_the_same_place_is_given_up(server, tmp_path, ranges):
     server.ranges, server.cuts = ranges, [1000] + [0 if ranges else 1000] * 20
     with pytest.raises(
-        UserError, match=r"connection was cut, with 1,000 of 307,200 bytes here: .* continues from there"
+        UserError, match=r"connection was cut, after 1,000 of 307,200 bytes: .* continues the download"
     ):
         get(server, tmp_path)
     assert len(server.asked) == 5  # the first attempt received something, the next four nothing new

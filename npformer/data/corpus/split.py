@@ -100,7 +100,8 @@ class Combinations:
 def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
     """Return English-French sentences from a grammar.
 
-    The same seed gives the same sentences on every machine. All sentences of the document family are in training, each several times.
+    The same seed gives the same sentences on every machine. All sentences of the document family are in
+    training, each several times.
     """
     rng = Random(seed)
     combinations = held_out_combinations(rng)
