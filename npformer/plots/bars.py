@@ -139,7 +139,7 @@ def _targets(target: ArrayLike | None, values: np.ndarray) -> np.ndarray | None:
 
 
 def _row(with_target: bool) -> float:
-    """Return the height of the bar of a word, or of its two bars."""
+    """Return the height, in inches, of a word's bar, or of its two bars."""
     return 2.2 * line_height(SMALL) if with_target else 1.5 * line_height(TEXT)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from npformer.plots.boxes import Box, Point, arrow, draw_box, frame, sign
 from npformer.plots.cells import CELL, GAP, Grid, Placed, draw_cells
-from npformer.plots.layout import PAD, axes_at, new_figure, put_title, title_room, words
+from npformer.plots.layout import LEAST_TITLE, PAD, axes_at, new_figure, put_title, title_room, words
 from npformer.plots.palette import COLOURS
 from npformer.plots.palette import colour as colour_of
 from npformer.plots.style import FORMULA, SMALL, TEXT, line_height, number, text_size, widest, wrapped
@@ -310,7 +310,7 @@ class Board:
             UserError: If the drawing is larger than a slide.
         """
         width, height = self.high - self.low
-        title = wrapped(title, max(width, 2.5))
+        title = wrapped(title, max(width, LEAST_TITLE))
         title_width, up = title_room(title)
         total, full = max(width, title_width) + 2 * PAD, height + up + 2 * PAD
         new_figure(total, full, what)  # raises if it is too large

@@ -711,10 +711,8 @@ def _grid_plan(heats: Heats, beside: float) -> Plan:
     if heat.queries is not None and heat.keys is not None:
         cell = max(word_line(SMALL), min(0.3, 1.5 / max(n_queries, n_keys)), name)
         rotation = key_rotation(heat.keys, cell, SMALL)
-        if (
-            band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW
-        ):  # the labels would extend into the next panel
-            rotation = 90
+        if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:
+            rotation = 90  # otherwise the labels would extend into the next panel
         over = band_of(heat.keys, cell, SMALL, rotation)[0]
         beside_words = AXIS + widest(heat.queries, SMALL) + GAP
         plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)

@@ -52,7 +52,7 @@ def titled_figure(
     what: str = "this picture",
     line_width: float | None = None,
 ) -> tuple[Figure, float]:
-    """Return a figure with a title for a drawing of this size, and the left edge of the drawing.
+    """Return a figure with a title and with space for a drawing of this size.
 
     The drawing is centred below the title. Its lower edge is PAD above that of the figure.
 
@@ -63,6 +63,9 @@ def titled_figure(
         what: The name of the picture in error messages.
         line_width: The width at which the title is broken into lines, in inches. By default it is that of the
             drawing, and at least LEAST_TITLE.
+
+    Returns:
+        The figure, and the left edge of the drawing in inches.
 
     Raises:
         UserError: If a side of the figure is longer than MAX_SIDE.

@@ -130,10 +130,11 @@ def forward_and_backward(
 
 
 def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator]:
-    """Return a generator for the dropout of each batch of a step, which depends on seed and step only.
+    """Return one generator for each batch of a step, for dropout. They depend on seed, step and batch only.
 
-    The step comes third and is never 0, because default_rng([seed, epoch]), which orders the sentences, is
-    the same generator as default_rng([seed, epoch, 0]) and must differ from these.
+    The order of the sentences comes from default_rng([seed, epoch]), which is the same generator as
+    default_rng([seed, epoch, 0]). The generators for dropout differ from it, because the third number of
+    their seed is the step, which is never 0.
 
     Args:
         seed: The seed of the run.

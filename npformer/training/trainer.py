@@ -70,8 +70,8 @@ def train(
 ) -> Result:
     """Train a model in the folder of a run, from the beginning or from the run's last checkpoint.
 
-    The losses and the final parameters are the same to the bit, however often the run was stopped: on the
-    same machine, with the same numbers of threads, workers and ranks.
+    However often a run is stopped and resumed, its losses and its final parameters are the same to the bit,
+    as long as the machine and the numbers of threads, workers and ranks are the same.
 
     Args:
         run_dir: The folder of the run, for its checkpoints and its log.
