@@ -204,7 +204,7 @@ def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
     labels = [printable(str(word)) for word in given]
     if len(labels) != count:
         raise UserError(
-            f"{name} has {quantity(len(labels), 'label')}: give {count}, as many as the array needs"
+            f"{name} has {quantity(len(labels), 'label')}: give {count}, one for each row or column"
         )
     return labels
 
