@@ -88,7 +88,7 @@ def count(translations: list[list[int]]) -> int:
 
 
 MEASUREMENTS: dict[str, Callable[[int], Measurement]] = {
-    f"base8k, greedy, 1 sentence of {LENGTH} words": with_and_without_cache,
+    f"base8k, greedy, 1 sentence of {LENGTH} tokens": with_and_without_cache,
     f"tiny, greedy, {SENTENCES:,} sentences": lambda workers: batched_decoding(workers, 1),
     f"tiny, beam {BEAM}, {SENTENCES:,} sentences": lambda workers: batched_decoding(workers, BEAM),
 }
