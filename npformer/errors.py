@@ -90,3 +90,14 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._things)
+
+
+def quantity(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun for a message: "1 line", "2 lines".
+
+    Args:
+        number: The number.
+        noun: The noun in the singular.
+        plural: The noun in the plural. By default, an s is added.
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -22,8 +22,8 @@ class CachedState:
         n_rows: The number of rows if source is None.
 
     Attributes:
-        sentence: (R,), the sentence of the source that each row translates; without a source, the first
-            row that each row continues.
+        sentence: (R,) for each row, the index of the source sentence that it translates. Without a source, it
+            is the index of the row at the start of decoding that this row continues.
     """
 
     def __init__(self, model: Any, source: Array | None = None, *, n_rows: int = 1) -> None:

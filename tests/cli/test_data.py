@@ -193,7 +193,7 @@ def test_no_network(capsys, monkeypatch):
         ([], "no corpus is named: give npformer data multi30k"),
         (["multi3k"], "unknown corpus 'multi3k': did you mean multi30k?"),
         (["multi30k", "--languages", "en,nl"], "language is 'nl': choose one of en, de, fr"),
-        (["multi30k", "--languages", ","], "no language is named"),
+        (["multi30k", "--languages", ","], "no language is given"),
         (["multi30k", "--from", "copy", "--base-url", "http://a"], "--from and --base-url"),
         (["multi30k", "--from", "nowhere"], "there is no file nowhere/raw/train.en.gz"),
         (["multi30k", "--base-url", "example.org"], "'example.org' is not an address"),

@@ -89,7 +89,7 @@ def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ran
 def test_a_server_that_always_cuts_at_the_same_place_is_given_up(server, tmp_path, ranges):
     server.ranges, server.cuts = ranges, [1000] + [0 if ranges else 1000] * 20
     with pytest.raises(
-        UserError, match=r"connection was cut, with 1,000 of 307,200 bytes here: .* continues from there"
+        UserError, match=r"connection was cut, after 1,000 of 307,200 bytes: .* continues the download"
     ):
         get(server, tmp_path)
     assert len(server.asked) == 5  # the first attempt received something, the next four nothing new
@@ -222,7 +222,7 @@ def test_a_busy_server_is_tried_again(server, tmp_path):
     get(server, tmp_path)
     assert_whole(tmp_path)
     server.statuses = [503] * 4
-    with pytest.raises(UserError, match=r"the server is busy \(HTTP 503\), with 0 of 5 bytes"):
+    with pytest.raises(UserError, match=r"the server is busy \(HTTP 503\), after 0 of 5 bytes"):
         get(server, tmp_path, known("raw/other", b"other"))
 
 
@@ -247,7 +247,7 @@ def test_no_server(tmp_path, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nothing listens on this port now
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/corpus"
-        with pytest.raises(UserError, match=r"no answer \(.*refused.*\), with 0 of 307,200 bytes.*--from"):
+        with pytest.raises(UserError, match=r"no answer \(.*refused.*\), after 0 of 307,200 bytes.*--from"):
             fetch(FILE, address, tmp_path, pause=0)
 
 

@@ -48,7 +48,7 @@ def test_the_settings_differ_as_their_signatures_do(caplog):
 
 
 def test_invalid_arguments_of_bleu(monkeypatch):
-    with pytest.raises(UserError, match="2 translations and 1 references"):
+    with pytest.raises(UserError, match="2 translations and 1 reference:"):
         bleu(["a", "b"], ["a"], "raw")
     with pytest.raises(UserError, match="no line to score"):
         bleu([], [], "raw")

@@ -189,7 +189,7 @@ def test_wrong_inputs_are_refused():
     nan = weights.copy()
     nan[1, 2] = np.nan
     for wrong, match in (
-        (lambda: attention_map(weights, ["a"], None), "queries has 1 labels"),
+        (lambda: attention_map(weights, ["a"], None), "queries has 1 label:"),
         (lambda: attention_map(weights.T, list("ab"), list("abc")), "queries has 2 labels"),
         (lambda: attention_map(weights, "ab", None), "one text"),
         (lambda: attention_map(weights[None], None, None), "2 axes"),

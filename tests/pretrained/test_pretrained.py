@@ -193,12 +193,18 @@ def test_a_card_has_all_its_fields():
         Card.from_dict([])
 
 
+def test_the_old_name_of_a_field_is_read():
+    """The translator that ships has a card with the field recipe."""
+    old = {"recipe" if name == "training" else name: value for name, value in FIELDS.items()}
+    assert Card.from_dict(old) == toy_card()
+
+
 def test_the_section_of_the_readme():
     text = toy_card(scores=(MeasuredScore.from_dict(MEASURED),)).section("en-de")
     assert text.startswith("## The translator that ships: English to German\n")
     assert f'npformer translate --model en-de "{SENTENCE}"\n' in text
     assert "| licence | for tests |\n" in text
-    assert "| recipe | 4 + 4 layers &#124; none of them trained |\n" in text
+    assert "| training | 4 + 4 layers &#124; none of them trained |\n" in text
     assert "| test.de, 1,000 sentences | tokenised | 12.35 | 5 | nrefs:1&#124;tok:none |\n" in text
     tables = [block for block in text.split("\n\n") if block.startswith("|")]
     for table in tables:  # the same number of cells in every row

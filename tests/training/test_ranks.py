@@ -218,7 +218,7 @@ def test_all_ranks_refuse_a_folder_that_contains_a_run(run_in_ranks, unbroken):
 @pytest.mark.parametrize("other", [{"seed": 8}, {"batch_size": 15}, {"workers": 2}])
 def test_ranks_with_different_settings_are_refused(tmp_path, run_in_ranks, other):
     found = run_in_ranks(2, tmp_path / "run", on={1: other})
-    assert all("rank 1 has other settings or sentences than rank 0" in str(error) for error in found)
+    assert all("rank 1 and rank 0 have different settings or sentences" in str(error) for error in found)
     assert not RunFolder(tmp_path / "run").last.exists()
 
 
@@ -233,7 +233,7 @@ def test_parameters_that_differ_between_ranks_are_never_saved(tmp_path, run_in_r
 
     monkeypatch.setattr(trainer, "make_step", drifting)
     found = run_in_ranks(2, tmp_path / "run")
-    assert all("rank 1 has other parameters than rank 0" in str(error) for error in found)
+    assert all("rank 1 and rank 0 have different parameters" in str(error) for error in found)
     assert last(tmp_path / "run").step == 4
 
 
@@ -263,7 +263,7 @@ def test_a_run_that_resumes_with_another_number_of_ranks_says_so(tmp_path, run_i
     result = resume_run(tmp_path / "run", dataset=tiny_dataset(), changes={"steps": 6}, report=events.append)
     assert result.step == 6
     (note,) = [event.text for event in events if isinstance(event, Noted)]
-    assert "made with 2 processes, it continues with 1 (mpirun -n)" in note
+    assert "made with 2 processes and continues with 1 (mpirun -n)" in note
     assert last(tmp_path / "run").ranks == 1
 
 

@@ -19,7 +19,7 @@ from npformer.nn import BatchNorm
 TOKEN_MASK = np.array([[True] * T, [True] * 2 + [False] * (T - 2)])
 # ids in which 8 replaces hidden tokens, and the hidden tokens as targets; the target 0 has no loss
 HIDDEN = np.array([[8, 5, 6, 3], [4, 8, 3, 0]])
-ASKED = np.array([[7, 0, 6, 0], [0, 4, 0, 0]])
+HIDDEN_TARGETS = np.array([[7, 0, 6, 0], [0, 4, 0, 0]])
 
 
 def batch_norm_cases() -> Iterator[Case]:
@@ -58,15 +58,15 @@ def language_model_cases() -> Iterator[Case]:
         "untied": {"tied": "none"},
     }.items():
         config = small_config(**changes)
-        yield _model(MaskedLanguageModel, name, config, HIDDEN, ASKED)
+        yield _model(MaskedLanguageModel, name, config, HIDDEN, HIDDEN_TARGETS)
         yield _model(CausalLanguageModel, name, config, TARGET_IN, TARGET_OUT)
 
 
-def _model(kind: Any, name: str, config: TransformerConfig, ids: Array, asked: Array) -> Case:
+def _model(kind: Any, name: str, config: TransformerConfig, ids: Array, target_out: Array) -> Case:
     return make_case(
         f"{kind.__name__}, {name}",
         lambda rng: LanguageModelWithLoss(kind(config, rng=rng, dtype=np.float64)),
         given(ids),
-        given(asked),
+        given(target_out),
         **DROPPING,
     )
