@@ -5,16 +5,15 @@ import pytest
 from datawhale_cells import grids, named, row_words, shows, texts
 
 from npformer.errors import UserError
-from npformer.learn.figures import Studio, draw
+from npformer.learn.figures import draw
 from npformer.learn.figures.datawhale_example import embedded
 from npformer.plots import text_problems
 
-STUDIO = Studio(folder="no-model-is-needed")
 WORDS = ["the", "dog", "saw", "birds"]
 
 
 def picture(**changes):
-    return draw("F54", STUDIO, **changes).figure
+    return draw("F54", **changes).figure
 
 
 def attended(query=2):
@@ -60,7 +59,7 @@ def test_the_mean_of_many_draws_approaches_the_expectation():
 
 def test_the_caption_names_the_most_probable_word():
     _, weights, _ = attended()
-    caption = draw("F54", STUDIO).caption
+    caption = draw("F54").caption
     assert f"“{WORDS[weights.argmax()]}” (.{round(100 * weights.max())})" in caption
 
 

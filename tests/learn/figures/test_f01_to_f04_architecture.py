@@ -1,4 +1,4 @@
-"""Tests of the architecture's schematics: boxes, their order and arrows follow the configuration."""
+"""Tests of F01 to F04, the schematics of the architecture: boxes and arrows follow the configuration."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgba
 from npformer.errors import UserError
 from npformer.learn.figures.f01_to_f04_architecture import PARTS, architecture, black_box, layers, stacks
 from npformer.models.transformer import TransformerConfig
-from npformer.plots import save, text_problems
+from npformer.plots import text_problems
 from npformer.plots.palette import COLOURS
 
 FIGURES = [architecture, black_box, stacks, layers]
@@ -17,18 +17,12 @@ FIGURES = [architecture, black_box, stacks, layers]
 @pytest.mark.parametrize("draw", FIGURES)
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"n_layers": 2, "d_model": 96, "n_heads": 4}, {"norm": "pre"}, {"architecture": "jianshu-demo"}],
+    [{"n_layers": 2, "d_model": 96, "n_heads": 4}, {"norm": "pre"}, {"architecture": "jianshu-demo"}],
 )
-def test_all_figures_are_legible(draw, changes):
+def test_other_configurations_are_legible(draw, changes):
     drawing = draw(None, **changes)
     assert text_problems(drawing.figure) == []
     assert len(drawing.caption.split()) > 10
-
-
-@pytest.mark.parametrize("draw", FIGURES)
-def test_the_same_bytes_each_time(draw, tmp_path):
-    first, second = (save(draw(None).figure, tmp_path / f"{i}.png").read_bytes() for i in range(2))
-    assert first == second
 
 
 # F01

@@ -12,7 +12,7 @@ from matplotlib.image import imread
 from paths import ROOT
 
 from npformer.errors import UserError
-from npformer.learn.figures import DATA, SOURCES, all_entries, draw
+from npformer.learn.figures import DATA, SOURCES, Studio, all_entries, draw
 from npformer.learn.figures.gallery import make_folder, write_drawing, write_page
 from npformer.plots import save, text_problems
 
@@ -30,14 +30,14 @@ untrained = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def drawings(studio):
     """Return a function that draws each figure once."""
-    made = {}
+    cache = {}
 
-    def of(entry):
-        if entry.id not in made:
-            made[entry.id] = entry.draw(studio)
-        return made[entry.id]
+    def drawing_of(entry):
+        if entry.id not in cache:
+            cache[entry.id] = entry.draw(studio)
+        return cache[entry.id]
 
-    return of
+    return drawing_of
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +45,11 @@ def pictures(drawings, tmp_path_factory):
     """Return a function that writes the file of each drawing once."""
     folder = tmp_path_factory.mktemp("pictures")
 
-    def of(entry):
+    def file_of(entry):
         path = folder / f"{entry.id}.png"
         return path if path.exists() else save(drawings(entry).figure, path)
 
-    return of
+    return file_of
 
 
 def test_the_inventory_is_complete():
@@ -74,9 +74,17 @@ def test_the_caption_is_complete_prose(entry, drawings):
 
 
 @by_id
-def test_the_same_input_gives_the_same_bytes(entry, pictures, studio, tmp_path):
-    first = pictures(entry).read_bytes()
-    assert save(entry.draw(studio).figure, tmp_path / "second.png").read_bytes() == first
+def test_the_same_input_gives_the_same_bytes_and_caption(entry, drawings, pictures, studio, tmp_path):
+    second = entry.draw(studio)
+    assert save(second.figure, tmp_path / "second.png").read_bytes() == pictures(entry).read_bytes()
+    assert second.caption == drawings(entry).caption
+
+
+@untrained
+def test_a_figure_without_a_trained_model_trains_none(entry, tmp_path):
+    folder = tmp_path / "models"
+    entry.draw(Studio(folder=folder))
+    assert not folder.exists()
 
 
 @untrained
@@ -110,8 +118,8 @@ def test_frames_are_legible_and_of_one_size(entry, drawings):
         assert text_problems(figure) == []
 
 
-def test_the_animations(drawings):
-    """Check the animations of decoding, of attention flow, and of a heat map during training."""
+def test_some_figures_are_animations(drawings):
+    """Check that decoding, attention flow and a heat map during training are animations."""
     moving = {entry.id for entry in ENTRIES if len(drawings(entry).frames) > 1}
     assert {"F07", "F44", "F45", "F51"} <= moving
 

@@ -1,40 +1,17 @@
-"""Tests of layers in detail, heads, residual blocks and retrieval: the pictures follow the configuration."""
+"""Tests of F41 to F43: residual connections and norms follow the configuration and the layers."""
 
 import numpy as np
 import pytest
+from datawhale_cells import as_text, grids, named, row_words, shows
+from datawhale_oracle import encoder
 from figure_boxes import arrows, column, loose_ends, shapes, texts, touching
-from matplotlib.patches import Rectangle
 
 from npformer.errors import UserError
-from npformer.functional import softmax
-from npformer.learn.figures.f18_multi_head_graph import multi_head
+from npformer.learn.figures import draw
 from npformer.learn.figures.f41_to_f43_add_and_norm import add_and_normalize, full_detail
-from npformer.learn.figures.f53_residual_block import residual_block
-from npformer.learn.figures.f59_retrieval import TITLES, retrieval, retrieve
-from npformer.plots import save, text_problems
-from npformer.plots.style import number
+from npformer.plots import text_problems
 
-FIGURES = [add_and_normalize, full_detail, multi_head, residual_block]
-
-
-@pytest.mark.parametrize("draw", FIGURES)
-@pytest.mark.parametrize(
-    "changes", [{}, {"n_layers": 1, "n_heads": 1}, {"norm": "pre"}, {"architecture": "jianshu-demo"}]
-)
-def test_all_figures_are_legible(draw, changes):
-    drawing = draw(None, **changes)
-    assert text_problems(drawing.figure) == []
-    assert len(drawing.caption.split()) > 10
-
-
-@pytest.mark.parametrize("draw", [*FIGURES, retrieval])
-def test_the_same_bytes_each_time(draw, tmp_path):
-    first, second = (save(draw(None).figure, tmp_path / f"{i}.png").read_bytes() for i in range(2))
-    assert first == second
-
-
-# F41
-
+CONFIGURATIONS = [{"n_layers": 1, "n_heads": 1}, {"norm": "pre"}, {"architecture": "jianshu-demo"}]
 POST = ["self-attention", "add & normalize", "feed-forward", "add & normalize"]
 PRE = ["norm", "self-attention", "add", "norm", "feed-forward", "add", "norm"]
 
@@ -48,6 +25,15 @@ def rows(figure, skip=("+", "")):
         if not found or abs(found[-1][1] - shape.y) > 1e-6:
             found.append((shape.label, shape.y))
     return [label for label, _ in found]
+
+
+@pytest.mark.parametrize("draw", [add_and_normalize, full_detail])
+@pytest.mark.parametrize("changes", CONFIGURATIONS)
+def test_other_configurations_are_legible(draw, changes):
+    assert text_problems(draw(None, **changes).figure) == []
+
+
+# F41
 
 
 @pytest.mark.parametrize(("changes", "expected"), [({}, POST), ({"norm": "pre"}, PRE)])
@@ -92,6 +78,28 @@ def test_other_positions_and_one_word():
     assert rows(one, skip=("",))[0] == "+"
     assert [s.label for s in shapes(one)].count("feed-forward") == 1
     assert text_problems(one) == []
+
+
+# F42
+
+
+def test_f42_add_and_norm():
+    figure = draw("F42").figure
+    x, z, normalised, _ = encoder(2)
+    drawn = named(figure)
+    assert len(drawn["X"]) == 2
+    assert all(shows(cells, x) for cells in drawn["X"])
+    assert shows(drawn["Z"][0], z)
+    above = max(grids(figure), key=lambda cells: cells.top)
+    assert shows(above, normalised)
+    assert row_words(figure, above) == ["Thinking", "Machines"]
+    assert np.allclose(above.values.mean(1), 0, atol=0.01)
+    assert np.allclose(above.values.var(1), 1, atol=0.03)
+    other = named(draw("F42", sentence="le chat dort").figure)
+    assert shows(other["Z"][0], encoder(3)[1])
+    caption = draw("F42").caption
+    assert f"becomes {as_text(normalised[0, :1])[1:-1]}" in caption
+    assert f"{as_text(x[0, :1])[1:-1]} + ({as_text(z[0, :1])[1:-1]})" in caption
 
 
 # F43
@@ -176,125 +184,3 @@ def test_words_of_both_sides():
 def test_invalid_arguments_of_the_details(draw, changes, words):
     with pytest.raises(UserError, match=words):
         draw(None, **changes)
-
-
-# F18
-
-
-def piles(figure):
-    """Return the number of rectangles behind each box."""
-    return sum(type(patch) is Rectangle for patch in figure.axes[0].patches)
-
-
-@pytest.mark.parametrize(("heads", "behind"), [(1, 0), (2, 1), (8, 2)])
-def test_heads_are_drawn_as_piles(heads, behind):
-    figure = multi_head(None, n_heads=heads).figure
-    assert f"h = {heads}" in texts(figure)
-    assert piles(figure) == 4 * behind  # three linear maps and the attention
-    width = 512 // heads
-    names = [s.label for s in shapes(figure)]
-    assert names.count(f"linear\n512 → {width}") == 3 + (heads == 1)
-    joined = [f"concat\n{heads} × {width} = 512"] if heads > 1 else []
-    assert names[-1 - len(joined) - 1 :] == ["scaled dot-product attention", *joined, "linear\n512 → 512"]
-    assert names[:3] == ["V", "K", "Q"]
-    assert len(loose_ends(figure)) == 1
-
-
-def test_each_input_goes_through_its_linear_map():
-    figure = multi_head(None).figure
-    by_name = {s.label: s for s in shapes(figure)}
-    attention = by_name["scaled dot-product attention"]
-    for letter in "VKQ":
-        (first,) = touching(figure, by_name[letter], end=False)
-        (linear,) = [s for s in shapes(figure) if s.on_edge(first.end)]
-        assert linear.label.startswith("linear")
-        (second,) = touching(figure, linear, end=False)
-        assert attention.on_edge(second.end)
-        assert second.end[1] == attention.bottom
-
-
-def test_widths_and_missing_parts_follow_the_configuration():
-    figure = multi_head(None, d_model=96, n_heads=4, d_head=16, d_value=10).figure
-    names = [s.label for s in shapes(figure)]
-    assert names[3:6] == ["linear\n96 → 10", "linear\n96 → 16", "linear\n96 → 16"]  # V, K, Q
-    assert names[-2:] == ["concat\n4 × 10 = 40", "linear\n40 → 96"]
-    first_document = multi_head(None, architecture="jianshu-demo")
-    names = [s.label for s in shapes(first_document.figure)]
-    assert names[3:6] == ["linear, relu\n512 → 64"] * 3
-    assert names[-1] == "concat\n8 × 64 = 512"
-    assert "last linear" not in first_document.caption
-
-
-# F53
-
-
-@pytest.mark.parametrize(
-    ("changes", "order"),
-    [
-        ({}, ["feed-forward\n512 → 2048 → 512", "+", "norm"]),
-        ({"norm": "pre"}, ["norm", "feed-forward\n512 → 2048 → 512", "+"]),
-        ({"d_model": 96, "d_ff": 7}, ["feed-forward\n96 → 7 → 96", "+", "norm"]),
-    ],
-)
-def test_the_norm_of_the_residual_block_is_in_its_place(changes, order):
-    figure = residual_block(None, **changes).figure
-    left, right = sorted({s.x for s in shapes(figure)})
-    assert column(figure, left) == ["weights", "relu", "weights", "+", "relu"]
-    assert column(figure, right) == order
-    assert text_problems(figure) == []
-    sums = [s for s in shapes(figure) if s.label == "+"]
-    for plus in sums:
-        straight, residual = sorted(touching(figure, plus, end=True), key=lambda a: len(a.points))
-        assert straight.end[1] == plus.bottom
-        assert len(residual.points) == 4
-        lowest = next(s for s in shapes(figure) if s.x == plus.x)
-        assert residual.start[1] < lowest.bottom
-    assert len(loose_ends(figure)) == 2
-
-
-# F59
-
-
-def test_scores_count_shared_words_and_weights_are_their_softmax():
-    scores, weights = retrieve("how does attention work", TITLES)
-    assert scores.tolist() == [1, 3, 0, 0]
-    np.testing.assert_allclose(weights, np.exp(scores) / np.exp(scores).sum(), atol=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("query", "titles"),
-    [
-        ("how does attention work", TITLES),
-        ("cats", ["funny cats", "dogs", "cats and more cats", "soup"]),
-        ("soup", ["soup", "winter"]),
-    ],
-)
-def test_retrieval_draws_these_weights(query, titles):
-    drawing = retrieval(None, query=query, titles=titles)
-    figure = drawing.figure
-    scores = np.array([sum(query.split().count(w) for w in title.split()) for title in titles], float)
-    weights, _ = softmax(scores)
-    names = [s.label for s in shapes(figure)]
-    assert query in names
-    assert set(titles) <= set(names)
-    for title, score, weight in zip(titles, scores, weights, strict=True):
-        assert f"{score:.0f} → {number(weight)}" in texts(figure)
-        key = next(s for s in shapes(figure) if s.label == title and s.x > 0)
-        (into,), (out,) = touching(figure, key, end=True), touching(figure, key, end=False)
-        assert into.width == pytest.approx(0.8 + 5 * weight)
-        assert out.width == pytest.approx(0.8 + 5 * weight)
-        value = next(s for s in shapes(figure) if s.on_edge(out.end))
-        assert value.label == f"video {list(titles).index(title) + 1}"
-        assert value.y == pytest.approx(key.y)
-    answer = "\n+ ".join(f"{number(w)} video {i + 1}" for i, w in enumerate(weights))
-    assert answer in names
-    assert titles[int(np.argmax(scores))] in drawing.caption
-    assert text_problems(figure) == []
-
-
-@pytest.mark.parametrize(
-    "changes", [{"query": " "}, {"titles": ["one"]}, {"titles": "cats"}, {"titles": ["a"] * 9}]
-)
-def test_invalid_arguments_of_retrieval(changes):
-    with pytest.raises(UserError, match="2 to 8 titles"):
-        retrieval(None, **changes)

@@ -1,22 +1,21 @@
-"""Tests of F24 to F26: position vectors, compared with the formulas."""
+"""Tests of F22 to F26: word vectors and position vectors, compared with layers and formulas."""
 
 import math
 
 import numpy as np
 import pytest
-from datawhale_cells import grids, named, shows, texts
+from datawhale_cells import as_text, grids, named, shows, texts
+from datawhale_oracle import embedding
 
 from npformer.errors import UserError
-from npformer.learn.figures import Studio, draw
+from npformer.learn.figures import draw
 from npformer.learn.figures.f22_to_f26_input_vectors import period, short
 from npformer.nn import Embedding
 from npformer.plots import text_problems
 
-STUDIO = Studio(folder="no-model-is-needed")
-
 
 def picture(id, **changes):
-    return draw(id, STUDIO, **changes).figure
+    return draw(id, **changes).figure
 
 
 def vector(position, d_model, layout):
@@ -33,6 +32,44 @@ def vector(position, d_model, layout):
 
 def table(length, d_model, layout):
     return np.array([vector(position, d_model, layout) for position in range(length)])
+
+
+# F22 and F23
+
+
+def test_f22_words_as_vectors():
+    figure = picture("F22")
+    x, _, _ = embedding([0, 1, 2])
+    drawn = named(figure)
+    assert all(shows(drawn[f"x_{i + 1}"][0], x[i]) for i in range(3))
+    at = {text: place for text, place, _ in texts(figure)}
+    for i, word in enumerate(["Je", "suis", "étudiant"]):
+        cells = drawn[f"x_{i + 1}"][0]
+        assert cells.left < at[word] < cells.right
+    other, _, _ = embedding([0, 1, 0], seed=5)
+    drawn = named(picture("F22", sentence="non et non", seed=5))
+    assert all(shows(drawn[f"x_{i + 1}"][0], other[i]) for i in range(3))
+    assert not shows(drawn["x_1"][0], x[0])
+
+
+@pytest.mark.parametrize("positions", ["interleaved", "halves"])
+def test_f23_time_signal(positions):
+    figure = picture("F23", positions=positions)
+    drawn = named(figure)
+    for name, values in zip(("x", "t", "x'"), embedding([0, 1, 2], positions=positions), strict=True):
+        assert all(shows(drawn[f"{name}_{i + 1}"][0], values[i]) for i in range(3)), name
+    for i in "123":  # the sum above the time signal above the word, in one column
+        column = [drawn[f"{name}_{i}"][0] for name in ("x'", "t", "x")]
+        assert [c.top for c in column] == sorted((c.top for c in column), reverse=True)
+        assert {round(c.left, 6) for c in column} == {round(column[0].left, 6)}
+    assert {"encoder #0", "encoder #1", "+", "="} <= {text for text, _, _ in texts(figure)}
+
+
+def test_the_caption_of_f23_quotes_the_first_sum():
+    assert as_text(embedding([0, 1, 2])[2][0]) in draw("F23").caption
+
+
+# F24 to F26
 
 
 def test_f24_prints_the_numbers_of_the_document():
@@ -95,7 +132,7 @@ def test_f25_numbers_and_periods_of_the_document():
     assert [line.get_ydata()[99] for line in lines] == pytest.approx(
         [0.0175, -0.9998, -0.0367, 0.9993], abs=5e-5
     )
-    caption = draw("F25", STUDIO).caption
+    caption = draw("F25").caption
     assert "39.64 positions in dims 4 and 5, 99.58 positions in dims 6 and 7" in caption
 
 
@@ -132,6 +169,10 @@ def test_f26_heat_maps(changes):
 @pytest.mark.parametrize(
     ("id", "changes", "match"),
     [
+        ("F22", {"sentence": " "}, "at least one word"),
+        ("F22", {"d_model": 0}, "d_model is 0"),
+        ("F22", {"seed": -1}, "whole number, 0 or more"),
+        ("F22", {"sentence": "un " * 30}, "does not fit"),
         ("F24", {"layout": "learned"}, "unknown position layout"),
         ("F24", {"d_model": 3}, "must be even"),
         ("F25", {"dims": ()}, "name dimensions from 0 to 19"),
