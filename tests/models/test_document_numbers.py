@@ -1,4 +1,4 @@
-"""Numbers 13 to 17 that the documents give: whole models. Numbers 1 to 12 are in test_numbers.py."""
+"""Numbers 13 to 17 that the documents give: whole models. Numbers 1 to 12 are in tests/functional/."""
 
 import functools
 

@@ -1,42 +1,18 @@
 """The pretrained translators: reproducible bytes, half the size, and detection of invalid files."""
 
-import json
-import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from paths import ROOT
 from safetensors import numpy as safetensors
-from toy_pretrained import FIELDS, PIECES, SENTENCE, toy_card, toy_checkpoint, toy_codec
+from toy_pretrained import PIECES, SENTENCE, toy_card, toy_checkpoint, toy_codec
 
 from npformer import UserError
 from npformer.generation import Translator
 from npformer.models.registry import config_from_checkpoint
-from npformer.pretrained import (
-    Card,
-    MeasuredScore,
-    names,
-    read_pretrained,
-    save_pretrained,
-    store,
-    weights_fingerprint,
-)
+from npformer.pretrained import names, read_pretrained, save_pretrained, store, weights_fingerprint
 from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
-
-MEASURED = {
-    "source": "test.en",
-    "reference": "test.de",
-    "setting": "tokenised",
-    "bleu": 12.345,
-    "signature": "nrefs:1|tok:none",
-    "beam": 5,
-    "length_penalty": 0.6,
-    "sentences": 1000,
-    "empty": 0,
-    "weights": "",
-}
 
 
 @pytest.fixture
@@ -152,59 +128,6 @@ def test_a_place_that_is_not_writable(tmp_path):
         save_pretrained(toy_checkpoint(), tmp_path / "x.bin", toy_card())
 
 
-def test_only_scores_of_these_weights_are_accepted(path):
-    fingerprint = weights_fingerprint(read_pretrained(str(path)).model.state_dict())
-    right = MeasuredScore.from_dict(MEASURED | {"weights": fingerprint, "seconds": 3.0})
-    save_pretrained(toy_checkpoint(), path, toy_card(scores=(right,)))
-    assert read_pretrained(str(path)).card.scores == (right,)
-    # the scores of the run itself were measured before the weights were rounded
-    for state in (toy_checkpoint().parameters, toy_checkpoint(seed=1).parameters):
-        wrong = MeasuredScore.from_dict(MEASURED | {"weights": weights_fingerprint(state)})
-        with pytest.raises(UserError, match="measured with other weights"):
-            save_pretrained(toy_checkpoint(), path, toy_card(scores=(wrong,)))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"title": " "}, "the card's title is ' '"),
-        ({"data": 3}, "the card's data is 3"),
-        ({"hours": 0}, "the card's hours are 0"),
-        ({"hours": "two"}, "the card's hours are 'two'"),
-        ({"date": "31.1.2026"}, "write it as 2026-01-31"),
-        ({"beam": 0}, "the card's beam is 0"),
-        ({"length_penalty": -1}, "the card's length_penalty is -1"),
-        ({"score": 41}, "a card has no 'score': it has title, data"),
-        ({"scores": [{"bleu": 41}]}, "this is not a score"),
-        ({"scores": [41]}, "this is not a score"),
-    ],
-)
-def test_incomplete_cards_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
-        Card.from_dict(FIELDS | changes)
-
-
-def test_a_card_has_all_its_fields():
-    assert Card.from_dict(json.loads(json.dumps(toy_card().to_dict()))) == toy_card()
-    for name in FIELDS.keys() - {"example"}:
-        with pytest.raises(UserError, match=f"the card has no {name}"):
-            Card.from_dict({key: value for key, value in FIELDS.items() if key != name})
-    with pytest.raises(UserError, match="a card is a JSON object"):
-        Card.from_dict([])
-
-
-def test_the_section_of_the_readme():
-    text = toy_card(scores=(MeasuredScore.from_dict(MEASURED),)).section("en-de")
-    assert text.startswith("## The translator that ships: English to German\n")
-    assert f'npformer translate --model en-de "{SENTENCE}"\n' in text
-    assert "| licence | for tests |\n" in text
-    assert "| recipe | 4 + 4 layers &#124; none of them trained |\n" in text
-    assert "| test.de, 1,000 sentences | tokenised | 12.35 | 5 | nrefs:1&#124;tok:none |\n" in text
-    tables = [block for block in text.split("\n\n") if block.startswith("|")]
-    for table in tables:  # the same number of cells in every row
-        assert len({line.count("|") for line in table.strip().splitlines()}) == 1
-
-
 def test_any_english_sentence_is_accepted_and_the_german_is_detokenized(shelf):
     model, source, target, _ = read_pretrained("en-de")
     assert source.encode(SENTENCE) == source.encode("a man is riding a bicycle .")
@@ -224,9 +147,6 @@ def test_translating_imports_neither_training_nor_optional_packages(shelf):
     assert done.stdout.splitlines()[-1] == "0"
 
 
-# The pretrained translator of this checkout.
-
-
 def test_the_pretrained_translator_is_small_and_has_a_score():
     assert "en-de" in names()
     for name in names():
@@ -237,31 +157,8 @@ def test_the_pretrained_translator_is_small_and_has_a_score():
         assert {each.setting for each in card.scores} == {"tokenised", "raw"}
 
 
-def documentation():
-    """The text of the README and of the pages in docs/."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
-
-
-def test_the_documentation_has_the_measured_scores():
-    text = documentation()
-    for name in names():
-        card = read_pretrained(name).card
-        assert f"npformer translate --model {name} " in text
-        assert f"`{card.command}`" in text
-        for score in card.scores:
-            cells = [score.reference, f"{score.bleu:.2f}", score.signature.replace("|", "&#124;")]
-            rows = [line for line in text.splitlines() if all(cell in line for cell in cells)]
-            assert len(rows) == 1, cells
-
-
 def test_the_pretrained_translator_translates():
     model, source, target, card = read_pretrained("en-de")
     translator = Translator(model, source, target)
     (found,) = translator.translate([SENTENCE], beam=card.beam, length_penalty=card.length_penalty)
     assert found.startswith("ein mann")
-
-
-def test_the_documentation_names_only_existing_translators():
-    shown = set(re.findall(r"--model ([a-z]+-[a-z]+) ", documentation()))
-    assert shown <= set(names())

@@ -1,6 +1,6 @@
 """Numbers 1 to 12 that the documents give: formulas and single components.
 
-Numbers 13 to 17, which concern whole models, are in test_numbers_models.py.
+Numbers 13 to 17, which concern whole models, are in tests/models/test_document_numbers.py.
 """
 
 import numpy as np
