@@ -35,12 +35,12 @@ def number(text):
 def grids(figure):
     """Return every grid of cells of a figure, from the top down, then from left to right."""
     ax = figure.axes[0]
-    said = [(text.get_position(), number(text.get_text())) for text in ax.texts]
-    found = [read_grid(c, said) for c in ax.collections if isinstance(c, PolyCollection)]
+    labels = [(text.get_position(), number(text.get_text())) for text in ax.texts]
+    found = [read_grid(c, labels) for c in ax.collections if isinstance(c, PolyCollection)]
     return sorted(found, key=lambda grid: (-round(grid.top + grid.bottom, 1), grid.left))
 
 
-def read_grid(collection, said):
+def read_grid(collection, labels):
     """Return the cells by their positions, not by the order in which they were drawn."""
     corners = np.array([path.vertices[:4] for path in collection.get_paths()])  # (N·M, 4, 2)
     centres = corners.mean(1)
@@ -51,7 +51,7 @@ def read_grid(collection, said):
     shape = (len(rows), len(columns))
     values, faces = np.full(shape, np.nan), np.empty((*shape, 3))
     faces[row, column] = collection.get_facecolor()[:, :3]
-    for (x, y), value in said:
+    for (x, y), value in labels:
         near = np.abs(centres - (x, y)).max(1)
         if near.min() < 0.01:
             values[row[near.argmin()], column[near.argmin()]] = value
@@ -63,12 +63,12 @@ def heat(ax):
     """Return the parts of a heat map: the colours' numbers, NaN where masked; the text; queries; keys."""
     image = ax.images[0].get_array()
     colours = np.where(np.ma.getmaskarray(image), np.nan, image.data)
-    written = np.full(image.shape, np.nan)
+    numbers = np.full(image.shape, np.nan)
     for text in ax.texts:
         column, row = text.get_position()
-        written[round(row), round(column)] = number(text.get_text())
+        numbers[round(row), round(column)] = number(text.get_text())
     queries = [label.get_text() for label in ax.get_yticklabels()]
-    return colours, written, queries, [label.get_text() for label in ax.get_xticklabels()]
+    return colours, numbers, queries, [label.get_text() for label in ax.get_xticklabels()]
 
 
 def texts(figure):

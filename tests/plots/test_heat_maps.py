@@ -75,8 +75,8 @@ def test_numbers_are_in_their_cells():
     weights = some_weights(3, 4)
     figure = attention_map(weights, None, None, numbers=True)
     ax = images(figure)[0].axes
-    written = {tuple(t.get_position()): t.get_text() for t in ax.texts}
-    assert written == {(j, i): number(weights[i, j]) for i in range(3) for j in range(4)}
+    labels = {tuple(t.get_position()): t.get_text() for t in ax.texts}
+    assert labels == {(j, i): number(weights[i, j]) for i in range(3) for j in range(4)}
 
 
 def test_masked_cells_are_dark_grey_and_have_no_number():
@@ -236,8 +236,8 @@ def test_sixteen_heads_of_twelve_layers():
     figure = attention_grid(some_weights(40, 40, lead=(12, 16)), words, words)
     assert len(images(figure)) >= 192
     assert text_problems(figure) == []
-    written = [t.get_text() for t in figure.texts]
-    assert {"layer 11", "head 15"} <= set(written)
+    labels = [t.get_text() for t in figure.texts]
+    assert {"layer 11", "head 15"} <= set(labels)
 
 
 def test_value_map():

@@ -33,11 +33,11 @@ def test_a_branch_connects_each_token_to_its_parent():
     def height(t, name):  # the middle of a node, half a line below its word
         return middle[-1, "<s>"] if t < 0 else middle[t, name] - 9 * 1.25 / 72 / 2
 
-    wanted = [
+    expected = [
         (round(height(t - 1, TREE[t - 1][parent][1] if t else ""), 3), round(height(t, word), 3), kept)
         for t, (parent, word, _, kept) in nodes
     ]
-    assert np.allclose(ends, sorted(wanted), atol=2e-3)
+    assert np.allclose(ends, sorted(expected), atol=2e-3)
     assert {"−.30", "−2.40", "−1.40"} <= set(texts(ax))
     assert text_problems(figure) == []
 

@@ -1,4 +1,4 @@
-"""The cards of the pretrained translators: their fields, their scores, and their page in the documentation."""
+"""The cards of the pretrained translators: their fields, their scores, and the documentation."""
 
 import json
 import re

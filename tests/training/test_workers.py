@@ -33,20 +33,20 @@ def test_the_gradients_of_several_workers_are_those_of_one(count):
 def steps(count, n=3):
     """Return the values after n steps with dropout and several workers, and the results of the steps."""
     model = a_model(np.float32, dropout=0.2)
-    adam, batches, told = Adam(model), some_batches(6, 3), []
+    adam, batches, results = Adam(model), some_batches(6, 3), []
     workers = None if count is None else Workers(model, count)
     for step in range(1, n + 1):
         rngs = dropout_rngs(0, step, 2)
-        told.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
+        results.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
     if workers:
         workers.close()
-    return model.values, told
+    return model.values, results
 
 
 def test_one_worker_is_the_default_to_the_bit():
-    (values, told), (expected, expected_told) = steps(1), steps(None)
+    (values, results), (expected, expected_results) = steps(1), steps(None)
     np.testing.assert_array_equal(values, expected)
-    assert told == expected_told
+    assert results == expected_results
 
 
 def test_one_worker_does_not_split_the_batch():
@@ -61,28 +61,28 @@ def test_one_worker_does_not_split_the_batch():
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_same_seed_gives_the_same_bits(count):
-    (values, told), (again, told_again) = steps(count), steps(count)
+    (values, results), (again, results_again) = steps(count), steps(count)
     np.testing.assert_array_equal(values, again)
-    assert told == told_again
+    assert results == results_again
 
 
 def test_each_worker_draws_its_own_dropout():
     model = a_model(dropout=0.5)
-    seen = []
+    masks = []
     forward = Transformer.forward
     workers = Workers(model, 2)
 
     def spy(self, *args, **settings):
         logits, cache = forward(self, *args, **settings)
-        seen.append(cache.source.dropout_mask)
+        masks.append(cache.source.dropout_mask)
         return logits, cache
 
     for replica in workers.models:
         replica.forward = spy.__get__(replica)
     same = [([5, 6, 7], [5, 6, 7])] * 4
     loss_and_gradients(model, [make_batch(same)], dropout_rngs(0, 1, 1), workers)
-    assert seen[0].kept.shape == seen[1].kept.shape
-    assert (seen[0].kept != seen[1].kept).any()
+    assert masks[0].kept.shape == masks[1].kept.shape
+    assert (masks[0].kept != masks[1].kept).any()
     workers.close()
 
 

@@ -154,10 +154,10 @@ def test_noun_phrase(determiner, noun, adjectives, plural, english_text, french_
 
 
 def test_uncountable_nouns_take_the_partitive_article():
-    written = [
+    phrases = [
         noun_phrase("some", NOUNS[name], counted=False).join()[1] for name in ("bread", "soup", "water")
     ]
-    assert written == ["du pain", "de la soupe", "de l'eau"]
+    assert phrases == ["du pain", "de la soupe", "de l'eau"]
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_the_participle_after_etre_agrees_with_a_noun():
     ],
 )
 def test_to_be(subject, tense, negative, english_text, french_text):
-    said = be(subject, tense, negative=negative) + predicate(subject, lexicon.MOODS["happy"])
-    assert (subject + said).join() == (english_text, french_text)
+    phrase = be(subject, tense, negative=negative) + predicate(subject, lexicon.MOODS["happy"])
+    assert (subject + phrase).join() == (english_text, french_text)
 
 
 def test_phrases_are_concatenated_before_words_are_elided():

@@ -30,14 +30,14 @@ WORSE = {
 @pytest.fixture(scope="module")
 def runs():
     """Return a function that trains a specimen with and without its bug, and caches the result."""
-    made = {}
+    cache = {}
 
-    def of(specimen):
-        if specimen.name not in made:
-            made[specimen.name] = specimen.train(specimen.buggy()), specimen.train(specimen.repaired())
-        return made[specimen.name]
+    def runs_of(specimen):
+        if specimen.name not in cache:
+            cache[specimen.name] = specimen.train(specimen.buggy()), specimen.train(specimen.repaired())
+        return cache[specimen.name]
 
-    return of
+    return runs_of
 
 
 def judged(specimen, code):
@@ -63,11 +63,11 @@ def test_the_repair_is_accepted_and_the_story_printed(specimen):
         verdict = judged(specimen, specimen.repaired_code())
     assert verdict.solved, verdict
     assert used.seconds < 5
-    told = "\n".join(verdict.story)
+    story = "\n".join(verdict.story)
     assert "{" not in verdict.story[0]
-    assert "passes with the bug" in told
-    assert "finds the bug" in told
-    assert told.endswith(specimen.repair.strip("\n"))
+    assert "passes with the bug" in story
+    assert "finds the bug" in story
+    assert story.endswith(specimen.repair.strip("\n"))
 
 
 @each

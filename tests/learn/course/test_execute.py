@@ -96,8 +96,8 @@ def test_definitions_are_described_by_shape():
         "np": np,
         "exp": np.exp,
     }
-    told = ["a (2, 3)", "ids (3,) int64", "cache Pair", "loss = 0.333333", "yes = True"]
-    assert defined({"old": after["old"]}, after) == told
+    described = ["a (2, 3)", "ids (3,) int64", "cache Pair", "loss = 0.333333", "yes = True"]
+    assert defined({"old": after["old"]}, after) == described
     assert loop_names("for i, (j, k) in x:\n    m = i") == {"i", "j", "k"}
 
 

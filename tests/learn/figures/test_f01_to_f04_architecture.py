@@ -115,13 +115,13 @@ def test_residual_connections_bypass_each_sublayer(changes, below, sums):
 def test_numbers_come_from_the_configuration():
     changes = {"n_layers": 3, "d_model": 96, "n_heads": 4, "d_ff": 200, "tied": "output"}
     figure = architecture(None, source_vocab=500, target_vocab=700, **changes).figure
-    written = texts(figure)
-    assert written.count("3 ×") == 2
-    assert written.count("multi-head attention\n4 heads of 24") == 2
-    assert "masked multi-head attention\n4 heads of 24" in written
-    assert written.count("feed-forward\n96 → 200 → 96") == 2
+    labels = texts(figure)
+    assert labels.count("3 ×") == 2
+    assert labels.count("multi-head attention\n4 heads of 24") == 2
+    assert "masked multi-head attention\n4 heads of 24" in labels
+    assert labels.count("feed-forward\n96 → 200 → 96") == 2
     sizes = {"input embedding\n500 tokens × 96", "output embedding\n700 tokens × 96", "linear\n96 → 700"}
-    assert sizes <= set(written)
+    assert sizes <= set(labels)
     config = TransformerConfig.architecture("paper-base")
     base = texts(architecture(None).figure)
     assert base.count(f"{config.n_layers} ×") == 2

@@ -68,7 +68,7 @@ def test_f06_a_heads_width_and_the_parameters(d_model, heads):
 
 
 def test_f06_has_the_four_formulas():
-    written = " ".join(texts(draw("F06").figure))
+    text = " ".join(texts(draw("F06").figure))
     for part in (
         r"\sin",
         r"\cos",
@@ -78,7 +78,7 @@ def test_f06_has_the_four_formulas():
         "W^O",
         "W_i^Q",
     ):
-        assert part in written
+        assert part in text
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,9 @@ def test_the_map_and_the_lines_of_a_sentence_pair(studio, oracle, layer):
     weights = oracle.weights(CAT, CAT_FR, "cross", layer).mean(0)
     as_map, as_lines = figure.axes
     assert close(shown_map(as_map), weights)
-    written = {(round(t.get_position()[1]), round(t.get_position()[0])): t.get_text() for t in as_map.texts}
+    labels = {(round(t.get_position()[1]), round(t.get_position()[0])): t.get_text() for t in as_map.texts}
     for place, weight in np.ndenumerate(weights):
-        assert abs(float(written[place]) - weight) < 0.006
+        assert abs(float(labels[place]) - weight) < 0.006
     assert close(line_weights(as_lines)[0], drawn(weights))
     assert column(as_lines, "right") == [*CAT_FR, "</S>"]
     assert [t.get_text() for t in as_map.get_xticklabels()] == [*CAT, "</S>"]

@@ -85,9 +85,9 @@ def shown(id, **changes):
 
 def check(panel, expected):
     """Check colours exactly and numbers to two decimals. NaN is dark grey and has no number."""
-    colours, written, _, _ = panel
+    colours, numbers, _, _ = panel
     np.testing.assert_allclose(colours, expected, rtol=1e-5, atol=1e-6)
-    same(written, np.where(np.isnan(expected), np.nan, expected))
+    same(numbers, np.where(np.isnan(expected), np.nan, expected))
 
 
 @pytest.mark.parametrize("changes", [{}, OTHER_SEED])

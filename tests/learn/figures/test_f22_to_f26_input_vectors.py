@@ -98,8 +98,8 @@ def test_f24_other_layouts(layout, d_model):
 
 
 def test_short_numbers():
-    given = (0, 1, -1, 0.99999998, 0.8415, 0.0001, -0.0002, 0.5403, -0.4161, 0.995)
-    assert [short(v) for v in given] == ["0", "1", "−1", "1", ".84", ".0001", "−.0002", ".54", "−.42", ".99"]
+    values = (0, 1, -1, 0.99999998, 0.8415, 0.0001, -0.0002, 0.5403, -0.4161, 0.995)
+    assert [short(v) for v in values] == ["0", "1", "−1", "1", ".84", ".0001", "−.0002", ".54", "−.42", ".99"]
 
 
 @pytest.mark.parametrize(

@@ -50,14 +50,14 @@ def test_f35_projections(changes):
     one, x = head(changes.get("head", 0), **settings), run_attention(**settings)[0]
     assert len(drawn["X"]) == 3
     for row, letter in enumerate("QKV"):
-        given, weight, made = drawn["X"][row], drawn[f"W^{letter}"][0], drawn[letter][0]
-        assert shows(given, x)
-        assert shows(weight, one[f"w{letter.lower()}"])
-        assert shows(made, one[letter.lower()])
-        assert row_words(figure, given) == WORDS
-        middles = [(cells.top + cells.bottom) / 2 for cells in (given, weight, made)]
+        left, middle, right = drawn["X"][row], drawn[f"W^{letter}"][0], drawn[letter][0]
+        assert shows(left, x)
+        assert shows(middle, one[f"w{letter.lower()}"])
+        assert shows(right, one[letter.lower()])
+        assert row_words(figure, left) == WORDS
+        middles = [(cells.top + cells.bottom) / 2 for cells in (left, middle, right)]
         assert np.allclose(middles, middles[0])
-        assert given.right < weight.left < weight.right < made.left
+        assert left.right < middle.left < middle.right < right.left
     shapes = [text for text, _, _ in texts(figure) if re.fullmatch(r"\d+ × \d+", text)]
     assert shapes == ["2 × 4", "4 × 3", "2 × 3"] * 3
 

@@ -19,7 +19,7 @@ def oracle(studio):
 
 
 @pytest.fixture(scope="module")
-def written(oracle):
+def translation(oracle):
     """Return the words that greedy search generates for the default sentence."""
     return greedy_words(oracle, STUDENT)
 
@@ -66,9 +66,9 @@ def check_step(ax, oracle, source, target, step):
     probabilities[[0, 1, 2]] = 0  # never generated: padding, the unknown token, the start symbol
     best = np.argsort(-probabilities)[:3]
     scale(ax, "probability", probabilities[best])
-    said = [t.get_text() for t in ax.texts]
+    labels = [t.get_text() for t in ax.texts]
     for word in best:
-        assert oracle.target[word] in said
+        assert oracle.target[word] in labels
     low = [t.get_text() for t in ax.texts if t.get_position()[1] == pytest.approx(0.14)]
     assert low == [*source, "</S>", "<S>", *target[:step]]
     top = max(t.get_position()[1] for t in ax.texts)
@@ -76,11 +76,11 @@ def check_step(ax, oracle, source, target, step):
     assert line[line.index("output:") + 1 :] == [*target, "</S>"][: step + 1]
 
 
-def test_the_first_step(studio, oracle, written):
+def test_the_first_step(studio, oracle, translation):
     drawing = draw("F44", studio)
     assert len(drawing.figure.axes) == len(drawing.frames) == 4
     stages = drawing.figure.axes
-    check_step(stages[3], oracle, STUDENT, written, 0)
+    check_step(stages[3], oracle, STUDENT, translation, 0)
     assert [len(bars(ax, "weight")) for ax in stages] == [0, 0, 4, 4]
     assert [len(bars(ax, "probability")) for ax in stages] == [0, 0, 0, 3]
     keys = [[t.get_text() for t in ax.texts].count("K") for ax in stages]
@@ -90,20 +90,20 @@ def test_the_first_step(studio, oracle, written):
         assert {"encoder 0", "encoder 1", "decoder 0", "decoder 1", "linear + softmax"} <= set(boxes)
 
 
-def test_the_other_steps(studio, oracle, written):
+def test_the_other_steps(studio, oracle, translation):
     drawing = draw("F45", studio)
-    steps = len(written) + 1
+    steps = len(translation) + 1
     assert len(drawing.frames) == steps
     for step, frame in enumerate(drawing.frames):
-        check_step(frame().axes[0], oracle, STUDENT, written, step)
+        check_step(frame().axes[0], oracle, STUDENT, translation, step)
     assert f"steps 2 to {steps}" in drawing.caption
 
 
-def test_key_frames_of_the_other_steps(studio, oracle, written):
+def test_key_frames_of_the_other_steps(studio, oracle, translation):
     axes = draw("F45", studio).figure.axes
     for ax, step in zip(axes, range(1, len(axes)), strict=False):
-        check_step(ax, oracle, STUDENT, written, step)
-    check_step(axes[-1], oracle, STUDENT, written, len(written))
+        check_step(ax, oracle, STUDENT, translation, step)
+    check_step(axes[-1], oracle, STUDENT, translation, len(translation))
 
 
 def test_another_sentence(studio, oracle):

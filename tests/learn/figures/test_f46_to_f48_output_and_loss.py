@@ -71,9 +71,9 @@ def test_f47_bars(changes, target):
     assert [t.get_text() for t in ax.get_yticklabels()] == WORDS
     faces = {bar.get_facecolor() for bar in ax.containers[0]}
     assert len(faces) == 1  # four words have the same probability, so none is marked
-    written = [(round(t.get_position()[1]), t.get_text()) for t in ax.texts]
+    labels = [(round(t.get_position()[1]), t.get_text()) for t in ax.texts]
     for place, value in [*enumerate(model), *((i, v) for i, v in enumerate(target_bars) if v > 0)]:
-        assert (place, f"{value:.2f}".removeprefix("0")) in written
+        assert (place, f"{value:.2f}".removeprefix("0")) in labels
     assert text_problems(figure) == []
 
 

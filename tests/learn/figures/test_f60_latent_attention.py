@@ -50,22 +50,22 @@ def test_the_weights_are_those_of_the_equations(studio, descriptions):
     figure = draw("F60", studio, descriptions=descriptions).figure
     assert text_problems(figure) == []
     shown = numbers(figure)
-    aim = []
+    expected_numbers = []
     for description in descriptions:
         for latent, w, answer in expected(studio.recipe_reader, description):
-            aim += [*latent, *w]
+            expected_numbers += [*latent, *w]
             assert answer in texts(figure)
-    np.testing.assert_allclose(shown, aim, atol=0.0051)
+    np.testing.assert_allclose(shown, expected_numbers, atol=0.0051)
 
 
 def test_the_words_and_their_labels(studio):
     figure = draw("F60", studio).figure
-    written = texts(figure)
+    labels = texts(figure)
     for recipe in FAMOUS:
         for word in studio.recipe_reader.codec.words(recipe.description):
-            assert word in written
-    assert written.count("trigger") == written.count("action") == 2
-    assert written.count("latent  l") == written.count("active  w") == 4
+            assert word in labels
+    assert labels.count("trigger") == labels.count("action") == 2
+    assert labels.count("latent  l") == labels.count("active  w") == 4
 
 
 def test_the_frames_are_at_the_chosen_channels(studio):
