@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_mpi import in_ranks
-from small_batches import a_model, some_batches
+from small_batches import make_batches, make_model
 from training_worker import MEASURED, tiny_dataset, tiny_model, tiny_training
 
 from npformer import UserError
@@ -26,11 +26,11 @@ from npformer.training.workers import Workers
 
 @pytest.mark.parametrize(("size", "count"), [(2, 1), (3, 1), (2, 2), (9, 1)])
 def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
-    batches, model = some_batches(5, 2, 1), a_model()
+    batches, model = make_batches(5, 2, 1), make_model()
     expected = loss_and_gradients(model, batches)
 
     def work(ranks):
-        own = a_model()
+        own = make_model()
         workers = Workers(own, count, ranks)
         try:
             return loss_and_gradients(own, batches, workers=workers), own.grads
@@ -47,8 +47,8 @@ def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
 
 def test_two_ranks_make_the_steps_of_two_workers_to_the_bit():
     def steps(ranks, count):
-        model = a_model(np.float32, dropout=0.2)
-        adam, batches, results = Adam(model), some_batches(6, 3), []
+        model = make_model(np.float32, dropout=0.2)
+        adam, batches, results = Adam(model), make_batches(6, 3), []
         workers = Workers(model, count, ranks)
         for step in range(1, 4):
             rngs = dropout_rngs(0, step, 2)

@@ -159,7 +159,7 @@ def test_the_other_facts_in_the_stories(name, holds, runs):
 @each
 def test_the_declaration_is_complete(specimen):
     assert len(specimen.hints) == 3
-    assert len(specimen.seen) <= 62, "the list fits a terminal of 100 columns"
+    assert len(specimen.summary) <= 62, "the list fits a terminal of 100 columns"
     text = specimen.file_text()
     assert all(len(line) <= 110 for line in text.splitlines())
     assert specimen.names(), "the learner's file defines something"
@@ -203,7 +203,7 @@ def test_a_new_mistake_is_distinguished_from_the_bug():
     broken = specimen.repaired_code().replace(
         "return self.weight.value[ids]", "return 2 * self.weight.value[ids]"
     )
-    assert judged(specimen, broken).message.startswith("this was right before, and no longer is: ")
+    assert judged(specimen, broken).message.startswith("this worked before your change and now fails: ")
 
 
 @pytest.mark.parametrize(

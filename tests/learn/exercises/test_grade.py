@@ -129,7 +129,7 @@ def test_two_mistakes_are_reported_one_after_the_other():
     exec(text, space)
     text = text_of(grade(EXERCISES.find("adam-step"), space))
     assert "first v after step 1[0]" in text
-    assert "the factor g is left out, in the step that makes adam.v" in text
+    assert "the factor g is left out, in the step that computes adam.v" in text
 
 
 def test_greedy_must_see_the_end_of_a_sentence():

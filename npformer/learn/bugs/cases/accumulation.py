@@ -88,7 +88,7 @@ def from_zero(own: Names) -> dict[str, Any]:
 ACCUMULATION = Specimen(
     number=16,
     name="accumulation",
-    seen="four small batches do not give what one large one gives",
+    summary="four small batches do not give what one large one gives",
     symptom="""
     A step is made from four small batches, since the large one does not fit into memory. The first holds
     long sentences, the others very short ones. The loss of a held-out word stays at {bug[last]:.2f} after

@@ -84,7 +84,7 @@ def low(own: Names) -> dict[str, Any]:
 ADAM = Specimen(
     number=6,
     name="adam",
-    seen="the first steps jump about, and it never makes up for them",
+    summary="the first steps jump about, and it never makes up for them",
     symptom="""
     A network with {bug[parameters]} parameters learns with this Adam. The loss starts at {bug[first]:.2f},
     is {bug[last]:.2f} after {bug[steps]} steps, and with the right one {right[last]:.2f}. A model with one

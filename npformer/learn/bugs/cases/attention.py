@@ -111,7 +111,7 @@ def low(own: Names) -> dict[str, Any]:
 ATTENTION = Specimen(
     number=10,
     name="attention",
-    seen="the plot of its weights is right, and padding makes it worse",
+    summary="the plot of its weights is right, and padding makes it worse",
     symptom="""
     Trained on sentences of one length the model does well: a loss of {bug[bare]:.2f} on held-out ones, and
     {right[bare]:.2f} without the bug. Its weights are exactly 0 wherever the mask forbids. The very same

@@ -100,7 +100,7 @@ def limited(own: Names) -> dict[str, Any]:
 BEAM_SEARCH = Specimen(
     number=18,
     name="beam-search",
-    seen="the wider the beam, the worse the sentence",
+    summary="the wider the beam, the worse the sentence",
     symptom="""
     A wider beam tries more, and should find what is at least as probable. Averaged over 40 made-up
     languages, -log p of what this one finds is at best {bug[best]:.2f}, and then rises with the beam:

@@ -113,7 +113,7 @@ def low(own: Names) -> dict[str, Any]:
 CHECKPOINTING = Specimen(
     number=15,
     name="checkpointing",
-    seen="right without dropout, and with it a poor learner",
+    summary="right without dropout, and with it a poor learner",
     symptom="""
     With dropout 0 a network of these layers trains like any other. With dropout 0.5 it is at a loss of
     {bug[last]:.2f} on held-out data after {bug[steps]} steps, where the same layers without checkpointing

@@ -68,7 +68,7 @@ def low(own: Names) -> dict[str, Any]:
 CROSS_ENTROPY = Specimen(
     number=4,
     name="cross-entropy",
-    seen="it learns more slowly, the more padding there is",
+    summary="it learns more slowly, the more padding there is",
     symptom="""
     A next-word model learns by plain gradient descent. From sentences of one length the loss after
     {bug[steps]} steps is {bug[bare]:.2f}. The same sentences with padding behind them, which the loss does

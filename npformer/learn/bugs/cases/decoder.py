@@ -100,7 +100,7 @@ def low(own: Names) -> dict[str, Any]:
 DECODER = Specimen(
     number=14,
     name="decoder",
-    seen="it trains, and writes nonsense",
+    summary="it trains, and writes nonsense",
     symptom="""
     A translator learns to write six words backwards. Its training loss falls from {bug[first]:.2f} to
     {bug[last]:.2f} in {bug[steps]} steps ({right[last]:.2f} without the bug). But of the words that it

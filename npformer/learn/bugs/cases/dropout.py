@@ -86,7 +86,7 @@ def low(own: Names) -> dict[str, Any]:
 DROPOUT = Specimen(
     number=5,
     name="dropout",
-    seen="it does worse on held-out data, and it is not overfitting",
+    summary="it does worse on held-out data, and it is not overfitting",
     symptom="""
     A network with this dropout is trained on data that are drawn anew at every step, so it cannot learn
     them by heart. Its training loss ends at {bug[training]:.2f}. Used without dropout on held-out data it

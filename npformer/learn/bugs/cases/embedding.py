@@ -53,7 +53,7 @@ def low(own: Names) -> dict[str, Any]:
 EMBEDDING = Specimen(
     number=3,
     name="embedding",
-    seen="it learns too slowly, and frequent words suffer most",
+    summary="it learns too slowly, and frequent words suffer most",
     symptom="""
     In a language where each word calls for one other, and a few words are everywhere, a model with this
     embedding learns slowly: the loss is {bug[last]:.2f} after {bug[steps]} steps, and should be

@@ -150,7 +150,7 @@ def low(own: Names) -> dict[str, Any]:
 HARD_ATTENTION = Specimen(
     number=21,
     name="hard-attention",
-    seen="with two draws of a sentence it learns late, with one never",
+    summary="with two draws of a sentence it learns late, with one never",
     symptom="""
     Hard attention learns by rewards to find what stands at a place that is asked for by name. With two
     draws of every sentence it gets there, but late: after {bug[steps]} steps the loss is {bug[last]:.2f},

@@ -70,7 +70,7 @@ def low(own: Names) -> dict[str, Any]:
 LANGUAGE_MODEL = Specimen(
     number=11,
     name="language-model",
-    seen="the loss is too good to be true",
+    summary="the loss is too good to be true",
     symptom="""
     In this language either of two words may follow each word, so nobody can have a loss under log 2 = 0.69.
     The model has {bug[last]:.3f} after {bug[steps]} steps, on sentences that it has never seen. But when it

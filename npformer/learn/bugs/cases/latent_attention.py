@@ -98,7 +98,7 @@ def low(own: Names) -> dict[str, Any]:
 LATENT_ATTENTION = Specimen(
     number=22,
     name="latent-attention",
-    seen="right in one orientation, slow in the other",
+    summary="right in one orientation, slow in the other",
     symptom="""
     The task is to tell which word stands before a certain one. In columns, for which the layer was written
     and tested, the loss is {bug[columns]:.3f} after {bug[steps]} steps. Then somebody added rows, which can

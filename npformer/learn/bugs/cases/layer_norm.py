@@ -58,7 +58,7 @@ def low(own: Names) -> dict[str, Any]:
 LAYER_NORM = Specimen(
     number=2,
     name="layer-norm",
-    seen="it starts as it should, and ends higher",
+    summary="it starts as it should, and ends higher",
     symptom="""
     A network with five of these layers begins to learn as the right one does, at a loss of
     {bug[first]:.2f}, and then falls behind: {bug[last]:.2f} after {bug[steps]} steps, where

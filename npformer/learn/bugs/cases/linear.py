@@ -47,7 +47,7 @@ def low(own: Names) -> dict[str, Any]:
 LINEAR = Specimen(
     number=1,
     name="linear",
-    seen="it learns, and more slowly the larger the batch",
+    summary="it learns, and more slowly the larger the batch",
     symptom="""
     A network of two of these layers learns by plain gradient descent, always with the same learning rate.
     After {bug[steps]} steps the loss is {bug[small]:.2f} with batches of 4, and {bug[last]:.2f} with

@@ -144,7 +144,7 @@ def low(own: Names) -> dict[str, Any]:
 LOCAL_ATTENTION = Specimen(
     number=20,
     name="local-attention",
-    seen="a short sentence beside a long one loses its place",
+    summary="a short sentence beside a long one loses its place",
     symptom="""
     Batches hold sentences of one length each, and the attention learns where to look: held-out sentences
     given one by one have a loss of {bug[bare]:.2f}. Then all lengths go into one batch, and the same

@@ -66,7 +66,7 @@ def low(own: Names) -> dict[str, Any]:
 PADDING = Specimen(
     number=13,
     name="padding",
-    seen="a sentence means something else beside a longer one",
+    summary="a sentence means something else beside a longer one",
     symptom="""
     Trained on sentences of one length the encoder does well: a loss of {bug[bare]:.3f} on held-out ones. In
     a batch with longer sentences the short ones are padded, and the same sentences then have a loss of

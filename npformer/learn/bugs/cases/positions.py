@@ -87,7 +87,7 @@ def beside_the_package(own: Names) -> Any:
 POSITIONS = Specimen(
     number=12,
     name="positions",
-    seen="it loses its way in long sentences",
+    summary="it loses its way in long sentences",
     symptom="""
     Sentences of 40 words must be written backwards. With these positions the loss is {bug[last]:.2f} after
     {bug[steps]} steps; with the right ones {right[last]:.2f}. In a table of 64 columns {bug[still]:.0f} %

@@ -65,7 +65,7 @@ def values(own: Names) -> dict[str, Any]:
 PRECISION = Specimen(
     number=17,
     name="precision",
-    seen="the loss is right, and it takes more memory than it should",
+    summary="the loss is right, and it takes more memory than it should",
     symptom="""
     Nothing is wrong with the loss: {bug[last]:.3f} after {bug[steps]} steps, and {right[last]:.3f} without
     the bug. But the model was made for float32, and what a forward pass keeps for backward takes

@@ -100,7 +100,7 @@ def low(own: Names) -> dict[str, Any]:
 RECURRENT = Specimen(
     number=19,
     name="recurrent",
-    seen="it learns slowly from sentences of different lengths",
+    summary="it learns slowly from sentences of different lengths",
     symptom="""
     The task is to name the first word of a sentence of one to eight words, from the state after the last.
     After {bug[steps]} steps the loss is {bug[last]:.2f}, and should be {right[last]:.2f}. Where all

@@ -124,7 +124,7 @@ def low(own: Names) -> dict[str, Any]:
 RELATIVE = Specimen(
     number=23,
     name="relative",
-    seen="it learns as it should, and writes nonsense word by word",
+    summary="it learns as it should, and writes nonsense word by word",
     symptom="""
     Sentences repeat their first three words, and the model learns it: its loss is {bug[last]:.2f} after
     {bug[steps]} steps, as without the bug. Asked to go on with a sentence, it writes {bug[whole]:.0f}% of the

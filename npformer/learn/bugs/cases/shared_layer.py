@@ -60,7 +60,7 @@ def low(own: Names) -> dict[str, Any]:
 SHARED_LAYER = Specimen(
     number=8,
     name="shared-layer",
-    seen="right when it is run once, worse when it is run six times",
+    summary="right when it is run once, worse when it is run six times",
     symptom="""
     A network that runs this layer once learns as it should: its loss is {bug[once]:.2f} after {bug[steps]}
     steps, as without the bug. Run six times in a row, with the same parameters each time, the layer could do

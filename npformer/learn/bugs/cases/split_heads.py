@@ -101,7 +101,7 @@ def low(own: Names) -> dict[str, Any]:
 SPLIT_HEADS = Specimen(
     number=9,
     name="split-heads",
-    seen="every gradient is right, and it learns next to nothing",
+    summary="every gradient is right, and it learns next to nothing",
     symptom="""
     The task is to write a sentence backwards, which one layer of attention can learn. With four heads the
     loss is {bug[last]:.2f} after {bug[steps]} steps, little better than guessing (2.48), and should be

@@ -80,7 +80,7 @@ def low(own: Names) -> dict[str, Any]:
 TIED_WEIGHTS = Specimen(
     number=7,
     name="tied-weights",
-    seen="it learns, and more slowly than it should",
+    summary="it learns, and more slowly than it should",
     symptom="""
     A model whose word vectors serve at both ends has a loss of {bug[last]:.2f} after {bug[steps]} steps.
     The right one reaches {right[last]:.2f} in as many, and 0.69 would be perfect. Everything looks as it
