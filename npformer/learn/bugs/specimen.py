@@ -122,7 +122,7 @@ class Specimen:
         return f'''\
 """Bug {self.number}, {self.name}. {summary}
 
-The code below has one bug. The modules that it imports are right. {self.stem}.png shows the effect of the bug.
+The code below has one bug. The modules that it imports are right. {self.stem}.png shows its effect.
 Helpful tools: npformer.gradcheck, npformer.assert_no_leak and npformer.show.
 
 Try it out, in its folder:  python -i {self.stem}.py

@@ -83,8 +83,8 @@ def prose(text: str) -> RenderableType:
 
 def code(text: str) -> RenderableType:
     """Return Python code, coloured and indented."""
-    made = Syntax(text, "python", theme=CODE, word_wrap=True)
-    return Padding(made, (0, 0, 0, 2))
+    syntax = Syntax(text, "python", theme=CODE, word_wrap=True)
+    return Padding(syntax, (0, 0, 0, 2))
 
 
 def lines_of(out: Console, thing: RenderableType) -> list[str]:

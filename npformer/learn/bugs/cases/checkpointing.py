@@ -65,7 +65,13 @@ def train(own: Names) -> Run:
 
 
 def layer_of(own: Names, dropout: float = 0.3, dtype: Any = np.float64) -> Any:
-    """Return a small checkpointed layer."""
+    """Return a small checkpointed layer.
+
+    Args:
+        own: The names that the code defines.
+        dropout: The dropout probability of the layer.
+        dtype: The dtype of the parameters.
+    """
     return own.Checkpointed(FeedForward(6, 9, dropout=dropout, dtype=dtype))
 
 

@@ -48,7 +48,14 @@ class Reader(Module):
 
 
 def learn(own: Names, draws: int, optimize: Any = descend, lr: float = LR) -> Run:
-    """Train a reader by gradient descent or by another optimizer."""
+    """Train a reader.
+
+    Args:
+        own: The names that the code defines.
+        draws: The number of samples for each sentence.
+        optimize: The training loop: `descend` or `adapt`.
+        lr: The learning rate.
+    """
     rng = np.random.default_rng(3)
     reader = Reader(own, draws, rng)
     return Run(optimize(reader, lambda _: reader.learn(make_places(BATCH, rng)), steps=STEPS, lr=lr), {})

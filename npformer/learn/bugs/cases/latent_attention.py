@@ -38,7 +38,13 @@ class Model(Module):
 
 
 def learn(own: Names, orientation: str, seed: int) -> list[float]:
-    """Train on finding the token before "to", whose id is 0, and return the losses."""
+    """Train on finding the token before "to", whose id is 0, and return the losses.
+
+    Args:
+        own: The names that the code defines.
+        orientation: "rows" or "columns", as in LatentAttention.
+        seed: The seed of the parameters and of the sentences.
+    """
     rng = np.random.default_rng(seed)
     model = Model(own, orientation, rng)
 
@@ -58,7 +64,13 @@ def train(own: Names) -> Run:
 
 
 def layer_of(own: Names, orientation: str, dtype: Any = np.float64) -> tuple[Any, Any, Any]:
-    """Return a layer with biases that are not 0, and a sentence's states and values."""
+    """Return a layer with biases that are not 0, the states (B, S, E) and the values (B, S, D) of sentences.
+
+    Args:
+        own: The names that the code defines.
+        orientation: "rows" or "columns", as in LatentAttention.
+        dtype: The dtype of all arrays.
+    """
     layer = random_parameters(own.LatentAttention(6, 5, orientation=orientation, dtype=dtype))
     for parameter in layer.parameters():
         parameter.value = parameter.value.astype(dtype)

@@ -26,7 +26,13 @@ def train(own: Names) -> Run:
 
 
 def norm_of(own: Names, width: int, dtype: Any = np.float64) -> Any:
-    """Return the file's layer with gains that are not 1 and biases that are not 0."""
+    """Return the file's layer with gains that are not 1 and biases that are not 0.
+
+    Args:
+        own: The names that the code defines.
+        width: The width of the layer.
+        dtype: The dtype of the parameters.
+    """
     layer = random_parameters(own.LayerNorm(width, dtype=dtype))
     for parameter in (layer.gain, layer.bias):
         parameter.value = parameter.value.astype(dtype)

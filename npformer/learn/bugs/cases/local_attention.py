@@ -25,7 +25,13 @@ class Model(Module):
         self.read = Linear(VOCAB_SIZE + LONGEST, VOCAB_SIZE, rng=rng, dtype=np.float64)
 
     def forward(self, states: Array, memory: Array, mask: Array) -> tuple[Any, Any]:
-        """Return (logits, cache)."""
+        """Return (logits, cache).
+
+        Args:
+            states: The states of the decoder, (B, T, 3).
+            memory: The vectors of the source, (B, S, V + S).
+            mask: Bool (B, S), True at tokens.
+        """
         context, attended = self.attention.forward(states, memory, mask)
         logits, read = self.read.forward(context)
         return logits, (attended, read)
@@ -37,7 +43,13 @@ class Model(Module):
 
 
 def sentences(rng: np.random.Generator, lengths: Any, padded: int) -> tuple[Any, Any, Any, Any]:
-    """Return sentences: states (B, T, 3), memory (B, S, V + S), mask (B, S), targets (B, T)."""
+    """Return random sentences: states (B, T, 3), memory (B, S, V + S), mask (B, S), targets (B, T).
+
+    Args:
+        rng: The generator.
+        lengths: The length of each sentence, (B, 1).
+        padded: The length to which sentences are padded, S = T.
+    """
     places = np.arange(padded)
     tokens = rng.integers(0, VOCAB_SIZE, (len(lengths), padded))
     mask, to_come = places < lengths, lengths - 1 - places
@@ -50,7 +62,14 @@ def sentences(rng: np.random.Generator, lengths: Any, padded: int) -> tuple[Any,
 
 
 def loss_of(model: Any, inputs: Any, targets: Array, *, learn: bool = False) -> float:
-    """Return the cross-entropy at the tokens, and add the gradients if `learn` is set."""
+    """Return the cross-entropy at the tokens.
+
+    Args:
+        model: The model.
+        inputs: The states, the memory and the mask.
+        targets: The target tokens, (B, T), −1 at padding.
+        learn: True to add the gradients to the model.
+    """
     logits, cache = model.forward(*inputs)
     loss, judged = cross_entropy(logits, targets, pad_id=-1)
     if learn:

@@ -27,7 +27,13 @@ class Model(Module):
         self.output = Linear(16, WORDS, rng=rng, dtype=np.float64)
 
     def learn(self, ids: Array, mask: Array, right: Any) -> Any:
-        """Add the gradients and return the loss."""
+        """Add the gradients and return the loss.
+
+        Args:
+            ids: The tokens, (B, T).
+            mask: Bool (B, T), True at tokens.
+            right: The target token of each sentence, (B,).
+        """
         x, tokens = self.tokens.forward(ids)
         states, read = self.reader.forward(x, mask)
         logits, output = self.output.forward(states[:, -1])

@@ -51,7 +51,13 @@ def songs(rng: np.random.Generator, batch: int) -> Any:
 
 
 def share_right(model: Any, ids: Array, word_by_word: bool) -> float:
-    """Return the percentage of tokens that the model continues right after a sentence's first tokens."""
+    """Return the percentage of right tokens in the model's continuation of each sentence's first PERIOD tokens.
+
+    Args:
+        model: The model.
+        ids: The sentences, (B, LENGTH).
+        word_by_word: True to decode with a KV cache, False to run the whole prefix at each step.
+    """
     written, kv_cache = ids[:, :PERIOD], None
     for t in range(PERIOD - 1):
         _, kv_cache = model.decode_step(ids[:, t : t + 1], kv_cache)

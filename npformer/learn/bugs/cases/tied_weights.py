@@ -25,7 +25,14 @@ def train(own: Names) -> Run:
 
 
 def gradients_of(own: Names, ids: Array, dlogits: Array, times: int = 1) -> Any:
-    """Return the model after backward."""
+    """Return a new model after forward and backward.
+
+    Args:
+        own: The names that the code defines.
+        ids: The tokens, (B, T).
+        dlogits: The gradient of the logits, (B, T, V).
+        times: The number of forward and backward passes.
+    """
     model = own.NextToken(7, 4)
     for _ in range(times):
         _, cache = model.forward(ids)
