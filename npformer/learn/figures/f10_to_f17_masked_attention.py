@@ -384,8 +384,8 @@ def query_mask(
         picture,
         f"Encoder above, decoder below, with {example.padding}. The document's text sets their rows to 0 "
         f"before the softmax (left), which makes all their weights 1/{len(example.words)} = {uniform:.2f}, "
-        "even those of padding keys (middle). The document's code and npformer apply the query mask after the "
-        "softmax, which gives rows of 0 (right).",
+        "even those of padding keys (middle). The document's code and npformer apply the query mask after "
+        "the softmax, which gives rows of 0 (right).",
     )
 
 

@@ -51,7 +51,7 @@ def songs(rng: np.random.Generator, batch: int) -> Any:
 
 
 def share_right(model: Any, ids: Array, word_by_word: bool) -> float:
-    """Return the percentage of right tokens in the model's continuation of each sentence's first PERIOD tokens.
+    """Return the percentage of right tokens in the model's continuation of the first PERIOD tokens.
 
     Args:
         model: The model.
