@@ -139,7 +139,7 @@ def test_a_step_is_the_same_on_the_device(device, kind):
         ([[4], [4, 5]], "ids holds lists that differ in length"),
     ],
 )
-def test_mistakes(kind, ids, message):
+def test_invalid_inputs_are_refused(kind, ids, message):
     ids = ids if len(ids) > 1 else np.array(ids, int)
     with pytest.raises(UserError, match=message):
         make_model(kind).forward(ids)

@@ -353,6 +353,6 @@ def test_it_computes_the_same_on_the_device(device, kind):
         (lambda: repeated().forward(X, token_mask=WORDS * 1), "mask has dtype int64: make it bool"),
     ],
 )
-def test_mistakes(mistake, message):
+def test_invalid_inputs_are_refused(mistake, message):
     with pytest.raises(UserError, match=message):
         mistake()

@@ -152,6 +152,6 @@ def test_float32_stays_float32(kind):
         ),
     ],
 )
-def test_mistakes(make, message):
+def test_invalid_inputs_are_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()

@@ -128,7 +128,7 @@ def test_the_terminal(capsys):
         (["index", "--write", "no/such/folder/INDEX.md"], "cannot write no/such/folder/INDEX.md"),
     ],
 )
-def test_mistakes(arguments, message, capsys):
+def test_invalid_inputs_are_refused(arguments, message, capsys):
     assert main(arguments) == 2
     error = capsys.readouterr().err
     assert message in error

@@ -77,6 +77,6 @@ def test_other_sentences_are_legible(changes):
         ({"sentence": "word " * 30}, "a sentence of 30 words"),
     ],
 )
-def test_mistakes(changes, words):
+def test_invalid_inputs_are_refused(changes, words):
     with pytest.raises(UserError, match=words):
         picture(**changes)

@@ -94,6 +94,6 @@ def test_the_caption_reports_the_score_and_unknown_words(studio):
         (("photos " * 30,), "30 tokens long and the model's limit is 25"),
     ],
 )
-def test_mistakes(studio, descriptions, message):
+def test_invalid_inputs_are_refused(studio, descriptions, message):
     with pytest.raises(UserError, match=message):
         draw("F60", studio, descriptions=descriptions)

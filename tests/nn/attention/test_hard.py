@@ -215,7 +215,7 @@ def test_dtypes_are_kept_and_inputs_are_not_modified(dtype, straight_through):
         (lambda: MovingBaseline(1.2), "decay is 1.2"),
     ],
 )
-def test_mistakes(make, message):
+def test_invalid_inputs_are_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()
 

@@ -257,6 +257,6 @@ def test_float32_stays_float32():
         (lambda: F.latent_attend(*scores(), WORDS.astype(int)), "mask has dtype int64: make it bool"),
     ],
 )
-def test_mistakes(make, message):
+def test_invalid_inputs_are_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()
