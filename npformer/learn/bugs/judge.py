@@ -54,7 +54,7 @@ def _judge(specimen: Specimen, namespace: dict[str, Any], file: str) -> Verdict:
         if not np.isfinite(run.losses).all():
             return Verdict(False, "the trials pass, but the loss becomes NaN or infinite in training")
         story = tell(specimen, specimen.train(buggy), run, buggy)
-    return Verdict(True, f"the bug is gone: {len(specimen.trials)} trials passed", story=story)
+    return Verdict(True, f"gone: {len(specimen.trials)} trials passed", story=story)
 
 
 def unchanged(specimen: Specimen, file: Path) -> bool:

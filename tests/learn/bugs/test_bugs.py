@@ -88,7 +88,7 @@ def test_other_correct_repairs_are_accepted(name):
 def test_the_first_trial_misses_the_bug_and_several_find_it(specimen):
     """At least two trials find the bug, so a repair that satisfies only one of them is not enough."""
     verdicts = [failure(trial, specimen.buggy()) for trial in specimen.trials]
-    assert verdicts[0] is None, "the first trial is the check that one would have made"
+    assert verdicts[0] is None, "the first trial is the check that most developers would have written"
     assert sum(verdict is not None for verdict in verdicts) >= (1 if specimen.name == "dropout" else 2)
     assert len(verdicts) >= 4
     for trial in specimen.trials:

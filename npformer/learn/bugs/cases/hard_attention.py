@@ -145,7 +145,7 @@ def varies_less(own: Names) -> None:
         )
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     scores, v = normal(1, 2, 3).astype(np.float32), normal(1, 3, 4).astype(np.float32)
     attention = own.HardAttention(2)
@@ -172,7 +172,7 @@ HARD_ATTENTION = Specimen(
         equal("over all that one draw can give, the mean is the gradient", means(1)),
         equal("the same for three draws", means(3)),
         Trial("it varies less than where answers are compared with nothing", varies_less),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The draws have no gradient to check. But on average dscores has one: with two queries and three "

@@ -77,7 +77,7 @@ def layer_of(own: Names, orientation: str, dtype: Any = np.float64) -> tuple[Any
     return layer, normal(2, 5, 6).astype(dtype), normal(2, 5, 3, seed=4).astype(dtype)
 
 
-def beside_the_package(own: Names, orientation: str) -> dict[str, Any]:
+def compare_with_package(own: Names, orientation: str) -> dict[str, Any]:
     """Compare the output and the gradients with the package's."""
     layer, e, v = layer_of(own, orientation)
     dy = normal(2, 3, seed=5)
@@ -99,7 +99,7 @@ def equal_values(own: Names) -> dict[str, Any]:
     return {"de where all values are the same": (de, np.zeros_like(e))}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, e, v = layer_of(own, "rows", np.float32)
     y, cache = layer.forward(e, v)
@@ -120,10 +120,10 @@ LATENT_ATTENTION = Specimen(
     trials=(
         gradients("gradient check, columns", lambda own: layer_of(own, "columns")),
         gradients("gradient check, rows", lambda own: layer_of(own, "rows")),
-        equal("columns beside the package", lambda own: beside_the_package(own, "columns")),
-        equal("rows beside the package", lambda own: beside_the_package(own, "rows")),
+        equal("columns beside the package", lambda own: compare_with_package(own, "columns")),
+        equal("rows beside the package", lambda own: compare_with_package(own, "rows")),
         equal("in rows, equal values leave nothing to hear", equal_values),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "What differs between the orientations, apart from the lines that name them? Print cache.length in "

@@ -76,7 +76,7 @@ def linear_alone(own: Names) -> dict[str, Any]:
     return {"between.bias.grad": (model.between.bias.grad, dz.sum((0, 1)))}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     model = own.NextToken(7, 4, dtype=np.float32)
     logits, cache = model.forward(np.array([[1, 2]]))
@@ -102,7 +102,7 @@ TIED_WEIGHTS = Specimen(
         ),
         equal("a word that is offered and never read learns", unread),
         equal("two backward passes add up", twice),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "Each end by itself is right. What do the two have in common?",
