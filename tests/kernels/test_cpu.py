@@ -88,7 +88,7 @@ def test_an_unevaluated_product_is_neither_a_tuple_nor_a_number():
         2 * product
 
 
-def attention_with_gradients(module, q, k, v, dy, mask, **settings):
+def run_attention(module, q, k, v, dy, mask, **settings):
     """Return the output, the weights and all gradients of one version."""
     y, cache = module.attention(q, k, v, mask, **settings)
     return y, cache.weights, *module.attention_backward(dy, cache)
@@ -124,8 +124,8 @@ def test_attention(dtype, b, h, t, s, k, v, mask, p):
     shapes = ((b, h, t, k), (b, h, s, k), (b, h, s, v), (b, h, t, v))
     short, long = cast(dtype, *(numbers(*shape, seed=seed) for seed, shape in enumerate(shapes)))
     mask = make_mask(mask, b, h, t, s)
-    found = attention_with_gradients(cpu, *short, mask, p=p, rng=rng(5) if p else None)
-    expected = attention_with_gradients(F, *long, mask, p=p, rng=rng(5) if p else None)
+    found = run_attention(cpu, *short, mask, p=p, rng=rng(5) if p else None)
+    expected = run_attention(F, *long, mask, p=p, rng=rng(5) if p else None)
     # where a query attends to one key, dq is a difference of two equal numbers of the size of the others
     agree(found, expected, dtype, least=max(0.1, *(np.abs(array).max() for array in expected)))
 
@@ -137,7 +137,7 @@ def test_attention_with_huge_scores(dtype, scale):
     short, long = cast(dtype, q * scale, k, v, dy)
     mask = np.tril(np.ones((5, 5), bool))
     mask[2] = False
-    found, expected = attention_with_gradients(cpu, *short, mask), attention_with_gradients(F, *long, mask)
+    found, expected = run_attention(cpu, *short, mask), run_attention(F, *long, mask)
     assert all(np.isfinite(array).all() for array in found)
     if dtype is np.float64:  # in float32 the scores, which are near 1,000, have errors of 1e-4
         agree(found, expected, dtype, 1e-10)
@@ -167,9 +167,7 @@ def test_attention_over_several_blocks_of_sentences(kind):
     arrays = [numbers(40, 4, 32, 2, seed=seed) for seed in range(4)]
     assert len(list(blocks(40, 4 * 32 * 32))) == 3
     mask = make_mask(kind, 40, 4, 32, 32)
-    agree(
-        attention_with_gradients(cpu, *arrays, mask), attention_with_gradients(F, *arrays, mask), np.float64
-    )
+    agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64)
 
 
 def test_long_attention_over_several_blocks_of_queries():
@@ -177,8 +175,8 @@ def test_long_attention_over_several_blocks_of_queries():
     assert len(list(blocks(300, 300))) == 2
     mask = make_mask("keys", 2, 1, 300, 300)
     agree(
-        attention_with_gradients(cpu, *arrays, mask),
-        attention_with_gradients(F, *arrays, mask),
+        run_attention(cpu, *arrays, mask),
+        run_attention(F, *arrays, mask),
         np.float64,
         1e-11,
     )
@@ -192,8 +190,8 @@ def test_long_attention_stores_no_weights(dtype, kind):
     mask = make_mask(kind, 2, 2, 150, 150)
     if kind == "rows":
         mask[1, :, 7] = False  # two fully masked queries
-    found = attention_with_gradients(cpu, *short, mask)
-    agree(found, attention_with_gradients(F, *long, mask), dtype, 1e-5 if dtype is np.float32 else 1e-11)
+    found = run_attention(cpu, *short, mask)
+    agree(found, run_attention(F, *long, mask), dtype, 1e-5 if dtype is np.float32 else 1e-11)
     y, cache = cpu.attention(*short[:3], mask)
     assert "weights" not in cache._fields
     np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-5)
@@ -222,8 +220,8 @@ def test_the_documents_masks_use_the_plain_pair(settings):
     q, k, v, dy = (numbers(2, 1, 3, 2, seed=seed) for seed in range(4))
     mask = np.tril(np.ones((3, 3), bool))
     for one, other in zip(
-        attention_with_gradients(cpu, q, k, v, dy, mask, **settings),
-        attention_with_gradients(F, q, k, v, dy, mask, **settings),
+        run_attention(cpu, q, k, v, dy, mask, **settings),
+        run_attention(F, q, k, v, dy, mask, **settings),
         strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)

@@ -63,7 +63,7 @@ def make_mask(kind, shape):
     return rng(4).random(shape) < 0.5
 
 
-def attended(module, q, k, v, dy, mask, **settings):
+def run_attention(module, q, k, v, dy, mask, **settings):
     """Return the output and all gradients of one version."""
     y, cache = module.attention(q, k, v, mask, **settings)
     return y, cache.weights, cache.scores, *module.attention_backward(dy, cache)
@@ -83,8 +83,8 @@ def attended(module, q, k, v, dy, mask, **settings):
 def test_attention(dtype, lead, t, s, k, v, kind, p):
     short, long = random_arrays(dtype, (*lead, t, k), (*lead, s, k), (*lead, s, v), (*lead, t, v))
     mask = make_mask(kind, (*lead, t, s))
-    found = attended(gpu, *short, *on_device(mask), p=p, rng=rng(5) if p else None)
-    expected = attended(F, *long, mask, p=p, rng=rng(5) if p else None)
+    found = run_attention(gpu, *short, *on_device(mask), p=p, rng=rng(5) if p else None)
+    expected = run_attention(F, *long, mask, p=p, rng=rng(5) if p else None)
     agree(found, expected, dtype)
 
 
@@ -92,15 +92,15 @@ def test_attention(dtype, lead, t, s, k, v, kind, p):
 def test_attention_of_heads_whose_memory_is_interleaved(dtype):
     short, long = random_arrays(dtype, (2, 5, 3, 4), (2, 6, 3, 4), (2, 6, 3, 4), (2, 5, 3, 4))
     short, long = ([x.swapaxes(1, 2) for x in arrays] for arrays in (short, long))
-    agree(attended(gpu, *short, None), attended(F, *long, None), dtype)
+    agree(run_attention(gpu, *short, None), run_attention(F, *long, None), dtype)
 
 
 def test_attention_with_huge_scores():
     (q, *short), (long_q, *long) = random_arrays(np.float64, *4 * [(2, 2, 5, 3)])
     mask = np.tril(np.ones((5, 5), bool))
     mask[2] = False
-    found = attended(gpu, q * 300, *short, *on_device(mask))
-    agree(found, attended(F, long_q * 300, *long, mask), np.float64, 1e-10)
+    found = run_attention(gpu, q * 300, *short, *on_device(mask))
+    agree(found, run_attention(F, long_q * 300, *long, mask), np.float64, 1e-10)
     assert not to_numpy(found[1])[:, :, 2].any()
 
 
@@ -110,9 +110,9 @@ def test_the_documents_masks_use_the_plain_pair(own, p):
     short, long = random_arrays(np.float64, *4 * [(2, 1, 3, 2)])
     mask = np.tril(np.ones((3, 3), bool))
     mask[1] = False  # a query attends to all keys uniformly with -1e9, and to none with -inf
-    on_device = {name: on_device(value)[0] for name, value in own.items()}
-    found = attended(gpu, *short, *on_device(mask), p=p, rng=rng(5), **on_device)
-    agree(found, attended(F, *long, mask, p=p, rng=rng(5), **own), np.float64)
+    settings = {name: on_device(value)[0] for name, value in own.items()}
+    found = run_attention(gpu, *short, *on_device(mask), p=p, rng=rng(5), **settings)
+    agree(found, run_attention(F, *long, mask, p=p, rng=rng(5), **own), np.float64)
 
 
 def test_a_plain_cache_uses_the_plain_backward():
