@@ -73,8 +73,8 @@ CLUES = {
 
 @pytest.mark.parametrize("name", CLUES)
 def test_a_clue(name):
-    said, words = CLUES[name]
-    assert words in said
+    message, words = CLUES[name]
+    assert words in message
 
 
 def test_repeated_rows():

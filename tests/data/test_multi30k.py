@@ -55,8 +55,8 @@ def test_languages():
 def test_a_missing_file_names_the_command(folder):
     path = folder / "tok" / "val.lc.norm.tok.de"
     path.unlink()
-    said = f"there is no file {path}: download the corpus with npformer data multi30k --folder {folder}"
-    with pytest.raises(UserError, match=re.escape(said)):
+    message = f"there is no file {path}: download the corpus with npformer data multi30k --folder {folder}"
+    with pytest.raises(UserError, match=re.escape(message)):
         corpus_files(folder, "en-de")
     assert corpus_files(folder, "en-fr")
     assert corpus_files(folder, "en-de", tokenised=False)

@@ -142,12 +142,12 @@ def test_it_learns_to_reverse(tmp_path):
 
 
 def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path):
-    dataset, asked = tiny_dataset(), []
+    dataset, calls = tiny_dataset(), []
     config, training = tiny(dataset, attention="global", feeding=True, dropout=0.1), tiny_training(steps=12)
 
     def stop():
-        asked.append(True)
-        return len(asked) == 5
+        calls.append(True)
+        return len(calls) == 5
 
     train(tmp_path / "whole", dataset, config, training)
     train(tmp_path / "cut", dataset, config, training, stop=stop)

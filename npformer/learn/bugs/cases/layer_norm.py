@@ -26,14 +26,20 @@ def train(own: Names) -> Run:
 
 
 def norm_of(own: Names, width: int, dtype: Any = np.float64) -> Any:
-    """Return the file's layer with gains that are not 1 and biases that are not 0."""
+    """Return the file's layer with gains that are not 1 and biases that are not 0.
+
+    Args:
+        own: The names that the code defines.
+        width: The width of the layer.
+        dtype: The dtype of the parameters.
+    """
     layer = random_parameters(own.LayerNorm(width, dtype=dtype))
     for parameter in (layer.gain, layer.bias):
         parameter.value = parameter.value.astype(dtype)
     return layer
 
 
-def beside_the_package(own: Names) -> dict[str, Any]:
+def compare_with_package(own: Names) -> dict[str, Any]:
     """Compare the output and the gradients with the package's."""
     layer, x, dy = norm_of(own, 6), normal(2, 3, 6), normal(2, 3, 6, seed=5)
     y, cache = layer.forward(x)
@@ -48,7 +54,7 @@ def beside_the_package(own: Names) -> dict[str, Any]:
     }
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, x = norm_of(own, 6, np.float32), normal(4, 6).astype(np.float32)
     y, cache = layer.forward(x)
@@ -58,7 +64,7 @@ def low(own: Names) -> dict[str, Any]:
 LAYER_NORM = Specimen(
     number=2,
     name="layer-norm",
-    seen="it starts as it should, and ends higher",
+    summary="it starts as it should, and ends higher",
     symptom="""
     A network with five of these layers begins to learn as the right one does, at a loss of
     {bug[first]:.2f}, and then falls behind: {bug[last]:.2f} after {bug[steps]} steps, where
@@ -73,8 +79,8 @@ LAYER_NORM = Specimen(
         ),
         gradients("gradient check with random gains", lambda own: (norm_of(own, 6), normal(4, 6))),
         gradients("the same on two sentences of three", lambda own: (norm_of(own, 5), normal(2, 3, 5))),
-        equal("values and gradients beside the package's", beside_the_package),
-        float32_stays("float32 stays float32", low),
+        equal("values and gradients beside the package's", compare_with_package),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The first steps are right and later ones are not: so it depends on something that training changes.",
