@@ -1,7 +1,7 @@
 """Convert text to the form of tokenised corpora: lower case, a space between tokens, entities for some marks.
 
-The rules are those rules of Moses' scripts (lowercase, normalize-punctuation, tokenizer) that everyday
-sentences need. Text that already has the form does not change.
+The rules are taken from Moses' scripts (lowercase, normalize-punctuation, tokenizer). Rules that everyday
+sentences do not need are left out. Text that already has the form does not change.
 
 Source: Koehn et al. 2007, Moses. Of its abbreviations, only those in lower case are kept.
 """

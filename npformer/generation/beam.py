@@ -3,7 +3,7 @@
 Each step considers every token after every live hypothesis, and keeps the `beam` most probable continuations.
 Those that end with the end symbol are finished. The others stay live until they have max_length tokens; then
 only the end symbol may follow. A beam of 1 is greedy search, and a beam that holds every sequence finds the
-most probable one.
+one with the best score.
 
 Every token makes a sequence less probable. The empty translation consists of the end symbol alone, so its
 probability has a single factor, whatever the length of the source. Without a length penalty it therefore has
