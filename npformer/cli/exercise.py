@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from npformer.cli.tasks import TaskCommand, say
+from npformer.cli.tasks import RULES, TaskCommand, say
 from npformer.errors import UserError
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder, Verdict
@@ -17,6 +17,8 @@ npformer exercise start softmax-backward   writes exercises/softmax-backward.py:
 npformer exercise check                    grades it and explains a mistake
 npformer exercise hint                     gives a hint, and one more with each call
 npformer exercise solution NAME            prints npformer's own code"""
+
+__all__ = ["RULES", "add_arguments", "run"]
 
 
 class ExerciseCommand(TaskCommand[Exercise]):

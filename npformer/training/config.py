@@ -11,6 +11,7 @@ from npformer.storage.validation import (
     is_number,
     require_choice,
     require_count,
+    require_index,
     require_known,
     require_share,
 )
@@ -55,7 +56,8 @@ class TrainingConfig:
     average_every: int = 500  # steps between snapshots
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "betas", tuple(self.betas))  # JSON gives a list
+        if isinstance(self.betas, list):  # as JSON gives it
+            object.__setattr__(self, "betas", tuple(self.betas))
         for one, other in EITHER:
             if (getattr(self, one) is None) == (getattr(self, other) is None):
                 given = "neither" if getattr(self, one) is None else "both"
@@ -68,12 +70,12 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and not (is_number(value) and 0 < value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number above 0")
-        if len(self.betas) != 2 or not all(is_number(b) and 0 <= b < 1 for b in self.betas):
-            raise UserError(f"betas is {self.betas}: give two numbers, each from 0 up to but not 1")
+        pair = isinstance(self.betas, tuple) and len(self.betas) == 2
+        if not (pair and all(is_number(b) and 0 <= b < 1 for b in self.betas)):
+            raise UserError(f"betas is {self.betas!r}: give two numbers, each from 0 up to but not 1")
         require_choice("schedule", self.schedule, SCHEDULES)
         require_share("decay_share", self.decay_share)
-        if not isinstance(self.seed, int) or self.seed < 0:
-            raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
+        require_index("seed", self.seed)
 
     def replace(self, **changes: Any) -> "TrainingConfig":
         """Return the settings with some changed. Giving `steps` removes `epochs`, and vice versa."""
