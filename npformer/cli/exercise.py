@@ -6,7 +6,9 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from npformer.cli.tasks import RULES, TaskCommand, say
+from npformer.cli import tasks
+from npformer.cli.options import only_if
+from npformer.cli.tasks import TaskCommand, say
 from npformer.errors import UserError
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder, Verdict
@@ -18,7 +20,14 @@ npformer exercise check                    grades it and explains a mistake
 npformer exercise hint                     gives a hint, and one more with each call
 npformer exercise solution NAME            prints npformer's own code"""
 
-__all__ = ["RULES", "add_arguments", "run"]
+RULES = (
+    *tasks.RULES,
+    only_if(
+        "--dir",
+        lambda arguments: arguments.action != "solution",
+        "with an action that reads or writes your files",
+    ),
+)
 
 
 class ExerciseCommand(TaskCommand[Exercise]):

@@ -62,6 +62,10 @@ def run(arguments: Namespace) -> int:
     if arguments.list:
         print_list(entries, as_json=arguments.json)
         return 0
+    if arguments.model and not any("TR" in entry.data for entry in entries):
+        raise UserError(
+            f"--model has no effect on {' '.join(arguments.ids)}, which show no trained model: leave it out"
+        )
     draw_all(arguments, entries, every)
     return 0
 

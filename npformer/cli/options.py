@@ -55,7 +55,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Real:
-    """The type of an option whose value is a finite number that `allows` accepts."""
+    """The type of an option whose value is a finite number below 2**63 that `allows` accepts."""
 
     wanted: str
     allows: Callable[[float], bool] = math.isfinite
@@ -63,7 +63,9 @@ class Real:
     def __call__(self, text: str) -> float:
         """Return the number that a text says."""
         value = float(text) if _REAL.fullmatch(text) else math.nan
-        if not (math.isfinite(value) and self.allows(value)):
+        if not abs(value) < INTEGERS:  # True for NaN, too
+            raise _refusal(text, self.wanted if math.isnan(value) else f"{self.wanted} and below 2**63")
+        if not self.allows(value):
             raise _refusal(text, self.wanted)
         return value
 
@@ -265,20 +267,25 @@ class Parser(argparse.ArgumentParser):
             UserError: If an argument is unknown, missing, impossible, or without effect.
         """
         actions = [each for each in self._actions if argparse.SUPPRESS not in (each.default, each.dest)]
-        defaults = {action.dest: action.default for action in actions}
+        before = [(action, action.default, action.required) for action in actions]
         for action in actions:  # without a default in its place, an argument that is there was given
             action.default = argparse.SUPPRESS if action.option_strings else _NOT_GIVEN
+            action.required = False  # an unknown argument, perhaps a misspelt one, is to be reported first
         try:
             found, unknown = self.parse_known_args(argv, _Once())
         except argparse.ArgumentError as error:
             raise UserError(self._sentence(error)) from None
         finally:
-            for action in actions:
-                action.default = defaults[action.dest]
+            for action, default, required in before:
+                action.default, action.required = default, required
         if unknown:
             raise UserError(self._unknown(unknown))
         values = {name: value for name, value in vars(found).items() if value is not _NOT_GIVEN}
-        arguments = Arguments(**(defaults | values))
+        for action in actions:
+            # argparse calls an argument that takes any number of values required, too
+            if action.required and action.nargs != argparse.ZERO_OR_MORE and action.dest not in values:
+                raise UserError(f"{self.prog} needs {action.dest}: {self.prog} --help describes it")
+        arguments = Arguments(**{action.dest: _default(action) for action in actions} | values)
         arguments.given = frozenset(values)
         self.check(arguments)
         return arguments
@@ -295,9 +302,8 @@ class Parser(argparse.ArgumentParser):
                     raise UserError(f"{shown} {rule.otherwise.replace('{option}', shown)}")
 
     def error(self, message: str) -> NoReturn:
-        """Raise UserError for arguments that are missing."""
-        missing = message.removeprefix("the following arguments are required: ")
-        raise UserError(f"{self.prog} needs {missing}: {self.prog} --help describes it")
+        """Raise UserError for any other mistake that argparse finds."""
+        raise UserError(f"{message}: {self.prog} --help describes all arguments")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the program after --help or --version."""
@@ -326,6 +332,11 @@ class Parser(argparse.ArgumentParser):
         near = nearest(option, known) if option.startswith("--") else None
         hint = f"did you mean {near}?" if near else f"{self.prog} --help lists all arguments"
         return f"{self.prog} has no argument {_bare(argument)}: {hint}"
+
+
+def _default(action: argparse.Action) -> Any:
+    """Return the value of an argument that was not given: an empty list for one that takes any number."""
+    return [] if action.default is None and action.nargs == argparse.ZERO_OR_MORE else action.default
 
 
 def flush_output() -> None:

@@ -10,7 +10,7 @@ from typing import Generic
 from rich.table import Table
 
 from npformer.cli.options import SECONDS as SECONDS_TYPE
-from npformer.cli.options import Rule, excludes, one_of, only_if
+from npformer.cli.options import excludes, one_of, only_if
 from npformer.cli.terminal import console, note
 from npformer.errors import UserError
 from npformer.learn.bugs.picture import BARS
@@ -22,7 +22,7 @@ from npformer.learn.tasks.registry import T
 PRINTED_LINES = 20  # of the learner's output, the first ones
 
 
-RULES: tuple[Rule, ...] = (
+RULES = (
     only_if(
         "--all --seconds --png",
         lambda arguments: arguments.action == "check",
@@ -33,11 +33,6 @@ RULES: tuple[Rule, ...] = (
         "--dir",
         lambda arguments: not (arguments.name or "").endswith(".py"),
         "without the path of a file, which names its folder",
-    ),
-    only_if(
-        "--dir",
-        lambda arguments: arguments.action != "solution",
-        "with an action that reads or writes your files",
     ),
 )
 

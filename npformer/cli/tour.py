@@ -131,6 +131,7 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
         threads = threads_for(model)
         result = train(folder, dataset, model, training, backend=backend, threads=threads, report=report)
     out.print(result.message)
+    result.require_finished()
     return Translator.from_checkpoint(load_checkpoint(folder / "last.safetensors"), backend)
 
 

@@ -11,7 +11,6 @@ from npformer.storage.validation import (
     is_number,
     require_choice,
     require_count,
-    require_index,
     require_known,
     require_share,
 )
@@ -75,7 +74,8 @@ class TrainingConfig:
             raise UserError(f"betas is {self.betas!r}: give two numbers, each from 0 up to but not 1")
         require_choice("schedule", self.schedule, SCHEDULES)
         require_share("decay_share", self.decay_share)
-        require_index("seed", self.seed)
+        if not isinstance(self.seed, int) or self.seed < 0:
+            raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
 
     def replace(self, **changes: Any) -> "TrainingConfig":
         """Return the settings with some changed. Giving `steps` removes `epochs`, and vice versa."""

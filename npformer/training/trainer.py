@@ -3,6 +3,7 @@
 A run that was stopped and resumed gives the same losses and parameters, to the bit, as an uninterrupted one.
 """
 
+import signal
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -46,6 +47,21 @@ class Result:
     def finished(self) -> bool:
         """True if all steps were made."""
         return self.step >= self.steps
+
+    def require_finished(self) -> None:
+        """End the program, as the signal would have done, if one stopped the run.
+
+        This is for programs that have nothing to do without the trained model.
+
+        Raises:
+            KeyboardInterrupt: If the run was stopped by Ctrl-C, or by a function.
+            SystemExit: If it was stopped by another signal. The exit status is 128 plus its number.
+        """
+        if self.finished:
+            return
+        if self.stopped_by in (None, signal.SIGINT):
+            raise KeyboardInterrupt
+        raise SystemExit(128 + self.stopped_by)
 
 
 def train(
