@@ -215,10 +215,10 @@ def require_training(
     require_threads("--workers", workers)
     workers = workers or 1
     count = count_parameters(config)
-    what = f"a model with {count:,} parameters, with gradients and optimizer"
+    what, remedy = f"a model with {count:,} parameters, with gradients and optimizer", "make it smaller"
     if workers > 1:
-        what += f" and {workers} workers"
-    require_memory(model_bytes(config, workers=workers), f"{what},", "make it smaller, or use fewer workers")
+        what, remedy = f"{what} and {workers} workers", f"{remedy}, or use fewer workers"
+    require_memory(model_bytes(config, workers=workers), f"{what},", remedy)
     require_memory(
         model_bytes(config, workers=workers) + step_bytes(config, training, dataset),
         f"a training step of a model with {count:,} parameters",

@@ -305,6 +305,10 @@ class Parser(argparse.ArgumentParser):
         """Raise UserError for any other mistake that argparse finds."""
         raise UserError(f"{message}: {self.prog} --help describes all arguments")
 
+    def print_help(self, file: Any = None) -> None:
+        """Print the help text. argparse itself would be silent about a full disk."""
+        print(self.format_help(), end="", file=file)
+
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """End the program after --help or --version."""
         flush_output()
