@@ -2,6 +2,7 @@
 
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import toy_pretrained
@@ -19,7 +20,7 @@ from npformer.learn.tasks import Verdict
 from npformer.models.registry import architecture_class
 from npformer.training.presets import Preset
 
-TINY = "--set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1"
+TINY = "--set schedule=constant --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1"
 OWN = "def double(x):\n    return 2 * x, None\n\ndef double_backward(dy, cache):\n    return 2 * dy\n"
 
 # command lines that together have every option of every command; others read the run of the first one
@@ -28,6 +29,7 @@ LINES = [
     "--max-length 20 --vocab-size 50 --min-count 1 --batch-size 4 --backend numpy --workers 2 --unfiltered "
     "--preset small",
     f"train --task copy --steps 1 --architecture small --threads 1 --run runs/copy {TINY}",
+    f"train train.en train.fr --subwords 30 --unfiltered --steps 1 --run runs/sub {TINY}",
     f"train --direction fr-en --steps 1 --run runs/fr {TINY} --batch-size 2",
     f"train --preset multi30k-en-de --data corpus --steps 1 --workers 1 --run runs/m30k {TINY}",
     "train --resume runs/copy --steps 2 --backend numpy --threads 1",
@@ -47,6 +49,7 @@ LINES = [
     "gradcheck own.py:double --shape 2,3",
     "figures F23 --list --json",
     "figures F23 --out figures --svg",
+    "figures F07 --model runs/tiny",
     "data multi30k --folder here --languages en --from there",
     "data multi30k --base-url http://127.0.0.1:9/",
     "pretrained en-de --json",
@@ -112,7 +115,14 @@ def quick(folder, monkeypatch):
     monkeypatch.setattr(bench, "draw_curves", lambda rows, path: None)
     monkeypatch.setattr("npformer.bench.decoding.MEASUREMENTS", {"a": lambda workers: {}})
     monkeypatch.setattr(tour, "all_cases", lambda: all_cases()[:1])
-    monkeypatch.setattr(tour, "show_evaluation", lambda out, translator: None)
+    for name in ("show_translations", "show_evaluation"):
+        monkeypatch.setattr(tour, name, lambda out, translator: None)
+    monkeypatch.setattr(tour, "draw_pictures", lambda translator, folder: [])
+    monkeypatch.setattr(tour, "builtin_dataset", lambda: task_dataset("copy", n=20))
+    monkeypatch.setattr(train, "builtin_dataset", lambda *arguments, **settings: task_dataset("copy", n=20))
+    monkeypatch.setattr(family, "builtin_dataset", lambda: None)
+    monkeypatch.setattr(family, "builtin_corpus", lambda: SimpleNamespace(test=[]))
+    (folder / "families").mkdir(exist_ok=True)
 
 
 @pytest.fixture
