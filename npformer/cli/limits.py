@@ -193,7 +193,13 @@ def model_bytes(config: ModelConfig, *, workers: int = 1) -> int:
 
 
 def step_bytes(config: ModelConfig, training: TrainingConfig, dataset: Dataset) -> int:
-    """Return the bytes of the largest arrays that a batch of average sentences needs in a training step."""
+    """Return the bytes of the largest arrays that a batch of average sentences needs in a training step.
+
+    Args:
+        config: The configuration of the model.
+        training: The settings of the training, with the size of a batch.
+        dataset: The sentences.
+    """
     lengths = dataset.train_lengths  # (N, 2)
     sources, targets = (int(total) for total in lengths.sum(0))
     most = max(sources, targets)
@@ -211,7 +217,14 @@ def step_bytes(config: ModelConfig, training: TrainingConfig, dataset: Dataset) 
 def require_training(
     config: ModelConfig, training: TrainingConfig, dataset: Dataset, *, workers: int | None
 ) -> None:
-    """Raise UserError if a model with its optimizer, or a batch, does not fit into the memory."""
+    """Raise UserError if a model with its optimizer, or a batch, does not fit into the memory.
+
+    Args:
+        config: The configuration of the model.
+        training: The settings of the training.
+        dataset: The sentences.
+        workers: The number of workers, or None for one.
+    """
     require_threads("--workers", workers)
     workers = workers or 1
     count = count_parameters(config)

@@ -17,10 +17,15 @@ def handle_signals() -> None:
 
     The handlers raise an exception, so that everything on the way is closed and temporary files are removed.
     """
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
+    for number in _signals():
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
             signal.signal(number, _end)
+    sys.unraisablehook = _repeat
+
+
+def _signals() -> list[int]:
+    """Return the signals that end a program. Windows has no SIGHUP."""
+    return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def _end(signum: int, frame: FrameType | None) -> None:
@@ -28,6 +33,15 @@ def _end(signum: int, frame: FrameType | None) -> None:
     if signum == signal.SIGINT:
         raise KeyboardInterrupt
     raise SystemExit(128 + signum)
+
+
+def _repeat(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Repeat a signal whose exception Python has dropped, because it struck a destructor or a callback."""
+    if not _received or not isinstance(unraisable.exc_value, (KeyboardInterrupt, SystemExit)):
+        sys.__unraisablehook__(unraisable)
+    elif hasattr(signal, "setitimer"):  # a little later, since an exception raised here would be dropped too
+        signal.signal(signal.SIGALRM, lambda signum, frame: _end(_received[0], frame))
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
 
 
 def was_stopped() -> bool:
@@ -49,7 +63,8 @@ def stopped() -> int:
 
 def let_signals_end() -> None:
     """Let a signal end the process at once and without a word, when nothing is left to do but to exit."""
-    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is _end:
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    for number in _signals():
+        if signal.getsignal(number) is _end:
             signal.signal(number, signal.SIG_DFL)

@@ -196,7 +196,7 @@ def test_no_network(capsys, monkeypatch):
         (["multi30k", "--languages", ","], "no language is named"),
         (
             ["multi30k", "--from", "copy", "--base-url", "http://a"],
-            "--base-url has an effect only for a download",
+            "--base-url has an effect only for a",
         ),
         (["multi30k", "--from", "nowhere"], "there is no file nowhere/raw/train.en.gz"),
         (["multi30k", "--base-url", "example.org"], "'example.org' is not an address"),

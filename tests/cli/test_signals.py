@@ -63,6 +63,23 @@ def test_a_signal_during_a_write_leaves_nothing_half_written(tmp_path, sent, sta
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_signal_in_a_destructor_is_not_lost(tmp_path):
+    """Python drops an exception there, as in a callback of the import system."""
+    program = (
+        f"os.chdir({str(tmp_path)!r}); sync = os.fsync\n"
+        "class Signalling:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "def fsync(file):\n"
+        "    Signalling()\n"
+        "    import time; time.sleep(60)\n"
+        "os.fsync = fsync"
+    )
+    done = run(program, "glossary", "--write")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "npformer: stopped\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_ignored_signal_stays_ignored(tmp_path):
     program = (
         f"os.chdir({str(tmp_path)!r}); sync = os.fsync\n"
