@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npformer.cli.load_model import add_model_arguments, load_model
+from npformer.cli.options import INDEX, Rule, one_of
 from npformer.cli.terminal import note
 from npformer.errors import UserError
 from npformer.pretrained.attention import KINDS, SentenceAttention
@@ -18,17 +19,20 @@ Examples: npformer attention "the dog is tired"
           npformer attention --model runs/en-fr --kind cross --layer 1 --head 2 "the dog is tired" """
 
 
+RULES: tuple[Rule, ...] = ()
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.epilog = EPILOG
     parser.add_argument("sentence", help="the sentence that the model reads")
     add_model_arguments(parser)
-    parser.add_argument("--kind", choices=tuple(KINDS), help="draw only this attention (default: all three)")
+    parser.add_argument("--kind", **one_of(KINDS), help="draw only this attention (default: all three)")
     parser.add_argument(
-        "--layer", type=int, help="the layer to draw large and as lines, counted from 0 (default: the last)"
+        "--layer", type=INDEX, help="the layer to draw large and as lines, counted from 0 (default: the last)"
     )
     parser.add_argument(
-        "--head", type=int, help="the head to draw large and as lines (default: head 0 large, all as lines)"
+        "--head", type=INDEX, help="the head to draw large and as lines (default: head 0 large, all as lines)"
     )
     parser.add_argument("--word", help="draw only the lines from this query")
     parser.add_argument(

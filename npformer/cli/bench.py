@@ -18,10 +18,11 @@ from npformer.backend import choose_backend
 from npformer.bench.compare import compare, require_torch
 from npformer.bench.machine import describe, is_busy
 from npformer.bench.setups import SETUPS, Setup, choose_setups
+from npformer.cli.limits import require_threads
+from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
 from npformer.cli.terminal import console, note
 from npformer.errors import UserError
 from npformer.storage.atomic import write_atomically
-from npformer.storage.validation import require_count
 
 Rows = list[dict[str, Any]]
 
@@ -40,6 +41,22 @@ TORCH_FOOT = """\
 faster: PyTorch's time divided by npformer's, median of {repeats} rounds (lowest and highest). of PyTorch's:
 the memory divided by that of PyTorch's process; then the same without the memory after the imports."""
 
+RULES = (
+    excludes(
+        "--profile", "--curves --decoding --against --repeats --workers", "it measures steps on one core"
+    ),
+    excludes(
+        "--curves",
+        "--decoding --only --against --repeats --seconds --workers --backend",
+        "it measures models of its own, on NumPy and one core",
+    ),
+    excludes(
+        "--decoding",
+        "--only --against --repeats --seconds --backend",
+        "it measures a model of its own, on NumPy",
+    ),
+)
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -48,20 +65,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", help=f"some of {names} (default: all; for --profile: tiny)"
     )
-    parser.add_argument("--against", choices=("torch",), help="measure PyTorch's step as well, in turns")
-    parser.add_argument("--repeats", type=int, default=5, help="the number of turns (default: 5)")
+    parser.add_argument("--against", **one_of(["torch"]), help="measure PyTorch's step as well, in turns")
+    parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns (default: 5)")
     parser.add_argument(
-        "--seconds", type=float, default=1.0, help="the shortest duration of a turn (default: 1)"
+        "--seconds", type=SECONDS, default=1.0, help="the shortest duration of a turn (default: 1)"
     )
     parser.add_argument(
-        "--workers", type=int, default=2, help="the threads that share each batch (default: 2)"
+        "--workers", type=COUNT, default=2, help="the threads that share each batch (default: 2)"
     )
-    parser.add_argument(
-        "--backend",
-        choices=("numpy", "cupy", "auto"),
-        default="numpy",
-        help="where to compute (default: numpy)",
-    )
+    add_backend_argument(parser, default="numpy", shown="numpy")
     parser.add_argument(
         "--json",
         nargs="?",
@@ -69,18 +81,17 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="write a list of JSON objects into FILE, or print it",
     )
-    other = parser.add_mutually_exclusive_group()
-    other.add_argument(
+    parser.add_argument(
         "--profile", action="store_true", help="measure the time of each component of the step, on one core"
     )
-    other.add_argument(
+    parser.add_argument(
         "--curves",
         nargs="?",
         const=PNG,
         metavar="PNG",
         help=f"measure time and memory against length and batch size, on one core, and draw them ({PNG})",
     )
-    other.add_argument(
+    parser.add_argument(
         "--decoding", action="store_true", help="measure the sentences per second of greedy and beam search"
     )
 
@@ -112,28 +123,19 @@ def check(arguments: Namespace) -> list[Setup]:
     """Return the setups that are asked for.
 
     Raises:
-        UserError: If the arguments are impossible or do not go together, before anything is measured.
+        UserError: If the arguments are impossible, before anything is measured.
     """
-    for name in ("repeats", "workers"):
-        require_count(f"--{name}", getattr(arguments, name))
-    if not arguments.seconds > 0:
-        raise UserError(f"--seconds is {arguments.seconds:g}: it must be more than 0")
+    require_threads("--workers", arguments.workers)
     setups = choose_setups(arguments.only)
     for setup in setups:
-        if arguments.workers > setup.sentences:
+        if arguments.workers > setup.sentences and not arguments.decoding:
             raise UserError(
                 f"--workers is {arguments.workers}, and the batch of {setup.name} has {setup.sentences} "
                 "sentences: each worker needs one"
             )
     arguments.backend = choose_backend(arguments.backend)
     if arguments.against:
-        if arguments.profile or arguments.curves or arguments.decoding:
-            raise UserError("--against torch excludes --profile, --curves and --decoding: leave one out")
         require_torch()
-    if (arguments.curves or arguments.decoding) and (arguments.only or arguments.backend != "numpy"):
-        raise UserError(
-            "--curves and --decoding use their own models, on NumPy: leave out --only and --backend"
-        )
     if arguments.curves and not arguments.curves.endswith((".png", ".svg")):
         raise UserError(f"--curves {arguments.curves}: end the picture's name in .png or .svg")
     for path in (arguments.json, arguments.curves):

@@ -1,6 +1,6 @@
 """npformer bugs: find and repair a bug in code that looks right and mostly trains."""
 
-from npformer.cli.tasks import TaskCommand
+from npformer.cli.tasks import RULES, TaskCommand
 from npformer.learn.bugs import BUGS, Specimen
 from npformer.learn.tasks import Verdict
 
@@ -9,6 +9,8 @@ npformer bugs list       lists all bugs with their symptoms and your progress
 npformer bugs start 3    writes bugs/03_embedding.py and a picture of its loss: find the bug, repair it
 npformer bugs check      says whether the bug is gone, and then tells its story
 npformer bugs hint       names a tool to use, and gives one more hint with each call"""
+
+__all__ = ["RULES", "add_arguments", "run"]
 
 
 class BugCommand(TaskCommand[Specimen]):

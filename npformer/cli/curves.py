@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.cli.options import Rule
 from npformer.cli.terminal import note
 from npformer.errors import UserError
 from npformer.training import read_log
@@ -19,6 +20,8 @@ FILE = "curves.png"
 MAX_POINTS = 250  # the most points of a curve; of more points, the means of neighbours are drawn
 
 Entries = Sequence[dict[str, Any]]
+
+RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:

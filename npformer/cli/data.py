@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from npformer.cli.options import only_if
 from npformer.cli.terminal import console
 from npformer.data import multi30k
 from npformer.data.download import KnownFile, Report, fetch, take
@@ -21,6 +22,15 @@ Examples: npformer data multi30k
           npformer data multi30k --from ../multi30k-copy
 Multi30k may be used for research and education only. An interrupted download
 continues where it was stopped."""
+
+RULES = (
+    only_if(
+        "--base-url",
+        lambda arguments: arguments.source is None,
+        "for a download, and --from copies from a folder",
+        "leave out one of them",
+    ),
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -44,8 +54,6 @@ def run(arguments: Namespace) -> int:
     if arguments.corpus is None:
         raise UserError("no corpus is named: give npformer data multi30k")
     require_name(arguments.corpus, ("multi30k",), "corpus")
-    if arguments.source and arguments.base_url:
-        raise UserError("--from and --base-url name two sources: give only one of them")
     languages = list(dict.fromkeys(name.strip() for name in arguments.languages.split(",") if name.strip()))
     files = multi30k.files_of(languages)
     folder = Path(arguments.folder)

@@ -6,6 +6,8 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
+from npformer.cli import tasks
+from npformer.cli.options import only_if
 from npformer.cli.tasks import TaskCommand, say
 from npformer.errors import UserError
 from npformer.learn.exercises import EXERCISES, Exercise
@@ -17,6 +19,15 @@ npformer exercise start softmax-backward   writes exercises/softmax-backward.py:
 npformer exercise check                    grades it and explains a mistake
 npformer exercise hint                     gives a hint, and one more with each call
 npformer exercise solution NAME            prints npformer's own code"""
+
+RULES = (
+    *tasks.RULES,
+    only_if(
+        "--dir",
+        lambda arguments: arguments.action != "solution",
+        "with an action that reads or writes your files",
+    ),
+)
 
 
 class ExerciseCommand(TaskCommand[Exercise]):

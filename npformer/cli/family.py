@@ -17,11 +17,11 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
+from npformer.cli.options import COUNT, SEED, excludes, needs
 from npformer.cli.progress import training_progress
 from npformer.cli.terminal import console
 from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
-from npformer.errors import UserError
 from npformer.learn.experiments import family as experiment
 from npformer.learn.experiments.family import FamilyRow
 from npformer.models.transformer import TransformerConfig
@@ -177,6 +177,12 @@ def _universal() -> TransformerConfig:
     return TransformerConfig(d_model=D, d_ff=2 * D, n_heads=H, n_layers=4)
 
 
+RULES = (
+    needs("--steps --seed --out", "--measure"),
+    excludes("--measure", "--json", "it writes its numbers into table.json"),
+)
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
@@ -184,9 +190,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group = parser.add_argument_group("comparison")
     group.add_argument("--measure", action="store_true", help="train the translators and compare them")
-    group.add_argument("--steps", type=int, default=1000, help="the training steps of each (default: 1000)")
+    group.add_argument("--steps", type=COUNT, default=1000, help="the training steps of each (default: 1000)")
     group.add_argument(
-        "--seed", type=int, default=0, help="the seed of weights, order and dropout (default: 0)"
+        "--seed", type=SEED, default=0, help="the seed of weights, order and dropout (default: 0)"
     )
     group.add_argument(
         "--out", default="runs/family", metavar="FOLDER", help="the folder of the runs (default: runs/family)"
@@ -250,8 +256,6 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def measure(arguments: Namespace) -> int:
     """Train, translate, time, and print the table. Return 0."""
-    if arguments.steps < 1:
-        raise UserError(f"--steps is {arguments.steps}: it must be 1 or more")
     out, folder = console(), Path(arguments.out)
     dataset, test = builtin_dataset(), builtin_corpus().test
     rows = []

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from npformer.cli.options import excludes, needs
 from npformer.cli.progress import training_progress
 from npformer.cli.terminal import console
 from npformer.errors import UserError
@@ -25,6 +26,11 @@ EPILOG = """\
 Examples: npformer figures
           npformer figures F29 F51 --model runs/en-fr
           npformer figures --list"""
+
+RULES = (
+    needs("--json", "--list"),
+    excludes("--list", "--out --svg --model", "it draws nothing"),
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -40,7 +46,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         metavar="RUN",
-        help="the folder of a run to draw from (default: train one in runs/figures)",
+        help="the folder of a run to draw from, because some figures need all of its checkpoints; a single "
+        "model is not enough (default: train one in runs/figures)",
     )
     parser.add_argument("--list", action="store_true", help="list the figures and draw nothing")
     parser.add_argument("--json", action="store_true", help="with --list: print JSON")
@@ -50,13 +57,15 @@ def run(arguments: Namespace) -> int:
     """Draw or list the figures. Return 0."""
     from npformer.learn.figures import all_entries  # matplotlib takes a second to load
 
-    if arguments.json and not arguments.list:
-        raise UserError("--json goes with --list: give both")
     every = all_entries()
     entries = choose(every, arguments.ids)
     if arguments.list:
         print_list(entries, as_json=arguments.json)
         return 0
+    if arguments.model and not any("TR" in entry.data for entry in entries):
+        raise UserError(
+            f"--model has no effect on {' '.join(arguments.ids)}, which show no trained model: leave it out"
+        )
     draw_all(arguments, entries, every)
     return 0
 

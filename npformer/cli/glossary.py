@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from npformer.cli.options import excludes
 from npformer.cli.terminal import console
 from npformer.errors import UserError
 from npformer.learn.course.glossary import Term, all_terms, find_terms
@@ -21,6 +22,8 @@ Written by `npformer glossary --write`.
 | term | meaning | lessons | code |
 |---|---|---|---|
 """
+
+RULES = (excludes("--write", "word", "it writes everything"),)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -57,10 +60,8 @@ def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:
     """Write the page that make(folder) returns to the file of --write.
 
     Raises:
-        UserError: If a word was given as well, or if the file cannot be written.
+        UserError: If the file cannot be written.
     """
-    if arguments.word is not None:
-        raise UserError("--write writes everything: leave out the word")
     path = Path(arguments.write)
     try:
         write_atomically(path, make(path.parent.absolute()).encode())

@@ -15,6 +15,8 @@ from rich.table import Table
 from npformer.checking import gradcheck
 from npformer.checking.cases import Case, all_cases
 from npformer.checking.report import Report
+from npformer.cli.limits import require_arrays
+from npformer.cli.options import SEED, SHAPE, excludes, one_of, only_if
 from npformer.cli.terminal import console
 from npformer.errors import UserError, did_you_mean
 
@@ -22,6 +24,24 @@ EPILOG = """\
 A layer of your own: npformer gradcheck FILE.py:NAME --shape 2,5,8
 NAME is a layer, a class without required arguments, or a function NAME with a
 function NAME_backward beside it."""
+
+
+def _own(arguments: Namespace) -> list[str]:
+    """Return those of the names that are layers of the user, as FILE.py:NAME."""
+    return [what for what in arguments.what if ".py" in what]
+
+
+RULES = (
+    excludes("--list", "--method --shape --seed --verbose --json", "it checks nothing"),
+    excludes("--json", "--verbose", "it prints every tensor anyway"),
+    only_if("--shape", _own, "with a layer of your own", "give FILE.py:NAME as well, or leave it out"),
+    only_if(
+        "what",
+        lambda arguments: len(_own(arguments)) in (0, len(arguments.what)),
+        "with names of one kind",
+        "give parts of the names of components, or layers of your own as FILE.py:NAME, and not both",
+    ),
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,30 +52,31 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--method",
-        choices=("complex", "difference"),
+        **one_of(("complex", "difference")),
         default="complex",
         help="complex step, exact up to rounding (default), or central differences",
     )
     parser.add_argument(
         "--shape",
         action="append",
+        type=SHAPE,
         metavar="SHAPE",
         help="the shape of an input of your own layer, as 2,5,8; once for each input",
     )
-    parser.add_argument("--seed", type=int, default=0, help="the seed of the random numbers (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the random numbers (default: 0)")
     parser.add_argument("--verbose", action="store_true", help="print every tensor, not only the worst one")
     parser.add_argument(
         "--json", action="store_true", help="print a list of JSON objects, one for each tensor"
     )
-    parser.add_argument("--list", action="store_true", help="print the names of the components")
+    parser.add_argument("--list", action="store_true", help="print the names and check nothing")
 
 
 def run(arguments: Namespace) -> int:
     """Check, and print a table. Return 0 if all gradients are right, and 1 otherwise."""
     if arguments.list:
-        print("\n".join(case.name for case in all_cases()))
+        print("\n".join(case.name for case in choose(arguments.what)))
         return 0
-    own = [what for what in arguments.what if ".py" in what]
+    own = _own(arguments)
     start = time.perf_counter()
     if own:
         reports = [check_own_layer(name, arguments.shape, arguments.method, arguments.seed) for name in own]
@@ -127,12 +148,12 @@ def _grouped(reports: list[Report]) -> list[Report]:
     ]
 
 
-def check_own_layer(what: str, shapes: list[str] | None, method: str, seed: int) -> Report:
+def check_own_layer(what: str, shapes: list[tuple[int, ...]] | None, method: str, seed: int) -> Report:
     """Check FILE.py:NAME on normally distributed inputs of these shapes.
 
     Args:
         what: The file and the name, as FILE.py:NAME.
-        shapes: The shape of each input, as "2,5,8".
+        shapes: The shape of each input, as (2, 5, 8).
         method: "complex" or "difference".
         seed: The seed of the inputs.
 
@@ -144,9 +165,10 @@ def check_own_layer(what: str, shapes: list[str] | None, method: str, seed: int)
         raise UserError(f"{what} names a file, and no layer or function in it: write {file}:NAME")
     if not shapes:
         raise UserError(f"the shape of {name}'s input is not known: give --shape 2,5,8 (one for each input)")
+    require_arrays(shapes)
     thing = _find(_load_module(Path(file)), name, file)
     rng = np.random.default_rng(seed + 1)
-    inputs = [rng.standard_normal(_shape(text)) for text in shapes]
+    inputs = [rng.standard_normal(shape) for shape in shapes]
     try:
         return gradcheck(thing, *inputs, method=method, seed=seed, name=name)
     except UserError:
@@ -190,14 +212,6 @@ def _find(module: ModuleType, name: str, file: str) -> Any:
             raise UserError(f"{file} has {name} and no {name}_backward: write both")
         return thing, backward
     return thing
-
-
-def _shape(text: str) -> tuple[int, ...]:
-    """Return the shape that a text such as "2,5,8" says."""
-    try:
-        return tuple(int(n) for n in text.split(","))
-    except ValueError:
-        raise UserError(f"--shape {text!r} is not a shape: write whole numbers, as 2,5,8") from None
 
 
 def _describe(error: Exception, file: str) -> str:

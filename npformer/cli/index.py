@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from npformer.cli.glossary import add_write, save_page
+from npformer.cli.options import excludes
 from npformer.cli.terminal import console
 from npformer.learn.course.passages import Passage, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation
@@ -18,6 +19,8 @@ HEADING = """\
 Each equation of the paper and each passage of the documents, with the lesson that treats it and the code that
 computes it. Written by `npformer index --write`.
 """
+
+RULES = (excludes("--write", "word", "it writes everything"),)
 
 
 def add_arguments(parser: ArgumentParser) -> None:

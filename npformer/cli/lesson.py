@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.markup import escape
 
+from npformer.cli.options import excludes
 from npformer.cli.terminal import console
 from npformer.errors import UserError
 from npformer.learn.course.export import as_notebook, as_page
@@ -22,6 +23,11 @@ EPILOG = """\
 In the lesson: Enter continues, b goes back, s NAME shows a variable,
 !LINE runs a line of Python, q quits, ? shows all keys. Without a terminal
 (npformer lesson 5 | less) the lesson runs from top to bottom."""
+
+RULES = (
+    excludes("--notebook", "--restart --figures", "it writes the lesson and does not step through it"),
+    excludes("--html", "--restart --figures", "it writes the lesson and does not step through it"),
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -70,7 +76,7 @@ def _step(lesson: Lesson, arguments: Namespace) -> int:
     """Step through the lesson in the terminal, from where the reader stopped."""
     place = load_progress().get(lesson.name, LessonProgress())
     stops = sys.stdin.isatty() and sys.stdout.isatty()
-    begin = place.step if stops and not arguments.restart else 0
+    begin = 0 if arguments.restart or not stops else place.step
     out = lesson_console(console())
     folder = Path(arguments.figures)
     stepper = Stepper(lesson, out, folder, stops=stops, done=place.done, next=_next(lesson))

@@ -5,9 +5,12 @@ from argparse import ArgumentParser, Namespace
 from rich.markup import escape
 from rich.table import Table
 
+from npformer.cli.options import Rule
 from npformer.cli.terminal import console
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
+
+RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -4,6 +4,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from npformer.cli.limits import require_beam
+from npformer.cli.options import COUNT, FINITE, add_backend_argument
 from npformer.errors import UserError
 from npformer.pretrained import LoadedTranslator, load, names
 from npformer.pretrained.loading import BEAM, LENGTH_PENALTY
@@ -31,19 +33,14 @@ def add_search_arguments(parser: ArgumentParser, *, beam: int = BEAM) -> None:
     """Add --beam, --length-penalty and --backend. `beam` is the default for a model without a model card."""
     own = "; a translator that ships has its own"
     parser.add_argument(
-        "--beam", type=int, help=f"the number of hypotheses; 1 is greedy search (default: {beam}{own})"
+        "--beam", type=COUNT, help=f"the number of hypotheses; 1 is greedy search (default: {beam}{own})"
     )
     parser.add_argument(
         "--length-penalty",
-        type=float,
+        type=FINITE,
         help=f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
     )
-    parser.add_argument(
-        "--backend",
-        choices=("numpy", "cupy", "auto"),
-        default="auto",
-        help="where to compute (default: auto)",
-    )
+    add_backend_argument(parser)
 
 
 def load_model(arguments: Namespace, backend: str = "numpy") -> LoadedTranslator:
@@ -63,7 +60,14 @@ def load_with_search(arguments: Namespace, *, beam: int = BEAM) -> tuple[LoadedT
     loaded = load_model(arguments, arguments.backend)
     settings = loaded.search_settings(beam=beam)
     given = {name: getattr(arguments, name) for name in settings}
-    return loaded, settings | {name: value for name, value in given.items() if value is not None}
+    settings |= {name: value for name, value in given.items() if value is not None}
+    if settings["beam"] == 1 and arguments.length_penalty is not None:
+        raise UserError(
+            "--length-penalty has no effect with a beam of 1, which is greedy search: leave it out, or give "
+            "--beam 2 or more"
+        )
+    require_beam(loaded.model.config, settings["beam"])
+    return loaded, settings
 
 
 def newest_run() -> Path:

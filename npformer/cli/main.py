@@ -1,17 +1,20 @@
 """The command line: npformer COMMAND ...
 
-Each command is a module of npformer.cli with `add_arguments(parser)` and `run(arguments)`, which returns
-the exit status.
+Each command is a module of npformer.cli with `add_arguments(parser)`, with `RULES` that say which options go
+together, and with `run(arguments)`, which returns the exit status.
 """
 
 import argparse
 import importlib
 import os
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 
 from npformer import __version__
-from npformer.errors import UserError
+from npformer.cli.options import Arguments, Parser, flush_output
+from npformer.cli.signals import stopped, was_stopped
+from npformer.errors import UserError, nearest
 
 COMMANDS = {
     "tour": "train a small translator, check every gradient and draw attention maps: start here",
@@ -35,67 +38,114 @@ COMMANDS = {
     "glossary": "explain the terms of the course, each in a sentence",
 }
 
-# the new names of options of earlier versions, by command and old name
-RENAMED = {("train", "--recipe"): "--preset", ("train", "--model"): "--architecture"} | {
-    (command, old): "--model"
+# the new names of options of earlier versions, by command
+RENAMED = {"train": {"--recipe": "--preset", "--model": "--architecture"}} | {
+    command: {"--run": "--model", "--pretrained": "--model"}
     for command in ("attention", "figures", "masks", "score", "translate")
-    for old in ("--run", "--pretrained")
 }
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 if a check failed, or 2 for a user's mistake."""
-    argv = sys.argv[1:] if argv is None else argv
     try:
-        arguments, unknown = _parser(argv).parse_known_args(argv)
-        if unknown:
-            raise UserError(_unknown(unknown[0], arguments.command))
-        if arguments.command is None:
-            _parser([]).print_help()
-            return 0
-        status: int = _module(arguments.command).run(arguments)
+        status = _run(sys.argv[1:] if argv is None else argv)
+        flush_output()
         return status
-    except UserError as error:
-        print(f"npformer: {error}", file=sys.stderr)
+    except BaseException as error:
+        if was_stopped() or isinstance(error, KeyboardInterrupt):
+            return stopped()
+        if isinstance(error, BrokenPipeError):  # the reader of our output has ended, as `head` does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        sentence = sentence_for(error)
+        if sentence is None:
+            raise
+        print(f"npformer: {sentence}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("npformer: stopped", file=sys.stderr)
-        return 130
-    except BrokenPipeError:  # the reader of our output has ended, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
-def _parser(argv: list[str]) -> argparse.ArgumentParser:
-    """Return the parser. Only the command that is asked for is imported, so that --help is quick."""
-    parser = argparse.ArgumentParser(
-        prog="npformer",
+def _run(argv: list[str]) -> int:
+    """Read the command line and run its command."""
+    if not argv or argv[0].startswith("-"):
+        return _run_without_command(argv)
+    command, arguments = read_command_line(argv)
+    status: int = command.run(arguments)
+    return status
+
+
+def read_command_line(argv: Sequence[str]) -> tuple[ModuleType, Arguments]:
+    """Return the module of a command and its arguments.
+
+    Raises:
+        UserError: If there is no such command, or if its arguments are impossible.
+    """
+    name, *others = argv
+    if name not in COMMANDS:
+        near = nearest(name, COMMANDS)
+        hint = f"did you mean {near}?" if near else "npformer --help lists all commands"
+        raise UserError(f"there is no command {name!r}: {hint}")
+    command = load_command(name)
+    return command, make_parser(name).parse(others)
+
+
+def load_command(name: str) -> ModuleType:
+    """Import the module of a command. Only that one is imported, so that the others cost no time."""
+    return importlib.import_module(f"npformer.cli.{name}")
+
+
+def make_parser(name: str) -> Parser:
+    """Return the parser of a command, with its rules."""
+    command, text = load_command(name), COMMANDS[name]
+    parser = Parser(
+        f"npformer {name}",
+        rules=command.RULES,
+        renamed=RENAMED.get(name),
+        description=text[0].upper() + text[1:] + ".",
+    )
+    command.add_arguments(parser)
+    if parser.epilog:  # its examples keep their lines
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    return parser
+
+
+def _run_without_command(argv: Sequence[str]) -> int:
+    """Print the version, or all commands. Return 0."""
+    parser = Parser(
+        "npformer",
         description="The Transformer from scratch in NumPy: every backward pass by hand, and checked.",
         epilog="The course begins with npformer lesson 0. Each command takes --help.",
     )
     parser.add_argument("--version", action="version", version=f"npformer {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=False)
     for name, text in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        if name in argv:
-            _module(name).add_arguments(command)
-            if command.epilog:  # its examples keep their lines
-                command.formatter_class = argparse.RawDescriptionHelpFormatter
-    return parser
+        commands.add_parser(name, prog=f"npformer {name}", help=text)
+    parser.parse(argv)
+    parser.print_help()
+    return 0
 
 
-def _unknown(argument: str, command: str | None) -> str:
-    """Return the message for an argument that a command does not have."""
-    name = f"npformer {command}" if command else "npformer"
-    renamed = RENAMED.get((command or "", argument.partition("=")[0]))
-    if renamed:
-        return f"{name} has no argument {argument}: it is now called {renamed}"
-    return f"{name} has no argument {argument}: {name} --help lists all arguments"
+def sentence_for(error: BaseException) -> str | None:
+    """Return the sentence for an error that the user or the machine caused. None means a bug of npformer."""
+    if isinstance(error, UserError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        what = f" ({error})" if str(error) else ""
+        return f"there is not enough memory{what}: use a smaller model, fewer sentences or shorter ones"
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply: write it with fewer brackets"
+    if isinstance(error, UnicodeDecodeError):
+        where = f"byte 0x{error.object[error.start]:02x} at place {error.start}"
+        return f"a text is not valid {error.encoding} ({where}): convert it to UTF-8"
+    if isinstance(error, UnicodeEncodeError):
+        character = ascii(error.object[error.start])
+        return f"the character {character} cannot be written as {error.encoding}: leave it out, or use UTF-8"
+    if isinstance(error, OSError) and error.strerror:
+        path = "a file" if error.filename is None else _named(error.filename)
+        return f"{path} cannot be read or written ({error.strerror}): check the place and its free space"
+    return None
 
 
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"npformer.cli.{name}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _named(path: object) -> str:
+    """Return a path as text, without control characters."""
+    text = os.fsdecode(path) if isinstance(path, (str, bytes)) else str(path)
+    return text if text.isprintable() else ascii(text)

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 
 from npformer.checking.leaks import describe_leaks
+from npformer.cli.limits import require_labels
 from npformer.cli.load_model import add_model_arguments, load_model
 from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
+from npformer.cli.options import INDEX, SEED, excludes, needs, one_of, only_if
 from npformer.cli.terminal import note
 from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
@@ -16,6 +18,24 @@ from npformer.models.transformer import Transformer, TransformerConfig
 
 EXAMPLE = "je suis étudiant"
 
+RULES = (
+    excludes("--cross", "--window --causal", "these count positions within one sentence"),
+    needs("--last", "--model"),
+    excludes("--model", "--seed", "a trained model has its weights"),
+    only_if(
+        "--mistake",
+        lambda arguments: arguments.mistake != "shifted" or arguments.causal,
+        "with --causal, whose mask it changes",
+        "give that as well, or choose another one",
+    ),
+    only_if(
+        "--mistake",
+        lambda arguments: arguments.mistake == "shifted" or arguments.pad > 0,
+        "with --pad, whose mask it changes",
+        "give --pad 1 or more as well, or choose another one",
+    ),
+)
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -23,23 +43,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         "sentence", nargs="?", metavar="SENTENCE", help=f"the words of the queries (default: {EXAMPLE!r})"
     )
     parser.add_argument(
-        "--pad", type=int, default=0, metavar="N", help="add N padding keys at the end (default: 0)"
+        "--pad", type=INDEX, default=0, metavar="N", help="add N padding keys at the end (default: 0)"
     )
     parser.add_argument(
         "--causal", action="store_true", help="a word attends to itself and the words before it"
     )
     parser.add_argument(
-        "--window", type=int, metavar="N", help="a word attends to N positions on either side"
+        "--window", type=INDEX, metavar="N", help="a word attends to N positions on either side"
     )
     parser.add_argument(
         "--cross", metavar="SENTENCE", help="the words of the keys: attention between two sentences"
     )
     add_model_arguments(parser, default="untrained weights")
-    parser.add_argument("--layer", type=int, default=0, help="the layer (default: 0)")
-    parser.add_argument("--head", type=int, default=0, help="the head (default: 0)")
-    parser.add_argument("--seed", type=int, default=0, help="the seed of untrained weights (default: 0)")
+    parser.add_argument("--layer", type=INDEX, default=0, help="the layer (default: 0)")
+    parser.add_argument("--head", type=INDEX, default=0, help="the head (default: 0)")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of untrained weights (default: 0)")
     parser.add_argument(
-        "--mistake", choices=MISTAKES, help="; ".join(f"{name}: {what}" for name, what in MISTAKES.items())
+        "--mistake", **one_of(MISTAKES), help="; ".join(f"{name}: {what}" for name, what in MISTAKES.items())
     )
     parser.add_argument(
         "--out", default="masks", metavar="FOLDER", help="the folder to write to (default: masks)"
@@ -66,7 +86,7 @@ def run(arguments: Namespace) -> int:
 def show_example(arguments: Namespace) -> None:
     """Set the documents' example sentence and, if no mask was given, a padding mask and a causal mask."""
     arguments.sentence = EXAMPLE
-    masked = arguments.pad or arguments.causal or arguments.window is not None or arguments.cross is not None
+    masked = bool(arguments.given & {"pad", "causal", "window", "cross"})
     if not masked:
         arguments.pad, arguments.causal = 2, True
     note(
@@ -75,24 +95,14 @@ def show_example(arguments: Namespace) -> None:
 
 
 def check(arguments: Namespace) -> None:
-    """Raise UserError for masks that are impossible or do not go together."""
-    if arguments.pad < 0:
-        raise UserError(f"--pad is {arguments.pad}: give the number of padding words, 0 or more")
-    if arguments.window is not None and arguments.window < 0:
-        raise UserError(f"--window is {arguments.window}: give the number of words to either side, 0 or more")
+    """Raise UserError for a sentence that is empty or has no room in a picture."""
     for name, given in (("sentence", arguments.sentence), ("sentence of --cross", arguments.cross)):
         if given is not None and not given.split():
             raise UserError(f"the {name} is empty: write at least one word")
-    for name, given in (("--window", arguments.window is not None), ("--causal", arguments.causal)):
-        if given and arguments.cross is not None:
-            raise UserError(
-                f"{name} counts positions within one sentence, and --cross takes two sentences: "
-                "give one of the two"
-            )
-    needed = {"shifted": ("--causal", arguments.causal)}
-    option, given = needed.get(arguments.mistake, ("--pad", arguments.pad > 0))
-    if arguments.mistake and not given:
-        raise UserError(f"--mistake {arguments.mistake} changes the mask of {option}: give that too")
+    cross = arguments.cross is not None
+    keys = len((arguments.cross if cross else arguments.sentence).split()) + arguments.pad
+    queries = len(arguments.sentence.split()) if cross else keys
+    require_labels(queries, keys, "give fewer words, or a smaller --pad")
 
 
 def open_model(arguments: Namespace) -> tuple[Transformer, TokenSequence, TokenSequence]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.markup import escape
 
+from npformer.cli.options import excludes, needs
 from npformer.cli.terminal import console
 from npformer.data import read_lines
 from npformer.data.casing import Casing
@@ -27,6 +28,12 @@ Then export once more with --scores test.json, so that the card contains the sco
 card.json is an object with the entries title, data, licence, training, command,
 hours, machine and date (2026-01-31), and optionally example, beam and
 length_penalty. Scores come only from npformer score, measured with these weights."""
+
+RULES = (
+    needs("--out --card --casing --scores --last", "--export"),
+    excludes("--export", "name --markdown --json", "it shows no card"),
+    excludes("--json", "--markdown", "these are two forms of the same"),
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -61,8 +68,6 @@ def run(arguments: Namespace) -> int:
     """Show the cards, or export. Return 0."""
     if arguments.export is not None:
         return export(arguments)
-    if any((arguments.out, arguments.card, arguments.casing, arguments.scores, arguments.last)):
-        raise UserError("--out, --card, --casing, --scores and --last need --export RUN: give the run")
     cards = {name: read_pretrained(name).card for name in ([arguments.name] if arguments.name else names())}
     if arguments.json:
         print(json.dumps([{"name": name} | card.to_dict() for name, card in cards.items()]))
@@ -89,8 +94,8 @@ def show(name: str, card: Card) -> None:
 
 def export(arguments: Namespace) -> int:
     """Write the file. Return 0."""
-    if arguments.name or not (arguments.out and arguments.card):
-        raise UserError("--export RUN needs --out FILE and --card FILE, and takes no name")
+    if not (arguments.out and arguments.card):
+        raise UserError("--export RUN needs --out FILE and --card FILE: give both")
     card = read_json(arguments.card)
     if isinstance(card, dict) and "scores" in card:
         raise UserError(f"{arguments.card} has scores: leave them out, and give measured ones with --scores")

@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
+from npformer.cli.options import COUNT, Rule, one_of
 from npformer.data import read_lines
 from npformer.errors import UserError
 from npformer.generation.bleu import TOKENIZERS, require_sacrebleu, setting_of
 from npformer.pretrained import weights_fingerprint
 from npformer.storage.atomic import write_atomically
-from npformer.storage.validation import require_count
 
 if TYPE_CHECKING:
     from npformer.generation.bleu import TranslationScore
@@ -26,6 +26,8 @@ BEAM = 5  # of the published scores
 EPILOG = """\
 Examples: npformer score --model en-de test.en test.de
           npformer score --model runs/en-de test.lc.tok.en test.lc.tok.de --json """
+
+RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,12 +39,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_search_arguments(parser, beam=BEAM)
     parser.add_argument(
         "--text",
-        choices=("auto", *TOKENIZERS),
+        **one_of(("auto", *TOKENIZERS)),
         default="auto",
         help="the form of the references: lowercased and tokenised, or raw text as people write it; "
         "auto detects it (default: auto)",
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="score only the first N lines")
+    parser.add_argument("--limit", type=COUNT, metavar="N", help="score only the first N lines")
     parser.add_argument("--out", metavar="FILE", help="write the translations to a file, one on each line")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -84,8 +86,6 @@ def read_both(source: str, reference: str, limit: int | None) -> tuple[list[str]
     Raises:
         UserError: If a file cannot be read, or one file has more lines than the other.
     """
-    if limit is not None:
-        require_count("--limit", limit)
     sources, references = read_lines(source), read_lines(reference)
     if len(sources) != len(references):
         raise UserError(

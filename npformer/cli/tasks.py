@@ -9,6 +9,8 @@ from typing import Generic
 
 from rich.table import Table
 
+from npformer.cli.options import SECONDS as SECONDS_TYPE
+from npformer.cli.options import excludes, one_of, only_if
 from npformer.cli.terminal import console, note
 from npformer.errors import UserError
 from npformer.learn.bugs.picture import BARS
@@ -18,6 +20,21 @@ from npformer.learn.tasks.process import SECONDS, check
 from npformer.learn.tasks.registry import T
 
 PRINTED_LINES = 20  # of the learner's output, the first ones
+
+
+RULES = (
+    only_if(
+        "--all --seconds --png",
+        lambda arguments: arguments.action == "check",
+        "with the action check",
+    ),
+    excludes("--all", "name", "it checks every file of the folder"),
+    only_if(
+        "--dir",
+        lambda arguments: not (arguments.name or "").endswith(".py"),
+        "without the path of a file, which names its folder",
+    ),
+)
 
 
 class TaskCommand(Generic[T]):
@@ -76,8 +93,8 @@ class TaskCommand(Generic[T]):
             "action",
             nargs="?",
             default="list",
-            choices=tuple(self.actions),
-            help="the action (default: list)",
+            **one_of(self.actions) | {"metavar": "ACTION"},
+            help=f"{', '.join(self.actions)} (default: list)",
         )
         named = "a number or a name" if self.tasks.numbered else "a name"
         parser.add_argument(
@@ -89,7 +106,7 @@ class TaskCommand(Generic[T]):
         parser.add_argument("--all", action="store_true", help="with check: check every file of the folder")
         parser.add_argument(
             "--seconds",
-            type=float,
+            type=SECONDS_TYPE,
             default=SECONDS,
             help=f"with check: time limit (default: {SECONDS:g})",
         )
@@ -128,6 +145,8 @@ class TaskCommand(Generic[T]):
     def check_tasks(self, arguments: Namespace, folder: Folder) -> int:
         """Judge the file of one task, or every file of the folder. Return 0 if all are solved, or else 1."""
         tasks, folder = self._tasks_to_check(arguments, folder)
+        if arguments.png and len(tasks) > 1:
+            raise UserError(f"--png draws one picture, and {len(tasks)} files are checked: name one of them")
         solved = []
         for task in tasks:
             start = time.perf_counter()
@@ -178,10 +197,8 @@ class TaskCommand(Generic[T]):
         It is the task whose name or file is given, or else the current one, or else all that are started.
 
         Raises:
-            UserError: If the name is unknown, if nothing is started, or if the time limit is not positive.
+            UserError: If the name is unknown, or if nothing is started.
         """
-        if not arguments.seconds > 0:
-            raise UserError(f"--seconds is {arguments.seconds:g}: it must be more than 0")
         name = arguments.name
         if name and name.endswith(".py"):  # the file itself, wherever it is
             return [self.tasks.find(Path(name).stem)], Folder(Path(name).parent)

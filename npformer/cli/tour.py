@@ -13,6 +13,7 @@ from rich.table import Table
 from npformer.backend import choose_backend
 from npformer.checking.cases import all_cases
 from npformer.cli.gradcheck import print_table
+from npformer.cli.options import COUNT, SEED, Rule, add_backend_argument
 from npformer.cli.progress import training_progress
 from npformer.cli.terminal import console
 from npformer.data.corpus import Pair, builtin_corpus
@@ -25,7 +26,6 @@ from npformer.generation.evaluation import evaluate_families, strongest_head
 from npformer.models.transformer import TransformerConfig
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.validation import require_count
 from npformer.training import train
 from npformer.training.presets import find_preset
 
@@ -43,6 +43,9 @@ BANK_SENTENCES = (
 )
 RUN_FILES = ("last.safetensors", "best.safetensors", "log.jsonl")
 
+PRESET = find_preset("small")
+RULES: tuple[Rule, ...] = ()
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -50,23 +53,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--out", default="tour", metavar="FOLDER", help="the folder to write to (default: tour)"
     )
     parser.add_argument(
-        "--steps", type=int, help="the number of training steps; fewer give worse translations"
+        "--steps",
+        type=COUNT,
+        help="the number of training steps; fewer give worse translations "
+        f"(default: {PRESET.training.steps})",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="the seed of weights, order and dropout (default: 0)"
+        "--seed", type=SEED, default=0, help="the seed of weights, order and dropout (default: 0)"
     )
-    parser.add_argument(
-        "--backend",
-        choices=("numpy", "cupy", "auto"),
-        default="auto",
-        help="where to compute (default: auto)",
-    )
+    add_backend_argument(parser)
 
 
 def run(arguments: Namespace) -> int:
     """Train, translate, check and draw. Return 0, or 1 if a gradient is wrong."""
-    if arguments.steps is not None:
-        require_count("--steps", arguments.steps)
     start = time.perf_counter()
     out, folder = console(), Path(arguments.out)
     backend = choose_backend(arguments.backend)
@@ -121,7 +120,7 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
         source_vocab=len(dataset.source.vocabulary),
         target_vocab=len(dataset.target.vocabulary),
     )
-    training = find_preset("small").training.replace(seed=arguments.seed)
+    training = PRESET.training.replace(seed=arguments.seed)
     if arguments.steps is not None:
         training = training.replace(steps=arguments.steps, warmup_steps=max(1, arguments.steps // 10))
     out.print(
@@ -132,6 +131,7 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
         threads = threads_for(model)
         result = train(folder, dataset, model, training, backend=backend, threads=threads, report=report)
     out.print(result.message)
+    result.require_finished()
     return Translator.from_checkpoint(load_checkpoint(folder / "last.safetensors"), backend)
 
 

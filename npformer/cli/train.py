@@ -2,18 +2,39 @@
 
 import ast
 import contextlib
-from argparse import ArgumentParser, Namespace
+import signal
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
 from npformer.cli.curves import draw_curves
+from npformer.cli.limits import require_threads, require_training
+from npformer.cli.options import (
+    COUNT,
+    FINITE,
+    INTEGERS,
+    SEED,
+    add_backend_argument,
+    excludes,
+    name_of,
+    one_of,
+    only_if,
+)
 from npformer.cli.progress import training_progress
 from npformer.cli.terminal import console
-from npformer.data.dataset import Dataset, builtin_dataset, files_dataset, task_dataset
+from npformer.data.dataset import (
+    DIRECTIONS,
+    TASKS,
+    Dataset,
+    builtin_dataset,
+    files_dataset,
+    task_dataset,
+)
 from npformer.data.multi30k import FOLDER
 from npformer.errors import UserError, quantity
+from npformer.models.registry import ModelConfig
 from npformer.pretrained.train_on_files import (
     MAX_LENGTH,
     MIN_COUNT,
@@ -23,7 +44,7 @@ from npformer.pretrained.train_on_files import (
     run_name,
     threads_for,
 )
-from npformer.training import Report, Result
+from npformer.training import Report, Result, TrainingConfig
 from npformer.training import resume as resume_run
 from npformer.training import train as train_run
 from npformer.training.presets import PRESETS, Preset, find_preset
@@ -36,6 +57,60 @@ Examples: npformer train
           npformer data multi30k && npformer train --preset multi30k-en-de
           npformer train --resume runs/en-fr
           mpirun -n 2 npformer train        (with npformer[mpi]: two processes that train one model)"""
+
+
+def _has_corpus(arguments: Namespace) -> bool:
+    """Return whether the preset has a corpus of its own, which must be downloaded."""
+    return find_preset(arguments.preset).downloaded_corpus
+
+
+RULES = (
+    excludes(
+        "--resume",
+        "files --valid --task --direction --limit --data --max-length --vocab-size --min-count --subwords "
+        "--unfiltered --preset --architecture --batch-size --seed --set --run",
+        "a run has its own data and settings",
+    ),
+    only_if(
+        "files --task",
+        lambda arguments: not _has_corpus(arguments),
+        "with a preset without text of its own",
+        "leave it out, or choose another --preset",
+    ),
+    excludes("--task", "files", "a toy task makes its own sequences"),
+    only_if(
+        "--valid --limit --max-length --vocab-size --min-count --subwords --unfiltered",
+        lambda arguments: arguments.files,
+        "with two files to train on",
+        "give those as well, or leave it out",
+    ),
+    excludes("--subwords", "--vocab-size --min-count", "these are for vocabularies of words"),
+    only_if(
+        "--direction",
+        lambda arguments: not (arguments.files or arguments.task or _has_corpus(arguments)),
+        "with the built-in corpus",
+    ),
+    only_if(
+        "--data",
+        _has_corpus,
+        "with a preset that reads a corpus",
+        "add --preset multi30k-en-de, or leave it out",
+    ),
+)
+
+MOST_CHARACTERS = 200  # of a value of --set
+
+# --set NAME has an effect only if another setting has one of these values
+SETTINGS_ONLY_WITH: dict[str, tuple[str, tuple[str, ...]]] = {
+    "factor": ("schedule", ("warmup",)),
+    "learning_rate": ("schedule", ("constant", "cosine")),
+    "warmup_steps": ("schedule", ("warmup", "cosine")),
+    "max_distance": ("positions", ("relative",)),
+    "score": ("attention", ("global", "local-m", "local-p")),
+    "window": ("attention", ("local-m", "local-p")),
+}
+# --set NAME has an effect only if another setting is given
+SETTINGS_NEED = {"bleu_sentences": "bleu_every", "average_every": "average_last"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -54,9 +129,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="another architecture than the preset's, such as paper-base or rnn-global",
     )
-    settings.add_argument("--steps", type=int, help="the number of optimizer steps")
-    settings.add_argument("--batch-size", type=int, help="the number of sentences in a batch")
-    settings.add_argument("--seed", type=int, help="the seed of weights, order and dropout (default: 0)")
+    settings.add_argument("--steps", type=COUNT, help="the number of optimizer steps")
+    settings.add_argument("--batch-size", type=COUNT, help="the number of sentences in a batch")
+    settings.add_argument("--seed", type=SEED, help="the seed of weights, order and dropout (default: 0)")
     settings.add_argument(
         "--set",
         action="append",
@@ -71,13 +146,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the folder for checkpoints and log (default: in runs/)",
     )
     run.add_argument("--resume", metavar="FOLDER", help="resume a run from its last checkpoint")
-    run.add_argument("--backend", choices=("numpy", "cupy", "auto"), help="where to compute (default: auto)")
+    add_backend_argument(run, default=None)
     run.add_argument(
-        "--threads", type=int, help="the threads of the matrix products (default: 1 up to d_model 128)"
+        "--threads", type=COUNT, help="the threads of the matrix products (default: 1 up to d_model 128)"
     )
     run.add_argument(
         "--workers",
-        type=int,
+        type=COUNT,
         help="the threads that share each batch (default: 1; for multi30k presets, one for each core)",
     )
 
@@ -89,31 +164,37 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
         "files", nargs="*", metavar="FILE", help="two files whose lines are translations of each other"
     )
     data.add_argument("--valid", nargs=2, metavar="FILE", help="two files to validate on")
-    data.add_argument("--task", choices=("copy", "reverse"), help="a toy task instead of text")
+    data.add_argument("--task", **one_of(TASKS), help="a toy task instead of text")
     data.add_argument(
         "--direction",
-        choices=("en-fr", "fr-en"),
+        **one_of(DIRECTIONS),
         default="en-fr",
         help="the direction of the built-in corpus (default: en-fr)",
     )
-    data.add_argument("--limit", type=int, metavar="N", help="read at most N pairs of the files")
+    data.add_argument("--limit", type=COUNT, metavar="N", help="read at most N pairs of the files")
     data.add_argument(
         "--data", metavar="FOLDER", help=f"the folder of the preset's corpus (default: {FOLDER})"
     )
     data.add_argument(
         "--max-length",
-        type=int,
+        type=COUNT,
         default=MAX_LENGTH,
-        help=f"the longest sentence, in tokens (default: {MAX_LENGTH})",
+        help=f"leave out pairs with a longer sentence, in tokens (default: {MAX_LENGTH})",
     )
     data.add_argument(
-        "--vocab-size", type=int, help=f"the size of each vocabulary of words (default: {VOCAB_SIZE})"
+        "--vocab-size",
+        type=COUNT,
+        default=VOCAB_SIZE,
+        help=f"the size of each vocabulary of words (default: {VOCAB_SIZE})",
     )
     data.add_argument(
-        "--min-count", type=int, help=f"leave out words that occur less often (default: {MIN_COUNT})"
+        "--min-count",
+        type=COUNT,
+        default=MIN_COUNT,
+        help=f"leave out words that occur less often (default: {MIN_COUNT})",
     )
     data.add_argument(
-        "--subwords", type=int, metavar="N", help="use N subwords for both files instead of words"
+        "--subwords", type=COUNT, metavar="N", help="use N subwords for both files instead of words"
     )
     data.add_argument(
         "--unfiltered", action="store_true", help="keep repeated pairs, and pairs of very different lengths"
@@ -121,7 +202,9 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Train. Return 0 if the run came to its end, and 130 if Ctrl-C stopped it."""
+    """Train. Return 0 if the run came to its end, and otherwise 128 and the number of the signal."""
+    for option, count in (("--threads", arguments.threads), ("--workers", arguments.workers)):
+        require_threads(option, count)
     first = launch().rank == 0  # only the first of mpirun's processes prints
     out = console(quiet=not first)
     try:
@@ -132,7 +215,7 @@ def run(arguments: Namespace) -> int:
         return 2
     if first:
         _conclude(out, result, folder)
-    return 0 if result.finished else 130
+    return 0 if result.finished else 128 + (result.stopped_by or signal.SIGINT)
 
 
 def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, Path]:
@@ -143,6 +226,10 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
         out.print(dataset.counts.sentence())
     folder = Path(arguments.run or f"runs/{name}")
     settings = _parse_settings(arguments.set)
+    for option in ("--steps", "--batch-size", "--seed"):
+        if name_of(option) in settings and name_of(option) in arguments.given:
+            raise UserError(f"{option} and --set {name_of(option)} were both given: leave one of them out")
+    named = set(settings)
     given = {name: getattr(arguments, name) for name in ("batch_size", "seed")}
     settings |= {name: value for name, value in given.items() if value is not None}
     model, training = configure(
@@ -153,6 +240,9 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
         steps=arguments.steps,
         max_length=arguments.max_length,
     )
+    _refuse_settings_without_effect(named, model, training)
+    workers = available_cores() if preset.all_cores and arguments.workers is None else arguments.workers
+    require_training(model, training, dataset, workers=workers)
     result = train_run(
         folder,
         dataset,
@@ -160,7 +250,7 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
         training,
         backend=arguments.backend or "auto",
         threads=threads_for(model) if arguments.threads is None else arguments.threads,
-        workers=available_cores() if preset.all_cores and arguments.workers is None else arguments.workers,
+        workers=workers,
         report=report,
     )
     return result, folder
@@ -168,7 +258,6 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
 
 def _resume(arguments: Namespace, out: Console, report: Report) -> tuple[Result, Path]:
     """Train from the last checkpoint of a run."""
-    _refuse_beside_resume(arguments)
     result = resume_run(
         arguments.resume,
         changes={} if arguments.steps is None else {"steps": arguments.steps},
@@ -190,32 +279,14 @@ def _conclude(out: Console, result: Result, folder: Path) -> None:
         out.print(f'next: npformer translate --model {folder} "a sentence"')
 
 
-def _refuse_beside_resume(arguments: Namespace) -> None:
-    """Raise UserError for options that --resume would ignore, because a run has its own data and settings."""
-    given = [*arguments.files, *arguments.set, *["--unfiltered"] * arguments.unfiltered]
-    names = ("task", "valid", "run", "batch_size", "seed", "limit", "data", "architecture", "subwords")
-    given += [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
-    if given:
-        raise UserError(
-            f"--resume continues with the run's own data and settings, and {given[0]} was given as well: "
-            "leave it out (only --steps may change), or start another run"
-        )
-
-
 def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
     """Return the dataset that the arguments name, and a name for its run."""
     if preset.downloaded_corpus:
-        _refuse_beside_corpus(arguments)
         return preset.dataset(arguments.data or FOLDER), preset.name
-    if arguments.data:
-        name = next(each.name for each in PRESETS if each.downloaded_corpus)
-        raise UserError(f"--data needs a preset that reads a corpus: add --preset {name}")
-    if arguments.files and (len(arguments.files) != 2 or arguments.task):
-        raise UserError(
-            f"{quantity(len(arguments.files), 'file was', 'files were')} given: give two, a source and its "
-            "translation, and no --task"
-        )
     if arguments.files:
+        if len(arguments.files) != 2:
+            given = quantity(len(arguments.files), "file was", "files were")
+            raise UserError(f"{given} given: give two, a source and its translation")
         source, target = arguments.files
         dataset = files_dataset(
             source,
@@ -227,47 +298,65 @@ def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
             **_vocabulary(arguments, shared=preset.data.get("shared", False)),
         )
         return dataset, run_name(source)
-    for option in ("valid", "subwords"):
-        if getattr(arguments, option) is not None:
-            raise UserError(f"--{option} needs two files to train on: give those as well")
     if arguments.task:
         return task_dataset(arguments.task), arguments.task
     shared = preset.data.get("shared", False)
     return builtin_dataset(arguments.direction, shared=shared), arguments.direction
 
 
-def _refuse_beside_corpus(arguments: Namespace) -> None:
-    """Raise UserError for options about other text, if the preset has its own text."""
-    names = ("task", "valid", "limit", "vocab_size", "min_count", "subwords")
-    given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
-    given = [*arguments.files, *given]
-    if given:
-        raise UserError(
-            f"the preset {arguments.preset} has its own text and subwords, and {given[0]} was given as well: "
-            "leave it out, or choose another preset"
-        )
-
-
 def _vocabulary(arguments: Namespace, *, shared: bool) -> dict[str, Any]:
     """Return the settings of `files_dataset` for its vocabularies of words, or for its subwords."""
-    given = {name: getattr(arguments, name) for name in ("vocab_size", "min_count")}
-    given = {name: value for name, value in given.items() if value is not None}
-    if arguments.subwords is None:
-        return {"vocab_size": VOCAB_SIZE, "min_count": MIN_COUNT, "shared": shared} | given
-    if given:
-        raise UserError("--vocab-size and --min-count are for whole words: leave out these or --subwords")
-    return {"subwords": arguments.subwords}
+    if arguments.subwords is not None:
+        return {"subwords": arguments.subwords}
+    return {"vocab_size": arguments.vocab_size, "min_count": arguments.min_count, "shared": shared}
+
+
+def _refuse_settings_without_effect(named: set[str], model: ModelConfig, training: TrainingConfig) -> None:
+    """Raise UserError for a setting of --set that the other settings make ineffective."""
+    settings = model.to_dict() | training.to_dict()
+    for name in sorted(named):
+        other, values = SETTINGS_ONLY_WITH.get(name, ("", ()))
+        if other and settings[other] not in values:
+            raise UserError(
+                f"--set {name} has an effect only with {other} {' or '.join(values)}, and {other} is "
+                f"{settings[other]}: leave it out, or add --set {other}={values[0]}"
+            )
+        needed = SETTINGS_NEED.get(name)
+        if needed and settings[needed] is None:
+            raise UserError(f"--set {name} has an effect only with {needed}: add --set {needed}=N")
 
 
 def _parse_settings(texts: list[str]) -> dict[str, Any]:
-    """Return texts NAME=VALUE as a dict. A value that is not a Python literal stays a text."""
+    """Return texts NAME=VALUE as a dict.
+
+    Raises:
+        UserError: If a text has another form, a number is too large, or a setting is given twice.
+    """
     settings: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise UserError(f"--set {text!r}: write NAME=VALUE, as --set d_model=128")
-        try:
-            settings[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            settings[name] = value
+        if name in settings:
+            raise UserError(f"--set gives {name!r} twice: give it once")
+        settings[name] = _parse_value(name, value)
     return settings
+
+
+def _parse_value(name: str, text: str) -> Any:
+    """Return the number, the truth value, None or the tuple that a text says. Any other text stays a text."""
+    if len(text) > MOST_CHARACTERS:
+        raise UserError(f"the value of --set {name!r} has {len(text):,} characters: give a shorter one")
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the last two for too many brackets
+        return text
+    for number in value if isinstance(value, tuple) else (value,):
+        if isinstance(number, (int, float)) and not abs(number) < INTEGERS:
+            raise UserError(f"--set {name}={text} is too large: give a number below 2**63")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            FINITE(text)
+        except ArgumentTypeError:  # a form of Python that no option takes, such as 1_000 or 0x10
+            return text
+    return value

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
+from npformer.cli.options import Rule
 from npformer.cli.terminal import note
 from npformer.errors import UserError
 from npformer.pretrained import LoadedTranslator
@@ -12,6 +13,8 @@ from npformer.pretrained import LoadedTranslator
 EPILOG = """\
 Examples: npformer translate --model en-de "A man is riding a bicycle."
           npformer translate --model runs/en-fr < sentences.en > sentences.fr"""
+
+RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -19,6 +19,19 @@ def require_count(name: str, value: Any) -> None:
         raise UserError(f"{name} is {value!r}: it must be a whole number, 1 or more")
 
 
+def require_index(name: str, value: Any) -> None:
+    """Raise UserError unless the value is a whole number of 0 or more."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+        raise UserError(f"{name} is {value!r}: it must be a whole number, 0 or more")
+
+
+def require_flags(config: Any) -> None:
+    """Raise UserError unless each setting of a configuration, a dataclass, that is declared bool is one."""
+    for field in dataclasses.fields(config):
+        if field.type in ("bool", bool) and not isinstance(getattr(config, field.name), bool):
+            raise UserError(f"{field.name} is {getattr(config, field.name)!r}: it must be True or False")
+
+
 def require_share(name: str, value: Any) -> None:
     """Raise UserError unless 0 <= value < 1."""
     if not (is_number(value) and 0 <= value < 1):

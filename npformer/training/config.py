@@ -55,7 +55,8 @@ class TrainingConfig:
     average_every: int = 500  # steps between snapshots
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "betas", tuple(self.betas))  # JSON gives a list
+        if isinstance(self.betas, list):  # as JSON gives it
+            object.__setattr__(self, "betas", tuple(self.betas))
         for one, other in EITHER:
             if (getattr(self, one) is None) == (getattr(self, other) is None):
                 neither = getattr(self, one) is None
@@ -71,8 +72,9 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and not (is_number(value) and 0 < value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number above 0")
-        if len(self.betas) != 2 or not all(is_number(b) and 0 <= b < 1 for b in self.betas):
-            raise UserError(f"betas is {self.betas}: give two numbers, each at least 0 and below 1")
+        pair = isinstance(self.betas, tuple) and len(self.betas) == 2
+        if not (pair and all(is_number(b) and 0 <= b < 1 for b in self.betas)):
+            raise UserError(f"betas is {self.betas!r}: give two numbers, each at least 0 and below 1")
         require_choice("schedule", self.schedule, SCHEDULES)
         require_share("decay_share", self.decay_share)
         if not isinstance(self.seed, int) or self.seed < 0:

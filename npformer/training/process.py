@@ -1,15 +1,19 @@
-"""Settings of the process during training, for freed memory and for Ctrl-C."""
+"""Settings of the process during training, for freed memory and for the signals that stop it."""
 
 import ctypes
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
 
 # from glibc's malloc.h
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
+
+# Ctrl-C, the end that a scheduler or a shutdown asks for, and the end of the terminal
+STOPPING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def keep_freed_memory_in_process() -> bool:
@@ -37,27 +41,38 @@ def keep_freed_memory_in_process() -> bool:
     )
 
 
+@dataclass
+class StopRequest:
+    """The signal that asked a training run to stop, or None."""
+
+    signum: int | None = None
+
+
 @contextmanager
-def interrupt_between_steps() -> Iterator[Callable[[], bool]]:
-    """Handle Ctrl-C so that it never interrupts an update of the parameters.
+def interrupt_between_steps() -> Iterator[StopRequest]:
+    """Handle Ctrl-C, SIGTERM and SIGHUP so that they never interrupt an update of the parameters.
 
-    Inside the context, the first Ctrl-C makes the function that the context yields return True. The second
-    one raises KeyboardInterrupt. Nothing changes outside the main thread, where Python allows no signal
-    handlers, or in a process that ignores Ctrl-C.
+    Inside the context, the first signal is only noted in the request that the context yields. The second one
+    raises KeyboardInterrupt. A signal without a Python handler keeps its effect: a signal that the process
+    ignores, as under nohup, and SIGTERM and SIGHUP in a program that has set no handler. The command line
+    sets one. Nothing changes outside the main thread, where Python allows no signal handlers.
     """
-    interrupted = threading.Event()
+    request = StopRequest()
 
-    def on_interrupt(signum: int, frame: FrameType | None) -> None:
-        if interrupted.is_set():
+    def on_signal(signum: int, frame: FrameType | None) -> None:
+        if request.signum is not None:
             raise KeyboardInterrupt
-        interrupted.set()
+        request.signum = signum
 
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield interrupted.is_set
-        return
-    before = signal.signal(signal.SIGINT, on_interrupt)
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        numbers = [getattr(signal, name) for name in STOPPING if hasattr(signal, name)]
+        before = {number: signal.getsignal(number) for number in numbers}
+    handled = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in handled:
+        signal.signal(number, on_signal)
     try:
-        yield interrupted.is_set
+        yield request
     finally:
-        signal.signal(signal.SIGINT, before or signal.default_int_handler)
+        for number, handler in handled.items():
+            signal.signal(number, handler)

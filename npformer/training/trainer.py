@@ -3,6 +3,7 @@
 A run that was stopped and resumed gives the same losses and parameters, to the bit, as an uninterrupted one.
 """
 
+import signal
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -23,7 +24,7 @@ from npformer.training.config import TrainingConfig, make_schedule
 from npformer.training.events import Event, Noted, Report, Saved, Started, Stepped, Stopped
 from npformer.training.nan_checks import NotFiniteError
 from npformer.training.optimizer import Adam
-from npformer.training.process import interrupt_between_steps, keep_freed_memory_in_process
+from npformer.training.process import StopRequest, interrupt_between_steps, keep_freed_memory_in_process
 from npformer.training.ranks import Ranks, ranks_of_launch, share_of
 from npformer.training.resume_checks import check_fits, check_same_run, load_last
 from npformer.training.run_folder import RunFolder
@@ -48,11 +49,27 @@ class Result:
     steps: int
     best_loss: float | None
     message: str
+    stopped_by: int | None = None  # the number of the signal that stopped it, such as that of Ctrl-C
 
     @property
     def finished(self) -> bool:
         """True if all steps were made."""
         return self.step >= self.steps
+
+    def require_finished(self) -> None:
+        """End the program, as the signal would have done, if one stopped the run.
+
+        This is for programs that have nothing to do without the trained model.
+
+        Raises:
+            KeyboardInterrupt: If the run was stopped by Ctrl-C, or by a function.
+            SystemExit: If it was stopped by another signal. The exit status is 128 plus its number.
+        """
+        if self.finished:
+            return
+        if self.stopped_by in (None, signal.SIGINT):
+            raise KeyboardInterrupt
+        raise SystemExit(128 + self.stopped_by)
 
 
 def train(
@@ -85,7 +102,7 @@ def train(
             reports.
         report: A function that is called with each event as it happens.
         stop: Called after each step, in every process; True stops the run. The first Ctrl-C stops it in the
-            same way, the second one at once.
+            same way, the second one at once. So do SIGTERM and SIGHUP, if the program has handlers for them.
         resume: Continue from the last checkpoint.
 
     Returns:
@@ -109,7 +126,7 @@ def train(
         ranks,
         run if ranks.first else nullcontext(),
         threadpool_limits(threads, user_api="blas"),
-        interrupt_between_steps() as interrupted,
+        interrupt_between_steps() as request,
     ):
         if checkpoint is None and ranks.first:
             run.require_new()
@@ -124,7 +141,7 @@ def train(
             ranks=ranks,
             report=report,
         )
-        return trainer.run_steps(checkpoint, lambda: interrupted() or (stop is not None and stop()))
+        return trainer.run_steps(checkpoint, request, stop or (lambda: False))
 
 
 def resume(
@@ -211,15 +228,19 @@ class Trainer:
         self.schedule = make_schedule(config, model_config.d_model, self.steps)
         self.step = 0  # the number of complete steps
         self.saved_step = 0
+        self.stopped_by: int | None = None
         self.doing = "the start"  # for the error message if training stops
         self.timer = Timer()
         self.validator = Validator(run, dataset, config, self.steps, self._log, self.report)
 
-    def run_steps(self, checkpoint: Checkpoint | None, stop: Callable[[], bool]) -> Result:
-        """Make steps until the end or until `stop` returns True, then save the state.
+    def run_steps(
+        self, checkpoint: Checkpoint | None, request: StopRequest, stop: Callable[[], bool]
+    ) -> Result:
+        """Make steps until the end, a signal, or until `stop` returns True, then save the state.
 
         Args:
             checkpoint: The state to continue from; None begins the run.
+            request: The signal that asks this process to stop, once it has arrived.
             stop: Called after each step.
 
         Returns:
@@ -239,20 +260,21 @@ class Trainer:
         try:
             # each step checks its numbers for overflow, so NumPy need not warn
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                self._run_steps(stop)
+                self._run_steps(request, stop)
         except (NotFiniteError, WorkerError) as error:
             raise UserError(
                 f"training stopped at {self.doing}: {error}; {self.run.last}, of step {self.saved_step}, "
                 "is the last good checkpoint"
             ) from None
         except KeyboardInterrupt:  # the second Ctrl-C: the parameters may be half updated and are not saved
+            self.stopped_by = request.signum
             self.ranks.abort()
             return self._finish(self.saved_step)
         finally:
             self.workers.close()
         return self._finish(self.step)
 
-    def _run_steps(self, stop: Callable[[], bool]) -> None:
+    def _run_steps(self, request: StopRequest, stop: Callable[[], bool]) -> None:
         batches = self.loader.steps(self.step)
         self.timer.start(self.step)
         while self.step < self.steps:
@@ -260,7 +282,9 @@ class Trainer:
             self.doing = f"the validation after step {self.step}"
             if self.ranks.first:
                 self.validator.measure(self.step, self.model, self._checkpoint)
-            stopping = any(self.ranks.all_gather(stop()))
+            asked = self.ranks.all_gather((request.signum, stop()))  # all ranks stop after the same step
+            self.stopped_by = next((signum for signum, _ in asked if signum is not None), None)
+            stopping = self.stopped_by is not None or any(stops for _, stops in asked)
             last = self.step == self.steps
             if last or stopping or self.step % self.config.checkpoint_every == 0:
                 self._save()
@@ -349,7 +373,7 @@ class Trainer:
             command = self.ranks.launcher + self.run.resume_command
             message = f"stopped after step {step}; resume with: {command}"
         self.report(Stopped(step, self.steps, message))
-        return Result(step, self.steps, self.validator.best_loss, message)
+        return Result(step, self.steps, self.validator.best_loss, message, self.stopped_by)
 
 
 class Timer:
@@ -406,6 +430,11 @@ def _workers_and_threads(
     if workers is None:
         workers = checkpoint.workers if checkpoint else 1
     if workers > 1:
+        if threads is not None and threads > 1:
+            raise UserError(
+                f"threads is {threads} and workers is {workers}: each worker has one thread, so leave out "
+                "threads, or use one worker"
+            )
         return workers, 1  # BLAS threads of several workers would wait for each other
     if threads is None:
         threads = checkpoint.threads if checkpoint else _blas_threads()

@@ -129,7 +129,7 @@ def test_another_folder(tmp_path, monkeypatch, capsys):
         (["check", "3"], "npformer bugs start embedding writes it"),
         (["check", "nothing-like-it-at-all"], "npformer bugs list prints all names"),
         (["check", "away/03_embedding.py"], "there is no file away/03_embedding.py"),
-        (["check", "3", "--seconds", "nan"], "more than 0"),
+        (["check", "3", "--seconds", "nan"], "give a number of seconds above 0"),
         (["hint"], "npformer bugs hint 1"),
         (["list", "3"], "list shows all bugs"),
     ],

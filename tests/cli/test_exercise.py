@@ -110,7 +110,7 @@ def test_another_folder(tmp_path, monkeypatch, capsys):
         (["hint"], "npformer exercise hint NAME"),
         (["start"], "npformer exercise start NAME"),
         (["solution"], "npformer exercise solution NAME"),
-        (["check", "pad", "--seconds", "0"], "more than 0"),
+        (["check", "pad", "--seconds", "0"], "give a number of seconds above 0"),
     ],
 )
 def test_invalid_arguments_are_refused(arguments, words, tmp_path, monkeypatch, capsys):

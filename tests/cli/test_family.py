@@ -78,4 +78,4 @@ def test_the_systems_are_presets():
 @pytest.mark.parametrize("steps", ["0", "-3"])
 def test_a_comparison_without_steps(steps, capsys):
     assert main(["family", "--measure", "--steps", steps]) == 2
-    assert f"--steps is {steps}: it must be 1 or more" in capsys.readouterr().err
+    assert f"--steps is '{steps}': give a whole number, 1 or more" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 
 from npformer.cli.main import main
 from npformer.learn.figures import Studio, all_entries
+from npformer.training import Result
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +88,7 @@ def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
         (["nonsense"], "unknown figure 'nonsense': npformer figures --list prints all names"),
         (["F06", "--out", "file/below"], "file/below cannot be written"),
         (["F29", "--model", "nowhere"], "there is no checkpoint nowhere/last.safetensors"),
-        (["--json"], "--json goes with --list"),
+        (["--json"], "--json has an effect only with --list"),
     ],
 )
 def test_invalid_arguments_are_refused(capsys, inside, arguments, words):
@@ -102,10 +103,7 @@ def test_training_in_a_folder_that_is_not_writable(capsys, inside):
 
 def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):
     def stopped(*_, **__):
-        class Result:
-            finished = False
-
-        return Result()
+        return Result(1, 2, None, "stopped after step 1")
 
     monkeypatch.setattr("npformer.learn.figures.studio.train", stopped)
     assert main(["figures", "F29"]) == 130

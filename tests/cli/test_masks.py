@@ -301,20 +301,20 @@ def test_maps_of_many_tokens_have_no_numbers(seen):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["je suis", "--window", "-1"], "--window is -1"),
-        (["je suis", "--pad", "-2"], "--pad is -2"),
+        (["je suis", "--window", "-1"], "--window is '-1'"),
+        (["je suis", "--pad", "-2"], "--pad is '-2'"),
         (["  "], "the sentence is empty"),
         (["je", "--cross", ""], "the sentence of --cross is empty"),
-        (["je", "--cross", "i", "--window", "1"], "--window counts positions within one sentence"),
-        (["je", "--cross", "i", "--causal"], "--causal counts positions within one sentence"),
+        (["je", "--cross", "i", "--window", "1"], "--window has no effect with --cross, because"),
+        (["je", "--cross", "i", "--causal"], "--causal has no effect with --cross, because"),
         (["je", "--layer", "2"], "--layer is 2, and the model has 2: give 0 to 1"),
-        (["je", "--head", "-1"], "--head is -1, and the model has 2: give 0 to 1"),
+        (["je", "--head", "-1"], "--head is '-1': give a whole number, 0 or more"),
         (["je", "--causal", "--layer", "1"], "--causal takes --layer 0"),
-        (["je", "--mistake", "shifted"], "changes the mask of --causal"),
-        (["je", "--mistake", "no-padding"], "changes the mask of --pad"),
+        (["je", "--mistake", "shifted"], "--mistake has an effect only with --causal"),
+        (["je", "--mistake", "no-padding"], "--mistake has an effect only with --pad"),
         (["je", "--model", "nowhere"], "there is no run nowhere"),
         (["je", "--out", "file/below"], "file/below cannot be made"),
-        (["je " * 150], "does not fit"),
+        (["je " * 150], "a picture of 150 × 150 cells has no room"),
     ],
 )
 def test_invalid_options_are_refused(capsys, tmp_path, monkeypatch, arguments, words):
@@ -331,7 +331,7 @@ def test_invalid_options_are_refused(capsys, tmp_path, monkeypatch, arguments, w
 
 def test_a_sentence_that_is_too_long_for_the_run(capsys, tmp_path, monkeypatch, run_folder):
     monkeypatch.chdir(tmp_path)
-    assert main(["masks", "cat", "--pad", "300", "--model", run_folder]) == 2
+    assert main(["masks", "cat", "--pad", "100", "--model", run_folder]) == 2
     assert "the model's limit is" in capsys.readouterr().err
 
 

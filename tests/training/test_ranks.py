@@ -1,7 +1,9 @@
 """Ranks: processes that share each batch make the same steps as a single one, and end together."""
 
+import signal
 import sys
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,6 +19,7 @@ from npformer.training import ranks as module
 from npformer.training import resume as resume_run
 from npformer.training import step as step_module
 from npformer.training.optimizer import Adam
+from npformer.training.process import StopRequest
 from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch, share_of
 from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
 from npformer.training.workers import Workers
@@ -126,6 +129,30 @@ def test_a_run_of_two_ranks_equals_one_of_two_workers(tmp_path, run_in_ranks):
     np.testing.assert_array_equal(found.v, expected.v)
     assert [event.step for event in events[0] if isinstance(event, Stepped)] == list(range(1, 21))
     assert events[1] == []
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_if_one_rank_gets_a_signal_all_stop_after_the_same_step(tmp_path, run_in_ranks, monkeypatch, rank):
+    requests = iter([StopRequest(), StopRequest()])
+    monkeypatch.setattr(trainer, "interrupt_between_steps", lambda: nullcontext(next(requests)))
+    told = {}
+
+    def at_step_5(event):
+        if isinstance(event, Stepped) and event.step == 5:
+            told["request"].signum = signal.SIGTERM
+
+    def request_of(trainer, checkpoint, request, stop):
+        if trainer.ranks.rank == rank:
+            told["request"] = request
+        return plain(trainer, checkpoint, request, stop)
+
+    plain = trainer.Trainer.run_steps
+    monkeypatch.setattr(trainer.Trainer, "run_steps", request_of)
+    results = run_in_ranks(2, tmp_path / "run", on={0: {"report": at_step_5}})
+    step = results[0].step
+    assert step in (5, 6)  # rank 1 may have finished step 5 when the signal reaches it
+    assert [(result.step, result.stopped_by) for result in results] == [(step, signal.SIGTERM)] * 2
+    assert last(tmp_path / "run").step == step
 
 
 @pytest.mark.parametrize("rank", [0, 1])

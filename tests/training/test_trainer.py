@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import signal
 import threading
@@ -31,6 +32,7 @@ from npformer.training import (
 )
 from npformer.training import step as training_step
 from npformer.training.optimizer import Adam
+from npformer.training.process import interrupt_between_steps
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +233,46 @@ def test_a_second_ctrl_c_ends_at_once_and_saves_no_incomplete_step(tmp_path, unb
     monkeypatch.undo()
     tiny_run(tmp_path / "run", resume=True)
     assert_same(tmp_path / "run", unbroken)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGHUP")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP] if os.name != "nt" else [])
+def test_other_signals_stop_a_program_that_handles_them(tmp_path, unbroken, monkeypatch, number):
+    plain = Adam.step
+
+    def interrupted(adam, *args):
+        if adam.t == 6:
+            signal.raise_signal(number)
+        plain(adam, *args)
+
+    monkeypatch.setattr(Adam, "step", interrupted)
+    handled = []
+    before = signal.signal(number, lambda signum, frame: handled.append(signum))
+    try:
+        result = tiny_run(tmp_path / "run")
+        signal.raise_signal(number)
+    finally:
+        signal.signal(number, before)
+    assert (result.step, result.stopped_by, handled) == (7, number, [number])
+    with pytest.raises(SystemExit) as ended:
+        result.require_finished()
+    assert ended.value.code == 128 + number
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGHUP")
+def test_signals_without_a_handler_keep_their_effect():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupt_between_steps() as request:
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+            signal.raise_signal(signal.SIGHUP)
+            assert request.signum is None
+            signal.raise_signal(signal.SIGINT)
+            assert request.signum == signal.SIGINT
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_it_runs_in_a_thread_that_cannot_handle_signals(tmp_path, unbroken):

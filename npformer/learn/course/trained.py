@@ -86,9 +86,8 @@ def trained(
     """
     recipe = lesson_recipe() if recipe is None else recipe
     if prepare(folder, recipe):
-        result = train(folder, *recipe, threads=1, report=report)
-        if not result.finished:
-            raise KeyboardInterrupt  # the lesson describes a model that is fully trained
+        # the lesson describes a model that is fully trained
+        train(folder, *recipe, threads=1, report=report).require_finished()
     return load_checkpoint(RunFolder(folder).best)
 
 

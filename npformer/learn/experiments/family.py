@@ -76,7 +76,7 @@ def measure_system(
         steps=steps, warmup_steps=max(1, steps // 10), seed=seed, validate_every=steps
     )
     start = time.process_time()
-    train(folder, dataset, config, training, threads=1, report=report)
+    train(folder, dataset, config, training, threads=1, report=report).require_finished()
     seconds = time.process_time() - start
     translator = Translator.from_checkpoint(load_checkpoint(folder / "last.safetensors"))
     answers = translator.translate([pair.english for pair in test])

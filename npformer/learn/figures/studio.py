@@ -149,8 +149,7 @@ class Studio:
                 self.report(event)
 
         result = train(folder, dataset, model, training, threads=1, report=report)
-        if not result.finished:
-            raise KeyboardInterrupt  # the model of an interrupted training is not drawn
+        result.require_finished()  # the model of an interrupted training is not drawn
         return load_checkpoint(path)
 
 

@@ -11,6 +11,8 @@ from npformer.nn.recurrent import KINDS
 from npformer.storage.validation import (
     require_choice,
     require_count,
+    require_flags,
+    require_index,
     require_known,
     require_share,
 )
@@ -77,6 +79,9 @@ class RecurrentConfig:
             require_choice(name, getattr(self, name), choices)
         for name in ("source_vocab", "target_vocab", "d_model", "d_hidden", "max_length", "window"):
             require_count(name, getattr(self, name))
+        for name in ("pad_id", "start_id", "end_id"):
+            require_index(name, getattr(self, name))
+        require_flags(self)
         for name in ("dropout", "label_smoothing"):
             require_share(name, getattr(self, name))
         if self.bidirectional and self.d_hidden % 2:

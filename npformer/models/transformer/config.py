@@ -16,6 +16,8 @@ from npformer.storage.validation import (
     is_number,
     require_choice,
     require_count,
+    require_flags,
+    require_index,
     require_known,
     require_share,
 )
@@ -207,6 +209,9 @@ class TransformerConfig:
         for name in ("d_head", "d_value"):
             if getattr(self, name) is not None:
                 require_count(name, getattr(self, name))
+        for name in ("pad_id", "start_id", "end_id"):
+            require_index(name, getattr(self, name))
+        require_flags(self)
         for name in SHARES:
             require_share(name, getattr(self, name))
         if not (is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):

@@ -1,0 +1,304 @@
+"""Limits: sizes of models by arithmetic, the memory of the machine, and what is refused before it is used."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npformer import UserError
+from npformer.cli import limits, main
+from npformer.cli.options import Arguments
+from npformer.data.dataset import task_dataset
+from npformer.models.recurrent import RecurrentConfig
+from npformer.models.recurrent.config import ATTENTIONS, SCORES
+from npformer.models.registry import ARCHITECTURES, build
+from npformer.models.transformer import TransformerConfig
+from npformer.plots.layout import MAX_SIDE
+from npformer.plots.style import MIN_SIZE
+from npformer.training import TrainingConfig
+
+# the sizes of models
+
+SMALL = st.integers(1, 3)
+
+
+@st.composite
+def transformers(draw):
+    """Draw any configuration of a small Transformer that is possible."""
+    flags = {
+        name: draw(st.booleans())
+        for name in ("output_bias", "attention_bias", "attention_output", "fused_projections", "zero_padding")
+    }
+    heads = draw(SMALL)
+    sizes = {
+        "d_model": 2 * heads * draw(SMALL),
+        "n_heads": heads,
+        "d_ff": draw(SMALL),
+        "n_layers": draw(SMALL),
+    }
+    if flags["attention_output"]:
+        sizes |= {"d_head": draw(st.none() | SMALL), "d_value": draw(st.none() | SMALL)}
+    vocab = draw(st.integers(5, 9))
+    tied = draw(st.sampled_from(["none", "output", "all"]))
+    return TransformerConfig(
+        **flags,
+        **sizes,
+        source_vocab=vocab,
+        target_vocab=vocab if tied == "all" else draw(st.integers(5, 9)),
+        tied=tied,
+        norm=draw(st.sampled_from(["post", "pre", "n-da", "-an", "n-dan"])),
+        final_norm=True,
+        positions=draw(st.sampled_from(["interleaved", "learned", "relative", "none"])),
+        max_distance=draw(SMALL),
+        max_length=draw(SMALL),
+    )
+
+
+@st.composite
+def recurrent(draw):
+    """Draw any configuration of a small recurrent translator that is possible."""
+    attention = draw(st.sampled_from(ATTENTIONS))
+    return RecurrentConfig(
+        source_vocab=draw(st.integers(5, 9)),
+        target_vocab=draw(st.integers(5, 9)),
+        d_model=draw(SMALL),
+        d_hidden=2 * draw(SMALL),
+        cell=draw(st.sampled_from(["lstm", "gru"])),
+        bidirectional=draw(st.booleans()),
+        attention=attention,
+        score=draw(st.sampled_from(SCORES)),
+        feeding=attention not in ("none", "additive") and draw(st.booleans()),
+    )
+
+
+@given(transformers() | recurrent())
+def test_the_number_of_parameters_is_that_of_the_model(config):
+    assert limits.count_parameters(config) == build(config).count_parameters()
+
+
+@pytest.mark.parametrize("name", ["small", "multi30k", "rnn", "rnn-local-p"])
+def test_the_number_of_parameters_of_an_architecture(name):
+    config = ARCHITECTURES.find(name)
+    assert limits.count_parameters(config) == build(config).count_parameters()
+
+
+def test_the_bytes_of_a_model_are_a_little_below_what_it_takes():
+    config = TransformerConfig.architecture("small")
+    model = build(config)
+    arrays = 2 * (model.values.nbytes + model.grads.nbytes) + 2 * model.source.positions.table.nbytes
+    assert arrays <= limits.model_bytes(config) <= 1.1 * arrays
+    with_worker = limits.model_bytes(config, workers=3) - limits.model_bytes(config)
+    assert 2 * model.grads.nbytes <= with_worker <= 2.2 * model.grads.nbytes
+
+
+# the memory of this machine
+
+
+@pytest.fixture
+def machine(tmp_path, monkeypatch):
+    """Return a function that writes the files in which Linux describes a machine."""
+    monkeypatch.setattr(limits, "PROCESS", tmp_path / "self")
+    monkeypatch.setattr(limits, "MEMORY_INFO", tmp_path / "meminfo")
+    monkeypatch.setattr(limits, "CGROUPS", tmp_path / "cgroups")
+
+    def write(files):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+
+    write({"meminfo": "MemTotal: 9000 kB\nMemAvailable:    8000 kB\nSwapFree: 1000 kB\n"})
+    return write
+
+
+def test_the_free_memory_of_the_machine(machine):
+    assert limits.available_memory() == 9000 * 1024
+
+
+@pytest.mark.parametrize(
+    ("group", "folder", "names"),
+    [
+        ("0::/a/b", "cgroups/a/b", ("memory.max", "memory.current")),
+        ("0::/a/b", "cgroups/a", ("memory.max", "memory.current")),
+        ("0::/", "cgroups", ("memory.max", "memory.current")),
+        ("4:memory:/a", "cgroups/memory/a", ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+        ("4:memory:/a", "cgroups/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")),
+    ],
+)
+def test_the_control_group_of_the_process_and_those_above(machine, group, folder, names):
+    machine({"self/cgroup": f"7:cpu:/\n{group}\n", f"{folder}/{names[0]}": "5000\n"})
+    machine({f"{folder}/{names[1]}": "3000\n", f"{folder}/memory.stat": "anon 1\ninactive_file 500\n"})
+    assert limits.available_memory() == 5000 - 3000 + 500
+    machine({f"{folder}/{names[0]}": "max\n"})
+    assert limits.available_memory() == 9000 * 1024
+    machine({f"{folder}/{names[0]}": "9223372036854771712\n"})  # "no limit" of the older form
+    assert limits.available_memory() == 9000 * 1024
+
+
+def test_the_limit_on_the_address_space():
+    pytest.importorskip("resource")
+    program = (
+        "import resource; from npformer.cli.limits import available_memory\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))\n"
+        "print(available_memory())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert 0 < int(done.stdout) < 8 * 2**30
+
+
+def test_a_machine_that_does_not_say_its_memory(machine, tmp_path, monkeypatch):
+    (tmp_path / "meminfo").unlink()
+    assert limits.available_memory() == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(limits, "_machine_memory", lambda: iter(()))
+    monkeypatch.setattr(limits, "_address_space", lambda: iter(()))
+    assert limits.available_memory() is None
+    limits.require_memory(10**30, "anything", "try it")  # nothing is known, so nothing is refused
+
+
+def test_the_sentence_names_both_sizes(machine):
+    limits.require_memory(9000 * 1024, "it", "")
+    sentence = r"^a model needs 9\.2 MB of memory, and 9\.2 MB are free: make it smaller$"
+    with pytest.raises(UserError, match=sentence):
+        limits.require_memory(9000 * 1024 + 1, "a model", "make it smaller")
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "text"),
+    [(0, "0 bytes"), (999_999, "999,999 bytes"), (1_960_000, "1.9 MB"), (10**9, "1.0 GB"), (10**400, None)],
+)
+def test_sizes_as_text(n_bytes, text):
+    assert text in (None, limits.size(n_bytes))
+    assert limits.size(n_bytes)
+
+
+# what is refused before memory is used
+
+
+@pytest.fixture
+def gigabyte(monkeypatch, tmp_path):
+    """Let the machine have one gigabyte."""
+    monkeypatch.setattr(limits, "available_memory", lambda: 10**9)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("gigabyte")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("train --task copy --set d_model=2000000000", "a model with 96,000,0"),
+        ("train --task copy --set n_layers=1000000000", "parameters, with gradients and optimizer, needs"),
+        ("train --task copy --set d_ff=1000000000000000000", "GB are free: make it smaller"),
+        ("train --task copy --set max_length=1000000000", "parameters, with gradients and optimizer, needs"),
+        ("train --task copy --architecture rnn --set d_hidden=1000000", "optimizer, needs"),
+        ("train --task copy --workers 1000", "and 1000 workers, needs"),
+        ("train --task copy --workers 100000", "--workers is 100000, and this machine has"),
+        ("train --task copy --threads 100000", "--threads is 100000, and this machine has"),
+        ("train --resume x --workers 100000", "--workers is 100000, and this machine has"),
+        ("train --task copy --batch-size 1000000 --set d_ff=40000", "a training step of a model with"),
+        ("translate --model en-de --beam 10000000 x", "--beam 10000000 needs"),
+        ("score a a --model en-de --beam 10000000", "--beam 10000000 needs"),
+        ("masks je --pad 100000", "a picture of 100,001 × 100,001 cells has no room for its words"),
+        ("masks je --pad 120", "a picture of 121 × 121 cells has no room for its words"),
+        ("masks je --cross i --pad 120", "a picture of 1 × 121 cells has no room for its words"),
+        ("gradcheck a.py:b --shape 100000,100000", "--shape 100000,100000 needs 320.0 GB of memory"),
+        ("bench --workers 100000", "--workers is 100000, and this machine has"),
+    ],
+)
+def test_what_cannot_fit_is_refused_at_once(capsys, tmp_path, arguments, words):
+    (tmp_path / "a").write_text("a man\n")
+    assert main.main(arguments.split()) == 2
+    printed = capsys.readouterr().err
+    assert words in printed
+    assert printed.count("\n") == 1
+
+
+def test_what_fits_is_not_refused(monkeypatch):
+    monkeypatch.setattr(limits, "available_memory", lambda: 4 * 10**9)
+    config, training = TransformerConfig.architecture("small"), TrainingConfig(steps=1, batch_size=10**9)
+    limits.require_training(config, training, task_dataset("copy"), workers=4)
+    limits.require_beam(config, 100)
+    limits.require_labels(119, 119, "")
+    limits.require_arrays([(1000, 1000)])
+
+
+def test_the_most_labels_are_those_of_the_largest_picture():
+    assert int(MAX_SIDE * 72 / MIN_SIZE) == limits.MOST_LABELS
+
+
+# errors that no command expects
+
+
+class Command:
+    """A command that raises an error."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def run(self, arguments):
+        raise self.error
+
+
+def undecodable():
+    try:
+        b"ab\xff".decode()
+    except UnicodeDecodeError as error:
+        return error
+
+
+def unencodable():
+    try:
+        "a\ud800".encode()
+    except UnicodeEncodeError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (MemoryError(), "there is not enough memory: use a smaller model, fewer sentences or shorter ones"),
+        (
+            MemoryError("Unable to allocate 3 GiB"),
+            "there is not enough memory (Unable to allocate 3 GiB): use",
+        ),
+        (RecursionError("deep"), "the input is nested too deeply: write it with fewer brackets"),
+        (OSError(errno.ENOSPC, "No space left on device"), "a file cannot be read or written (No space left"),
+        (
+            OSError(errno.EACCES, "Permission denied", "a/b"),
+            "a/b cannot be read or written (Permission",
+        ),
+        (OSError(errno.EMFILE, "Too many open files", b"a"), "a cannot be read or written (Too many open"),
+        (
+            OSError(errno.ENAMETOOLONG, "File name too long", "\x1b"),
+            r"'\x1b' cannot be read or",
+        ),
+        (undecodable(), "a text is not valid utf-8 (byte 0xff at place 2): convert it to UTF-8"),
+        (unencodable(), r"the character '\ud800' cannot be written as utf-8: leave it out, or use UTF-8"),
+    ],
+)
+def test_an_error_of_the_machine_is_one_sentence(capsys, monkeypatch, error, sentence):
+    monkeypatch.setattr(main, "read_command_line", lambda argv: (Command(error), Arguments()))
+    assert main.main(["tour"]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"npformer: {sentence}")
+    assert printed.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [TypeError("x"), AssertionError("x"), KeyError("x"), OSError("x")])
+def test_a_bug_shows_its_traceback(monkeypatch, error):
+    monkeypatch.setattr(main, "read_command_line", lambda argv: (Command(error), Arguments()))
+    with pytest.raises(type(error)):
+        main.main(["tour"])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", ["--help", "train --help", "lessons"])
+def test_output_that_cannot_be_written_is_one_sentence(arguments):
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "npformer", *arguments.split()]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("npformer: a file cannot be read or written (No space left on device)")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,314 @@
+"""Options: their types, the sentences of their errors, and the refusal of what would have no effect."""
+
+import pytest
+
+from npformer import UserError
+from npformer.cli.main import COMMANDS, load_command, main, make_parser, read_command_line
+from npformer.cli.options import (
+    COUNT,
+    FINITE,
+    INDEX,
+    INTEGERS,
+    POSITIVE,
+    SECONDS,
+    SEED,
+    SHAPE,
+    SHARE,
+    Choice,
+    Parser,
+    Real,
+    Shape,
+    Whole,
+    excludes,
+    needs,
+    only_if,
+)
+
+# forms of numbers that int() or float() of Python would read, or that no array can hold
+NO_NUMBERS = ["", " 1", "1 ", "1_000", "٣", "１", "1e999", "nan", "inf", "-inf", "0x10", "1,0", "--", "one"]
+NO_INTEGERS = [*NO_NUMBERS, "1.5", "1e3", "9" * 23, str(INTEGERS), "-" + "9" * 23, "-1"]
+
+
+@pytest.mark.parametrize("text", NO_INTEGERS)
+@pytest.mark.parametrize("kind", [COUNT, INDEX, SEED])
+def test_whole_numbers_have_one_form(kind, text):
+    with pytest.raises(Exception, match="give a whole number"):
+        kind(text)
+
+
+@pytest.mark.parametrize("text", NO_NUMBERS)
+@pytest.mark.parametrize("kind", [POSITIVE, SHARE, FINITE, SECONDS])
+def test_real_numbers_have_one_form(kind, text):
+    with pytest.raises(Exception, match=r"^is .*: give a"):
+        kind(text)
+
+
+def test_the_ends_of_each_range():
+    assert [COUNT("1"), INDEX("0"), SEED("0"), SEED(str(INTEGERS - 1))] == [1, 0, 0, INTEGERS - 1]
+    assert [POSITIVE("1e-300"), SHARE("0"), SHARE(".999"), FINITE("-1.5e2"), SECONDS("86400")] == [
+        1e-300, 0.0, 0.999, -150.0, 86400.0,
+    ]  # fmt: skip
+    assert SHAPE("2,5,8") == (2, 5, 8)
+    refused = [(COUNT, "0"), (POSITIVE, "0"), (POSITIVE, "1e-999"), (SHARE, "1"), (SHARE, "-0.1")]
+    refused += [(SECONDS, "86401"), (SECONDS, "0"), (Whole(0, 9), "10")]
+    refused += [(SHAPE, text) for text in ("", "2,,3", "0,5", "-1", "2, 5", "1_0", ",".join(["1"] * 33))]
+    for kind, text in refused:
+        with pytest.raises(Exception, match=r"^(is|has) .*: give "):
+            kind(text)
+
+
+def options_of(command):
+    """Return the actions of a command's parser, without --help."""
+    return [action for action in make_parser(command)._actions if action.dest != "help"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_has_a_shared_type(command):
+    """No option takes a number or a choice with a type of its own."""
+    for action in options_of(command):
+        assert action.choices is None, action.dest
+        assert action.type is None or isinstance(action.type, (Whole, Real, Shape, Choice)), action.dest
+
+
+def refused(capsys, *arguments):
+    """Run a command that must fail and return its error message, which is one sentence."""
+    status = main(list(arguments))
+    printed = capsys.readouterr()
+    assert status == 2, printed
+    assert printed.out == ""
+    assert printed.err.startswith("npformer: ")
+    assert printed.err.count("\n") == 1
+    assert len(printed.err) < 400
+    return printed.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_number_of_every_command_is_refused_in_one_sentence(capsys, command):
+    for action in options_of(command):
+        if isinstance(action.type, (Whole, Real, Shape)):
+            option = action.option_strings[0]
+            for text in ("9" * 23, "1e999", "nan", " 1", "1_000", "٣", "x" * 5000):
+                assert f"{option} is " in refused(capsys, command, f"{option}={text}")
+        elif isinstance(action.type, Choice):
+            name = [action.option_strings[0] + "=x"] if action.option_strings else ["x"]
+            assert " is 'x': " in refused(capsys, command, *name)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_unknown_option_is_refused_and_an_abbreviation_names_the_option(capsys, command):
+    assert f"npformer {command} --help lists all" in refused(capsys, command, "--zzzzzz")
+    for action in options_of(command):
+        for option in action.option_strings:
+            assert "did you mean --" in refused(capsys, command, option[:-1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("train --steps 0", "--steps is '0': give a whole number, 1 or more"),
+        ("train --workers 0", "--workers is '0': give a whole number, 1 or more"),
+        ("train --threads 0", "--threads is '0': give a whole number, 1 or more"),
+        ("tour --seed -1", "--seed is '-1': give a whole number, 0 or more"),
+        (
+            "masks --pad 99999999999999999999999",
+            "--pad is '99999999999999999999999': give a whole number, 0 or more and below 2**63",
+        ),
+        ("train --steps", "--steps needs one argument: npformer train --help describes it"),
+        ("train --valid a", "--valid needs 2 arguments: npformer train --help describes it"),
+        ("attention", "npformer attention needs sentence: npformer attention --help describes it"),
+        ("score a", "npformer score needs reference: npformer score --help describes it"),
+        ("translate --beam=x", "--beam is 'x': give a whole number, 1 or more"),
+        ("translate --last=x", "--last takes no value: leave out the = and what follows it"),
+        ("train --task copi", "--task is 'copi': did you mean copy?"),
+        ("exercise chek", "ACTION is 'chek': did you mean check?"),
+        ("trian", "there is no command 'trian': did you mean train?"),
+        ("qqqqqqqq", "there is no command 'qqqqqqqq': npformer --help lists all commands"),
+        ("--versio", "npformer has no argument --versio: did you mean --version?"),
+        ("train --stpes 3", "npformer train has no argument --stpes: did you mean --steps?"),
+        ("train --steps 3 --steps 4", "--steps was given twice, with different values: give it once"),
+        ("bench --only tiny --only small", "--only was given twice, with different values: give it once"),
+        ("glossary a b", "npformer glossary has no argument b: npformer glossary --help lists all arguments"),
+    ],
+)
+def test_errors_are_one_sentence(capsys, arguments, sentence):
+    assert refused(capsys, *arguments.split()) == f"npformer: {sentence}\n"
+
+
+def test_control_characters_of_arguments_are_not_printed(capsys):
+    for arguments in (["train", "--steps", "\x1b[31m1"], ["train", "--\x1b[31m"], ["\x1b[31m"]):
+        assert "\x1b" not in refused(capsys, *arguments)
+
+
+def test_the_same_value_twice_and_repeated_options():
+    _, arguments = read_command_line(
+        ["train", "--steps", "3", "--steps", "3", "--set", "a=1", "--set", "b=2"]
+    )
+    assert (arguments.steps, arguments.set) == (3, ["a=1", "b=2"])
+
+
+def test_what_is_given_is_known_even_if_it_is_the_default():
+    _, arguments = read_command_line(["train", "--direction", "en-fr", "--seed", "0"])
+    assert arguments.given == {"direction", "seed"}
+    assert arguments.preset == "small"
+    assert (arguments.files, arguments.set) == ([], [])
+    _, arguments = read_command_line(["exercise"])
+    assert (arguments.action, arguments.given) == ("list", frozenset())
+
+
+def a_parser(*rules):
+    parser = Parser("npformer test", rules=rules)
+    parser.add_argument("word", nargs="?")
+    parser.add_argument("--some-size", type=COUNT, default=3)
+    parser.add_argument("--other", action="store_true")
+    return parser
+
+
+def test_the_rules():
+    parser = a_parser(needs("--some-size", "--other"))
+    assert parser.parse(["--some-size", "3", "--other"]).some_size == 3
+    with pytest.raises(UserError, match="--some-size has an effect only with --other: give that as well"):
+        parser.parse(["--some-size", "3"])
+    parser = a_parser(excludes("--some-size", "--other word", "it says so"))
+    assert parser.parse(["--other", "word"]).given == {"other", "word"}
+    with pytest.raises(UserError, match="--other has no effect with --some-size, because it says so: leave"):
+        parser.parse(["--other", "--some-size", "3"])
+    with pytest.raises(UserError, match=r"^the word has no effect with --some-size"):
+        parser.parse(["the word", "--some-size", "3"])
+    parser = a_parser(only_if("--other", lambda arguments: arguments.some_size > 3, "with more"))
+    assert parser.parse(["--other", "--some-size", "4"]).other
+    with pytest.raises(UserError, match="--other has an effect only with more: leave it out"):
+        parser.parse(["--other"])
+
+
+# for every rule, a command line that it refuses for each of its options
+REFUSED = {
+    "bench": [
+        "--profile --curves",
+        "--profile --decoding",
+        "--profile --against torch",
+        "--profile --repeats 5",
+        "--profile --workers 2",
+        "--curves --decoding",
+        "--curves --only tiny",
+        "--curves --against torch",
+        "--curves --repeats 5",
+        "--curves --seconds 1",
+        "--curves --workers 2",
+        "--curves --backend numpy",
+        "--decoding --only tiny",
+        "--decoding --against torch",
+        "--decoding --repeats 5",
+        "--decoding --seconds 1",
+        "--decoding --backend numpy",
+    ],
+    "exercise": [
+        "--all",
+        "start 1 --seconds 5",
+        "hint --png a.png",
+        "check 1 --all",
+        "check a/b.py --dir c",
+        "solution 1 --dir exercises",
+    ],
+    "data": ["multi30k --from a --base-url b"],
+    "family": ["--steps 1000", "--seed 0", "--out a", "--measure --json"],
+    "figures": ["--json", "--list --out figures", "--list --svg", "--list --model a"],
+    "glossary": ["a --write"],
+    "gradcheck": [
+        "--list --method complex",
+        "--list --shape 2",
+        "--list --seed 0",
+        "--list --verbose",
+        "--list --json",
+        "--json --verbose",
+        "--shape 2,3",
+        "softmax a.py:b",
+    ],
+    "lesson": [
+        "1 --notebook --restart",
+        "1 --notebook --figures f",
+        "1 --html --restart",
+        "1 --html --figures f",
+    ],
+    "masks": [
+        "--cross a --window 1",
+        "--cross a --causal",
+        "--last",
+        "--model a --seed 0",
+        "je --mistake shifted",
+        "je --mistake no-padding --pad 0",
+    ],
+    "pretrained": [
+        "--out a",
+        "--card a",
+        "--casing a",
+        "--scores a",
+        "--last",
+        "en-de --export a",
+        "--export a --markdown",
+        "--export a --json",
+        "--json --markdown",
+    ],
+    "train": [
+        "a b --resume c",
+        "--resume c --valid a b",
+        "--resume c --task copy",
+        "--resume c --direction en-fr",
+        "--resume c --limit 3",
+        "--resume c --data a",
+        "--resume c --max-length 64",
+        "--resume c --vocab-size 8000",
+        "--resume c --min-count 2",
+        "--resume c --subwords 100",
+        "--resume c --unfiltered",
+        "--resume c --preset small",
+        "--resume c --architecture small",
+        "--resume c --batch-size 64",
+        "--resume c --seed 0",
+        "--resume c --set seed=0",
+        "--resume c --run c",
+        "a b --preset multi30k-en-de",
+        "--task copy --preset multi30k-en-de",
+        "a b --task copy",
+        "--valid a b",
+        "--limit 5",
+        "--task copy --max-length 64",
+        "--vocab-size 8000 --preset multi30k-en-de",
+        "--min-count 2",
+        "--subwords 100",
+        "--unfiltered",
+        "a b --subwords 100 --vocab-size 8000",
+        "a b --subwords 100 --min-count 2",
+        "a b --direction en-fr",
+        "--data a",
+    ],
+}  # fmt: skip
+REFUSED["bugs"] = [line for line in REFUSED["exercise"] if "solution" not in line]
+REFUSED["index"] = REFUSED["glossary"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_rule_refuses_each_of_its_options(capsys, command):
+    """Each pair of a rule and an option is the reason why one of the command lines is refused."""
+    parser = make_parser(command)
+    rules = load_command(command).RULES
+    expected = {(number, option) for number, rule in enumerate(rules) for option in rule.options}
+    found = set()
+    for line in REFUSED.get(command, []):
+        assert " effect " in refused(capsys, command, *line.split())
+        parser.rules = ()
+        arguments = parser.parse(line.split())
+        for number, rule in enumerate(rules):
+            for option in rule.options:
+                parser.rules = (rule,)
+                names = {name: a.dest for a in parser._actions for name in a.option_strings or [a.dest]}
+                if names[option] in arguments.given and not rule.holds(arguments):
+                    found.add((number, option))
+    assert found == expected
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_rules_name_options_that_exist(command):
+    parser = make_parser(command)
+    known = {name for action in parser._actions for name in action.option_strings or [action.dest]}
+    for rule in load_command(command).RULES:
+        assert {*rule.options, *rule.about} <= known
