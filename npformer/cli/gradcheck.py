@@ -17,6 +17,7 @@ from npformer.checking.cases import Case, all_cases
 from npformer.checking.report import Report
 from npformer.cli.terminal import console
 from npformer.errors import UserError, did_you_mean
+from npformer.storage.json_files import versioned_rows
 
 EPILOG = """\
 A layer of your own: npformer gradcheck FILE.py:NAME --shape 2,5,8
@@ -62,7 +63,7 @@ def run(arguments: Namespace) -> int:
     else:
         reports = [case.check(arguments.method, arguments.seed) for case in choose(arguments.what)]
     if arguments.json:
-        print(json.dumps([row for report in reports for row in report.as_json()], indent=1))
+        print(json.dumps(versioned_rows(row for report in reports for row in report.as_json()), indent=1))
     elif arguments.verbose or own:
         print("\n".join(str(report) for report in reports))
     else:

@@ -183,12 +183,12 @@ class Stepper:
         if not self.screen.stops:
             return
         steps = len(self.lesson.steps)
-        why = save_progress(
+        saved = save_progress(
             self.lesson.name, LessonProgress(self.step % steps, steps, self.done or self.step == steps)
         )
-        if why and not self.failed:
-            self.failed = True
-            self._say(f"[dim]{escape(why)}[/]")
+        if saved.note and not self.failed:
+            self.failed = not saved.done
+            self._say(f"[dim]{escape(saved.note)}[/]")
 
     def _leave(self) -> None:
         where, number = f"step {self.step + 1} of {len(self.lesson.steps)}", self.lesson.number
