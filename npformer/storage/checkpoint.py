@@ -10,7 +10,7 @@ from a checkpoint, and `generation.Translator.from_checkpoint` makes a translato
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ class Checkpoint:
     parameters: dict[str, np.ndarray]
     m: np.ndarray | None  # (P,) Adam's moments; None if training cannot continue from this checkpoint
     v: np.ndarray | None  # (P,)
-    file: str = ""  # the name of the file that it was read from, for messages
+    file: str = field(default="", compare=False)  # the file that it was read from, for messages
 
     @property
     def place(self) -> str:
