@@ -35,7 +35,7 @@ def require_count(name: str, value: Any) -> None:
     """Raise UserError unless the value is a whole number of 1 or more."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
         raise UserError(f"{name} is {short(value)}: it must be a whole number, 1 or more")
-    if value > LARGEST_COUNT:
+    if int(value) > LARGEST_COUNT:
         raise UserError(f"{name} is {short(value)}: it must be at most {LARGEST_COUNT:,}")
 
 
@@ -100,7 +100,7 @@ def require_file_settings(config: type, settings: Mapping[str, Any]) -> None:
         settings: The values by name.
 
     Raises:
-        UserError: If a setting is unknown or has a wrong type.
+        UserError: If a setting is unknown or missing, or has a wrong type.
     """
     known = {field.name for field in dataclasses.fields(config)}
     for name in settings:
@@ -109,6 +109,8 @@ def require_file_settings(config: type, settings: Mapping[str, Any]) -> None:
                 f"a {config.__name__} has no setting {short(name)}, perhaps one of a newer npformer: "
                 "use the version that wrote the file"
             )
+    for name in sorted(known - settings.keys()):  # a default might differ from the setting that was used
+        raise UserError(f"the {config.__name__} has no setting {name!r}: use an undamaged file")
     require_types(settings, typing.get_type_hints(config))
 
 

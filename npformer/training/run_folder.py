@@ -256,5 +256,5 @@ def _is_entry(entry: dict[str, Any]) -> bool:
     """Return whether an object has a step, the seconds of the run, and only numbers."""
     if not all(is_number(value) or isinstance(value, bool) for value in entry.values()):
         return False
-    step, seconds = entry.get("step"), entry.get("seconds")
+    step, seconds = entry.get("step", -1), entry.get("seconds", -1.0)
     return has_type(step, int) and 0 <= step <= _LAST_STEP and is_number(seconds) and seconds >= 0
