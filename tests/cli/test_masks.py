@@ -310,7 +310,7 @@ def test_maps_of_many_tokens_have_no_numbers(seen):
         (["je", "--mistake", "shifted"], "changes the mask of --causal"),
         (["je", "--mistake", "no-padding"], "changes the mask of --pad"),
         (["je", "--model", "nowhere"], "there is no run nowhere"),
-        (["je", "--out", "file/below"], "file/below cannot be made"),
+        (["je", "--out", "file/below"], "file/below cannot be written"),
         (["je " * 150], "does not fit"),
     ],
 )

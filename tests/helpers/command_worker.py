@@ -18,11 +18,11 @@ from pathlib import Path
 from corpus_server import known
 
 from npformer.bench import measure, setups
-from npformer.cli import bench, family
+from npformer.cli import bench, family, tour
 from npformer.cli.main import COMMANDS, _module, main
 from npformer.data import multi30k
 from npformer.data.corpus import builtin_corpus
-from npformer.data.dataset import task_dataset
+from npformer.data.dataset import builtin_dataset
 from npformer.errors import Registry
 from npformer.learn.experiments import family as experiment
 from npformer.storage import atomic
@@ -71,7 +71,7 @@ class CountingOs:
 
 
 def make_small(corpus):
-    """Replace what takes long: the corpus to download, the setups of bench, the systems of family.
+    """Replace what takes long: the corpora, the setups of bench, the systems of family, most checks of tour.
 
     Args:
         corpus: The folder with the corpus to download.
@@ -83,8 +83,14 @@ def make_small(corpus):
     setups.SETUPS = toys
     bench.is_busy = lambda machine: False
     measure.run_child = lambda task: measure.measure(dataclasses.replace(task, kind="npformer"))
-    everything = builtin_corpus()
-    family.builtin_corpus = lambda: everything._replace(test=everything.test[:3])
+    corpus_of_both, dataset = builtin_corpus(), builtin_dataset()
+    small_corpus = corpus_of_both._replace(test=corpus_of_both.test[:20])
+    small_dataset = dataclasses.replace(dataset, train=dataset.train[:200], valid=dataset.valid[:10])
+    cases = tour.all_cases()[:3]
+    for module in (family, tour):
+        module.builtin_corpus = lambda: small_corpus
+        module.builtin_dataset = lambda: small_dataset
+    tour.all_cases = lambda: cases
     experiment.SYSTEMS = {"additive": "rnn-additive"}
     experiment.TIMED_LENGTHS = (4,)
 
@@ -138,7 +144,6 @@ def serve():
     from npformer import learn, plots  # noqa: F401
     from npformer.learn import figures  # noqa: F401
 
-    task_dataset("copy", n=10)
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)

@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +48,10 @@ class Command:
     again: str = ""
     unless: str = ""
     old: bool = True
-    environment: dict = field(default_factory=dict)
+
+
+def name_of(command):
+    return command.line[:25]
 
 
 SMALL = " ".join(f"--set {each}" for each in ("d_model=8", "d_ff=8", "n_heads=2", "checkpoint_every=2"))
@@ -187,7 +190,10 @@ class Trials:
         if fresh or not self.command.old:
             self.reset()
         before = self.files()
-        killed = self.run(self.command.line, **how)["killed"]
+        done = self.run(self.command.line, **how)
+        killed = done["killed"]
+        if not killed:  # it is faster than before
+            self.seconds = min(self.seconds, done["seconds"])
         self.check(before)
         goes_on = self.command.unless and (self.folder / self.command.unless).exists()
         done = self.run(self.command.again if goes_on else self.command.line)
@@ -196,7 +202,7 @@ class Trials:
         assert not [name for name in after if UNFINISHED.fullmatch(Path(name).name)]
         assert after.keys() == self.complete.keys()
         for name, data in self.complete.items():
-            if not name.endswith((".json", ".jsonl")):  # these hold times
+            if not name.endswith((".json", ".jsonl", "curves.png")):  # these hold times
                 assert after[name] == data, name
             require_whole(name, after[name])
         return killed
@@ -254,26 +260,33 @@ def require_checksum(name, data):
 
 
 def kill(command, template, folder, ask, server, *, at_random, in_writes):
-    """Kill a command at random moments, and before system calls of its writes. Return the number of kills."""
+    """Kill a command at random moments, and before system calls of its writes."""
     trials = Trials(command, template, folder / "place", ask, server.url())
     rng = np.random.default_rng(2017)
     kills = 0
-    for number, moment in enumerate(rng.uniform(0, 1, at_random)):
-        kills += trials.trial(fresh=number % 2 == 0, delay=float(moment * trials.seconds))
+    while kills < at_random:
+        kills += trials.trial(fresh=kills % 2 == 0, delay=rng.uniform(0, trials.seconds))
     calls = np.unique(np.linspace(0, trials.calls - 1, in_writes).round().astype(int)) if trials.calls else []
     for number, call in enumerate(calls):
         assert trials.trial(fresh=number % 2 == 0, die=int(call))
-    return kills, len(calls)
+    print(f"{command.line}: killed {kills} times at random, {len(calls)} times in a write")
 
 
-@pytest.mark.parametrize("command", COMMANDS[:13:3], ids=lambda command: command.line[:20])
+QUICK = (
+    "train --resume",
+    "pretrained",
+    "lesson 0 --notebook",
+    "exercise",
+    "data multi30k --languages en --folder copied",
+)
+
+
+@pytest.mark.parametrize("command", [each for each in COMMANDS if each.line.startswith(QUICK)], ids=name_of)
 def test_a_command_is_killed(command, template, tmp_path, ask, server):
     kill(command, template, tmp_path, ask, server, at_random=1, in_writes=3)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.line[:20])
-def test_a_command_is_killed_again_and_again(command, template, tmp_path, ask, server, record_property):
-    kills = kill(command, template, tmp_path, ask, server, at_random=14, in_writes=10)
-    print(f"{command.line}: killed {kills[0]} times at random, {kills[1]} times in a write")
-    assert kills[0] >= 7
+@pytest.mark.parametrize("command", COMMANDS, ids=name_of)
+def test_a_command_is_killed_again_and_again(command, template, tmp_path, ask, server):
+    kill(command, template, tmp_path, ask, server, at_random=11, in_writes=4)
