@@ -162,8 +162,10 @@ class RunFolder:
         write_file(self.log, _HEADER + b"".join(kept), advice="free some space, then resume again")
         file, self._file = self._file, self._open_log()  # the log is a new file now
         file.close()
-        count = f"line {damaged[0]} of" if len(damaged) == 1 else f"{len(damaged)} lines of"
-        return f"{count} {self.log} cannot be read and was left out; the whole log before is kept in {copy}"
+        one = len(damaged) == 1
+        which = f"line {damaged[0]} of {self.log}" if one else f"{len(damaged)} lines of {self.log}"
+        left_out = "was left out" if one else "were left out"
+        return f"{which} cannot be read and {left_out}; the whole log before is kept in {copy}"
 
     def _free_path(self, stem: str) -> Path:
         """Return the path of a file in the folder that does not exist yet."""
