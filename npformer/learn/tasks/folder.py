@@ -34,14 +34,17 @@ class Folder:
     def start(self, task: Task) -> Path:
         """Write the file of a task and return its path.
 
+        A file that is there as it was given starts the task again, such as after an interrupted start.
+
         Raises:
-            UserError: If the file exists or cannot be written.
+            UserError: If the file exists and has other content, or cannot be written.
         """
-        file = self.file(task)
+        file, text = self.file(task), task.file_text().encode()
         self._note.read()  # refuses a note of a newer npformer before anything is written
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            create_atomically(file, task.file_text().encode())  # never overwrites
+            if not (file.is_file() and file.read_bytes() == text):
+                create_atomically(file, text)  # never overwrites
         except (OSError, ValueError) as error:
             if file.exists():
                 raise UserError(
