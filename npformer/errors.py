@@ -1,5 +1,6 @@
 """UserError, for mistakes that the user can correct, and registries that suggest the nearest name."""
 
+import contextlib
 import difflib
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
@@ -12,6 +13,15 @@ class UserError(ValueError):
 
     The command line prints it without a traceback and exits with status 2.
     """
+
+
+@contextlib.contextmanager
+def in_context(place: str) -> Iterator[None]:
+    """Begin the message of every UserError with the place, such as a file, where it arises."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{place}: {error}") from None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

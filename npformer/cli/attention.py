@@ -10,6 +10,7 @@ from npformer.cli.options import INDEX, Rule, one_of
 from npformer.cli.terminal import note
 from npformer.errors import UserError
 from npformer.pretrained.attention import KINDS, SentenceAttention
+from npformer.storage.atomic import make_folder
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -51,14 +52,13 @@ def run(arguments: Namespace) -> int:
     kinds = [arguments.kind] if arguments.kind else found.kinds
     if arguments.word is not None:
         kinds = _kinds_with_query(found, kinds, arguments.word)
-    from npformer.learn.figures.gallery import make_folder  # matplotlib takes a second to load
     from npformer.plots import save
 
     figures: dict[str, Figure] = {}
     for kind in kinds:
         figures |= draw(found, kind, arguments)
     folder = Path(arguments.out)
-    make_folder(folder)
+    make_folder(folder, advice="give a folder that may be, with --out")
     print(f"{arguments.sentence} → {found.translation}")
     for name, figure in figures.items():
         print(f"wrote {save(figure, folder / f'{name}.png')}")

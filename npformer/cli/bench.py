@@ -1,7 +1,6 @@
 """npformer bench: measure the speed and the memory of a training step."""
 
 import json
-import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,8 @@ from npformer.cli.limits import require_threads
 from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
 from npformer.cli.terminal import console, note
 from npformer.errors import UserError
-from npformer.storage.atomic import write_atomically
+from npformer.storage.atomic import require_place, write_file
+from npformer.storage.json_files import versioned_rows
 
 Rows = list[dict[str, Any]]
 
@@ -140,14 +140,8 @@ def check(arguments: Namespace) -> list[Setup]:
         raise UserError(f"--curves {arguments.curves}: end the picture's name in .png or .svg")
     for path in (arguments.json, arguments.curves):
         if path and path != "-":
-            check_writable(Path(path))
+            require_place(Path(path), advice="give a file in a folder that exists and may be written to")
     return setups
-
-
-def check_writable(path: Path) -> None:
-    """Raise UserError if the file could not be written, before minutes of measuring."""
-    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise UserError(f"cannot write {path}: give a file in a folder that exists and may be written to")
 
 
 def write_json(rows: list[dict[str, Any]], file: str) -> None:
@@ -156,14 +150,11 @@ def write_json(rows: list[dict[str, Any]], file: str) -> None:
     Raises:
         UserError: If the file cannot be written.
     """
-    text = json.dumps(rows, indent=1, ensure_ascii=False)
+    text = json.dumps(versioned_rows(rows), indent=1, ensure_ascii=False)
     if file == "-":
         print(text)
         return
-    try:
-        write_atomically(Path(file), f"{text}\n".encode())
-    except OSError as error:
-        raise UserError(f"cannot write {file} ({error.strerror}): give another file") from None
+    write_file(Path(file), f"{text}\n".encode())
 
 
 class Bar:

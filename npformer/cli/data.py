@@ -14,6 +14,7 @@ from npformer.data import multi30k
 from npformer.data.download import KnownFile, Report, fetch, take
 from npformer.data.files import read_lines
 from npformer.errors import UserError
+from npformer.storage.atomic import make_folder, temporary_path, write_file
 from npformer.storage.validation import require_name
 
 EPILOG = """\
@@ -67,9 +68,12 @@ def run(arguments: Namespace) -> int:
 
 def _keep_out_of_git(folder: Path) -> None:
     """Have git ignore a new folder, wherever it is: the licence forbids publishing the corpus."""
-    with contextlib.suppress(OSError):  # a folder that exists may have a .gitignore of its own
-        folder.mkdir(parents=True)
-        (folder / ".gitignore").write_text("*\n")
+    ignore = folder / ".gitignore"
+    # a folder with files may have a .gitignore of its own, or be under version control on purpose
+    if folder.is_dir() and any(path != temporary_path(ignore) for path in folder.iterdir()):
+        return
+    make_folder(folder, advice="give another --folder")
+    write_file(ignore, b"*\n", advice="give another --folder")
 
 
 def get_all(out: Console, files: Sequence[KnownFile], folder: Path, source: str | None, base_url: str) -> int:

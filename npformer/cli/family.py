@@ -40,6 +40,8 @@ from npformer.nn.attention import (
     SimilarityAttention,
 )
 from npformer.nn.module import Module
+from npformer.storage.atomic import write_file
+from npformer.storage.json_files import OUTPUT_FORMAT, versioned_rows
 
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
 FOOT = f"""\
@@ -205,7 +207,7 @@ def run(arguments: Namespace) -> int:
         return measure(arguments)
     rows = members()
     if arguments.json:
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        print(json.dumps(versioned_rows(rows), indent=1, ensure_ascii=False))
     else:
         show(rows)
     return 0 if all(row["ok"] for row in rows) else 1
@@ -276,8 +278,12 @@ def measure(arguments: Namespace) -> int:
                     )
                 )
     show_measured(out, rows, arguments)
-    text = {"made": when_and_where(arguments), "rows": [row._asdict() for row in rows]}
-    (folder / "table.json").write_text(json.dumps(text, indent=1, ensure_ascii=False), encoding="utf-8")
+    text = {
+        "format": OUTPUT_FORMAT,
+        "made": when_and_where(arguments),
+        "rows": [row._asdict() for row in rows],
+    }
+    write_file(folder / "table.json", (json.dumps(text, indent=1, ensure_ascii=False) + "\n").encode())
     out.print(f"wrote {folder / 'table.json'}")
     return 0
 

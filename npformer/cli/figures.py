@@ -17,6 +17,8 @@ from npformer.cli.progress import training_progress
 from npformer.cli.terminal import console
 from npformer.errors import UserError
 from npformer.pretrained import names
+from npformer.storage.atomic import make_folder
+from npformer.storage.json_files import versioned_rows
 from npformer.training.events import Event, Started, Stopped
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ def choose(entries: "Sequence[Entry]", ids: list[str]) -> "list[Entry]":
 def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
     """Print the figures as a table, or as JSON."""
     if as_json:
-        print(json.dumps([entry.as_json() for entry in entries], ensure_ascii=False, indent=2))
+        print(json.dumps(versioned_rows(each.as_json() for each in entries), ensure_ascii=False, indent=2))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("id", "figure", "source", "numbers from"):
@@ -103,10 +105,10 @@ def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[
         every: All figures.
     """
     from npformer.learn.figures import Studio
-    from npformer.learn.figures.gallery import make_folder, write_drawing, write_page
+    from npformer.learn.figures.gallery import write_drawing, write_page
 
     start, out, folder = time.perf_counter(), console(), Path(arguments.out)
-    make_folder(folder)
+    make_folder(folder, advice="give a folder that may be, with --out")
     captions, paths = {}, []
     columns = (
         TextColumn("{task.description}"),

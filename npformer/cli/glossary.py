@@ -8,10 +8,9 @@ from rich.markup import escape
 
 from npformer.cli.options import excludes
 from npformer.cli.terminal import console
-from npformer.errors import UserError
 from npformer.learn.course.glossary import Term, all_terms, find_terms
 from npformer.learn.course.terminal import print_in_pages
-from npformer.storage.atomic import write_atomically
+from npformer.storage.atomic import write_file
 
 HEADING = """\
 # Glossary
@@ -63,10 +62,7 @@ def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:
         UserError: If the file cannot be written.
     """
     path = Path(arguments.write)
-    try:
-        write_atomically(path, make(path.parent.absolute()).encode())
-    except OSError as error:
-        raise UserError(f"cannot write {path} ({error.strerror}): give another FILE") from None
+    write_file(path, make(path.parent.absolute()).encode(), advice="give another FILE")
     print(f"wrote {path}")
 
 

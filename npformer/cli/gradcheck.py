@@ -19,6 +19,7 @@ from npformer.cli.limits import require_arrays
 from npformer.cli.options import SEED, SHAPE, excludes, one_of, only_if
 from npformer.cli.terminal import console
 from npformer.errors import UserError, did_you_mean
+from npformer.storage.json_files import versioned_rows
 
 EPILOG = """\
 A layer of your own: npformer gradcheck FILE.py:NAME --shape 2,5,8
@@ -83,7 +84,7 @@ def run(arguments: Namespace) -> int:
     else:
         reports = [case.check(arguments.method, arguments.seed) for case in choose(arguments.what)]
     if arguments.json:
-        print(json.dumps([row for report in reports for row in report.as_json()], indent=1))
+        print(json.dumps(versioned_rows(row for report in reports for row in report.as_json()), indent=1))
     elif arguments.verbose or own:
         print("\n".join(str(report) for report in reports))
     else:

@@ -17,7 +17,7 @@ from npformer.learn.course.progress import LessonProgress, last_lesson, load_pro
 from npformer.learn.course.stepper import Stepper
 from npformer.learn.course.terminal import lesson_console
 from npformer.learn.exercises import EXERCISES
-from npformer.storage.atomic import write_atomically
+from npformer.storage.atomic import require_place, write_file
 
 EPILOG = """\
 In the lesson: Enter continues, b goes back, s NAME shows a variable,
@@ -125,10 +125,6 @@ def _write(
     """Write a file and print how to open it. With `keep`, refuse to replace a file that exists."""
     if keep and path.exists():
         raise UserError(f"{path} exists and may contain your work: give another name, or remove it")
-    if not path.parent.is_dir():  # before the lesson is run
-        raise UserError(f"there is no folder {path.parent}: make it, or give another FILE")
-    try:
-        write_atomically(path, make(lesson).encode())
-    except OSError as error:
-        raise UserError(f"cannot write {path} ({error.strerror}): give another FILE") from None
+    require_place(path, advice="give another FILE")  # before the lesson is run
+    write_file(path, make(lesson).encode(), advice="give another FILE")
     print(f"wrote {path}: {how}")

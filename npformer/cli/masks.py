@@ -15,6 +15,7 @@ from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
 from npformer.models.registry import require_transformer
 from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.storage.atomic import make_folder
 
 EXAMPLE = "je suis étudiant"
 
@@ -200,8 +201,5 @@ def draw(seen: Seen, folder: Path) -> list[Path]:
         ),
         "leaks": leak_map(seen.moved, seen.allowed, queries, keys),
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{folder} cannot be made ({error.strerror}): give another --out") from error
+    make_folder(folder, advice="give another --out")
     return [plots.save(figure, folder / f"{name}.png") for name, figure in figures.items()]

@@ -3,8 +3,8 @@
 import dataclasses
 import json
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.markup import escape
 
@@ -12,12 +12,13 @@ from npformer.cli.options import excludes, needs
 from npformer.cli.terminal import console
 from npformer.data import read_lines
 from npformer.data.casing import Casing
-from npformer.data.codecs import codec_from_json
+from npformer.data.codecs import codecs_from_checkpoint
 from npformer.data.subwords import SubwordCodec
-from npformer.errors import UserError
-from npformer.pretrained import Card, names, read_pretrained, save_pretrained
+from npformer.errors import UserError, in_context
+from npformer.pretrained import Card, MeasuredScore, names, read_pretrained, save_pretrained
 from npformer.pretrained.loading import find_model
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
+from npformer.storage.json_files import read_json
 
 EPILOG = """\
 Examples: npformer pretrained en-de
@@ -96,11 +97,7 @@ def export(arguments: Namespace) -> int:
     """Write the file. Return 0."""
     if not (arguments.out and arguments.card):
         raise UserError("--export RUN needs --out FILE and --card FILE: give both")
-    card = read_json(arguments.card)
-    if isinstance(card, dict) and "scores" in card:
-        raise UserError(f"{arguments.card} has scores: leave them out, and give measured ones with --scores")
-    scores = [read_json(path) for path in arguments.scores]
-    card = Card.from_dict(card | {"scores": scores} if isinstance(card, dict) else card)
+    card = read_card(arguments.card, arguments.scores)
     path = Path(arguments.out)
     checkpoint = load_checkpoint(find_model(arguments.export, last=arguments.last))
     if arguments.casing:
@@ -117,22 +114,31 @@ def with_casing(checkpoint: Checkpoint, path: str) -> Checkpoint:
     Raises:
         UserError: If the codec is one of whole words, or if the text has no capitals.
     """
-    target = codec_from_json(checkpoint.target_codec)
+    target = codecs_from_checkpoint(checkpoint).target
     if not isinstance(target, SubwordCodec):
         raise UserError("--casing is for translators that write subwords, and this one writes whole words")
     target = dataclasses.replace(target, casing=Casing.from_lines(read_lines(path)))
     return dataclasses.replace(checkpoint, target_codec=target.to_json())
 
 
-def read_json(path: str) -> Any:
-    """Return the content of a JSON file.
+def read_card(path: str, scores: Sequence[str]) -> Card:
+    """Return the model card of a JSON file, with the scores in other files.
+
+    Args:
+        path: The file with the card.
+        scores: The files with the output of `npformer score --json`.
 
     Raises:
-        UserError: If the file cannot be read or is not JSON.
+        UserError: If a file cannot be read, or is not a card or a score.
     """
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}): check its name") from None
-    except ValueError as error:
-        raise UserError(f"{path} is not JSON ({error}): correct it") from None
+    content = read_json(Path(path), path, "correct it")
+    if isinstance(content, dict) and "scores" in content:
+        raise UserError(f"{path} has scores: leave them out, and give measured ones with --scores")
+    with in_context(path):
+        card = Card.from_dict(content)
+    measured = []
+    for file in scores:
+        content = read_json(Path(file), file, "correct it")
+        with in_context(file):
+            measured.append(MeasuredScore.from_dict(content))
+    return dataclasses.replace(card, scores=tuple(measured))

@@ -17,7 +17,8 @@ from npformer.data import read_lines
 from npformer.errors import UserError
 from npformer.generation.bleu import TOKENIZERS, require_sacrebleu, setting_of
 from npformer.pretrained import weights_fingerprint
-from npformer.storage.atomic import write_atomically
+from npformer.pretrained.card import FORMAT
+from npformer.storage.atomic import require_place, write_file
 
 if TYPE_CHECKING:
     from npformer.generation.bleu import TranslationScore
@@ -63,10 +64,10 @@ def run(arguments: Namespace) -> int:
     with progress_bar(len(sources)) as progress:
         found = score(loaded.translator, sources, references, setting=setting, progress=progress, **settings)
     if out:
-        write(out, found.translations)
+        write_file(out, "".join(f"{line}\n" for line in found.translations).encode())
     weights = weights_fingerprint(loaded.model.state_dict())
     if arguments.json:
-        row = found._asdict() | settings | {"weights": weights}
+        row = {"format": FORMAT} | found._asdict() | settings | {"weights": weights}
         row |= {"source": Path(arguments.source).name, "reference": Path(arguments.reference).name}
         del row["translations"]
         print(json.dumps(row))
@@ -112,26 +113,6 @@ def report(found: "TranslationScore", settings: dict[str, Any], *, detected: boo
         f"length penalty {settings['length_penalty']:g}; {found.empty} empty translations; "
         f"brevity penalty {found.brevity_penalty:.3f}"
     )
-
-
-def require_place(path: Path) -> None:
-    """Raise UserError if the file could not be written, before minutes of work."""
-    if path.is_dir():
-        raise UserError(f"{path} is a folder: give a file in it")
-    if not path.parent.is_dir():
-        raise UserError(f"{path} cannot be written: there is no folder {path.parent}")
-
-
-def write(path: Path, translations: list[str]) -> None:
-    """Write one translation on each line.
-
-    Raises:
-        UserError: If the file cannot be written.
-    """
-    try:
-        write_atomically(path, "".join(f"{line}\n" for line in translations).encode())
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}): give another place") from None
 
 
 @contextmanager

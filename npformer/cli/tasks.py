@@ -114,7 +114,11 @@ class TaskCommand(Generic[T]):
 
     def run(self, arguments: Namespace) -> int:
         """Run the action. Return 0, or 1 if a check found a mistake."""
-        return self.actions[arguments.action](arguments, Folder(Path(arguments.dir)))
+        folder = Folder(Path(arguments.dir))
+        status = self.actions[arguments.action](arguments, folder)
+        if folder.remark:
+            note(folder.remark)
+        return status
 
     def list_tasks(self, arguments: Namespace, folder: Folder) -> int:
         """Print a table of the tasks with the learner's progress."""

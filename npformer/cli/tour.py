@@ -25,6 +25,7 @@ from npformer.generation import Translator
 from npformer.generation.evaluation import evaluate_families, strongest_head
 from npformer.models.transformer import TransformerConfig
 from npformer.pretrained.train_on_files import threads_for
+from npformer.storage.atomic import make_folder
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import train
 from npformer.training.presets import find_preset
@@ -179,7 +180,7 @@ def draw_pictures(translator: Translator, folder: Path) -> list[Path]:
     """Draw attention maps of the documents' sentence and the masks of a padded sentence, as PNG."""
     from npformer import plots  # matplotlib takes a second to load
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, advice="give another --out")
     figures = attention_maps(translator) | decoder_masks(translator)
     return [plots.save(figure, folder / f"{name}.png") for name, figure in figures.items()]
 

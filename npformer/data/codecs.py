@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from npformer.data.subwords import SUBWORD_CODEC, SubwordCodec
 from npformer.data.tokens import LANGUAGES, Language, detokenize, tokenize
 from npformer.data.vocabulary import Vocabulary, read_object
-from npformer.errors import UserError
+from npformer.errors import UserError, in_context
+from npformer.storage.checkpoint import Checkpoint
+from npformer.storage.json_files import require_entries
 
 TEXT_CODEC = "npformer text codec"
 
@@ -88,11 +91,10 @@ class TextCodec:
             UserError: If the text is not one that to_json wrote.
         """
         content = read_object(text, TEXT_CODEC)
-        for name, kind in {"language": str, "elision": bool, "lowercase": bool, "words": list}.items():
-            if not isinstance(content.get(name), kind):
-                raise UserError(
-                    f'this text codec has no {kind.__name__} "{name}": write it again with to_json'
-                )
+        types = {"kind": str, "language": str, "elision": bool, "lowercase": bool, "words": list[str]}
+        require_entries(
+            content, types, "the text codec", "write it again with to_json", optional={"format": int}
+        )
         language = Language(content["language"], content["elision"])
         return cls(Vocabulary(tuple(content["words"])), language, content["lowercase"])
 
@@ -108,6 +110,26 @@ def codec_from_json(text: str) -> Codec:
     """
     kind = read_object(text, TEXT_CODEC, SUBWORD_CODEC)["kind"]
     return SubwordCodec.from_json(text) if kind == SUBWORD_CODEC else TextCodec.from_json(text)
+
+
+class CodecPair(NamedTuple):
+    """The codecs of a translator, from text to token ids and back."""
+
+    source: Codec
+    target: Codec
+
+
+def codecs_from_checkpoint(checkpoint: Checkpoint) -> CodecPair:
+    """Return the codecs in a checkpoint.
+
+    Raises:
+        UserError: If the checkpoint holds other texts than a codec wrote.
+    """
+    pair = []
+    for side, text in (("source", checkpoint.source_codec), ("target", checkpoint.target_codec)):
+        with in_context(f"{checkpoint.place}, {side} side"):
+            pair.append(codec_from_json(text))
+    return CodecPair(*pair)
 
 
 def require_fit(codec: Codec, size: int, side: str) -> None:

@@ -6,13 +6,14 @@ run resumes. Its fingerprint shows whether the sentences are still the same.
 """
 
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -26,11 +27,14 @@ from npformer.data.subwords import TEXTS, TextForm, joint_codecs
 from npformer.data.tokens import LANGUAGES, Language, language_of, tokenize
 from npformer.data.vocabulary import SPECIALS, Vocabulary
 from npformer.errors import UserError
-from npformer.storage.validation import require_choice
+from npformer.storage.json_files import require_entries, require_object, require_version
+from npformer.storage.validation import require_choice, short
 
 DIRECTIONS = ("en-fr", "fr-en")  # of the built-in corpus
 
 # without a validation file, the last pairs of the training file are for validation: one in 20, at most 1000
+DESCRIPTION_FORMAT = 1  # the version of a description, which is written without a number
+
 VALID_SHARE, MOST_VALID = 20, 1000
 
 Words = tuple[list[str], list[str]]  # the words of a sentence and of its translation
@@ -99,7 +103,10 @@ def open_dataset(description: Mapping[str, Any]) -> Dataset:
     Raises:
         UserError: If the description is of an unknown kind or has unknown settings.
     """
-    settings = dict(description)
+    what, advice = "the description of the dataset", "to continue the run, give the dataset itself"
+    settings = dict(require_object(description, what, advice))
+    require_version(settings, what, DESCRIPTION_FORMAT)
+    settings.pop("format", None)
     kind = settings.pop("kind", None)
     makers: dict[Any, Callable[..., Dataset]]
     makers = {
@@ -108,14 +115,17 @@ def open_dataset(description: Mapping[str, Any]) -> Dataset:
         "multi30k": multi30k_dataset,
         "task": task_dataset,
     }
-    if kind not in makers:
-        raise UserError(
-            f"there is no kind of dataset {kind!r}: to resume the run, pass its dataset as an argument"
-        )
-    try:
-        return makers[kind](**settings)
-    except TypeError as error:
-        raise UserError(f"this is not the description of a dataset of kind {kind!r}: {error}") from None
+    if not isinstance(kind, str) or kind not in makers:
+        raise UserError(f"there is no kind of dataset {short(kind)}: {advice}")
+    maker = makers[kind]
+    types = {name: hint for name, hint in get_type_hints(maker).items() if name != "return"}
+    required = {
+        name: types[name]
+        for name, parameter in inspect.signature(maker).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    }
+    require_entries(settings, required, f"{what} of kind {kind!r}", advice, optional=types)
+    return maker(**settings)
 
 
 # The built-in corpus
@@ -172,6 +182,8 @@ def task_dataset(
     """
     if task not in TASKS:
         raise UserError(f"task is {task!r}: choose one of {', '.join(TASKS)}")
+    if seed < 0:
+        raise UserError(f"seed is {seed}: it must be 0 or more")
     rng = np.random.default_rng(seed)
     settings: dict[str, Any] = {"length": length, "vocab": vocab, "rng": rng}
     n_test = max(1, n // 10)
@@ -212,6 +224,7 @@ def reverse_task(n: int, *, length: int, vocab: int, rng: np.random.Generator) -
     return [(ids, ids[::-1]) for ids in _random_sequences(n, length, vocab, rng)]
 
 
+LARGEST_TASK = 10**8  # numbers in the sequences of a task, which lie in memory
 TASKS = {"copy": copy_task, "reverse": reverse_task}
 
 
@@ -221,6 +234,12 @@ def _random_sequences(n: int, length: int, vocab: int, rng: np.random.Generator)
     for name, (value, least) in smallest.items():
         if value < least:
             raise UserError(f"{name} is {value}: it must be {least} or more")
+        if value > LARGEST_TASK:
+            raise UserError(f"{name} is {short(value)}: it must be at most {LARGEST_TASK:,}")
+    if n * length > LARGEST_TASK:
+        raise UserError(
+            f"n is {n:,} and length is {length:,}: their product must be at most {LARGEST_TASK:,}"
+        )
     sizes = rng.integers(1, length + 1, size=n)
     return [rng.integers(first, vocab, size=size).tolist() for size in sizes]
 

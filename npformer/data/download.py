@@ -93,7 +93,7 @@ def fetch(
         part.unlink()
         raise UserError(f"{url} is not the expected file (its SHA-256 differs): {_ELSEWHERE}")
     with _disk(target, "written"):
-        os.replace(part, target)
+        os.replace(part, os.path.realpath(target))  # a link stays a link
     return True
 
 

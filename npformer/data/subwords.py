@@ -19,6 +19,7 @@ from npformer.data.moses import moses_detokenize, tokenised
 from npformer.data.tokens import LANGUAGES, Language, one_spelling
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary, read_object
 from npformer.errors import UserError, quantity
+from npformer.storage.json_files import require_entries
 from npformer.storage.validation import require_choice, require_count
 
 SUBWORD_CODEC = "npformer subword codec"
@@ -212,16 +213,13 @@ class SubwordCodec:
             UserError: If the text is not one that to_json wrote.
         """
         content = read_object(text, SUBWORD_CODEC)
-        kinds = {"language": str, "elision": bool, "lowercase": bool, "text": str, "pieces": str}
-        for name, kind in kinds.items():
-            if not isinstance(content.get(name), kind):
-                raise UserError(
-                    f'this subword codec has no {kind.__name__} "{name}": write it again with to_json'
-                )
+        types = {"kind": str, "language": str, "elision": bool, "lowercase": bool, "text": str, "pieces": str}
+        later = {"spellings": str, "format": int}
+        require_entries(content, types, "the subword codec", "write it again with to_json", optional=later)
         vocabulary = Vocabulary((*SPECIALS, *content["pieces"].split(" ")))
         language = Language(content["language"], content["elision"])
         spellings = content.get("spellings")
-        casing = Casing(tuple(spellings.split(" "))) if isinstance(spellings, str) else None
+        casing = None if spellings is None else Casing(tuple(spellings.split(" ")))
         return cls(vocabulary, language, content["lowercase"], content["text"], casing)
 
 

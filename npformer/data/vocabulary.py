@@ -8,11 +8,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from npformer.errors import UserError, quantity
+from npformer.storage.json_files import parse_json, require_object, require_version
+from npformer.storage.validation import short
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
 
 _KIND = "npformer vocabulary"
+# The version of the JSON texts of vocabularies and codecs. Version 1 is written without a number, because the
+# text is a part of the fingerprint of a dataset, by which a run recognises its sentences.
+CODEC_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -150,13 +155,10 @@ def read_object(text: str, *kinds: str) -> dict[str, Any]:
         UserError: If the text is not such an object.
     """
     kind = " or ".join(kinds)
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise UserError(
-            f"this is not an {kind}: it is not JSON ({error}); give a file that npformer wrote"
-        ) from None
-    if not isinstance(content, dict) or content.get("kind") not in kinds:
-        actual = content.get("kind") if isinstance(content, dict) else None
-        raise UserError(f'this is not an {kind}: its "kind" is {actual!r}; give a file that npformer wrote')
+    what, advice = f"the text of the {kind}", "give one that npformer wrote"
+    content = require_object(parse_json(text, what, advice), what, advice)
+    if content.get("kind") not in kinds:
+        found = short(content.get("kind"))
+        raise UserError(f'this is not an {kind}: its "kind" is {found}; give a text that npformer wrote')
+    require_version(content, what, CODEC_FORMAT)
     return content

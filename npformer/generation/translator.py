@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from npformer.data import END, PAD, START
-from npformer.data.codecs import Codec, codec_from_json, require_fit
-from npformer.errors import UserError
+from npformer.data.codecs import Codec, codecs_from_checkpoint, require_fit
+from npformer.errors import UserError, in_context
 from npformer.generation.batch_decode import translate_ids
 from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import Checkpoint
@@ -40,10 +40,12 @@ class Translator:
         """Return the translator that a checkpoint holds, in the memory of "numpy" or "cupy".
 
         Raises:
-            UserError: If the vocabularies do not fit the model.
+            UserError: If the checkpoint holds no usable model or codec, or if the vocabularies do not fit the
+                model.
         """
-        source, target = map(codec_from_json, (checkpoint.source_codec, checkpoint.target_codec))
-        return cls(model_from_checkpoint(checkpoint, backend), source, target)
+        codecs, model = codecs_from_checkpoint(checkpoint), model_from_checkpoint(checkpoint, backend)
+        with in_context(checkpoint.place):
+            return cls(model, codecs.source, codecs.target)
 
     def translate(self, texts: Sequence[str], *, first_line: int = 1, **settings: Any) -> list[str]:
         """Translate sentences and return the translations in the same order.

@@ -8,18 +8,21 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import to_numpy
-from npformer.errors import Registry, UserError
+from npformer.errors import Registry, UserError, did_you_mean, in_context
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
 from npformer.models.recurrent.config import ARCHITECTURES as RECURRENT_ARCHITECTURES
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.models.transformer.config import ARCHITECTURES as TRANSFORMER_ARCHITECTURES
-from npformer.storage.checkpoint import Checkpoint
+from npformer.storage.checkpoint import Checkpoint, check_floats
+from npformer.storage.validation import require_file_settings, short
 
 ModelConfig = TransformerConfig | RecurrentConfig
 Model = Transformer | RecurrentTranslator
 
 # the name of each kind of configuration in a checkpoint
 KINDS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
+
+LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file
 
 ARCHITECTURES: Registry[ModelConfig] = Registry("architecture")
 for _name in TRANSFORMER_ARCHITECTURES.names():
@@ -47,21 +50,69 @@ def kind_of(config: ModelConfig) -> str:
 
 
 def config_from_settings(kind: str, settings: Mapping[str, Any]) -> ModelConfig:
-    """Return the configuration of a kind of KINDS with the settings that its `to_dict()` returned."""
+    """Return the configuration of a kind with the settings that its `to_dict()` returned.
+
+    Raises:
+        UserError: If the kind or a setting is unknown, or if a setting is of a wrong type or impossible.
+    """
+    if kind not in KINDS:
+        raise UserError(
+            f"the kind of the model is {short(kind)}, perhaps of a newer npformer: "
+            f"{did_you_mean(kind, KINDS)}"
+        )
+    require_file_settings(KINDS[kind], settings)
     return KINDS[kind]().replace(**settings)
 
 
 def config_from_checkpoint(checkpoint: Checkpoint) -> ModelConfig:
-    """Return the configuration of the model in a checkpoint."""
-    return config_from_settings(checkpoint.model_kind, checkpoint.model_settings)
+    """Return the configuration of the model in a checkpoint.
+
+    Raises:
+        UserError: If the kind or a setting is unknown, or if a setting is of a wrong type or impossible.
+    """
+    with in_context(checkpoint.place):
+        return config_from_settings(checkpoint.model_kind, checkpoint.model_settings)
 
 
 def model_from_checkpoint(checkpoint: Checkpoint, backend: str = "numpy") -> Model:
-    """Return the model of a checkpoint, with arrays of the backend "numpy" or "cupy"."""
+    """Return the model of a checkpoint, with arrays of the backend "numpy" or "cupy".
+
+    Raises:
+        UserError: If its settings are impossible, or if they do not fit its parameters.
+    """
+    config = config_from_checkpoint(checkpoint)
+    check_floats(checkpoint.parameters, checkpoint.place)
     dtype = next(iter(checkpoint.parameters.values())).dtype
-    model = build(config_from_checkpoint(checkpoint), dtype=dtype)
-    model.load_state_dict(checkpoint.parameters)
-    return model.to(backend)
+    with in_context(checkpoint.place):
+        return model_from_state(config, checkpoint.parameters, dtype).to(backend)
+
+
+def model_from_state(config: ModelConfig, state: Mapping[str, np.ndarray], dtype: Any) -> Model:
+    """Return a model with the values of a state.
+
+    Args:
+        config: The configuration.
+        state: The values of each parameter by its dotted name.
+        dtype: The dtype of the model.
+
+    Raises:
+        UserError: If the configuration does not fit the parameters. A model that is much larger than they
+            are is not even built.
+    """
+    size = sum(array.size for array in state.values())
+    if config.least_parameters > size:
+        raise UserError(
+            f"the settings describe a model of more than {short(config.least_parameters)} numbers, and the "
+            f"file has {size:,}: use an undamaged file"
+        )
+    if config.max_length * config.d_model > LARGEST_TABLE:
+        raise UserError(
+            f"max_length is {config.max_length:,}, and the table of positions would have more than "
+            f"{LARGEST_TABLE:,} numbers: use an undamaged file"
+        )
+    model = build(config, dtype=dtype)
+    model.load_state_dict(dict(state))
+    return model
 
 
 def architecture(name: str, **changes: Any) -> ModelConfig:

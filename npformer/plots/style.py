@@ -17,7 +17,7 @@ from matplotlib.font_manager import FontProperties, findSystemFonts, fontManager
 from matplotlib.textpath import text_to_path
 
 from npformer.errors import UserError
-from npformer.storage.atomic import write_atomically
+from npformer.storage.atomic import write_file
 
 FIRST = "DejaVu Sans"
 
@@ -245,10 +245,5 @@ def write(path: Path, data: bytes) -> Path:
     Raises:
         UserError: If the file cannot be written.
     """
-    try:
-        write_atomically(path, data)
-    except OSError as error:
-        raise UserError(
-            f"cannot write {path} ({error.strerror}): give a folder that exists and may be written to"
-        ) from None
+    write_file(path, data, advice="give a folder that exists and may be written to")
     return path

@@ -1,14 +1,20 @@
 """The model card of a trained translator: its data, its training and its scores."""
 
 import dataclasses
+import math
+import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.old_names import rename_card_fields
 from npformer.storage.validation import is_number, require_count
+
+MOST_BEAM = 1000  # a larger one would need the memory of as many decoders
+FORMAT = 1  # of a card and of the output of npformer score --json
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,15 @@ class MeasuredScore:
         """Return the score in the output of `npformer score --json`, without its other entries.
 
         Raises:
-            UserError: If an entry of the score is missing.
+            UserError: If an entry of the score is missing or of a wrong type.
         """
+        what, advice = "the score", "give the JSON that npformer score --json printed"
+        content = require_object(content, what, advice)
+        require_version(content, what, FORMAT)
         names = [field.name for field in dataclasses.fields(cls)]
-        if not isinstance(content, Mapping) or not set(names) <= content.keys():
-            raise UserError("this is not a score: give the JSON that npformer score --json printed")
-        return cls(**{name: content[name] for name in names})
+        entries = {name: value for name, value in content.items() if name in names}
+        require_entries(entries, typing.get_type_hints(cls), what, advice)
+        return cls(**entries)
 
     def row(self) -> tuple[str, ...]:
         """Return the cells of the score's row in a table."""
@@ -69,7 +78,7 @@ class Card:
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip():
                 raise UserError(f"the card's {name} is {value!r}: describe it in words")
-        if not (is_number(self.hours) and self.hours > 0):
+        if not (is_number(self.hours) and 0 < self.hours < math.inf):
             raise UserError(
                 f"the card's hours are {self.hours!r}: give the hours of training, a number above 0"
             )
@@ -78,7 +87,9 @@ class Card:
         except ValueError:
             raise UserError(f"the card's date is {self.date!r}: write it as 2026-01-31") from None
         require_count("the card's beam", self.beam)
-        if not (is_number(self.length_penalty) and self.length_penalty >= 0):
+        if self.beam > MOST_BEAM:
+            raise UserError(f"the card's beam is {self.beam:,}: it must be at most {MOST_BEAM:,}")
+        if not (is_number(self.length_penalty) and 0 <= self.length_penalty < math.inf):
             raise UserError(f"the card's length_penalty is {self.length_penalty!r}: it must be 0 or more")
 
     @classmethod
@@ -88,25 +99,28 @@ class Card:
         Old names of fields are accepted as well.
 
         Raises:
-            UserError: If a field is unknown or missing.
+            UserError: If a field is unknown, missing or of a wrong type.
         """
-        if not isinstance(content, Mapping):
-            raise UserError("a card is a JSON object of its fields: give one")
+        what, advice = "the model card", "correct it"
+        content = require_object(content, what, advice)
+        require_version(content, what, FORMAT)
         content = rename_card_fields(content)
-        fields = dataclasses.fields(cls)
-        known = [field.name for field in fields]
-        for name in content:
-            if name not in known:
-                raise UserError(f"a card has no {name!r}: it has {', '.join(known)}")
-        for field in fields:
-            if field.default is dataclasses.MISSING and field.name not in content:
-                raise UserError(f"the card has no {field.name}: add it")
-        scores = tuple(MeasuredScore.from_dict(each) for each in content.get("scores", ()))
-        return cls(**{**content, "scores": scores})
+        types = typing.get_type_hints(cls) | {"scores": list[Any]}
+        required = [field.name for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING]
+        require_entries(
+            content,
+            {name: types[name] for name in required},
+            what,
+            advice,
+            optional=types | {"format": int},
+        )
+        fields = {name: value for name, value in content.items() if name != "format"}
+        scores = tuple(MeasuredScore.from_dict(each) for each in fields.get("scores", ()))
+        return cls(**(fields | {"scores": scores}))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as a dict that JSON can hold."""
-        return dataclasses.asdict(self)
+        return {"format": FORMAT} | dataclasses.asdict(self)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return pairs (name, text) that describe all fields except the title, the example and the scores."""

@@ -3,10 +3,10 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 from npformer.backend import choose_backend
-from npformer.data.codecs import Codec
+from npformer.data.codecs import CodecPair
 from npformer.errors import UserError, did_you_mean
 from npformer.generation import Translator
 from npformer.generation.detokenize import detokenize
@@ -18,13 +18,6 @@ from npformer.storage.checkpoint import load_checkpoint
 
 BEAM = 4  # the beam of the paper
 LENGTH_PENALTY = 0.6
-
-
-class CodecPair(NamedTuple):
-    """The codecs of a translator, from text to token ids and back."""
-
-    source: Codec
-    target: Codec
 
 
 class LoadedTranslator:

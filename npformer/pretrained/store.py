@@ -9,17 +9,22 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.data.codecs import Codec, codec_from_json
-from npformer.errors import UserError
+from npformer.errors import UserError, in_context
 from npformer.generation import Translator
-from npformer.models.registry import Model, build, config_from_settings
+from npformer.models.registry import Model, config_from_settings, model_from_state
 from npformer.pretrained.card import Card
-from npformer.storage.atomic import write_atomically
-from npformer.storage.checkpoint import Checkpoint
+from npformer.storage.atomic import write_file
+from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.storage.checksummed import checksummed_bytes, read_checksummed
+from npformer.storage.json_files import require_entries, require_version
 from npformer.storage.old_names import original_parameter, rename_parameters, rename_settings
 from npformer.storage.validation import require_name
 
-FORMAT = 1  # increases when a new version can no longer read the files of the version before
+FORMAT = 1  # increases when an older npformer could no longer read a new file
+REMEDY = "install npformer again, or export it again"
+# the entries of the metadata and their types
+ENTRIES = {"sha256": str, "kind": str, "model": dict, "source": str, "target": str, "card": dict}
+OPTIONAL_ENTRIES = {"format": int, "step": int, "training": dict}
 FOLDER = Path(__file__).parent
 SUFFIX = ".safetensors"
 
@@ -79,20 +84,18 @@ def read_pretrained(name: str | PathLike[str]) -> Pretrained:
         pretrained_path(name),
         key=_KEY,
         what="translator",
-        remedy="install npformer again, or export it again",
+        remedy=REMEDY,
     )
-    if settings["format"] != FORMAT:
-        raise UserError(
-            f"the translator {name} has format {settings['format']}, and this npformer reads {FORMAT}: "
-            "use the version of npformer that it came with"
-        )
-    model = build(
-        config_from_settings(settings["kind"], rename_settings(settings["model"])), dtype=np.float32
-    )
-    model.load_state_dict(rename_parameters(tensors))
-    source, target = codec_from_json(settings["source"]), codec_from_json(settings["target"])
-    Translator(model, source, target)  # refuses codecs that do not fit
-    return Pretrained(model, source, target, Card.from_dict(settings["card"]))
+    what = f"the translator {name}"
+    require_version(settings, what, FORMAT)
+    require_entries(settings, ENTRIES, what, REMEDY, optional=OPTIONAL_ENTRIES)
+    check_floats(tensors, what)
+    with in_context(what):
+        config = config_from_settings(settings["kind"], rename_settings(settings["model"]))
+        model = model_from_state(config, rename_parameters(tensors), np.float32)
+        source, target = codec_from_json(settings["source"]), codec_from_json(settings["target"])
+        Translator(model, source, target)  # refuses codecs that do not fit
+        return Pretrained(model, source, target, Card.from_dict(settings["card"]))
 
 
 def save_pretrained(checkpoint: Checkpoint, path: str | PathLike[str], card: Card) -> None:
@@ -132,10 +135,7 @@ def save_pretrained(checkpoint: Checkpoint, path: str | PathLike[str], card: Car
         "step": checkpoint.step,
         "training": checkpoint.training_settings,
     }
-    try:
-        write_atomically(path, checksummed_bytes(weights, settings, key=_KEY))
-    except OSError as error:
-        raise UserError(f"{path} cannot be written ({error.strerror}): give another file") from None
+    write_file(path, checksummed_bytes(weights, settings, key=_KEY))
 
 
 def weights_fingerprint(weights: dict[str, Array]) -> str:

@@ -15,6 +15,8 @@ from safetensors import SafetensorError
 from safetensors import numpy as safetensors
 
 from npformer.errors import UserError
+from npformer.storage.atomic import reason
+from npformer.storage.json_files import parse_json, require_object
 
 # the beginning of the metadata in the file, where quotation marks are escaped
 _LABEL = rb"{\"sha256\": \""
@@ -67,6 +69,8 @@ def read_checksummed(
             f"{path} is not a complete safetensors file ({error}): it was cut short or altered, or is of "
             f"another kind; {remedy}"
         ) from None
+    except (KeyError, ValueError) as error:  # a dtype that NumPy does not have
+        raise UserError(f"{path} has arrays of a type that NumPy cannot read ({error}): {remedy}") from None
     return tensors, _settings(data, path, key, what, remedy)
 
 
@@ -82,8 +86,9 @@ def _settings(data: bytes, path: str | PathLike[str], key: str, what: str, remed
     found = data[start : start + len(_NO_DIGEST)]
     if found != hashlib.sha256(_with_digest(data, start, _NO_DIGEST)).hexdigest().encode():
         raise UserError(f"{path} was altered after it was written (its checksum differs): {remedy}")
-    settings: dict[str, Any] = json.loads(text)
-    return settings
+    place = f"the text of settings in the {what} {path}"
+    # a setting such as mask_fill may be -Infinity
+    return require_object(parse_json(text, place, remedy, infinite=True), place, remedy)
 
 
 def _with_digest(data: bytes, start: int, digest: bytes) -> bytes:
@@ -98,4 +103,4 @@ def _read(path: Path, what: str) -> bytes:
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: give the {what} in it") from None
     except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}): check its permissions") from None
+        raise UserError(f"{path} cannot be read ({reason(error)}): check its permissions") from None

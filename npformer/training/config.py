@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from npformer.data.loader import DataLoader
-from npformer.errors import UserError
+from npformer.errors import UserError, in_context
+from npformer.storage.checkpoint import Checkpoint
 from npformer.storage.validation import (
     is_number,
     require_choice,
     require_count,
+    require_file_settings,
     require_known,
     require_share,
 )
@@ -88,6 +90,17 @@ class TrainingConfig:
                 if changes.get(one) is not None:
                     changes.setdefault(other, None)
         return dataclasses.replace(self, **changes)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> "TrainingConfig":
+        """Return the settings of the training that wrote a checkpoint.
+
+        Raises:
+            UserError: If a setting is unknown, of a wrong type or impossible.
+        """
+        with in_context(checkpoint.place):
+            require_file_settings(cls, checkpoint.training_settings)
+            return cls(**checkpoint.training_settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dict of plain values, for a file."""

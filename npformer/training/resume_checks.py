@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from npformer.data.codecs import codec_from_json
+from npformer.data.codecs import codecs_from_checkpoint
 from npformer.data.dataset import Dataset
 from npformer.data.loader import DataLoader
 from npformer.data.vocabulary import END, PAD, START, Vocabulary
@@ -66,13 +66,10 @@ def check_same_run(
         )
     changeable = CHANGEABLE | LENGTHS if _length_may_change(checkpoint, dataset, config) else CHANGEABLE
     _compare(config_from_checkpoint(checkpoint).to_dict(), model_config.to_dict(), set())
-    _compare(TrainingConfig(**checkpoint.training_settings).to_dict(), config.to_dict(), changeable)
-    _compare_vocabularies(
-        "source", codec_from_json(checkpoint.source_codec).vocabulary, dataset.source.vocabulary
-    )
-    _compare_vocabularies(
-        "target", codec_from_json(checkpoint.target_codec).vocabulary, dataset.target.vocabulary
-    )
+    _compare(TrainingConfig.from_checkpoint(checkpoint).to_dict(), config.to_dict(), changeable)
+    codecs = codecs_from_checkpoint(checkpoint)
+    _compare_vocabularies("source", codecs.source.vocabulary, dataset.source.vocabulary)
+    _compare_vocabularies("target", codecs.target.vocabulary, dataset.target.vocabulary)
     if checkpoint.fingerprint != dataset.fingerprint:
         raise UserError(
             f"the sentences are not those of the checkpoint ({describe(checkpoint.dataset)}): they have "
@@ -108,7 +105,7 @@ def _length_may_change(checkpoint: Checkpoint, dataset: Dataset, config: Trainin
     """Return whether a run with the new number of steps has the same learning rates up to the checkpoint."""
     if config.schedule == "cosine":
         return False
-    saved = TrainingConfig(**checkpoint.training_settings)
+    saved = TrainingConfig.from_checkpoint(checkpoint)
     if config.decay_share == 0:
         return True
     totals = [

@@ -1,21 +1,42 @@
-"""The folder of a run: log.jsonl, last.safetensors, best.safetensors, and snapshots to average."""
+"""The folder of a run: log.jsonl, last.safetensors, best.safetensors, and snapshots to average.
 
+The first line of the log is {"format": 1}, which logs of earlier versions do not have. Each further line is
+an entry, an object of numbers with at least "step" and "seconds".
+"""
+
+import contextlib
 import io
 import json
 import os
 import shlex
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from npformer.errors import UserError
+from npformer.storage.atomic import create_atomically, make_folder, reason, write_file
+from npformer.storage.json_files import parse_json, require_object, require_version
+from npformer.storage.validation import has_type, is_number
 
 fcntl: ModuleType | None
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
+
+
+FORMAT = 1  # of the log; increases when an older npformer could no longer read a new one
+_HEADER = json.dumps({"format": FORMAT}).encode() + b"\n"
+_LAST_STEP = 10**15
+
+
+class Cut(NamedTuple):
+    """The result of cutting the log: the run's seconds until then, and a note if lines were damaged."""
+
+    seconds: float
+    note: str | None
 
 
 class RunFolder:
@@ -48,19 +69,8 @@ class RunFolder:
         return sorted(self.path.glob("snapshot-????????.safetensors"))
 
     def __enter__(self) -> "RunFolder":
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._file = open(self.log, "ab", buffering=0)  # the system gets each line at once
-        except OSError as error:
-            raise UserError(
-                f"the run folder {self.path} cannot be used ({error.strerror}): choose another"
-            ) from None
-        try:
-            if fcntl is not None:  # the lock ends with the process, however it ends
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise UserError(f"another process is training in {self.path}: wait for it, or stop it") from None
+        make_folder(self.path, advice="choose another folder for the run")
+        self._file = self._open_log()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -79,6 +89,22 @@ class RunFolder:
                 "or choose another folder"
             )
 
+    def _open_log(self) -> io.FileIO:
+        """Open the log to append to it, and lock it."""
+        try:
+            file = io.FileIO(self.log, "ab")  # without a buffer: the system gets each line at once
+        except (OSError, ValueError) as error:
+            raise UserError(
+                f"the run folder {self.path} cannot be used ({reason(error)}): choose another"
+            ) from None
+        try:
+            if fcntl is not None:  # the lock ends with the process, however it ends
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise UserError(f"another process is training in {self.path}: wait for it, or stop it") from None
+        return file
+
     def write_log(self, **entry: Any) -> None:
         """Add a line to the log.
 
@@ -88,6 +114,8 @@ class RunFolder:
         assert self._file is not None
         line = json.dumps(entry, allow_nan=False).encode() + b"\n"
         try:
+            if os.fstat(self._file.fileno()).st_size == 0:
+                line = _HEADER + line
             while line:  # a disk that fills up accepts a part and refuses the rest
                 line = line[self._file.write(line) :]
         except OSError as error:
@@ -101,24 +129,59 @@ class RunFolder:
         except OSError as error:
             raise self._log_error(error) from None
 
-    def cut(self, step: int) -> float:
-        """Remove snapshots and log entries after this step, and return the run's seconds until then."""
+    def cut(self, step: int) -> Cut:
+        """Remove snapshots and log entries after this step.
+
+        If lines of the log are damaged, it is copied to log.damaged.jsonl first, and the other lines stay.
+
+        Raises:
+            UserError: If a newer npformer wrote the log, or if a file cannot be written.
+        """
+        assert self._file is not None
+        with self._explained_log_errors():
+            data = self.log.read_bytes()
+        content = _parse_log(data, self.log)
         for path in self.snapshots():
             if path > self.snapshot(step):
                 path.unlink()
-        return self._cut_log(step)
+        kept = [line for line in content.lines if line.entry["step"] <= step]
+        seconds = kept[-1].entry["seconds"] if kept else 0.0
+        if content.damaged:
+            return Cut(seconds, self._repair(data, [line.text for line in kept], content.damaged))
+        with self._explained_log_errors():
+            # the steps do not decrease, so the lines that stay are at the beginning of the log
+            self._file.truncate(kept[-1].end if kept else 0)
+        return Cut(seconds, None)
 
-    def _cut_log(self, step: int) -> float:
-        """Remove the lines of the log after this step, and return the run's seconds until then."""
+    def _repair(self, data: bytes, kept: list[bytes], damaged: list[int]) -> str:
+        """Copy a damaged log, replace it by the lines to keep, and return a note about it."""
         assert self._file is not None
-        end, seconds = 0, 0.0
-        for line, entry in _entries(self.log.read_bytes()):
-            if entry["step"] > step:
-                break
-            end += len(line)
-            seconds = entry["seconds"]
-        self._file.truncate(end)
-        return seconds
+        copy = self._free_path("log.damaged")
+        with self._explained_log_errors():
+            create_atomically(copy, data)
+        write_file(self.log, _HEADER + b"".join(kept), advice="free some space, then resume again")
+        file, self._file = self._file, self._open_log()  # the log is a new file now
+        file.close()
+        one = len(damaged) == 1
+        which = f"line {damaged[0]} of {self.log}" if one else f"{len(damaged)} lines of {self.log}"
+        left_out = "was left out" if one else "were left out"
+        return f"{which} cannot be read and {left_out}; the whole log before is kept in {copy}"
+
+    def _free_path(self, stem: str) -> Path:
+        """Return the path of a file in the folder that does not exist yet."""
+        path, number = self.path / f"{stem}.jsonl", 1
+        while os.path.lexists(path):
+            number += 1
+            path = self.path / f"{stem}-{number}.jsonl"
+        return path
+
+    @contextlib.contextmanager
+    def _explained_log_errors(self) -> Iterator[None]:
+        """Convert an OSError to a UserError about the log."""
+        try:
+            yield
+        except OSError as error:
+            raise self._log_error(error) from None
 
     def _log_error(self, error: OSError) -> UserError:
         return UserError(
@@ -131,27 +194,69 @@ def read_log(run_dir: str | PathLike[str]) -> list[dict[str, Any]]:
     """Return the entries of the log in order.
 
     There are entries of steps ("loss"), of validations ("valid_loss"), of BLEU ("valid_bleu") and, at the
-    end, of the average ("averaged_loss").
+    end, of the average ("averaged_loss"). A last line that a crash cut short is left out.
 
     Raises:
-        UserError: If the log cannot be read.
+        UserError: If the log cannot be read, a line of it is damaged, or a newer npformer wrote it.
     """
-    path = RunFolder(run_dir).log
+    run = RunFolder(run_dir)
     try:
-        return [entry for _, entry in _entries(path.read_bytes())]
-    except OSError as error:
-        raise UserError(f"the log {path} cannot be read ({error.strerror}): give a run's folder") from None
+        data = run.log.read_bytes()
+    except (OSError, ValueError) as error:
+        raise UserError(f"the log {run.log} cannot be read ({reason(error)}): give a run's folder") from None
+    content = _parse_log(data, run.log)
+    if content.damaged:
+        raise UserError(
+            f"line {content.damaged[0]} of {run.log} is damaged: {run.resume_command} leaves such lines out "
+            "and keeps a copy of the log"
+        )
+    return [line.entry for line in content.lines]
 
 
-def _entries(data: bytes) -> list[tuple[bytes, dict[str, Any]]]:
-    """Return pairs (line, entry), up to a line that a crash cut short."""
-    entries = []
-    for line in data.splitlines(keepends=True):
+class _Line(NamedTuple):
+    """A line of the log."""
+
+    text: bytes
+    entry: dict[str, Any]
+    end: int  # the length of the log up to its end
+
+
+class _Content(NamedTuple):
+    """The lines of the log, and the numbers of those that are no entries."""
+
+    lines: list[_Line]
+    damaged: list[int]
+
+
+def _parse_log(data: bytes, path: Path) -> _Content:
+    """Return the lines of a log. A last line without an end, which a crash cut short, counts as missing.
+
+    Raises:
+        UserError: If a newer npformer wrote the log.
+    """
+    lines: list[_Line] = []
+    damaged: list[int] = []
+    end = step = 0
+    for number, text in enumerate(data.split(b"\n")[:-1], 1):
+        end += len(text) + 1
         try:
-            entry = json.loads(line)
-        except ValueError:
-            break
-        if not line.endswith(b"\n") or not isinstance(entry, dict) or not {"step", "seconds"} <= entry.keys():
-            break
-        entries.append((line, entry))
-    return entries
+            entry = require_object(parse_json(text, "", ""), "", "")
+        except UserError:
+            damaged.append(number)
+            continue
+        if number == 1 and entry.keys() == {"format"}:
+            require_version(entry, f"the log {path}", FORMAT)
+        elif _is_entry(entry) and entry["step"] >= step:
+            step = entry["step"]
+            lines.append(_Line(text + b"\n", entry, end))
+        else:
+            damaged.append(number)
+    return _Content(lines, damaged)
+
+
+def _is_entry(entry: dict[str, Any]) -> bool:
+    """Return whether an object has a step, the seconds of the run, and only numbers."""
+    if not all(is_number(value) or isinstance(value, bool) for value in entry.values()):
+        return False
+    step, seconds = entry.get("step", -1), entry.get("seconds", -1.0)
+    return has_type(step, int) and 0 <= step <= _LAST_STEP and is_number(seconds) and seconds >= 0

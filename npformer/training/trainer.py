@@ -178,7 +178,7 @@ def resume(
         run_dir,
         dataset or open_dataset(checkpoint.dataset),
         config_from_checkpoint(checkpoint),
-        TrainingConfig(**checkpoint.training_settings).replace(**(changes or {})),
+        TrainingConfig.from_checkpoint(checkpoint).replace(**(changes or {})),
         backend=backend or checkpoint.backend,
         threads=threads,
         workers=workers,
@@ -359,7 +359,9 @@ class Trainer:
         self.validator.best_loss = checkpoint.best_loss
         self.ranks.require_same("parameters", self.model.values)
         if self.ranks.first:  # after require_same, so all ranks have read the files that this may change
-            self.timer.before = self.run.cut(self.step)
+            self.timer.before, note = self.run.cut(self.step)
+            if note:
+                self.report(Noted(self.step, note))
         if checkpoint.ranks != self.ranks.size:
             before = quantity(checkpoint.ranks, "process", "processes")
             text = f"the run was made with {before} and continues with {self.ranks.size} (mpirun -n)"

@@ -61,6 +61,31 @@ def test_from_start_to_solved(file, capsys):
     assert state(capsys, "softmax-backward") == "solved"
 
 
+def test_an_untouched_file_is_started_again(file, capsys):
+    text = file.read_bytes()
+    (file.parent / ".progress.json").unlink()  # as if the start had been interrupted
+    assert main(["exercise", "start", "softmax-backward"]) == 0
+    assert file.read_bytes() == text
+    assert json.loads((file.parent / ".progress.json").read_text())["current"] == file.stem
+
+
+def test_a_damaged_note_is_kept_and_mentioned(file, capsys):
+    note = file.parent / ".progress.json"
+    note.write_text("{")
+    assert main(["exercise", "hint", "softmax-backward"]) == 0
+    assert "was damaged: a copy of it is" in " ".join(capsys.readouterr().err.split())
+    assert (file.parent / ".progress.json.damaged").read_text() == "{"
+
+
+def test_a_note_of_a_newer_version_is_refused(file, capsys):
+    note = file.parent / ".progress.json"
+    note.write_text('{"format": 2}')
+    for action in ("list", "hint", "start"):
+        arguments = [action] if action == "list" else [action, "softmax-backward"]
+        assert "install a newer npformer" in refused(capsys, *arguments)
+    assert note.read_text() == '{"format": 2}'
+
+
 def test_start_does_not_overwrite_a_file(file, capsys):
     append(file, "# mine\n")
     assert "is there already" in refused(capsys, "start", "softmax-backward")

@@ -313,8 +313,8 @@ def test_maps_of_many_tokens_have_no_numbers(seen):
         (["je", "--mistake", "shifted"], "--mistake has an effect only with --causal"),
         (["je", "--mistake", "no-padding"], "--mistake has an effect only with --pad"),
         (["je", "--model", "nowhere"], "there is no run nowhere"),
-        (["je", "--out", "file/below"], "file/below cannot be made"),
         (["je " * 150], "a picture of 150 × 150 cells has no room"),
+        (["je", "--out", "file/below"], "file/below cannot be written"),
     ],
 )
 def test_invalid_options_are_refused(capsys, tmp_path, monkeypatch, arguments, words):

@@ -117,7 +117,7 @@ def test_empty_lines_have_empty_translations(capsys):
         (["test.en", "test.de", "--limit", "0"], "--limit is '0'"),
         (["test.en", "test.de", "--beam", "0"], "--beam is '0'"),
         (["test.en", "test.de", "--out", "no/found.de"], "there is no folder no"),
-        (["test.en", "test.de", "--out", "shelf"], "shelf is a folder"),
+        (["test.en", "test.de", "--out", "shelf"], "shelf cannot be written (it is a folder)"),
         (["long.en", "test.de"], "line 2 has"),
         (["test.en", "test.de", "--model", "nowhere"], "there is no run nowhere"),
         (["test.en", "test.de", "--model", "en-ed"], "did you mean en-de?"),
@@ -255,9 +255,12 @@ def test_capitals_are_learned_from_a_text(capsys):
         (["--export", "runs/toy", "--out", "x.safetensors", "--card", "test.en"], "test.en is not JSON"),
         (
             ["--export", "runs/toy", "--out", "x.safetensors", "--card", "list.json"],
-            "a card is a JSON object",
+            "the model card is a list and not a JSON object",
         ),
-        (["--export", "runs/toy", "--out", "x.safetensors", "--card", "half.json"], "the card has no data"),
+        (
+            ["--export", "runs/toy", "--out", "x.safetensors", "--card", "half.json"],
+            "half.json: the model card has no entry 'data'",
+        ),
         (["--export", "runs/toy", "--out", "x.safetensors", "--card", "proud.json"], "proud.json has scores"),
         (
             [
@@ -270,7 +273,7 @@ def test_capitals_are_learned_from_a_text(capsys):
                 "--scores",
                 "half.json",
             ],
-            "this is not a score",
+            "half.json: the score has no entry 'source'",
         ),
     ],
 )

@@ -21,7 +21,7 @@ def test_a_codec_is_restored_as_the_same_kind(codec):
 
 @pytest.mark.parametrize("text", ["", "[]", '{"kind": "npformer vocabulary", "words": []}', '{"kind": []}'])
 def test_other_texts_are_refused(text):
-    with pytest.raises(UserError, match="is not an npformer text codec or npformer subword codec"):
+    with pytest.raises(UserError, match="npformer text codec or npformer subword codec"):
         codec_from_json(text)
 
 

@@ -142,7 +142,7 @@ def test_the_fingerprint_distinguishes_datasets(files):
         (lambda files: open_dataset({"kind": "dream"}), "no kind of dataset 'dream'"),
         (
             lambda files: open_dataset({"kind": "task", "colour": 1}),
-            "not the description of a dataset of kind 'task'",
+            "of kind 'task' has an unknown entry 'colour'",
         ),
         (lambda files: files_dataset(*files, max_length=1), "max_length is 1"),
         (lambda files: files_dataset(*files, max_length=2), "no pair of .* is left to train on"),

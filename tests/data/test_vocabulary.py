@@ -118,8 +118,8 @@ def test_empty_and_unsplit_sentences_are_refused():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "it is not JSON"),
-        ("[1, 2]", 'is not an npformer vocabulary: its "kind" is None'),
+        ("{", "the text of the npformer vocabulary is not JSON"),
+        ("[1, 2]", "the text of the npformer vocabulary is a list and not a JSON object"),
         (
             '{"kind": "npformer text codec"}',
             "is not an npformer vocabulary: its \"kind\" is 'npformer text codec'",
@@ -191,12 +191,12 @@ def test_codec_survives_json(language, lowercase):
 def test_codec_refuses_json_with_a_part_missing(name):
     content = json.loads(french.to_json())
     del content[name]
-    with pytest.raises(UserError, match=f'has no [a-z]+ "{name}"'):
+    with pytest.raises(UserError, match=f"the text codec has no entry '{name}'"):
         TextCodec.from_json(json.dumps(content))
 
 
 def test_codec_refuses_other_json():
     with pytest.raises(UserError, match="is not an npformer text codec"):
         TextCodec.from_json(small.to_json())
-    with pytest.raises(UserError, match="it is not JSON"):
+    with pytest.raises(UserError, match="is not JSON"):
         TextCodec.from_json("")

@@ -54,15 +54,19 @@ def test_only_scores_of_these_weights_are_accepted(path):
     ("changes", "message"),
     [
         ({"title": " "}, "the card's title is ' '"),
-        ({"data": 3}, "the card's data is 3"),
+        ({"data": 3}, "the entry 'data' of the model card is 3, not a text"),
         ({"hours": 0}, "the card's hours are 0"),
-        ({"hours": "two"}, "the card's hours are 'two'"),
+        ({"hours": "two"}, "the entry 'hours' of the model card is 'two', not a number"),
         ({"date": "31.1.2026"}, "write it as 2026-01-31"),
         ({"beam": 0}, "the card's beam is 0"),
         ({"length_penalty": -1}, "the card's length_penalty is -1"),
-        ({"score": 41}, "a card has no 'score': it has title, data"),
-        ({"scores": [{"bleu": 41}]}, "this is not a score"),
-        ({"scores": [41]}, "this is not a score"),
+        ({"score": 41}, r"has an unknown entry 'score' \(did you mean scores\?\)"),
+        ({"colour": 1}, r"has an unknown entry 'colour' \(perhaps a newer npformer wrote it\)"),
+        ({"format": 2}, "the model card has format 2, and this npformer reads up to 1"),
+        ({"beam": 10**6}, "the card's beam is 1,000,000: it must be at most 1,000"),
+        ({"hours": float("inf")}, "the card's hours are inf"),
+        ({"scores": [{"bleu": 41}]}, "the score has no entry 'source': give the JSON that"),
+        ({"scores": [41]}, "the score is a whole number and not a JSON object"),
     ],
 )
 def test_incomplete_cards_are_refused(changes, message):
@@ -73,9 +77,9 @@ def test_incomplete_cards_are_refused(changes, message):
 def test_a_card_has_all_its_fields():
     assert Card.from_dict(json.loads(json.dumps(toy_card().to_dict()))) == toy_card()
     for name in FIELDS.keys() - {"example"}:
-        with pytest.raises(UserError, match=f"the card has no {name}"):
+        with pytest.raises(UserError, match=f"the model card has no entry '{name}'"):
             Card.from_dict({key: value for key, value in FIELDS.items() if key != name})
-    with pytest.raises(UserError, match="a card is a JSON object"):
+    with pytest.raises(UserError, match="the model card is a list and not a JSON object"):
         Card.from_dict([])
 
 

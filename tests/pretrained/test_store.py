@@ -98,7 +98,10 @@ def test_checkpoints_and_translators_are_not_confused(tmp_path, path):
 
 def test_another_format(path, monkeypatch):
     monkeypatch.setattr(store, "FORMAT", 2)
-    with pytest.raises(UserError, match="has format 1, and this npformer reads 2"):
+    save_pretrained(toy_checkpoint(), path, toy_card())
+    assert read_pretrained(str(path)).card == toy_card()
+    monkeypatch.setattr(store, "FORMAT", 1)
+    with pytest.raises(UserError, match="has format 2, and this npformer reads up to 1: install a newer"):
         read_pretrained(str(path))
 
 

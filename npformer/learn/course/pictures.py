@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from npformer.storage.atomic import make_folder
+
 if TYPE_CHECKING:
     from npformer.plots import Figure
 
@@ -36,13 +38,9 @@ class Picture(NamedTuple):
         Raises:
             UserError: If the folder cannot be created or the file cannot be written.
         """
-        from npformer.errors import UserError
         from npformer.plots import save
 
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make the folder {folder} ({error.strerror})") from None
+        make_folder(folder, advice="go to a folder that may be written to")
         return save(self.figure, folder / f"{self.name}.png")
 
 

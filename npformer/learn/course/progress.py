@@ -1,13 +1,14 @@
 """The learner's progress in each lesson: a JSON file in the user's state folder."""
 
-import contextlib
-import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_type_hints
 
-from npformer.storage.atomic import write_atomically
+from npformer.errors import UserError
+from npformer.storage.atomic import reason
+from npformer.storage.state_file import StateFile
+from npformer.storage.validation import has_type
 
 
 @dataclass(frozen=True)
@@ -41,40 +42,63 @@ def state_file() -> Path:
 
 
 def load_progress() -> dict[str, LessonProgress]:
-    """Return the progress in each lesson by name. A missing or damaged file counts as empty."""
-    progress = {}
-    for name, values in _read().get("lessons", {}).items():
-        with contextlib.suppress(TypeError, ValueError):
-            read = LessonProgress(**values)
-            if type(read.step) is type(read.steps) is int and 0 <= read.step <= read.steps:
-                progress[name] = LessonProgress(read.step, read.steps, bool(read.done))
-    return progress
+    """Return the progress in each lesson by name. A missing or damaged entry counts as no progress.
+
+    Raises:
+        UserError: If a newer npformer wrote the file.
+    """
+    lessons = _state().read().get("lessons", {})
+    return {name: LessonProgress(**values) for name, values in lessons.items()}
 
 
 def last_lesson() -> str | None:
     """Return the name of the lesson that was open last."""
-    last = _read().get("last")
-    return last if isinstance(last, str) else None
+    last: str | None = _state().read().get("last")
+    return last
 
 
-def save_progress(name: str, progress: LessonProgress) -> str:
-    """Save the progress in a lesson. Return "", or the reason why it cannot be saved."""
-    lessons = load_progress() | {name: progress}
-    state = {"version": 1, "last": name, "lessons": {key: asdict(value) for key, value in lessons.items()}}
+class Saved(NamedTuple):
+    """The result of saving: whether the progress is saved, and a note for the reader, or ""."""
+
+    done: bool
+    note: str
+
+
+def save_progress(name: str, progress: LessonProgress) -> Saved:
+    """Save the progress in a lesson."""
     path = state_file()
     try:
+        lessons = load_progress() | {name: progress}
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, (json.dumps(state, indent=1) + "\n").encode())
+        content = {"last": name, "lessons": {key: asdict(value) for key, value in lessons.items()}}
+        return Saved(True, _state().write(content))
     except OSError as error:
-        return f"your progress cannot be saved in {path} ({error.strerror})"
-    return ""
+        return Saved(False, f"your progress cannot be saved in {path} ({reason(error)})")
+    except UserError as error:
+        return Saved(False, f"your progress cannot be saved: {error}")
 
 
-def _read() -> dict[str, Any]:
-    try:
-        state = json.loads(state_file().read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # ValueError: not JSON or not UTF-8
-        return {}
-    if not isinstance(state, dict) or not isinstance(state.get("lessons", {}), dict):
-        return {}
-    return state
+def _state() -> StateFile:
+    return StateFile(state_file(), _cleaned, key="version")
+
+
+def _cleaned(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of the file without wrong entries."""
+    cleaned: dict[str, Any] = {}
+    if isinstance(content.get("last"), str):
+        cleaned["last"] = content["last"]
+    lessons = content.get("lessons")
+    if isinstance(lessons, dict):
+        cleaned["lessons"] = {name: values for name, values in lessons.items() if _is_progress(values)}
+    return cleaned
+
+
+def _is_progress(values: Any) -> bool:
+    """Return whether a value is the JSON object of a LessonProgress."""
+    hints = get_type_hints(LessonProgress)
+    if not isinstance(values, dict) or not values.keys() <= hints.keys():
+        return False
+    if not all(has_type(value, hints[name]) for name, value in values.items()):
+        return False
+    progress = LessonProgress(**values)
+    return 0 <= progress.step <= progress.steps

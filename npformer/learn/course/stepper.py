@@ -184,12 +184,12 @@ class Stepper:
         if not self.screen.stops:
             return
         steps = len(self.lesson.steps)
-        why = save_progress(
+        saved = save_progress(
             self.lesson.name, LessonProgress(self.step % steps, steps, self.done or self.step == steps)
         )
-        if why and not self.save_failed:
-            self.save_failed = True
-            self._print(f"[dim]{escape(why)}[/]")
+        if saved.note and not self.save_failed:
+            self.save_failed = not saved.done
+            self._print(f"[dim]{escape(saved.note)}[/]")
 
     def _leave(self) -> None:
         where, number = f"step {self.step + 1} of {len(self.lesson.steps)}", self.lesson.number

@@ -98,6 +98,6 @@ def _is_finished(run: RunFolder, recipe: LessonTraining) -> bool:
         load_checkpoint(run.best)
     except UserError:  # missing or damaged
         return False
-    settings = (config_from_checkpoint(last), TrainingConfig(**last.training_settings))
+    settings = (config_from_checkpoint(last), TrainingConfig.from_checkpoint(last))
     same = settings == (recipe.model, recipe.training)
     return same and last.step == recipe.training.steps and last.fingerprint == recipe.dataset.fingerprint

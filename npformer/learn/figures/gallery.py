@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from npformer.errors import UserError
 from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
 from npformer.plots import animated_gif, save
 from npformer.plots.style import write
@@ -57,15 +56,6 @@ def make_folder(folder: Path) -> None:
     Raises:
         UserError: If it cannot be created or written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".{PAGE}.probe"
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be written ({error.strerror}): give a folder that may be, with --out"
-        ) from None
 
 
 def write_page(entries: Sequence[Entry], captions: dict[str, str], folder: Path) -> Path:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from npformer.data.dataset import builtin_dataset
-from npformer.errors import UserError
 from npformer.generation import Translator
 from npformer.models.registry import config_from_checkpoint, require_transformer
 from npformer.models.transformer import TransformerConfig
 from npformer.pretrained.attention import ForwardPass, forward_pass
+from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 from npformer.training import TrainingConfig, train
 from npformer.training.events import Event, Saved
@@ -135,7 +135,7 @@ class Studio:
         path = folder / "last.safetensors"
         if path.exists():
             found = load_checkpoint(path)
-            settings = (config_from_checkpoint(found), TrainingConfig(**found.training_settings))
+            settings = (config_from_checkpoint(found), TrainingConfig.from_checkpoint(found))
             same = settings == (model, training)
             if same and found.step == training.steps and found.fingerprint == dataset.fingerprint:
                 return found
@@ -144,7 +144,7 @@ class Studio:
         def report(event: Event) -> None:
             if keep and isinstance(event, Saved) and event.path == path:  # for the picture of training
                 copy = folder / f"step-{event.step:06}.safetensors"
-                copy.write_bytes(event.path.read_bytes())
+                write_file(copy, event.path.read_bytes(), advice="free some space")
             if self.report is not None:
                 self.report(event)
 
@@ -155,12 +155,8 @@ class Studio:
 
 def _empty(folder: Path) -> None:
     """Create the folder if it does not exist, and delete an earlier training from it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    advice = "the figures train a model there, so go to a folder that may be written to, or give a run"
+    make_folder(folder, advice=advice)
+    with explain_os_errors(folder, "written", advice):
         for old in [*folder.glob("*.safetensors"), folder / "log.jsonl"]:
             old.unlink(missing_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be written ({error.strerror}): the figures train a model there, so go to a "
-            "folder that may be written to, or give a run"
-        ) from None

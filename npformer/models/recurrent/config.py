@@ -92,6 +92,11 @@ class RecurrentConfig:
                 "use global, local-m or local-p"
             )
 
+    @property
+    def least_parameters(self) -> int:
+        """A number of parameters that the model has at least, without building it."""
+        return (self.source_vocab + self.target_vocab) * self.d_model + self.d_hidden**2
+
     def replace(self, **changes: Any) -> RecurrentConfig:
         """Return the configuration with some settings changed. Unknown names raise a UserError."""
         require_known(self, changes)

@@ -282,6 +282,16 @@ class TransformerConfig:
         return self.head_key if self.d_value is None else self.d_value
 
     @property
+    def least_parameters(self) -> int:
+        """A number of parameters that the model has at least, without building it."""
+        vocabularies = self.target_vocab + (0 if self.tied == "all" else self.source_vocab)
+        attention = self.n_heads * (2 * self.head_key + self.head_value)  # queries, keys and values
+        distances = 2 * self.max_distance * self.head_key if self.positions == "relative" else 0
+        layer = self.d_model * (3 * attention + 4 * self.d_ff) + distances  # of the encoder and the decoder
+        positions = self.max_length * self.d_model if self.positions == "learned" else 0
+        return vocabularies * self.d_model + self.n_layers * layer + positions
+
+    @property
     def masking(self) -> Masking:
         """The action of the masks on the scores (see Masking)."""
         query = "after" if self.query_masking == "none" else self.query_masking

@@ -125,7 +125,7 @@ def test_the_terminal(capsys):
         (["index", ""], "unknown passage ''"),
         (["glossary", "sofmax"], "did you mean softmax?"),
         (["glossary", "mask", "--write"], "leave out the word"),
-        (["index", "--write", "no/such/folder/INDEX.md"], "cannot write no/such/folder/INDEX.md"),
+        (["index", "--write", "no/such/folder/INDEX.md"], "no/such/folder/INDEX.md cannot be written"),
     ],
 )
 def test_invalid_inputs_are_refused(arguments, message, capsys):

@@ -1,0 +1,209 @@
+"""Atomic writes: errors, signals, links, permissions, long names and devices."""
+
+import errno
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from npformer import UserError
+from npformer.storage import atomic
+from npformer.storage.atomic import (
+    create_atomically,
+    make_folder,
+    require_place,
+    temporary_path,
+    write_atomically,
+    write_file,
+)
+
+ERRORS = (OSError(errno.EIO, os.strerror(errno.EIO)), KeyboardInterrupt(), MemoryError())
+CALLS = ("realpath", "access", "chmod", "fsync", "replace", "link")
+
+
+class FailingOs:
+    """A replacement for the module os in which the n-th call of one of CALLS raises an error."""
+
+    def __init__(self, number, error):
+        self.left, self.error = number, error
+
+    def __getattr__(self, name):
+        found = getattr(os, name)
+        if name == "path":
+            return self
+        if name not in CALLS:
+            return getattr(os.path, name, found) if name == "lexists" else found
+
+        def call(*arguments):
+            self.left -= 1
+            if self.left == -1:
+                raise self.error
+            return found(*arguments)
+
+        return call
+
+    def realpath(self, path):
+        return os.path.realpath(path)
+
+    def lexists(self, path):
+        return os.path.lexists(path)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("write", [write_atomically, create_atomically])
+def test_an_error_in_any_call_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch, write, error):
+    """An error may be ignored only after the rename, or in the permissions of a file that does not exist."""
+    outcomes = []
+    for number in range(10):
+        path = tmp_path / str(number)
+        if write is write_atomically:
+            path.write_bytes(b"old")
+        monkeypatch.setattr(atomic, "os", FailingOs(number, error))
+        try:
+            write(path, b"new" * 1000)
+            outcomes.append("written")
+        except type(error):
+            outcomes.append("raised")
+        monkeypatch.undo()
+        content = path.read_bytes() if path.exists() else None
+        old = b"old" if write is write_atomically else None
+        assert content in (old, b"new" * 1000)
+        assert not temporary_path(path).exists()
+    assert "raised" in outcomes
+    assert outcomes[-1] == "written"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", signal.SIGTERM)])
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_signal_during_a_write_leaves_the_old_file_and_no_temporary_one(tmp_path, number, call):
+    path = tmp_path / "file"
+    path.write_text("old")
+    code = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom npformer.storage import atomic\n"
+        f"signal.signal(signal.SIGINT, signal.default_int_handler)\nreal = os.{call}\n"
+        f"def send(*arguments):\n    os.kill(os.getpid(), {int(number)})\n    real(*arguments)\n"
+        f"os.{call} = send\natomic.write_atomically(Path(sys.argv[1]), b'new')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -number, done.stderr
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_handlers_of_signals_are_restored(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    write_atomically(tmp_path / "file", b"new")
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "folder").mkdir()
+    target, link = tmp_path / "folder" / "target", tmp_path / "link"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_atomically(link, b"new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert os.listdir(tmp_path / "folder") == ["target"]
+
+
+def test_a_link_to_nothing_gets_its_target(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
+def test_an_existing_file_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(mode)
+    write_atomically(path, b"new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_write_protected_file_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_text("old")
+    monkeypatch.setattr(os, "access", lambda *arguments: False)  # root may write everything
+    with pytest.raises(UserError, match=r"file cannot be written \(Permission denied\): give another file"):
+        write_file(path, b"new")
+    assert path.read_text() == "old"
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127 + "x", "x" * 240])
+def test_the_longest_names(tmp_path, name):
+    path = tmp_path / name
+    write_atomically(path, b"old")
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == [name]
+    assert temporary_path(path) != temporary_path(path.with_name(name[:-1] + "y"))
+
+
+def test_names_that_are_too_long_are_refused(tmp_path):
+    with pytest.raises(UserError, match="cannot be written"):
+        write_file(tmp_path / ("x" * 256), b"new")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_name_with_a_null_character_is_refused(tmp_path):
+    with pytest.raises(UserError, match="cannot be written"):
+        write_file(tmp_path / "a\0b", b"new")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="devices of Unix")
+def test_a_device_is_written_to_and_stays(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/dev/null")
+    write_file(link, b"new")
+    assert link.is_symlink()
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_new_file_never_replaces_another(tmp_path):
+    path = tmp_path / "file"
+    create_atomically(path, b"first")
+    with pytest.raises(FileExistsError):
+        create_atomically(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_new_file_on_a_file_system_without_links(tmp_path, monkeypatch):
+    def no_links(*arguments):
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", no_links)
+    create_atomically(tmp_path / "file", b"first")
+    with pytest.raises(FileExistsError):
+        create_atomically(tmp_path / "file", b"second")
+    assert (tmp_path / "file").read_bytes() == b"first"
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("folder", r"folder cannot be written \(it is a folder\): give another file"),
+        ("no/file", r"no/file cannot be written \(there is no folder .*no\): give another file"),
+    ],
+)
+def test_a_place_where_no_file_can_be_written(tmp_path, name, words):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(UserError, match=words):
+        require_place(tmp_path / name)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match=r"file/below cannot be written \(Not a directory\): give another"):
+        make_folder(tmp_path / "file" / "below")
