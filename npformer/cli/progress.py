@@ -1,7 +1,9 @@
-"""The progress bar of a training run, and the lines that stay on the screen beside it."""
+"""The progress bars of training and of translation, and the lines that stay on the screen beside them."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -24,14 +26,14 @@ def training_progress(out: Console) -> Iterator[Report]:
         TimeRemainingColumn(compact=True),
     )
     progress = Progress(*columns, console=out)
-    task = progress.add_task("training", loss=float("nan"), rate=0.0)
+    task = progress.add_task("training")
 
     def report(event: Event) -> None:
-        if isinstance(event, Started):  # not earlier, so that a run that cannot begin shows no bar
+        if isinstance(event, Started):
             progress.update(task, total=event.steps, completed=event.step)
-            progress.start()
-        elif isinstance(event, Stepped):
+        if isinstance(event, Stepped):
             progress.update(task, completed=event.step, loss=event.loss, rate=event.tokens_per_second)
+            progress.start()  # at the first step and not earlier, so that the bar always has a loss
         elif line := _line(event):
             progress.console.print(line)
 
@@ -44,10 +46,12 @@ def training_progress(out: Console) -> Iterator[Report]:
 
 def _line(event: Event) -> str | None:
     """Return the line that stays on the screen, of at most 80 columns, or None if the event leaves none."""
+    if isinstance(event, Started):
+        return f"{event.parameters:,} parameters, {event.steps - event.step:,} steps to go"
     if isinstance(event, Validated):
         best = "  (best so far)" if event.best else ""
-        right = f"right tokens {event.accuracy:.1%}"
-        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {right}{best}"
+        accuracy = f"token accuracy {event.accuracy:.1%}"
+        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {accuracy}{best}"
     if isinstance(event, Scored):
         return (
             f"step {event.step:>6}  BLEU {event.bleu:.2f}  (greedy, {event.sentences} validation sentences)"
@@ -59,3 +63,56 @@ def _line(event: Event) -> str | None:
     if isinstance(event, Noted):
         return f"step {event.step:>6}  note: {event.text}"
     return None
+
+
+class TranslationBar:
+    """A progress bar on standard error, if that is a terminal. It hides while other text is printed.
+
+    Args:
+        total: The number of lines or, if `advance` is given sizes, of bytes; None if it is not known.
+        shown: False shows no bar.
+    """
+
+    def __init__(self, total: int | None = None, *, shown: bool = True) -> None:
+        columns = (
+            TextColumn("translating"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[lines]:,} lines"),
+            TimeRemainingColumn(compact=True),
+        )
+        self._progress = Progress(
+            *columns,
+            console=Console(stderr=True),
+            transient=True,
+            disable=not (shown and sys.stderr.isatty()),
+            redirect_stdout=False,  # translations belong to standard output, which may be a file
+            redirect_stderr=False,
+        )
+        self._task = self._progress.add_task("", total=total, lines=0)
+        self._lines = 0
+
+    def __enter__(self) -> "TranslationBar":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def advance(self, lines: int, size: int | None = None) -> None:
+        """Count lines that were translated, and their size in bytes if that is what the total counts."""
+        self._lines += lines
+        self._progress.update(self._task, advance=lines if size is None else size, lines=self._lines)
+
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """Remove the bar while other text is printed to the terminal."""
+        self._progress.stop()
+        try:
+            yield
+        finally:
+            self._progress.start()

@@ -29,6 +29,10 @@ from npformer.training import train as train_run
 from npformer.training.presets import PRESETS, Preset, find_preset
 from npformer.training.ranks import RankError, launch
 
+LOST_CASE = (
+    "the text has capitals and is converted to lower case, so the translations will be in lower case: "
+    "--cased keeps the capitals"
+)
 EPILOG = """\
 Examples: npformer train
           npformer train train.en train.de --valid valid.en valid.de --run runs/en-de --steps 5000
@@ -115,6 +119,7 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
     data.add_argument(
         "--subwords", type=int, metavar="N", help="use N subwords for both files instead of words"
     )
+    data.add_argument("--cased", action="store_true", help="keep capitals (default: convert to lower case)")
     data.add_argument(
         "--unfiltered", action="store_true", help="keep repeated pairs, and pairs of very different lengths"
     )
@@ -141,6 +146,8 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
     dataset, name = open_data(arguments, preset)
     if dataset.counts is not None:
         out.print(dataset.counts.sentence())
+    if dataset.lost_case:
+        out.print(LOST_CASE)
     folder = Path(arguments.run or f"runs/{name}")
     settings = _parse_settings(arguments.set)
     given = {name: getattr(arguments, name) for name in ("batch_size", "seed")}
@@ -192,7 +199,8 @@ def _conclude(out: Console, result: Result, folder: Path) -> None:
 
 def _refuse_beside_resume(arguments: Namespace) -> None:
     """Raise UserError for options that --resume would ignore, because a run has its own data and settings."""
-    given = [*arguments.files, *arguments.set, *["--unfiltered"] * arguments.unfiltered]
+    given = [*arguments.files, *arguments.set]
+    given += [*["--unfiltered"] * arguments.unfiltered, *["--cased"] * arguments.cased]
     names = ("task", "valid", "run", "batch_size", "seed", "limit", "data", "architecture", "subwords")
     given += [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
     if given:
@@ -223,11 +231,12 @@ def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
             max_length=arguments.max_length,
             limit=arguments.limit,
             filtered=not arguments.unfiltered,
+            lowercase=not arguments.cased,
             **_vocabulary(arguments, shared=preset.data.get("shared", False)),
         )
         return dataset, run_name(source)
-    for option in ("valid", "subwords"):
-        if getattr(arguments, option) is not None:
+    for option in ("valid", "subwords", "cased"):
+        if getattr(arguments, option) not in (None, False):
             raise UserError(f"--{option} needs two files to train on: give those as well")
     if arguments.task:
         return task_dataset(arguments.task), arguments.task
@@ -239,7 +248,7 @@ def _refuse_beside_corpus(arguments: Namespace) -> None:
     """Raise UserError for options about other text, if the preset has its own text."""
     names = ("task", "valid", "limit", "vocab_size", "min_count", "subwords")
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name) is not None]
-    given = [*arguments.files, *given]
+    given = [*arguments.files, *given, *["--cased"] * arguments.cased]
     if given:
         raise UserError(
             f"the preset {arguments.preset} has its own text and subwords, and {given[0]} was given as well: "

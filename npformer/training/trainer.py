@@ -25,7 +25,7 @@ from npformer.training.nan_checks import NotFiniteError
 from npformer.training.optimizer import Adam
 from npformer.training.process import interrupt_between_steps, keep_freed_memory_in_process
 from npformer.training.ranks import Ranks, ranks_of_launch, share_of
-from npformer.training.resume_checks import check_fits, check_same_run, load_last
+from npformer.training.resume_checks import check_fits, check_same_run, load_last, with_new_length
 from npformer.training.run_folder import RunFolder
 from npformer.training.step import dropout_rngs, make_step
 from npformer.training.validator import Validator
@@ -78,7 +78,8 @@ def train(
         report: A function that is called with each event as it happens.
         stop: Called after each step, in every process; True stops the run. The first Ctrl-C stops it in the
             same way, the second one at once.
-        resume: Continue from the last checkpoint.
+        resume: Continue from the last checkpoint. A run that has ended can be made longer, by more steps or
+            epochs; if its learning rate had decayed, it does so anew (see `make_schedule`).
 
     Returns:
         The end of the run.
@@ -94,6 +95,7 @@ def train(
     checkpoint = None
     if resume:
         checkpoint = load_last(run)
+        training_config = with_new_length(checkpoint, dataset, training_config, run.resume_command)
         check_same_run(checkpoint, dataset, model_config, training_config)
     ranks = ranks_of_launch()
     workers, threads = _workers_and_threads(checkpoint, workers, threads)
@@ -330,6 +332,15 @@ class Trainer:
         if checkpoint.ranks != self.ranks.size:
             text = f"made with {checkpoint.ranks} processes, it continues with {self.ranks.size} (mpirun -n)"
             self.report(Noted(self.step, f"{text}: the last bits of its sums will differ"))
+        if self.config.lengthened_after != checkpoint.training_settings.get("lengthened_after"):
+            self._begin_longer_run()
+
+    def _begin_longer_run(self) -> None:
+        """Log, report and save that a run which had ended continues, and its learning rate rises again."""
+        text = f"the run had ended, and continues to step {self.steps:,}: its learning rate decays anew"
+        self._log(step=self.step, lengthened_to=self.steps)
+        self.report(Noted(self.step, text))
+        self._save()
 
     def _finish(self, step: int) -> Result:
         """Report the end of the run."""
