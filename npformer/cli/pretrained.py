@@ -14,19 +14,25 @@ from npformer.data.casing import Casing
 from npformer.data.codecs import codec_from_json
 from npformer.data.subwords import SubwordCodec
 from npformer.errors import UserError
-from npformer.pretrained import Card, names, read_pretrained, save_pretrained
+from npformer.pretrained import Card, Pretrained, names, read_pretrained, save_pretrained
 from npformer.pretrained.loading import find_model
+from npformer.pretrained.template import TO_WRITE, card_template, require_filled_in
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 
 EPILOG = """\
 Examples: npformer pretrained en-de
-          npformer pretrained --export runs/en-de --out en-de.safetensors --card card.json --casing raw.de
+          npformer pretrained --export runs/en-de
+          npformer pretrained --export runs/en-de --out en-de.safetensors --casing raw.de
           npformer score --model en-de.safetensors test.en test.de --json > test.json
-Then export once more with --scores test.json, so that the card contains the scores.
 
-card.json is an object with the entries title, data, licence, recipe, command,
-hours, machine and date (2026-01-31), and optionally example, beam and
-length_penalty. Scores come only from npformer score, measured with these weights."""
+An exported file has a model card. The second command writes the template of one to
+runs/en-de/card.json, with everything that the run knows: languages, settings, hours.
+Replace what begins with TO WRITE: the data, their licence, the command, the machine
+and a sentence to try. Then the third command exports the run. A card that exists is
+never overwritten.
+
+Scores come only from npformer score, measured with the exported file: export once
+more with --scores test.json, so that the card contains them."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,12 +43,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--markdown", action="store_true", help="print the card as a Markdown section")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
-    parser.add_argument("--export", metavar="RUN", help="export this run, or this checkpoint")
+    parser.add_argument(
+        "--export",
+        metavar="RUN",
+        help="export this run, or this checkpoint; without --out, write the template of its model card",
+    )
     parser.add_argument(
         "--last", action="store_true", help="export the last checkpoint of the run, not its best one"
     )
     parser.add_argument("--out", metavar="FILE", help="the file to write, NAME.safetensors")
-    parser.add_argument("--card", metavar="FILE", help="the model card, a JSON file")
+    parser.add_argument(
+        "--card",
+        metavar="FILE",
+        help="the model card, a JSON file (default: card.json in the folder of the run); "
+        "if there is none yet, its template is written",
+    )
     parser.add_argument(
         "--casing",
         metavar="FILE",
@@ -63,24 +78,29 @@ def run(arguments: Namespace) -> int:
         return export(arguments)
     if any((arguments.out, arguments.card, arguments.casing, arguments.scores, arguments.last)):
         raise UserError("--out, --card, --casing, --scores and --last need --export RUN: give the run")
-    cards = {name: read_pretrained(name).card for name in ([arguments.name] if arguments.name else names())}
+    found = {name: read_pretrained(name) for name in ([arguments.name] if arguments.name else names())}
     if arguments.json:
-        print(json.dumps([{"name": name} | card.to_dict() for name, card in cards.items()]))
+        rows = [
+            {"name": name, "parameters": each.model.count_parameters()} | each.card.to_dict()
+            for name, each in found.items()
+        ]
+        print(json.dumps(rows))
     elif arguments.markdown:
-        print("\n".join(card.section(Path(name).stem) for name, card in cards.items()), end="")
-    elif cards:
-        for name, card in cards.items():
-            show(name, card)
+        print("\n".join(each.card.section(Path(name).stem) for name, each in found.items()), end="")
+    elif found:
+        for name, each in found.items():
+            show(name, each)
     else:
         print("No translator ships with this copy of npformer: train one with npformer train.")
     return 0
 
 
-def show(name: str, card: Card) -> None:
-    """Print a card on the terminal."""
-    out = console()
+def show(name: str, found: Pretrained) -> None:
+    """Print the card of a translator on the terminal, and the number of its parameters."""
+    out, card = console(), found.card
     out.print(f"[bold]{escape(name)}[/]  {escape(card.title)}")
-    for what, text in card.lines():
+    lines = [("parameters", f"{found.model.count_parameters():,}"), *card.lines()]
+    for what, text in lines:
         out.print(f"  {what:<11} {escape(text)}", soft_wrap=True)
     for each in card.scores:
         words = f"{each.bleu:.2f} on {each.reference}, beam {each.beam}: {each.signature}"
@@ -88,22 +108,65 @@ def show(name: str, card: Card) -> None:
 
 
 def export(arguments: Namespace) -> int:
-    """Write the file. Return 0."""
-    if arguments.name or not (arguments.out and arguments.card):
-        raise UserError("--export RUN needs --out FILE and --card FILE, and takes no name")
-    card = read_json(arguments.card)
-    if isinstance(card, dict) and "scores" in card:
-        raise UserError(f"{arguments.card} has scores: leave them out, and give measured ones with --scores")
-    scores = [read_json(path) for path in arguments.scores]
-    card = Card.from_dict(card | {"scores": scores} if isinstance(card, dict) else card)
-    path = Path(arguments.out)
-    checkpoint = load_checkpoint(find_model(arguments.export, last=arguments.last))
+    """Write the file of the translator, or first the template of its model card. Return 0."""
+    if arguments.name:
+        raise UserError(f"--export RUN takes no name, and {arguments.name} was given: leave it out")
+    source = find_model(arguments.export, last=arguments.last)
+    checkpoint = load_checkpoint(source)
+    place = Path(arguments.card) if arguments.card else source.parent / "card.json"
+    if not place.exists():
+        return begin_card(checkpoint, place, source.parent, exporting=arguments.out is not None)
+    if not arguments.out:
+        raise UserError(f"the card {place} exists and is left as it is: give --out FILE to export with it")
+    card, path = read_card(place, arguments.scores), Path(arguments.out)
     if arguments.casing:
         checkpoint = with_casing(checkpoint, arguments.casing)
     save_pretrained(checkpoint, path, card)
     read_pretrained(path)  # a file that cannot be read is noticed at once
     print(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
     return 0
+
+
+def begin_card(checkpoint: Checkpoint, place: Path, run: Path, *, exporting: bool) -> int:
+    """Write the template of a model card. Return 0.
+
+    Args:
+        checkpoint: The checkpoint that will be exported.
+        place: The file of the card.
+        run: The folder of the run.
+        exporting: Whether the user asked for the exported file, which cannot be made without a card.
+
+    Raises:
+        UserError: If the file exists or cannot be written, or if the user asked for the exported file.
+    """
+    text = json.dumps(card_template(checkpoint, run), indent=2, ensure_ascii=False)
+    try:
+        with open(place, "x", encoding="utf-8") as file:  # x: never over an existing card
+            file.write(text + "\n")
+    except OSError as error:
+        raise UserError(f"{place} cannot be written ({error.strerror}): give another --card") from None
+    if exporting:
+        raise UserError(
+            f"there was no card {place}, and its template is there now: replace what begins with {TO_WRITE} "
+            "and run the same command again"
+        )
+    print(f"wrote {place}: replace what begins with {TO_WRITE}, then export with --out FILE")
+    return 0
+
+
+def read_card(place: Path, scores: list[str]) -> Card:
+    """Return the card of a file, with the scores of other files.
+
+    Raises:
+        UserError: If a file cannot be read, or if the card is not complete.
+    """
+    card = read_json(str(place))
+    if not isinstance(card, dict):
+        return Card.from_dict(card)  # which refuses it
+    if "scores" in card:
+        raise UserError(f"{place} has scores: leave them out, and give measured ones with --scores")
+    require_filled_in(card, place)
+    return Card.from_dict(card | {"scores": [read_json(path) for path in scores]})
 
 
 def with_casing(checkpoint: Checkpoint, path: str) -> Checkpoint:

@@ -147,7 +147,7 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
     if dataset.counts is not None:
         out.print(dataset.counts.sentence())
     if dataset.lost_case:
-        out.print(LOST_CASE)
+        out.print(LOST_CASE, soft_wrap=True)
     folder = Path(arguments.run or f"runs/{name}")
     settings = _parse_settings(arguments.set)
     given = {name: getattr(arguments, name) for name in ("batch_size", "seed")}

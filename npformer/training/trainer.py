@@ -97,6 +97,11 @@ def train(
         checkpoint = load_last(run)
         training_config = with_new_length(checkpoint, dataset, training_config, run.resume_command)
         check_same_run(checkpoint, dataset, model_config, training_config)
+    elif training_config.lengthened_after is not None:
+        raise UserError(
+            f"lengthened_after is {training_config.lengthened_after}: a new run has no earlier end, so leave "
+            "it out"
+        )
     ranks = ranks_of_launch()
     workers, threads = _workers_and_threads(checkpoint, workers, threads)
     with (
@@ -337,7 +342,7 @@ class Trainer:
 
     def _begin_longer_run(self) -> None:
         """Log, report and save that a run which had ended continues, and its learning rate rises again."""
-        text = f"the run had ended, and continues to step {self.steps:,}: its learning rate decays anew"
+        text = f"made longer, to {self.steps:,} steps: the learning rate decays anew"
         self._log(step=self.step, lengthened_to=self.steps)
         self.report(Noted(self.step, text))
         self._save()
