@@ -2,6 +2,7 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from io import BufferedIOBase
 from typing import Any
 
 from npformer.cli.line_input import read_blocks, size_in_bytes
@@ -40,7 +41,7 @@ def run(arguments: Namespace) -> int:
         for number, sentence in enumerate(arguments.sentences, 1):
             _require_words(sentence, number)
         translate_lines(loaded, arguments.sentences, settings)
-    elif sys.stdin.isatty():
+    elif sys.stdin is not None and sys.stdin.isatty():
         converse(loaded, settings)
     else:
         translate_standard_input(loaded, settings)
@@ -62,10 +63,13 @@ def translate_standard_input(loaded: LoadedTranslator, settings: dict[str, Any])
     """Translate the lines of standard input block by block, so that memory does not grow with their number.
 
     Raises:
-        UserError: If there is no line, or, after the translations of the lines before it, if a line is not
+        UserError: If there is no input, or, after the translations of the lines before it, if a line is not
             UTF-8 or too long for the model.
     """
+    if sys.stdin is None:  # as with `<&-` in a shell
+        raise UserError("standard input is closed: give the sentences as arguments, or in a file or a pipe")
     stream, first_line = sys.stdin.buffer, 1
+    assert isinstance(stream, BufferedIOBase)  # as every standard input of Python
     with TranslationBar(size_in_bytes(stream)) as bar:
         for lines in read_blocks(stream):
             translate_lines(loaded, lines, settings, first_line, bar)

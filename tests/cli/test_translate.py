@@ -88,35 +88,35 @@ def test_the_blocks_of_a_file_are_full_and_grow(tmp_path):
     assert set(sizes[4:-1]) == {MOST}
 
 
-def test_a_block_takes_all_lines_that_have_arrived():
+def test_a_block_takes_all_lines_that_have_arrived(monkeypatch):
+    monkeypatch.setattr(line_input, "BYTES", 60)
     read, write = os.pipe()
     with open(read, "rb") as stream, open(write, "wb", buffering=0) as writer:
         assert size_in_bytes(stream) is None
         blocks = read_blocks(stream)
         writer.write(b"one\ntwo\n")
         assert next(blocks) == ["one", "two"]
-        for _ in range(3):  # each less than one read
-            writer.write(b"x\n" * 30)
+        writer.write(b"x\n" * 90)  # three times what is read at once
         assert next(blocks) == ["x"] * 90
         writer.close()
         assert list(blocks) == []
 
 
 def test_only_one_block_is_read_ahead(monkeypatch):
-    """A million lines: after the first block, one piece has been read, and the rest has not."""
+    """An input without end is read only as far as the blocks that were asked for."""
     monkeypatch.setattr(line_input, "_has_arrived", lambda stream: True)
     taken = []
 
     class Endless(io.BufferedIOBase):
         def read1(self, size):
             taken.append(size)
+            assert len(taken) * 100 <= sum(min(FIRST << n, MOST) for n in range(10)) + 100
             return b"a line\n" * 100
 
     blocks = read_blocks(Endless())
     for _ in range(10):
         yielded = len(next(blocks))
     assert yielded == MOST
-    assert len(taken) * 100 <= sum(min(FIRST << n, MOST) for n in range(10)) + 100
 
 
 def test_a_line_that_is_not_utf_8_ends_the_lines_before_it():
@@ -183,6 +183,12 @@ def test_lines_before_a_mistake_are_printed():
     done = run_piped(text_of(["a man", "", "b " * 200, "c"]))
     assert (done.returncode, done.stdout.count(b"\n")) == (2, 2)
     assert done.stderr.startswith(b"npformer: line 3 has ")
+
+
+def test_a_closed_standard_input_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["translate", "--model", "toy"]) == 2
+    assert capsys.readouterr().err.startswith("npformer: standard input is closed: give the sentences")
 
 
 def test_an_open_pipe_gets_answers():
