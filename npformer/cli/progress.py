@@ -85,8 +85,6 @@ class TranslationBar:
             console=Console(stderr=True),
             transient=True,
             disable=not (shown and sys.stderr.isatty()),
-            redirect_stdout=False,  # translations belong to standard output, which may be a file
-            redirect_stderr=False,
         )
         self._task = self._progress.add_task("", total=total, lines=0)
         self._lines = 0

@@ -107,7 +107,13 @@ def translate_lines(
 
 
 def report_unknown_words(loaded: LoadedTranslator, line: str, number: int) -> None:
-    """Print a note that names the words of a line that the model does not know, if there are any."""
+    """Print a note that names the words of a line that the model does not know, if there are any.
+
+    Args:
+        loaded: The translator.
+        line: The line.
+        number: The number of the line.
+    """
     unknown = loaded.unknown_words(line)
     if unknown:
         words = ", ".join(repr(word) for word in unknown)

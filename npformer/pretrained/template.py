@@ -31,9 +31,7 @@ _OF_MODEL = (
 _OF_TRAINING = (
     "batch_size",
     "batch_tokens",
-    "accumulate",
     "schedule",
-    "factor",
     "learning_rate",
     "warmup_steps",
     "decay_share",

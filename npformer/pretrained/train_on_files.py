@@ -82,16 +82,8 @@ def train(
         raise UserError(f"the preset {preset} has its own text: choose another one for files, such as small")
     words = {"vocab_size": VOCAB_SIZE, "min_count": MIN_COUNT, "shared": chosen.data.get("shared", False)}
     vocabulary = words if subwords is None else {"subwords": subwords}
-    dataset = files_dataset(
-        source,
-        target,
-        valid=valid,
-        max_length=max_length,
-        limit=limit,
-        filtered=filtered,
-        lowercase=lowercase,
-        **vocabulary,
-    )
+    options: dict[str, Any] = {"valid": valid, "max_length": max_length, "limit": limit, "filtered": filtered}
+    dataset = files_dataset(source, target, lowercase=lowercase, **options, **vocabulary)
     model, training = configure(
         chosen, dataset, settings, architecture=architecture, steps=steps, max_length=max_length
     )

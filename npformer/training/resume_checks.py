@@ -43,6 +43,35 @@ def check_fits(dataset: Dataset, config: ModelConfig) -> None:
         )
 
 
+def check_settings(
+    run: RunFolder,
+    checkpoint: Checkpoint | None,
+    dataset: Dataset,
+    model_config: ModelConfig,
+    config: TrainingConfig,
+) -> TrainingConfig:
+    """Check the settings of a run, and return those with which it begins or continues.
+
+    Args:
+        run: The folder of the run.
+        checkpoint: The last checkpoint of the run, or None if it begins.
+        dataset: The sentences to train on.
+        model_config: The configuration of the model.
+        config: The settings of the training.
+
+    Raises:
+        UserError: If the run cannot begin or continue with them.
+    """
+    if checkpoint is not None:
+        config = with_new_length(checkpoint, dataset, config, run.resume_command)
+        check_same_run(checkpoint, dataset, model_config, config)
+    elif config.lengthened_after is not None:
+        raise UserError(
+            f"lengthened_after is {config.lengthened_after}: a new run has no earlier end, so leave it out"
+        )
+    return config
+
+
 def with_new_length(
     checkpoint: Checkpoint, dataset: Dataset, config: TrainingConfig, resume_command: str
 ) -> TrainingConfig:

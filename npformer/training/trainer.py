@@ -25,7 +25,7 @@ from npformer.training.nan_checks import NotFiniteError
 from npformer.training.optimizer import Adam
 from npformer.training.process import interrupt_between_steps, keep_freed_memory_in_process
 from npformer.training.ranks import Ranks, ranks_of_launch, share_of
-from npformer.training.resume_checks import check_fits, check_same_run, load_last, with_new_length
+from npformer.training.resume_checks import check_fits, check_settings, load_last
 from npformer.training.run_folder import RunFolder
 from npformer.training.step import dropout_rngs, make_step
 from npformer.training.validator import Validator
@@ -92,16 +92,8 @@ def train(
     _check_counts(threads=threads, workers=workers)
     check_fits(dataset, model_config)
     run = RunFolder(run_dir)
-    checkpoint = None
-    if resume:
-        checkpoint = load_last(run)
-        training_config = with_new_length(checkpoint, dataset, training_config, run.resume_command)
-        check_same_run(checkpoint, dataset, model_config, training_config)
-    elif training_config.lengthened_after is not None:
-        raise UserError(
-            f"lengthened_after is {training_config.lengthened_after}: a new run has no earlier end, so leave "
-            "it out"
-        )
+    checkpoint = load_last(run) if resume else None
+    training_config = check_settings(run, checkpoint, dataset, model_config, training_config)
     ranks = ranks_of_launch()
     workers, threads = _workers_and_threads(checkpoint, workers, threads)
     with (

@@ -271,10 +271,9 @@ def test_the_template_of_a_card_is_written_filled_in_and_exported(capsys):
     assert list(content) == fields
     assert content["title"] == "English to German"
     assert content["date"] == date.today().isoformat()
-    count = toy_checkpoint().parameters
-    total = sum(value.size for value in count.values())
+    total = sum(value.size for value in toy_checkpoint().parameters.values())
     assert content["recipe"].startswith(f"transformer with {total:,} parameters, n_layers 2, d_model 16")
-    assert "7 steps, batch_size 2, schedule warmup" in content["recipe"]
+    assert "7 steps, batch_size 2, schedule warmup, " in content["recipe"]
     to_write = {name for name, value in content.items() if "TO WRITE:" in str(value)}
     assert to_write == {"data", "licence", "command", "hours", "machine", "example"}
 

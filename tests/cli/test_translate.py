@@ -2,6 +2,7 @@
 
 import io
 import os
+import select
 import subprocess
 import sys
 from itertools import chain
@@ -15,6 +16,7 @@ from npformer import UserError
 from npformer.cli import line_input
 from npformer.cli.line_input import BYTES, FIRST, MOST, read_blocks, size_in_bytes
 from npformer.cli.main import main
+from npformer.cli.translate import translate_lines
 from npformer.generation import batch_decode
 from npformer.storage.checkpoint import save_checkpoint
 
@@ -194,11 +196,16 @@ def test_a_closed_standard_input_is_refused(capsys, monkeypatch):
 def test_an_open_pipe_gets_answers():
     """The answer to a line arrives while the pipe is still open for the next one."""
     command = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        answers = []
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": buffered}
+    answers = []
+    with subprocess.Popen(command, **pipes) as process:
         for line in ("a man", "", "two dogs"):
             process.stdin.write(f"{line}\n".encode())
             process.stdin.flush()
+            ready, _, _ = select.select([process.stdout], [], [], 300)  # only guards against waiting forever
+            if not ready:
+                process.kill()
             answers.append(process.stdout.readline().decode().rstrip("\n"))
         process.stdin.close()
         assert process.stdout.read() == b""
@@ -221,6 +228,15 @@ def test_a_terminal_shows_a_bar_beside_the_lines(place, out):
     else:
         lines = [line for line in shown.split("\n") if "translating" not in line]
         assert [line for line in lines if line] == [line for line in expected if line]
+
+
+def test_a_note_names_the_line_of_an_unknown_word_in_any_part(capsys):
+    loaded, lines = npformer.load("toy"), ["a man is a man", "a man is", "日", "日本"]
+    translate_lines(loaded, lines, {"beam": 1, "batch_tokens": 1, "threads": 1}, 11)
+    printed = capsys.readouterr()
+    assert printed.out == text_of(loaded.translate(lines, beam=1))
+    numbers = [line.split(":")[1] for line in printed.err.splitlines()]
+    assert numbers == [" line 13", " line 14"]
 
 
 def test_main_translates_standard_input_with_line_numbers(capsys, monkeypatch):
