@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.progress import TranslationBar
 from npformer.cli.terminal import note
+from npformer.cli.translation_bar import TranslationBar
 from npformer.data import read_lines
 from npformer.errors import UserError
 from npformer.generation.bleu import TOKENIZERS, require_sacrebleu, setting_of

@@ -7,8 +7,8 @@ from typing import Any
 
 from npformer.cli.line_input import read_blocks, size_in_bytes
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.progress import TranslationBar
 from npformer.cli.terminal import note
+from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
 from npformer.pretrained import LoadedTranslator
 

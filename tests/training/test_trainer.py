@@ -401,6 +401,16 @@ def test_a_longer_run_that_is_stopped_and_resumed_equals_an_uninterrupted_one(tm
     assert min(rates[15:19]) > 0
 
 
+def test_train_resumes_a_longer_run_with_the_settings_that_the_user_gives(tmp_path):
+    """The user gives the new number of steps, and the checkpoint knows where the first end was."""
+    settings = {"schedule": "cosine", "warmup_steps": 2}
+    tiny_run(tmp_path / "run", steps=4, **settings)
+    tiny_run(tmp_path / "run", steps=8, **settings, resume=True, stop=stop_after(1))
+    assert tiny_run(tmp_path / "run", steps=8, **settings, resume=True).finished
+    rates = [entry["lr"] for entry in read_log(tmp_path / "run") if "lr" in entry]
+    assert rates[4:] == [cosine(0.01, 4)(step) for step in range(1, 5)]
+
+
 def test_a_run_that_was_killed_right_after_it_was_made_longer_resumes_as_the_longer_run(tmp_path):
     tiny_run(tmp_path / "run", schedule="cosine", warmup_steps=2, steps=4)
 
