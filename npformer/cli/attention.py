@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Translate the sentence and write the pictures. Return 0."""
     loaded = load_model(arguments)
-    found = loaded.attention(arguments.sentence, **loaded.search_settings(beam=1))
+    found = loaded.attention(arguments.sentence)
     unknown = loaded.unknown_words(arguments.sentence)
     if unknown:
         note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FILE = "curves.png"
 MAX_POINTS = 250  # the most points of a curve; of more points, the means of neighbours are drawn
+MAX_NOISY_POINTS = 2000  # the same for a curve that is drawn smoothed as well
 
 Entries = Sequence[dict[str, Any]]
 
@@ -59,27 +60,32 @@ def panels_of(log: Entries) -> "list[Panel]":
     from npformer.plots import Panel
 
     losses = [
-        _curve(log, "loss", "training, with dropout and smoothing"),
+        _curve(log, "loss", "training, with dropout and label smoothing", smooth=True),
         _curve(log, "valid_loss", "validation", marked=True),
         _curve(log, "averaged_loss", "average of the last snapshots", marked=True),
     ]
     panels = [
-        Panel("loss per token", losses),
+        Panel("loss per target token", losses),
         Panel("BLEU of validation sentences, greedy", [_curve(log, "valid_bleu", marked=True)], True),
         Panel("learning rate", [_curve(log, "lr")], True),
-        Panel("tokens per second", [_curve(log, "tokens_per_second")], True),
+        Panel("target tokens per second", [_curve(log, "tokens_per_second")], True),
     ]
     measured = [panel._replace(curves=[each for each in panel.curves if len(each.x)]) for panel in panels]
     return [panel for panel in measured if panel.curves]
 
 
-def _curve(log: Entries, name: str, label: str = "", *, marked: bool = False) -> "Curve":
+def _curve(
+    log: Entries, name: str, label: str = "", *, marked: bool = False, smooth: bool = False
+) -> "Curve":
     """Return the curve of one entry of the log, over minutes."""
     from npformer.plots import Curve
 
     found = [(entry["seconds"] / 60, entry[name]) for entry in log if name in entry]
     x, y = np.array(found, np.float64).reshape(-1, 2).T
-    return Curve(x, y, label, marked) if marked else Curve(thinned(x), thinned(y), label)
+    if marked:
+        return Curve(x, y, label, marked=True)
+    most = MAX_NOISY_POINTS if smooth else MAX_POINTS
+    return Curve(thinned(x, most), thinned(y, most), label, smooth=smooth)
 
 
 def thinned(values: Array, most: int = MAX_POINTS) -> Array:

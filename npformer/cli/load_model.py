@@ -7,8 +7,8 @@ from typing import Any
 from npformer.cli.limits import require_beam
 from npformer.cli.options import COUNT, FINITE, add_backend_argument
 from npformer.errors import UserError
+from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.pretrained import LoadedTranslator, load, names
-from npformer.pretrained.loading import BEAM, LENGTH_PENALTY
 
 MODEL = (
     "a translator that ships (npformer pretrained lists them), the folder of a run, a checkpoint, "
@@ -29,11 +29,11 @@ def add_model_arguments(parser: ArgumentParser, default: str = "the run trained 
     )
 
 
-def add_search_arguments(parser: ArgumentParser, *, beam: int = BEAM) -> None:
-    """Add --beam, --length-penalty and --backend. `beam` is the default for a model without a model card."""
+def add_search_arguments(parser: ArgumentParser) -> None:
+    """Add --beam, --length-penalty and --backend."""
     own = "; a translator that ships has its own"
     parser.add_argument(
-        "--beam", type=COUNT, help=f"the number of hypotheses; 1 is greedy search (default: {beam}{own})"
+        "--beam", type=COUNT, help=f"the number of hypotheses; 1 is greedy search (default: {BEAM}{own})"
     )
     parser.add_argument(
         "--length-penalty",
@@ -52,13 +52,13 @@ def load_model(arguments: Namespace, backend: str = "numpy") -> LoadedTranslator
     return load(arguments.model or newest_run(), last=arguments.last, backend=backend)
 
 
-def load_with_search(arguments: Namespace, *, beam: int = BEAM) -> tuple[LoadedTranslator, dict[str, Any]]:
+def load_with_search(arguments: Namespace) -> tuple[LoadedTranslator, dict[str, Any]]:
     """Load the translator, and return it with the settings of the search.
 
-    The settings are those of the command line, else those of the model card, else `beam` and the paper's 0.6.
+    The settings are those of the command line, else those of the model card, else the paper's 4 and 0.6.
     """
     loaded = load_model(arguments, arguments.backend)
-    settings = loaded.search_settings(beam=beam)
+    settings = loaded.search_settings()
     given = {name: getattr(arguments, name) for name in settings}
     settings |= {name: value for name, value in given.items() if value is not None}
     if settings["beam"] == 1 and arguments.length_penalty is not None:

@@ -15,20 +15,27 @@ from npformer.data.casing import Casing
 from npformer.data.codecs import codecs_from_checkpoint
 from npformer.data.subwords import SubwordCodec
 from npformer.errors import UserError, in_context
-from npformer.pretrained import Card, MeasuredScore, names, read_pretrained, save_pretrained
+from npformer.pretrained import Card, MeasuredScore, Pretrained, names, read_pretrained, save_pretrained
 from npformer.pretrained.loading import find_model
+from npformer.pretrained.template import TO_WRITE, card_template, require_filled_in
+from npformer.storage.atomic import create_atomically, explain_os_errors
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 from npformer.storage.json_files import read_json
 
 EPILOG = """\
 Examples: npformer pretrained en-de
-          npformer pretrained --export runs/en-de --out en-de.safetensors --card card.json --casing raw.de
+          npformer pretrained --export runs/en-de
+          npformer pretrained --export runs/en-de --out en-de.safetensors --casing raw.de
           npformer score --model en-de.safetensors test.en test.de --json > test.json
-Then export once more with --scores test.json, so that the card contains the scores.
 
-card.json is an object with the entries title, data, licence, training, command,
-hours, machine and date (2026-01-31), and optionally example, beam and
-length_penalty. Scores come only from npformer score, measured with these weights."""
+An exported file has a model card. The second command writes the template of one to
+runs/en-de/card.json, with everything that the run knows: languages, settings, hours.
+Replace what begins with TO WRITE: the data, their licence, the command, the machine
+and a sentence to try. Then the third command exports the run. A card that exists is
+never overwritten.
+
+Scores come only from npformer score, measured with the exported file: export once
+more with --scores test.json, so that the card contains them."""
 
 RULES = (
     needs("--out --card --casing --scores --last", "--export"),
@@ -45,12 +52,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--markdown", action="store_true", help="print the card as a Markdown section")
     parser.add_argument("--json", action="store_true", help="print a list of JSON objects")
-    parser.add_argument("--export", metavar="RUN", help="export this run, or this checkpoint")
+    parser.add_argument(
+        "--export",
+        metavar="RUN",
+        help="export this run, or this checkpoint; without --out, write the template of its model card",
+    )
     parser.add_argument(
         "--last", action="store_true", help="export the last checkpoint of the run, not its best one"
     )
     parser.add_argument("--out", metavar="FILE", help="the file to write, NAME.safetensors")
-    parser.add_argument("--card", metavar="FILE", help="the model card, a JSON file")
+    parser.add_argument(
+        "--card",
+        metavar="FILE",
+        help="the model card, a JSON file (default: card.json in the folder of the run); "
+        "if there is none yet, its template is written",
+    )
     parser.add_argument(
         "--casing",
         metavar="FILE",
@@ -69,24 +85,29 @@ def run(arguments: Namespace) -> int:
     """Show the cards, or export. Return 0."""
     if arguments.export is not None:
         return export(arguments)
-    cards = {name: read_pretrained(name).card for name in ([arguments.name] if arguments.name else names())}
+    found = {name: read_pretrained(name) for name in ([arguments.name] if arguments.name else names())}
     if arguments.json:
-        print(json.dumps([{"name": name} | card.to_dict() for name, card in cards.items()]))
+        rows = [
+            {"name": name, "parameters": each.model.count_parameters()} | each.card.to_dict()
+            for name, each in found.items()
+        ]
+        print(json.dumps(rows))
     elif arguments.markdown:
-        print("\n".join(card.section(Path(name).stem) for name, card in cards.items()), end="")
-    elif cards:
-        for name, card in cards.items():
-            show(name, card)
+        print("\n".join(each.card.section(Path(name).stem) for name, each in found.items()), end="")
+    elif found:
+        for name, each in found.items():
+            show(name, each)
     else:
         print("No translator ships with this copy of npformer: train one with npformer train.")
     return 0
 
 
-def show(name: str, card: Card) -> None:
-    """Print a card on the terminal."""
-    out = console()
+def show(name: str, found: Pretrained) -> None:
+    """Print the card of a translator on the terminal, and the number of its parameters."""
+    out, card = console(), found.card
     out.print(f"[bold]{escape(name)}[/]  {escape(card.title)}")
-    for what, text in card.lines():
+    lines = [("parameters", f"{found.model.count_parameters():,}"), *card.lines()]
+    for what, text in lines:
         out.print(f"  {what:<11} {escape(text)}", soft_wrap=True)
     for each in card.scores:
         words = f"{each.bleu:.2f} on {each.reference}, beam {each.beam}: {each.signature}"
@@ -94,17 +115,44 @@ def show(name: str, card: Card) -> None:
 
 
 def export(arguments: Namespace) -> int:
-    """Write the file. Return 0."""
-    if not (arguments.out and arguments.card):
-        raise UserError("--export RUN needs --out FILE and --card FILE: give both")
-    card = read_card(arguments.card, arguments.scores)
-    path = Path(arguments.out)
-    checkpoint = load_checkpoint(find_model(arguments.export, last=arguments.last))
+    """Write the file of the translator, or first the template of its model card. Return 0."""
+    source = find_model(arguments.export, last=arguments.last)
+    checkpoint = load_checkpoint(source)
+    place = Path(arguments.card) if arguments.card else source.parent / "card.json"
+    if not place.exists():
+        return begin_card(checkpoint, place, source.parent, exporting=arguments.out is not None)
+    if not arguments.out:
+        raise UserError(f"the card {place} exists and is left as it is: give --out FILE to export with it")
+    card, path = read_card(str(place), arguments.scores), Path(arguments.out)
     if arguments.casing:
         checkpoint = with_casing(checkpoint, arguments.casing)
     save_pretrained(checkpoint, path, card)
     read_pretrained(path)  # a file that cannot be read is noticed at once
     print(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
+    return 0
+
+
+def begin_card(checkpoint: Checkpoint, place: Path, run: Path, *, exporting: bool) -> int:
+    """Write the template of a model card. Return 0.
+
+    Args:
+        checkpoint: The checkpoint that will be exported.
+        place: The file of the card.
+        run: The folder of the run.
+        exporting: Whether the user asked for the exported file, which cannot be made without a card.
+
+    Raises:
+        UserError: If the file exists or cannot be written, or if the user asked for the exported file.
+    """
+    text = json.dumps(card_template(checkpoint, run), indent=2, ensure_ascii=False)
+    with explain_os_errors(place, "written", "give another --card"):
+        create_atomically(place, f"{text}\n".encode())
+    if exporting:
+        raise UserError(
+            f"there was no card {place}, and its template is there now: replace what begins with {TO_WRITE} "
+            "and run the same command again"
+        )
+    print(f"wrote {place}: replace what begins with {TO_WRITE}, then export with --out FILE")
     return 0
 
 
@@ -134,6 +182,8 @@ def read_card(path: str, scores: Sequence[str]) -> Card:
     content = read_json(Path(path), path, "correct it")
     if isinstance(content, dict) and "scores" in content:
         raise UserError(f"{path} has scores: leave them out, and give measured ones with --scores")
+    if isinstance(content, dict):
+        require_filled_in(content, Path(path))
     with in_context(path):
         card = Card.from_dict(content)
     measured = []

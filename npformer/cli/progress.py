@@ -24,14 +24,14 @@ def training_progress(out: Console) -> Iterator[Report]:
         TimeRemainingColumn(compact=True),
     )
     progress = Progress(*columns, console=out)
-    task = progress.add_task("training", loss=float("nan"), rate=0.0)
+    task = progress.add_task("training")
 
     def report(event: Event) -> None:
-        if isinstance(event, Started):  # not earlier, so that a run that cannot begin shows no bar
+        if isinstance(event, Started):
             progress.update(task, total=event.steps, completed=event.step)
-            progress.start()
-        elif isinstance(event, Stepped):
+        if isinstance(event, Stepped):
             progress.update(task, completed=event.step, loss=event.loss, rate=event.tokens_per_second)
+            progress.start()  # at the first step and not earlier, so that the bar always has a loss
         elif line := _line(event):
             progress.console.print(line)
 
@@ -44,10 +44,12 @@ def training_progress(out: Console) -> Iterator[Report]:
 
 def _line(event: Event) -> str | None:
     """Return the line that stays on the screen, of at most 80 columns, or None if the event leaves none."""
+    if isinstance(event, Started):
+        return f"{event.parameters:,} parameters, {event.steps - event.step:,} steps to go"
     if isinstance(event, Validated):
         best = "  (best so far)" if event.best else ""
-        right = f"right tokens {event.accuracy:.1%}"
-        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {right}{best}"
+        accuracy = f"token accuracy {event.accuracy:.1%}"
+        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {accuracy}{best}"
     if isinstance(event, Scored):
         return (
             f"step {event.step:>6}  BLEU {event.bleu:.2f}  (greedy, {event.sentences} validation sentences)"

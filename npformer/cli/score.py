@@ -1,18 +1,14 @@
 """npformer score: translate a set of sentences and compute BLEU against references."""
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
 from npformer.cli.options import COUNT, Rule, one_of
+from npformer.cli.terminal import note
+from npformer.cli.translation_bar import TranslationBar
 from npformer.data import read_lines
 from npformer.errors import UserError
 from npformer.generation.bleu import TOKENIZERS, require_sacrebleu, setting_of
@@ -23,7 +19,6 @@ from npformer.storage.atomic import require_place, write_file
 if TYPE_CHECKING:
     from npformer.generation.bleu import TranslationScore
 
-BEAM = 5  # of the published scores
 EPILOG = """\
 Examples: npformer score --model en-de test.en test.de
           npformer score --model runs/en-de test.lc.tok.en test.lc.tok.de --json """
@@ -37,7 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("source", help="a text file with one sentence on each line, plain or gzip")
     parser.add_argument("reference", help="a file with the reference translations, line by line")
     add_model_arguments(parser)
-    add_search_arguments(parser, beam=BEAM)
+    add_search_arguments(parser)
     parser.add_argument(
         "--text",
         **one_of(("auto", *TOKENIZERS)),
@@ -58,13 +53,17 @@ def run(arguments: Namespace) -> int:
     if out:
         require_place(out)
     setting = setting_of(references) if arguments.text == "auto" else arguments.text
-    loaded, settings = load_with_search(arguments, beam=BEAM)
-    from npformer.generation.bleu import score
+    loaded, settings = load_with_search(arguments)
+    from npformer.generation.bleu import difference_in_case, score
 
-    with progress_bar(len(sources)) as progress:
-        found = score(loaded.translator, sources, references, setting=setting, progress=progress, **settings)
+    with TranslationBar(len(sources)) as bar:
+        found = score(
+            loaded.translator, sources, references, setting=setting, progress=bar.advance, **settings
+        )
     if out:
         write_file(out, "".join(f"{line}\n" for line in found.translations).encode())
+    if difference := difference_in_case(found.translations, references):
+        note(difference)
     weights = weights_fingerprint(loaded.model.state_dict())
     if arguments.json:
         row = {"format": FORMAT} | found._asdict() | settings | {"weights": weights}
@@ -113,22 +112,3 @@ def report(found: "TranslationScore", settings: dict[str, Any], *, detected: boo
         f"length penalty {settings['length_penalty']:g}; {found.empty} empty translations; "
         f"brevity penalty {found.brevity_penalty:.3f}"
     )
-
-
-@contextmanager
-def progress_bar(sentences: int) -> Iterator[Callable[[int], None]]:
-    """Show a bar on standard error if that is a terminal.
-
-    Yields:
-        A function that takes the number of sentences finished since its last call.
-    """
-    columns = (
-        TextColumn("translating"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(compact=True),
-    )
-    shown = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    task = shown.add_task("", total=sentences)
-    with shown:
-        yield lambda finished: shown.advance(task, finished)

@@ -50,6 +50,10 @@ from npformer.training import train as train_run
 from npformer.training.presets import PRESETS, Preset, find_preset
 from npformer.training.ranks import RankError, launch
 
+LOST_CASE = (
+    "the text has capitals and is converted to lower case, so the translations will be in lower case: "
+    "--cased keeps the capitals"
+)
 EPILOG = """\
 Examples: npformer train
           npformer train train.en train.de --valid valid.en valid.de --run runs/en-de --steps 5000
@@ -68,7 +72,7 @@ RULES = (
     excludes(
         "--resume",
         "files --valid --task --direction --limit --data --max-length --vocab-size --min-count --subwords "
-        "--unfiltered --preset --architecture --batch-size --seed --set --run",
+        "--unfiltered --cased --preset --architecture --batch-size --seed --set --run",
         "a run has its own data and settings",
     ),
     only_if(
@@ -79,7 +83,7 @@ RULES = (
     ),
     excludes("--task", "files", "a toy task makes its own sequences"),
     only_if(
-        "--valid --limit --max-length --vocab-size --min-count --subwords --unfiltered",
+        "--valid --limit --max-length --vocab-size --min-count --subwords --unfiltered --cased",
         lambda arguments: arguments.files,
         "with two files to train on",
         "give those as well, or leave it out",
@@ -196,6 +200,7 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
     data.add_argument(
         "--subwords", type=COUNT, metavar="N", help="use N subwords for both files instead of words"
     )
+    data.add_argument("--cased", action="store_true", help="keep capitals (default: convert to lower case)")
     data.add_argument(
         "--unfiltered", action="store_true", help="keep repeated pairs, and pairs of very different lengths"
     )
@@ -224,6 +229,8 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
     dataset, name = open_data(arguments, preset)
     if dataset.counts is not None:
         out.print(dataset.counts.sentence())
+    if dataset.lost_case:
+        out.print(LOST_CASE, soft_wrap=True)
     folder = Path(arguments.run or f"runs/{name}")
     settings = _parse_settings(arguments.set)
     for option in ("--steps", "--batch-size", "--seed"):
@@ -295,6 +302,7 @@ def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
             max_length=arguments.max_length,
             limit=arguments.limit,
             filtered=not arguments.unfiltered,
+            lowercase=not arguments.cased,
             **_vocabulary(arguments, shared=preset.data.get("shared", False)),
         )
         return dataset, run_name(source)

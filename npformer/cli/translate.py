@@ -2,17 +2,24 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from io import BufferedIOBase
 from typing import Any
 
+from npformer.cli.line_input import read_blocks, size_in_bytes
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
 from npformer.cli.options import Rule
 from npformer.cli.terminal import note
+from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
 from npformer.pretrained import LoadedTranslator
 
 EPILOG = """\
 Examples: npformer translate --model en-de "A man is riding a bicycle."
-          npformer translate --model runs/en-fr < sentences.en > sentences.fr"""
+          npformer translate --model runs/en-fr < sentences.en > sentences.fr
+
+Each translation is printed as soon as it is known, in the order of the lines, and
+the translation of an empty line is an empty line. Lines that another program
+writes into a pipe are translated as they arrive."""
 
 RULES: tuple[Rule, ...] = ()
 
@@ -37,10 +44,10 @@ def run(arguments: Namespace) -> int:
         for number, sentence in enumerate(arguments.sentences, 1):
             _require_words(sentence, number)
         translate_lines(loaded, arguments.sentences, settings)
-    elif sys.stdin.isatty():
+    elif sys.stdin is not None and sys.stdin.isatty():
         converse(loaded, settings)
     else:
-        translate_lines(loaded, read_standard_input(), settings)
+        translate_standard_input(loaded, settings)
     return 0
 
 
@@ -55,10 +62,31 @@ def converse(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
             note(str(error))
 
 
+def translate_standard_input(loaded: LoadedTranslator, settings: dict[str, Any]) -> None:
+    """Translate the lines of standard input block by block, so that memory does not grow with their number.
+
+    Raises:
+        UserError: If there is no input, or, after the translations of the lines before it, if a line is not
+            UTF-8 or too long for the model.
+    """
+    if sys.stdin is None:  # as with `<&-` in a shell
+        raise UserError("standard input is closed: give the sentences as arguments, or in a file or a pipe")
+    stream, first_line = sys.stdin.buffer, 1
+    assert isinstance(stream, BufferedIOBase)  # as every standard input of Python
+    with TranslationBar(size_in_bytes(stream)) as bar:
+        for lines in read_blocks(stream):
+            translate_lines(loaded, lines, settings, first_line, bar)
+            first_line += len(lines)
+
+
 def translate_lines(
-    loaded: LoadedTranslator, lines: list[str], settings: dict[str, Any], first_line: int = 1
+    loaded: LoadedTranslator,
+    lines: list[str],
+    settings: dict[str, Any],
+    first_line: int = 1,
+    bar: TranslationBar | None = None,
 ) -> None:
-    """Print the translation of each line, and report words that the model does not know.
+    """Print the translation of each line as soon as it is known, and report unknown words.
 
     The translation of an empty line is an empty line.
 
@@ -67,34 +95,32 @@ def translate_lines(
         lines: The sentences.
         settings: The settings of the search.
         first_line: The number of the first line, for messages.
+        bar: The progress bar, which counts the lines and their bytes.
     """
-    translations = loaded.translate(lines, first_line=first_line, **settings)
-    for number, line in enumerate(lines, first_line):
-        unknown = loaded.unknown_words(line)
-        if unknown:
-            words = ", ".join(repr(word) for word in unknown)
-            note(f"line {number}: the model does not know {words} and reads <UNK> instead")
-    for translation in translations:
-        print(translation, flush=True)
+    bar = bar or TranslationBar(shown=False)
+    done = 0
+    for translations in loaded.translate_stream(lines, first_line=first_line, **settings):
+        finished = lines[done : done + len(translations)]
+        with bar.hidden():
+            for number, line in enumerate(finished, first_line + done):
+                report_unknown_words(loaded, line, number)
+            print("\n".join(translations), flush=True)
+        bar.advance(len(finished), sum(len(line.encode()) + 1 for line in finished))
+        done += len(finished)
 
 
-def read_standard_input() -> list[str]:
-    """Return the lines of standard input.
+def report_unknown_words(loaded: LoadedTranslator, line: str, number: int) -> None:
+    """Print a note that names the words of a line that the model does not know, if there are any.
 
-    Raises:
-        UserError: If there are none, or if a line is not UTF-8.
+    Args:
+        loaded: The translator.
+        line: The line.
+        number: The number of the line.
     """
-    lines = []
-    for number, raw in enumerate(sys.stdin.buffer.read().split(b"\n"), 1):
-        try:
-            lines.append(raw.decode("utf-8").removesuffix("\r"))
-        except UnicodeDecodeError:
-            raise UserError(f"standard input, line {number}, is not valid UTF-8: convert it first") from None
-    if lines and not lines[-1]:
-        lines.pop()  # the end of the last line
-    if not lines:
-        raise UserError("standard input is empty: give one sentence on each line")
-    return lines
+    unknown = loaded.unknown_words(line)
+    if unknown:
+        words = ", ".join(repr(word) for word in unknown)
+        note(f"line {number}: the model does not know {words} and reads <UNK> instead")
 
 
 def _require_words(sentence: str, number: int) -> None:

@@ -57,6 +57,7 @@ class Dataset:
     target: Codec
     description: dict[str, Any] = field(default_factory=dict)
     counts: Counts | None = None  # of the training pairs and of those left out; None if none can be left out
+    lost_case: bool = False  # the training text has capitals, and was converted to lower case
 
     def __post_init__(self) -> None:
         if not self.train:
@@ -306,7 +307,8 @@ def files_dataset(
         "text": text,
         "filtered": filtered,
     }
-    return Dataset(*parts, description, counts._replace(long=len(texts.train) - n_kept))
+    lost_case = lowercase and any(side != side.lower() for pair in texts.train for side in pair)
+    return Dataset(*parts, description, counts._replace(long=len(texts.train) - n_kept), lost_case)
 
 
 def multi30k_dataset(

@@ -6,6 +6,7 @@ only. The batches are the same for every number of threads, and so is every bit 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, takewhile
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -15,24 +16,41 @@ from npformer.data import END, pad
 from npformer.errors import UserError
 from npformer.generation.beam import beam_search
 from npformer.generation.greedy import greedy
-from npformer.generation.search import Limits, one_for_each, usual_limits
+from npformer.generation.search import LENGTH_PENALTY, Limits, one_for_each, usual_limits
 
 BATCH_TOKENS = 2048  # source tokens of a batch times the beam: about 150 rows for sentences of 14 tokens
 
 
-def translate_ids(
+def translate_ids(model: Any, sources: Sequence[Sequence[int]], **settings: Any) -> list[list[int]]:
+    """Translate many sentences and return the translations in the same order.
+
+    Args:
+        model: An encoder-decoder model.
+        sources: A list of ids for each sentence, its end symbol included.
+        settings: The settings of `translate_in_parts`.
+
+    Returns:
+        A list of ids for each sentence, without start and end symbols.
+
+    Raises:
+        UserError: If the model cannot read a source, or a setting is out of range.
+    """
+    return list(chain.from_iterable(translate_in_parts(model, sources, **settings)))
+
+
+def translate_in_parts(
     model: Any,
     sources: Sequence[Sequence[int]],
     *,
     beam: int = 1,
-    length_penalty: float = 0.6,
+    length_penalty: float = LENGTH_PENALTY,
     max_length: Limits = None,
     cached: bool = True,
     threads: int = 2,
     batch_tokens: int = BATCH_TOKENS,
     progress: Callable[[int], None] | None = None,
-) -> list[list[int]]:
-    """Translate many sentences and return the translations in the same order.
+) -> Iterator[list[list[int]]]:
+    """Translate many sentences and yield the translations in the same order, each as soon as it can be.
 
     Sentences of similar length go through the model together. A translation has at least one token, so that
     it is not empty. Only a source that is empty or an end symbol alone has an empty translation.
@@ -49,8 +67,9 @@ def translate_ids(
         batch_tokens: The number of source tokens of a batch, padding included, times the beam.
         progress: A function that is called with the number of sentences finished since the last call.
 
-    Returns:
-        A list of ids for each sentence, without start and end symbols.
+    Yields:
+        The translations of the next sentences, whose batches and those of all sentences before are done: a
+        list of ids for each, without start and end symbols.
 
     Raises:
         UserError: If the model cannot read a source, or a setting is out of range.
@@ -68,16 +87,20 @@ def translate_ids(
         return [hypotheses[0].ids for hypotheses in beam_search(model, source, **settings)]
 
     progress = progress or (lambda count: None)
-    translations: list[list[int]] = [[] for _ in sources]
     batches = batches_by_length(sources, batch_tokens // beam)
-    progress(n - sum(map(len, batches)))  # the empty sentences
+    translated = set(chain.from_iterable(batches))
+    found: dict[int, list[int]] = {index: [] for index in range(n) if index not in translated}
+    progress(len(found))  # the empty sentences
+    yielded = 0
     # a GPU runs one kernel after another, so more threads would gain nothing
     results = _map_in_threads(translate, batches, 1 if is_cupy(model.values) else threads)
-    for indices, outputs in zip(batches, results, strict=True):
-        for index, ids in zip(indices, outputs, strict=True):
-            translations[index] = ids
+    for indices, outputs in chain([([], [])], zip(batches, results, strict=True)):
+        found.update(zip(indices, outputs, strict=True))
         progress(len(indices))
-    return translations
+        part = [found.pop(index) for index in takewhile(found.__contains__, range(yielded, n))]
+        yielded += len(part)
+        if part:
+            yield part
 
 
 def batches_by_length(sources: Sequence[Sequence[int]], batch_tokens: int) -> list[list[int]]:

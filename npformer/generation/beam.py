@@ -23,6 +23,8 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.generation.search import (
+    BEAM,
+    LENGTH_PENALTY,
     Limits,
     NextTokens,
     best_tokens,
@@ -62,8 +64,8 @@ def beam_search(
     model: Any,
     source: Any,
     *,
-    beam: int = 4,
-    length_penalty: float = 0.6,
+    beam: int = BEAM,
+    length_penalty: float = LENGTH_PENALTY,
     max_length: Limits = None,
     min_length: int = 0,
     n_best: int | None = None,

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from npformer.errors import UserError, quantity
 from npformer.generation.detokenize import in_form
+from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.generation.translator import Translator
 from npformer.storage.validation import require_choice
 
@@ -90,6 +91,25 @@ def setting_of(lines: Sequence[str]) -> str:
     return "tokenised" if len(_SET_APART.findall(text)) >= len(_ATTACHED.findall(text)) else "raw"
 
 
+def difference_in_case(translations: Sequence[str], references: Sequence[str]) -> str | None:
+    """Return one sentence if only the translations or only the references have capitals, and None otherwise.
+
+    Text counts as lowercased if fewer than one line in ten has a capital, as a name may keep its own.
+    """
+    cased, expected = _has_capitals(translations), _has_capitals(references)
+    if cased == expected:
+        return None
+    one, other = ("references", "translations") if expected else ("translations", "references")
+    return (
+        f"the {one} have capitals and the {other} are in lower case, so BLEU counts every word with a "
+        "capital as wrong: give both in the same case, or see --text"
+    )
+
+
+def _has_capitals(lines: Sequence[str]) -> bool:
+    return 10 * sum(line != line.lower() for line in lines) >= max(1, len(lines))
+
+
 def require_sacrebleu() -> None:
     """Check that sacrebleu is installed.
 
@@ -110,8 +130,8 @@ def score(
     references: Sequence[str],
     *,
     setting: str | None = None,
-    beam: int = 5,
-    length_penalty: float = 0.6,
+    beam: int = BEAM,
+    length_penalty: float = LENGTH_PENALTY,
     progress: Callable[[int], None] | None = None,
 ) -> TranslationScore:
     """Translate the sources and score the translations against the references.

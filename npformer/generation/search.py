@@ -16,6 +16,10 @@ from npformer.generation.state import DecodingState
 # "We set the maximum output length during inference to input length + 50" (Vaswani et al. 2017, section 6.1)
 EXTRA_TOKENS = 50
 
+# the defaults of a search (Vaswani et al. 2017, section 6.1); a translator with a model card has its own
+BEAM = 4
+LENGTH_PENALTY = 0.6
+
 ROWS = 16  # rows of logits that log_sum_exp processes at a time
 
 DIVERGED = "the model's logits are not finite: its training diverged, so use an earlier state"

@@ -1,12 +1,12 @@
 """Translator: a trained model and its codecs, which translates sentences into sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from npformer.data import END, PAD, START
 from npformer.data.codecs import Codec, codecs_from_checkpoint, require_fit
 from npformer.errors import UserError, in_context
-from npformer.generation.batch_decode import translate_ids
+from npformer.generation.batch_decode import translate_ids, translate_in_parts
 from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import Checkpoint
 
@@ -71,6 +71,34 @@ class Translator:
         """Translate the lines of a file as `translate` does, but translate an empty line to an empty line."""
         return self._translated(self._read(texts, first_line), settings)
 
+    def translate_stream(
+        self, texts: Sequence[str], *, first_line: int = 1, **settings: Any
+    ) -> Iterator[list[str]]:
+        """Translate lines as `translate_all` does, and yield the translations as soon as they are known.
+
+        Args:
+            texts: The lines.
+            first_line: The line number of the first line, for messages.
+            **settings: Those of translate_ids.
+
+        Yields:
+            The translations of the next lines, in the order of the lines.
+
+        Raises:
+            UserError: If a line is too long for the model, after the translations of the lines before it.
+        """
+        _require_list(texts)
+        sources, refused = [], None
+        try:
+            for line, text in enumerate(texts, first_line):
+                sources.append(self._read_line(text, line))
+        except UserError as error:
+            refused = error
+        for part in translate_in_parts(self.model, sources, **settings):
+            yield [self.target_codec.decode(ids) for ids in part]
+        if refused is not None:
+            raise refused
+
     def unknown_words(self, text: str) -> list[str]:
         """Return the words that are not in the vocabulary and are read as <UNK>, each once, in order."""
         return self.source_codec.vocabulary.unknown(self.source_codec.words(text))
@@ -84,14 +112,20 @@ class Translator:
         Raises:
             UserError: If a sentence is too long for the model, with its line number.
         """
-        if isinstance(texts, str):
-            raise UserError("translate takes a list of sentences: put a single sentence into a list")
-        limit = self.model.config.max_length
-        sources = [[*self.source_codec.encode(text), END] for text in texts]
-        for line, ids in enumerate(sources, first_line):
-            if len(ids) > limit:
-                raise UserError(
-                    f"line {line} has {len(ids)} tokens, its end included, and the model's limit is {limit}: "
-                    "split the sentence, or train a model with a larger max_length"
-                )
-        return sources
+        _require_list(texts)
+        return [self._read_line(text, line) for line, text in enumerate(texts, first_line)]
+
+    def _read_line(self, text: str, line: int) -> list[int]:
+        """Return the ids of one sentence and its end symbol, or raise UserError with its line number."""
+        ids, limit = [*self.source_codec.encode(text), END], self.model.config.max_length
+        if len(ids) > limit:
+            raise UserError(
+                f"line {line} has {len(ids)} tokens, its end included, and the model's limit is {limit}: "
+                "split the sentence, or train a model with a larger max_length"
+            )
+        return ids
+
+
+def _require_list(texts: Sequence[str]) -> None:
+    if isinstance(texts, str):
+        raise UserError("translate takes a list of sentences: put a single sentence into a list")

@@ -236,14 +236,22 @@ PANEL_WIDTH, PANEL_HEIGHT = 4.6, 2.3  # inches, of a panel's axes
 PANEL_LEFT, PANEL_BELOW = 0.62, 0.5  # for the ticks and their label
 PANEL_ABOVE = 0.32  # for the panel's name
 
+SMOOTHED = 0.04  # the window of a smoothed curve, as a share of its numbers
+FAINT = 0.3  # the opacity of the numbers behind it
+
 
 class Curve(NamedTuple):
-    """A curve of the numbers y over x. `marked` draws a dot at each number, for curves of few points."""
+    """A curve of the numbers y over x.
+
+    `marked` draws a dot at each number, for curves of few points. `smooth` draws the curve smoothed, and the
+    numbers themselves faintly behind it, for curves with noise.
+    """
 
     x: Any  # (N,)
     y: Any  # (N,)
     label: str = ""
     marked: bool = False
+    smooth: bool = False
 
 
 class Panel(NamedTuple):
@@ -301,6 +309,21 @@ def curve_page(
     return figure
 
 
+def smoothed(y: np.ndarray) -> np.ndarray:
+    """Return the means of the numbers in a window that moves along them. Shapes: (N,) -> (N,).
+
+    The window is symmetric, so that the curve is not delayed. It is narrower near the beginning, where the
+    loss of a run falls fastest, and it is cut off at the end.
+    """
+    n = len(y)
+    sums = np.concatenate([[0.0], np.cumsum(y)])  # sums[i] is the sum of the first i numbers
+    places = np.arange(n)
+    half = np.minimum(places, round(SMOOTHED * n / 2))
+    starts, stops = places - half, np.minimum(places + half + 1, n)
+    means: np.ndarray = (sums[stops] - sums[starts]) / (stops - starts)
+    return means
+
+
 def _panel_numbers(panel: Panel, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
     x, y = array(curve.x, f"x of {panel.name}", 1), array(curve.y, f"y of {panel.name}", 1)
     if len(x) != len(y):
@@ -318,7 +341,11 @@ def _draw_panel(
     for index, (curve, (x, y)) in enumerate(zip(panel.curves, numbers, strict=True)):
         few = curve.marked or len(x) == 1
         dots: dict[str, Any] = {"marker": "o", "markersize": 3.5} if few else {}
-        (line,) = ax.plot(x, y, color=curve_colour(index), linewidth=1.6, clip_on=False, **dots)
+        colour = curve_colour(index)
+        if curve.smooth:
+            ax.plot(x, y, color=colour, linewidth=0.6, alpha=FAINT, clip_on=False)
+            y = smoothed(y)
+        (line,) = ax.plot(x, y, color=colour, linewidth=1.6, clip_on=False, **dots)
         if curve.label:
             named.append((line, printable(curve.label)))
     dress(ax, np.array(ends, np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})

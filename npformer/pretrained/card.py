@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.old_names import rename_card_fields
 from npformer.storage.validation import is_number, require_count
@@ -69,8 +70,8 @@ class Card:
     machine: str  # the machine of the training
     date: str  # the day of the export, as 2026-01-31
     example: str = ""  # a sentence to try
-    beam: int = 5  # the defaults of the search
-    length_penalty: float = 0.6
+    beam: int = BEAM  # the defaults of the search
+    length_penalty: float = LENGTH_PENALTY
     scores: tuple[MeasuredScore, ...] = ()
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """npformer.load, which loads a trained translator by its name, from the folder of a run or from a file."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -10,14 +10,12 @@ from npformer.data.codecs import CodecPair
 from npformer.errors import UserError, did_you_mean
 from npformer.generation import Translator
 from npformer.generation.detokenize import detokenize
+from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.models.registry import Model
 from npformer.pretrained.attention import SentenceAttention, attention_of
 from npformer.pretrained.card import Card
 from npformer.pretrained.store import SUFFIX, is_pretrained_file, names, pretrained_path, read_pretrained
 from npformer.storage.checkpoint import load_checkpoint
-
-BEAM = 4  # the beam of the paper
-LENGTH_PENALTY = 0.6
 
 
 class LoadedTranslator:
@@ -61,6 +59,26 @@ class LoadedTranslator:
         translations = [detokenize(self.codec.target, each) for each in decoded]
         return translations[0] if isinstance(text, str) else translations
 
+    def translate_stream(
+        self, lines: Sequence[str], *, first_line: int = 1, **settings: Any
+    ) -> Iterator[list[str]]:
+        """Translate lines as `translate` does, and yield the translations as soon as they are known.
+
+        Args:
+            lines: The lines. The translation of an empty line is empty.
+            first_line: The line number of the first line, for messages.
+            settings: Settings of the search, as in `translate`.
+
+        Yields:
+            The translations of the next lines, in the order of the lines.
+
+        Raises:
+            UserError: If a line is too long for the model, after the translations of the lines before it.
+        """
+        settings = self.search_settings() | settings
+        for part in self.translator.translate_stream(lines, first_line=first_line, **settings):
+            yield [detokenize(self.codec.target, each) for each in part]
+
     def attention(self, sentence: str, **settings: Any) -> SentenceAttention:
         """Translate a sentence and return the attention weights of every layer and head.
 
@@ -80,10 +98,10 @@ class LoadedTranslator:
         """Return the words of a text that are not in the vocabulary and are read as <UNK>, each once."""
         return self.translator.unknown_words(text)
 
-    def search_settings(self, *, beam: int = BEAM) -> dict[str, Any]:
-        """Return the beam and the length penalty of the model card, or without a card `beam` and 0.6."""
+    def search_settings(self) -> dict[str, Any]:
+        """Return the beam and the length penalty of the model card, or else the paper's 4 and 0.6."""
         if self.card is None:
-            return {"beam": beam, "length_penalty": LENGTH_PENALTY}
+            return {"beam": BEAM, "length_penalty": LENGTH_PENALTY}
         return {"beam": self.card.beam, "length_penalty": self.card.length_penalty}
 
     def __repr__(self) -> str:

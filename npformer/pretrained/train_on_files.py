@@ -42,6 +42,7 @@ def train(
     max_length: int = MAX_LENGTH,
     limit: int | None = None,
     filtered: bool = True,
+    lowercase: bool = True,
     backend: str = "auto",
     threads: int | None = None,
     workers: int | None = None,
@@ -62,6 +63,7 @@ def train(
         max_length: Leave out pairs in which a side has more tokens.
         limit: The largest number of pairs to read.
         filtered: Leave out repeated pairs and pairs of very different lengths.
+        lowercase: Convert the text to lower case.
         backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
         threads: The number of threads of the matrix products. By default, 1 for small models.
         workers: The number of threads that share each batch.
@@ -83,7 +85,7 @@ def train(
     words = {"vocab_size": VOCAB_SIZE, "min_count": MIN_COUNT, "shared": chosen.data.get("shared", False)}
     vocabulary = words if subwords is None else {"subwords": subwords}
     options: dict[str, Any] = {"valid": valid, "max_length": max_length, "limit": limit, "filtered": filtered}
-    dataset = files_dataset(source, target, **options, **vocabulary)
+    dataset = files_dataset(source, target, lowercase=lowercase, **options, **vocabulary)
     model, training = configure(
         chosen, dataset, settings, architecture=architecture, steps=steps, max_length=max_length
     )

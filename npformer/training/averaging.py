@@ -58,11 +58,12 @@ class Snapshots:
 
     Args:
         run: The folder of the run.
-        keep: The number of files to keep.
+        keep: The number of files.
+        first: The snapshots after this step are averaged.
     """
 
-    def __init__(self, run: RunFolder, keep: int) -> None:
-        self.run, self.keep = run, keep
+    def __init__(self, run: RunFolder, keep: int, first: int = 0) -> None:
+        self.run, self.keep, self.first = run, keep, first
 
     def take(self, checkpoint: Checkpoint) -> None:
         """Write the parameters of a checkpoint.
@@ -78,6 +79,8 @@ class Snapshots:
         """Return the average of the readable files and their number, or None if there are fewer than two."""
         readable = []
         for path in self.run.snapshots():
+            if path <= self.run.snapshot(self.first):
+                continue
             try:
                 readable.append(load_checkpoint(path))
             except UserError:  # a run of hours should not fail at its last step because of an old file

@@ -47,6 +47,9 @@ class TrainingConfig:
     eps: float = 1e-9
     clip_norm: float | None = None  # the largest norm of the gradient; None: no limit
 
+    # the step after which the run was made longer although its learning rate had decayed; train sets it
+    lengthened_after: int | None = None
+
     seed: int = 0  # of the initial weights, the order of the sentences, and dropout
     validate_every: int = 500  # steps
     checkpoint_every: int = 500
@@ -79,6 +82,8 @@ class TrainingConfig:
             raise UserError(f"betas is {self.betas!r}: give two numbers, each at least 0 and below 1")
         require_choice("schedule", self.schedule, SCHEDULES)
         require_share("decay_share", self.decay_share)
+        if self.lengthened_after is not None:
+            require_count("lengthened_after", self.lengthened_after)
         if not isinstance(self.seed, int) or self.seed < 0:
             raise UserError(f"seed is {self.seed!r}: it must be a whole number, 0 or more")
 
@@ -139,15 +144,28 @@ _COUNTS = (
 def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Schedule:
     """Return the learning rate as a function of the step, counted from 1.
 
+    A run that was made longer after its learning rate had decayed begins anew: in the steps that were added,
+    "cosine" rises and falls once more, as in the warm restarts of Loshchilov and Hutter 2017, and "warmup"
+    and "constant" continue as if they had not decayed, up to a decay over the last share of the added steps.
+
     Args:
         config: The settings of the training.
         d_model: The width of the model, for schedule "warmup".
         total_steps: The number of steps of the run, at which a decay ends.
     """
+    first = config.lengthened_after or 0
+    steps = total_steps - first  # of the schedule, which begins after step `first`
     if config.schedule == "warmup":
-        schedule = warmup(d_model, config.warmup_steps, config.factor)
+        schedule = _shifted(warmup(d_model, config.warmup_steps, config.factor), first)
     elif config.schedule == "cosine":
-        schedule = cosine(config.learning_rate, total_steps, config.warmup_steps)
+        warm = min(config.warmup_steps, steps // 10) if first else config.warmup_steps
+        schedule = cosine(config.learning_rate, steps, warm)
     else:
         schedule = constant(config.learning_rate)
-    return decayed(schedule, total_steps, config.decay_share) if config.decay_share else schedule
+    if config.decay_share:
+        schedule = decayed(schedule, steps, config.decay_share)
+    return _shifted(schedule, -first)
+
+
+def _shifted(schedule: Schedule, by: int) -> Schedule:
+    return lambda step: schedule(step + by)

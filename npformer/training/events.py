@@ -24,7 +24,7 @@ class Stepped:
     loss: float  # of the sentences of this step, with dropout and label smoothing
     lr: float
     norm: float  # of the gradient, before clipping
-    tokens: int
+    tokens: int  # target tokens of this step, with the end symbols and without padding
     tokens_per_second: float
     seconds_left: float
 
@@ -35,7 +35,7 @@ class Validated:
 
     step: int
     loss: float
-    accuracy: float
+    accuracy: float  # the share of target tokens that get the highest probability, see Evaluation
     best: bool  # True if its objective is the lowest of the run so far
 
 

@@ -9,13 +9,12 @@ from npformer.data.vocabulary import END, PAD, START, Vocabulary
 from npformer.errors import UserError
 from npformer.models.registry import ModelConfig, config_from_checkpoint, kind_of
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
-from npformer.training.config import TrainingConfig
-from npformer.training.optimizer import first_decay
+from npformer.training.config import TrainingConfig, make_schedule
 from npformer.training.run_folder import RunFolder
 
 # settings that may change when a run resumes
 CHANGEABLE = {"validate_every", "checkpoint_every", "log_every", "bleu_every", "bleu_sentences"}
-LENGTHS = {"steps", "epochs"}  # these may change as well, if no learning rate so far depends on them
+LENGTH = {"steps", "epochs", "lengthened_after"}  # checked by with_new_length
 
 
 def check_fits(dataset: Dataset, config: ModelConfig) -> None:
@@ -44,6 +43,78 @@ def check_fits(dataset: Dataset, config: ModelConfig) -> None:
         )
 
 
+def check_settings(
+    run: RunFolder,
+    checkpoint: Checkpoint | None,
+    dataset: Dataset,
+    model_config: ModelConfig,
+    config: TrainingConfig,
+) -> TrainingConfig:
+    """Check the settings of a run, and return those with which it begins or continues.
+
+    Args:
+        run: The folder of the run.
+        checkpoint: The last checkpoint of the run, or None if it begins.
+        dataset: The sentences to train on.
+        model_config: The configuration of the model.
+        config: The settings of the training.
+
+    Raises:
+        UserError: If the run cannot begin or continue with them.
+    """
+    if checkpoint is not None:
+        config = with_new_length(checkpoint, dataset, config, run.resume_command)
+        check_same_run(checkpoint, dataset, model_config, config)
+    elif config.lengthened_after is not None:
+        raise UserError(
+            f"lengthened_after is {config.lengthened_after}: a new run has no earlier end, so leave it out"
+        )
+    return config
+
+
+def with_new_length(
+    checkpoint: Checkpoint, dataset: Dataset, config: TrainingConfig, resume_command: str
+) -> TrainingConfig:
+    """Return the settings with which a run continues that was given another length.
+
+    If every learning rate so far is the same in a run of the new length, the run continues as such a run. If
+    not, only a run that has ended can be made longer: its learning rate decays anew, in the steps after the
+    end (see `make_schedule`).
+
+    Args:
+        checkpoint: The last checkpoint of the run.
+        dataset: The sentences to train on.
+        config: The settings of the training, with the new length.
+        resume_command: The command that resumes the run, for messages.
+
+    Raises:
+        UserError: If the run has more steps already, or cannot change its length before its end.
+    """
+    saved = TrainingConfig(**checkpoint.training_settings)
+    config = config.replace(lengthened_after=saved.lengthened_after)
+    if (saved.steps, saved.epochs) == (config.steps, config.epochs):
+        return config
+    before, now = (
+        each.total_steps(DataLoader(dataset.train, dataset.train_lengths, **each.batching))
+        for each in (saved, config)
+    )
+    made = checkpoint.step
+    if now < made:
+        raise UserError(
+            f"the run has made {made:,} steps already, so its length cannot become {now:,}: give a larger "
+            "number"
+        )
+    one, other = make_schedule(saved, 1, before), make_schedule(config, 1, now)
+    if all(one(step) == other(step) for step in range((saved.lengthened_after or 0) + 1, made + 1)):
+        return config
+    if made < before:
+        raise UserError(
+            f"the learning rate of this run decays up to step {before:,} and the run is at step {made:,}, so "
+            f"its length cannot become {now:,} now: finish it with {resume_command}, and make it longer then"
+        )
+    return config.replace(lengthened_after=made)
+
+
 def check_same_run(
     checkpoint: Checkpoint, dataset: Dataset, model_config: ModelConfig, config: TrainingConfig
 ) -> None:
@@ -64,9 +135,8 @@ def check_same_run(
             f"the model is of the kind {current} here but {saved} in the checkpoint: continue with {saved}, "
             "or start a new run in another folder"
         )
-    changeable = CHANGEABLE | LENGTHS if _length_may_change(checkpoint, dataset, config) else CHANGEABLE
     _compare(config_from_checkpoint(checkpoint).to_dict(), model_config.to_dict(), set())
-    _compare(TrainingConfig.from_checkpoint(checkpoint).to_dict(), config.to_dict(), changeable)
+    _compare(TrainingConfig.from_checkpoint(checkpoint).to_dict(), config.to_dict(), CHANGEABLE | LENGTH)
     codecs = codecs_from_checkpoint(checkpoint)
     _compare_vocabularies("source", codecs.source.vocabulary, dataset.source.vocabulary)
     _compare_vocabularies("target", codecs.target.vocabulary, dataset.target.vocabulary)
@@ -99,20 +169,6 @@ def load_last(run: RunFolder) -> Checkpoint:
     if last.m is None:
         raise UserError(f"{run.last} is an average: without Adam's moments, training cannot continue from it")
     return last
-
-
-def _length_may_change(checkpoint: Checkpoint, dataset: Dataset, config: TrainingConfig) -> bool:
-    """Return whether a run with the new number of steps has the same learning rates up to the checkpoint."""
-    if config.schedule == "cosine":
-        return False
-    saved = TrainingConfig.from_checkpoint(checkpoint)
-    if config.decay_share == 0:
-        return True
-    totals = [
-        each.total_steps(DataLoader(dataset.train, dataset.train_lengths, **each.batching))
-        for each in (saved, config)
-    ]
-    return checkpoint.step <= min(first_decay(steps, config.decay_share) for steps in totals)
 
 
 def describe(dataset: dict[str, Any]) -> str:

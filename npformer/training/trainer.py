@@ -26,7 +26,7 @@ from npformer.training.nan_checks import NotFiniteError
 from npformer.training.optimizer import Adam
 from npformer.training.process import StopRequest, interrupt_between_steps, keep_freed_memory_in_process
 from npformer.training.ranks import Ranks, ranks_of_launch, share_of
-from npformer.training.resume_checks import check_fits, check_same_run, load_last
+from npformer.training.resume_checks import check_fits, check_settings, load_last
 from npformer.training.run_folder import RunFolder
 from npformer.training.step import dropout_rngs, make_step
 from npformer.training.validator import Validator
@@ -103,7 +103,8 @@ def train(
         report: A function that is called with each event as it happens.
         stop: Called after each step, in every process; True stops the run. The first Ctrl-C stops it in the
             same way, the second one at once. So do SIGTERM and SIGHUP, if the program has handlers for them.
-        resume: Continue from the last checkpoint.
+        resume: Continue from the last checkpoint. A run that has ended can be made longer, by more steps or
+            epochs; if its learning rate had decayed, it does so anew (see `make_schedule`).
 
     Returns:
         The end of the run.
@@ -116,10 +117,8 @@ def train(
     _check_counts(threads=threads, workers=workers)
     check_fits(dataset, model_config)
     run = RunFolder(run_dir)
-    checkpoint = None
-    if resume:
-        checkpoint = load_last(run)
-        check_same_run(checkpoint, dataset, model_config, training_config)
+    checkpoint = load_last(run) if resume else None
+    training_config = check_settings(run, checkpoint, dataset, model_config, training_config)
     ranks = ranks_of_launch()
     workers, threads = _workers_and_threads(checkpoint, workers, threads)
     with (
@@ -366,6 +365,15 @@ class Trainer:
             before = quantity(checkpoint.ranks, "process", "processes")
             text = f"the run was made with {before} and continues with {self.ranks.size} (mpirun -n)"
             self.report(Noted(self.step, f"{text}: the last bits of its sums will differ"))
+        if self.config.lengthened_after != checkpoint.training_settings.get("lengthened_after"):
+            self._begin_longer_run()
+
+    def _begin_longer_run(self) -> None:
+        """Log, report and save that a run which had ended continues, and its learning rate rises again."""
+        text = f"made longer, to {self.steps:,} steps: the learning rate decays anew"
+        self._log(step=self.step, lengthened_to=self.steps)
+        self.report(Noted(self.step, text))
+        self._save()
 
     def _finish(self, step: int) -> Result:
         """Report the end of the run."""

@@ -48,7 +48,8 @@ class Validator:
         self.log, self.report = log, report
         self.batches = DataLoader(dataset.valid, dataset.valid_lengths, **config.batching).epoch()
         self.examples = dataset.valid[: config.bleu_sentences]
-        self.snapshots = Snapshots(run, config.average_last) if config.average_last else None
+        first = config.lengthened_after or 0  # earlier snapshots belong to the previous end
+        self.snapshots = Snapshots(run, config.average_last, first) if config.average_last else None
         self.measures_bleu = bool(config.bleu_every and self.examples)
         # the lowest objective so far, that is, the validation loss with label smoothing; the name is that of
         # the checkpoint's field

@@ -10,6 +10,7 @@ from npformer import UserError
 from npformer.cli.curves import draw_curves, panels_of, thinned
 from npformer.cli.main import main
 from npformer.plots import Curve, Panel, curve_page, text_problems
+from npformer.plots.curve_plots import smoothed
 from npformer.training import read_log
 
 
@@ -57,7 +58,8 @@ def test_the_text_of_the_page_is_legible(run):
     assert text_problems(figure) == []
     assert [ax.get_xlabel() for ax in figure.axes] == ["minutes"] * 4
     names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert names == ["training, with dropout and smoothing", "validation", "average of the last snapshots"]
+    training = "training, with dropout and label smoothing"
+    assert names == [training, "validation", "average of the last snapshots"]
 
 
 def test_the_page_is_written_to_the_run_or_to_the_given_path(run, tmp_path, capsys):
@@ -73,9 +75,9 @@ def test_the_page_is_written_to_the_run_or_to_the_given_path(run, tmp_path, caps
 def test_a_run_with_few_measurements_has_fewer_panels(tmp_path):
     tiny_run(tmp_path / "plain", validate_every=5)
     assert [panel.name for panel in panels_of(read_log(tmp_path / "plain"))] == [
-        "loss per token",
+        "loss per target token",
         "learning rate",
-        "tokens per second",
+        "target tokens per second",
     ]
     pytest.importorskip("sacrebleu")
     tiny_run(tmp_path / "more", **MEASURED)
@@ -109,6 +111,36 @@ def test_a_long_curve_is_reduced_to_means_of_neighbours():
         few = thinned(values)
         assert 125 <= len(few) <= 250
         assert few[0] == pytest.approx(values[: -(-n // 250)].mean())
+
+
+def test_the_training_loss_is_smoothed_and_its_numbers_are_faint_behind_it(run):
+    (loss, *others) = curve_page(panels_of(read_log(run))).axes
+    numbers = np.array([entry["loss"] for entry in read_log(run) if "loss" in entry])
+    raw, smooth, valid = loss.get_lines()[:3]
+    np.testing.assert_array_equal(raw.get_ydata(), numbers)
+    np.testing.assert_array_equal(smooth.get_ydata(), smoothed(numbers))
+    assert raw.get_alpha() < 0.5
+    assert smooth.get_alpha() is None
+    assert raw.get_color() == smooth.get_color() != valid.get_color()
+    assert raw.get_linewidth() < smooth.get_linewidth()
+    assert raw.get_zorder() <= smooth.get_zorder()  # of equal ones, the later line is in front
+    assert [len(ax.get_lines()) for ax in others] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("n", [1, 2, 10, 49, 600, 2000])
+def test_smoothing_takes_the_mean_of_a_window(n):
+    values = np.random.default_rng(n).standard_normal(n)
+    half = round(0.04 * n / 2)
+    expected = [values[max(0, i - min(i, half)) : i + min(i, half) + 1].mean() for i in range(n)]
+    np.testing.assert_allclose(smoothed(values), expected, atol=1e-13)
+    line = np.arange(n, dtype=float)
+    inside = slice(0, n - half)  # a window that is cut off at the end lags behind
+    np.testing.assert_allclose(smoothed(line)[inside], line[inside], atol=1e-10)
+
+
+def test_a_long_training_curve_keeps_more_of_its_noise():
+    log = [{"loss": 1.0, "seconds": 60.0 * i, "step": i} for i in range(10_000)]
+    assert [len(curve.x) for panel in panels_of(log) for curve in panel.curves] == [2000]
 
 
 def test_the_page_refuses_what_it_cannot_draw():

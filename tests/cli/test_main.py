@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import npformer
 from npformer.cli.main import COMMANDS, main
 
 TINY = ["--set", "d_model=16", "--set", "d_ff=16", "--set", "n_heads=2", "--set", "n_layers=1"]
@@ -110,7 +111,7 @@ def test_unknown_words_are_reported(capsys):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"the cat\nthe \xff dog\n", "line 2, is not valid UTF-8"),
+        (b"the \xff dog\n", "line 1, is not valid UTF-8"),
         (b"", "standard input is empty"),
         (b"cat " * 100, "line 1 has 101 tokens"),
     ],
@@ -152,6 +153,33 @@ def test_an_option_of_an_earlier_version_names_its_new_name(capsys, option):
 def test_a_run_is_not_overwritten(capsys):
     sentence = refused(capsys, "train", "train.en", "train.fr", "--run", "runs/tiny", *QUICK)
     assert "--resume" in sentence
+
+
+def test_text_with_capitals_is_lowercased_with_a_word_about_it_or_stays_cased(capsys):
+    Path("cased.en").write_text("The cat sleeps\nthe Dog eats\na cat eats\n" * 10, encoding="utf-8")
+    every, about = ["--unfiltered"], "the text has capitals and is converted to lower case"
+    for name, options in {"lowered": [], "cased": ["--cased"], "plain": []}.items():
+        source = "train.en" if name == "plain" else "cased.en"
+        assert main(["train", source, "train.fr", "--run", f"runs/{name}", *options, *every, *QUICK]) == 0
+        assert (about in capsys.readouterr().out) == (name == "lowered")
+    assert npformer.load("runs/cased").unknown_words("the Cat the cat") == ["Cat"]
+    assert npformer.load("runs/lowered").unknown_words("the Cat the cat") == []
+
+
+def test_the_number_of_parameters_is_printed_first(capsys):
+    assert main(["train", "train.en", "train.fr", "--run", "runs/counted", *QUICK]) == 0
+    count = npformer.load("runs/counted").model.count_parameters()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == f"{count:,} parameters, 6 steps to go"
+    assert not any("nan" in line for line in lines)
+
+
+def test_a_finished_run_is_made_longer(capsys):
+    assert main(["train", "train.en", "train.fr", "--run", "runs/longer", *QUICK]) == 0
+    assert main(["train", "--resume", "runs/longer", "--steps", "9"]) == 0
+    printed = capsys.readouterr().out
+    assert "step      6  note: made longer, to 9 steps: the learning rate decays anew\n" in printed
+    assert "finished after step 9" in printed
 
 
 def test_resume_continues_the_training(capsys):
@@ -198,6 +226,10 @@ FILES = {
         ),
         (["--resume", "runs/tiny", "--seed", "0"], "--seed has no effect with --resume"),
         (["--valid", "train.en", "train.fr"], "--valid has an effect only with two files"),
+        (["--resume", "runs/tiny", "--cased"], "--cased has no effect with --resume"),
+        (["--resume", "runs/tiny", "--steps", "5"], "has made 6 steps already"),
+        (["--cased"], "--cased has an effect only with two files"),
+        (["--preset", "multi30k-en-de", "--cased"], "--cased has an effect only with two files"),
     ],
 )
 def test_invalid_options_of_train_are_refused(capsys, folder, arguments, words):

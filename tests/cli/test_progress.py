@@ -61,14 +61,25 @@ def test_each_measurement_leaves_one_line(shown, tmp_path):
         Stopped(30_000, 30_000, "finished"),
     )
     assert [line for line in lines if not line.startswith("training")] == [
-        "step  29750  validation loss 1.8123  right tokens 65.4%  (best so far)",
-        "step  30000  validation loss 1.8123  right tokens 65.4%",
+        "2,600,000 parameters, 30,000 steps to go",
+        "step  29750  validation loss 1.8123  token accuracy 65.4%  (best so far)",
+        "step  30000  validation loss 1.8123  token accuracy 65.4%",
         "step  30000  BLEU 38.46  (greedy, 200 validation sentences)",
         "average of 10 snapshots  validation loss 1.8012  (best of the run)",
         "average of 10 snapshots",
         "step      0  note: BLEU needs sacrebleu; the run continues without it",
     ]
     assert max(map(len, lines)) <= 80
+
+
+def test_the_bar_begins_with_the_loss_of_the_first_step(shown, tmp_path):
+    assert shown(Started(0, 9, 2_600_000, tmp_path)) == ["2,600,000 parameters, 9 steps to go"]
+    lines = shown(Started(4, 9, 2_600_000, tmp_path), step_of(5, 9), step_of(6, 9))
+    assert lines[0] == "2,600,000 parameters, 5 steps to go"
+    bars = [line for line in lines if line.startswith("training")]
+    assert bars
+    assert all("loss 12.345" in line for line in bars)
+    assert "5/9" in bars[0]
 
 
 def test_a_run_on_a_real_terminal(tmp_path):

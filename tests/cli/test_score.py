@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from toy_pretrained import FIELDS, SENTENCE, toy_card, toy_checkpoint, toy_codec
 from npformer.cli.main import main
 from npformer.data.casing import Casing
 from npformer.generation import Translator
-from npformer.pretrained import read_pretrained, save_pretrained, store
+from npformer.pretrained import Card, read_pretrained, save_pretrained, store
+from npformer.pretrained.template import card_template
 from npformer.storage.checkpoint import save_checkpoint
 
 pytest.importorskip("sacrebleu")
@@ -76,6 +78,30 @@ def test_the_score_as_text(capsys):
     assert "detected from the references" not in said(
         capsys, "score", "test.en", "raw.de", "--model", "runs/toy", "--text", "raw"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "lines", "words"),
+    [
+        ("raw", "raw.de", "the references have capitals and the translations are in lower case"),
+        ("raw", "test.de", None),
+        ("tokenised", "test.de", None),
+        ("tokenised", "raw.de", "the references have capitals and the translations are in lower case"),
+    ],
+)
+def test_text_of_another_case_is_reported(capsys, text, lines, words):
+    """The run translates to lower case; the pretrained translator restores capitals in raw text."""
+    score = ["score", "test.en", lines, "--text", text, "--model"]
+    assert main([*score, "runs/toy"]) == 0
+    told = capsys.readouterr().err
+    assert told == ("" if words is None else told)
+    assert told.count("\n") == (words is not None)
+    assert words is None or told.startswith(f"npformer: {words}, so BLEU counts")
+    if text == "raw":
+        assert main([*score, "en-de", "--json"]) == 0
+        told = capsys.readouterr().err
+        cased = "the translations have capitals and the references are in lower case"
+        assert (cased in told) == (lines == "test.de")
 
 
 def test_text_out_and_limit(capsys):
@@ -197,6 +223,9 @@ def test_the_list_and_a_card(capsys):
     (found,) = json.loads(said(capsys, "pretrained", "--json"))
     assert found["name"] == "en-de"
     assert found["hours"] == FIELDS["hours"]
+    count = read_pretrained("en-de").model.count_parameters()
+    assert found["parameters"] == count
+    assert f"parameters  {count:,}\n" in printed
     assert said(capsys, "pretrained", "en-de", "--markdown") == read_pretrained("en-de").card.section("en-de")
     Path("shelf/en-de.safetensors").unlink()
     assert said(capsys, "pretrained").startswith("No translator ships with this copy")
@@ -234,6 +263,54 @@ def test_capitals_are_learned_from_a_text(capsys):
     assert "no capitals to learn from" in refused(capsys, *export, "--casing", "capitals.de")
 
 
+def test_the_template_of_a_card_is_written_filled_in_and_exported(capsys):
+    export, card = ["pretrained", "--export", "runs/toy"], Path("runs/toy/card.json")
+    assert f"wrote {card}: replace what begins with TO WRITE:" in said(capsys, *export)
+    content = json.loads(card.read_text(encoding="utf-8"))
+    fields = [field.name for field in dataclasses.fields(Card) if field.name != "scores"]
+    assert list(content) == fields
+    assert content["title"] == "English to German"
+    assert content["date"] == date.today().isoformat()
+    total = sum(value.size for value in toy_checkpoint().parameters.values())
+    assert content["recipe"].startswith(f"transformer with {total:,} parameters, n_layers 2, d_model 16")
+    assert "7 steps, batch_size 2, schedule warmup, " in content["recipe"]
+    to_write = {name for name, value in content.items() if "TO WRITE:" in str(value)}
+    assert to_write == {"data", "licence", "command", "hours", "machine", "example"}
+
+    kept = card.read_bytes()
+    assert "exists and is left as it is: give --out FILE" in refused(capsys, *export)
+    error = refused(capsys, *export, "--out", "out.safetensors")
+    assert "has TO WRITE: in data, licence, command, hours, machine, example" in error
+    assert card.read_bytes() == kept
+
+    card.write_text(json.dumps(content | {name: FIELDS[name] for name in to_write}), encoding="utf-8")
+    assert "wrote out.safetensors" in said(capsys, *export, "--out", "out.safetensors")
+    assert read_pretrained("out.safetensors").card.licence == FIELDS["licence"]
+
+
+def test_a_missing_card_gets_its_template_and_the_export_is_refused(capsys):
+    export = ["pretrained", "--export", "runs/toy", "--out", "out.safetensors", "--card", "new.json"]
+    assert "there was no card new.json, and its template is there now" in refused(capsys, *export)
+    assert "TO WRITE:" in Path("new.json").read_text(encoding="utf-8")
+    assert not Path("out.safetensors").exists()
+
+
+def test_the_template_knows_the_hours_and_the_files_of_a_run():
+    checkpoint = dataclasses.replace(
+        toy_checkpoint(source=toy_codec("plain")),
+        dataset={"kind": "files", "source": "a.en", "target": "b.de", "limit": None},
+        m=None,
+        training_settings=toy_checkpoint().training_settings | {"average_last": 3},
+    )
+    Path("runs/toy/log.jsonl").write_text('{"step": 1, "seconds": 60}\n{"step": 2, "seconds": 9123.4}\n')
+    content = card_template(checkpoint, Path("runs/toy"))
+    assert content["hours"] == 2.5
+    assert content["title"].startswith("TO WRITE:")
+    assert content["command"].startswith("npformer train a.en b.de TO WRITE:")
+    assert content["data"].endswith("(kind files, source a.en, target b.de)")
+    assert content["recipe"].endswith("average of the last 3 snapshots")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -241,7 +318,7 @@ def test_capitals_are_learned_from_a_text(capsys):
         (["--out", "x.safetensors"], "has an effect only with --export"),
         (["--last"], "has an effect only with --export"),
         (["--casing", "raw.de"], "has an effect only with --export"),
-        (["--export", "runs/toy"], "needs --out FILE and --card FILE"),
+        (["--export", "runs/toy", "--card", "card.json"], "the card card.json exists and is left as it is"),
         (
             ["en-de", "--export", "runs/toy", "--out", "x.safetensors", "--card", "card.json"],
             "en-de has no effect with --export",
@@ -249,8 +326,8 @@ def test_capitals_are_learned_from_a_text(capsys):
         (["--export", "nowhere", "--out", "x.safetensors", "--card", "card.json"], "there is no run nowhere"),
         (["--export", "runs/toy", "--out", "x.bin", "--card", "card.json"], "does not end in"),
         (
-            ["--export", "runs/toy", "--out", "x.safetensors", "--card", "gone.json"],
-            "gone.json cannot be read",
+            ["--export", "runs/toy", "--out", "x.safetensors", "--card", "no/card.json"],
+            "no/card.json cannot be written",
         ),
         (["--export", "runs/toy", "--out", "x.safetensors", "--card", "test.en"], "test.en is not JSON"),
         (

@@ -41,6 +41,17 @@ def assert_same(one, other):
     assert one.fingerprint == other.fingerprint
 
 
+@pytest.mark.parametrize("settings", [{}, {"subwords": 60}])
+def test_a_dataset_knows_that_capitals_were_lost(files, settings):
+    if settings:
+        pytest.importorskip("sentencepiece")
+    assert files_dataset(*files, **settings).lost_case
+    assert not files_dataset(*files, lowercase=False, **settings).lost_case
+    for path in files:
+        path.write_text(path.read_text(encoding="utf-8").lower(), encoding="utf-8")
+    assert not files_dataset(*files, **settings).lost_case
+
+
 def test_the_builtin_corpus_in_both_directions(builtin):
     back = open_dataset(json.loads(json.dumps(builtin_dataset("fr-en").description)))
     assert len(builtin.train) > 10_000

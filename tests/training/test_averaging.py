@@ -16,6 +16,7 @@ from npformer.training import (
     Averaged,
     RunFolder,
     Saved,
+    Started,
     average,
     evaluate,
     read_log,
@@ -23,6 +24,7 @@ from npformer.training import (
     train,
     validator,
 )
+from npformer.training.optimizer import warmup
 from npformer.training.presets import find_preset
 
 AVERAGING = {"average_last": 3, "average_every": 4}
@@ -228,11 +230,50 @@ def test_a_run_can_be_made_longer_before_its_decay_begins(tmp_path):
     assert all(np.array_equal(ours.parameters[name], theirs.parameters[name]) for name in ours.parameters)
 
 
-@pytest.mark.parametrize(("done", "steps"), [(17, 30), (20, 30), (13, 15)])
-def test_a_run_cannot_be_made_longer_after_its_decay_has_begun(tmp_path, done, steps):
+@pytest.mark.parametrize(("done", "steps"), [(17, 30), (13, 15)])
+def test_a_run_cannot_change_its_length_within_a_decay(tmp_path, done, steps):
     tiny_run(tmp_path / "run", steps=20, **DECAY, stop=stop_after(done))
-    with pytest.raises(UserError, match=f"steps is {steps} here but 20 in the checkpoint"):
+    with pytest.raises(UserError, match=f"at step {done}, so its length cannot become {steps} now"):
         resume(tmp_path / "run", changes={"steps": steps})
+
+
+def test_a_finished_run_that_is_made_longer_starts_from_its_last_step_and_averages_new_snapshots(
+    tmp_path, monkeypatch
+):
+    """The average is the best checkpoint here, and the run continues from the last one all the same."""
+    plain, run, calls = validator.evaluate, tmp_path / "run", []
+
+    def averages_are_best(model, batches):
+        """Evaluate the last step and the average in turn."""
+        calls.append(model)
+        found = plain(model, batches)
+        return found._replace(objective=found.objective / 2) if len(calls) % 2 == 0 else found
+
+    monkeypatch.setattr(validator, "evaluate", averages_are_best)
+    tiny_run(run, steps=20, validate_every=20, **DECAY, **AVERAGING)
+    last, best = load_checkpoint(run / "last.safetensors"), load_checkpoint(run / "best.safetensors")
+    assert best.m is None
+    starts = []
+    resume(
+        run,
+        changes={"steps": 28},
+        report=lambda event: (
+            starts.append(load_checkpoint(run / "last.safetensors")) if isinstance(event, Started) else None
+        ),
+    )
+    (start,) = starts
+    assert all(np.array_equal(start.parameters[name], last.parameters[name]) for name in last.parameters)
+    assert np.array_equal(start.m, last.m)
+    rates = [entry["lr"] for entry in read_log(run) if "lr" in entry]
+    schedule = warmup(8, 3)
+    assert rates[20:] == [*(schedule(step) for step in range(21, 27)), schedule(26) / 2, 0]
+    # the snapshots of steps 24 and 28, and not that of step 20, the end of the first decay
+    one, two = entries(run)
+    assert (one["averaged"], two["averaged"]) == (3, 2)
+    new = [load_checkpoint(RunFolder(run).snapshot(step)) for step in (24, 28)]
+    averaged = load_checkpoint(run / "averaged.safetensors")
+    for name, value in average(new).parameters.items():
+        assert np.array_equal(averaged.parameters[name], value)
 
 
 def test_the_preset_averages_within_its_decay():

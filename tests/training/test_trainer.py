@@ -21,8 +21,10 @@ from npformer.data.vocabulary import Vocabulary
 from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import (
+    Noted,
     RunFolder,
     Saved,
+    Started,
     Stepped,
     read_log,
     resume,
@@ -31,7 +33,7 @@ from npformer.training import (
     validator,
 )
 from npformer.training import step as training_step
-from npformer.training.optimizer import Adam
+from npformer.training.optimizer import Adam, cosine
 from npformer.training.process import interrupt_between_steps
 
 
@@ -401,10 +403,97 @@ def test_a_checkpoint_with_another_vocabulary_is_refused(tmp_path):
         train(tmp_path / "run", other, tiny_model(other), tiny_training(steps=2), resume=True)
 
 
-def test_a_cosine_schedule_fixes_the_number_of_steps(tmp_path):
-    tiny_run(tmp_path / "run", schedule="cosine", steps=3)
-    with pytest.raises(UserError, match="steps is 5 here but 3 in the checkpoint"):
+def test_a_finished_run_with_a_cosine_is_made_longer_by_another_cosine(tmp_path):
+    run, told = tmp_path / "run", []
+    tiny_run(run, schedule="cosine", warmup_steps=2, steps=6)
+    before = load_checkpoint(run / "last.safetensors")
+    result = resume(run, changes={"steps": 16}, report=told.append)
+    assert (result.step, result.finished) == (16, True)
+    rates = [entry["lr"] for entry in read_log(run) if "lr" in entry]
+    peak = 0.01
+    assert rates[:6] == [cosine(peak, 6, 2)(step) for step in range(1, 7)]
+    assert rates[6:] == [cosine(peak, 10, 1)(step) for step in range(1, 11)]
+    assert rates[5] == 0
+    assert rates[6] == peak
+    (note,) = [event for event in told if isinstance(event, Noted)]
+    assert note.step == 6
+    assert note.text == "made longer, to 16 steps: the learning rate decays anew"
+    (entry,) = [entry for entry in read_log(run) if "lengthened_to" in entry]
+    assert (entry["step"], entry["lengthened_to"]) == (6, 16)
+    assert before.training_settings["lengthened_after"] is None
+    assert load_checkpoint(run / "last.safetensors").training_settings["lengthened_after"] == 6
+
+
+@pytest.mark.parametrize("schedule", [{"schedule": "cosine"}, {"schedule": "warmup", "decay_share": 0.5}])
+def test_a_longer_run_that_is_stopped_and_resumed_equals_an_uninterrupted_one(tmp_path, schedule):
+    settings = {**schedule, "warmup_steps": 2, "average_last": 2, "average_every": 3}
+    for run in ("whole", "parts"):
+        tiny_run(tmp_path / run, steps=6, **settings)
+    resume(tmp_path / "whole", changes={"steps": 15})
+    resume(tmp_path / "parts", changes={"steps": 15}, stop=stop_after(1))
+    resume(tmp_path / "parts", stop=stop_after(5))
+    assert resume(tmp_path / "parts").finished
+    assert_same(tmp_path / "parts", tmp_path / "whole")
+    # and once more
+    resume(tmp_path / "whole", changes={"steps": 20})
+    rates = [entry["lr"] for entry in read_log(tmp_path / "whole") if "lr" in entry]
+    assert len(rates) == 20
+    assert rates[5] == rates[14] == rates[19] == 0
+    assert min(rates[6:14]) > 0
+    assert min(rates[15:19]) > 0
+
+
+def test_train_resumes_a_longer_run_with_the_settings_that_the_user_gives(tmp_path):
+    """The user gives the new number of steps, and the checkpoint knows where the first end was."""
+    settings = {"schedule": "cosine", "warmup_steps": 2}
+    tiny_run(tmp_path / "run", steps=4, **settings)
+    tiny_run(tmp_path / "run", steps=8, **settings, resume=True, stop=stop_after(1))
+    assert tiny_run(tmp_path / "run", steps=8, **settings, resume=True).finished
+    rates = [entry["lr"] for entry in read_log(tmp_path / "run") if "lr" in entry]
+    assert rates[4:] == [cosine(0.01, 4)(step) for step in range(1, 5)]
+
+
+def test_a_run_that_was_killed_right_after_it_was_made_longer_resumes_as_the_longer_run(tmp_path):
+    tiny_run(tmp_path / "run", schedule="cosine", warmup_steps=2, steps=4)
+
+    def stop_at_once(event):
+        if isinstance(event, Started):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        resume(tmp_path / "run", changes={"steps": 8}, report=stop_at_once)
+    assert resume(tmp_path / "run").step == 8
+    assert len([entry for entry in read_log(tmp_path / "run") if "lengthened_to" in entry]) == 1
+
+
+def test_a_run_within_its_decay_is_finished_before_it_is_made_longer(tmp_path):
+    tiny_run(tmp_path / "run", schedule="cosine", steps=6, warmup_steps=2, stop=stop_after(4))
+    words = (
+        r"decays up to step 6 and the run is at step 4, so its length cannot become 9 now: finish it with "
+    )
+    with pytest.raises(UserError, match=words + r"npformer train --resume .*run, and make it longer then"):
+        resume(tmp_path / "run", changes={"steps": 9})
+    assert resume(tmp_path / "run").step == 6
+
+
+def test_a_run_can_change_its_length_while_it_warms_up(tmp_path):
+    cosine_from_4 = {"schedule": "cosine", "warmup_steps": 4}
+    tiny_run(tmp_path / "whole", steps=9, **cosine_from_4)
+    tiny_run(tmp_path / "parts", steps=6, **cosine_from_4, stop=stop_after(3))
+    resume(tmp_path / "parts", changes={"steps": 9})
+    assert_same(tmp_path / "parts", tmp_path / "whole")
+
+
+def test_a_run_cannot_become_shorter_than_it_is(tmp_path):
+    tiny_run(tmp_path / "run", steps=6)
+    with pytest.raises(UserError, match="has made 6 steps already, so its length cannot become 5"):
         resume(tmp_path / "run", changes={"steps": 5})
+
+
+def test_a_new_run_has_no_earlier_end(tmp_path):
+    with pytest.raises(UserError, match="lengthened_after is 3: a new run has no earlier end"):
+        tiny_run(tmp_path / "run", lengthened_after=3)
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_error_for_a_damaged_last_checkpoint_names_the_best_one(tmp_path):

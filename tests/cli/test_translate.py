@@ -1,0 +1,249 @@
+"""npformer translate on files and pipes: lines are translated as they arrive, in order."""
+
+import io
+import os
+import select
+import subprocess
+import sys
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from toy_pretrained import toy_checkpoint
+
+import npformer
+from npformer import UserError
+from npformer.cli import line_input
+from npformer.cli.line_input import BYTES, FIRST, MOST, read_blocks, size_in_bytes
+from npformer.cli.main import main
+from npformer.cli.translate import translate_lines
+from npformer.generation import batch_decode
+from npformer.storage.checkpoint import save_checkpoint
+
+LINES = ["a man is riding a bicycle .", "", "two dogs", "a", "a man and a dog are in an inn .", "mmm"] * 40
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Return a folder with a run."""
+    monkeypatch.chdir(tmp_path)
+    Path("toy").mkdir()
+    save_checkpoint(toy_checkpoint(), "toy/last.safetensors")
+    return tmp_path
+
+
+class Pieces(io.BufferedIOBase):
+    """A pipe whose other end writes these pieces, and from which nothing may be read too early."""
+
+    def __init__(self, *pieces):
+        self.pieces = [*pieces, b""]
+
+    def read1(self, size):
+        assert size == BYTES
+        return self.pieces.pop(0)
+
+
+def text_of(lines):
+    return "".join(f"{line}\n" for line in lines)
+
+
+def joined(blocks):
+    return list(chain.from_iterable(blocks))
+
+
+# blocks of lines
+
+
+def test_lines_are_yielded_before_the_pipe_is_read_again():
+    pipe = Pieces(b"one\ntwo\nthr", b"ee", b"\r\n", b"four")
+    blocks = read_blocks(pipe)
+    assert next(blocks) == ["one", "two"]
+    assert len(pipe.pieces) == 4
+    assert next(blocks) == ["three"]
+    assert len(pipe.pieces) == 2
+    assert list(blocks) == [["four"]]
+
+
+@pytest.mark.parametrize(
+    ("data", "lines"),
+    [
+        (b"a\n\nb\n\n", ["a", "", "b", ""]),
+        (b"\n", [""]),
+        (b"a\r\nb", ["a", "b"]),
+        ("é\u2028\x0b\n".encode(), ["é\u2028\x0b"]),  # a line ends at \n only
+    ],
+)
+def test_lines_end_at_line_feeds(data, lines):
+    assert joined(read_blocks(io.BytesIO(data))) == lines
+    assert joined(read_blocks(Pieces(*(bytes([byte]) for byte in data)))) == lines
+
+
+def test_the_blocks_of_a_file_are_full_and_grow(tmp_path):
+    lines = [str(number) for number in range(5000)]
+    (tmp_path / "numbers").write_text(text_of(lines))
+    with open("numbers", "rb") as file:
+        assert size_in_bytes(file) == len(text_of(lines))
+        blocks = list(read_blocks(file))
+    assert joined(blocks) == lines
+    sizes = [len(block) for block in blocks]
+    assert sizes[:5] == [FIRST, 2 * FIRST, 4 * FIRST, 8 * FIRST, 16 * FIRST]
+    assert set(sizes[4:-1]) == {MOST}
+
+
+def test_a_block_takes_all_lines_that_have_arrived(monkeypatch):
+    monkeypatch.setattr(line_input, "BYTES", 60)
+    read, write = os.pipe()
+    with open(read, "rb") as stream, open(write, "wb", buffering=0) as writer:
+        assert size_in_bytes(stream) is None
+        blocks = read_blocks(stream)
+        writer.write(b"one\ntwo\n")
+        assert next(blocks) == ["one", "two"]
+        writer.write(b"x\n" * 90)  # three times what is read at once
+        assert next(blocks) == ["x"] * 90
+        writer.close()
+        assert list(blocks) == []
+
+
+def test_only_one_block_is_read_ahead(monkeypatch):
+    """An input without end is read only as far as the blocks that were asked for."""
+    monkeypatch.setattr(line_input, "_has_arrived", lambda stream: True)
+    taken = []
+
+    class Endless(io.BufferedIOBase):
+        def read1(self, size):
+            taken.append(size)
+            assert len(taken) * 100 <= sum(min(FIRST << n, MOST) for n in range(10)) + 100
+            return b"a line\n" * 100
+
+    blocks = read_blocks(Endless())
+    for _ in range(10):
+        yielded = len(next(blocks))
+    assert yielded == MOST
+
+
+def test_a_line_that_is_not_utf_8_ends_the_lines_before_it():
+    blocks = read_blocks(io.BytesIO(b"one\ntwo\n\xff\nfour\n"))
+    assert next(blocks) == ["one", "two"]
+    with pytest.raises(UserError, match="standard input, line 3, is not valid UTF-8"):
+        next(blocks)
+
+
+def test_an_empty_input_is_refused():
+    with pytest.raises(UserError, match="standard input is empty"):
+        next(read_blocks(io.BytesIO(b"")))
+
+
+# translations
+
+
+def test_the_stream_gives_the_translations_of_the_list(place):
+    loaded = npformer.load("toy")
+    lines = LINES[:60]
+    parts = list(loaded.translate_stream(lines, beam=2, batch_tokens=60))
+    assert len(parts) > 3
+    assert joined(parts) == loaded.translate(lines, beam=2)
+    assert [not line for line in lines] == [not text for text in joined(parts)]
+
+
+def test_a_part_is_yielded_before_the_batches_after_it(monkeypatch):
+    loaded, made, real = npformer.load("toy"), [], batch_decode.greedy
+
+    def counted(model, source, **settings):
+        made.append(len(source))
+        return real(model, source, **settings)
+
+    monkeypatch.setattr(batch_decode, "greedy", counted)
+    lines = ["a man is riding " * n for n in (8, 7, 6, 5, 4, 3, 2, 1)]  # the longest is translated first
+    stream = loaded.translate_stream(lines, beam=1, batch_tokens=1, threads=1)
+    for number in range(1, len(lines) + 1):
+        assert len(next(stream)) == 1
+        assert len(made) == number
+
+
+def test_the_lines_before_one_that_is_too_long_are_translated():
+    loaded = npformer.load("toy")
+    stream, parts = loaded.translate_stream(["a", "man", "b " * 200, "c"], first_line=11, beam=1), []
+    with pytest.raises(UserError, match=r"line 13 has \d+ tokens"):
+        parts.extend(stream)
+    assert joined(parts) == loaded.translate(["a", "man"], beam=1)
+
+
+def run_piped(text, *arguments):
+    """Run the command with a text on standard input, in a process of its own."""
+    command = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1", *arguments]
+    return subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+
+
+def test_a_pipe_gets_every_line_and_no_bar():
+    done = run_piped(text_of(LINES))
+    assert done.returncode == 0
+    assert done.stdout.decode() == text_of(npformer.load("toy").translate(LINES, beam=1))
+    assert done.stderr == b""
+
+
+def test_lines_before_a_mistake_are_printed():
+    done = run_piped(text_of(["a man", "", "b " * 200, "c"]))
+    assert (done.returncode, done.stdout.count(b"\n")) == (2, 2)
+    assert done.stderr.startswith(b"npformer: line 3 has ")
+
+
+def test_a_closed_standard_input_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["translate", "--model", "toy"]) == 2
+    assert capsys.readouterr().err.startswith("npformer: standard input is closed: give the sentences")
+
+
+def test_an_open_pipe_gets_answers():
+    """The answer to a line arrives while the pipe is still open for the next one."""
+    command = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1"]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": buffered}
+    answers = []
+    with subprocess.Popen(command, **pipes) as process:
+        for line in ("a man", "", "two dogs"):
+            process.stdin.write(f"{line}\n".encode())
+            process.stdin.flush()
+            ready, _, _ = select.select([process.stdout], [], [], 300)  # only guards against waiting forever
+            if not ready:
+                process.kill()
+            answers.append(process.stdout.readline().decode().rstrip("\n"))
+        process.stdin.close()
+        assert process.stdout.read() == b""
+    assert answers == npformer.load("toy").translate(["a man", "", "two dogs"], beam=1)
+
+
+@pytest.mark.parametrize("out", ["> found.txt", ""])
+def test_a_terminal_shows_a_bar_beside_the_lines(place, out):
+    terminals = pytest.importorskip("pseudo_terminal")
+    Path("lines.txt").write_text(text_of(LINES))
+    command = f"{sys.executable} -m npformer translate --model toy --beam 1 < lines.txt {out}"
+    terminal = terminals.Terminal(["bash", "-c", command], place, columns=100)
+    shown = terminal.read(until="never")
+    assert terminal.close() == 0, shown
+    assert "translating" in shown
+    assert f"{len(LINES)} lines" in shown
+    expected = npformer.load("toy").translate(LINES, beam=1)
+    if out:
+        assert Path("found.txt").read_text(encoding="utf-8") == text_of(expected)
+    else:
+        lines = [line for line in shown.split("\n") if "translating" not in line]
+        assert [line for line in lines if line] == [line for line in expected if line]
+
+
+def test_a_note_names_the_line_of_an_unknown_word_in_any_part(capsys):
+    loaded, lines = npformer.load("toy"), ["a man is a man", "a man is", "日", "日本"]
+    translate_lines(loaded, lines, {"beam": 1, "batch_tokens": 1, "threads": 1}, 11)
+    printed = capsys.readouterr()
+    assert printed.out == text_of(loaded.translate(lines, beam=1))
+    numbers = [line.split(":")[1] for line in printed.err.splitlines()]
+    assert numbers == [" line 13", " line 14"]
+
+
+def test_main_translates_standard_input_with_line_numbers(capsys, monkeypatch):
+    """The second block continues to count: an unknown word in its first line has the number of that line."""
+    text = text_of(["a"] * FIRST + ["日"])
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
+    assert main(["translate", "--model", "toy", "--beam", "1"]) == 0
+    printed = capsys.readouterr()
+    assert len(printed.out.splitlines()) == FIRST + 1
+    assert f"line {FIRST + 1}: the model does not know" in printed.err
