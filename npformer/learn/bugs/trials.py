@@ -106,9 +106,9 @@ def no_leak(label: str, make: Make) -> Trial:
         return movement(forward, x)
 
     def judge(observed: Any, repaired: Names) -> None:
-        _, x, *mask = make(repaired)
-        length = x.shape[1] if x.ndim > 1 else len(x)
-        if not is_array(observed) or observed.dtype.kind != "f" or observed.shape != (length, length):
+        forward, x, *mask = make(repaired)
+        right = movement(forward, x)
+        if not is_array(observed) or (observed.dtype, observed.shape) != (right.dtype, right.shape):
             raise DamagedAnswer("no movement")
         try:
             assert_no_movement(observed, *mask)

@@ -97,7 +97,13 @@ class Player:
 
 
 def target_of(trial: Gradients, functions: Functions, wrap: Wrap) -> CheckTarget:
-    """Return the target of a trial for gradient checks."""
+    """Return the target of a trial for gradient checks.
+
+    Args:
+        trial: The trial.
+        functions: The learner's functions, or the package's if the calls are replayed.
+        wrap: Puts a `Recorder` or a `Player` round the backward pass.
+    """
     rng = np.random.default_rng(SEED)
     thing, *inputs = trial.make(functions, rng)
     return CheckTarget(wrap(thing), inputs, trial.settings, randomize=True, rng=rng)
@@ -110,6 +116,11 @@ def random_dy(y: Any) -> Any:
 
 def gradients_by_name(trial: Gradients, functions: Functions, wrap: Wrap) -> dict[str, Any]:
     """Return the gradients of all tensors by name.
+
+    Args:
+        trial: The trial.
+        functions: The learner's functions, or the package's if the calls are replayed.
+        wrap: Puts a `Recorder` or a `Player` round the backward pass.
 
     Raises:
         Fault: If the backward pass returned something else.
@@ -144,7 +155,13 @@ def _wrong_number(returned: Any, functions: Functions, target: CheckTarget) -> F
 
 
 def float32_gradients(trial: Gradients, functions: Functions, wrap: Wrap) -> tuple[Any, ...]:
-    """Return the gradients for float32 arrays, or () if the output is float64 nevertheless."""
+    """Return the gradients for float32 arrays, or () if the output is float64 nevertheless.
+
+    Args:
+        trial: The trial.
+        functions: The learner's functions, or the package's if the calls are replayed.
+        wrap: Puts a `Recorder` or a `Player` round the backward pass.
+    """
     thing, *inputs = trial.make(functions, np.random.default_rng(SEED))
     layer = wrap(thing)
     low = [x.astype(np.float32) if is_array(x) and x.dtype.kind == "f" else x for x in inputs]
@@ -156,7 +173,13 @@ def float32_gradients(trial: Gradients, functions: Functions, wrap: Wrap) -> tup
 
 
 def report_of(trial: Gradients, functions: Functions, wrap: Wrap) -> Report:
-    """Return the report of the gradient checker, which does not depend on the package's backward pass."""
+    """Return the report of the gradient checker, which does not depend on the package's backward pass.
+
+    Args:
+        trial: The trial.
+        functions: The learner's functions, or the package's if the calls are replayed.
+        wrap: Puts a `Recorder` or a `Player` round the backward pass.
+    """
     thing, *inputs = trial.make(functions, np.random.default_rng(SEED))
     return gradcheck(wrap(thing), *inputs, seed=SEED, **trial.settings)
 

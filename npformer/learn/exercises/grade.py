@@ -64,8 +64,10 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             for trial, observation in zip(exercise.trials, observations, strict=False):
-                judge_trial = _judge_gradients if isinstance(trial, Gradients) else _judge_values
-                more, error = judge_trial(exercise, trial, observation)
+                if isinstance(trial, Gradients):
+                    more, error = _judge_gradients(exercise, trial, observation)
+                else:
+                    more, error = _judge_values(exercise, trial, observation)
                 checks, worst = checks + more, max(worst, error)
     except Fault as fault:
         return fault.verdict

@@ -2,7 +2,7 @@
 
 The parent starts it as
 
-    python -m npformer.learn.tasks.child FUNCTION SECONDS MEMORY ARGUMENTS...
+    python -m npformer.learn.tasks.child FUNCTION SECONDS ALTOGETHER MEMORY ARGUMENTS...
 
 where FUNCTION is MODULE:NAME. The function takes the arguments, loads what it needs and returns an iterator
 that runs the learner's code. The limits apply to the iterator. Its values are the answer: a line of the
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from npformer.learn.tasks.answer import TooLarge, encode
-from npformer.learn.tasks.limits import PATIENCE, limit_resources, limit_time
+from npformer.learn.tasks.limits import limit_resources, limit_time
 from npformer.learn.tasks.registry import T, TaskRegistry
 from npformer.learn.tasks.supervisor import fork_under_supervision
 from npformer.learn.tasks.verdict import describe_error
@@ -28,23 +28,24 @@ STARTUP = 60.0  # additional seconds for the child to start and to end, which is
 PRINTED = 2000  # the number of characters of the learner's output that are kept
 
 
-def main(function: str, seconds: str, memory: str, *arguments: str) -> None:
+def main(function: str, seconds: str, altogether: str, memory: str, *arguments: str) -> None:
     """Run the function's iterator within the limits, write its values and exit.
 
     Args:
         function: The function, as "MODULE:NAME".
         seconds: The limit on processor time.
+        altogether: The limit on time by the clock, in seconds.
         memory: The limit on memory, in bytes.
         arguments: The arguments of the function.
     """
     if hasattr(os, "fork"):
-        fork_under_supervision(PATIENCE * float(seconds) + STARTUP, _report)
+        fork_under_supervision(float(altogether) + STARTUP, _report)
     answers, stack = _take_streams()
     module, _, name = function.partition(":")
     values = getattr(importlib.import_module(module), name)(*arguments)
     sys.stdout = sys.stderr = output = Beginning()
     limit_resources(int(memory))
-    limit_time(float(seconds), stack)
+    limit_time(float(seconds), float(altogether), stack)
     for value in values:
         _write(answers, {"value": value})
     _write(answers, {"complete": True, "printed": output.text})

@@ -1,4 +1,4 @@
-"""Limits on what a child process may use: processor time, waiting time, memory, files."""
+"""Limits on what a child process may use: time, memory, files."""
 
 import contextlib
 import faulthandler
@@ -7,8 +7,7 @@ from typing import TextIO
 
 FILE_SIZE = 64 << 20  # bytes of the largest file that may be written
 OPEN_FILES = 256
-# the largest waiting time, as a multiple of the processor time: a busy machine gives a process a share only
-PATIENCE = 5 if hasattr(signal, "setitimer") else 1
+HAS_TIMER = hasattr(signal, "setitimer")  # of processor time
 
 
 def limit_resources(memory: int) -> None:
@@ -37,17 +36,16 @@ def limit_resources(memory: int) -> None:
             resource.setrlimit(kind, (lowest, lowest))
 
 
-def limit_time(seconds: float, stack: TextIO) -> None:
-    """End this process after these seconds of processor time, or after `PATIENCE` times as many altogether.
-
-    The limit holds inside a call of NumPy as well.
+def limit_time(seconds: float, altogether: float, stack: TextIO) -> None:
+    """End this process when its time is over, also inside a call of NumPy.
 
     Args:
-        seconds: The limit.
+        seconds: The limit on processor time, where the system has a timer of it.
+        altogether: The limit on time by the clock.
         stack: A file to which the lines that are running then are written.
     """
-    faulthandler.dump_traceback_later(PATIENCE * seconds, exit=True, file=stack)
-    if hasattr(signal, "setitimer"):
+    faulthandler.dump_traceback_later(altogether, exit=True, file=stack)
+    if HAS_TIMER:
         # the handler writes the stack, and then the signal ends the process as it would without a handler
         faulthandler.register(signal.SIGPROF, file=stack, chain=True)
         signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -20,12 +20,13 @@ from typing import Any, BinaryIO
 from npformer.errors import UserError
 from npformer.learn.tasks.answer import DamagedAnswer, decode, transported
 from npformer.learn.tasks.child import STARTUP, observe_file
-from npformer.learn.tasks.limits import FILE_SIZE, PATIENCE
+from npformer.learn.tasks.limits import FILE_SIZE, HAS_TIMER
 from npformer.learn.tasks.registry import T, TaskRegistry
 from npformer.learn.tasks.supervisor import FAREWELL
 from npformer.learn.tasks.verdict import Verdict
 
 SECONDS = 10.0  # the default limit on processor time
+PATIENCE = 20.0  # additional seconds by the clock
 MEMORY = 2 << 30  # bytes that one process may allocate
 # one thread for each product: the tasks are small, and the time limit counts the time of all threads
 ONE_THREAD = dict.fromkeys(
@@ -69,7 +70,13 @@ def check(tasks: TaskRegistry[T], task: T, file: Path, seconds: float = SECONDS)
 
 
 def check_here(tasks: TaskRegistry[T], task: T, file: str) -> Verdict:
-    """Judge a learner's file, which runs in this process and without limits."""
+    """Judge a learner's file, which runs in this process and without limits.
+
+    Args:
+        tasks: The registry that the task belongs to.
+        task: The exercise or bug.
+        file: The path of the learner's file.
+    """
     observations = [transported(observation) for observation in observe_file(tasks, task, file)]
     return _judge(tasks, task, Answer(observations, problem=""), file)
 
@@ -108,12 +115,18 @@ def ask_child(
     """
     seconds = min(max(seconds, 0.01), 1e6)  # what timers take
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as stack:
-        command = [function, str(seconds), str(memory), *arguments]
-        status = _run_child(command, answers, stack, PATIENCE * seconds + 2 * STARTUP)
+        altogether = _altogether(seconds)
+        command = [function, str(seconds), str(altogether), str(memory), *arguments]
+        status = _run_child(command, answers, stack, altogether + 2 * STARTUP)
         answer = _read(answers)
         if answer.problem:
             answer.problem = _problem(status, _text(stack), answer.problem, file, seconds)
     return answer
+
+
+def _altogether(seconds: float) -> float:
+    """Return the limit on time by the clock: a busy machine gives a process a small share of its time."""
+    return 5 * seconds + PATIENCE if HAS_TIMER else seconds
 
 
 def _run_child(command: Sequence[str], answers: BinaryIO, stack: BinaryIO, limit: float) -> int | None:
@@ -184,8 +197,8 @@ def _problem(status: int | None, stack: str, why: str, file: Path, seconds: floa
     if hasattr(signal, "SIGPROF") and status == -signal.SIGPROF:
         return f"it was stopped after {seconds:g} seconds{where}: is there an infinite loop?"
     if status is None or "Timeout (" in stack:
-        guess = "does it wait for something?" if PATIENCE > 1 else "is there an infinite loop?"
-        return f"it was stopped after {PATIENCE * seconds:g} seconds{where}: {guess}"
+        guess = "does it wait for something?" if HAS_TIMER else "is there an infinite loop?"
+        return f"it was stopped after {_altogether(seconds):g} seconds{where}: {guess}"
     if why != Answer.problem:
         return f"it was stopped: {why}"
     how = f"was killed by signal {-status}" if status < 0 else f"ended the program with status {status}"

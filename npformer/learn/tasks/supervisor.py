@@ -2,7 +2,7 @@
 
 On Linux the supervisor becomes a child subreaper: a descendant whose own parent has ended becomes a child of
 the supervisor, also if it left its session (setsid) or forked twice. So the supervisor finds and ends all of
-them. On other systems the parent ends the process group, which such a process may have left.
+them. On other systems it ends the process group, which such a process may have left.
 
 The learner's code runs under the same user, so it can send signals to the supervisor and to npformer itself.
 This is not prevented. The learner's own process ends with the supervisor.
@@ -16,11 +16,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 MOST_PROCESSES = 32
-PATROL = 0.02  # seconds between two looks at the processes
-FAREWELL = 5.0  # the largest number of seconds for which the supervisor tries to end processes
+PATROL = 0.1  # seconds between two counts of the processes
+FAREWELL = 30.0  # the largest number of seconds for which the supervisor tries to end processes
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -38,10 +37,11 @@ def fork_under_supervision(seconds: float, report: Callable[[str], None]) -> Non
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     worker = os.fork()
     if worker == 0:
+        os.setpgid(0, 0)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         return
     status, why = _watch(worker, time.monotonic() + seconds)
-    _end_descendants({worker} if why else set())
+    _end_descendants(worker)
     if why:
         report(why)
     _end_like(status)
@@ -49,13 +49,16 @@ def fork_under_supervision(seconds: float, report: Callable[[str], None]) -> Non
 
 def _watch(worker: int, end: float) -> tuple[int, str]:
     """Wait for the worker. Return its status (negative for a signal), and why it must be ended, or ""."""
+    wakes = [0]  # the standard input
+    with contextlib.suppress(AttributeError, OSError):  # of systems without it
+        wakes.append(os.pidfd_open(worker))  # readable once the worker has ended
     while True:
         ended, status = os.waitpid(-1, os.WNOHANG)  # the worker, or a process that has lost its own parent
         if ended == worker:
             return os.waitstatus_to_exitcode(status), ""
         if ended:
             continue
-        if select.select([0], [], [], PATROL)[0]:
+        if 0 in select.select(wakes, [], [], PATROL)[0]:
             return -signal.SIGKILL, "the check was interrupted"
         if time.monotonic() > end:
             return -signal.SIGKILL, "it took too long"
@@ -63,36 +66,35 @@ def _watch(worker: int, end: float) -> tuple[int, str]:
             return -signal.SIGKILL, f"it started more than {MOST_PROCESSES} processes"
 
 
-def _end_descendants(known: set[int]) -> None:
-    """End every descendant. One that starts another before it ends is found in the next round.
-
-    Args:
-        known: Children that are known to run. They are ended also where there is no /proc.
-    """
+def _end_descendants(worker: int) -> None:
+    """End the worker's process group, all at once, and then every other descendant, round by round."""
     end = time.monotonic() + FAREWELL
     while time.monotonic() < end:
-        for process in known.union(_descendants()):
+        with contextlib.suppress(OSError):
+            os.killpg(worker, signal.SIGKILL)
+        for process in _descendants():
             with contextlib.suppress(OSError):
                 os.kill(process, signal.SIGKILL)
         try:
-            while ended := os.waitpid(-1, os.WNOHANG)[0]:
-                known.discard(ended)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         except ChildProcessError:
             return  # none is left
-        time.sleep(PATROL / 4)
+        time.sleep(0.005)
 
 
 def _descendants() -> list[int]:
     """Return the children of this process, their children, and so on, or [] where there is no /proc."""
     children: dict[int, list[int]] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            # "12 (name) S 7 ...": the parent follows the name, which may hold brackets itself
-            parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-            children.setdefault(parent, []).append(int(folder.name))
+    for process in os.listdir("/proc") if sys.platform == "linux" else []:
+        if process.isdecimal():
+            with contextlib.suppress(OSError, IndexError), open(f"/proc/{process}/stat", "rb") as file:
+                # "12 (name) S 7 ...": the parent follows the name, which may hold brackets itself
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+                children.setdefault(parent, []).append(int(process))
     found = list(children.get(os.getpid(), []))
-    for process in found:  # the list grows while it is read
-        found += children.get(process, [])
+    for descendant in found:  # the list grows while it is read
+        found += children.get(descendant, [])
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from npformer.learn.bugs import BUGS
 from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks import process
 from npformer.learn.tasks.process import check
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
@@ -93,6 +94,7 @@ FORGED = {
         import npformer.learn.tasks.compare as compare
         import npformer.learn.tasks.child as child
         from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks import process
         from npformer.learn.tasks.verdict import Verdict
         solved = lambda *arguments, **settings: Verdict(True, "solved")
         grade.judge = grade.grade = EXERCISES.judge = solved
@@ -108,6 +110,7 @@ FORGED = {
     "exits": "import os; os._exit(0)",
     "says that the file is unusable": """
         from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks import process
         EXERCISES.observe = lambda *arguments: iter([{"unusable": "solved: 10 checks"}])
     """,
     "a right function is patched": """
@@ -154,7 +157,7 @@ GREEDY = {
     "time, asleep": (
         "import time\ntime.sleep(1e6)",
         0.5,
-        "2.5 seconds, in line 4: does it wait",
+        "stopped after 2.5 seconds, in line 4: does it wait",
     ),
     "time, and ignores the signal": (
         "import signal\nsignal.signal(signal.SIGPROF, signal.SIG_IGN)\nwhile True:\n    pass",
@@ -176,8 +179,10 @@ GREEDY = {
 
 @POSIX
 @pytest.mark.parametrize("name", GREEDY)
-def test_limits(name, judged, tmp_path):
+def test_limits(name, judged, tmp_path, monkeypatch):
     code, seconds, words = GREEDY[name]
+    if "2.5 seconds" in words:
+        monkeypatch.setattr(process, "PATIENCE", 0)
     verdict = judged(WRONG + code + "\n", seconds)
     assert not verdict.solved
     assert words in verdict.message
@@ -273,10 +278,10 @@ def test_a_file_that_ends_the_supervisor(judged):
 def test_no_process_is_left_when_npformer_ends(how, tmp_path):
     (tmp_path / "softmax-backward.py").write_text(RIGHT + START + "while True: pass\n")
     command = [sys.executable, "-m", "npformer", "exercise", "check", "softmax-backward.py"]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as npformer:
         wait_until(lambda: (tmp_path / "pids").exists() and len(numbers(tmp_path)) == 5)
-        process.send_signal(how)
-        process.wait()
+        npformer.send_signal(how)
+        npformer.wait()
     wait_until(lambda: alive(numbers(tmp_path)) == [])
 
 
