@@ -127,16 +127,34 @@ def test_a_file_cannot_write_its_own_verdict(name, judged):
     assert not verdict.solved
 
 
-def test_a_repair_cannot_write_its_own_verdict(judged):
+FORGED_REPAIRS = {
+    "the trials": """
+        from npformer.learn.bugs import BUGS
+        for trial in BUGS.find("embedding").trials:
+            object.__setattr__(trial, "judge", lambda *arguments: None)
+            object.__setattr__(trial, "observe", lambda own: {})
+    """,
+    "the right results": """
+        import npformer.learn.bugs.cases.embedding as case
+        import npformer.learn.bugs.trials as trials
+        from npformer.checking import CheckRow, Report
+        rows = [CheckRow("", name, 0.0, "", 1e-11) for name in ("weight", *trials.PROPERTIES)]
+        trials.gradcheck = lambda *arguments, **settings: Report("", rows)
+
+        def by_loop(own):
+            right = np.zeros((7, 4))
+            return {"weight.grad": (right, right)}
+
+        case.by_loop.__code__ = by_loop.__code__
+    """,
+}
+
+
+@pytest.mark.parametrize("name", FORGED_REPAIRS)
+def test_a_repair_cannot_write_its_own_verdict(name, judged):
     embedding = BUGS.find("embedding")
-    text = embedding.code() + (
-        "\nfrom npformer.learn.bugs import BUGS, judge\n"
-        "from npformer.learn.bugs.specimen import Run\n"
-        "for trial in BUGS.find('embedding').trials:\n"
-        "    object.__setattr__(trial, 'judge', lambda *arguments: None)\n"
-        "    object.__setattr__(trial, 'observe', lambda own: {})\n"
-    )
-    assert not judged(text, task=embedding).solved
+    verdict = judged(embedding.code() + textwrap.dedent(FORGED_REPAIRS[name]), task=embedding)
+    assert not verdict.solved
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -191,7 +209,7 @@ def test_limits(name, judged, tmp_path, monkeypatch):
 
 def test_recursion_without_a_limit_ends_the_check_only(judged):
     code = "import sys\nsys.setrecursionlimit(10**9)\nf = lambda: [f() for _ in 'x']\nf()\n"
-    assert not judged(WRONG + code).solved
+    assert not judged(WRONG + code, 2).solved
 
 
 def test_results_without_end_are_refused(judged):
@@ -268,9 +286,11 @@ def test_many_processes_are_ended(judged, tmp_path):
 
 
 @LINUX
-def test_a_file_that_ends_the_supervisor(judged):
-    verdict = judged(RIGHT + "import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(1e6)\n")
+def test_a_file_that_ends_the_supervisor(judged, tmp_path):
+    code = "import os, time\nopen('pids', 'w').write(str(os.getpid()))\nos.kill(os.getppid(), 9)\n"
+    verdict = judged(RIGHT + code + "time.sleep(1e6)\n")
     assert verdict.message == "your code was killed by signal 9 before the check was over"
+    wait_until(lambda: alive(numbers(tmp_path)) == [])
 
 
 @LINUX
