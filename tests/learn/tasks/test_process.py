@@ -162,6 +162,7 @@ def test_a_repair_cannot_write_its_own_verdict(name, judged):
 
 GREEDY = {
     "memory": ("import numpy as np\nx = np.empty(10**11, np.uint8)", 600, "MemoryError"),
+    "memory that there is": ("import numpy as np\nx = np.empty(3 << 30, np.uint8)", 600, "MemoryError"),
     "memory, little by little": ("x = []\nwhile True:\n    x.append(bytearray(10**8))", 600, "MemoryError"),
     "a file": ("with open('big', 'wb') as f:\n    f.truncate(10**10)", 600, "File too large"),
     "a file, behind its end": (
@@ -297,7 +298,16 @@ def test_a_file_that_ends_the_supervisor(judged, tmp_path):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_is_left_when_npformer_ends(how, tmp_path):
     (tmp_path / "softmax-backward.py").write_text(RIGHT + START + "while True: pass\n")
-    command = [sys.executable, "-m", "npformer", "exercise", "check", "softmax-backward.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "npformer",
+        "exercise",
+        "check",
+        "softmax-backward.py",
+        "--seconds",
+        "600",
+    ]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as npformer:
         wait_until(lambda: (tmp_path / "pids").exists() and len(numbers(tmp_path)) == 5)
         npformer.send_signal(how)
