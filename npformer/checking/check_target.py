@@ -37,7 +37,7 @@ class CheckTarget:
     def __init__(
         self, thing: Any, inputs: Sequence[Any], settings: dict[str, Any], *, randomize: bool, rng: Generator
     ) -> None:
-        self.forward, self.backward, self.parameters = _take_apart(thing)
+        self.forward, self.backward, self.parameters = take_apart(thing)
         self.settings = settings
         names = _argument_names(self.forward, len(inputs))
         self.inputs = dict(zip(names, inputs, strict=True))
@@ -119,7 +119,7 @@ def fresh_settings(forward: Callable[..., Any], settings: dict[str, Any]) -> dic
     return settings
 
 
-def _take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]:
+def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]:
     """Return (forward, backward, parameters by name)."""
     if isinstance(thing, tuple) and len(thing) == 2 and all(callable(f) for f in thing):
         return thing[0], thing[1], {}

@@ -45,7 +45,22 @@ def assert_no_leak(
         AssertionError: If an output changes. The message names the first one and the token that changed.
         UserError: If the mask has another shape or dtype, or if the output is random.
     """
-    moved = movement(forward, x, change=change)  # (T, S)
+    assert_no_movement(movement(forward, x, change=change), mask, own=own, tolerance=tolerance)
+
+
+def assert_no_movement(moved: Array, mask: Any = None, *, own: bool = False, tolerance: float = 0.0) -> None:
+    """Check that no output moved that the mask forbids to move.
+
+    Args:
+        moved: How far each output moved when each token changed, (T, S), from `movement`.
+        mask: Bool, broadcastable to (T, S), as for `assert_no_leak`.
+        own: Allow output t to depend on token t, whatever the mask says.
+        tolerance: The largest change of an output that counts as none.
+
+    Raises:
+        AssertionError: If an output moved. The message names the first one and the token that changed.
+        UserError: If the mask has another shape or dtype.
+    """
     allowed = _allowed(mask, moved.shape)
     if own:
         allowed = allowed | _diagonal(moved.shape)

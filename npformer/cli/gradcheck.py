@@ -1,24 +1,19 @@
 """npformer gradcheck: check the backward pass of every component, or of a layer in a file of your own."""
 
-import importlib.util
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
-from types import ModuleType
-from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from npformer.checking import gradcheck
 from npformer.checking.cases import Case, all_cases
 from npformer.checking.report import Report
-from npformer.cli.limits import require_arrays
-from npformer.cli.options import SEED, SHAPE, excludes, one_of, only_if
-from npformer.cli.terminal import console
-from npformer.errors import UserError, did_you_mean
+from npformer.cli.options import SECONDS, SEED, SHAPE, excludes, one_of, only_if
+from npformer.cli.own_layer import SECONDS as OWN_SECONDS
+from npformer.cli.own_layer import check_own_layer
+from npformer.cli.terminal import console, note
+from npformer.errors import UserError
 from npformer.storage.json_files import versioned_rows
 
 EPILOG = """\
@@ -33,9 +28,11 @@ def _own(arguments: Namespace) -> list[str]:
 
 
 RULES = (
-    excludes("--list", "--method --shape --seed --verbose --json", "it checks nothing"),
+    excludes("--list", "--method --shape --seed --seconds --verbose --json", "it checks nothing"),
     excludes("--json", "--verbose", "it prints every tensor anyway"),
-    only_if("--shape", _own, "with a layer of your own", "give FILE.py:NAME as well, or leave it out"),
+    only_if(
+        "--shape --seconds", _own, "with a layer of your own", "give FILE.py:NAME as well, or leave it out"
+    ),
     only_if(
         "what",
         lambda arguments: len(_own(arguments)) in (0, len(arguments.what)),
@@ -65,6 +62,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the shape of an input of your own layer, as 2,5,8; once for each input",
     )
     parser.add_argument("--seed", type=SEED, default=0, help="the seed of the random numbers (default: 0)")
+    parser.add_argument(
+        "--seconds",
+        type=SECONDS,
+        default=OWN_SECONDS,
+        help=f"a limit on the processor time of a layer of your own (default: {OWN_SECONDS:g})",
+    )
     parser.add_argument("--verbose", action="store_true", help="print every tensor, not only the worst one")
     parser.add_argument(
         "--json", action="store_true", help="print a list of JSON objects, one for each tensor"
@@ -80,7 +83,7 @@ def run(arguments: Namespace) -> int:
     own = _own(arguments)
     start = time.perf_counter()
     if own:
-        reports = [check_own_layer(name, arguments.shape, arguments.method, arguments.seed) for name in own]
+        reports = [check_own(what, arguments) for what in own]
     else:
         reports = [case.check(arguments.method, arguments.seed) for case in choose(arguments.what)]
     if arguments.json:
@@ -90,6 +93,16 @@ def run(arguments: Namespace) -> int:
     else:
         print_table(console(), reports, time.perf_counter() - start)
     return 0 if all(report.ok for report in reports) else 1
+
+
+def check_own(what: str, arguments: Namespace) -> Report:
+    """Check a layer of the user's own. What its file prints goes to standard error."""
+    report, printed = check_own_layer(
+        what, arguments.shape, arguments.method, arguments.seed, arguments.seconds
+    )
+    for line in printed.splitlines():
+        note(f"{what} printed: {line}")
+    return report
 
 
 def choose(names: list[str]) -> list[Case]:
@@ -147,81 +160,3 @@ def _grouped(reports: list[Report]) -> list[Report]:
         )
         for name, group in groups.items()
     ]
-
-
-def check_own_layer(what: str, shapes: list[tuple[int, ...]] | None, method: str, seed: int) -> Report:
-    """Check FILE.py:NAME on normally distributed inputs of these shapes.
-
-    Args:
-        what: The file and the name, as FILE.py:NAME.
-        shapes: The shape of each input, as (2, 5, 8).
-        method: "complex" or "difference".
-        seed: The seed of the inputs.
-
-    Raises:
-        UserError: If the file cannot be read or run, or if the name is not in it.
-    """
-    file, _, name = what.partition(":")
-    if not name:
-        raise UserError(f"{what} names a file, and no layer or function in it: write {file}:NAME")
-    if not shapes:
-        raise UserError(f"the shape of {name}'s input is not known: give --shape 2,5,8 (one for each input)")
-    require_arrays(shapes)
-    thing = _find(_load_module(Path(file)), name, file)
-    rng = np.random.default_rng(seed + 1)
-    inputs = [rng.standard_normal(shape) for shape in shapes]
-    try:
-        return gradcheck(thing, *inputs, method=method, seed=seed, name=name)
-    except UserError:
-        raise
-    except Exception as error:  # the user's code may raise anything
-        raise UserError(f"{what} raised {_describe(error, file)}") from error
-
-
-def _load_module(path: Path) -> ModuleType:
-    """Run the file and return it as a module."""
-    if not path.is_file():
-        raise UserError(f"there is no file {path}: give the path of a Python file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # the user's code may raise anything
-        raise UserError(f"{path} could not be run: {_describe(error, str(path))}") from error
-    return module
-
-
-def _find(module: ModuleType, name: str, file: str) -> Any:
-    """Return the layer, or the pair of functions, of that name."""
-    thing = getattr(module, name, None)
-    if thing is None:
-        hint = did_you_mean(name, [known for known in vars(module) if not known.startswith("__")])
-        raise UserError(f"{file} has no {name}: {hint}")
-    if isinstance(thing, type):
-        try:
-            return thing()
-        except TypeError as error:
-            raise UserError(
-                f"{file}:{name} cannot be made without arguments ({error}): make one in the file, "
-                "as layer = ..., and give that name"
-            ) from error
-    if callable(thing) and not hasattr(thing, "forward"):
-        backward = getattr(module, f"{name}_backward", None)
-        if backward is None:
-            raise UserError(f"{file} has {name} and no {name}_backward: write both")
-        return thing, backward
-    return thing
-
-
-def _describe(error: Exception, file: str) -> str:
-    """Return the error in a few words, with the line of the user's file where it was raised."""
-    line = getattr(error, "lineno", None)
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename.endswith(Path(file).name):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    where = f" in line {line}" if line else ""
-    return f"{type(error).__name__}{where}: {error}"

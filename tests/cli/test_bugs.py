@@ -12,7 +12,7 @@ from npformer.cli.tasks import showable
 from npformer.learn.bugs import BUGS
 from npformer.learn.bugs.specimen import patched
 from npformer.learn.tasks import Folder
-from npformer.learn.tasks.process import check, judge_file
+from npformer.learn.tasks.process import check, check_here
 
 EMBEDDING = BUGS.find("embedding")
 
@@ -48,7 +48,7 @@ def judged(file, seconds=None):
     if seconds is not None:
         verdict = check(BUGS, EMBEDDING, file, seconds)
     else:
-        verdict = judge_file(BUGS, EMBEDDING, str(file))
+        verdict = check_here(BUGS, EMBEDDING, str(file))
     assert file.read_bytes() == before
     assert "\n" not in verdict.message
     return verdict
@@ -195,7 +195,7 @@ def test_repairs_that_misbehave(name, file):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("while True: print('x')", "stopped after 4 seconds, in line 3"),
+        ("while True: print('x')", "stopped after 1 seconds, in line 3"),
         ("import os; os._exit(0)", "ended the program with status 0"),
         pytest.param(
             "import os; os.kill(os.getpid(), 9)",
@@ -207,7 +207,7 @@ def test_repairs_that_misbehave(name, file):
 def test_repairs_that_end_the_process(text, words, file):
     repair(file)
     repair(file, in_forward(text))
-    verdict = judged(file, seconds=4 if "stopped" in words else 600)
+    verdict = judged(file, seconds=1 if "stopped" in words else 600)
     assert not verdict.solved
     assert words in verdict.message
 

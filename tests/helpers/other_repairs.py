@@ -10,6 +10,13 @@ OTHER_REPAIRS = {
 -    drows = drows * (real[:, None] * (dloss / len(real)))
 +    drows = drows * real[:, None] * dloss / int(np.count_nonzero(real))
 """,
+    # drops other entries
+    "dropout": """
+-        dropout_mask = rng.random(x.shape) >= self.p  # (...)
+-        dropout_mask = dropout_mask.astype(x.real.dtype)  # the precision of x
++        dropout_mask = rng.random(x.shape) < 1 - self.p
++        dropout_mask = dropout_mask.astype(x.real.dtype) / (1 - self.p)
+""",
     # computes the active entries from the ReLU's output
     "shared-layer": """
 -        dh = np.where(self.active, dh, 0)

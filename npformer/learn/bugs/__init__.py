@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from npformer.learn.bugs.cases import ALL
-from npformer.learn.bugs.judge import fill, judge
+from npformer.learn.bugs.judge import fill, judge, observe
 from npformer.learn.bugs.picture import draw, two_lines
 from npformer.learn.bugs.specimen import Run, Specimen, Trial
 from npformer.learn.tasks.registry import TaskRegistry
@@ -31,6 +31,7 @@ BUGS = TaskRegistry[Specimen](
     folder="bugs",
     source="npformer.learn.bugs:BUGS",
     columns=("bug", "name", "symptom"),
+    observe=observe,
     judge=judge,
     introduce=_introduce,
     numbered=True,

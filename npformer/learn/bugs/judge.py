@@ -1,8 +1,13 @@
-"""Judge a repair: run every trial on the learner's code, train it, and return the story of the bug."""
+"""Judge a repair: run every trial on the learner's code, train it, and return the story of the bug.
+
+`observe` runs in the child process and yields what the learner's code computes. `judge` runs in the parent
+process, on these observations.
+"""
 
 import ast
 import traceback
 import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,50 +16,106 @@ import numpy as np
 from npformer.errors import UserError
 from npformer.learn.bugs.picture import two_lines
 from npformer.learn.bugs.specimen import Names, Run, Specimen, Trial
-from npformer.learn.tasks.verdict import Fault, Verdict, describe_error
+from npformer.learn.tasks.answer import DamagedAnswer, transported
+from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, observed_error
 
 UNCHANGED = "the code is unchanged: find the bug, repair it, and check again"
 STILL_THERE = "the bug is still there"
 NEWLY_BROKEN = "this worked before your change and now fails"
 
 
-def judge(specimen: Specimen, namespace: dict[str, Any], file: str = "") -> Verdict:
-    """Run the trials until one fails. If all pass, train the code.
+# ---------------------------------------------------------------------------------------------------------
+# In the child process
+
+
+def observe(specimen: Specimen, namespace: dict[str, Any], file: str = "") -> Iterator[dict[str, Any]]:
+    """Run the trials up to the first exception, then the training, and yield an observation of each.
 
     Args:
         specimen: The bug.
         namespace: The names that the learner's file defined.
         file: The path of that file. Messages about exceptions name its lines.
+    """
+    missing = [name for name in specimen.names() if not callable(namespace.get(name))]
+    if missing:
+        yield {"unusable": f"there is no {missing[0]} in your file: keep the names of the original file"}
+        return
+    own = Names(**namespace)
+    for trial in specimen.trials:
+        observation = _observe_trial(trial, own, file)
+        yield observation
+        if "error" in observation:
+            return
+    yield _observe_training(specimen, own, file)
+
+
+def _observe_trial(trial: Trial, own: Names, file: str) -> dict[str, Any]:
+    """Return what the code computes in a trial, under "result", or the exception that it raised."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            return {"result": transported(trial.observe(own))}
+        except Exception as error:  # the learner's code may raise anything
+            return Verdict(False, _describe(error, file)).as_observation()
+
+
+def _observe_training(specimen: Specimen, own: Names, file: str) -> dict[str, Any]:
+    """Return the losses of the training and its other numbers, or the exception that the code raised."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            losses, facts = specimen.train(own)
+            return {"result": {"losses": [float(loss) for loss in losses], "facts": dict(facts)}}
+        except Exception as error:  # the learner's code may raise anything
+            return Verdict(False, describe_error(error, file)).as_observation()
+
+
+# ---------------------------------------------------------------------------------------------------------
+# In the parent process
+
+
+def judge(specimen: Specimen, observations: Sequence[Any], file: str = "") -> Verdict | None:
+    """Judge the trials up to the first that fails. If all pass, judge the training.
+
+    Args:
+        specimen: The bug.
+        observations: An observation of each trial and one of the training, from `observe`.
+        file: The path of the learner's file. Messages about exceptions name its lines.
 
     Returns:
-        The verdict: the first mistake, or the story of the bug if the code passes.
+        The verdict: the first mistake, or the story of the bug if the code passes. None if there is no
+        mistake, and observations are missing.
+
+    Raises:
+        DamagedAnswer: If an observation does not have the form that `observe` gives it.
     """
-    verdict = _judge(specimen, namespace, file)
-    if not verdict.solved and unchanged(specimen, Path(file)):
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        verdict = _judge(specimen, observations, file)
+    if verdict is not None and not verdict.solved and unchanged(specimen, Path(file)):
         return Verdict(False, UNCHANGED)
     return verdict
 
 
-def _judge(specimen: Specimen, namespace: dict[str, Any], file: str) -> Verdict:
-    missing = [name for name in specimen.names() if not callable(namespace.get(name))]
-    if missing:
-        return Verdict(False, f"there is no {missing[0]} in your file: keep the names of the original file")
-    own, buggy = Names(**namespace), specimen.buggy()
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        for trial in specimen.trials:
-            failed = failure(trial, own, file)
-            if failed:
-                kind = NEWLY_BROKEN if failure(trial, buggy) is None else STILL_THERE
-                return Verdict(False, f"{kind}: {failed.message}", failed.clues)
-        try:
-            run = specimen.train(own)
-        except Exception as error:  # the learner's code may raise anything
-            return Verdict(False, f"the trials pass, but training fails: {describe_error(error, file)}")
-        if not np.isfinite(run.losses).all():
-            return Verdict(False, "the trials pass, but the loss becomes NaN or infinite in training")
-        story = tell(specimen, specimen.train(buggy), run, buggy)
-    return Verdict(True, f"gone: {len(specimen.trials)} trials passed", story=story)
+def _judge(specimen: Specimen, observations: Sequence[Any], file: str) -> Verdict | None:
+    buggy, repaired = specimen.buggy(), specimen.repaired()
+    n_trials = len(specimen.trials)
+    for trial, observation in zip(specimen.trials, observations, strict=False):
+        failed = _failure_in(trial, observation, repaired, file)
+        if failed:
+            kind = NEWLY_BROKEN if failure(trial, buggy, repaired) is None else STILL_THERE
+            return Verdict(False, f"{kind}: {failed.message}", failed.clues)
+    if len(observations) <= n_trials:
+        return None
+    error = observed_error(observations[n_trials])
+    if error:
+        return Verdict(False, f"the trials pass, but training fails: {error.message}")
+    bug = specimen.train(buggy)
+    run = _run_in(observations[n_trials], bug)
+    if not np.isfinite(run.losses).all():
+        return Verdict(False, "the trials pass, but the loss becomes NaN or infinite in training")
+    story = tell(specimen, bug, run, buggy, repaired)
+    return Verdict(True, f"gone: {n_trials} trials passed", story=story)
 
 
 def unchanged(specimen: Specimen, file: Path) -> bool:
@@ -65,21 +126,50 @@ def unchanged(specimen: Specimen, file: Path) -> bool:
         return False
 
 
-def failure(trial: Trial, own: Names, file: str = "") -> Verdict | None:
-    """Return the mistake that a trial finds in the code, or None.
+def failure(trial: Trial, own: Names, repaired: Names) -> Verdict | None:
+    """Return the mistake that a trial finds in code that runs in this process, or None.
 
     Args:
         trial: The trial.
         own: The names that the code defines.
-        file: The path of the learner's file.
+        repaired: The names that the repaired code defines.
     """
+    return _failure_in(trial, _observe_trial(trial, own, ""), repaired, "")
+
+
+def _failure_in(trial: Trial, observation: Any, repaired: Names, file: str) -> Verdict | None:
+    """Return the mistake that an observation of a trial shows, or None."""
+    error = observed_error(observation)
+    if error:
+        return error
+    if "result" not in observation:
+        raise DamagedAnswer("no result")
     try:
-        trial.run(own)
+        trial.judge(observation["result"], repaired)
     except Fault as fault:
         return fault.verdict
-    except Exception as error:  # the learner's code may raise anything
-        return Verdict(False, _describe(error, file))
+    except DamagedAnswer:
+        raise
+    except Exception as raised:  # the learner's results may be anything
+        return Verdict(False, _describe(raised, file))
     return None
+
+
+def _run_in(observation: Any, bug: Run) -> Run:
+    """Return the training that was observed, whose numbers have the types of those of the bug's training."""
+    match observation:
+        case {"result": {"losses": list(losses), "facts": dict(facts)}}:
+            same_losses = len(losses) == len(bug.losses) and all(isinstance(loss, float) for loss in losses)
+            if same_losses and _types(facts) == _types(bug.facts):
+                return Run(losses, facts)
+    raise DamagedAnswer("no training")
+
+
+def _types(facts: dict[str, Any]) -> dict[str, bool]:
+    """Return, for every fact, whether it is a text."""
+    return {
+        name: isinstance(fact, str) for name, fact in facts.items() if isinstance(fact, str | float | int)
+    }
 
 
 def _describe(error: Exception, file: str) -> str:
@@ -90,7 +180,7 @@ def _describe(error: Exception, file: str) -> str:
     return f"a result has the wrong type or shape ({type(error).__name__}: {error})"
 
 
-def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names) -> list[str]:
+def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names, repaired: Names) -> list[str]:
     """Return the story in lines: the numbers of both trainings, and the verdict of each trial on the bug.
 
     Args:
@@ -98,11 +188,12 @@ def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names) -> list[str]:
         bug: The training with the bug.
         right: The training without it.
         buggy: The names that the code with the bug defines.
+        repaired: The names that the repaired code defines.
     """
     lines = [fill(specimen.story, bug, right), "", *two_lines(bug, right, "yours"), ""]
     lines.append("Which checks find the bug, and which do not:")
     for trial in specimen.trials:
-        verdict = "passes with the bug" if failure(trial, buggy) is None else "finds the bug"
+        verdict = "passes with the bug" if failure(trial, buggy, repaired) is None else "finds the bug"
         lines.append(f"  {verdict:<19}  {trial.label}")
     return [*lines, "", "One possible repair, to compare with yours:", specimen.repair.strip("\n")]
 

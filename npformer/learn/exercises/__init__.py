@@ -1,10 +1,11 @@
-"""Exercises that grade themselves by comparing the learner's functions with those of the package."""
+"""Exercises, graded by comparing what the learner's functions compute with what the package's compute."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from npformer.learn.exercises.exercise import Exercise
-from npformer.learn.exercises.grade import grade
+from npformer.learn.exercises.grade import grade, judge
+from npformer.learn.exercises.observe import observe
 from npformer.learn.exercises.topics import ALL
 from npformer.learn.tasks.registry import TaskRegistry
 from npformer.learn.tasks.verdict import Verdict
@@ -24,7 +25,8 @@ EXERCISES = TaskRegistry[Exercise](
     folder="exercises",
     source="npformer.learn.exercises:EXERCISES",
     columns=("lesson", "name", "title"),
-    judge=grade,
+    observe=observe,
+    judge=judge,
     introduce=_introduce,
 )
 for _exercise in ALL:

@@ -1,164 +1,123 @@
-"""Grade the learner's functions: compare them with the package's, and diagnose the first difference."""
+"""Grade what the learner's functions computed: compare it with the right results, and diagnose a difference.
 
-import inspect
+This part runs in the parent process, on the observations that the child process made (see observe.py).
+"""
+
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array, is_array
-from npformer.checking import gradcheck
-from npformer.checking.check_target import CheckTarget, fresh_settings
+from npformer.backend import is_array
+from npformer.checking.check_target import CheckTarget
 from npformer.checking.diagnosis import known_arrays, named_numbers
 from npformer.checking.diagnosis_context import same
-from npformer.errors import UserError
+from npformer.learn.exercises.backward_calls import (
+    SEED,
+    Player,
+    float32_gradients,
+    gradients_by_name,
+    random_dy,
+    report_of,
+    target_of,
+)
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
 from npformer.learn.exercises.mutants import explain
+from npformer.learn.exercises.observe import Watched, observe, verdict_on_error
+from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.compare import TOLERANCE, compare
-from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines
-from npformer.nn.show import named_arrays
-
-SEED = 11  # of the trials' inputs
+from npformer.learn.tasks.verdict import Fault, Verdict, observed_error
 
 
 def grade(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Verdict:
-    """Run the trials of an exercise until one fails.
+    """Run the trials of an exercise in this process and return the verdict.
 
     Args:
         exercise: The exercise.
         functions: The learner's functions by name.
-        file: The file that defines them. Messages about exceptions name its lines.
+        file: The file that they come from. Messages about exceptions name its lines.
+    """
+    observations = [transported(observation) for observation in observe(exercise, functions, file)]
+    verdict = judge(exercise, observations, file)
+    assert verdict is not None, "a trial that was not observed follows one with an error"
+    return verdict
+
+
+def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Verdict | None:
+    """Judge the trials of an exercise up to the first that fails.
+
+    Args:
+        exercise: The exercise.
+        observations: An observation of each trial, from `observe`.
+        file: The learner's file. Messages about exceptions name its lines.
 
     Returns:
-        The verdict: solved, or the first mistake.
+        The verdict: solved, or the first mistake. None if there is no mistake, and observations are missing.
+
+    Raises:
+        DamagedAnswer: If an observation does not have the form that `observe` gives it.
     """
-    own = SimpleNamespace()
+    checks, worst = 0, 0.0
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            own = _watched(exercise, functions)
-            checks, worst = 0, 0.0
-            for trial in exercise.trials:
+            for trial, observation in zip(exercise.trials, observations, strict=False):
                 if isinstance(trial, Gradients):
-                    more, error = _run_gradients(exercise, trial, own)
+                    more, error = _judge_gradients(exercise, trial, observation)
                 else:
-                    more, error = _run_values(exercise, trial, own)
+                    more, error = _judge_values(exercise, trial, observation)
                 checks, worst = checks + more, max(worst, error)
     except Fault as fault:
         return fault.verdict
-    except Exception as error:  # the learner's code may raise anything
-        return _verdict_on_error(error, own, file)
+    except DamagedAnswer:
+        raise
+    except Exception as error:  # the learner's results may be anything
+        return verdict_on_error(error, file)
+    if len(observations) < len(exercise.trials):
+        return None
     return Verdict(True, f"solved: {checks} checks, largest relative error {worst:.0e}")
 
 
-def _verdict_on_error(error: Exception, own: Functions, file: str) -> Verdict:
-    """Return the verdict on an exception that the learner's code or its caller raised."""
-    nothing = [watched.name for watched in vars(own).values() if watched.returned_nothing]
-    if nothing and "NoneType" in str(error) and not error_lines(error, file):  # its caller needed a result
-        return Verdict(
-            False, f"{nothing[0]} returns nothing (None): fill in its body, and end it with a return"
-        )
-    text = str(error)
-    clues = []
-    if isinstance(error, ValueError) and any(word in text for word in ("matmul", "broadcast", "reshape")):
-        clues = ["shapes that do not fit: is an array transposed, or are two arrays exchanged?"]
-    return Verdict(False, describe_error(error, file), clues)
-
-
-# ---------------------------------------------------------------------------------------------------------
-# The learner's functions
-
-
-class Watched:
-    """A function that raises `Fault` if it writes into one of its array arguments.
-
-    Args:
-        name: The function's name, for messages.
-        function: The function.
-        writes: True if it may write into its arguments.
-    """
-
-    def __init__(self, name: str, function: Callable[..., Any], *, writes: bool = False) -> None:
-        self.name, self.function, self.writes = name, function, writes
-        self.returned_nothing = False
-        self.arrays: dict[str, Array] = {}  # the array arguments of the last call, by name
-        self.__signature__ = inspect.signature(function)  # gradcheck reads the names of the arguments
-
-    def __call__(self, *args: Any, **settings: Any) -> Any:
-        names = list(self.__signature__.parameters)
-        self.arrays = dict(_array_arguments(names, args))
-        before = {name: np.array(array) for name, array in self.arrays.items()}
-        returned = self.function(*args, **settings)
-        self.returned_nothing = returned is None
-        for name, old in before.items():
-            unchanged = np.array_equal(old, self.arrays[name], equal_nan=old.dtype.kind in "fc")
-            if not self.writes and not unchanged:
-                what = "the cache" if name.startswith("cache") else "its input"
-                raise Fault(
-                    f"{self.name} writes into {name}, {what}, which must not change",
-                    ("input modified: y *= 2 and y[i] = 0 change the caller's array; make a new array",),
-                )
-        self.arrays = before  # the diagnosis needs the arrays as they were passed
-        return returned
-
-
-def _array_arguments(names: Sequence[str], args: Sequence[Any]) -> Iterator[tuple[str, Array]]:
-    """Yield (name, array) for every array argument. An array in a cache has the name cache.name."""
-    for index, thing in enumerate(args):
-        name = names[index] if index < len(names) else f"argument {index + 1}"
-        if is_array(thing):
-            yield name, thing
-        else:
-            yield from ((f"{name}.{inner}", array) for inner, array in named_arrays(thing))
-
-
-def _watched(exercise: Exercise, functions: dict[str, Any]) -> Functions:
-    """Return the learner's functions by name, each wrapped in `Watched`.
-
-    Raises:
-        Fault: If a function is missing or takes too few arguments.
-    """
-    own = {}
-    for name in exercise.solution:
-        function = functions.get(name)
-        if not callable(function):
-            raise Fault(f"there is no function {name} in your file: keep the names of the original file")
-        taken = inspect.signature(function).parameters.values()
-        n_taken = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in taken)
-        expected = exercise.arguments(name)
-        if n_taken < len(expected) and not any(p.kind == p.VAR_POSITIONAL for p in taken):
-            raise Fault(f"{name} takes {n_taken} arguments and must take ({', '.join(expected)})")
-        own[name] = Watched(name, function, writes=exercise.writes)
-    return SimpleNamespace(**own)
-
-
-def _who(own: Functions) -> str:
-    """Return the names of the learner's functions, as the subject of a message."""
-    return " or ".join(vars(own))
+def _fault_in(observation: Any) -> Exception:
+    """Return the mistake that the child process saw as an exception, or `DamagedAnswer` if it saw none."""
+    verdict = observed_error(observation)
+    if verdict is None:
+        return DamagedAnswer("no results")
+    return Fault(verdict.message, tuple(verdict.clues))
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Trials by comparison
 
 
-def _run_values(exercise: Exercise, trial: Values, own: Functions) -> tuple[int, float]:
+def _judge_values(exercise: Exercise, trial: Values, observation: Any) -> tuple[int, float]:
     """Compare the results with the package's. Return the number of checks and the largest relative error."""
 
     def run(functions: Functions) -> dict[str, Any]:
         return trial.run(functions, np.random.default_rng(SEED))
 
-    right = run(SimpleNamespace(**exercise.solution))
-    found = run(own)
-    arrays = {name: array for watched in vars(own).values() for name, array in watched.arrays.items()}
+    match observation:
+        case {"values": dict(found)}:
+            pass
+        case _:
+            raise _fault_in(observation)
+    package = {
+        name: Watched(name, function, writes=True, arguments=exercise.arguments(name))
+        for name, function in exercise.solution.items()
+    }
+    right = run(SimpleNamespace(**package))
+    if list(found) != list(right):
+        raise DamagedAnswer("other results")
+    arrays = {name: array for function in package.values() for name, array in function.arrays.items()}
     worst = 0.0
     for name, value in right.items():
         compare(
             _labelled(name, trial),
             value,
             found[name],
-            who=_who(own),
+            who=_who(exercise),
             arrays=arrays,
             numbers=trial.numbers,
             explain=_explainer(exercise, run, found, name),
@@ -171,27 +130,47 @@ def _run_values(exercise: Exercise, trial: Values, own: Functions) -> tuple[int,
 # Trials by gradient check
 
 
-def _run_gradients(exercise: Exercise, trial: Gradients, own: Functions) -> tuple[int, float]:
+def _judge_gradients(exercise: Exercise, trial: Gradients, observation: Any) -> tuple[int, float]:
     """Compare the gradients with the package's, then check them.
 
     Return the number of checks and the largest relative error.
     """
+    if not isinstance(observation, dict) or "calls" not in observation:
+        raise _fault_in(observation)
+    player = Player(observation["calls"], _fault_in(observation))
+    package = SimpleNamespace(**exercise.solution)
+    _compare_gradients(exercise, trial, gradients_by_name(trial, package, player.wrap))
+    for dx in float32_gradients(trial, package, player.wrap):
+        if is_array(dx) and dx.dtype != np.float32:
+            raise Fault(
+                f"{_who(exercise)} returns the right numbers as {dx.dtype}, but its arguments are float32",
+                ("dtype wrong: keep that of dy (math.sqrt(64), not np.sqrt(64); np.zeros with a dtype)",),
+            )
+    report = report_of(trial, package, player.wrap)
+    if not report.ok:
+        row = report.worst
+        where = f", first at {list(row.entry)}" if row.entry is not None else ""
+        raise Fault(f"the gradient check fails at {row.tensor}{where}", (row.diagnosis,))
+    if observed_error(observation):
+        raise _fault_in(observation)
+    return len(report.rows), max(row.error for row in report.rows)
 
-    def target_of(functions: Functions) -> CheckTarget:
-        rng = np.random.default_rng(SEED)
-        thing, *inputs = trial.make(functions, rng)
-        return CheckTarget(thing, inputs, trial.settings, randomize=True, rng=rng)
+
+def _compare_gradients(exercise: Exercise, trial: Gradients, found: dict[str, Any]) -> None:
+    """Compare the gradients with those of the package's backward pass."""
+
+    def target(functions: Functions) -> CheckTarget:
+        return target_of(trial, functions, lambda thing: thing)
 
     def gradients(functions: Functions) -> dict[str, Any]:
-        target = target_of(functions)
-        return target.vjp(np.array(dy), target.run()[1])
+        made = target(functions)
+        return made.vjp(np.array(dy), made.run()[1])
 
     package = SimpleNamespace(**exercise.solution)
-    reference = target_of(package)
+    reference = target(package)
     y, cache = reference.run()
-    dy = np.random.default_rng(SEED + 1).standard_normal(np.shape(y)) if np.ndim(y) else 0.8
+    dy = random_dy(y)
     right = reference.vjp(np.array(dy), cache)
-    found = _own_gradients(target_of(own), dy, own)
     cache = reference.run()[1]
     arrays, numbers = known_arrays(reference, cache), named_numbers(reference, dy)
     settings: dict[str, Any] = getattr(cache, "_asdict", dict)()
@@ -203,82 +182,13 @@ def _run_gradients(exercise: Exercise, trial: Gradients, own: Functions) -> tupl
             _labelled(names[tensor], trial),
             value,
             found[tensor],
-            who=_who(own),
+            who=_who(exercise),
             dy=dy,
             arrays=arrays,
             others={names[other]: right[other] for other in right if other != tensor},
             numbers=numbers,
             explain=_explainer(exercise, gradients, found, tensor),
         )
-    _check_precision(trial, own)
-    return _check(trial, own)
-
-
-def _own_gradients(target: CheckTarget, dy: Any, own: Functions) -> dict[str, Any]:
-    """Return the learner's gradients by name.
-
-    Raises:
-        Fault: If the learner's function returned something else.
-    """
-    returned = []
-    backward = target.backward
-
-    def recorded(*args: Any) -> Any:
-        returned.append(backward(*args))
-        return returned[-1]
-
-    target.backward = recorded
-    try:
-        return target.vjp(np.array(dy), target.run()[1])
-    except UserError:
-        if not returned:
-            raise
-        result = returned[-1]
-        expected = [f"d{name}" for name in target.real_inputs]
-        if result is None:
-            raise Fault(
-                f"{_who(own)} returns nothing (None): fill in its body and return {', '.join(expected)}"
-            ) from None
-        if isinstance(result, list):
-            raise Fault(
-                f"{_who(own)} returns a list: return the arrays ({', '.join(expected)}) as a tuple"
-            ) from None
-        count = f"{len(result)} gradients" if isinstance(result, tuple) else "1 gradient"
-        raise Fault(
-            f"{_who(own)} returns {count} and must return {len(expected)}, one for each array: "
-            f"({', '.join(expected)})"
-        ) from None
-
-
-def _check(trial: Gradients, own: Functions) -> tuple[int, float]:
-    """Run the gradient checker, which does not depend on the package's backward pass.
-
-    Return the number of checks and the largest relative error.
-    """
-    thing, *inputs = trial.make(own, np.random.default_rng(SEED))
-    report = gradcheck(thing, *inputs, seed=SEED, **trial.settings)
-    if not report.ok:
-        row = report.worst
-        where = f", first at {list(row.entry)}" if row.entry is not None else ""
-        raise Fault(f"the gradient check fails at {row.tensor}{where}", (row.diagnosis,))
-    return len(report.rows), max(row.error for row in report.rows)
-
-
-def _check_precision(trial: Gradients, own: Functions) -> None:
-    """Check that float32 arrays give float32 gradients."""
-    thing, *inputs = trial.make(own, np.random.default_rng(SEED))
-    float32_inputs = [x.astype(np.float32) if is_array(x) and x.dtype.kind == "f" else x for x in inputs]
-    forward, backward = thing if isinstance(thing, tuple) else (thing.forward, thing.backward)
-    y, cache = forward(*float32_inputs, **fresh_settings(forward, trial.settings))
-    if np.ndim(y) and y.dtype != np.float32:
-        return  # the layer itself holds float64
-    returned = backward(np.ones_like(y) if np.ndim(y) else 1.0, cache)
-    for dx in returned if isinstance(returned, tuple) else (returned,):
-        if is_array(dx) and dx.dtype != np.float32:
-            raise Fault(
-                f"{_who(own)} returns the right numbers as {dx.dtype}, but its arguments are float32",
-                ("dtype wrong: keep that of dy (math.sqrt(64), not np.sqrt(64); np.zeros with a dtype)",),
-            )
 
 
 def gradient_name(target: CheckTarget, tensor: str) -> str:
@@ -334,3 +244,7 @@ def _relative_error(right: Any, found: Any) -> float:
 
 def _labelled(name: str, trial: Gradients | Values) -> str:
     return f"{name} ({trial.label})" if trial.label else name
+
+
+def _who(exercise: Exercise) -> str:
+    return " or ".join(exercise.solution)

@@ -1,51 +1,60 @@
-"""The child process that runs and judges a learner's file, and the parent process that waits for it.
+"""Run a learner's code in a child process with limits, and judge what it answers.
 
-The learner's code may loop forever, exit, crash or print without end. None of this affects the parent
-process: the child has a time limit, is the leader of a new session and has no standard streams. It writes the
-verdict to a file.
-
-The child is started as
-
-    python -m npformer.learn.tasks.process SOURCE TASK FILE RESULT SECONDS
-
-where SOURCE is the registry of the task, such as npformer.learn.exercises:EXERCISES.
+The learner's code may loop forever, exit, crash, print without end, start processes or take all memory. None
+of this affects the parent process. The child returns what the code computed (see child.py). The parent
+compares it with the right results and comes to the verdict. So a learner's file cannot write its own verdict.
 """
 
-import faulthandler
-import importlib
-import io
-import json
+import contextlib
 import os
 import re
 import signal
 import subprocess
 import sys
 import tempfile
-import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from npformer.errors import UserError
+from npformer.learn.tasks.answer import DamagedAnswer, decode, transported
+from npformer.learn.tasks.child import STARTUP, observe_file
+from npformer.learn.tasks.limits import FILE_SIZE, HAS_TIMER
 from npformer.learn.tasks.registry import T, TaskRegistry
-from npformer.learn.tasks.verdict import Verdict, describe_error
+from npformer.learn.tasks.supervisor import FAREWELL
+from npformer.learn.tasks.verdict import Verdict
 
-SECONDS = 10.0  # the default time limit
-STARTUP = 60.0  # additional seconds for the child to start and to end, which is slow on a busy machine
-PRINTED = 2000  # the number of characters of the learner's output that are kept
+SECONDS = 10.0  # the default limit on processor time
+PATIENCE = 20.0  # additional seconds by the clock
+MEMORY = 2 << 30  # bytes that one process may allocate
+# one thread for each product: the tasks are small, and the time limit counts the time of all threads
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+
+@dataclass
+class Answer:
+    """The answer of a child process."""
+
+    values: list[Any] = field(default_factory=list)
+    printed: str = ""  # the beginning of the output of the learner's code
+    problem: str = "your code ended the program before the check was over"  # "" if the answer is complete
 
 
 # ---------------------------------------------------------------------------------------------------------
-# The parent
+# Tasks
 
 
 def check(tasks: TaskRegistry[T], task: T, file: Path, seconds: float = SECONDS) -> Verdict:
-    """Judge a learner's file in a child process.
+    """Judge a learner's file, which runs in a child process.
 
     Args:
         tasks: The registry that the task belongs to.
         task: The exercise or bug.
         file: The learner's file.
-        seconds: The time limit.
+        seconds: The limit on processor time.
 
     Returns:
         The verdict. If the learner's code was stopped or ended the process, the message says so.
@@ -55,128 +64,142 @@ def check(tasks: TaskRegistry[T], task: T, file: Path, seconds: float = SECONDS)
     """
     if not file.is_file():
         raise UserError(f"there is no file {file}: {tasks.command} start {task.name} writes it")
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "verdict.json"
-        arguments = [tasks.source, task.name, str(file), str(result), str(seconds)]
-        status = _run_child(arguments, seconds + STARTUP)
-        if result.is_file():
-            return Verdict(**json.loads(result.read_text(encoding="utf-8")))
-        stuck = _stuck_file(result)
-        stack = stuck.read_text(encoding="utf-8", errors="replace") if stuck.is_file() else ""
-    if stack.startswith("Timeout") or status is None:
-        line = _line_in(stack, file)
-        return Verdict(False, f"it was stopped after {seconds:g} seconds{line}: is there an infinite loop?")
-    how = f"was killed by signal {-status}" if status < 0 else f"ended the program with status {status}"
-    return Verdict(False, f"your code {how} before the check was over")
+    function = "npformer.learn.tasks.child:observe_task"
+    answer = ask_child(function, [tasks.source, task.name, str(file)], file, seconds=seconds)
+    return _judge(tasks, task, answer, str(file))
 
 
-def _run_child(arguments: list[str], limit: float) -> int | None:
-    """Return the exit status of the child process, or None if it was killed after the limit in seconds."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "npformer.learn.tasks.process", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,  # processes that the learner's code starts are killed with it
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    try:
-        return process.wait(limit)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        _kill(process)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End the child process and every process that it started."""
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    except (ProcessLookupError, PermissionError):
-        pass  # it has ended already
-    process.wait()
-
-
-def _line_in(stack: str, file: Path) -> str:
-    """Return ", in line N" for the line of the learner's file that was running, or ""."""
-    found = re.search(rf'{re.escape(file.name)}", line (\d+)', stack)
-    return f", in line {found[1]}" if found else ""
-
-
-def _stuck_file(result: Path) -> Path:
-    """Return the file to which the child writes its stack at the time limit."""
-    return result.with_name(result.name + ".stuck")
-
-
-# ---------------------------------------------------------------------------------------------------------
-# The child
-
-
-def main(source: str, name: str, file: str, result: str, seconds: str) -> None:
-    """Judge a file and write the verdict as JSON. After the time limit, write the stack and exit.
-
-    Args:
-        source: The registry of the task, as "MODULE:NAME".
-        name: The name of the task.
-        file: The learner's file.
-        result: The file for the verdict.
-        seconds: The time limit. It begins after the imports and covers the learner's code only.
-    """
-    module, _, registry = source.partition(":")
-    tasks: TaskRegistry[Any] = getattr(importlib.import_module(module), registry)
-    task = tasks.find(name)
-    with _stuck_file(Path(result)).open("w", encoding="utf-8") as stuck:
-        faulthandler.dump_traceback_later(float(seconds), exit=True, file=stuck)
-        output = _Beginning()
-        sys.stdout = sys.stderr = output
-        verdict = judge_file(tasks, task, file)
-        faulthandler.cancel_dump_traceback_later()
-    verdict.printed = output.text
-    Path(result).write_text(json.dumps(verdict.as_json()), encoding="utf-8")
-
-
-def judge_file(tasks: TaskRegistry[T], task: T, file: str) -> Verdict:
-    """Run a learner's file in this process and return the verdict on the names that it defines.
+def check_here(tasks: TaskRegistry[T], task: T, file: str) -> Verdict:
+    """Judge a learner's file, which runs in this process and without limits.
 
     Args:
         tasks: The registry that the task belongs to.
         task: The exercise or bug.
         file: The path of the learner's file.
     """
-    namespace = {"__name__": "exercise", "__file__": file}
+    observations = [transported(observation) for observation in observe_file(tasks, task, file)]
+    return _judge(tasks, task, Answer(observations, problem=""), file)
+
+
+def _judge(tasks: TaskRegistry[T], task: T, answer: Answer, file: str) -> Verdict:
+    match answer.values:
+        case [*observations, {"unusable": str(problem)}]:
+            pass
+        case observations:
+            problem = answer.problem
     try:
-        text = Path(file).read_text(encoding="utf-8")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            exec(compile(text, file, "exec"), namespace)
-        if not text.strip():
-            start = f"{tasks.command} start {task.name}"
-            return Verdict(False, f"the file is empty: move it away, and {start} writes it anew")
-        return tasks.judge(task, namespace, file)
-    except UnicodeDecodeError:
-        return Verdict(False, "the file is not UTF-8 text")
-    except SystemExit as error:
-        return Verdict(False, f"your code ended the program (SystemExit {error.code}): leave out exit()")
-    except BaseException as error:  # the learner's code may raise anything
-        return Verdict(False, describe_error(error, file))
+        verdict = tasks.judge(task, observations, file)
+    except DamagedAnswer:
+        verdict = Verdict(False, "the results of your code cannot be read: does it write into open files?")
+    if verdict is None:  # nothing was wrong as far as it went
+        verdict = Verdict(False, problem or "your code left out a part of the check")
+    verdict.printed = answer.printed
+    return verdict
 
 
-class _Beginning(io.TextIOBase):
-    """A stream that keeps only the beginning of what is written to it."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def write(self, text: str) -> int:
-        self.text += text[: PRINTED - len(self.text)]
-        return len(text)
-
-    def writable(self) -> bool:
-        return True
+# ---------------------------------------------------------------------------------------------------------
+# The child process
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def ask_child(
+    function: str, arguments: Sequence[str], file: Path, *, seconds: float = SECONDS, memory: int = MEMORY
+) -> Answer:
+    """Run a function of child.py's kind in a child process and return its answer.
+
+    Args:
+        function: The function, as "MODULE:NAME".
+        arguments: Its arguments.
+        file: The file with the code that runs. Messages name its lines.
+        seconds: The limit on processor time.
+        memory: The limit on memory, in bytes.
+    """
+    seconds = min(max(seconds, 0.01), 1e6)  # what timers take
+    with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as stack:
+        altogether = _altogether(seconds)
+        command = [function, str(seconds), str(altogether), str(memory), *arguments]
+        status = _run_child(command, answers, stack, altogether + 2 * STARTUP)
+        answer = _read(answers)
+        if answer.problem:
+            answer.problem = _problem(status, _text(stack), answer.problem, file, seconds)
+    return answer
+
+
+def _altogether(seconds: float) -> float:
+    """Return the limit on time by the clock: a busy machine gives a process a small share of its time."""
+    return 5 * seconds + PATIENCE if HAS_TIMER else seconds
+
+
+def _run_child(command: Sequence[str], answers: BinaryIO, stack: BinaryIO, limit: float) -> int | None:
+    """Return the exit status of the child process, or None if it was ended after the limit in seconds."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "npformer.learn.tasks.child", *command],
+        stdin=subprocess.PIPE,  # when it closes, the supervisor ends all processes
+        stdout=answers,
+        stderr=stack,
+        start_new_session=True,
+        env=os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    try:
+        return process.wait(limit)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End the child process and every process that it started."""
+    assert process.stdin is not None
+    process.stdin.close()
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(2 * FAREWELL)  # the supervisor ends the others
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)  # where it could not
+    process.kill()
+    process.wait()
+
+
+def _read(answers: BinaryIO) -> Answer:
+    """Read the lines of an answer. What follows a line that cannot be read is not read either."""
+    answer = Answer()
+    answers.seek(0)
+    for line in answers.read(FILE_SIZE).splitlines():
+        if not line:
+            continue
+        try:
+            content = decode(line)
+        except DamagedAnswer:
+            break
+        match content:
+            case {"value": value}:
+                answer.values.append(value)
+            case {"stopped": str(why)}:
+                answer.problem = why
+                break
+            case {"complete": True, "printed": str(printed)}:
+                answer.printed, answer.problem = printed, ""
+                break
+            case _:
+                break
+    return answer
+
+
+def _text(stack: BinaryIO) -> str:
+    stack.seek(0)
+    return stack.read(1 << 16).decode(errors="replace")
+
+
+def _problem(status: int | None, stack: str, why: str, file: Path, seconds: float) -> str:
+    """Return one sentence about the reason why the answer is not complete."""
+    line = re.search(rf'{re.escape(file.name)}", line (\d+)', stack)
+    where = f", in line {line[1]}" if line else ""
+    if hasattr(signal, "SIGPROF") and status == -signal.SIGPROF:
+        return f"it was stopped after {seconds:g} seconds{where}: is there an infinite loop?"
+    if status is None or "Timeout (" in stack:
+        guess = "does it wait for something?" if HAS_TIMER else "is there an infinite loop?"
+        return f"it was stopped after {_altogether(seconds):g} seconds{where}: {guess}"
+    if why != Answer.problem:
+        return f"it was stopped: {why}"
+    how = f"was killed by signal {-status}" if status < 0 else f"ended the program with status {status}"
+    return f"your code {how} before the check was over"

@@ -1,7 +1,7 @@
 """A registry of tasks of one kind, which finds, introduces and judges them."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -52,7 +52,10 @@ class TaskRegistry(Registry[T]):
         folder: The default folder of the learner's files.
         source: The place from which the child process imports this registry: "MODULE:NAME".
         columns: The headings of a task's number, name and title in the list.
-        judge: judge(task, namespace, file) returns the verdict on the names that the learner's file defined.
+        observe: observe(task, namespace, file) runs the names that the learner's file defined, and yields
+            what they compute. It runs in the child process.
+        judge: judge(task, observations, file) returns the verdict on what was observed, or None if nothing is
+            wrong as far as the observations go, and some are missing. It runs in the parent process.
         introduce: introduce(task, file) yields the paragraphs to print once the file has been written.
         numbered: True if `number` identifies a task, so that `find` accepts it.
     """
@@ -65,7 +68,8 @@ class TaskRegistry(Registry[T]):
         folder: str,
         source: str,
         columns: tuple[str, str, str],
-        judge: Callable[[T, dict[str, Any], str], Verdict],
+        observe: Callable[[T, dict[str, Any], str], Iterator[Any]],
+        judge: Callable[[T, Sequence[Any], str], Verdict | None],
         introduce: Callable[[T, Path], Iterator[str]],
         numbered: bool = False,
     ) -> None:
@@ -74,6 +78,7 @@ class TaskRegistry(Registry[T]):
         self.folder = folder
         self.source = source
         self.columns = columns
+        self.observe = observe
         self.judge = judge
         self.introduce = introduce
         self.numbered = numbered

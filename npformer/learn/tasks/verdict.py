@@ -1,10 +1,15 @@
-"""The result of judging a learner's file, and the description of an exception that its code raised."""
+"""The result of judging a learner's file, and the description of an exception that its code raised.
+
+An observation is a dict of what the learner's code computed. If the code raised an exception, the observation
+has a sentence about it under "error", and likely causes under "clues".
+"""
 
 import traceback
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.learn.tasks.answer import DamagedAnswer
 
 
 @dataclass
@@ -19,9 +24,9 @@ class Verdict:
     printed: str = ""  # the beginning of the output of the learner's code
     story: list[str] = field(default_factory=list)  # lines to print once the task is solved
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the verdict as a dict of plain values."""
-        return asdict(self)
+    def as_observation(self) -> dict[str, Any]:
+        """Return the observation of a mistake that the child process saw."""
+        return {"error": self.message, "clues": self.clues}
 
 
 class Fault(Exception):
@@ -43,6 +48,20 @@ class Fault(Exception):
     ) -> None:
         super().__init__(message)
         self.verdict = Verdict(False, message, [clue for clue in clues if clue], picture, difference)
+
+
+def observed_error(observation: Any) -> Verdict | None:
+    """Return the mistake that the child process saw, or None.
+
+    Raises:
+        DamagedAnswer: If this is no observation.
+    """
+    match observation:
+        case {"error": str(message), "clues": [*clues]}:
+            return Verdict(False, " ".join(message.splitlines()), [str(clue) for clue in clues])
+        case dict():
+            return None
+    raise DamagedAnswer("no observation")
 
 
 def describe_error(error: BaseException, file: str) -> str:

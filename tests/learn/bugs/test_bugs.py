@@ -10,9 +10,10 @@ from processor_time import processor_time
 
 from npformer import Parameter, UserError
 from npformer.learn.bugs import BUGS
-from npformer.learn.bugs.judge import failure, fill, judge
+from npformer.learn.bugs.judge import failure, fill, judge, observe
 from npformer.learn.bugs.picture import scale_of, sparkline, thinned, two_lines
 from npformer.learn.bugs.specimen import Run, names_of, patched
+from npformer.learn.tasks.answer import transported
 
 ALL = list(BUGS)
 each = pytest.mark.parametrize("specimen", ALL, ids=lambda specimen: specimen.name)
@@ -41,7 +42,9 @@ def runs():
 
 
 def judged(specimen, code):
-    return judge(specimen, vars(names_of(code)))
+    """Return the verdict on code that runs in this process."""
+    observations = [transported(observation) for observation in observe(specimen, vars(names_of(code)))]
+    return judge(specimen, observations)
 
 
 def test_there_are_enough_bugs_and_their_numbers_are_in_order():
@@ -87,12 +90,13 @@ def test_other_correct_repairs_are_accepted(name):
 @each
 def test_the_first_trial_misses_the_bug_and_several_find_it(specimen):
     """At least two trials find the bug, so a repair that satisfies only one of them is not enough."""
-    verdicts = [failure(trial, specimen.buggy()) for trial in specimen.trials]
+    repaired = specimen.repaired()
+    verdicts = [failure(trial, specimen.buggy(), repaired) for trial in specimen.trials]
     assert verdicts[0] is None, "the first trial is the check that most developers would have written"
     assert sum(verdict is not None for verdict in verdicts) >= (1 if specimen.name == "dropout" else 2)
     assert len(verdicts) >= 4
     for trial in specimen.trials:
-        assert failure(trial, specimen.repaired()) is None, trial.label
+        assert failure(trial, specimen.repaired(), repaired) is None, trial.label
 
 
 @each

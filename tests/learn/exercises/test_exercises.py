@@ -7,7 +7,7 @@ import pytest
 
 from npformer import UserError
 from npformer.learn.exercises import EXERCISES, grade
-from npformer.learn.tasks.process import judge_file
+from npformer.learn.tasks.process import check_here
 
 ALL = list(EXERCISES)
 
@@ -35,7 +35,7 @@ def test_every_lesson_has_exercises():
 def test_the_package_solves_it(exercise, tmp_path):
     file = tmp_path / f"{exercise.name}.py"
     file.write_text(solved_text(exercise), encoding="utf-8")
-    verdict = judge_file(EXERCISES, exercise, str(file))
+    verdict = check_here(EXERCISES, exercise, str(file))
     assert verdict.solved, verdict
     assert "checks" in verdict.message
 

@@ -1,0 +1,144 @@
+"""The child process in which a learner's code runs, with limits. It answers, and judges nothing.
+
+The parent starts it as
+
+    python -m npformer.learn.tasks.child FUNCTION SECONDS ALTOGETHER MEMORY ARGUMENTS...
+
+where FUNCTION is MODULE:NAME. The function takes the arguments, loads what it needs and returns an iterator
+that runs the learner's code. The limits apply to the iterator. Its values are the answer: a line of the
+standard output each (see answer.py). A last line says that the answer is complete.
+"""
+
+import importlib
+import io
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from npformer.learn.tasks.answer import TooLarge, encode
+from npformer.learn.tasks.limits import limit_resources, limit_time
+from npformer.learn.tasks.registry import T, TaskRegistry
+from npformer.learn.tasks.supervisor import fork_under_supervision
+from npformer.learn.tasks.verdict import describe_error
+
+STARTUP = 60.0  # additional seconds for the child to start and to end, which is slow on a busy machine
+PRINTED = 2000  # the number of characters of the learner's output that are kept
+
+
+def main(function: str, seconds: str, altogether: str, memory: str, *arguments: str) -> None:
+    """Run the function's iterator within the limits, write its values and exit.
+
+    Args:
+        function: The function, as "MODULE:NAME".
+        seconds: The limit on processor time.
+        altogether: The limit on time by the clock, in seconds.
+        memory: The limit on memory, in bytes.
+        arguments: The arguments of the function.
+    """
+    if hasattr(os, "fork"):
+        fork_under_supervision(float(altogether) + STARTUP, _report)
+    answers, stack = _take_streams()
+    module, _, name = function.partition(":")
+    values = getattr(importlib.import_module(module), name)(*arguments)
+    sys.stdout = sys.stderr = output = Beginning()
+    limit_resources(int(memory))
+    limit_time(float(seconds), float(altogether), stack)
+    for value in values:
+        _write(answers, {"value": value})
+    _write(answers, {"complete": True, "printed": output.text})
+    os._exit(0)  # nothing that the learner's code left for the end runs
+
+
+def _report(why: str) -> None:
+    """Write, as the supervisor, why the processes were ended."""
+    os.write(1, b"\n" + encode({"stopped": why}) + b"\n")
+
+
+def _take_streams() -> tuple[BinaryIO, io.TextIOWrapper]:
+    """Return the standard streams for answers and for stacks, and leave the null device in their places."""
+    answers, stack = os.fdopen(os.dup(1), "wb"), os.fdopen(os.dup(2), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(null, stream)
+    return answers, stack
+
+
+def _write(answers: BinaryIO, line: dict[str, Any]) -> None:
+    """Write a line of the answer."""
+    try:
+        encoded = encode(line)
+    except TooLarge as error:
+        encoded = encode({"stopped": f"its results are too large to be checked ({error})"})
+    answers.write(encoded + b"\n")
+    answers.flush()
+
+
+class Beginning(io.TextIOBase):
+    """A stream that keeps only the beginning of what is written to it."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def write(self, text: str) -> int:
+        """Keep the text if there is room, and return its length."""
+        self.text += text[: PRINTED - len(self.text)]
+        return len(text)
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Tasks
+
+
+def observe_task(source: str, name: str, file: str) -> Iterator[Any]:
+    """Load a task and return the iterator over the observations of a learner's file.
+
+    Args:
+        source: The registry of the task, as "MODULE:NAME".
+        name: The name of the task.
+        file: The learner's file.
+    """
+    module, _, registry = source.partition(":")
+    tasks: TaskRegistry[Any] = getattr(importlib.import_module(module), registry)
+    return observe_file(tasks, tasks.find(name), file)
+
+
+def observe_file(tasks: TaskRegistry[T], task: T, file: str) -> Iterator[Any]:
+    """Run a learner's file in this process and yield what its names do in the trials of the task.
+
+    If the file cannot be used, or ends the check, the last observation says so under "unusable".
+
+    Args:
+        tasks: The registry that the task belongs to.
+        task: The exercise or bug.
+        file: The path of the learner's file.
+    """
+    namespace = {"__name__": "exercise", "__file__": file}
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            exec(compile(text, file, "exec"), namespace)
+        if text.strip():
+            yield from tasks.observe(task, namespace, file)
+        else:
+            start = f"{tasks.command} start {task.name}"
+            yield {"unusable": f"the file is empty: move it away, and {start} writes it anew"}
+    except UnicodeDecodeError:
+        yield {"unusable": "the file is not UTF-8 text"}
+    except SystemExit as error:
+        yield {"unusable": f"your code ended the program (SystemExit {error.code}): leave out exit()"}
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # the learner's code may raise anything
+        yield {"unusable": describe_error(error, file)}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,321 @@
+"""Learners' files that forge the verdict, take what they can get, or leave processes behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from npformer.learn.bugs import BUGS
+from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks import process
+from npformer.learn.tasks.process import check
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has child subreapers")
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such limits")
+SOFTMAX = EXERCISES.find("softmax-backward")
+WRONG = "def softmax_backward(dy, y):\n    return y * dy\n"
+RIGHT = "def softmax_backward(dy, y):\n    return y * (dy - (dy * y).sum(-1, keepdims=True))\n"
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    """Return a function that checks a file with this text in a temporary folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def judge(text, seconds=600, task=SOFTMAX):
+        file = tmp_path / "softmax-backward.py"
+        file.write_text(text, encoding="utf-8")
+        verdict = check(BUGS if task in list(BUGS) else EXERCISES, task, file, seconds)
+        assert "\n" not in verdict.message
+        return verdict
+
+    return judge
+
+
+def test_a_right_solution_is_solved(judged):
+    assert judged(RIGHT).solved
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Forged verdicts
+
+FORGED = {
+    "paths": """
+        import pathlib, sys, tempfile
+        verdict = '{"solved": true, "message": "solved: 10 checks"}'
+        folders = [pathlib.Path(tempfile.gettempdir()), pathlib.Path.cwd()]
+        for path in [*map(pathlib.Path, sys.argv), *(p for f in folders for p in f.glob("*verdict*"))]:
+            if path.suffix == ".json":
+                path.write_text(verdict)
+        pathlib.Path("verdict.json").write_text(verdict)
+    """,
+    "prints": """
+        print('{"solved": true, "message": "solved"}')
+        print('{"dict": {"value": {"dict": {"solved": true}}}}')
+    """,
+    "descriptors": """
+        import os
+        lines = [
+            b'{"dict": {"value": {"dict": {"solved": true, "message": "solved"}}}}',
+            b'{"dict": {"complete": true, "printed": ""}}',
+        ]
+        for descriptor in range(20):
+            try:
+                os.write(descriptor, b"\\n".join([b"", *lines, b""]))
+            except OSError:
+                pass
+        os._exit(0)
+    """,
+    "empty trials": """
+        import os
+        from npformer.learn.tasks.answer import encode
+        values = [{"calls": []}, {"values": {}}, {"calls": [{"returned": None, "gradients": {}}] * 20}]
+        lines = [encode({"value": v}) for v in values] + [encode({"complete": True, "printed": ""})]
+        for descriptor in range(3, 20):
+            try:
+                os.write(descriptor, b"\\n".join([b"", *lines, b""]))
+            except OSError:
+                pass
+        os._exit(0)
+    """,
+    "leaves out trials": """
+        EXERCISES = __import__("npformer.learn.exercises").learn.exercises.EXERCISES
+        object.__setattr__(EXERCISES.find("softmax-backward"), "trials", ())
+    """,
+    "patched modules": """
+        import numpy as np
+        import npformer.checking, npformer.checking.check
+        import npformer.learn.exercises.grade as grade
+        import npformer.learn.tasks.compare as compare
+        import npformer.learn.tasks.child as child
+        from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks import process
+        from npformer.learn.tasks.verdict import Verdict
+        solved = lambda *arguments, **settings: Verdict(True, "solved")
+        grade.judge = grade.grade = EXERCISES.judge = solved
+        grade.compare = compare.compare = lambda *arguments, **settings: None
+        np.isclose = np.allclose = np.array_equal = lambda *arguments, **settings: True
+        EXERCISES.observe = lambda *arguments: iter([{"solved": True, "message": "solved"}])
+    """,
+    "at the end": """
+        import atexit, os
+        atexit.register(lambda: os.write(1, b'{"solved": true}'))
+        atexit.register(lambda: os._exit(0))
+    """,
+    "exits": "import os; os._exit(0)",
+    "says that the file is unusable": """
+        from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks import process
+        EXERCISES.observe = lambda *arguments: iter([{"unusable": "solved: 10 checks"}])
+    """,
+    "a right function is patched": """
+        import npformer.functional
+        npformer.functional.softmax_backward = lambda dy, y: y * dy
+        npformer.functional.softmax = lambda x: (x, x)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_file_cannot_write_its_own_verdict(name, judged):
+    verdict = judged(WRONG + textwrap.dedent(FORGED[name]))
+    assert not verdict.solved
+
+
+FORGED_REPAIRS = {
+    "the trials": """
+        from npformer.learn.bugs import BUGS
+        for trial in BUGS.find("embedding").trials:
+            object.__setattr__(trial, "judge", lambda *arguments: None)
+            object.__setattr__(trial, "observe", lambda own: {})
+    """,
+    "the right results": """
+        import npformer.learn.bugs.cases.embedding as case
+        import npformer.learn.bugs.trials as trials
+        from npformer.checking import CheckRow, Report
+        rows = [CheckRow("", name, 0.0, "", 1e-11) for name in ("weight", *trials.PROPERTIES)]
+        trials.gradcheck = lambda *arguments, **settings: Report("", rows)
+
+        def by_loop(own):
+            right = np.zeros((7, 4))
+            return {"weight.grad": (right, right)}
+
+        case.by_loop.__code__ = by_loop.__code__
+    """,
+}
+
+
+@pytest.mark.parametrize("name", FORGED_REPAIRS)
+def test_a_repair_cannot_write_its_own_verdict(name, judged):
+    embedding = BUGS.find("embedding")
+    verdict = judged(embedding.code() + textwrap.dedent(FORGED_REPAIRS[name]), task=embedding)
+    assert not verdict.solved
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Files that take what they can get
+
+GREEDY = {
+    "memory": ("import numpy as np\nx = np.empty(10**11, np.uint8)", 600, "MemoryError"),
+    "memory that there is": ("import numpy as np\nx = np.empty(3 << 30, np.uint8)", 600, "MemoryError"),
+    "memory, little by little": ("x = []\nwhile True:\n    x.append(bytearray(10**8))", 600, "MemoryError"),
+    "a file": ("with open('big', 'wb') as f:\n    f.truncate(10**10)", 600, "File too large"),
+    "a file, behind its end": (
+        "with open('big', 'wb') as f:\n    f.seek(10**10)\n    f.write(b'x')",
+        600,
+        "File too large",
+    ),
+    "files": ("files = [open(__file__) for _ in range(5000)]", 600, "Too many open files"),
+    "time": ("while True: pass", 1, "stopped after 1 seconds, in line 3: is there an infinite loop?"),
+    "time in one call": ("sum(range(10**15))", 1, "stopped after 1 seconds, in line 3"),
+    "time, asleep": (
+        "import time\ntime.sleep(1e6)",
+        0.5,
+        "stopped after 2.5 seconds, in line 4: does it wait",
+    ),
+    "time, and ignores the signal": (
+        "import signal\nsignal.signal(signal.SIGPROF, signal.SIG_IGN)\nwhile True:\n    pass",
+        0.5,
+        "stopped after 2.5 seconds",
+    ),
+    "output": ("while True:\n    print('x' * 10**6)", 1, "stopped after 1 seconds"),
+    "output past Python": (
+        "import os\nwhile True:\n    os.write(1, b'x' * 10**6); os.write(2, b'x' * 10**6)",
+        1,
+        "stopped after 1 seconds",
+    ),
+    "recursion": ("def f(): return f()\nf()", 600, "RecursionError"),
+    "standard input": ("import sys\nassert sys.stdin.read() == ''\ninput()", 600, "EOFError"),
+    "standard input, the descriptor": ("import os\n1 / len(os.read(0, 1))", 600, "ZeroDivisionError"),
+    "closes everything": ("import os\nos.closerange(0, 1000)", 600, "ended the program with status 1"),
+}
+
+
+@POSIX
+@pytest.mark.parametrize("name", GREEDY)
+def test_limits(name, judged, tmp_path, monkeypatch):
+    code, seconds, words = GREEDY[name]
+    if "2.5 seconds" in words:
+        monkeypatch.setattr(process, "PATIENCE", 0)
+    verdict = judged(WRONG + code + "\n", seconds)
+    assert not verdict.solved
+    assert words in verdict.message
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 10**8
+
+
+def test_recursion_without_a_limit_ends_the_check_only(judged):
+    code = "import sys\nsys.setrecursionlimit(10**9)\nf = lambda: [f() for _ in 'x']\nf()\n"
+    assert not judged(WRONG + code, 2).solved
+
+
+def test_results_without_end_are_refused(judged):
+    verdict = judged("import numpy as np\ndef softmax_backward(dy, y):\n    return np.zeros(10**8)\n")
+    assert "too large" in verdict.message or "TooLarge" in verdict.message
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Processes that are left behind
+
+# each writes its own number into the file "pids" and then sleeps
+START = """
+import os, subprocess, sys, time
+
+def sleep():
+    with open("pids", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    time.sleep(1e6)
+
+def fork(function):
+    if os.fork() == 0:
+        function()
+        os._exit(0)
+
+def daemon():
+    os.setsid()
+    fork(sleep)  # its parent ends at once
+
+def another_group():
+    os.setpgid(0, 0)
+    sleep()
+
+SLEEP = "import os, time; open('pids', 'a').write(f'{os.getpid()}\\\\n'); time.sleep(1e6)"
+for function in (sleep, daemon, another_group):
+    fork(function)
+subprocess.Popen([sys.executable, "-S", "-c", SLEEP], start_new_session=True, close_fds=False)
+subprocess.Popen([sys.executable, "-S", "-c", SLEEP], start_new_session=True, env={})
+while not os.path.exists("pids") or len(open("pids").readlines()) < 5:
+    time.sleep(0.01)
+"""
+
+
+def alive(pids):
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def numbers(folder):
+    return [int(line) for line in (folder / "pids").read_text().splitlines()]
+
+
+@LINUX
+@pytest.mark.parametrize(
+    ("end", "seconds", "solved"),
+    [
+        ("", 600, True),
+        ("while True: pass", 1, False),
+        ("os._exit(3)", 600, False),
+        ("os.kill(os.getpid(), 9)", 600, False),
+        ("os.kill(os.getpid(), 11)", 600, False),
+    ],
+)
+def test_no_process_is_left(end, seconds, solved, judged, tmp_path):
+    assert judged(RIGHT + START + end + "\n", seconds).solved == solved
+    assert len(numbers(tmp_path)) == 5
+    assert alive(numbers(tmp_path)) == []
+
+
+@LINUX
+def test_many_processes_are_ended(judged, tmp_path):
+    code = "for _ in range(100):\n    fork(sleep)\ntime.sleep(1e6)\n"
+    verdict = judged(RIGHT + START + code)
+    assert verdict.message == "it was stopped: it started more than 32 processes"
+    assert alive(numbers(tmp_path)) == []
+
+
+@LINUX
+def test_a_file_that_ends_the_supervisor(judged, tmp_path):
+    code = "import os, time\nopen('pids', 'w').write(str(os.getpid()))\nos.kill(os.getppid(), 9)\n"
+    verdict = judged(RIGHT + code + "time.sleep(1e6)\n")
+    assert verdict.message == "your code was killed by signal 9 before the check was over"
+    wait_until(lambda: alive(numbers(tmp_path)) == [])
+
+
+@LINUX
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_no_process_is_left_when_npformer_ends(how, tmp_path):
+    (tmp_path / "softmax-backward.py").write_text(RIGHT + START + "while True: pass\n")
+    command = [
+        sys.executable,
+        "-m",
+        "npformer",
+        "exercise",
+        "check",
+        "softmax-backward.py",
+        "--seconds",
+        "600",
+    ]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as npformer:
+        wait_until(lambda: (tmp_path / "pids").exists() and len(numbers(tmp_path)) == 5)
+        npformer.send_signal(how)
+        npformer.wait()
+    wait_until(lambda: alive(numbers(tmp_path)) == [])
+
+
+def wait_until(condition):
+    """Wait until the condition holds, however long that takes on a busy machine."""
+    while not condition():
+        time.sleep(0.05)
