@@ -31,6 +31,7 @@ ORDER = [
     "plots",
     "storage",
     "backend",
+    "text",
     "errors",
 ]
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
+from npformer.cli.output import console, print_data
 from npformer.cli.progress import training_progress
-from npformer.cli.terminal import console
 from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
 from npformer.errors import UserError
+from npformer.learn.console import styled
 from npformer.learn.experiments import family as experiment
 from npformer.learn.experiments.family import FamilyRow
 from npformer.models.transformer import TransformerConfig
@@ -40,6 +40,7 @@ from npformer.nn.attention import (
     SimilarityAttention,
 )
 from npformer.nn.module import Module
+from npformer.text import printable
 
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
 FOOT = f"""\
@@ -199,7 +200,7 @@ def run(arguments: Namespace) -> int:
         return measure(arguments)
     rows = members()
     if arguments.json:
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
+        print_data(json.dumps(rows, indent=1, ensure_ascii=False))
     else:
         show(rows)
     return 0 if all(row["ok"] for row in rows) else 1
@@ -237,7 +238,7 @@ def show(rows: list[dict[str, Any]]) -> None:
         parameters, lesson = f"{row['parameters']:,}", str(row["lesson"])
         table.add_row(
             row["name"],
-            escape(row["compares"]),
+            row["compares"],
             row["cost"],
             parameters,
             row["differentiable"],
@@ -245,7 +246,7 @@ def show(rows: list[dict[str, Any]]) -> None:
             lesson,
         )
     out.print(table)
-    out.print(f"\n{FOOT}", markup=False)
+    out.print(f"\n{FOOT}")
 
 
 def measure(arguments: Namespace) -> int:
@@ -257,7 +258,7 @@ def measure(arguments: Namespace) -> int:
     rows = []
     with threadpool_limits(1, user_api="blas"):  # one thread is fastest for matrices this small
         for name, architecture in experiment.SYSTEMS.items():
-            out.print(f"[bold]{name}[/]")
+            out.print(styled((name, "bold")))
             with training_progress(out) as report:
                 rows.append(
                     experiment.measure_system(
@@ -274,7 +275,7 @@ def measure(arguments: Namespace) -> int:
     show_measured(out, rows, arguments)
     text = {"made": when_and_where(arguments), "rows": [row._asdict() for row in rows]}
     (folder / "table.json").write_text(json.dumps(text, indent=1, ensure_ascii=False), encoding="utf-8")
-    out.print(f"wrote {folder / 'table.json'}")
+    out.print(f"wrote {printable(folder / 'table.json')}", soft_wrap=True)
     return 0
 
 

@@ -15,8 +15,9 @@ from rich.table import Table
 from npformer.checking import gradcheck
 from npformer.checking.cases import Case, all_cases
 from npformer.checking.report import Report
-from npformer.cli.terminal import console
+from npformer.cli.output import console, print_data, print_lines
 from npformer.errors import UserError, did_you_mean
+from npformer.learn.console import styled
 
 EPILOG = """\
 A layer of your own: npformer gradcheck FILE.py:NAME --shape 2,5,8
@@ -53,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Check, and print a table. Return 0 if all gradients are right, and 1 otherwise."""
     if arguments.list:
-        print("\n".join(case.name for case in all_cases()))
+        print_lines("\n".join(case.name for case in all_cases()))
         return 0
     own = [what for what in arguments.what if ".py" in what]
     start = time.perf_counter()
@@ -62,9 +63,9 @@ def run(arguments: Namespace) -> int:
     else:
         reports = [case.check(arguments.method, arguments.seed) for case in choose(arguments.what)]
     if arguments.json:
-        print(json.dumps([row for report in reports for row in report.as_json()], indent=1))
+        print_data(json.dumps([row for report in reports for row in report.as_json()], indent=1))
     elif arguments.verbose or own:
-        print("\n".join(str(report) for report in reports))
+        print_lines("\n".join(str(report) for report in reports))
     else:
         print_table(console(), reports, time.perf_counter() - start)
     return 0 if all(report.ok for report in reports) else 1
@@ -99,12 +100,13 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
     table.add_column("at")
     for report in _grouped(reports) if grouped else reports:
         worst = report.worst
-        mark = "" if report.ok else "[bold red]WRONG[/] "
-        table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", mark + worst.tensor)
+        mark = [] if report.ok else [("WRONG", "bold red"), " "]
+        place = styled(*mark, worst.tensor)
+        table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", place)
     out.print(table)
     wrong = [report for report in reports if not report.ok]
     for report in wrong:
-        out.print(str(report), markup=False)
+        out.print(str(report))
     rows = [row for report in reports for row in report.rows]
     largest = max(row.error for row in rows)
     verdict = f"{len(wrong)} WRONG" if wrong else "all right"

@@ -5,12 +5,14 @@ the exit status.
 """
 
 import argparse
+import errno
 import importlib
 import os
 import sys
 from types import ModuleType
 
 from npformer import __version__
+from npformer.cli.output import guard_streams, note
 from npformer.errors import UserError
 
 COMMANDS = {
@@ -46,6 +48,11 @@ RENAMED = {("train", "--recipe"): "--preset", ("train", "--model"): "--architect
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 if a check failed, or 2 for a user's mistake."""
     argv = sys.argv[1:] if argv is None else argv
+    return guard_streams(lambda: _run(argv))
+
+
+def _run(argv: list[str]) -> int:
+    """Run one command and return its exit status, with one sentence on standard error if it failed."""
     try:
         arguments, unknown = _parser(argv).parse_known_args(argv)
         if unknown:
@@ -56,14 +63,27 @@ def main(argv: list[str] | None = None) -> int:
         status: int = _module(arguments.command).run(arguments)
         return status
     except UserError as error:
-        print(f"npformer: {error}", file=sys.stderr)
+        note(str(error))
+        return 2
+    except OSError as error:  # nothing more is known of it here
+        note(_refused(error))
         return 2
     except KeyboardInterrupt:
-        print("npformer: stopped", file=sys.stderr)
+        note("stopped")
         return 130
-    except BrokenPipeError:  # the reader of our output has ended, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+
+
+def _refused(error: OSError) -> str:
+    """Return the message for something that the system refused, such as a name that is too long."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working folder does not exist any more: change to another one"
+    why = error.strerror or str(error)
+    if error.errno == errno.EMFILE:
+        return f"the system allows no more open files ({why}): raise the limit, as with ulimit -n 256"
+    where = "a file cannot be used" if error.filename is None else f"{error.filename} cannot be used"
+    return f"{where} ({why}): check its name and its permissions, or give another one"
 
 
 def _parser(argv: list[str]) -> argparse.ArgumentParser:

@@ -6,17 +6,17 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from rich.markup import escape
-
-from npformer.cli.terminal import console
+from npformer.cli.output import console, print_data, print_line
 from npformer.data import read_lines
 from npformer.data.casing import Casing
 from npformer.data.codecs import codec_from_json
 from npformer.data.subwords import SubwordCodec
 from npformer.errors import UserError
+from npformer.learn.console import styled
 from npformer.pretrained import Card, names, read_pretrained, save_pretrained
 from npformer.pretrained.loading import find_model
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
+from npformer.text import printable
 
 EPILOG = """\
 Examples: npformer pretrained en-de
@@ -65,26 +65,26 @@ def run(arguments: Namespace) -> int:
         raise UserError("--out, --card, --casing, --scores and --last need --export RUN: give the run")
     cards = {name: read_pretrained(name).card for name in ([arguments.name] if arguments.name else names())}
     if arguments.json:
-        print(json.dumps([{"name": name} | card.to_dict() for name, card in cards.items()]))
+        print_data(json.dumps([{"name": name} | card.to_dict() for name, card in cards.items()]))
     elif arguments.markdown:
-        print("\n".join(card.section(Path(name).stem) for name, card in cards.items()), end="")
+        print_data("\n".join(card.section(Path(name).stem) for name, card in cards.items()).rstrip("\n"))
     elif cards:
         for name, card in cards.items():
             show(name, card)
     else:
-        print("No translator ships with this copy of npformer: train one with npformer train.")
+        print_line("No translator ships with this copy of npformer: train one with npformer train.")
     return 0
 
 
 def show(name: str, card: Card) -> None:
     """Print a card on the terminal."""
     out = console()
-    out.print(f"[bold]{escape(name)}[/]  {escape(card.title)}")
+    out.print(styled((printable(name), "bold"), f"  {printable(card.title)}"))
     for what, text in card.lines():
-        out.print(f"  {what:<11} {escape(text)}", soft_wrap=True)
+        out.print(f"  {what:<11} {printable(text)}", soft_wrap=True)
     for each in card.scores:
         words = f"{each.bleu:.2f} on {each.reference}, beam {each.beam}: {each.signature}"
-        out.print(f"  {'BLEU':<11} {escape(words)}", soft_wrap=True)
+        out.print(f"  {'BLEU':<11} {printable(words)}", soft_wrap=True)
 
 
 def export(arguments: Namespace) -> int:
@@ -102,7 +102,7 @@ def export(arguments: Namespace) -> int:
         checkpoint = with_casing(checkpoint, arguments.casing)
     save_pretrained(checkpoint, path, card)
     read_pretrained(path)  # a file that cannot be read is noticed at once
-    print(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
+    print_line(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
     return 0
 
 

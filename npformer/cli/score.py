@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
+from npformer.cli.output import console, print_data, print_line
 from npformer.data import read_lines
 from npformer.errors import UserError
 from npformer.generation.bleu import TOKENIZERS, require_sacrebleu, setting_of
+from npformer.learn.console import text_column
 from npformer.pretrained import weights_fingerprint
 from npformer.storage.atomic import write_atomically
 from npformer.storage.validation import require_count
@@ -67,7 +68,7 @@ def run(arguments: Namespace) -> int:
         row = found._asdict() | settings | {"weights": weights}
         row |= {"source": Path(arguments.source).name, "reference": Path(arguments.reference).name}
         del row["translations"]
-        print(json.dumps(row))
+        print_data(json.dumps(row))
     else:
         report(found, settings, detected=arguments.text == "auto")
     return 0
@@ -104,10 +105,10 @@ def report(found: "TranslationScore", settings: dict[str, Any], *, detected: boo
         detected: True if the form of the text was detected and not given.
     """
     forms = {"tokenised": "lowercased and tokenised text", "raw": "text as people write it"}
-    print(f"BLEU {found.bleu:.2f}  {found.signature}")
+    print_line(f"BLEU {found.bleu:.2f}  {found.signature}")
     how = " (detected from the references; --text overrides it)" if detected else ""
-    print(f"counted on {forms[found.setting]}{how}")
-    print(
+    print_line(f"counted on {forms[found.setting]}{how}")
+    print_line(
         f"{found.sentences:,} sentences in {found.seconds:.1f} s, beam {settings['beam']}, "
         f"length penalty {settings['length_penalty']:g}; {found.empty} empty translations; "
         f"brevity penalty {found.brevity_penalty:.3f}"
@@ -142,12 +143,12 @@ def progress_bar(sentences: int) -> Iterator[Callable[[int], None]]:
         A function that takes the number of sentences finished since its last call.
     """
     columns = (
-        TextColumn("translating"),
+        text_column("translating"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeRemainingColumn(compact=True),
     )
-    shown = Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    shown = Progress(*columns, console=console(stderr=True), transient=True, disable=not sys.stderr.isatty())
     task = shown.add_task("", total=sentences)
     with shown:
         yield lambda finished: shown.advance(task, finished)

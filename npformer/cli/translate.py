@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.terminal import note
+from npformer.cli.output import note, print_data
 from npformer.errors import UserError
 from npformer.pretrained import LoadedTranslator
 
@@ -72,7 +72,7 @@ def translate_lines(
             words = ", ".join(repr(word) for word in unknown)
             note(f"line {number}: the model does not know {words} and reads <UNK> instead")
     for translation in translations:
-        print(translation, flush=True)
+        print_data(" ".join(translation.splitlines()))  # one line, whatever the words of the model
 
 
 def read_standard_input() -> list[str]:

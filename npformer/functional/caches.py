@@ -46,7 +46,7 @@ def _brief(thing: Any) -> str:
 
 
 def _html(cache: Any) -> str:
-    return f"<details open><summary><b>{type(cache).__name__}</b></summary>{_table(cache)}</details>"
+    return f"<details open><summary><b>{escape(type(cache).__name__)}</b></summary>{_table(cache)}</details>"
 
 
 def _table(thing: Any) -> str:

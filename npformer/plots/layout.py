@@ -13,8 +13,8 @@ from npformer.errors import UserError
 from npformer.plots.style import (
     TITLE,
     line_height,
-    printable,
     text_size,
+    visible,
     wrapped,
 )
 
@@ -169,7 +169,7 @@ def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
         return [str(index) for index in range(count)]
     if isinstance(given, str):
         raise UserError(f"{name} is one text, {given!r}: give a list of labels")
-    made = [printable(str(word)) for word in given]
+    made = [visible(str(word)) for word in given]
     if len(made) != count:
         raise UserError(f"{name} has {len(made)} labels, but the array has {count} rows or columns for them")
     return made

@@ -15,7 +15,7 @@ from npformer.errors import UserError
 from npformer.plots import palette, save, style, text_problems
 from npformer.plots.curve_plots import spread
 from npformer.plots.layout import array, mask_array, new_figure, sheet, words
-from npformer.plots.style import drawing, number, printable, text_size, wrapped
+from npformer.plots.style import drawing, number, text_size, visible, wrapped
 
 GIVEN = {
     "x": "#a3e49e", "q": "#e7b8f4", "k": "#ffcf98", "v": "#b3dafe", "z": "#ffb5d8", "normalised": "#ff64bb",
@@ -97,7 +97,7 @@ def test_numbers(value, text):
 
 
 def test_words_with_spaces_and_symbols_are_shown():
-    assert [printable(w) for w in ["été", "", " ", " a", "a b", "a\n", "\x00"]] == [
+    assert [visible(w) for w in ["été", "", " ", " a", "a b", "a\n", "\x00"]] == [
         "été", "∅", "␣", "␣a", "a b", "a↵", "�",
     ]  # fmt: skip
 

@@ -31,7 +31,10 @@ class LessonProgress:
 
 
 def state_file() -> Path:
-    """Return $XDG_STATE_HOME/npformer/lessons.json. The default of the variable is ~/.local/state."""
+    """Return $XDG_STATE_HOME/npformer/lessons.json. The default of the variable is ~/.local/state.
+
+    The path is relative, and not to be used, if there is no home folder.
+    """
     given = os.environ.get("XDG_STATE_HOME", "")
     # the specification says to ignore a relative path
     folder = Path(given) if os.path.isabs(given) else Path(os.path.expanduser("~")) / ".local" / "state"
@@ -60,6 +63,8 @@ def save_progress(name: str, progress: LessonProgress) -> str:
     lessons = load_progress() | {name: progress}
     state = {"version": 1, "last": name, "lessons": {key: asdict(value) for key, value in lessons.items()}}
     path = state_file()
+    if not path.is_absolute():
+        return "your progress cannot be saved: there is no home folder, so set HOME or XDG_STATE_HOME"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(state, indent=1) + "\n").encode())
@@ -69,8 +74,11 @@ def save_progress(name: str, progress: LessonProgress) -> str:
 
 
 def _read() -> dict[str, Any]:
+    path = state_file()
+    if not path.is_absolute():
+        return {}
     try:
-        state = json.loads(state_file().read_text(encoding="utf-8"))
+        state = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # ValueError: not JSON or not UTF-8
         return {}
     if not isinstance(state, dict) or not isinstance(state.get("lessons", {}), dict):

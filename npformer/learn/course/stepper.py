@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.rule import Rule
 
 from npformer.errors import nearest
+from npformer.learn.console import styled
 from npformer.learn.course.execute import Outcome, Runner, bound_names, describe, in_full, own
 from npformer.learn.course.lesson import Cell, Lesson, Step
 from npformer.learn.course.progress import LessonProgress, save_progress
@@ -23,6 +23,7 @@ from npformer.learn.course.terminal import (
     protocol,
     unbroken,
 )
+from npformer.text import printable
 
 HELP = """\
 Enter      run the code that is shown and go on
@@ -91,13 +92,11 @@ class Stepper:
         if not self.screen.stops:
             return
         self._say(
-            "[dim]Press Enter to run the code that is shown and go on. Type ? and Enter for all commands.[/]"
+            ("Press Enter to run the code that is shown and go on. Type ? and Enter for all commands.", "dim")
         )
         if self.out.width < WIDTH:
-            self._say(
-                f"[dim]Lessons are written for {WIDTH} columns, and this terminal has {self.out.width}: "
-                "long lines of code are broken.[/]"
-            )
+            text = f"Lessons are written for {WIDTH} columns, and this terminal has {self.out.width}: "
+            self._say((f"{text}long lines of code are broken.", "dim"))
 
     def _target(self, command: str) -> int:
         """Return the index of the step that a command leads to."""
@@ -138,28 +137,29 @@ class Stepper:
     def _show_outcome(self, cell: Cell, outcome: Outcome) -> None:
         """Print the cell's definitions, figures and error. Its output has been printed already."""
         if outcome.defined:
-            self._say(f"[dim]→ {_in_line(outcome.defined)}[/]")
+            self._say((f"→ {_in_line(outcome.defined)}", "dim"))
         elif not (outcome.printed or outcome.pictures or outcome.error):
-            self._say(f"[dim]→ {'all assertions hold' if 'assert' in cell.text else 'done'}[/]")
+            self._say((f"→ {'all assertions hold' if 'assert' in cell.text else 'done'}", "dim"))
         for picture in outcome.pictures:
             path = picture.save(self.folder)
             how = protocol(os.environ) if sys.stdout.isatty() else ""
             if how:
                 print(escape_sequence(picture.png(), how), end="", file=self.out.file)
                 self.screen.used += 24  # an estimate: only the terminal knows
-            self._say(f"[bold]figure[/] {escape(str(path))}\n{escape(picture.caption)}".rstrip())
+            self._say(("figure", "bold"), f" {printable(path)}\n{picture.caption}".rstrip())
             if self.screen.stops and not (how or self.drew):
-                self._say("[dim](The figure is saved as a file. Open it with any image viewer.)[/]")
+                self._say(("(The figure is saved as a file. Open it with any image viewer.)", "dim"))
             self.drew = True
         if outcome.error:
-            self._say(f"[bold red]This cell failed:[/] {escape(outcome.error)}")
+            self._say(("This cell failed:", "bold red"), f" {outcome.error}")
             if self.screen.stops:
                 self._say(
                     "The lesson goes on, but later cells may need names that this cell should have defined."
                 )
 
-    def _say(self, text: str) -> None:
-        self.screen.write(lines_of(self.out, text))
+    def _say(self, *parts: str | tuple[str, str]) -> None:
+        """Print text, made of strings and of pairs (string, style)."""
+        self.screen.write(lines_of(self.out, styled(*parts)))
 
     @property
     def _where(self) -> str:
@@ -171,12 +171,12 @@ class Stepper:
         cells = sum(1 for earlier in self.lesson.steps[:step] if earlier.code is not None)
         if cells:
             which = "cell" if cells == 1 else f"{cells} cells"
-            self._say(f"[dim]Running the {which} before this step again.[/]")
+            self._say((f"Running the {which} before this step again.", "dim"))
         error = self.runner.replay(step)
         self.step = step
         self._keep()
         if error:
-            self._say(f"[bold red]One of them failed:[/] {escape(error)}")
+            self._say(("One of them failed:", "bold red"), f" {error}")
 
     def _keep(self) -> None:
         """Save the progress. If that fails, say so once."""
@@ -188,19 +188,22 @@ class Stepper:
         )
         if why and not self.failed:
             self.failed = True
-            self._say(f"[dim]{escape(why)}[/]")
+            self._say((printable(why), "dim"))
 
     def _leave(self) -> None:
         where, number = f"step {self.step + 1} of {len(self.lesson.steps)}", self.lesson.number
         if self.failed:
-            again = f"[bold]npformer lesson {number}[/], then g {self.step + 1}"
-            self._say(f"You stopped at {where}, but your progress is not saved. To go on: {again}.")
+            again = f", then g {self.step + 1}."
+            stopped = f"You stopped at {where}, but your progress is not saved. To go on: "
+            self._say(stopped, (f"npformer lesson {number}", "bold"), again)
         else:
-            self._say(f"You stopped at {where}. [bold]npformer lesson {number}[/] goes on from there.")
+            self._say(
+                f"You stopped at {where}. ", (f"npformer lesson {number}", "bold"), " goes on from there."
+            )
 
     def _end(self) -> None:
         if self.screen.stops:
-            self._say(f"[bold]The end of lesson {self.lesson.number}.[/]\n{escape(self.next)}".rstrip())
+            self._say((f"The end of lesson {self.lesson.number}.", "bold"), f"\n{self.next}".rstrip())
 
     def _answer(self, line: str) -> str:
         """Handle a line that the reader typed. Return "on", a command, or "" if nothing is left to do."""
@@ -211,17 +214,17 @@ class Stepper:
                 line[1:].strip() or "'write a line of Python after the !, such as !x.shape'"
             )
             if text:
-                self._say(escape(text.rstrip("\n")))
+                self._say(text.rstrip("\n"))
         elif line.lower() in COMMANDS:
             return COMMANDS[line.lower()]
         elif name == "s":
-            self._say(escape(self._variable(rest)))
+            self._say(self._variable(rest))
         elif name == "g" and rest.isdecimal():
             return str(max(int(rest) - 1, 0))
         elif name in ("?", "h", "help"):
-            self._say(escape(HELP))
+            self._say(HELP)
         else:
-            self._say(escape(self._no_command(name, line)))
+            self._say(self._no_command(name, line))
         return ""
 
     def _no_command(self, name: str, line: str) -> str:
@@ -256,5 +259,5 @@ class Stepper:
 
 
 def _in_line(phrases: list[str]) -> str:
-    """Return phrases side by side, escaped for rich and not broken at the end of a line."""
-    return escape("   ".join(map(unbroken, phrases)))
+    """Return phrases side by side, none broken at the end of a line."""
+    return "   ".join(map(unbroken, phrases))
