@@ -29,9 +29,8 @@ def test_nothing_of_a_printable_text_steers_the_terminal(text):
     assert not any(map(steers, shown))
     assert len(shown.splitlines()) <= 1
     assert printable(shown) == shown
-    assert printable("".join(c for c in text if c.isprintable())) == "".join(
-        c for c in text if c.isprintable()
-    )
+    ordinary = "".join(filter(str.isprintable, text))
+    assert printable(ordinary) == ordinary
 
 
 @pytest.mark.parametrize(

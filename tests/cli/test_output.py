@@ -1,4 +1,4 @@
-"""Output: text from outside is text, and standard streams may be closed, full, or read by a program that ends."""
+"""Text from outside is printed as text, and standard streams may be closed, full, or read by `head`."""
 
 import io
 import os
@@ -99,6 +99,11 @@ def test_characters_that_an_encoding_lacks(encoding, text, shown):
 # Standard streams that fail
 
 
+def full_disk():
+    """Return a stream that takes nothing."""
+    return open(FULL, "w")
+
+
 def closed_pipe():
     """Return a stream whose reader has ended."""
     reading, writing = os.pipe()
@@ -107,7 +112,7 @@ def closed_pipe():
 
 
 STREAMS = {
-    "full": (lambda: open(FULL, "w"), 2, "standard output cannot be written (No space left on device)"),
+    "full": (full_disk, 2, "standard output cannot be written (No space left on device)"),
     "closed": (lambda: None, 2, "standard output cannot be written (it is closed)"),
     "ended": (closed_pipe, 0, ""),
 }
@@ -175,14 +180,14 @@ def test_a_failure_in_another_thread_is_reported_by_the_main_one(capsys, monkeyp
         thread.join()
         return 0
 
-    status, error = guarded(work, open(FULL, "w"), capsys, monkeypatch)
+    status, error = guarded(work, full_disk(), capsys, monkeypatch)
     assert (status, raised) == (2, [])
     assert "No space left" in error
 
 
 @posix
 def test_a_failing_standard_error_does_not_stop_the_command(capsys, monkeypatch):
-    for stream in (None, open(FULL, "w")):
+    for stream in (None, full_disk()):
         monkeypatch.setattr(sys, "stderr", stream)
         status = guard_streams(lambda: note("lost " * 5000) or print("kept", flush=True) or 0)
         assert (status, capsys.readouterr().out) == (0, "kept\n")
@@ -307,8 +312,8 @@ ENCODINGS = [
 @posix
 @pytest.mark.parametrize("environment", ENCODINGS, ids=str)
 def test_a_terminal_without_unicode_gets_plain_signs(environment, tmp_path):
-    line = "npformer lessons && npformer glossary attention && npformer bugs list && npformer translate é --model π"
-    done = shell(line, tmp_path, **environment)
+    commands = ("lessons", "glossary attention", "bugs list", "translate é --model π")
+    done = shell(" && ".join(f"npformer {command}" for command in commands), tmp_path, **environment)
     assert done.returncode == 2
     encoding = environment.get("PYTHONIOENCODING", "ascii")
     printed, error = done.stdout.decode(encoding), done.stderr.decode(encoding)
@@ -344,8 +349,7 @@ def test_strange_surroundings(place, tmp_path):
 @posix
 def test_a_working_folder_that_was_deleted(tmp_path):
     (tmp_path / "gone").mkdir()
-    line = "cd gone && rmdir ../gone && npformer lessons > /dev/null && npformer exercise solution softmax-backward"
-    done = shell(line, tmp_path)
+    done = shell("cd gone && rmdir ../gone && npformer exercise solution softmax-backward", tmp_path)
     assert (done.returncode, done.stdout) == (2, b"")
     assert (
         done.stderr.decode()
@@ -435,8 +439,8 @@ def test_names_from_outside_are_text_and_the_right_files_are_written(inside, cap
 
 @posix
 def test_what_translate_prints_is_text_on_a_terminal(inside, capfd, monkeypatch):
-    monkeypatch.setattr("os.isatty", lambda descriptor: True)
-    out, error = run(capfd, "translate", "the cat", f"a {NAME} zebra", "--model", NAME, statuses=(0, 2))
+    monkeypatch.setattr("npformer.cli.output._GuardedStream.isatty", lambda stream: True)
+    _, error = run(capfd, "translate", "the cat", f"a {NAME} zebra", "--model", NAME, statuses=(0, 2))
     assert "does not know" in error or "UTF-8" in error
 
 

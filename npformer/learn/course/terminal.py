@@ -19,6 +19,8 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
 
+from npformer.text import printable
+
 WIDTH = 100  # longer lines are hard to read
 HELD = "\ue000"  # stands for a space at which no line may be broken, until lines_of puts the space
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
@@ -184,7 +186,7 @@ class Screen:
 
 
 class Folded(io.TextIOBase):
-    """A stream that breaks long lines between words, passes them on and counts them."""
+    """A stream that breaks long lines between words, passes them on as printable text and counts them."""
 
     def __init__(self, on: IO[str], width: int) -> None:
         self.on = on
@@ -205,6 +207,7 @@ class Folded(io.TextIOBase):
             self.begun = ""
 
     def _pass(self, line: str) -> None:
+        line = printable(line, keep="\t")
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         parts = [line]
         if cell_len(line) > self.width:

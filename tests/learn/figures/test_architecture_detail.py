@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from figure_boxes import arrows, column, loose_ends, shapes, texts, touching
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 
 from npformer.errors import UserError
 from npformer.functional import softmax
@@ -253,6 +254,13 @@ def test_the_norm_of_the_residual_block_is_in_its_place(changes, order):
 
 
 # F59
+
+
+def test_a_query_and_titles_are_no_formulas():
+    figure = retrieval(None, query="$x$ or $y", titles=["$\\nonsense$", "x $x$"]).figure
+    assert text_problems(figure) == []
+    drawn = {text.get_text() for text in figure.findobj(Text)}
+    assert {r"\$x\$ or \$y", r"\$\nonsense\$", r"x \$x\$"} <= drawn
 
 
 def test_scores_count_shared_words_and_weights_are_their_softmax():
