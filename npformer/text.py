@@ -30,10 +30,11 @@ def printable(text: object, *, keep: str = "") -> str:
         text: The text, or an object whose `str` is the text, such as a path.
         keep: Characters that stay as they are: "\n\t" for a text of several lines.
     """
-    return _UNPRINTABLE.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), str(text))
+    return _UNPRINTABLE.sub(lambda found: found[0] if found[0] in keep else escape(found[0]), str(text))
 
 
-def _escape(character: str) -> str:
+def escape(character: str) -> str:
+    r"""Return Python's backslash escape of a character, such as `\x1b` or `\u202e`."""
     return character.encode("unicode_escape").decode()
 
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from npformer.text import printable
+from npformer.text import escape, printable
 
 if TYPE_CHECKING:
     from npformer.learn.console import TextConsole
@@ -77,12 +77,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end]
-    escape = codecs.backslashreplace_errors
-    shown = [
-        _EQUIVALENTS.get(character) or escape(UnicodeEncodeError("ascii", character, 0, 1, ""))[0]
-        for character in missing
-    ]
-    return "".join(map(str, shown)), error.end
+    return "".join(_EQUIVALENTS.get(character) or escape(character) for character in missing), error.end
 
 
 codecs.register_error(PLAIN, _plain)

@@ -322,28 +322,25 @@ def test_a_terminal_without_unicode_gets_plain_signs(environment, tmp_path):
     assert error.count("\n") == 1
 
 
-PLACES = {
-    "no home folder": ("unset HOME; {}", {}),
-    "a home folder that is not there": ("{}", {"HOME": "/nonexistent/home"}),
-    "few descriptors": ("ulimit -n 16; {}", {}),
-    "no terminal type": ("unset TERM; {}", {}),
-    "a terminal of no width": ("{}", {"COLUMNS": "0", "TERM": "dumb"}),
-    "a narrow terminal": ("{}", {"COLUMNS": "20", "NO_COLOR": "1"}),
+SURROUNDINGS = {
+    "no home folder": ("unset HOME", {}),
+    "a home folder that is not there": ("true", {"HOME": "/nonexistent/home"}),
+    "few descriptors": ("ulimit -n 16", {}),
 }
 
 
 @posix
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", SURROUNDINGS)
 def test_strange_surroundings(place, tmp_path):
-    form, environment = PLACES[place]
+    """Pictures are drawn, without remarks of matplotlib, and no folder named ~ is made."""
+    before, environment = SURROUNDINGS[place]
     (tmp_path / "run").mkdir()
     log = '{"step": 1, "loss": 2.5, "seconds": 1.0, "tokens_per_second": 5.0, "lr": 0.1}\n'
     (tmp_path / "run/log.jsonl").write_text(log)
-    done = shell(form.format("npformer curves run && npformer lessons"), tmp_path, **environment)
+    done = shell(f"{before}; npformer curves run", tmp_path, **environment)
     assert done.returncode == 0, done.stderr
     assert done.stderr.decode() == "npformer: drawn: run/curves.png\n"
-    assert b"Scaled" in done.stdout
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]  # no folder named ~
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 @posix
@@ -396,7 +393,6 @@ def run(capfd, *arguments, statuses=(0,)):
     assert_text(printed.out)
     assert_text(printed.err)
     if status == 2:
-        assert printed.out == ""
         assert printed.err.startswith(("npformer: ", "usage: "))
         assert "usage: " in printed.err or printed.err.count("\n") == 1
     return printed.out, printed.err
@@ -422,7 +418,7 @@ def test_the_run_has_its_name(folder):
         (["glossary", "--write", f"{NAME}.md"], f"{NAME}.md"),
         (["lesson", "0", "--notebook", f"{NAME}.ipynb"], f"{NAME}.ipynb"),
         (["exercise", "start", "softmax-backward", "--dir", f"{NAME}-exercises"], f"{NAME}-exercises"),
-        (["train", "--resume", NAME, "--steps", "6"], f"{NAME}/last.safetensors"),
+        (["train", "--resume", NAME], f"{NAME}/last.safetensors"),
     ],
     ids=lambda value: (
         " ".join(value[:2]).encode("ascii", "replace").decode() if isinstance(value, list) else ""
@@ -475,11 +471,11 @@ ARGUMENTS = {
     "tour": [["--steps", "{}"]],
     "train": [
         ["{}", "{}"],
-        ["--preset", "{}"],
-        ["--architecture", "{}"],
-        ["--set", "{}"],
-        ["--set", "{}=1"],
-        ["--set", "norm={}"],
+        ["train.en", "train.fr", "--preset", "{}"],
+        ["train.en", "train.fr", "--architecture", "{}"],
+        ["train.en", "train.fr", "--set", "{}"],
+        ["train.en", "train.fr", "--set", "{}=1"],
+        ["train.en", "train.fr", "--set", "norm={}"],
         ["--resume", "{}"],
         ["--{}"],
         ["--task", "{}"],
@@ -503,7 +499,7 @@ def test_every_command_has_a_row():
 @posix
 @pytest.mark.parametrize(
     ("command", "arguments"),
-    refusals(NAME),
+    refusals(f"{NAME} gone"),
     ids=[f"{command} {index}" for command, kinds in ARGUMENTS.items() for index in range(len(kinds))],
 )
 def test_a_message_about_a_name_is_one_line_of_text(inside, capfd, command, arguments):
