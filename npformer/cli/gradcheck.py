@@ -100,9 +100,8 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
     table.add_column("at")
     for report in _grouped(reports) if grouped else reports:
         worst = report.worst
-        mark = [] if report.ok else [("WRONG", "bold red"), " "]
-        place = styled(*mark, worst.tensor)
-        table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", place)
+        tensor = worst.tensor if report.ok else styled(("WRONG", "bold red"), f" {worst.tensor}")
+        table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", tensor)
     out.print(table)
     wrong = [report for report in reports if not report.ok]
     for report in wrong:

@@ -20,7 +20,7 @@ class TextConsole(Console):
     def __init__(self, **settings: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **settings)
 
-    def render_str(self, text: str, **settings: Any) -> Text:  # type: ignore[override]
+    def render_str(self, text: str, **settings: Any) -> Text:
         """Convert a string to rich's text, with escapes for characters that would steer the terminal."""
         return super().render_str(printable(text, keep=LINES), **settings)
 
