@@ -17,7 +17,7 @@ _UNPRINTABLE = re.compile(
     "\ud800-\udfff"  # lone surrogates: the bytes of a file name that is not UTF-8
     "]"
 )
-_MARKDOWN = re.compile(r"[\\`*\[\]<>$#&~]|(?<!\w)_|_(?!\w)")  # d_model is a word, _this_ is emphasis
+_MARKDOWN = re.compile(r"[\\`*\[\]<>$#&~]|(?<![^\W_])_|_(?![^\W_])")  # d_model is a word, _this_ is emphasis
 
 
 def printable(text: object, *, keep: str = "") -> str:

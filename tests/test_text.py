@@ -7,7 +7,7 @@ import subprocess
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -56,6 +56,7 @@ def words_of(tokens):
 
 
 @given(st.text("\\`*_[]()<>|$#&~!ab12;: \x1b", min_size=1))
+@example("~~a~~ __b__ _c_ **d** [e](f) ![g](h) `i` <b> <http://j> &amp; &#65; \\* k|l")
 def test_markdown_shows_the_text_itself(text):
     text = "a " + text.strip() + " b"  # a paragraph, not a heading or a list
     page = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
