@@ -13,6 +13,7 @@ import pytest
 import npformer
 from npformer.cli.main import COMMANDS, main
 from npformer.cli.output import PLAIN, guard_streams, note, print_data, print_line, print_lines
+from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.learn.exercises import EXERCISES
 from npformer.text import printable, shell_word
 
@@ -150,7 +151,7 @@ def test_a_failing_standard_output_ends_the_command(kind, size, capsys, monkeypa
 @posix
 @pytest.mark.parametrize("kind", STREAMS)
 def test_it_ends_also_where_errors_are_handled(kind, capsys, monkeypatch):
-    """Neither handlers of files' and users' errors nor cleaning up keep the command from its end."""
+    """Handlers of files' and users' errors do not keep the command going, and cleaning up is completed."""
     make, status, words = STREAMS[kind]
     after = []
 
@@ -161,11 +162,12 @@ def test_it_ends_also_where_errors_are_handled(kind, capsys, monkeypatch):
             after.append("handled")
         finally:
             print("cleaning up", flush=True)
+            after.append("cleaned up")
         after.append("went on")
         return 0
 
     found, error = guarded(work, make(), capsys, monkeypatch)
-    assert (found, after) == (status, [])
+    assert (found, after) == (status, ["cleaned up"])
     assert words in error
 
 
@@ -219,6 +221,23 @@ def test_impossible_sizes_of_the_terminal_are_dropped(monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     guard_streams(lambda: 0)
     assert os.environ["COLUMNS"] == "20"
+
+
+def test_a_user_without_a_home_folder(monkeypatch, tmp_path):
+    """No folder named ~ is used: a lesson's progress is not saved, and matplotlib works elsewhere."""
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("MPLCONFIGDIR", "")
+    monkeypatch.delenv("MPLCONFIGDIR")
+    monkeypatch.chdir(tmp_path)
+    guard_streams(lambda: 0)
+    assert os.environ["MPLCONFIGDIR"] == os.devnull
+    assert "there is no home folder" in save_progress("a", LessonProgress(1, 2))
+    (tmp_path / "~/.local/state/npformer").mkdir(parents=True)
+    (tmp_path / "~/.local/state/npformer/lessons.json").write_text(
+        '{"lessons": {"a": {"step": 1, "steps": 2}}}'
+    )
+    assert load_progress() == {}
 
 
 # commands that take a short time, with every way in which commands print: tables, pages, lines and data
@@ -322,7 +341,8 @@ def test_a_terminal_without_unicode_gets_plain_signs(environment, tmp_path):
 
 SURROUNDINGS = {
     "no home folder": ("unset HOME", {}),
-    "a home folder that is not there": ("true", {"HOME": "/nonexistent/home"}),
+    "a home folder that cannot be used": ("true", {"HOME": os.devnull}),
+    "no folder for matplotlib": ("true", {"MPLCONFIGDIR": os.devnull}),
     "few descriptors": ("ulimit -n 16", {}),
 }
 
