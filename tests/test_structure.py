@@ -32,6 +32,7 @@ ORDER = [
     "plots",
     "storage",
     "backend",
+    "text",
     "errors",
 ]
 

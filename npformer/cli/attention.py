@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npformer.cli.load_model import add_model_arguments, load_model
 from npformer.cli.options import INDEX, Rule, one_of
-from npformer.cli.terminal import note
+from npformer.cli.output import note, print_line
 from npformer.errors import UserError
 from npformer.pretrained.attention import KINDS, SentenceAttention
 from npformer.storage.atomic import make_folder
@@ -59,9 +59,9 @@ def run(arguments: Namespace) -> int:
         figures |= draw(found, kind, arguments)
     folder = Path(arguments.out)
     make_folder(folder, advice="give a folder that may be, with --out")
-    print(f"{arguments.sentence} → {found.translation}")
+    print_line(f"{arguments.sentence} → {found.translation}")
     for name, figure in figures.items():
-        print(f"wrote {save(figure, folder / f'{name}.png')}")
+        print_line(f"wrote {save(figure, folder / f'{name}.png')}")
     return 0
 
 

@@ -8,8 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
@@ -19,8 +18,9 @@ from npformer.bench.machine import describe, is_busy
 from npformer.bench.setups import SETUPS, Setup, choose_setups
 from npformer.cli.limits import require_threads
 from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
-from npformer.cli.terminal import console, note
+from npformer.cli.output import console, note, print_data
 from npformer.errors import UserError
+from npformer.learn.console import text_column
 from npformer.storage.atomic import require_place, write_file
 from npformer.storage.json_files import versioned_rows
 
@@ -152,7 +152,7 @@ def write_json(rows: list[dict[str, Any]], file: str) -> None:
     """
     text = json.dumps(versioned_rows(rows), indent=1, ensure_ascii=False)
     if file == "-":
-        print(text)
+        print_data(text)
         return
     write_file(Path(file), f"{text}\n".encode())
 
@@ -174,12 +174,12 @@ class Bar:
 def bar(total: int) -> Iterator[Bar]:
     """Show a progress bar on standard error until all is measured."""
     columns = (
-        TextColumn("{task.description:<28}"),
+        text_column("{task.description:<28}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
         yield Bar(progress, total)
 
 
@@ -298,9 +298,9 @@ def show_steps(rows: Rows) -> None:
     for row in rows:
         if "ratio_tf32" in row:
             out.print(f"{row['name']}: {ratio(row, 'ratio_tf32')} beside PyTorch with TF32")
-    out.print(f"\n{FOOT}", markup=False)
+    out.print(f"\n{FOOT}")
     if torch:
-        out.print(TORCH_FOOT.format(repeats=rows[0]["repeats"]), markup=False)
+        out.print(TORCH_FOOT.format(repeats=rows[0]["repeats"]))
 
 
 def ratio(row: dict[str, Any], key: str) -> str:
@@ -376,7 +376,6 @@ def show_about(about: dict[str, Any]) -> None:
     console().print(
         f"\n{machine['cpu']}, {machine['cores']} cores; {versions}; {about['date'][:10]}.\n"
         f"GPU: {machine['gpu']}.",
-        markup=False,
         soft_wrap=True,
     )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.cli.options import Rule
-from npformer.cli.terminal import note
+from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.training import read_log
 
@@ -48,10 +48,11 @@ def draw_curves(folder: Path, out: str | Path | None = None) -> Path:
     if not steps:
         raise UserError(f"the log of {folder} has no step yet: let the run continue for a while")
     from npformer.plots import curve_page, save  # matplotlib takes a second to load
+    from npformer.plots.style import literal
 
     hours, minutes = divmod(round(log[-1]["seconds"] / 60), 60)
     lasted = f"{hours} h {minutes} min" if hours else f"{minutes} min"
-    title = f"{folder.name}: {steps[-1]['step']:,} steps in {lasted}"
+    title = f"{literal(folder.name)}: {steps[-1]['step']:,} steps in {lasted}"
     return save(curve_page(panels_of(log), xlabel="minutes", title=title), out or folder / FILE)
 
 

@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
 from npformer.cli.options import only_if
-from npformer.cli.terminal import console
+from npformer.cli.output import console
 from npformer.data import multi30k
 from npformer.data.download import KnownFile, Report, fetch, take
 from npformer.data.files import read_lines
 from npformer.errors import UserError
+from npformer.learn.console import text_column
 from npformer.storage.atomic import make_folder, temporary_path, write_file
 from npformer.storage.validation import require_name
+from npformer.text import printable, shell_word
 
 EPILOG = """\
 Examples: npformer data multi30k
@@ -113,7 +115,7 @@ def _progress(out: Console, files: Sequence[KnownFile]) -> Iterator[Callable[[Kn
         BarColumn(bar_width=24),
         DownloadColumn(),
         TimeRemainingColumn(compact=True),
-        TextColumn("{task.description}"),  # last, so that the bar does not move with the length of the name
+        text_column("{task.description}"),  # last, so that the bar does not move with the length of the name
     )
     progress = Progress(*columns, console=out)
     task = progress.add_task("", total=sum(file.size for file in files))
@@ -151,8 +153,8 @@ def _conclude(
         _say(out, f"next: npformer train --preset multi30k-en-de{multi30k.folder_option(folder, '--data')}")
     elif len(languages) > 1:
         files_of_part = [multi30k.file_in(folder, "train", name, tokenised=False) for name in languages[:2]]
-        _say(out, f"next: npformer train {' '.join(map(str, files_of_part))}")
+        _say(out, f"next: npformer train {' '.join(map(shell_word, files_of_part))}")
 
 
 def _say(out: Console, text: str) -> None:
-    out.print(text, markup=False, soft_wrap=True)  # a line break would spoil a command that is shown
+    out.print(printable(text), soft_wrap=True)  # a line break would spoil a command that is shown

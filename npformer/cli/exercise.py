@@ -8,6 +8,7 @@ from pathlib import Path
 
 from npformer.cli import tasks
 from npformer.cli.options import only_if
+from npformer.cli.output import print_lines
 from npformer.cli.tasks import TaskCommand, say
 from npformer.errors import UserError
 from npformer.learn.exercises import EXERCISES, Exercise
@@ -79,7 +80,7 @@ class ExerciseCommand(TaskCommand[Exercise]):
             if file.is_relative_to(Path.cwd()):
                 file = file.relative_to(Path.cwd())
             say(f"{name} is npformer's {function.__qualname__}, in {file}:{line}\n")
-            print(textwrap.dedent(inspect.getsource(function)) + "\n")
+            print_lines(textwrap.dedent(inspect.getsource(function)) + "\n")
         return 0
 
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
 from npformer.cli.options import COUNT, SEED, excludes, needs
+from npformer.cli.output import console, print_data
 from npformer.cli.progress import training_progress
-from npformer.cli.terminal import console
 from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
+from npformer.learn.console import styled
 from npformer.learn.experiments import family as experiment
 from npformer.learn.experiments.family import FamilyRow
 from npformer.models.transformer import TransformerConfig
@@ -42,6 +42,7 @@ from npformer.nn.attention import (
 from npformer.nn.module import Module
 from npformer.storage.atomic import write_file
 from npformer.storage.json_files import OUTPUT_FORMAT, versioned_rows
+from npformer.text import printable
 
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
 FOOT = f"""\
@@ -207,7 +208,7 @@ def run(arguments: Namespace) -> int:
         return measure(arguments)
     rows = members()
     if arguments.json:
-        print(json.dumps(versioned_rows(rows), indent=1, ensure_ascii=False))
+        print_data(json.dumps(versioned_rows(rows), indent=1, ensure_ascii=False))
     else:
         show(rows)
     return 0 if all(row["ok"] for row in rows) else 1
@@ -245,7 +246,7 @@ def show(rows: list[dict[str, Any]]) -> None:
         parameters, lesson = f"{row['parameters']:,}", str(row["lesson"])
         table.add_row(
             row["name"],
-            escape(row["compares"]),
+            row["compares"],
             row["cost"],
             parameters,
             row["differentiable"],
@@ -253,7 +254,7 @@ def show(rows: list[dict[str, Any]]) -> None:
             lesson,
         )
     out.print(table)
-    out.print(f"\n{FOOT}", markup=False)
+    out.print(f"\n{FOOT}")
 
 
 def measure(arguments: Namespace) -> int:
@@ -263,7 +264,7 @@ def measure(arguments: Namespace) -> int:
     rows = []
     with threadpool_limits(1, user_api="blas"):  # one thread is fastest for matrices this small
         for name, architecture in experiment.SYSTEMS.items():
-            out.print(f"[bold]{name}[/]")
+            out.print(styled((name, "bold")))
             with training_progress(out) as report:
                 rows.append(
                     experiment.measure_system(
@@ -284,7 +285,7 @@ def measure(arguments: Namespace) -> int:
         "rows": [row._asdict() for row in rows],
     }
     write_file(folder / "table.json", (json.dumps(text, indent=1, ensure_ascii=False) + "\n").encode())
-    out.print(f"wrote {folder / 'table.json'}")
+    out.print(f"wrote {printable(folder / 'table.json')}", soft_wrap=True)
     return 0
 
 

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
 from npformer.cli.options import excludes, needs
+from npformer.cli.output import console, print_data
 from npformer.cli.progress import training_progress
-from npformer.cli.terminal import console
 from npformer.errors import UserError
+from npformer.learn.console import text_column
 from npformer.pretrained import names
 from npformer.storage.atomic import make_folder
 from npformer.storage.json_files import versioned_rows
+from npformer.text import printable
 from npformer.training.events import Event, Started, Stopped
 
 if TYPE_CHECKING:
@@ -86,7 +88,8 @@ def choose(entries: "Sequence[Entry]", ids: list[str]) -> "list[Entry]":
 def print_list(entries: "Sequence[Entry]", *, as_json: bool) -> None:
     """Print the figures as a table, or as JSON."""
     if as_json:
-        print(json.dumps(versioned_rows(each.as_json() for each in entries), ensure_ascii=False, indent=2))
+        rows = versioned_rows(each.as_json() for each in entries)
+        print_data(json.dumps(rows, ensure_ascii=False, indent=2))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("id", "figure", "source", "numbers from"):
@@ -111,7 +114,7 @@ def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[
     make_folder(folder, advice="give a folder that may be, with --out")
     captions, paths = {}, []
     columns = (
-        TextColumn("{task.description}"),
+        text_column("{task.description}"),
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -127,7 +130,10 @@ def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[
             progress.advance(task)
     if len(entries) == len(every):
         paths.append(write_page(every, captions, folder))
-    out.print(f"wrote {len(paths)} files to {folder} in {time.perf_counter() - start:.0f} s: {_names(paths)}")
+    seconds = time.perf_counter() - start
+    out.print(
+        f"wrote {len(paths)} files to {printable(folder)} in {seconds:.0f} s: {_names(paths)}", soft_wrap=True
+    )
 
 
 def _run_folder(model: str | None) -> str | None:

@@ -4,10 +4,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.markup import escape
+from rich.text import Text
 
 from npformer.cli.options import excludes
-from npformer.cli.terminal import console
+from npformer.cli.output import console, print_line
+from npformer.learn.console import styled
 from npformer.learn.course.glossary import Term, all_terms, find_terms
 from npformer.learn.course.terminal import print_in_pages
 from npformer.storage.atomic import write_file
@@ -48,11 +49,11 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _in_two_lines(term: Term) -> str:
-    """Return a term with its meaning, and its lessons below, as markup for rich."""
+def _in_two_lines(term: Term) -> Text:
+    """Return a term with its meaning, and its lessons below."""
     where = "; ".join(place.name for place in term.lessons)
-    name = escape(term.name) + (f" {term.chinese}" if term.chinese else "")
-    return f"[bold]{name}[/]  {escape(term.meaning)}\n    [dim]{escape(where)}[/]"
+    name = term.name + (f" {term.chinese}" if term.chinese else "")
+    return styled((name, "bold"), f"  {term.meaning}\n    ", (where, "dim"))
 
 
 def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:
@@ -63,7 +64,7 @@ def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:
     """
     path = Path(arguments.write)
     write_file(path, make(path.parent.absolute()).encode(), advice="give another FILE")
-    print(f"wrote {path}")
+    print_line(f"wrote {path}")
 
 
 def as_page(folder: Path) -> str:

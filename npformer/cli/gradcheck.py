@@ -10,10 +10,11 @@ from rich.table import Table
 from npformer.checking.cases import Case, all_cases
 from npformer.checking.report import Report
 from npformer.cli.options import SECONDS, SEED, SHAPE, excludes, one_of, only_if
+from npformer.cli.output import console, note, print_data, print_lines
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
-from npformer.cli.terminal import console, note
 from npformer.errors import UserError
+from npformer.learn.console import styled
 from npformer.storage.json_files import versioned_rows
 
 EPILOG = """\
@@ -78,7 +79,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Check, and print a table. Return 0 if all gradients are right, and 1 otherwise."""
     if arguments.list:
-        print("\n".join(case.name for case in choose(arguments.what)))
+        print_lines("\n".join(case.name for case in choose(arguments.what)))
         return 0
     own = _own(arguments)
     start = time.perf_counter()
@@ -87,9 +88,10 @@ def run(arguments: Namespace) -> int:
     else:
         reports = [case.check(arguments.method, arguments.seed) for case in choose(arguments.what)]
     if arguments.json:
-        print(json.dumps(versioned_rows(row for report in reports for row in report.as_json()), indent=1))
+        rows = versioned_rows(row for report in reports for row in report.as_json())
+        print_data(json.dumps(rows, indent=1))
     elif arguments.verbose or own:
-        print("\n".join(str(report) for report in reports))
+        print_lines("\n".join(str(report) for report in reports))
     else:
         print_table(console(), reports, time.perf_counter() - start)
     return 0 if all(report.ok for report in reports) else 1
@@ -134,12 +136,12 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
     table.add_column("at")
     for report in _grouped(reports) if grouped else reports:
         worst = report.worst
-        mark = "" if report.ok else "[bold red]WRONG[/] "
-        table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", mark + worst.tensor)
+        tensor = worst.tensor if report.ok else styled(("WRONG", "bold red"), f" {worst.tensor}")
+        table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", tensor)
     out.print(table)
     wrong = [report for report in reports if not report.ok]
     for report in wrong:
-        out.print(str(report), markup=False)
+        out.print(str(report))
     rows = [row for report in reports for row in report.rows]
     largest = max(row.error for row in rows)
     verdict = f"{len(wrong)} WRONG" if wrong else "all right"

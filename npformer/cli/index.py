@@ -4,14 +4,16 @@ from argparse import ArgumentParser, Namespace
 from itertools import groupby
 from pathlib import Path
 
-from rich.markup import escape
+from rich.text import Text
 
 from npformer.cli.glossary import add_write, save_page
 from npformer.cli.options import excludes
-from npformer.cli.terminal import console
+from npformer.cli.output import console
+from npformer.learn.console import styled
 from npformer.learn.course.passages import Passage, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.terminal import print_in_pages
+from npformer.text import printable
 
 HEADING = """\
 # Index
@@ -37,26 +39,26 @@ def run(arguments: Namespace) -> int:
         save_page(arguments, as_page)
         return 0
     passages = all_passages() if arguments.word is None else find_passages(arguments.word)
-    lines = []
+    lines: list[Text] = []
     for source, group in groupby(passages, key=lambda passage: passage.source):
-        lines.append(f"[bold]{escape(source)}[/]")
+        lines.append(styled((source, "bold")))
         for passage in group:
-            lines.append(f"  [bold]{escape(passage.place)}[/]  {escape(passage.text)}")
+            lines.append(styled("  ", (passage.place, "bold"), f"  {passage.text}"))
             lines += map(_in_a_line, (*passage.lessons, *passage.code))
     places = {place for passage in passages for place in (*passage.lessons, *passage.code)}
-    print_in_pages(console(), *lines, *map(escape, _where(places)))
+    print_in_pages(console(), *lines, *_where(places))
     return 0
 
 
-def _in_a_line(place: SourceLocation) -> str:
-    """Return an address with its name, as markup for rich."""
-    return f"      {escape(place.address)}  [dim]{escape(place.name)}[/]"
+def _in_a_line(place: SourceLocation) -> Text:
+    """Return an address with its name."""
+    return styled(f"      {place.address}  ", (place.name, "dim"))
 
 
 def _where(places: set[SourceLocation]) -> list[str]:
     """Return lines that say where the files are, unless they are below the current folder."""
     away = {place.shown.split("/")[0]: place.home for place in places if not Path(place.shown).exists()}
-    return [f"{first}/ is in {home}" for first, home in sorted(away.items())]
+    return [f"{first}/ is in {printable(home)}" for first, home in sorted(away.items())]
 
 
 def as_page(folder: Path) -> str:

@@ -5,11 +5,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.markup import escape
-
 from npformer.cli.options import excludes
-from npformer.cli.terminal import console
+from npformer.cli.output import console, print_line
 from npformer.errors import UserError
+from npformer.learn.console import styled
 from npformer.learn.course.export import as_notebook, as_page
 from npformer.learn.course.lesson import Lesson, all_lessons, find_lesson
 from npformer.learn.course.pictures import FOLDER
@@ -81,8 +80,8 @@ def _step(lesson: Lesson, arguments: Namespace) -> int:
     folder = Path(arguments.figures)
     stepper = Stepper(lesson, out, folder, stops=stops, done=place.done, next=_next(lesson))
     if begin:
-        title = f"[bold]{lesson.number} · {escape(lesson.title)}[/]"
-        out.print(f"{title}: continues at step {begin + 1}; g 1 goes back to step 1.")
+        title = f"{lesson.number} · {lesson.title}"
+        out.print(styled((title, "bold"), f": continues at step {begin + 1}; g 1 goes back to step 1."))
     return stepper.walk(begin)
 
 
@@ -127,4 +126,4 @@ def _write(
         raise UserError(f"{path} exists and may contain your work: give another name, or remove it")
     require_place(path, advice="give another FILE")  # before the lesson is run
     write_file(path, make(lesson).encode(), advice="give another FILE")
-    print(f"wrote {path}: {how}")
+    print_line(f"wrote {path}: {how}")

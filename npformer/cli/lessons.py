@@ -2,11 +2,12 @@
 
 from argparse import ArgumentParser, Namespace
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from npformer.cli.options import Rule
-from npformer.cli.terminal import console
+from npformer.cli.output import console
+from npformer.learn.console import styled
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
 
@@ -26,9 +27,10 @@ def run(arguments: Namespace) -> int:
     for lesson in lessons:
         minutes = "" if lesson.minutes is None else str(lesson.minutes)
         progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
-        table.add_row(str(lesson.number), escape(lesson.title), minutes, progress)
+        table.add_row(str(lesson.number), lesson.title, minutes, progress)
     out.print(table)
-    out.print(f"\n{_on(lessons, places)}")
+    out.print()
+    out.print(_on(lessons, places))
     out.print(
         "Beside the lessons: npformer exercise (write it yourself), npformer bugs (find the mistake),\n"
         "npformer glossary WORD, npformer index WORD."
@@ -36,14 +38,13 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _on(lessons: list[Lesson], places: dict[str, LessonProgress]) -> str:
+def _on(lessons: list[Lesson], places: dict[str, LessonProgress]) -> Text:
     """Return a line that says how to continue."""
     if all(places.get(lesson.name, LessonProgress()).done for lesson in lessons):
-        return "All lessons are done."
+        return styled("All lessons are done.")
     number = next_of(lessons, places).number
-    return f"[bold]npformer lesson {number}[/] " + (
-        "continues the course." if places else "begins the course."
-    )
+    how = " continues the course." if places else " begins the course."
+    return styled((f"npformer lesson {number}", "bold"), how)
 
 
 def progress_of(lesson: Lesson, place: LessonProgress) -> str:

@@ -5,6 +5,7 @@ together, and with `run(arguments)`, which returns the exit status.
 """
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -12,7 +13,8 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from npformer import __version__
-from npformer.cli.options import Arguments, Parser, flush_output
+from npformer.cli.options import Arguments, Parser
+from npformer.cli.output import guard_streams, note
 from npformer.cli.signals import stopped, was_stopped
 from npformer.errors import UserError, nearest
 
@@ -47,24 +49,25 @@ RENAMED = {"train": {"--recipe": "--preset", "--model": "--architecture"}} | {
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit status: 0, or 1 if a check failed, or 2 for a user's mistake."""
-    try:
-        status = _run(sys.argv[1:] if argv is None else argv)
-        flush_output()
-        return status
-    except BaseException as error:
-        if was_stopped() or isinstance(error, KeyboardInterrupt):
-            return stopped()
-        if isinstance(error, BrokenPipeError):  # the reader of our output has ended, as `head` does
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 0
-        sentence = sentence_for(error)
-        if sentence is None:
-            raise
-        print(f"npformer: {sentence}", file=sys.stderr)
-        return 2
+    argv = sys.argv[1:] if argv is None else argv
+    return guard_streams(lambda: _run(argv))
 
 
 def _run(argv: list[str]) -> int:
+    """Run one command and return its exit status, with one sentence on standard error if it failed."""
+    try:
+        return _run_command(argv)
+    except BaseException as error:
+        if was_stopped() or isinstance(error, KeyboardInterrupt):
+            return stopped()
+        sentence = sentence_for(error)
+        if sentence is None:
+            raise
+        note(sentence)
+        return 2
+
+
+def _run_command(argv: list[str]) -> int:
     """Read the command line and run its command."""
     if not argv or argv[0].startswith("-"):
         return _run_without_command(argv)
@@ -139,13 +142,17 @@ def sentence_for(error: BaseException) -> str | None:
     if isinstance(error, UnicodeEncodeError):
         character = ascii(error.object[error.start])
         return f"the character {character} cannot be written as {error.encoding}: leave it out, or use UTF-8"
-    if isinstance(error, OSError) and error.strerror:
-        path = "a file" if error.filename is None else _named(error.filename)
-        return f"{path} cannot be read or written ({error.strerror}): check the place and its free space"
-    return None
+    return _refused(error) if isinstance(error, OSError) and error.strerror else None
 
 
-def _named(path: object) -> str:
-    """Return a path as text, without control characters."""
-    text = os.fsdecode(path) if isinstance(path, (str, bytes)) else str(path)
-    return text if text.isprintable() else ascii(text)
+def _refused(error: OSError) -> str:
+    """Return the sentence for something that the system refused, such as a name that is too long."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "the working folder does not exist any more: change to another one"
+    if error.errno == errno.EMFILE:
+        why = error.strerror
+        return f"the system allows no more open files ({why}): raise the limit, as with ulimit -n 256"
+    path = "a file" if error.filename is None else os.fsdecode(error.filename)
+    return f"{path} cannot be read or written ({error.strerror}): check the place and its free space"

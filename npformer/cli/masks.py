@@ -10,7 +10,7 @@ from npformer.cli.limits import require_labels
 from npformer.cli.load_model import add_model_arguments, load_model
 from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
 from npformer.cli.options import INDEX, SEED, excludes, needs, one_of, only_if
-from npformer.cli.terminal import note
+from npformer.cli.output import note, print_line
 from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
 from npformer.models.registry import require_transformer
@@ -74,13 +74,13 @@ def run(arguments: Namespace) -> int:
     check(arguments)
     seen = attend_under_masks(*open_model(arguments), arguments)
     for path in draw(seen, Path(arguments.out)):
-        print(f"wrote {path}")
+        print_line(f"wrote {path}")
     if seen.hidden:
-        print(f"hidden: {', '.join(map(repr, seen.hidden))}, which some query should see")
+        print_line(f"hidden: {', '.join(map(repr, seen.hidden))}, which some query should see")
     if len(seen.leaks):
-        print(f"leak: {describe_leaks(seen.leaks)}")
+        print_line(f"leak: {describe_leaks(seen.leaks)}")
         return 1
-    print("no leak: no output moves, not by a single bit, with a token that the mask forbids")
+    print_line("no leak: no output moves, not by a single bit, with a token that the mask forbids")
     return 0
 
 
@@ -182,13 +182,15 @@ def draw(seen: Seen, folder: Path) -> list[Path]:
     """
     from npformer import plots  # matplotlib takes a second to load
     from npformer.plots.masks import MOST_NUMBERED, leak_map, mask_panels
+    from npformer.plots.style import literal
 
     queries, keys, numbers = seen.queries, seen.keys, max(seen.scores.shape) <= MOST_NUMBERED
+    where = literal(seen.where)
     masks = seen.masks or {"no mask": np.ones(seen.mask.shape, bool)}
     figures = {
         "masks": mask_panels(masks, queries, keys),
         "scores": plots.score_map(
-            seen.scores, queries, keys, numbers=numbers, title=f"Before any mask ({seen.where})"
+            seen.scores, queries, keys, numbers=numbers, title=f"Before any mask ({where})"
         ),
         "softmax": plots.softmax_panels(
             seen.scores,
@@ -197,7 +199,7 @@ def draw(seen: Seen, folder: Path) -> list[Path]:
             keys,
             mask=seen.mask,
             numbers=numbers,
-            title=f"Under the mask ({seen.where})",
+            title=f"Under the mask ({where})",
         ),
         "leaks": leak_map(seen.moved, seen.allowed, queries, keys),
     }

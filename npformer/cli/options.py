@@ -7,7 +7,6 @@ have no effect. The parser knows which options were really given, and refuses th
 import argparse
 import math
 import re
-import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -305,15 +304,6 @@ class Parser(argparse.ArgumentParser):
         """Raise UserError for any other mistake that argparse finds."""
         raise UserError(f"{message}: {self.prog} --help describes all arguments")
 
-    def print_help(self, file: Any = None) -> None:
-        """Print the help text. argparse itself would be silent about a full disk."""
-        print(self.format_help(), end="", file=file)
-
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """End the program after --help or --version."""
-        flush_output()
-        super().exit(status, message)
-
     def _sentence(self, error: argparse.ArgumentError) -> str:
         """Return the sentence for an error that argparse found."""
         name, message = error.argument_name, str(error.message)
@@ -341,12 +331,6 @@ class Parser(argparse.ArgumentParser):
 def _default(action: argparse.Action) -> Any:
     """Return the value of an argument that was not given: an empty list for one that takes any number."""
     return [] if action.default is None and action.nargs == argparse.ZERO_OR_MORE else action.default
-
-
-def flush_output() -> None:
-    """Write what is still in the buffer, because an error at the exit of Python would not be one sentence."""
-    if sys.stdout is not None:  # it is None without a console, as under pythonw
-        sys.stdout.flush()
 
 
 def _bare(text: str) -> str:

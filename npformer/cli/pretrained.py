@@ -6,21 +6,21 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.markup import escape
-
 from npformer.cli.options import excludes, needs
-from npformer.cli.terminal import console
+from npformer.cli.output import console, print_data, print_line
 from npformer.data import read_lines
 from npformer.data.casing import Casing
 from npformer.data.codecs import codecs_from_checkpoint
 from npformer.data.subwords import SubwordCodec
 from npformer.errors import UserError, in_context
+from npformer.learn.console import styled
 from npformer.pretrained import Card, MeasuredScore, Pretrained, names, read_pretrained, save_pretrained
 from npformer.pretrained.loading import find_model
 from npformer.pretrained.template import TO_WRITE, card_template, require_filled_in
 from npformer.storage.atomic import create_atomically, explain_os_errors
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 from npformer.storage.json_files import read_json
+from npformer.text import printable
 
 EPILOG = """\
 Examples: npformer pretrained en-de
@@ -91,27 +91,28 @@ def run(arguments: Namespace) -> int:
             {"name": name, "parameters": each.model.count_parameters()} | each.card.to_dict()
             for name, each in found.items()
         ]
-        print(json.dumps(rows))
+        print_data(json.dumps(rows))
     elif arguments.markdown:
-        print("\n".join(each.card.section(Path(name).stem) for name, each in found.items()), end="")
+        sections = (each.card.section(Path(name).stem) for name, each in found.items())
+        print_data("\n".join(sections).rstrip("\n"))
     elif found:
         for name, each in found.items():
             show(name, each)
     else:
-        print("No translator ships with this copy of npformer: train one with npformer train.")
+        print_line("No translator ships with this copy of npformer: train one with npformer train.")
     return 0
 
 
 def show(name: str, found: Pretrained) -> None:
     """Print the card of a translator on the terminal, and the number of its parameters."""
     out, card = console(), found.card
-    out.print(f"[bold]{escape(name)}[/]  {escape(card.title)}")
+    out.print(styled((printable(name), "bold"), f"  {printable(card.title)}"))
     lines = [("parameters", f"{found.model.count_parameters():,}"), *card.lines()]
     for what, text in lines:
-        out.print(f"  {what:<11} {escape(text)}", soft_wrap=True)
+        out.print(f"  {what:<11} {printable(text)}", soft_wrap=True)
     for each in card.scores:
         words = f"{each.bleu:.2f} on {each.reference}, beam {each.beam}: {each.signature}"
-        out.print(f"  {'BLEU':<11} {escape(words)}", soft_wrap=True)
+        out.print(f"  {'BLEU':<11} {printable(words)}", soft_wrap=True)
 
 
 def export(arguments: Namespace) -> int:
@@ -128,7 +129,7 @@ def export(arguments: Namespace) -> int:
         checkpoint = with_casing(checkpoint, arguments.casing)
     save_pretrained(checkpoint, path, card)
     read_pretrained(path)  # a file that cannot be read is noticed at once
-    print(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
+    print_line(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
     return 0
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+from npformer.learn.console import text_column
+from npformer.text import printable
 from npformer.training.events import Averaged, Event, Noted, Report, Scored, Started, Stepped, Validated
 
 
@@ -17,10 +19,10 @@ def training_progress(out: Console) -> Iterator[Report]:
         The callback to which training reports.
     """
     columns = (
-        TextColumn("{task.description}"),
+        text_column("{task.description}"),
         BarColumn(bar_width=18),
         MofNCompleteColumn(),
-        TextColumn("loss {task.fields[loss]:.3f}  {task.fields[rate]:>6,.0f} tokens/s"),
+        text_column("loss {task.fields[loss]:.3f}  {task.fields[rate]:>6,.0f} tokens/s"),
         TimeRemainingColumn(compact=True),
     )
     progress = Progress(*columns, console=out)
@@ -59,5 +61,5 @@ def _line(event: Event) -> str | None:
         best = "  (best of the run)" if event.best else ""
         return f"average of {event.snapshots} snapshots{loss}{best}"
     if isinstance(event, Noted):
-        return f"step {event.step:>6}  note: {event.text}"
+        return f"step {event.step:>6}  note: {printable(event.text)}"
     return None

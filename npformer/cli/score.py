@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
 from npformer.cli.options import COUNT, Rule, one_of
-from npformer.cli.terminal import note
+from npformer.cli.output import note, print_data, print_line
 from npformer.cli.translation_bar import TranslationBar
 from npformer.data import read_lines
 from npformer.errors import UserError
@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> int:
         row = {"format": FORMAT} | found._asdict() | settings | {"weights": weights}
         row |= {"source": Path(arguments.source).name, "reference": Path(arguments.reference).name}
         del row["translations"]
-        print(json.dumps(row))
+        print_data(json.dumps(row))
     else:
         report(found, settings, detected=arguments.text == "auto")
     return 0
@@ -104,10 +104,10 @@ def report(found: "TranslationScore", settings: dict[str, Any], *, detected: boo
         detected: True if the form of the text was detected and not given.
     """
     forms = {"tokenised": "lowercased and tokenised text", "raw": "text as people write it"}
-    print(f"BLEU {found.bleu:.2f}  {found.signature}")
+    print_line(f"BLEU {found.bleu:.2f}  {found.signature}")
     how = " (detected from the references; --text overrides it)" if detected else ""
-    print(f"counted on {forms[found.setting]}{how}")
-    print(
+    print_line(f"counted on {forms[found.setting]}{how}")
+    print_line(
         f"{found.sentences:,} sentences in {found.seconds:.1f} s, beam {settings['beam']}, "
         f"length penalty {settings['length_penalty']:g}; {found.empty} empty translations; "
         f"brevity penalty {found.brevity_penalty:.3f}"

@@ -1,6 +1,5 @@
 """The actions that npformer exercise and npformer bugs share: list, start, check and hint."""
 
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -11,13 +10,14 @@ from rich.table import Table
 
 from npformer.cli.options import SECONDS as SECONDS_TYPE
 from npformer.cli.options import excludes, one_of, only_if
-from npformer.cli.terminal import console, note
+from npformer.cli.output import console, note
 from npformer.errors import UserError
-from npformer.learn.bugs.picture import BARS
+from npformer.learn.console import styled
 from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.tasks import Folder, TaskRegistry, Verdict
 from npformer.learn.tasks.process import SECONDS, check
 from npformer.learn.tasks.registry import T
+from npformer.text import printable, shell_word
 
 PRINTED_LINES = 20  # of the learner's output, the first ones
 
@@ -132,7 +132,7 @@ class TaskCommand(Generic[T]):
         for task in shown:
             state = states[task.name]
             colour = {"solved": "green", "started": "yellow"}.get(state, "dim")
-            table.add_row(str(task.number), task.name, task.title, f"[{colour}]{state}[/]")
+            table.add_row(str(task.number), task.name, task.title, styled((state, colour)))
         solved = sum(state == "solved" for state in states.values())
         print_in_pages(console(), table, f"{solved} of {len(shown)} solved. {self._next(shown, states)}")
         return 0
@@ -142,7 +142,7 @@ class TaskCommand(Generic[T]):
         task = self.tasks.find(self.required_name(arguments))
         for paragraph in self.tasks.introduce(task, folder.start(task)):
             say(paragraph)
-        option = "" if arguments.dir == self.tasks.folder else f" --dir {arguments.dir}"
+        option = "" if arguments.dir == self.tasks.folder else f" --dir {shell_word(arguments.dir)}"
         say(f"Then: {self.tasks.command} check{option}")
         return 0
 
@@ -254,19 +254,9 @@ def draw_difference(name: str, verdict: Verdict, path: str) -> None:
         label="difference",
         title=f"{name}: your result minus the right one",
     )
-    say(f"Drawn in {plots.save(figure, Path(path))}")
+    say(f"Drawn in {printable(plots.save(figure, Path(path)))}")
 
 
 def say(text: str) -> None:
-    """Print a text without markup, wrapped at the width of the terminal."""
-    console().print(showable(text, sys.stdout.encoding or "utf-8"), markup=False)
-
-
-def showable(text: str, encoding: str) -> str:
-    """Replace characters that the encoding lacks: a bar by its height as a digit, any other by a "?"."""
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        heights = {ord(bar): str(height) for height, bar in enumerate(BARS, 1)}
-        return text.translate(heights | {ord("·"): "."}).encode(encoding, "replace").decode(encoding)
-    return text
+    """Print a text, wrapped at the width of the terminal."""
+    console().print(text)

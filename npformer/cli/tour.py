@@ -14,8 +14,8 @@ from npformer.backend import choose_backend
 from npformer.checking.cases import all_cases
 from npformer.cli.gradcheck import print_table
 from npformer.cli.options import COUNT, SEED, Rule, add_backend_argument
+from npformer.cli.output import console
 from npformer.cli.progress import training_progress
-from npformer.cli.terminal import console
 from npformer.data.corpus import Pair, builtin_corpus
 from npformer.data.dataset import builtin_dataset
 from npformer.data.loader import make_batch
@@ -23,10 +23,12 @@ from npformer.errors import UserError
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation import Translator
 from npformer.generation.evaluation import evaluate_families, strongest_head
+from npformer.learn.console import styled
 from npformer.models.transformer import TransformerConfig
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import make_folder
 from npformer.storage.checkpoint import load_checkpoint
+from npformer.text import printable, shell_word
 from npformer.training import train
 from npformer.training.presets import find_preset
 
@@ -70,7 +72,9 @@ def run(arguments: Namespace) -> int:
     start = time.perf_counter()
     out, folder = console(), Path(arguments.out)
     backend = choose_backend(arguments.backend)
-    out.print("[bold]npformer tour[/]: train, translate, check, look. Three minutes on two cores.")
+    out.print(
+        styled(("npformer tour", "bold"), ": train, translate, check, look. Three minutes on two cores.")
+    )
 
     _heading(out, "1. Train", "a Transformer on sentences from a grammar, English to French")
     translator = train_translator(out, folder / "run", arguments, backend)
@@ -86,16 +90,16 @@ def run(arguments: Namespace) -> int:
 
     _heading(out, "4. Look", "the attention weights")
     for path in draw_pictures(translator, folder):
-        out.print(f"wrote {path}")
+        out.print(f"wrote {printable(path)}", soft_wrap=True)
 
-    out.print(f"\n[bold]Done[/] in {time.perf_counter() - start:.0f} s. What next:")
+    out.print(styled(("\nDone", "bold"), f" in {time.perf_counter() - start:.0f} s. What next:"))
     for command, what in next_steps(folder):
-        out.print(f"  {command:58} {what}")
+        out.print(f"  {command:58} {what}", soft_wrap=True)
     return 0 if all(report.ok for report in reports) else 1
 
 
 def _heading(out: Console, title: str, text: str) -> None:
-    out.print(f"\n[bold]{title}[/]  {text}")
+    out.print(styled((f"\n{title}", "bold"), f"  {text}"))
 
 
 def train_translator(out: Console, folder: Path, arguments: Namespace, backend: str) -> Translator:
@@ -141,7 +145,7 @@ def show_translations(out: Console, translator: Translator) -> None:
     held_out = [pair.english for pair in builtin_corpus().test if pair.family == "plain"]
     sentences = [*IT_SENTENCES, *BANK_SENTENCES, *held_out[::150]]
     for sentence, translation in zip(sentences, translator.translate(sentences), strict=True):
-        out.print(f"  {sentence}\n    [cyan]{translation}[/]")
+        out.print(styled(f"  {sentence}\n    ", (translation, "cyan")))
 
 
 def show_evaluation(out: Console, translator: Translator) -> None:
@@ -226,7 +230,10 @@ def decoder_masks(translator: Translator) -> "dict[str, Figure]":
 def next_steps(folder: Path) -> list[tuple[str, str]]:
     """Return pairs (command, explanation) for the end of the tour."""
     return [
-        (f'npformer translate --model {folder / "run"} "the cat sleeps"', "translate sentences of your own"),
+        (
+            f'npformer translate --model {shell_word(folder / "run")} "the cat sleeps"',
+            "translate sentences of your own",
+        ),
         ("npformer lesson 0", "the course: step through it, Enter by Enter"),
         ("npformer gradcheck --verbose layer", "every tensor of some components"),
         ("npformer gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),

@@ -22,8 +22,8 @@ from npformer.cli.options import (
     one_of,
     only_if,
 )
+from npformer.cli.output import console
 from npformer.cli.progress import training_progress
-from npformer.cli.terminal import console
 from npformer.data.dataset import (
     DIRECTIONS,
     TASKS,
@@ -44,6 +44,7 @@ from npformer.pretrained.train_on_files import (
     run_name,
     threads_for,
 )
+from npformer.text import printable, shell_word
 from npformer.training import Report, Result, TrainingConfig
 from npformer.training import resume as resume_run
 from npformer.training import train as train_run
@@ -278,12 +279,12 @@ def _resume(arguments: Namespace, out: Console, report: Report) -> tuple[Result,
 
 def _conclude(out: Console, result: Result, folder: Path) -> None:
     """Print how the run ended and what to do next, and draw its curves."""
-    out.print(result.message)
+    out.print(printable(result.message))
     with contextlib.suppress(UserError):  # no step yet, or no space on the disk: the run itself is safe
         draw_curves(folder)
     if result.finished:
-        out.print(f"checkpoints, log and curves: {folder}")
-        out.print(f'next: npformer translate --model {folder} "a sentence"')
+        out.print(f"checkpoints, log and curves: {printable(folder)}", soft_wrap=True)
+        out.print(f'next: npformer translate --model {shell_word(folder)} "a sentence"', soft_wrap=True)
 
 
 def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from npformer.cli.line_input import read_blocks, size_in_bytes
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
 from npformer.cli.options import Rule
-from npformer.cli.terminal import note
+from npformer.cli.output import note, print_data
 from npformer.cli.translation_bar import TranslationBar
 from npformer.errors import UserError
 from npformer.pretrained import LoadedTranslator
@@ -104,7 +104,8 @@ def translate_lines(
         with bar.hidden():
             for number, line in enumerate(finished, first_line + done):
                 report_unknown_words(loaded, line, number)
-            print("\n".join(translations), flush=True)
+            for translation in translations:
+                print_data(" ".join(translation.splitlines()))  # one line, whatever the words of the model
         bar.advance(len(finished), sum(len(line.encode()) + 1 for line in finished))
         done += len(finished)
 

@@ -6,7 +6,6 @@ Its licence allows research and education only, so the corpus is not part of npf
 Source: Elliott et al. 2016, Multi30K: Multilingual English-German Image Descriptions.
 """
 
-import shlex
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import NamedTuple
 from npformer.data.download import KnownFile
 from npformer.errors import UserError
 from npformer.storage.validation import require_choice
+from npformer.text import shell_word
 
 FOLDER = "data/multi30k"
 LICENCE = "for research and education only"
@@ -123,4 +123,4 @@ def files_of(languages: Iterable[str]) -> tuple[KnownFile, ...]:
 
 def folder_option(folder: str | PathLike[str], option: str = "--folder") -> str:
     """Return the option by which a command finds the corpus, or "" for the default folder."""
-    return "" if Path(folder) == Path(FOLDER) else f" {option} {shlex.quote(str(folder))}"
+    return "" if Path(folder) == Path(FOLDER) else f" {option} {shell_word(folder)}"

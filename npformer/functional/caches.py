@@ -51,7 +51,7 @@ def _brief(member: Any) -> str:
 
 def _html(cache: Any) -> str:
     """Return a cache as an HTML element that can be folded."""
-    return f"<details open><summary><b>{type(cache).__name__}</b></summary>{_table(cache)}</details>"
+    return f"<details open><summary><b>{escape(type(cache).__name__)}</b></summary>{_table(cache)}</details>"
 
 
 def _table(cache: Any) -> str:

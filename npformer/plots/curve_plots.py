@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room, words
 from npformer.plots.palette import head_colour
-from npformer.plots.style import LABEL, TEXT, drawing, line_height, printable, widest, wrapped
+from npformer.plots.style import LABEL, TEXT, drawing, line_height, visible, widest, wrapped
 
 WIDTH, HEIGHT = 5.6, 3.4  # inches, of the axes
 SAMPLE = 0.26  # length of a sample of the curve, beside its name
@@ -347,7 +347,7 @@ def _draw_panel(
             y = smoothed(y)
         (line,) = ax.plot(x, y, color=colour, linewidth=1.6, clip_on=False, **dots)
         if curve.label:
-            named.append((line, printable(curve.label)))
+            named.append((line, visible(curve.label)))
     dress(ax, np.array(ends, np.float64), {ax.xaxis: "linear", ax.yaxis: "linear"})
     if panel.from_zero:
         ax.set_ylim(bottom=0)

@@ -13,8 +13,8 @@ from npformer.errors import UserError, quantity
 from npformer.plots.style import (
     TITLE,
     line_height,
-    printable,
     text_size,
+    visible,
     wrapped,
 )
 
@@ -201,7 +201,7 @@ def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
         return [str(index) for index in range(count)]
     if isinstance(given, str):
         raise UserError(f"{name} is one text, {given!r}: give a list of labels")
-    labels = [printable(str(word)) for word in given]
+    labels = [visible(str(word)) for word in given]
     if len(labels) != count:
         raise UserError(
             f"{name} has {quantity(len(labels), 'label')}: give {count}, one for each row or column"

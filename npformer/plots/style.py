@@ -139,7 +139,7 @@ def _flat(texts: Iterable[Texts]) -> Iterator[str]:
             yield from _flat(text)
 
 
-def printable(word: str) -> str:
+def visible(word: str) -> str:
     """Return a text with visible signs for control characters and for spaces at its ends."""
     signs = {"\n": "↵", "\r": "↵", "\t": "⇥"}
     shown = "".join(c if c.isprintable() else signs.get(c, "�") for c in word)
@@ -148,6 +148,11 @@ def printable(word: str) -> str:
         return "␣" * len(shown) or "∅"
     before = len(shown) - len(shown.lstrip(" "))
     return "␣" * before + inner + "␣" * (len(shown) - before - len(inner))
+
+
+def literal(text: str) -> str:
+    """Return a text as it is drawn where text between dollar signs is mathtext, such as in a title."""
+    return visible(text).replace("$", r"\$")
 
 
 def number(value: Any, decimals: int = 2) -> str:

@@ -13,6 +13,7 @@ from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.old_names import rename_card_fields
 from npformer.storage.validation import is_number, require_count
+from npformer.text import markdown, markdown_code, markdown_fence, printable, shell_word
 
 MOST_BEAM = 1000  # a larger one would need the memory of as many decoders
 FORMAT = 1  # of a card and of the output of npformer score --json
@@ -51,7 +52,7 @@ class MeasuredScore:
     def row(self) -> tuple[str, ...]:
         """Return the cells of the score's row in a table."""
         files = f"{self.reference}, {self.sentences:,} sentences"
-        return files, self.setting, f"{self.bleu:.2f}", str(self.beam), _in_cell(self.signature)
+        return files, str(self.setting), f"{self.bleu:.2f}", str(self.beam), self.signature
 
 
 @dataclass(frozen=True)
@@ -136,15 +137,20 @@ class Card:
 
     def section(self, name: str) -> str:
         """Return the card as a section in Markdown, for a translator that ships under this name."""
-        blocks = [f"## The translator that ships: {self.title}"]
+        blocks = [f"## The translator that ships: {markdown(self.title)}"]
         if self.example:
-            blocks.append(f'```bash\nnpformer translate --model {name} "{self.example}"\n```')
+            plain = not set(self.example) & set('"$`\\!') and printable(self.example) == self.example
+            example = f'"{self.example}"' if plain else shell_word(self.example)
+            command = f"npformer translate --model {shell_word(name)} {example}"
+            fence = markdown_fence(command)
+            blocks.append(f"{fence}bash\n{command}\n{fence}")
         rows: list[tuple[str, ...]] = [
-            (what, f"`{text}`" if what == "command" else _in_cell(text)) for what, text in self.lines()
+            (what, markdown_code(text) if what == "command" else markdown(text))
+            for what, text in self.lines()
         ]
         blocks.append(_table(("", ""), rows))
         if self.scores:
-            rows = [each.row() for each in self.scores]
+            rows = [tuple(map(markdown, each.row())) for each in self.scores]
             blocks.append(_table(("test set", "form of the text", "BLEU", "beam", "signature"), rows))
         return "\n\n".join(blocks) + "\n"
 
@@ -152,8 +158,3 @@ class Card:
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     head, *body = (f"| {' | '.join(row)} |" for row in (heads, *rows))
     return "\n".join([head, "|" + "---|" * len(heads), *body])
-
-
-def _in_cell(text: str) -> str:
-    """Escape the bars of a text, which would end a table's cell."""
-    return text.replace("|", "&#124;")

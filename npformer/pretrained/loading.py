@@ -16,6 +16,7 @@ from npformer.pretrained.attention import SentenceAttention, attention_of
 from npformer.pretrained.card import Card
 from npformer.pretrained.store import SUFFIX, is_pretrained_file, names, pretrained_path, read_pretrained
 from npformer.storage.checkpoint import load_checkpoint
+from npformer.text import printable
 
 
 class LoadedTranslator:
@@ -105,9 +106,9 @@ class LoadedTranslator:
         return {"beam": self.card.beam, "length_penalty": self.card.length_penalty}
 
     def __repr__(self) -> str:
-        title = f" ({self.card.title})" if self.card else ""
+        title = f" ({printable(self.card.title)})" if self.card else ""
         kind, count = type(self.model).__name__, self.model.count_parameters()
-        return f"<translator {self.name}{title}: {kind} with {count:,} parameters>"
+        return f"<translator {printable(self.name)}{title}: {kind} with {count:,} parameters>"
 
 
 def load(model: str | os.PathLike[str], *, last: bool = False, backend: str = "numpy") -> LoadedTranslator:

@@ -8,7 +8,6 @@ import pytest
 from processor_time import processor_time
 
 from npformer.cli.main import main
-from npformer.cli.tasks import showable
 from npformer.learn.bugs import BUGS
 from npformer.learn.bugs.specimen import patched
 from npformer.learn.tasks import Folder
@@ -258,12 +257,6 @@ def test_the_commands_of_the_hints(number, shape, status, tmp_path, monkeypatch,
     command = next(hint for hint in specimen.hints if "npformer gradcheck bugs/" in hint)
     thing = command.split("npformer gradcheck ")[1].split()[0]
     assert main(["gradcheck", thing, "--shape", shape]) == status
-
-
-def test_bars_become_digits_where_the_terminal_cannot_show_them():
-    assert showable("▁█ · a", "ascii") == "18 . a"
-    assert showable("π ▁", "ascii") == "? 1"
-    assert showable("π ▁", "utf-8") == "π ▁"
 
 
 def test_the_list_fits_a_terminal_of_100_columns(tmp_path, monkeypatch, capsys):

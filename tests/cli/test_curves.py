@@ -11,6 +11,7 @@ from npformer.cli.curves import draw_curves, panels_of, thinned
 from npformer.cli.main import main
 from npformer.plots import Curve, Panel, curve_page, text_problems
 from npformer.plots.curve_plots import smoothed
+from npformer.plots.style import literal
 from npformer.training import read_log
 
 
@@ -152,6 +153,15 @@ def test_the_page_refuses_what_it_cannot_draw():
         curve_page([Panel("loss", [Curve([1, 2], [1, 2, 3])])])
     with pytest.raises(UserError, match="this page of curves does not fit"):
         curve_page([Panel("a", [Curve([0, 1], [0, 1])])] * 12)
+
+
+@pytest.mark.parametrize("name", ["$x$", "$\\nonsense$", "a\nb", "\udcff [x]"])
+def test_the_name_of_the_run_is_in_the_title_as_text(name, run, monkeypatch):
+    folder, figures = run.rename(run.with_name(name)), []
+    monkeypatch.setattr("npformer.plots.save", lambda figure, path: figures.append(figure) or path)
+    draw_curves(folder)
+    assert figures[0].texts[0].get_text().startswith(literal(name) + ": 600 steps")
+    assert text_problems(figures[0]) == []
 
 
 def test_a_run_name_is_not_read_as_a_formula():

@@ -4,18 +4,20 @@ import itertools
 import re
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from npformer import plots
 from npformer.errors import UserError
 from npformer.plots import palette, save, style, text_problems
 from npformer.plots.curve_plots import spread
 from npformer.plots.layout import array, mask_array, new_figure, sheet, words
-from npformer.plots.style import drawing, number, printable, text_size, wrapped
+from npformer.plots.style import drawing, literal, number, text_size, visible, wrapped
 
 GIVEN = {
     "x": "#a3e49e", "q": "#e7b8f4", "k": "#ffcf98", "v": "#b3dafe", "z": "#ffb5d8", "normalised": "#ff64bb",
@@ -97,9 +99,24 @@ def test_numbers(value, text):
 
 
 def test_words_with_spaces_and_symbols_are_shown():
-    assert [printable(w) for w in ["été", "", " ", " a", "a b", "a\n", "\x00"]] == [
+    assert [visible(w) for w in ["été", "", " ", " a", "a b", "a\n", "\x00"]] == [
         "été", "∅", "␣", "␣a", "a b", "a↵", "�",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["$x$", "costs $5 or $6", "$", r"\$x\$", r"\frac{1}^_", "$\\nonsense$"])
+def test_a_literal_text_is_no_formula(text):
+    """It is drawn as with parse_math=False: sign by sign, and no mistake in it is an error."""
+
+    def pixels(drawn, **style):
+        with drawing():
+            figure = Figure((3, 1))
+            figure.text(0.1, 0.5, drawn, **style)
+            buffer = BytesIO()
+            figure.savefig(buffer, format="raw")
+        return buffer.getvalue()
+
+    assert pixels(literal(text)) == pixels(text, parse_math=False)
 
 
 def test_wrapping_keeps_all_words_and_the_width():

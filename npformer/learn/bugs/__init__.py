@@ -8,21 +8,22 @@ from npformer.learn.bugs.judge import fill, judge, observe
 from npformer.learn.bugs.picture import draw, two_lines
 from npformer.learn.bugs.specimen import Run, Specimen, Trial
 from npformer.learn.tasks.registry import TaskRegistry
+from npformer.text import printable
 
 __all__ = ["BUGS", "Run", "Specimen", "Trial"]
 
 
 def _introduce(specimen: Specimen, file: Path) -> Iterator[str]:
     """Train the code with and without the bug, save a figure of both curves, and yield the text to print."""
-    yield f"{file} is yours: {specimen.name}, bug {specimen.number} of {len(BUGS)}.\n"
+    yield f"{printable(file)} is yours: {specimen.name}, bug {specimen.number} of {len(BUGS)}.\n"
     bug, right = specimen.train(specimen.buggy()), specimen.train(specimen.repaired())
     yield fill(specimen.symptom, bug, right) + "\n"
     yield "\n".join(two_lines(bug, right, "without")) + "\n"
     from npformer import plots  # matplotlib takes a second to load
 
     figure = draw(bug, right, specimen.axes, f"Bug {specimen.number}, {specimen.name}: {specimen.summary}")
-    yield f"Both curves are drawn in {plots.save(figure, file.with_suffix('.png'))}"
-    yield f"Find the bug and repair it in {file}."
+    yield f"Both curves are drawn in {printable(plots.save(figure, file.with_suffix('.png')))}"
+    yield f"Find the bug and repair it in {printable(file)}."
 
 
 BUGS = TaskRegistry[Specimen](

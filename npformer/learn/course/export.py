@@ -16,6 +16,7 @@ from npformer.learn.course.execute import Outcome, run_lesson
 from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.terminal import split_formulas
+from npformer.text import printable
 
 COLUMNS = re.compile(r" {2,}")
 RAISED = re.compile(r"\^(\{[^}]*\}|\w)")
@@ -67,17 +68,22 @@ def _code(cell: Cell, outcome: Outcome) -> str:
     """Return a cell of code with its output, its definitions and its figures."""
     parts = [highlight(cell.text, PythonLexer(), HtmlFormatter(cssclass="code")).strip()]
     if outcome.printed:
-        parts.append(f'<pre class="output">{html.escape(outcome.printed.rstrip())}</pre>')
+        parts.append(f'<pre class="output">{_escaped(outcome.printed.rstrip())}</pre>')
     if outcome.defined:
-        parts.append(f'<p class="defined">→ {html.escape(" ∙ ".join(outcome.defined))}</p>')
+        parts.append(f'<p class="defined">→ {_escaped(" ∙ ".join(outcome.defined))}</p>')
     return "\n".join([*parts, *map(_figure, outcome.pictures)])
 
 
+def _escaped(text: str) -> str:
+    """Return text for HTML, where it may also stand in an attribute, without control characters."""
+    return html.escape(printable(text, keep="\n\t"))
+
+
 def _figure(picture: Picture) -> str:
-    data, caption = base64.b64encode(picture.png()).decode(), html.escape(picture.caption)
+    data, caption = base64.b64encode(picture.png()).decode(), _escaped(picture.caption)
     width = round(float(picture.figure.get_size_inches()[0]) * 96)  # CSS pixels
     return (
-        f'<figure><img alt="{caption or html.escape(picture.name)}" width="{width}" '
+        f'<figure><img alt="{caption or _escaped(picture.name)}" width="{width}" '
         f'src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
     )
 

@@ -32,7 +32,10 @@ class LessonProgress:
 
 
 def state_file() -> Path:
-    """Return $XDG_STATE_HOME/npformer/lessons.json. The default of the variable is ~/.local/state."""
+    """Return $XDG_STATE_HOME/npformer/lessons.json. The default of the variable is ~/.local/state.
+
+    The path is relative, and not to be used, if there is no home folder.
+    """
     state_home = os.environ.get("XDG_STATE_HOME", "")
     # the specification says to ignore a relative path
     folder = (
@@ -47,14 +50,19 @@ def load_progress() -> dict[str, LessonProgress]:
     Raises:
         UserError: If a newer npformer wrote the file.
     """
-    lessons = _state().read().get("lessons", {})
+    lessons = _read().get("lessons", {})
     return {name: LessonProgress(**values) for name, values in lessons.items()}
 
 
 def last_lesson() -> str | None:
     """Return the name of the lesson that was open last."""
-    last: str | None = _state().read().get("last")
+    last: str | None = _read().get("last")
     return last
+
+
+def _read() -> dict[str, Any]:
+    """Return the content of the file, or nothing if there is no home folder."""
+    return _state().read() if state_file().is_absolute() else {}
 
 
 class Saved(NamedTuple):
@@ -67,6 +75,10 @@ class Saved(NamedTuple):
 def save_progress(name: str, progress: LessonProgress) -> Saved:
     """Save the progress in a lesson."""
     path = state_file()
+    if not path.is_absolute():
+        return Saved(
+            False, "your progress cannot be saved: there is no home folder, so set HOME or XDG_STATE_HOME"
+        )
     try:
         lessons = load_progress() | {name: progress}
         path.parent.mkdir(parents=True, exist_ok=True)

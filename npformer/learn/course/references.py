@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from urllib.parse import quote
 
 from npformer.errors import UserError
 from npformer.learn.course.lesson import all_lessons
@@ -47,7 +48,7 @@ class SourceLocation:
     def link(self, folder: Path, text: str) -> str:
         """Return a Markdown link for a file in the given folder."""
         path = Path(os.path.relpath(self.path, folder)).as_posix()
-        return f"[{text}]({path}#L{self.line})"
+        return f"[{text}]({quote(os.fsencode(path))}#L{self.line})"
 
 
 def lesson_location(reference: str) -> SourceLocation:

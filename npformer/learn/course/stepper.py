@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
-from rich.markup import escape
 from rich.rule import Rule
 
 from npformer.errors import nearest
+from npformer.learn.console import styled
 from npformer.learn.course.execute import Outcome, Runner, bound_names, describe, in_full, own
 from npformer.learn.course.lesson import Cell, Lesson, Step
 from npformer.learn.course.progress import LessonProgress, save_progress
@@ -23,6 +23,7 @@ from npformer.learn.course.terminal import (
     protocol,
     unbroken,
 )
+from npformer.text import printable
 
 HELP = """\
 Enter      run the code that is shown and go on
@@ -91,13 +92,11 @@ class Stepper:
         if not self.screen.stops:
             return
         self._print(
-            "[dim]Press Enter to run the code that is shown and go on. Type ? and Enter for all commands.[/]"
+            ("Press Enter to run the code that is shown and go on. Type ? and Enter for all commands.", "dim")
         )
         if self.out.width < WIDTH:
-            self._print(
-                f"[dim]Lessons are written for {WIDTH} columns, and this terminal has {self.out.width}: "
-                "long lines of code are broken.[/]"
-            )
+            text = f"Lessons are written for {WIDTH} columns, and this terminal has {self.out.width}: "
+            self._print((f"{text}long lines of code are broken.", "dim"))
 
     def _target(self, command: str) -> int:
         """Return the index of the step that a command leads to."""
@@ -138,29 +137,29 @@ class Stepper:
     def _show_outcome(self, cell: Cell, outcome: Outcome) -> None:
         """Print the cell's definitions, figures and error. Its output has been printed already."""
         if outcome.defined:
-            self._print(f"[dim]→ {_in_line(outcome.defined)}[/]")
+            self._print((f"→ {_in_line(outcome.defined)}", "dim"))
         elif not (outcome.printed or outcome.pictures or outcome.error):
-            self._print(f"[dim]→ {'all assertions hold' if 'assert' in cell.text else 'done'}[/]")
+            self._print((f"→ {'all assertions hold' if 'assert' in cell.text else 'done'}", "dim"))
         for picture in outcome.pictures:
             path = picture.save(self.folder)
             how = protocol(os.environ) if sys.stdout.isatty() else ""
             if how:
                 print(escape_sequence(picture.png(), how), end="", file=self.out.file)
                 self.screen.used += 24  # an estimate: only the terminal knows
-            self._print(f"[bold]figure[/] {escape(str(path))}\n{escape(picture.caption)}".rstrip())
+            self._print(("figure", "bold"), f" {printable(path)}\n{picture.caption}".rstrip())
             if self.screen.stops and not (how or self.drew):
-                self._print("[dim](The figure is saved as a file. Open it with any image viewer.)[/]")
+                self._print(("(The figure is saved as a file. Open it with any image viewer.)", "dim"))
             self.drew = True
         if outcome.error:
-            self._print(f"[bold red]This cell failed:[/] {escape(outcome.error)}")
+            self._print(("This cell failed:", "bold red"), f" {outcome.error}")
             if self.screen.stops:
                 self._print(
                     "The lesson goes on, but later cells may need names that this cell should have defined."
                 )
 
-    def _print(self, text: str) -> None:
-        """Print a text with rich's markup."""
-        self.screen.write(lines_of(self.out, text))
+    def _print(self, *parts: str | tuple[str, str]) -> None:
+        """Print text, made of strings and of pairs (string, style)."""
+        self.screen.write(lines_of(self.out, styled(*parts)))
 
     @property
     def _where(self) -> str:
@@ -172,12 +171,12 @@ class Stepper:
         cells = sum(1 for earlier in self.lesson.steps[:step] if earlier.code is not None)
         if cells:
             which = "cell" if cells == 1 else f"{cells} cells"
-            self._print(f"[dim]Running the {which} before this step again.[/]")
+            self._print((f"Running the {which} before this step again.", "dim"))
         error = self.runner.replay(step)
         self.step = step
         self._save_progress()
         if error:
-            self._print(f"[bold red]One of them failed:[/] {escape(error)}")
+            self._print(("One of them failed:", "bold red"), f" {error}")
 
     def _save_progress(self) -> None:
         """Save the progress. If that fails, say so once."""
@@ -189,19 +188,22 @@ class Stepper:
         )
         if saved.note and not self.save_failed:
             self.save_failed = not saved.done
-            self._print(f"[dim]{escape(saved.note)}[/]")
+            self._print((printable(saved.note), "dim"))
 
     def _leave(self) -> None:
         where, number = f"step {self.step + 1} of {len(self.lesson.steps)}", self.lesson.number
         if self.save_failed:
-            again = f"[bold]npformer lesson {number}[/], then g {self.step + 1}"
-            self._print(f"You stopped at {where}, but your progress is not saved. To go on: {again}.")
+            again = f", then g {self.step + 1}."
+            stopped = f"You stopped at {where}, but your progress is not saved. To go on: "
+            self._print(stopped, (f"npformer lesson {number}", "bold"), again)
         else:
-            self._print(f"You stopped at {where}. [bold]npformer lesson {number}[/] goes on from there.")
+            self._print(
+                f"You stopped at {where}. ", (f"npformer lesson {number}", "bold"), " goes on from there."
+            )
 
     def _end(self) -> None:
         if self.screen.stops:
-            self._print(f"[bold]The end of lesson {self.lesson.number}.[/]\n{escape(self.next)}".rstrip())
+            self._print((f"The end of lesson {self.lesson.number}.", "bold"), f"\n{self.next}".rstrip())
 
     def _answer(self, line: str) -> str:
         """Handle a line that the reader typed. Return "on", a command, or "" if nothing is left to do."""
@@ -212,17 +214,17 @@ class Stepper:
                 line[1:].strip() or "'write a line of Python after the !, such as !x.shape'"
             )
             if text:
-                self._print(escape(text.rstrip("\n")))
+                self._print(text.rstrip("\n"))
         elif line.lower() in COMMANDS:
             return COMMANDS[line.lower()]
         elif name == "s":
-            self._print(escape(self._variable(rest)))
+            self._print(self._variable(rest))
         elif name == "g" and rest.isdecimal():
             return str(max(int(rest) - 1, 0))
         elif name in ("?", "h", "help"):
-            self._print(escape(HELP))
+            self._print(HELP)
         else:
-            self._print(escape(self._no_command(name, line)))
+            self._print(self._no_command(name, line))
         return ""
 
     def _no_command(self, name: str, line: str) -> str:
@@ -257,5 +259,5 @@ class Stepper:
 
 
 def _in_line(phrases: list[str]) -> str:
-    """Return phrases side by side, escaped for rich and not broken at the end of a line."""
-    return escape("   ".join(map(unbroken, phrases)))
+    """Return phrases side by side, none broken at the end of a line."""
+    return "   ".join(map(unbroken, phrases))

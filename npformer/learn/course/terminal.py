@@ -19,6 +19,8 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
 
+from npformer.text import printable
+
 WIDTH = 100  # longer lines are hard to read
 NO_BREAK = "\ue000"  # stands for a space at which no line may be broken; `lines_of` replaces it with a space
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
@@ -184,7 +186,7 @@ class Screen:
 
 
 class FoldedStream(io.TextIOBase):
-    """A stream that breaks long lines between words, writes them to another stream, and counts them."""
+    """A stream that breaks long lines between words, counts them, and passes them on as printable text."""
 
     def __init__(self, target: IO[str], width: int) -> None:
         self.target = target
@@ -206,6 +208,7 @@ class FoldedStream(io.TextIOBase):
 
     def _write_line(self, line: str) -> None:
         """Write one line in parts that fit the width."""
+        line = printable(line, keep="\t")
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         parts = [line]
         if cell_len(line) > self.width:

@@ -9,13 +9,14 @@ from npformer.learn.exercises.observe import observe
 from npformer.learn.exercises.topics import ALL
 from npformer.learn.tasks.registry import TaskRegistry
 from npformer.learn.tasks.verdict import Verdict
+from npformer.text import printable
 
 __all__ = ["EXERCISES", "Exercise", "Verdict", "grade"]
 
 
 def _introduce(exercise: Exercise, file: Path) -> Iterator[str]:
     """Yield the lines to print when the exercise has been started."""
-    yield f"{file} is yours: {exercise.title} (lesson {exercise.lesson})."
+    yield f"{printable(file)} is yours: {exercise.title} (lesson {exercise.lesson})."
     yield f"Fill in {' and '.join(exercise.functions)} with any editor."
 
 

@@ -12,7 +12,7 @@ from npformer.models.transformer import TransformerConfig
 from npformer.plots import Figure
 from npformer.plots.board import Board
 from npformer.plots.boxes import Box, Point
-from npformer.plots.style import FORMULA, drawing, printable
+from npformer.plots.style import FORMULA, drawing, visible
 
 WIDE = 2.2  # of a box
 APART = 4.0  # from the middle of the encoder to that of the decoder
@@ -265,7 +265,7 @@ def _shown(text: str, name: str) -> str:
     """
     if not text.strip():
         raise UserError(f"the {name} is empty: write at least one word")
-    return printable(text)
+    return visible(text)
 
 
 def _several(count: int, what: str) -> str:

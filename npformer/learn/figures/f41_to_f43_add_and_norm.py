@@ -21,7 +21,7 @@ from npformer.plots import Grid
 from npformer.plots.board import Board
 from npformer.plots.boxes import Box
 from npformer.plots.cells import Placed
-from npformer.plots.style import FORMULA, drawing, printable, widest
+from npformer.plots.style import FORMULA, drawing, visible, widest
 
 COLUMN = 1.4  # from one word to the next, at least
 SIDE = 0.22  # from a box to the residual connection beside it
@@ -133,7 +133,7 @@ def words_of(sentence: str) -> list[str]:
     Raises:
         UserError: If there are none, or more than there is room for.
     """
-    words = [printable(word) for word in sentence.split()]
+    words = [visible(word) for word in sentence.split()]
     if not 1 <= len(words) <= MOST_WORDS:
         raise UserError(
             f"the sentence {sentence!r} has {len(words)} words: give 1 to {MOST_WORDS}, each has a column"

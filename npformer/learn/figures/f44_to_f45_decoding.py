@@ -19,7 +19,7 @@ from npformer.plots import Figure, key_frames
 from npformer.plots.boxes import Box, arrow, draw_box
 from npformer.plots.layout import MAX_SIDE, PAD, root, sheet
 from npformer.plots.palette import COLOURS, edge
-from npformer.plots.style import SMALL, TEXT, drawing, number, printable, text_size, widest
+from npformer.plots.style import SMALL, TEXT, drawing, literal, number, text_size, visible, widest
 from npformer.pretrained.attention import ForwardPass
 
 WORD, APART = 0.28, 0.08  # height of a word's box, and the gap beside it
@@ -84,9 +84,7 @@ def draw_panel(panel: Panel, ax: Axes | None = None) -> Figure:
 
 
 def _place(panel: Panel) -> PanelLayout:
-    boxes = [
-        [text_size(printable(word))[0] + 0.14 for word in words] for words in (panel.source, panel.target)
-    ]
+    boxes = [[text_size(visible(word))[0] + 0.14 for word in words] for words in (panel.source, panel.target)]
     needs = [sum(widths) + APART * (len(widths) - 1) for widths in boxes]
     steps = _steps_line(panel)
     name = text_size(f"decoder {panel.decoders}", 10)[0] + 0.3
@@ -134,7 +132,7 @@ def _heading(ax: Axes, panel: Panel, place: PanelLayout) -> None:
 def _encoders(ax: Axes, panel: Panel, place: PanelLayout) -> None:
     middle, width = sum(place.left) / 2, place.left[1] - place.left[0]
     for word, x, wide in zip(panel.source, place.source, place.source_widths, strict=True):
-        box = draw_box(ax, Box(printable(word), x, WORD / 2, wide, WORD, "x_position", TEXT))
+        box = draw_box(ax, Box(literal(word), x, WORD / 2, wide, WORD, "x_position", TEXT))
         arrow(ax, box.top, (x, place.first - BLOCK / 2), width=1.0)
     for level in range(panel.encoders):
         y = place.first + level * RISE
@@ -187,7 +185,7 @@ def _decoders(ax: Axes, panel: Panel, place: PanelLayout) -> None:
     now = panel.number - 1
     for index in range(now + 1):
         x, wide = place.target[index], place.target_widths[index]
-        shown = Box(printable(panel.target[index]), x, WORD / 2, wide, WORD, "x_position", TEXT)
+        shown = Box(literal(panel.target[index]), x, WORD / 2, wide, WORD, "x_position", TEXT)
         box = draw_box(ax, shown, faded=not on, highlight=on and index == now > 0)
         if on:
             arrow(ax, box.top, (x, place.first - BLOCK / 2), width=1.0)
@@ -204,15 +202,13 @@ def _decoders(ax: Axes, panel: Panel, place: PanelLayout) -> None:
 
 def _output(ax: Axes, panel: Panel, place: PanelLayout) -> None:
     """Draw the most probable words as bars, the sentence so far, and a line from its end to the input."""
-    names = widest([printable(word) for word, _ in panel.most_probable], TEXT)
+    names = widest([visible(word) for word, _ in panel.most_probable], TEXT)
     x = place.right[0] + names + 0.08
     longest = place.right[1] - x - text_size(number(0.5), SMALL)[0] - 0.08
     for index, (word, probability) in enumerate(panel.most_probable):
         y = place.words - index * LINE
         weight = "normal" if index else "bold"
-        ax.text(
-            x - 0.06, y, printable(word), ha="right", va="center_baseline", weight=weight, parse_math=False
-        )
+        ax.text(x - 0.06, y, visible(word), ha="right", va="center_baseline", weight=weight, parse_math=False)
         bar = Rectangle(
             (x, y - 0.06), longest * probability, 0.12, facecolor="#1b5fa8" if index == 0 else COLOURS["r"]
         )
@@ -224,8 +220,8 @@ def _output(ax: Axes, panel: Panel, place: PanelLayout) -> None:
     x += text_size("output: ")[0] + 0.04
     for index, word in enumerate(panel.predicted[: panel.number]):
         weight = "bold" if index == panel.number - 1 else "normal"
-        ax.text(x, y, printable(word), va="center_baseline", weight=weight, parse_math=False)
-        x += text_size(printable(word) + " ", weight="bold")[0] + 0.04
+        ax.text(x, y, visible(word), va="center_baseline", weight=weight, parse_math=False)
+        x += text_size(visible(word) + " ", weight="bold")[0] + 0.04
     if panel.number < len(panel.target):
         _way_back(ax, panel, place, x)
 

@@ -11,7 +11,7 @@ from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.plots import Figure
 from npformer.plots.board import Board
-from npformer.plots.style import FORMULA, LABEL, drawing, number, printable, widest
+from npformer.plots.style import FORMULA, LABEL, drawing, literal, number, visible, widest
 
 QUERY = "how does attention work"
 TITLES = ("attention explained", "how does a transformer work", "funny cats", "ten soups for winter")
@@ -37,7 +37,7 @@ def retrieval(studio: Studio, *, query: str = QUERY, titles: Sequence[str] = TIT
     """
     if isinstance(titles, str) or not 2 <= len(titles) <= 8 or not query.split():
         raise UserError("give a query of at least one word, and a list of 2 to 8 titles")
-    query, titles = printable(query), [printable(title) for title in titles]
+    query, titles = visible(query), [visible(title) for title in titles]
     scores, weights = retrieve(query, titles)
     with drawing(query, titles):
         picture = _search(query, titles, scores, weights)
@@ -58,11 +58,11 @@ def _search(query: str, titles: Sequence[str], scores: np.ndarray, weights: np.n
     end = wide[0] / 2 + 1.1 + wide[1]  # of the keys
     xs = (0, end - wide[1] / 2, end + 1.9, end + 4.1)  # of the query, the keys, the values, the answer
     parts = [f"{number(weight)} video {i + 1}" for i, weight in enumerate(weights)]
-    query_box = board.box(query, xs[0], 0, wide[0], HIGH, colour="q")
+    query_box = board.box(literal(query), xs[0], 0, wide[0], HIGH, colour="q")
     answer = board.box("\n+ ".join(parts), xs[3], 0, 1.3, 0.2 * len(parts) + 0.2, colour="z")
     for i, (title, weight) in enumerate(zip(titles, weights, strict=True)):
         y = ((len(titles) - 1) / 2 - i) * 0.75
-        key = board.box(title, xs[1], y, wide[1], HIGH, colour="k")
+        key = board.box(literal(title), xs[1], y, wide[1], HIGH, colour="k")
         value = board.box(f"video {i + 1}", xs[2], y, 1.0, HIGH, colour="v")
         for ends in ((query_box.right, key.left), (key.right, value.left), (value.right, answer.left)):
             board.arrow(*ends, width=0.8 + 5 * weight, colour="faint", head=False)

@@ -7,6 +7,7 @@ from pathlib import Path
 from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
 from npformer.plots import animated_gif, save
 from npformer.plots.style import write
+from npformer.text import markdown
 
 SECONDS = 1.2  # the time for which a frame of an animation is shown
 PAGE = "README.md"
@@ -77,7 +78,7 @@ def _page(entries: Sequence[Entry], captions: Mapping[str, str], files: set[str]
     yield "|---|---|---|---|"
     for entry in entries:
         name = f"[{entry.id}](#{_anchor(entry)})"
-        yield f"| {name} | {_plain(entry.title)} | {entry.source} | {entry.data} |"
+        yield f"| {name} | {markdown(entry.title)} | {entry.source} | {entry.data} |"
     for entry in entries:
         yield ""
         yield from _section(entry, captions[entry.id], files)
@@ -93,20 +94,15 @@ def _legend() -> Iterable[str]:
 
 def _section(entry: Entry, caption: str, files: set[str]) -> Iterable[str]:
     yield f"## {_heading(entry)}\n"
-    yield f"![{_plain(entry.title)}]({entry.id}.png)\n"
+    yield f"![{markdown(entry.title)}]({entry.id}.png)\n"
     if f"{entry.id}.gif" in files:
-        yield f"![{_plain(entry.title)}, animated]({entry.id}.gif)\n"
-    yield f"{_plain(caption)}\n"
+        yield f"![{markdown(entry.title)}, animated]({entry.id}.gif)\n"
+    yield f"{markdown(caption)}\n"
     yield f'Source: {entry.source}. Numbers from: {entry.data}. `draw("{entry.id}", studio).figure`'
 
 
 def _heading(entry: Entry) -> str:
-    return f"{entry.id}: {_plain(entry.title)}"
-
-
-def _plain(text: str) -> str:
-    """Escape the signs of Markdown, so that <S>, * and | are shown as they are."""
-    return re.sub(r"([\\`*_\[\]<>|$#])", r"\\\1", text)
+    return f"{entry.id}: {markdown(entry.title)}"
 
 
 def _anchor(entry: Entry) -> str:

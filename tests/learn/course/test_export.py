@@ -12,9 +12,13 @@ from paths import ROOT
 
 from npformer.cli.main import main
 from npformer.learn.course import lesson as lesson_module
+from npformer.learn.course.execute import Outcome
+from npformer.learn.course.export import _code as code_of
 from npformer.learn.course.export import formula, prose
-from npformer.learn.course.lesson import find_lesson
+from npformer.learn.course.lesson import Cell, find_lesson
+from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
+from npformer.plots import curves
 
 
 @pytest.fixture(autouse=True)
@@ -97,6 +101,17 @@ def test_formulas_and_prose_are_escaped():
         '<table class="math"><tr><td>a &lt; b</td><td>W<sup>Q</sup> + x<sup>ij</sup></td></tr></table>'
     )
     assert "<script>" not in prose("<script>alert(1)</script>")
+
+
+def test_what_a_cell_prints_and_names_is_escaped():
+    """Output, definitions and captions are text, also in an attribute, and hold no control characters."""
+    figure = Picture(curves([[1.0, 2.0]]), "a", '"><script>alert("\x1b")</script>')
+    outcome = Outcome("<b>\x1b[31m&amp;\n\tb</b>", [figure], ["x <i>"])
+    page = code_of(Cell("code", "x = 1", 1), outcome)
+    assert '<pre class="output">&lt;b&gt;\\x1b[31m&amp;amp;\n\tb&lt;/b&gt;</pre>' in page
+    assert "→ x &lt;i&gt;" in page
+    assert page.count("&quot;&gt;&lt;script&gt;alert(&quot;\\x1b&quot;)&lt;/script&gt;") == 2
+    assert not {"b", "i", "script"} & set(Page(page).tags)
 
 
 def test_the_number_may_follow_the_option(inside, capsys):

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from npformer.cli.terminal import console
+from npformer.cli.output import console
 from npformer.learn.course.execute import run_lesson
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.terminal import lesson_console, lines_of, prose

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from figure_boxes import shapes, texts, touching
+from matplotlib.text import Text
 
 from npformer.errors import UserError
 from npformer.functional import softmax
@@ -54,3 +55,10 @@ def test_retrieval_draws_these_weights(query, titles):
 def test_invalid_arguments_of_retrieval(changes):
     with pytest.raises(UserError, match="2 to 8 titles"):
         retrieval(None, **changes)
+
+
+def test_a_query_and_titles_are_no_formulas():
+    figure = retrieval(None, query="$x$ or $y", titles=["$\\nonsense$", "x $x$"]).figure
+    assert text_problems(figure) == []
+    drawn = {text.get_text() for text in figure.findobj(Text)}
+    assert {r"\$x\$ or \$y", r"\$\nonsense\$", r"x \$x\$"} <= drawn

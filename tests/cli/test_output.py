@@ -1,0 +1,575 @@
+"""Text from outside is printed as text, and standard streams may be closed, full, or read by `head`."""
+
+import io
+import os
+import subprocess
+import sys
+import threading
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+import npformer
+from npformer.cli.main import COMMANDS, main
+from npformer.cli.output import PLAIN, guard_streams, note, print_data, print_line, print_lines
+from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
+from npformer.learn.exercises import EXERCISES
+from npformer.text import printable, shell_word
+
+FULL = Path("/dev/full")
+posix = pytest.mark.skipif(os.name != "posix" or not FULL.exists(), reason="needs /dev/full")
+DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+TINY = ["--set", "d_model=16", "--set", "d_ff=16", "--set", "n_heads=2", "--set", "n_layers=1"]
+QUICK = [*TINY, "--steps", "4", "--set", "validate_every=2", "--set", "checkpoint_every=2"]
+
+# one name with everything that rich, Markdown, HTML, mathtext, a shell or a terminal could take for its own;
+# no slash, and bytes that are not UTF-8
+NAME = (
+    os.fsdecode(b"[red]:smile: $x$_^{\\ '`*|<b>&amp;\" \xe9\xff\x9b") + "\x1b[31m\u202e\u2028\r\nforged: [x]"
+)
+OTHERS = [
+    "[a]",
+    "[bold",
+    ":smile:",
+    "$x$",
+    "two\nlines",
+    "car\rriage",
+    "\x1b]0;title\a",
+    "with space",
+    "a\u202eb",
+]
+OTHERS += [os.fsdecode(b"caf\xe9"), "'", "-dash"]
+
+
+def assert_text(printed):
+    """Check that a text has nothing that steers a terminal or cannot be encoded."""
+    bad = {c for c in printed if unicodedata.category(c) in ("Cc", "Cs") or c in DIRECTIONS + "\u2028\u2029"}
+    assert bad <= {"\n"}, printed
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Lines, data and notes
+
+
+def test_lines_and_notes_are_one_line_of_text(capsys):
+    print_line(NAME)
+    note(NAME)
+    printed = capsys.readouterr()
+    assert printed.out == printable(NAME) + "\n"
+    assert printed.err == f"npformer: {printable(NAME)}\n"
+    assert_text(printed.out)
+
+
+def test_a_text_of_lines_keeps_them(capsys):
+    print_lines("a\x1b[0m\n\tb\r\n")
+    assert capsys.readouterr().out == "a\\x1b[0m\n\tb\\r\n\n"
+
+
+def test_data_pass_through_a_pipe_and_are_text_on_a_terminal(capsys, monkeypatch):
+    """A pipe gets the data as they are, but for lone surrogates, which no encoding has."""
+    print_data("a \x1b[31m \u202e é " + os.fsdecode(b"\xe9"))
+    assert capsys.readouterr().out == "a \x1b[31m \u202e é \\udce9\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_data("a \x1b[31m \u202e é " + os.fsdecode(b"\xe9"))
+    assert capsys.readouterr().out == "a \\x1b[31m \\u202e é \\udce9\n"
+
+
+def test_data_are_passed_on_at_once(monkeypatch):
+    flushed = []
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    monkeypatch.setattr(stream, "flush", lambda: flushed.append(True), raising=False)
+    monkeypatch.setattr(sys, "stdout", stream)
+    print_data("a")
+    assert flushed
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "shown"),
+    [
+        ("ascii", "▁█ · π → … é 😀", r"18 . \u03c0 -> ... \xe9 \U0001f600"),
+        ("latin-1", "▁ é → π", r"1 é -> \u03c0"),
+        ("utf-8", "▁ é → π \udcff", r"▁ é → π \udcff"),
+    ],
+)
+def test_characters_that_an_encoding_lacks(encoding, text, shown):
+    assert text.encode(encoding, PLAIN).decode(encoding) == shown
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Standard streams that fail
+
+
+def full_disk():
+    """Return a stream that takes nothing."""
+    return open(FULL, "w")
+
+
+def closed_pipe():
+    """Return a stream whose reader has ended."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return open(writing, "w")
+
+
+STREAMS = {
+    "full": (full_disk, 2, "standard output cannot be written (No space left on device)"),
+    "closed": (lambda: None, 2, "standard output cannot be written (it is closed)"),
+    "ended": (closed_pipe, 0, ""),
+}
+
+
+def guarded(work, stream, capsys, monkeypatch):
+    """Run work with this standard output; return the status, standard error, and whether all was restored."""
+    monkeypatch.setattr(sys, "stdout", stream)
+    status = guard_streams(work)
+    assert sys.stdout is stream
+    if stream is not None:
+        stream.close()  # fails if anything is left to be written
+    return status, capsys.readouterr().err
+
+
+@posix
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("size", [1, 100_000], ids=["less than a buffer", "more than a buffer"])
+def test_a_failing_standard_output_ends_the_command(kind, size, capsys, monkeypatch):
+    make, status, words = STREAMS[kind]
+    begun = []
+
+    def work():
+        begun.append(True)
+        for _ in range(3):
+            print("x" * size)
+        return 1
+
+    found, error = guarded(work, make(), capsys, monkeypatch)
+    assert (found, begun) == (status, [True])
+    assert error.count("\n") == (1 if words else 0)
+    assert words in error
+
+
+@posix
+@pytest.mark.parametrize("kind", STREAMS)
+def test_it_ends_also_where_errors_are_handled(kind, capsys, monkeypatch):
+    """Handlers of files' and users' errors do not keep the command going, and cleaning up is completed."""
+    make, status, words = STREAMS[kind]
+    after = []
+
+    def work():
+        try:
+            print("x", flush=True)
+        except (Exception, OSError):
+            after.append("handled")
+        finally:
+            print("cleaning up", flush=True)
+            after.append("cleaned up")
+        after.append("went on")
+        return 0
+
+    found, error = guarded(work, make(), capsys, monkeypatch)
+    assert (found, after) == (status, ["cleaned up"])
+    assert words in error
+
+
+@posix
+def test_a_failure_in_another_thread_is_reported_by_the_main_one(capsys, monkeypatch):
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+
+    def work():
+        thread = threading.Thread(target=lambda: print("bar", flush=True))
+        thread.start()
+        thread.join()
+        return 0
+
+    status, error = guarded(work, full_disk(), capsys, monkeypatch)
+    assert (status, raised) == (2, [])
+    assert "No space left" in error
+
+
+@posix
+def test_a_failing_standard_error_does_not_stop_the_command(capsys, monkeypatch):
+    for stream in (None, full_disk()):
+        monkeypatch.setattr(sys, "stderr", stream)
+        status = guard_streams(lambda: note("lost " * 5000) or print("kept", flush=True) or 0)
+        assert (status, capsys.readouterr().out) == (0, "kept\n")
+    sys.stderr.close()
+
+
+@posix
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("arguments", [["--help"], ["translate", "--help"], ["--version"]])
+def test_the_help_fails_as_other_output(kind, arguments, capsys, monkeypatch):
+    make, status, words = STREAMS[kind]
+    found, error = guarded(lambda: main(arguments), make(), capsys, monkeypatch)
+    assert found == status
+    assert words in error
+
+
+def test_streams_without_a_file_stay_as_they_are(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert guard_streams(lambda: print("a") or 3) == 3
+    assert stream.getvalue() == "a\n"
+
+
+def test_impossible_sizes_of_the_terminal_are_dropped(monkeypatch):
+    for size in ("0", "-1", "²", "x", "9" * 12):
+        monkeypatch.setenv("COLUMNS", size)
+        guard_streams(lambda: 0)
+        assert "COLUMNS" not in os.environ
+    monkeypatch.setenv("COLUMNS", "20")
+    guard_streams(lambda: 0)
+    assert os.environ["COLUMNS"] == "20"
+
+
+def test_a_user_without_a_home_folder(monkeypatch, tmp_path):
+    """No folder named ~ is used: a lesson's progress is not saved, and matplotlib works elsewhere."""
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("MPLCONFIGDIR", "")
+    monkeypatch.delenv("MPLCONFIGDIR")
+    monkeypatch.chdir(tmp_path)
+    guard_streams(lambda: 0)
+    assert os.environ["MPLCONFIGDIR"] == os.devnull
+    assert "there is no home folder" in save_progress("a", LessonProgress(1, 2))
+    (tmp_path / "~/.local/state/npformer").mkdir(parents=True)
+    (tmp_path / "~/.local/state/npformer/lessons.json").write_text(
+        '{"lessons": {"a": {"step": 1, "steps": 2}}}'
+    )
+    assert load_progress() == {}
+
+
+# commands that take a short time, with every way in which commands print: tables, pages, lines and data
+CHEAP = [
+    ["lessons"],
+    ["glossary", "softmax"],
+    ["index", "3.2.1"],
+    ["exercise", "list", "5"],
+    ["bugs", "hint", "3"],
+    ["exercise", "solution", "softmax-backward"],
+    ["gradcheck", "--list"],
+    ["gradcheck", "relu"],
+    ["gradcheck", "relu", "--json"],
+    ["figures", "--list"],
+    ["pretrained"],
+    ["pretrained", "--markdown"],
+    ["pretrained", "--json"],
+]
+
+
+@posix
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("arguments", CHEAP, ids=" ".join)
+def test_every_kind_of_command_ends_in_order(kind, arguments, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    make, status, words = STREAMS[kind]
+    found, error = guarded(lambda: main(arguments), make(), capsys, monkeypatch)
+    assert found == status
+    assert error.count("\n") == (1 if words else 0)
+    assert words in error
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Whole processes: descriptors, encodings, and the end of Python
+
+NPFORMER = f"{shell_word(sys.executable)} -m npformer"
+BARE = {"TERM", "COLUMNS", "LINES", "HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "NO_COLOR"}
+BARE |= {"PYTHONIOENCODING", "PYTHONUTF8", "LC_ALL", "MPLCONFIGDIR"}
+
+
+def shell(line, cwd, **environment):
+    """Run a line of bash in which `npformer` is this package, and return the finished process."""
+    kept = {name: value for name, value in os.environ.items() if name not in BARE}
+    line = f'npformer() {{ {NPFORMER} "$@"; }}; {line}'
+    variables = kept | {"PYTHONPATH": str(Path(npformer.__file__).parents[1])}
+    return subprocess.run(
+        ["bash", "-c", line], cwd=cwd, env=variables | environment, capture_output=True, check=False
+    )
+
+
+PROCESSES = [
+    ("npformer lessons > /dev/full; exit $?", 2, "No space left on device"),
+    ("npformer lessons >&-; exit $?", 2, "it is closed"),
+    ("npformer lessons | head -1; exit ${PIPESTATUS[0]}", 0, ""),
+    ("npformer glossary | true; exit ${PIPESTATUS[0]}", 0, ""),
+    ("npformer translate x --model nowhere 2>&-; exit $?", 2, ""),
+    ("npformer translate x --model nowhere 2>/dev/full; exit $?", 2, ""),
+    ("npformer translate --model nowhere <&-; exit $?", 2, "nowhere"),
+    ("npformer exercise list <&- >&- 2>&-; exit $?", 2, ""),
+]
+
+
+@posix
+@pytest.mark.parametrize(("line", "status", "words"), PROCESSES, ids=[line for line, *_ in PROCESSES])
+def test_a_process_ends_in_order(line, status, words, tmp_path):
+    done = shell(line, tmp_path)
+    error = done.stderr.decode()
+    assert done.returncode == status, error
+    assert error.count("\n") == (1 if words else 0)  # no traceback, and no exception that Python ignored
+    assert words in error
+
+
+@posix
+def test_no_file_becomes_a_standard_stream_that_was_closed(tmp_path):
+    """A picture that is written while standard output is closed is not overwritten by what is printed."""
+    (tmp_path / "run").mkdir()
+    log = '{"step": 1, "loss": 2.5, "seconds": 1.0, "tokens_per_second": 5.0, "lr": 0.1}\n'
+    (tmp_path / "run/log.jsonl").write_text(log)
+    done = shell("npformer curves run >&- 2>&- <&-; exit $?", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "run/curves.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+ENCODINGS = [
+    {"PYTHONIOENCODING": "latin-1"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+]
+
+
+@posix
+@pytest.mark.parametrize("environment", ENCODINGS, ids=str)
+def test_a_terminal_without_unicode_gets_plain_signs(environment, tmp_path):
+    done = shell("npformer bugs list && npformer translate é --model π", tmp_path, **environment)
+    assert done.returncode == 2
+    encoding = environment.get("PYTHONIOENCODING", "ascii")
+    printed, error = done.stdout.decode(encoding), done.stderr.decode(encoding)
+    assert "embedding" in printed
+    assert error.startswith("npformer: there is no run ")
+    assert error.count("\n") == 1
+
+
+SURROUNDINGS = {
+    "no home folder": ("unset HOME", {}),
+    "a home folder that cannot be used": ("true", {"HOME": os.devnull}),
+    "no folder for matplotlib": ("true", {"MPLCONFIGDIR": os.devnull}),
+    "few descriptors": ("ulimit -n 16", {}),
+}
+
+
+@posix
+@pytest.mark.parametrize("place", SURROUNDINGS)
+def test_strange_surroundings(place, tmp_path):
+    """Pictures are drawn, without remarks of matplotlib, and no folder named ~ is made."""
+    before, environment = SURROUNDINGS[place]
+    (tmp_path / "run").mkdir()
+    log = '{"step": 1, "loss": 2.5, "seconds": 1.0, "tokens_per_second": 5.0, "lr": 0.1}\n'
+    (tmp_path / "run/log.jsonl").write_text(log)
+    done = shell(f"{before}; npformer curves run", tmp_path, **environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.decode() == "npformer: drawn: run/curves.png\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+@posix
+def test_a_working_folder_that_was_deleted(tmp_path):
+    (tmp_path / "gone").mkdir()
+    done = shell("cd gone && rmdir ../gone && npformer exercise solution softmax-backward", tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert (
+        done.stderr.decode()
+        == "npformer: the working folder does not exist any more: change to another one\n"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Names and texts from outside, in every command
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with two small files, and with a run whose name and whose words are NAME."""
+    path = tmp_path_factory.mktemp("output")
+    odd = "[red] :smile: $x$ \x1b[31m \u202e <b> `*|"
+    (path / "train.en").write_text(f"the cat sleeps\nthe dog eats\n{odd} eats\n" * 10, encoding="utf-8")
+    (path / "train.fr").write_text(f"le chat dort\nle chien mange\n{odd} mange\n" * 10, encoding="utf-8")
+    before = Path.cwd()
+    os.chdir(path)
+    try:
+        assert main(["train", "train.en", "train.fr", "--run", NAME, *QUICK]) == 0
+    finally:
+        os.chdir(before)
+    return path
+
+
+@pytest.fixture
+def inside(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(capfd, *arguments, statuses=(0,)):
+    """Run a command; check its status and that all it prints is text. Return both outputs."""
+    capfd.readouterr()
+    try:
+        status = main(list(arguments))
+    except SystemExit as end:  # of argparse
+        status = end.code
+    printed = capfd.readouterr()
+    assert status in statuses, printed
+    assert "Traceback" not in printed.err
+    assert_text(printed.out)
+    assert_text(printed.err)
+    if status == 2:
+        lines = printed.err.splitlines()
+        assert lines[0].startswith("usage: ") or all(line.startswith("npformer: ") for line in lines)
+    return printed.out, printed.err
+
+
+@posix
+def test_the_run_has_its_name(folder):
+    assert (folder / NAME / "last.safetensors").exists()
+    assert (folder / NAME / "curves.png").exists()
+
+
+WRITING = [
+    (["curves", NAME, "--out", f"{NAME}.svg"], f"{NAME}.svg"),
+    (["attention", "the cat", "--model", NAME, "--out", NAME, "--kind", "cross"], f"{NAME}/cross_grid.png"),
+    (["masks", "[red] $x$ \x1b[31m :smile:", "--out", f"{NAME}-masks"], f"{NAME}-masks/masks.png"),
+    (["masks", "the cat", "--model", NAME, "--out", f"{NAME}-own"], f"{NAME}-own/scores.png"),
+    (["glossary", "--write", f"{NAME}.md"], f"{NAME}.md"),
+    (["lesson", "0", "--notebook", f"{NAME}.ipynb"], f"{NAME}.ipynb"),
+    (["exercise", "start", "softmax-backward", "--dir", NAME], f"{NAME}/softmax-backward.py"),
+    (["train", "--resume", NAME], f"{NAME}/last.safetensors"),
+]
+SUGGESTED = {"exercise": "npformer exercise check --dir {}", "train": "npformer translate --model {}"}
+
+
+@posix
+@pytest.mark.parametrize(("arguments", "file"), WRITING, ids=[arguments[0] for arguments, _ in WRITING])
+def test_names_from_outside_are_text_and_the_right_files_are_written(inside, capfd, arguments, file):
+    before = {path.name for path in inside.iterdir()}
+    out, error = run(capfd, *arguments)
+    assert (inside / file).exists()
+    assert {path.name for path in inside.iterdir()} - before <= {Path(file).parts[0]}
+    shown = "".join((out + error).split())  # a terminal may break a line at a space
+    assert "".join(printable(NAME).split()) in shown
+    command = SUGGESTED.get(arguments[0], "").format(shell_word(NAME))  # can be typed as it is
+    assert "".join(command.split()) in shown
+
+
+@posix
+def test_what_translate_prints_is_text_on_a_terminal(inside, capfd, monkeypatch):
+    monkeypatch.setattr("npformer.cli.output._GuardedStream.isatty", lambda stream: True)
+    _, error = run(capfd, "translate", "the cat", f"a {NAME} zebra", "--model", NAME, statuses=(0, 2))
+    assert "does not know" in error or "UTF-8" in error
+
+
+@posix
+def test_a_sentence_that_is_not_utf8_is_refused_or_translated(inside, capfd):
+    for command in (["translate"], ["attention", "--out", "pictures"], ["masks", "--out", "pictures"]):
+        run(capfd, *command, os.fsdecode(b"the caf\xe9"), "--model", NAME, statuses=(0, 2))
+
+
+# the places of a name in the arguments of each command; all of these names are wrong or new
+ARGUMENTS = {
+    "attention": [["the cat", "--model", "{}"], ["the cat", "--word", "{}", "--model", NAME]],
+    "bench": [["--only", "{}"], ["--curves", "{}"], ["--json", "{}/x.json"]],
+    "bugs": [["start", "{}"], ["check", "{}"], ["hint", "{}"], ["list", "{}"], ["check", "--dir", "{}"]],
+    "curves": [["{}"]],
+    "data": [
+        ["{}"],
+        ["multi30k", "--languages", "{}"],
+        ["multi30k", "--from", "{}", "--folder", "x/{}"],
+    ],
+    "exercise": [["start", "{}"], ["check", "{}"], ["check", "{}.py"], ["solution", "{}"], ["list", "{}"]],
+    "family": [["--out", "{}", "--steps", "0", "--measure"]],
+    "figures": [["{}"], ["F01", "--model", "{}", "--list", "--json", "{}"]],
+    "glossary": [["{}"], ["--write", "{}/x.md"]],
+    "gradcheck": [["{}"], ["{}.py:double", "--shape", "2"], ["own.py:{}", "--shape", "2"]],
+    "index": [["{}"], ["--write", "{}/x.md"]],
+    "lesson": [["{}"], ["0", "--html", "{}/x.html"], ["0", "--notebook", "{}/x.ipynb"]],
+    "lessons": [["{}"]],
+    "masks": [["a", "--model", "{}"], ["a", "--mistake", "{}"]],
+    "pretrained": [["{}"], ["--export", "{}", "--out", "a.safetensors", "--card", "{}"]],
+    "score": [["{}", "{}"], ["train.en", "train.fr", "--out", "{}/x"]],
+    "tour": [["--steps", "{}"]],
+    "train": [
+        ["{}", "{}"],
+        ["train.en", "train.fr", "--preset", "{}"],
+        ["train.en", "train.fr", "--architecture", "{}"],
+        ["train.en", "train.fr", "--set", "{}"],
+        ["train.en", "train.fr", "--set", "{}=1"],
+        ["train.en", "train.fr", "--set", "norm={}"],
+        ["--resume", "{}"],
+        ["--{}"],
+        ["--task", "{}"],
+    ],
+    "translate": [["the cat", "--model", "{}"], ["the cat", "--beam", "{}"]],
+}
+
+
+def refusals(name):
+    return [
+        (command, [part.replace("{}", name) for part in arguments])
+        for command, kinds in ARGUMENTS.items()
+        for arguments in kinds
+    ]
+
+
+def test_every_command_has_a_row():
+    assert ARGUMENTS.keys() == COMMANDS.keys()
+
+
+@posix
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    refusals(f"{NAME} gone"),
+    ids=[f"{command} {index}" for command, kinds in ARGUMENTS.items() for index in range(len(kinds))],
+)
+def test_a_message_about_a_name_is_one_line_of_text(inside, capfd, command, arguments):
+    (inside / "own.py").write_text("def half(x):\n    return x / 2, None\n")
+    run(capfd, command, *arguments, statuses=(2,))
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*OTHERS, "a" * 300, ""], ids=ascii)
+def test_a_message_about_any_name_is_one_line_of_text(inside, capfd, name):
+    for command, arguments in refusals(name):
+        run(capfd, command, *arguments, statuses=(0, 1, 2))
+    assert not list(inside.glob("x.*"))
+
+
+@posix
+def test_names_that_are_too_long_are_refused(inside, capfd):
+    long = "a" * 300
+    for arguments in (
+        ["translate", "the cat", "--model", long],
+        ["attention", "the cat", "--model", NAME, "--out", long],
+        ["masks", "--out", long],
+        ["curves", long],
+        ["curves", NAME, "--out", f"{long}.png"],
+        ["glossary", "--write", long],
+        ["lesson", "0", "--notebook", long],
+        ["exercise", "start", "softmax-backward", "--dir", long],
+        ["score", long, long],
+        ["train", "train.en", "train.fr", "--run", long, *QUICK],
+    ):
+        _, error = run(capfd, *arguments, statuses=(2,))
+        assert long in error
+
+
+LOUD = r"""
+print("[red]loud[/x] :smile: \x1b[31m \u202e \x9b")
+raise ValueError("[/x] \x1b[31m\r\nnpformer: forged")
+"""
+
+
+@posix
+def test_what_a_learner_prints_and_raises_is_text(inside, capfd):
+    task = next(iter(EXERCISES))
+    run(capfd, "exercise", "start", task.name, "--dir", "loud")
+    file = inside / f"loud/{task.stem}.py"
+    file.write_text(file.read_text(encoding="utf-8") + LOUD, encoding="utf-8")
+    out, _ = run(capfd, "exercise", "check", task.name, "--dir", "loud", statuses=(1,))
+    assert r"[red]loud[/x] :smile: \x1b[31m \u202e \x9b" in out
+    assert r"ValueError: [/x] \x1b[31m" in out.replace("\n", " ")
+    (inside / "own.py").write_text(LOUD + "\ndef double(x):\n    return 2 * x, None\n", encoding="utf-8")
+
+
+@posix
+def test_what_a_layer_of_ones_own_raises_is_text(inside, capfd):
+    (inside / "own.py").write_text(LOUD.splitlines()[2], encoding="utf-8")
+    _, error = run(capfd, "gradcheck", "own.py:double", "--shape", "2", statuses=(2,))
+    assert r"[/x] \x1b[31m\r\nnpformer: forged" in error
