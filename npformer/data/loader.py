@@ -30,7 +30,7 @@ BatchT = TypeVar("BatchT", bound=tuple[Any, ...])  # a NamedTuple of arrays (B, 
 
 
 class Batch(NamedTuple):
-    """Sentence pairs for one training step, padded to one length.
+    """Sentence pairs for one training step, padded to the same length.
 
     source (B, S) ends with END. target_in (B, T) starts with START. target_out (B, T) is target_in shifted by
     one position and ends with END, so that position t of the decoder reads target_in[:, : t + 1] and predicts

@@ -118,7 +118,7 @@ class SubwordCodec:
         require_choice("text", self.text, TEXTS)
         if self.text == "tokenised" and not self.lowercase:
             raise UserError("tokenised text has no capitals: leave lowercase as it is, or use the raw text")
-        # the special words are not among the pieces, so no text can produce one
+        # the special tokens are not among the pieces, so no text can produce one
         object.__setattr__(self, "_pieces", Pieces(self.vocabulary.words[len(SPECIALS) :]))
 
     @classmethod

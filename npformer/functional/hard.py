@@ -172,7 +172,7 @@ class LogProbabilityCache(NamedTuple):
 def log_probability(
     scores: Array, sample: Array, mask: Array | None = None
 ) -> tuple[Array, LogProbabilityCache]:
-    """Compute log p(s) = log softmax(scores)_s of a sample s, and 0 for a query that may attend to no key.
+    """Compute log p(s) = log softmax(scores)_s of a sample s, and 0 if a query may not attend to any key.
 
     Args:
         scores: The scores, of shape (..., T, S).

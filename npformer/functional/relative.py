@@ -104,7 +104,7 @@ def relative_attention(
 def relative_attention_backward(
     dy: Array, cache: RelativeAttentionCache
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each of the shape of its array.
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each shaped like its argument.
 
     dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
     """
@@ -233,7 +233,7 @@ def _scores(
 def relative_attention_by_distance_backward(
     dy: Array, cache: ByDistanceCache
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each of the shape of its array.
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each shaped like its argument.
 
     dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
     """

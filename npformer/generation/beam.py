@@ -80,7 +80,7 @@ def beam_search(
         model: An encoder-decoder model.
         source: (B, S) token ids, padded.
         beam: The number of continuations that each step keeps.
-        length_penalty: The exponent of the length norm; 0 for none.
+        length_penalty: The exponent of the length penalty; 0 for none.
         max_length: The largest number of tokens, as in greedy.
         min_length: The number of tokens before the end symbol is allowed.
         n_best: The number of translations to return, by default `beam`. A smaller number gives the first ones
@@ -192,9 +192,9 @@ class SentenceSearch:
 
         log_prob is negative, and further tokens only lower it. The score divides it by the length norm, which
         is largest for the longest translation. So no continuation has a score above
-        log_prob / norm(limit + 1). The search ends when no live hypothesis can win. A removed hypothesis
-        leaves a place in the beam free, but the hypothesis that could take it has an even lower log_prob, so
-        that the result does not change.
+        log_prob / norm(limit + 1). The search ends when no live hypothesis can win. If this function removes
+        a hypothesis, another one can take its place in the beam. But this one has an even lower log_prob, so
+        it cannot win either, and the result does not change.
         """
         if len(self.finished) < self.n_best:
             return True

@@ -30,7 +30,7 @@ class Bleu(NamedTuple):
     """A BLEU score with everything that is needed to compare it with another."""
 
     score: float  # 0 .. 100
-    signature: str  # sacrebleu's
+    signature: str  # the signature of sacrebleu
     brevity_penalty: float  # exp(1 - reference words / translated words), at most 1
     setting: str
 
@@ -39,7 +39,7 @@ class TranslationScore(NamedTuple):
     """The result of a translator on a set of sentences."""
 
     bleu: float  # 0 .. 100
-    signature: str  # sacrebleu's, which says how the score was computed
+    signature: str  # the signature of sacrebleu, which says how the score was computed
     setting: str  # "tokenised" or "raw"
     brevity_penalty: float
     sentences: int
@@ -122,7 +122,7 @@ def score(
         references: One reference for each sentence.
         setting: "tokenised" or "raw". None detects the setting of the references.
         beam: The beam of beam search; 1 is greedy search.
-        length_penalty: The exponent of beam search's length norm.
+        length_penalty: The exponent of the length penalty of beam search; 0 for none.
         progress: A function that is called with the number of sentences finished since the last call.
 
     Raises:

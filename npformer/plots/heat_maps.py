@@ -41,8 +41,8 @@ GAP = 0.06  # between labels and cells, in inches
 AXIS = line_height(LABEL) + GAP  # height of an axis label
 LARGEST = 0.45  # the side of a cell where space allows, in inches
 BAR, BAR_LEAST = 0.16, 1.0  # width and smallest height of a colour bar
-LEGEND = 0.25  # height of a line of the legend
-PANEL = 11.0  # points, the title of one of several heat maps
+LEGEND = 0.25  # height of a line of the legend, in inches
+PANEL = 11.0  # the size of the title of one of several heat maps, in points
 Words = Sequence[str] | None
 
 MASKED = (COLOURS["masked"], "masked")  # an entry of the legend
@@ -291,7 +291,7 @@ def fit(ax: Axes, heat: HeatMap) -> Room:
         what = "numbers" if heat.numbers else "labels"
         raise UserError(
             f"{rows} × {columns} {what} do not fit on axes of {width:.1f} × {height:.1f} inches with letters "
-            "of 8 points: make the axes larger, or draw fewer"
+            "of 8 points: make the axes larger, or draw fewer rows and columns"
         )
     return room(heat, cell, bar=False)
 

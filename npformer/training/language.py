@@ -48,9 +48,9 @@ class TrainedLanguage(NamedTuple):
 
     model: Any
     codec: TextCodec
-    losses: list[float]  # of each step
+    losses: list[float]  # the loss of each step
     held_out: Evaluation
-    unigram: float  # the perplexity on the same tokens of a model that knows only their frequencies
+    unigram: float  # the perplexity of a model that knows only the frequencies of the tokens
 
 
 def train_masked_language_model(*, steps: int = 1500, seed: int = 0, **settings: Any) -> TrainedLanguage:

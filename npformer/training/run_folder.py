@@ -102,14 +102,14 @@ class RunFolder:
             raise self._log_error(error) from None
 
     def cut(self, step: int) -> float:
-        """Remove snapshots and log entries after this step, and return the run's seconds until then."""
+        """Remove snapshots and log entries after this step. Return the run's seconds up to this step."""
         for path in self.snapshots():
             if path > self.snapshot(step):
                 path.unlink()
         return self._cut_log(step)
 
     def _cut_log(self, step: int) -> float:
-        """Remove the lines of the log after this step, and return the run's seconds until then."""
+        """Remove the log's lines after this step. Return the run's seconds up to this step."""
         assert self._file is not None
         end, seconds = 0, 0.0
         for line, entry in _entries(self.log.read_bytes()):

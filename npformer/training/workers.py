@@ -1,7 +1,7 @@
 """Data parallelism: each batch is split among threads, each with a replica of the model and one BLAS thread.
 
-NumPy releases the interpreter's lock while it computes, so two threads keep two cores busy, including the
-time between the matrix products, in which BLAS's own threads are idle. All replicas read the same parameter
+NumPy releases the interpreter's lock while it computes, so two threads keep two cores busy, also
+between the matrix products, where the threads of BLAS would be idle. All replicas read the same parameter
 values and have gradients of their own. The gradients are added in a fixed order, so the same seed gives the
 same bits. If mpirun started several processes, the batch is split over the workers of all of them.
 """

@@ -109,7 +109,7 @@ def writing_into_cache(layer, dy, x):
 MISTAKES = {
     overwriting: ("gradients accumulate", "must add to it"),
     not_summed: ("scale", "an axis not summed"),
-    forgetting: ("scale", "nothing reached this tensor"),
+    forgetting: ("scale", "no gradient reached this tensor"),
     averaging: ("scale", "1/10 (all positions)"),
     writing_into_dy: ("inputs not modified", "writes into dy"),
     writing_into_cache: ("inputs not modified", "writes into the cache"),

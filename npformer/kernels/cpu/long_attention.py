@@ -105,7 +105,7 @@ def long_attention(
 
 
 def long_attention_backward(dy: Array, cache: LongAttentionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv), each of the shape of its array."""
+    """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v = cache.q, cache.k, cache.v
     dq, dk, dv = np.empty_like(q), np.zeros_like(k), np.zeros_like(v)
     for index, head in _blocks(cache):

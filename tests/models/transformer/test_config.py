@@ -40,7 +40,7 @@ NEVER = {
     "two languages": ({"tied": "all"}, "shares one table between vocabularies of 11 and 9 tokens"),
     "no output": ({"attention_output": False, "d_value": 3}, "2 × 3 = 6 wide, are added to the residual, 8"),
     "bare top": ({"norm": "pre"}, "norm='pre' leaves the top of each stack unnormalized"),
-    "undone": ({"query_masking": "before"}, "query_masking='before' makes uniform rows, which"),
+    "undone": ({"query_masking": "before"}, "query_masking='before' gives masked queries equal weights"),
     "adding infinity": ({"masking_how": "add"}, "masking_how='add' with a mask_fill of -inf is"),
     "equal ids": ({"pad_id": 2}, r"pad_id, start_id and end_id are \(2, 2, 3\): they must differ"),
     "a negative id": ({"pad_id": -1}, r"are \(-1, 2, 3\): they must differ and lie inside both"),

@@ -105,7 +105,7 @@ def test_unknown_similarities(arguments, message):
 
 
 def test_only_a_perceptron_has_a_hidden_width():
-    with pytest.raises(UserError, match='"general" has no width'):
+    with pytest.raises(UserError, match='"perceptron" has a width, not "general"'):
         Similarity("general", 6, 6, width=3)
 
 
