@@ -175,7 +175,7 @@ def _diagonal(shape: tuple[int, int]) -> Array:
     if shape[0] != shape[1]:
         raise UserError(
             "own=True pairs each output with its own token, and forward makes "
-            f"{quantity(shape[0], 'output')} of {quantity(shape[1], 'token')}: leave it out"
+            f"{quantity(shape[0], 'output')} of {quantity(shape[1], 'token')}: leave out own=True"
         )
     return np.eye(shape[0], dtype=bool)
 

@@ -28,7 +28,7 @@ from npformer.data.vocabulary import SPECIALS, Vocabulary
 from npformer.errors import UserError
 from npformer.storage.validation import require_choice
 
-DIRECTIONS = ("en-fr", "fr-en")  # of the built-in corpus
+DIRECTIONS = ("en-fr", "fr-en")  # the directions of the built-in corpus
 
 # without a validation file, the last pairs of the training file are for validation: one in 20, at most 1000
 VALID_SHARE, MOST_VALID = 20, 1000
@@ -52,7 +52,7 @@ class Dataset:
     source: Codec
     target: Codec
     description: dict[str, Any] = field(default_factory=dict)
-    counts: Counts | None = None  # of the training pairs and of those left out; None if none can be left out
+    counts: Counts | None = None  # how many pairs were kept or left out; None if none can be
 
     def __post_init__(self) -> None:
         if not self.train:

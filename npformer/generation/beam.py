@@ -46,7 +46,7 @@ class Branch(NamedTuple):
 
     parent: int  # index of the branch that it continues, among those of the step before; -1 for the start
     token: int  # the end symbol if the hypothesis is finished
-    log_prob: float  # of all tokens from the start to this one
+    log_prob: float  # the log-probability of all tokens from the start to this one
 
 
 class Live(NamedTuple):
@@ -136,7 +136,7 @@ def _run(
     tokens = np.full(len(searches), start_id)  # (R,)
     length = 0
     while len(tokens):
-        best = next_tokens(state.decode_step(tokens), length)  # of each row
+        best = next_tokens(state.decode_step(tokens), length)  # the best next tokens of each row
         length += 1
         rows: list[int] = []
         last_tokens: list[int] = []

@@ -17,7 +17,7 @@ from npformer.storage.validation import require_choice
 # the tokenizer of sacrebleu for each setting
 TOKENIZERS = {
     "tokenised": "none",  # lowercase, punctuation set apart: words are separated by spaces
-    "raw": "13a",  # as people write, with case: split as in the WMT evaluations
+    "raw": "13a",  # text as people write it, with capitals: words are split as in the WMT evaluations
 }
 
 # A punctuation mark attached to the word before it, as in raw text, or separate, as in tokenised text.
@@ -45,7 +45,7 @@ class TranslationScore(NamedTuple):
     sentences: int
     empty: int  # number of empty translations
     seconds: float  # wall time of translating
-    translations: list[str]  # in the form of the references
+    translations: list[str]  # the translations in the same form as the references
 
 
 def bleu(translations: Sequence[str], references: Sequence[str], setting: str) -> Bleu:
@@ -72,7 +72,7 @@ def bleu(translations: Sequence[str], references: Sequence[str], setting: str) -
     require_sacrebleu()
     from sacrebleu.metrics.bleu import BLEU
 
-    # force: no warning that tokenised lines look tokenised
+    # force=True turns off the warning that the lines look tokenised
     metric = BLEU(tokenize=TOKENIZERS[setting], force=True)
     result = metric.corpus_score(list(translations), [list(references)])
     return Bleu(result.score, str(metric.get_signature()), result.bp, setting)

@@ -37,7 +37,7 @@ def check_source(config: Any, source: Any) -> Array:
     empty = np.flatnonzero(~(source != config.pad_id).any(1))
     if len(empty):
         raise UserError(
-            f"source[{empty[0]}] contains only padding: give at least one token, if only the end symbol"
+            f"source[{empty[0]}] contains only padding: give at least one token, such as the end symbol"
         )
     return source
 

@@ -36,7 +36,7 @@ cross_entropy_backward = choose(
     plain.cross_entropy_backward, cpu.cross_entropy_backward, gpu.cross_entropy_backward
 )
 
-# for callers that do not need the logits any more: a kernel may overwrite them with the gradient
+# a kernel may overwrite the logits with their gradient, for callers that do not need the logits any more
 cross_entropy_in_place = choose(plain.cross_entropy, cpu.cross_entropy_in_place, gpu.cross_entropy_in_place)
 
 adam_update = choose(plain.adam_update, cpu.adam_update, gpu.adam_update)

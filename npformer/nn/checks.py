@@ -96,7 +96,7 @@ def check_batches(layer: str, **arrays: Any) -> None:
 def _check_array(x: Any, layer: str, name: str) -> None:
     if not is_array(x):
         raise UserError(
-            f"{layer} takes an array and {name} is a {type(x).__name__}: make it one with np.array({name})"
+            f"{layer} takes an array and {name} is a {type(x).__name__}: convert it with np.array({name})"
         )
 
 

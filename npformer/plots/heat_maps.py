@@ -111,14 +111,14 @@ class HeatMap:
 class Room(NamedTuple):
     """The space, in inches, that a heat map with square cells and the text on each side take."""
 
-    width: float  # of the body
+    width: float  # the width of the cells together, without labels
     height: float
     left: float
     top: float
     right: float
     below: float
-    size: float  # of its labels, in points
-    rotation: int  # of the column labels
+    size: float  # the size of the labels, in points
+    rotation: int  # the rotation of the column labels, in degrees
 
     @property
     def total(self) -> tuple[float, float]:
@@ -675,7 +675,7 @@ def attention_grid(
         return _draw_grid(heats, plan, one, large, title)
 
 
-Heats = list[list[HeatMap]]  # by layer and head
+Heats = list[list[HeatMap]]  # heats[layer][head]
 
 
 class Plan(NamedTuple):
@@ -683,9 +683,9 @@ class Plan(NamedTuple):
 
     cell: float
     words: bool  # whether the labels are drawn
-    left: float  # of the first panel, behind layer names and row labels
+    left: float  # the left edge of the first panel, right of the layer names and row labels
     top: float  # the height of head names and column labels
-    size: float  # of the labels, in points
+    size: float  # the size of the labels, in points
     rotation: int
 
 

@@ -20,7 +20,7 @@ class Line(NamedTuple):
     """A line of text as it was drawn."""
 
     text: str
-    size: float  # of its smallest letters, in points
+    size: float  # the size of its smallest letters, in points
     corners: np.ndarray  # (4, 2) pixels, the box of its ink, y downwards
 
 

@@ -19,7 +19,7 @@ from npformer.training.run_folder import RunFolder
 def average(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
     """Return the last checkpoint with the mean of all parameters. Training cannot continue from it.
 
-    The sums are computed in float64, in the order given.
+    The sums are computed in float64, in the order of the arguments.
 
     Raises:
         UserError: If there are no checkpoints, or their models or vocabularies differ.

@@ -88,7 +88,7 @@ class TrainingConfig:
         return dataclasses.replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, for a file."""
+        """Return the settings as a dict of plain values, such as for a JSON file."""
         return dataclasses.asdict(self) | {"betas": list(self.betas)}
 
     @property

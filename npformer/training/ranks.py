@@ -87,7 +87,7 @@ class Ranks:
         losses = self.all_gather(loss)  # also makes sure that no rank has ended
         if self.comm is not None:
             total = to_numpy(grads)
-            self.comm.Allreduce(None, total)  # None: the sum replaces the input
+            self.comm.Allreduce(None, total)  # None means that the sum replaces the input
             if total is not grads:  # the gradients are on a GPU
                 grads[...] = like(total, grads)
         return sum(losses)

@@ -19,7 +19,7 @@ from npformer.data.sentences import SentenceBatch
 from npformer.errors import UserError
 from npformer.training.ranks import Ranks
 
-TrainingBatch = Batch | SentenceBatch  # of a translator, or of a language model
+TrainingBatch = Batch | SentenceBatch  # the batch of a translator, or of a language model
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -32,7 +32,7 @@ class Share(NamedTuple):
     """The part of a step's batches that one worker computes."""
 
     model: Any  # the worker's replica
-    parts: list[tuple[TrainingBatch, np.random.Generator | None]]  # with the generators for dropout
+    parts: list[tuple[TrainingBatch, np.random.Generator | None]]  # each part with its generator for dropout
 
 
 class Workers:

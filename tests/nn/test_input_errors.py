@@ -53,7 +53,7 @@ every_layer = pytest.mark.parametrize("name", LAYERS)
     ("x", "sentence"),
     [
         (NARROW, r"takes \w+ of shape \(.*6\) and got \(2, 3, 5\)"),
-        (X.tolist(), r"takes an array and \w+ is a list: make it one with np\.array"),
+        (X.tolist(), r"takes an array and \w+ is a list: convert it with np\.array"),
         (X.astype(int), r"takes floats and \w+ has dtype int64: convert it"),
         (np.float64(1), r"takes (an array and|\w+ of shape)"),
     ],

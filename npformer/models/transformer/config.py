@@ -249,7 +249,7 @@ class TransformerConfig:
         )
         yield (
             self.masking_how == "add" and math.isinf(self.mask_fill),
-            "masking_how='add' with a mask_fill of -inf is masking_how='replace': use that, or a finite fill",
+            "masking_how='add' with a mask_fill of -inf is the same as 'replace': use that, or a finite fill",
         )
         ids = (self.pad_id, self.start_id, self.end_id)
         yield (

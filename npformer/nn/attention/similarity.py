@@ -141,7 +141,7 @@ def _check(kind: str, d_query: int, d_key: int, width: int | None) -> None:
             f'a dot product takes queries and keys of equal width, not {d_query} and {d_key}: use "general"'
         )
     if kind != "perceptron" and width is not None:
-        raise UserError(f'only the similarity "perceptron" has a width, not "{kind}": leave it out')
+        raise UserError(f'only the similarity "perceptron" has a width, not "{kind}": leave out width')
 
 
 @cache_class
