@@ -1,8 +1,8 @@
 """Hard attention: each query reads one value, and not a weighted mean of all values as in functional.attend.
 
 The value is drawn: s ~ Multinoulli(softmax(scores)). A small change of the scores usually leaves the draw and
-the output unchanged. At some points the draw changes, and the output jumps. So the gradient of the output with
-respect to the scores is 0 wherever it exists. But the probability of the draw is a smooth function of the
+the output unchanged. At some points the draw changes, and the output jumps. So the gradient of the output
+with respect to the scores is 0 wherever it exists. But the probability of the draw is a smooth function of the
 scores. In place of the gradient of the output, score_function therefore uses the gradient of the
 log-probability of the draw. Its docstring explains which factors make this an unbiased estimate.
 
