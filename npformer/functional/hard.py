@@ -2,8 +2,8 @@
 
 The value is drawn: s ~ Multinoulli(softmax(scores)). A small change of the scores usually leaves the draw and
 the output unchanged. At some points the draw changes, and the output jumps. So the gradient of the output
-with respect to the scores is 0 wherever it exists. But the probability of the draw is a smooth function of the
-scores. In place of the gradient of the output, score_function therefore uses the gradient of the
+with respect to the scores is 0 wherever it exists. But the probability of the draw is a smooth function of
+the scores. In place of the gradient of the output, score_function therefore uses the gradient of the
 log-probability of the draw. Its docstring explains which factors make this an unbiased estimate.
 
 Source: Xu et al. 2015, section 4.1; Williams 1992.
