@@ -33,7 +33,7 @@ class TrainingConfig:
     steps: int | None = None  # the number of updates. Give either steps or epochs
     epochs: int | None = None  # the number of passes through the training sentences
     batch_size: int | None = None  # the largest number of sentences in a batch. Give this or batch_tokens
-    batch_tokens: int | None = None  # the largest number of source or of target tokens, with padding
+    batch_tokens: int | None = None  # the largest number of source or target tokens in a batch, with padding
     accumulate: int = 1  # the number of batches whose gradients are added in one step
 
     schedule: str = "warmup"
