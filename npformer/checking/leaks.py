@@ -35,7 +35,7 @@ def assert_no_leak(
         mask: Bool, broadcastable to (T, S). True means that output t may depend on token s. The default is
             the causal mask. For a stack of layers it is the mask of the whole stack: with a window w, n
             layers reach n · w tokens.
-        own: Allow output t to depend on token t, whatever the mask says. This is needed if a mask hides
+        own: Allow output t to depend on token t, even if the mask forbids it. This is needed if a mask hides
             padding keys: a padding token is also a query, and the residual connection adds it to its output.
         change: A function (x, s) that returns the sentence with token s changed. By default a vector gets
             normal noise added, and an id becomes the next different id of the sentence.

@@ -117,7 +117,7 @@ class SubwordCodec:
     def __post_init__(self) -> None:
         require_choice("text", self.text, TEXTS)
         if self.text == "tokenised" and not self.lowercase:
-            raise UserError("tokenised text has no capitals: leave lowercase as it is, or use the raw text")
+            raise UserError("tokenised text has no capitals: leave out lowercase=False, or use text='raw'")
         # the special tokens are not among the pieces, so no text can produce one
         object.__setattr__(self, "_pieces", Pieces(self.vocabulary.words[len(SPECIALS) :]))
 

@@ -6,12 +6,12 @@ only the end symbol may follow. A beam of 1 is greedy search, and a beam that ho
 one with the best score.
 
 Every token makes a sequence less probable. The empty translation consists of the end symbol alone, so its
-probability has a single factor, whatever the length of the source. Without a length penalty it therefore has
-a higher score than many translations. With a length penalty, which divides log p by a function of the length,
-only translations of which the model is very unsure have a lower score. The search finds the empty translation
-only if the end symbol is among the `beam` most probable first tokens. This happens with a wide beam, or if
-the model gives every first token a low probability. It is a prediction of the model like any other, so the
-search returns it unless min_length is at least 1.
+probability has a single factor, even if the source is long. With no length penalty it therefore has a higher
+score than many translations. A length penalty divides log p by a function of the length. With it, only very
+improbable translations have a lower score than the empty one. The search finds the empty translation only if
+the end symbol is among the `beam` most probable first tokens. This happens with a wide beam, or if the model
+gives every first token a low probability. The empty translation is a prediction of the model like any other,
+so the search returns it unless min_length is at least 1.
 """
 
 from bisect import insort

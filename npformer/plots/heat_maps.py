@@ -562,7 +562,7 @@ def value_map(
 
 
 def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = True) -> Figure:
-    """Draw several heat maps side by side with cells of one size.
+    """Draw several heat maps side by side with cells of equal size.
 
     Args:
         heats: The heat maps, from left to right.

@@ -110,7 +110,7 @@ class Ranks:
             if checksum != checksums[0]:
                 raise UserError(
                     f"rank {rank} and rank 0 have different {what}: start all ranks with one command, with "
-                    "the same files and the same versions, on machines of one kind"
+                    "the same files and the same versions, on machines of the same kind"
                 )
 
     def abort(self) -> None:
