@@ -112,7 +112,7 @@ def one_a_row(context: DiagnosisContext) -> str:
         wrong = context.wrong.reshape(-1, context.right.shape[-1])
         rows, columns = np.nonzero(wrong)
         if len(rows) and len(rows) == len(set(rows)) and (ids.reshape(-1)[rows] == columns).all():
-            return f"only the entries at {name}'s indices are wrong, one in each row: see what is subtracted"
+            return f"only the entries at the indices {name} are wrong, one in each row: check the subtraction"
     return ""
 
 

@@ -62,7 +62,7 @@ CLUES = {
     "factor by row": (clue(RIGHT, RIGHT * ROWS), "a number that differs from row to row"),
     "shifted": (clue(RIGHT, np.roll(RIGHT, 1, 0)), "one position too late"),
     "order": (clue(RIGHT, RIGHT.reshape(5, 4).T.reshape(4, 5)), "wrong order"),
-    "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries that targets names"),
+    "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries at the indices targets"),
     "dy": (clue(RIGHT, DY, dy=DY), "dy itself"),
     "a factor of dy": (clue(RIGHT, DY * OTHER, dy=DY, arrays={"s": OTHER}), "it is only dy · s"),
     "an array": (clue(RIGHT, OTHER, arrays={"x": OTHER}), "it is x itself"),

@@ -83,7 +83,7 @@ class RecurrentConfig:
             raise UserError(f"bidirectional needs an even d_hidden, and it is {self.d_hidden}: change it")
         if self.feeding and self.attention in ("none", "additive"):
             raise UserError(
-                f"feeding needs an attentional state, which attention={self.attention!r} does not compute: "
+                f"feeding needs attention after the cell, and attention is {self.attention!r}: "
                 "use global, local-m or local-p"
             )
 
