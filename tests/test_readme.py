@@ -151,5 +151,5 @@ def test_the_numbers_of_things_are_right():
     text = " ".join(README.split())
     assert f"{len(all_lessons())} lessons" in text
     assert f"{len(EXERCISES)} exercises" in text
-    assert f"In {len(BUG_TASKS)} programs you find a bug" in text
+    assert f"Each of {len(BUG_TASKS)} more programs contains a bug" in text
     assert f"{len(BUGS)} of {len(BUGS)} caught" in page("measurements")

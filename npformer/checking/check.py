@@ -5,9 +5,9 @@ random direction v of entries ±1, the derivative of <dy, y> along v is computed
 equal <g, v>. One evaluation therefore checks all entries of a tensor at once. If the check fails, bisection
 finds the first wrong entry.
 
-The error is |<g, v> - derivative| divided by the length of g, which is the typical size of <g, v>. If g is 0
-in exact arithmetic (as for the bias of the keys under a softmax), both sides are rounding errors. Then the
-error is divided by a thousandth of the length of the longest gradient.
+The error is |<g, v> - derivative| divided by the Euclidean norm of g, which is the typical size of <g, v>. If
+g is 0 in exact arithmetic (as for the bias of the keys under a softmax), both sides are rounding errors. Then
+the error is divided by a thousandth of the largest norm of a gradient.
 """
 
 from collections.abc import Callable
@@ -125,7 +125,7 @@ def _check_tensor(name: str, value: Array, context: _Context, tolerance: float, 
 def directional_error(
     v: Array, target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, floor: float
 ) -> float:
-    """Return |<g, v> - derivative of <dy, y> along v|, divided by the length of g or by the floor.
+    """Return |<g, v> - derivative of <dy, y> along v|, divided by the norm of g or by the floor.
 
     Args:
         v: The direction, of the shape of the tensor.

@@ -146,7 +146,7 @@ def _argument_names(forward: Callable[..., Any], n_inputs: int) -> list[str]:
     if n_inputs > len(names):
         raise UserError(
             f"forward takes {quantity(len(names), 'array')} ({', '.join(names)}), and {n_inputs} "
-            f"{'was' if n_inputs == 1 else 'were'} given: give one for each name"
+            f"{'was' if n_inputs == 1 else 'were'} given: give at most one for each name"
         )
     return names[:n_inputs]
 

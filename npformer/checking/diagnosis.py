@@ -1,6 +1,6 @@
 """Diagnosis of a wrong gradient: common mistakes, each with its pattern.
 
-The numeric gradient is computed entry by entry (for a large tensor, at some entries) and compared with the
+The numeric gradient is computed separately for each entry (of a large tensor, for some) and compared with the
 analytic gradient. A pattern recognizes one kind of difference, such as a factor, a transposition or a missing
 term. The patterns are in the modules factors, terms and places. Each pattern takes a DiagnosisContext and
 returns a sentence, or "" if it does not match.
@@ -94,8 +94,8 @@ def diagnose(target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, t
         return "it is right to about seven digits: part of it was computed in float32"
     if method == "complex" and _passes_differences(target, tensor, dy, analytic, index):
         return (
-            "central differences agree with the gradient: the forward pass does not let complex numbers "
-            "through (abs, max, comparisons or a norm?); check with method='difference'"
+            "central differences agree with the gradient: the forward pass loses the imaginary part "
+            "(abs, max, comparisons or a norm?); check with method='difference'"
         )
     numbers = named_numbers(target, dy)
     part = DiagnosisContext(numeric, analytic, numbers=numbers, rtol=rtol)

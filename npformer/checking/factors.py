@@ -12,9 +12,9 @@ from npformer.checking.diagnosis_context import DiagnosisContext
 def nothing(context: DiagnosisContext) -> str:
     """Recognize a result that is zero and should not be, or that should be zero."""
     if not context.found.any() and context.right.any():
-        return "it is 0 throughout: nothing reached this tensor (a branch left out, or a lost tie?)"
+        return "every entry is 0: no gradient reached this tensor (a branch or a tied weight left out?)"
     if np.abs(context.right).max(initial=0) <= context.rtol * np.abs(context.found).max(initial=0):
-        return "it should be 0 throughout: the output does not depend on this tensor"
+        return "every entry should be 0: the output does not depend on this tensor"
     return ""
 
 
@@ -56,12 +56,12 @@ def _explain(power: float, number: float) -> str:
 
 
 def factor_array(context: DiagnosisContext) -> str:
-    """Recognize found = right / A or right A, entry by entry, with a known array A."""
+    """Recognize found = right / A or right A, elementwise, with a known array A."""
     for name, array in _broadcastable(context):
         if context.same(context.found * array, context.right):
             return f"the factor {name} is missing"
         if context.same(context.found, context.right * array):
-            return f"the factor {name} is there once too often"
+            return f"the factor {name} occurs once too often"
     return ""
 
 

@@ -35,7 +35,7 @@ def assert_no_leak(
         mask: Bool, broadcastable to (T, S). True means that output t may depend on token s. The default is
             the causal mask. For a stack of layers it is the mask of the whole stack: with a window w, n
             layers reach n · w tokens.
-        own: Allow output t to depend on token t, whatever the mask says. This is needed if a mask hides
+        own: Allow output t to depend on token t, even if the mask forbids it. This is needed if a mask hides
             padding keys: a padding token is also a query, and the residual connection adds it to its output.
         change: A function (x, s) that returns the sentence with token s changed. By default a vector gets
             normal noise added, and an id becomes the next different id of the sentence.
@@ -190,7 +190,7 @@ def _diagonal(shape: tuple[int, int]) -> Array:
     if shape[0] != shape[1]:
         raise UserError(
             "own=True pairs each output with its own token, and forward makes "
-            f"{quantity(shape[0], 'output')} of {quantity(shape[1], 'token')}: leave it out"
+            f"{quantity(shape[0], 'output')} of {quantity(shape[1], 'token')}: leave out own=True"
         )
     return np.eye(shape[0], dtype=bool)
 

@@ -29,7 +29,7 @@ def transposed(context: DiagnosisContext) -> str:
 def opposite(context: DiagnosisContext) -> str:
     """Recognize a mask in which True and False, or 1 and 0, are exchanged."""
     if set(np.unique(context.right)) == {0, 1} and np.array_equal(context.found, 1 - context.right):
-        return "it is the opposite throughout: True must mean that the query may attend"
+        return "every entry is the opposite of the right one: True must mean that the query may attend"
     return ""
 
 
@@ -44,7 +44,7 @@ def shifted(context: DiagnosisContext) -> str:
             (right[1:], found[:-1], "early"),
         ):
             if np.ptp(expected) > 0 and context.same(expected, shifted_by_one):
-                return f"it is shifted: along axis {axis} every number comes one place too {text}"
+                return f"it is shifted: along axis {axis} every entry is one position too {text}"
     return ""
 
 
@@ -98,8 +98,8 @@ def repeated_rows(context: DiagnosisContext) -> str:
         counts = np.bincount(ids.reshape(-1)[ids.reshape(-1) >= 0], minlength=len(context.right))
         if (counts[rows] > 1).all():
             return (
-                f"only rows that {name} names several times are wrong: the gradients of all uses must be "
-                "added, and one overwrote the others"
+                f"only rows whose index occurs several times in {name} are wrong: the gradients of all uses "
+                "must be added, and one overwrote the others"
             )
     return ""
 
@@ -112,7 +112,7 @@ def one_a_row(context: DiagnosisContext) -> str:
         wrong = context.wrong.reshape(-1, context.right.shape[-1])
         rows, columns = np.nonzero(wrong)
         if len(rows) and len(rows) == len(set(rows)) and (ids.reshape(-1)[rows] == columns).all():
-            return f"only the entries that {name} names are wrong, one in each row: see what is subtracted"
+            return f"only the entries at the indices {name} are wrong, one in each row: check the subtraction"
     return ""
 
 
@@ -151,5 +151,5 @@ def every_row_alike(context: DiagnosisContext) -> str:
         if context.right.shape[axis] < 2 or np.ptp(context.found, axis=axis).any():
             continue
         if np.ptp(context.right, axis=axis).any():
-            return f"it is the same all along axis {axis}: summed over an axis that must stay"
+            return f"it is the same all along axis {axis}: is it a sum over an axis that must stay?"
     return ""

@@ -1,6 +1,6 @@
 """Five properties that every correct backward pass has.
 
-adjoint:              <dy, J v> = <Jᵀ dy, v> for another dy and a direction v through all tensors at once.
+adjoint:              <dy, J v> = <Jᵀ dy, v> for another dy and a direction v of all tensors together.
 backward is linear:   backward(a dy1 + b dy2) = a backward(dy1) + b backward(dy2).
 gradients accumulate: running backward twice doubles the gradients of the parameters (+=, not =).
 inputs not modified:  backward writes neither into dy nor into the cache.

@@ -9,7 +9,7 @@ from typing import Any
 class CheckRow:
     """The check of one tensor, or of one property.
 
-    error is relative: |numeric - analytic| divided by the length of the gradient (see check.py).
+    error is relative: |numeric - analytic| divided by the norm of the gradient (see check.py).
     """
 
     name: str  # the name of the checked object

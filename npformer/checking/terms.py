@@ -106,7 +106,7 @@ def another_array(context: DiagnosisContext) -> str:
     """Recognize a result that is an input or an array of the cache."""
     for name, array in context.alike():
         if not _is_dy(context, array) and context.same(context.found, array):
-            return f"it is {name} itself, and not its gradient: dy does not come in"
+            return f"it equals {name} itself: a gradient must depend on dy"
     return ""
 
 
@@ -119,5 +119,5 @@ def only_a_factor(context: DiagnosisContext) -> str:
         return "it is dy itself: the derivative of this step was left out"
     for name, array in context.alike():
         if context.same(context.found, dy * array):
-            return f"it is dy · {name} and nothing more: another term of the derivative is missing"
+            return f"it is only dy · {name}: another term of the derivative is missing"
     return ""

@@ -10,7 +10,7 @@ from npformer.errors import UserError
 
 _WORD = re.compile(r"[^\W\d_]+")
 _FIRST_LETTER = re.compile(r"(?:^|[.!?] )[^\w]*[^\W\d_]")
-_SHORTEST = 4  # letters of a known word at the end of a compound, at least: "wagen" in "Feuerwehrwagen"
+_SHORTEST = 4  # the fewest letters of a known word in a compound ("wagen" in "Feuerwehrwagen")
 
 
 @dataclass(frozen=True)

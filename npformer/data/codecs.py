@@ -40,7 +40,7 @@ class TextCodec:
             language: The language of the text.
             lowercase: Convert the text to lower case.
             min_count: Leave out words that occur less often.
-            max_size: The largest size of the vocabulary, special words included.
+            max_size: The largest size of the vocabulary, special tokens included.
 
         Raises:
             UserError: If a setting is out of range, or no word is left.
@@ -145,6 +145,6 @@ def require_fit(codec: Codec, size: int, side: str) -> None:
     """
     if len(codec.vocabulary) != size:
         raise UserError(
-            f"the {side} vocabulary has {len(codec.vocabulary)} words and the model {size}: "
+            f"the {side} vocabulary has {len(codec.vocabulary)} entries and the model {size}: "
             "use the vocabulary that the model was trained with"
         )

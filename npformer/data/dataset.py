@@ -30,7 +30,7 @@ from npformer.errors import UserError
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.validation import require_choice, short
 
-DIRECTIONS = ("en-fr", "fr-en")  # of the built-in corpus
+DIRECTIONS = ("en-fr", "fr-en")  # the directions of the built-in corpus
 
 # without a validation file, the last pairs of the training file are for validation: one in 20, at most 1000
 DESCRIPTION_FORMAT = 1  # the version of a description, which is written without a number
@@ -56,7 +56,7 @@ class Dataset:
     source: Codec
     target: Codec
     description: dict[str, Any] = field(default_factory=dict)
-    counts: Counts | None = None  # of the training pairs and of those left out; None if none can be left out
+    counts: Counts | None = None  # how many pairs were kept or left out; None if none can be
     lost_case: bool = False  # the training text has capitals, and was converted to lower case
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class KnownFile(NamedTuple):
     sha256: str
 
     def is_whole(self, folder: Path) -> bool:
-        """Return whether the file is in this folder with the right content.
+        """Return True if the folder contains the complete file, with the right checksum.
 
         Raises:
             UserError: If the file cannot be read.

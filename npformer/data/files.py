@@ -89,7 +89,7 @@ def read_parallel(
     if not pairs:
         too_long = "" if max_words is None else f" or has more than {quantity(max_words, 'word')}"
         raise UserError(
-            f"no sentence pair is left of {source_path} and {target_path}: in every pair a side is "
+            f"no sentence pair in {source_path} and {target_path} is usable: in every pair a side is "
             f"empty{too_long}; give files with sentences on both sides"
         )
     return ParallelText(pairs, dropped, language_of(Path(source_path)), language_of(Path(target_path)))

@@ -27,7 +27,7 @@ class Channel(NamedTuple):
 
     name: str
     container: str  # the word for the place that holds its things: "folder" in "a Dropbox folder"
-    things: tuple[str, ...]  # in the singular
+    things: tuple[str, ...]  # the names of the things, in the singular
 
 
 def _channels(table: str) -> tuple[Channel, ...]:

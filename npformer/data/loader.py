@@ -30,7 +30,7 @@ BatchT = TypeVar("BatchT", bound=tuple[Any, ...])  # a NamedTuple of arrays (B, 
 
 
 class Batch(NamedTuple):
-    """Sentence pairs for one training step, padded to one length.
+    """Sentence pairs for one training step, padded to the same length.
 
     source (B, S) ends with END. target_in (B, T) starts with START. target_out (B, T) is target_in shifted by
     one position and ends with END, so that position t of the decoder reads target_in[:, : t + 1] and predicts
@@ -145,7 +145,7 @@ def plan_batches(
         epoch: The number of the epoch, from 0.
         batch_size: The largest number of sentences in a batch. The sizes of the batches differ by at most 1.
         batch_tokens: The largest number of tokens in a batch, padding included: the length of the longest
-            sentence of either side times the number of sentences. A longer example is a batch of its own.
+            source or target times the number of sentences. A longer example is a batch of its own.
             Exactly one of batch_size and batch_tokens must be given.
 
     Returns:

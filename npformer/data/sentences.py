@@ -18,7 +18,7 @@ HIDDEN, REPLACED = 0.8, 0.1
 
 
 class SentenceBatch(NamedTuple):
-    """Sentences for one training step, padded to one length.
+    """Sentences for one training step, padded to the same length.
 
     The model reads ids (B, T). target_out (B, T) is the token to predict at each position, or PAD for none.
     """

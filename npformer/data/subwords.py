@@ -63,7 +63,7 @@ class Pieces:
         """Join neighbours, the earliest piece first, in about n log n steps for n characters.
 
         A piece is text[start:stop]. A candidate (rank, start, middle, stop) would join the two pieces that
-        meet at `middle`. It is no longer valid if either of them was joined to another piece since.
+        meet at `middle`. It becomes invalid when either of them is joined to another piece.
         """
         stops = list(range(1, len(text) + 1))  # stops[start] is the end of the piece that begins at start
         starts = list(range(-1, len(text)))  # starts[stop] is the beginning of the piece that ends at stop
@@ -118,8 +118,8 @@ class SubwordCodec:
     def __post_init__(self) -> None:
         require_choice("text", self.text, TEXTS)
         if self.text == "tokenised" and not self.lowercase:
-            raise UserError("tokenised text has no capitals: leave lowercase as it is, or use the raw text")
-        # the special words are not among the pieces, so no text can produce one
+            raise UserError("tokenised text has no capitals: leave out lowercase=False, or use text='raw'")
+        # the special tokens are not among the pieces, so no text can produce one
         object.__setattr__(self, "_pieces", Pieces(self.vocabulary.words[len(SPECIALS) :]))
 
     @classmethod

@@ -40,7 +40,7 @@ def tokenize(text: str, *, lowercase: bool = True, elision: bool = False) -> lis
 
     A word is a run of letters and digits. It may hold a hyphen or an apostrophe between two letters
     (hard-hat, didn't), and a number a point, comma or colon between two digits (2.50, 10:30). Every other
-    visible character is a token of its own. "<" is one of them, so no text can contain a special word "<S>".
+    visible character is a token of its own. "<" is one of them, so no text can contain a special token "<S>".
 
     elision=True (French) splits a word after its apostrophe: l'animal -> l' animal; aujourd'hui stays whole.
     In a script without spaces, such as Chinese, each run of characters is one word.
@@ -66,7 +66,7 @@ def one_spelling(text: str) -> str:
 def detokenize(words: Sequence[str]) -> str:
     """Join words as people write them: no space after l' or an opening bracket, none before a full stop.
 
-    Every second quotation mark closes. tokenize(detokenize(w)) == w for every w that tokenize returns.
+    Quotation marks open and close in turn. tokenize(detokenize(w)) == w for every w that tokenize returns.
     """
     pieces: list[str] = []
     space = False  # whether a space precedes the next word

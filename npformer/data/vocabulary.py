@@ -25,7 +25,7 @@ class Vocabulary:
     """The words that a model knows: `words[i]` is the word with id i, and the first four are SPECIALS.
 
     Raises:
-        UserError: If the special words do not come first, or a word occurs twice or is not a string.
+        UserError: If the special tokens do not come first, or a word occurs twice or is not a string.
     """
 
     words: tuple[str, ...]
@@ -59,7 +59,7 @@ class Vocabulary:
         Args:
             sentences: Sentences that are already split into words.
             min_count: Leave out words that occur less often.
-            max_size: The largest size of the vocabulary, special words included.
+            max_size: The largest size of the vocabulary, special tokens included.
 
         Raises:
             UserError: If settings are out of range, a sentence is not split into words, or no word is left.
@@ -68,7 +68,7 @@ class Vocabulary:
             raise UserError(f"min_count is {min_count}: it must be 1 or more")
         if max_size is not None and max_size <= len(SPECIALS):
             raise UserError(
-                f"max_size is {max_size}: it must be more than {len(SPECIALS)}, which the special words take"
+                f"max_size is {max_size}: it must be more than {len(SPECIALS)}, the number of special tokens"
             )
         counts: Counter[str] = Counter()
         for sentence in sentences:

@@ -1,4 +1,4 @@
-"""Activation functions: f(x) -> (y, cache) and f_backward(dy, cache) -> dx. All work entry by entry.
+"""Activation functions: f(x) -> (y, cache) and f_backward(dy, cache) -> dx. All work elementwise.
 
 Every function takes an array of any shape and returns an array of the same shape. Comparisons use the real
 part, so that derivatives by complex step are possible (see npformer.checking).

@@ -87,7 +87,7 @@ def attention(
 
 
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients of y = softmax(q kᵀ scale) v: (dq, dk, dv), each of the shape of its array."""
+    """Return the gradients of y = softmax(q kᵀ scale) v: (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v, weights, dropout_mask, masked, scale = cache
     dropped = weights if dropout_mask is None else weights * dropout_mask
     # y = dropped @ v

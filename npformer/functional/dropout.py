@@ -26,7 +26,7 @@ def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, Array | N
     if p == 0:
         return x, None
     kept = random_keep_mask(rng, x.shape, p, x)
-    dropout_mask = kept.astype(x.real.dtype) * (1 / (1 - p))  # with the precision of x
+    dropout_mask = kept.astype(x.real.dtype) * (1 / (1 - p))  # the mask has the precision of x
     return x * dropout_mask, dropout_mask
 
 

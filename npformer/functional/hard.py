@@ -1,10 +1,10 @@
 """Hard attention: each query reads one value, and not a weighted mean of all values as in functional.attend.
 
-The value is drawn: s ~ Multinoulli(softmax(scores)). A small change of the scores does not change the output,
-or the draw changes and the output jumps. So the gradient of the output with respect to the scores is 0
-wherever it exists. But the probability of the draw is a smooth function of the scores. The gradient of its
-logarithm, times the log-likelihood of the answer, is used instead. The expected value of this product is the
-gradient of the expected log-likelihood with respect to the scores (see score_function).
+The value is drawn: s ~ Multinoulli(softmax(scores)). A small change of the scores usually leaves the draw and
+the output unchanged. At some points the draw changes, and the output jumps. So the gradient of the output
+with respect to the scores is 0 wherever it exists. But the probability of the draw is a smooth function of
+the scores. In place of the gradient of the output, score_function therefore uses the gradient of the
+log-probability of the draw. Its docstring explains which factors make this an unbiased estimate.
 
 Source: Xu et al. 2015, section 4.1; Williams 1992.
 """
@@ -172,7 +172,7 @@ class LogProbabilityCache(NamedTuple):
 def log_probability(
     scores: Array, sample: Array, mask: Array | None = None
 ) -> tuple[Array, LogProbabilityCache]:
-    """Compute log p(s) = log softmax(scores)_s of a sample s, and 0 for a query that may attend to no key.
+    """Compute log p(s) = log softmax(scores)_s of a sample s, and 0 if a query may not attend to any key.
 
     Args:
         scores: The scores, of shape (..., T, S).

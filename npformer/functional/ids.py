@@ -43,7 +43,7 @@ def as_ids(ids: Any, name: str) -> Array:
     try:
         return np.array(ids)
     except ValueError:
-        raise UserError(f"{name} holds lists that differ in length: pad them to one length") from None
+        raise UserError(f"{name} holds lists that differ in length: pad them to the same length") from None
 
 
 def check_ids(ids: Array, vocab_size: int, max_length: int, name: str, *, start: int = 0) -> None:
@@ -90,5 +90,5 @@ def check_pairs(source: Array, target_in: Array) -> None:
     """
     if len(source) != len(target_in):
         raise UserError(
-            f"source holds {len(source)} sentences and target_in {len(target_in)}: give one for each"
+            f"source holds {len(source)} sentences and target_in {len(target_in)}: give equally many"
         )

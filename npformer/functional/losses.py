@@ -39,7 +39,7 @@ def cross_entropy(
     Args:
         logits: The scores of all tokens of the vocabulary, of shape (..., V).
         targets: The right token ids, of shape (...).
-        smoothing: The share of label smoothing.
+        smoothing: The amount of label smoothing, ε_ls in Vaswani et al. 2017, from 0 to 1.
         pad_id: The id of padding, which does not count. It may lie outside the vocabulary.
         tokens: The number by which the sum of the losses is divided. The default is the number of targets
             that are not padding. If a training step is split into several calls, give the number for the
@@ -105,7 +105,7 @@ def smooth_targets(targets: Array, n_classes: int, smoothing: float) -> Array:
     Args:
         targets: Integers, of shape (...).
         n_classes: The number of classes V.
-        smoothing: The share of label smoothing.
+        smoothing: The amount of label smoothing, ε_ls in Vaswani et al. 2017, from 0 to 1.
 
     Returns:
         q, of shape (..., V), float64.

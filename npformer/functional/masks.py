@@ -191,4 +191,4 @@ def check_token_mask(mask: Array | None, x: Array) -> None:
     if str(kind) != "bool":
         raise UserError(f"mask has dtype {kind}: make it bool, where True marks a token")
     if tuple(mask.shape) != tuple(x.shape[:-1]):
-        raise UserError(f"mask has shape {mask.shape} and the tokens {x.shape[:-1]}: they must agree")
+        raise UserError(f"mask has shape {mask.shape} and the tokens {x.shape[:-1]}: make them equal")

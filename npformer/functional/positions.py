@@ -24,8 +24,8 @@ def sinusoids(length: int, d_model: int, layout: str = "interleaved", *, zero_fi
         length: The number of positions T.
         d_model: The number of columns D.
         layout: "interleaved", "halves" or "jianshu".
-        zero_first: Set the vector of position 0 to zero, as the option zero_pad of that code does. The option
-            was meant for padding.
+        zero_first: Set the vector of position 0 to zero. The code of "jianshu" does this if its option
+            zero_pad is True, although that option was meant for padding.
 
     Returns:
         The table, of shape (T, D), float64.

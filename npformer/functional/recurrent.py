@@ -88,14 +88,14 @@ def gru_cell(gates: Array, hidden_gates: Array, h: Array) -> tuple[Array, GRUCac
     gates and hidden_gates are separate arguments, since r multiplies only a part of hidden_gates.
 
     Args:
-        gates: The linear map of the token, of shape (..., 3N).
-        hidden_gates: The linear map of the state, of shape (..., 3N).
+        gates: The output of the linear map of the token, of shape (..., 3N).
+        hidden_gates: The output of the linear map of the state, of shape (..., 3N).
         h: The state before this token, of shape (..., N).
 
     Returns:
         h', of shape (..., N), and the cache.
 
-    Source: Cho et al. 2014. As in PyTorch, r multiplies the linear map of the state and not the state itself.
+    Source: Cho et al. 2014. As in PyTorch, r multiplies the linear map's output and not the state itself.
     """
     xp = array_module(gates)
     new_r, new_z, new_n = _parts(gates, 3)

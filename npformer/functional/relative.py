@@ -1,7 +1,7 @@
 """Attention with relative positions, Shaw et al. 2018, in two versions with the same result.
 
-There is a learned vector for each distance s - t from -k to k between a query t and a key s. A larger
-distance uses the vector of the nearest of them. The 2 k + 1 vectors are the same for all sentences and heads.
+There is a learned vector for each distance s - t from -k to k between a query t and a key s. Distances below
+-k use the vector of -k, and distances above k that of k. All sentences and heads share the 2 k + 1 vectors.
 relative_attention adds them to the keys and values of each query, as in the paper.
 relative_attention_by_distance does not store these sums, so it needs less memory.
 """
@@ -104,7 +104,7 @@ def relative_attention(
 def relative_attention_backward(
     dy: Array, cache: RelativeAttentionCache
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each of the shape of its array.
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each shaped like its argument.
 
     dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
     """
@@ -233,7 +233,7 @@ def _scores(
 def relative_attention_by_distance_backward(
     dy: Array, cache: ByDistanceCache
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each of the shape of its array.
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each shaped like its argument.
 
     dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
     """

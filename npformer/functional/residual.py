@@ -63,7 +63,7 @@ def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Arr
 
 
 def check_residual(x: Array, h: Array) -> None:
-    """Check that x and h have the same shape, since a residual connection adds them entry by entry.
+    """Check that x and h have the same shape, since a residual connection adds them elementwise.
 
     Raises:
         UserError: If the shapes differ.
@@ -71,7 +71,7 @@ def check_residual(x: Array, h: Array) -> None:
     if x.shape != h.shape:
         raise UserError(
             f"a residual connection adds x of shape {x.shape} and the sublayer's output of shape {h.shape}: "
-            "give both one shape"
+            "give both the same shape"
         )
 
 

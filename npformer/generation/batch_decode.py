@@ -1,7 +1,7 @@
 """Batch decoding: translate many sentences, sorted by length into batches that run on several threads.
 
 Each row of a batch is computed as if its sentence were alone, so the batches change the results by rounding
-only. The batches are the same for every number of threads, and so is every bit of the results.
+only. The batches do not depend on the number of threads, so the results are bitwise the same for any number.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -59,7 +59,7 @@ def translate_in_parts(
         model: An encoder-decoder model.
         sources: A list of ids for each sentence, its end symbol included.
         beam: The beam of beam search; 1 is greedy search.
-        length_penalty: The exponent of beam search's length norm.
+        length_penalty: The exponent of the length penalty of beam search; 0 for none.
         max_length: The largest number of tokens, one number for all sentences or one for each. By default,
             the numbers that usual_limits returns.
         cached: False computes all positions again at each step.

@@ -6,12 +6,12 @@ only the end symbol may follow. A beam of 1 is greedy search, and a beam that ho
 one with the best score.
 
 Every token makes a sequence less probable. The empty translation consists of the end symbol alone, so its
-probability has a single factor, whatever the length of the source. Without a length penalty it therefore has
-a higher score than many translations. With a length penalty, which divides log p by a function of the length,
-only translations of which the model is very unsure have a lower score. The search finds the empty translation
-only if the end symbol is among the `beam` most probable first tokens. This happens with a wide beam, or if
-the model gives every first token a low probability. It is a prediction of the model like any other, so the
-search returns it unless min_length is at least 1.
+probability has a single factor, even if the source is long. With no length penalty it therefore has a higher
+score than many translations. A length penalty divides log p by a function of the length. With it, only very
+improbable translations have a lower score than the empty one. The search finds the empty translation only if
+the end symbol is among the `beam` most probable first tokens. This happens with a wide beam, or if the model
+gives every first token a low probability. The empty translation is a prediction of the model like any other,
+so the search returns it unless min_length is at least 1.
 """
 
 from bisect import insort
@@ -48,7 +48,7 @@ class Branch(NamedTuple):
 
     parent: int  # index of the branch that it continues, among those of the step before; -1 for the start
     token: int  # the end symbol if the hypothesis is finished
-    log_prob: float  # of all tokens from the start to this one
+    log_prob: float  # the log-probability of all tokens from the start to this one
 
 
 class Live(NamedTuple):
@@ -82,7 +82,7 @@ def beam_search(
         model: An encoder-decoder model.
         source: (B, S) token ids, padded.
         beam: The number of continuations that each step keeps.
-        length_penalty: The exponent of the length norm; 0 for none.
+        length_penalty: The exponent of the length penalty; 0 for none.
         max_length: The largest number of tokens, as in greedy.
         min_length: The number of tokens before the end symbol is allowed.
         n_best: The number of translations to return, by default `beam`. A smaller number gives the first ones
@@ -138,7 +138,7 @@ def _run(
     tokens = np.full(len(searches), start_id)  # (R,)
     length = 0
     while len(tokens):
-        best = next_tokens(state.decode_step(tokens), length)  # of each row
+        best = next_tokens(state.decode_step(tokens), length)  # the best next tokens of each row
         length += 1
         rows: list[int] = []
         last_tokens: list[int] = []
@@ -194,9 +194,9 @@ class SentenceSearch:
 
         log_prob is negative, and further tokens only lower it. The score divides it by the length norm, which
         is largest for the longest translation. So no continuation has a score above
-        log_prob / norm(limit + 1). The search ends when no live hypothesis can win. A removed hypothesis
-        leaves a place in the beam free, but the hypothesis that could take it has an even lower log_prob, so
-        that the result does not change.
+        log_prob / norm(limit + 1). The search ends when no live hypothesis can win. If this function removes
+        a hypothesis, another one can take its place in the beam. But this one has an even lower log_prob, so
+        it cannot win either, and the result does not change.
         """
         if len(self.finished) < self.n_best:
             return True

@@ -18,7 +18,7 @@ from npformer.storage.validation import require_choice
 # the tokenizer of sacrebleu for each setting
 TOKENIZERS = {
     "tokenised": "none",  # lowercase, punctuation set apart: words are separated by spaces
-    "raw": "13a",  # as people write, with case: split as in the WMT evaluations
+    "raw": "13a",  # text as people write it, with capitals: words are split as in the WMT evaluations
 }
 
 # A punctuation mark attached to the word before it, as in raw text, or separate, as in tokenised text.
@@ -31,7 +31,7 @@ class Bleu(NamedTuple):
     """A BLEU score with everything that is needed to compare it with another."""
 
     score: float  # 0 .. 100
-    signature: str  # sacrebleu's
+    signature: str  # the signature of sacrebleu
     brevity_penalty: float  # exp(1 - reference words / translated words), at most 1
     setting: str
 
@@ -40,13 +40,13 @@ class TranslationScore(NamedTuple):
     """The result of a translator on a set of sentences."""
 
     bleu: float  # 0 .. 100
-    signature: str  # sacrebleu's, which says how the score was computed
+    signature: str  # the signature of sacrebleu, which says how the score was computed
     setting: str  # "tokenised" or "raw"
     brevity_penalty: float
     sentences: int
     empty: int  # number of empty translations
     seconds: float  # wall time of translating
-    translations: list[str]  # in the form of the references
+    translations: list[str]  # the translations in the same form as the references
 
 
 def bleu(translations: Sequence[str], references: Sequence[str], setting: str) -> Bleu:
@@ -73,7 +73,7 @@ def bleu(translations: Sequence[str], references: Sequence[str], setting: str) -
     require_sacrebleu()
     from sacrebleu.metrics.bleu import BLEU
 
-    # force: no warning that tokenised lines look tokenised
+    # force=True turns off the warning that the lines look tokenised
     metric = BLEU(tokenize=TOKENIZERS[setting], force=True)
     result = metric.corpus_score(list(translations), [list(references)])
     return Bleu(result.score, str(metric.get_signature()), result.bp, setting)
@@ -142,7 +142,7 @@ def score(
         references: One reference for each sentence.
         setting: "tokenised" or "raw". None detects the setting of the references.
         beam: The beam of beam search; 1 is greedy search.
-        length_penalty: The exponent of beam search's length norm.
+        length_penalty: The exponent of the length penalty of beam search; 0 for none.
         progress: A function that is called with the number of sentences finished since the last call.
 
     Raises:

@@ -41,7 +41,7 @@ def check_source(config: Any, source: Any) -> Array:
     empty = np.flatnonzero(~(source != config.pad_id).any(1))
     if len(empty):
         raise UserError(
-            f"source[{empty[0]}] contains only padding: give at least one token, if only the end symbol"
+            f"source[{empty[0]}] contains only padding: give at least one token, such as the end symbol"
         )
     return source
 
@@ -54,7 +54,7 @@ def length_limits(config: Any, source: Array, max_length: Limits = None, min_len
             symbol is predicted and never read.
         source: (B, S) token ids.
         max_length: One number for all sentences or one for each. Without it, the length of the source + 50,
-            as in the paper, or as much as the model can hold.
+            as in the paper, or as many tokens as the model can hold.
         min_length: The smallest number of tokens, which is only checked here.
 
     Returns:

@@ -2,7 +2,7 @@
 
 There are two classes with the same methods and the same results. CachedState keeps a KV cache, so that each
 step computes one position. PrefixState keeps the tokens and computes all positions again at each step. The
-second is the plain definition, and the tests compare the first with it.
+second is the reference implementation, with which the tests compare the first.
 """
 
 from typing import Any

@@ -37,7 +37,7 @@ class Translator:
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint, backend: str = "numpy") -> "Translator":
-        """Return the translator that a checkpoint holds, in the memory of "numpy" or "cupy".
+        """Return the translator in a checkpoint, with arrays of the backend "numpy" or "cupy".
 
         Raises:
             UserError: If the checkpoint holds no usable model or codec, or if the vocabularies do not fit the

@@ -1,9 +1,9 @@
 """Kernels: fast versions of the pairs that take the most time, tested against the plain pairs.
 
-The layers import their pairs from here. At each call, the arguments decide which version computes. The plain
-pair of npformer.functional is the definition. It accepts complex numbers, which gradient checks need, and
+The layers import their pairs from here. At each call, the arguments decide which version runs. The plain pair
+of npformer.functional is the reference. It accepts complex numbers, which gradient checks need, and
 arrays of NumPy and CuPy. A kernel accepts real arrays of one of the two modules. Each line below names the
-plain function, the kernel for NumPy and the kernel for CuPy. The lines of dropout are in dropout.py.
+plain function, the kernel for NumPy and the kernel for CuPy. dropout.py has the lines for dropout.
 """
 
 from npformer import functional as plain
@@ -19,7 +19,7 @@ from npformer.kernels.dropout import (
 linear = choose(plain.linear, cpu.linear, gpu.linear)
 linear_backward = choose(plain.linear_backward, cpu.linear_backward, gpu.linear_backward)
 
-embedding = plain.embedding  # it has no kernel, since indexing cannot be made faster
+embedding = plain.embedding  # the forward pass has no kernel, since indexing cannot be made faster
 embedding_backward = choose(plain.embedding_backward, cpu.embedding_backward, gpu.embedding_backward)
 
 attention = choose(plain.attention, cpu.attention, gpu.attention)
@@ -36,7 +36,7 @@ cross_entropy_backward = choose(
     plain.cross_entropy_backward, cpu.cross_entropy_backward, gpu.cross_entropy_backward
 )
 
-# for callers that do not need the logits any more: a kernel may overwrite them with the gradient
+# a kernel may overwrite the logits with their gradient, for callers that do not need the logits any more
 cross_entropy_in_place = choose(plain.cross_entropy, cpu.cross_entropy_in_place, gpu.cross_entropy_in_place)
 
 adam_update = choose(plain.adam_update, cpu.adam_update, gpu.adam_update)

@@ -55,7 +55,7 @@ def _common_module(args: tuple[Any, ...]) -> str:
 
 
 def _collect(args: tuple[Any, ...], modules: set[str], dtypes: set[Any]) -> bool:
-    """Collect the modules and dtypes of all arrays, also of those in caches.
+    """Collect the modules and dtypes of all arrays, including the arrays in caches.
 
     Return False if there is an argument that no kernel accepts.
     """

@@ -345,6 +345,6 @@ def _check(config: TransformerConfig, epsilon: float, halting_bias: float) -> No
             f"choose one of {', '.join(LAYOUTS)}, or none"
         )
     if not (is_number(epsilon) and 0 < epsilon < 1):
-        raise UserError(f"epsilon is {epsilon!r}: it is a share, above 0 and below 1")
+        raise UserError(f"epsilon is {epsilon!r}: it must be above 0 and below 1")
     if not (is_number(halting_bias) and math.isfinite(halting_bias)):
         raise UserError(f"halting_bias is {halting_bias!r}: it must be a finite number")

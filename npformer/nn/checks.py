@@ -56,7 +56,7 @@ def check_token_ids(ids: Any, shape: tuple[Axis, ...], n: int, layer: str) -> No
     _check_shape(ids, shape, layer, "ids")
     if isinstance(ids, np.ndarray) and ids.size and not 0 <= ids.min() <= ids.max() < n:
         raise UserError(
-            f"{layer} has {n} rows and ids reach from {ids.min()} to {ids.max()}: use ids from 0 to {n - 1}"
+            f"{layer} has {n} rows and ids range from {ids.min()} to {ids.max()}: use ids from 0 to {n - 1}"
         )
 
 
@@ -90,13 +90,13 @@ def check_batches(layer: str, **arrays: Any) -> None:
     """
     if len({len(array) for array in arrays.values()} - {1}) > 1:
         shapes = " and ".join(f"{name} of shape {array.shape}" for name, array in arrays.items())
-        raise UserError(f"{layer} takes batches of one size and got {shapes}: make the first axes equal")
+        raise UserError(f"{layer} takes equal batch sizes and got {shapes}: make the first axes equal")
 
 
 def _check_array(x: Any, layer: str, name: str) -> None:
     if not is_array(x):
         raise UserError(
-            f"{layer} takes an array and {name} is a {type(x).__name__}: make it one with np.array({name})"
+            f"{layer} takes an array and {name} is a {type(x).__name__}: convert it with np.array({name})"
         )
 
 

@@ -241,7 +241,7 @@ class SequenceResidualCache(NamedTuple):
 
 
 class SequenceResidual(Residual):
-    """A residual connection whose operations are given by letters: those before f, a dash, those after f.
+    """A residual connection with operations given as letters before and after a dash, which stands for f.
 
         n  normalize      d  dropout      a  add the input x
 

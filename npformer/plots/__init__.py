@@ -1,7 +1,7 @@
 """Functions that draw arrays and return matplotlib figures. They show nothing, and only `save` writes files.
 
 - heat_maps: attention weights, scores, masks, and a grid of all heads
-- masks: the pictures of the mask lab
+- masks: the pictures of `npformer masks`
 - attention_lines: attention as lines between tokens
 - cells, board, boxes: matrices as cells, and schematics of boxes and arrows
 - bars, curve_plots, search_tree: probabilities, curves, and the tree of a beam search

@@ -190,11 +190,11 @@ def _dark(number: int) -> tuple[float, float, float]:
 
 # Rows of dots with lines between the rows.
 
-PITCH = 0.33  # from dot to dot, in inches; less in long rows
-RISE = 0.5  # from row to row
+PITCH = 0.33  # the distance between dots, in inches; it is smaller in long rows
+RISE = 0.5  # the distance between rows, in inches
 DOT = 0.075  # radius
 ROW_GAP = 0.1
-NAME = 0.18  # from the last dot to the row's name
+NAME = 0.18  # the distance between the last dot and the row's name, in inches
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ class Board:
 
     All positions and sizes are in inches, and y grows upwards. Use a board inside `drawing`. All grids of a
     board have cells of the same width, so that equal shapes look equal. The cells are wide enough for every
-    number of `matrices` as `write` writes it, and for every column label in `names` that is short.
+    number of `matrices`, in the form that `write` returns, and for the short column labels in `names`.
 
         with drawing(words):
             board = Board([x, z])

@@ -201,7 +201,7 @@ def animated_gif(
         raise UserError("there are no frames to animate")
     if len({image.size for image in images}) > 1:
         raise UserError(
-            "the frames have different sizes: draw all on figures of one size, with words of the same width"
+            "the frames have different sizes: draw all on figures of equal size, with words of the same width"
         )
     buffer = BytesIO()
     first, *rest = [image.quantize(256, dither=Image.Dither.NONE) for image in images]

@@ -233,8 +233,8 @@ def spread(wanted: ArrayLike, room: float, height: float) -> np.ndarray:
 # A page of panels over the same x, for the measurements of a training run.
 
 PANEL_WIDTH, PANEL_HEIGHT = 4.6, 2.3  # inches, of a panel's axes
-PANEL_LEFT, PANEL_BELOW = 0.62, 0.5  # for the ticks and their label
-PANEL_ABOVE = 0.32  # for the panel's name
+PANEL_LEFT, PANEL_BELOW = 0.62, 0.5  # the space for the ticks and their label
+PANEL_ABOVE = 0.32  # the space for the panel's name
 
 SMOOTHED = 0.04  # the window of a smoothed curve, as a share of its numbers
 FAINT = 0.3  # the opacity of the numbers behind it
@@ -364,8 +364,8 @@ def _draw_panel(
 # Costs against sizes, on logarithmic axes.
 
 COST_WIDTH, COST_HEIGHT = 4.6, 2.9  # inches, of each panel's axes
-COST_LEFT, COST_BOTTOM = 0.85, 0.6  # for the ticks and the label before them
-COST_BETWEEN = 0.3  # from one panel to the next
+COST_LEFT, COST_BOTTOM = 0.85, 0.6  # the space for the ticks and the axis label
+COST_BETWEEN = 0.3  # the distance between panels
 
 
 def cost_panels(

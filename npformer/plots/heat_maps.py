@@ -41,8 +41,8 @@ GAP = 0.06  # between labels and cells, in inches
 AXIS = line_height(LABEL) + GAP  # height of an axis label
 LARGEST = 0.45  # the side of a cell where space allows, in inches
 BAR, BAR_LEAST = 0.16, 1.0  # width and smallest height of a colour bar
-LEGEND = 0.25  # height of a line of the legend
-PANEL = 11.0  # points, the title of one of several heat maps
+LEGEND = 0.25  # height of a line of the legend, in inches
+PANEL = 11.0  # the size of the title of one of several heat maps, in points
 Words = Sequence[str] | None
 
 MASKED = (COLOURS["masked"], "masked")  # an entry of the legend
@@ -111,14 +111,14 @@ class HeatMap:
 class Room(NamedTuple):
     """The space, in inches, that a heat map with square cells and the text on each side take."""
 
-    width: float  # of the body
+    width: float  # the width of the cells together, without labels
     height: float
     left: float
     top: float
     right: float
     below: float
-    size: float  # of its labels, in points
-    rotation: int  # of the column labels
+    size: float  # the size of the labels, in points
+    rotation: int  # the rotation of the column labels, in degrees
 
     @property
     def total(self) -> tuple[float, float]:
@@ -291,7 +291,7 @@ def fit(ax: Axes, heat: HeatMap) -> Room:
         what = "numbers" if heat.numbers else "labels"
         raise UserError(
             f"{rows} × {columns} {what} do not fit on axes of {width:.1f} × {height:.1f} inches with letters "
-            "of 8 points: make the axes larger, or draw fewer"
+            "of 8 points: make the axes larger, or draw fewer rows and columns"
         )
     return room(heat, cell, bar=False)
 
@@ -562,7 +562,7 @@ def value_map(
 
 
 def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = True) -> Figure:
-    """Draw several heat maps side by side with cells of one size.
+    """Draw several heat maps side by side with cells of equal size.
 
     Args:
         heats: The heat maps, from left to right.
@@ -675,7 +675,7 @@ def attention_grid(
         return _draw_grid(heats, plan, one, large, title)
 
 
-Heats = list[list[HeatMap]]  # by layer and head
+Heats = list[list[HeatMap]]  # heats[layer][head]
 
 
 class Plan(NamedTuple):
@@ -683,9 +683,9 @@ class Plan(NamedTuple):
 
     cell: float
     words: bool  # whether the labels are drawn
-    left: float  # of the first panel, behind layer names and row labels
+    left: float  # the left edge of the first panel, right of the layer names and row labels
     top: float  # the height of head names and column labels
-    size: float  # of the labels, in points
+    size: float  # the size of the labels, in points
     rotation: int
 
 

@@ -37,7 +37,7 @@ def new_figure(width: float, height: float, what: str = "this picture") -> Figur
     if max(width, height) > MAX_SIDE:
         raise UserError(
             f"{what} does not fit: it needs {width:.1f} × {height:.1f} inches with letters of 8 points, and "
-            f"{MAX_SIDE} is the limit; draw fewer, or a part of it"
+            f"no side may exceed {MAX_SIDE}; draw fewer elements, or a part of the picture"
         )
     figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
     FigureCanvasAgg(figure)
@@ -200,7 +200,7 @@ def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
     if given is None:
         return [str(index) for index in range(count)]
     if isinstance(given, str):
-        raise UserError(f"{name} is one text, {given!r}: give a list of labels")
+        raise UserError(f"{name} is a single string, {given!r}: give a list of labels")
     labels = [visible(str(word)) for word in given]
     if len(labels) != count:
         raise UserError(

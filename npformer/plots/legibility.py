@@ -20,7 +20,7 @@ class Line(NamedTuple):
     """A line of text as it was drawn."""
 
     text: str
-    size: float  # of its smallest letters, in points
+    size: float  # the size of its smallest letters, in points
     corners: np.ndarray  # (4, 2) pixels, the box of its ink, y downwards
 
 
@@ -78,7 +78,7 @@ def text_problems(figure: Figure) -> list[str]:
     lines = recorder.lines
     problems = [f"warning: {warning.message}" for warning in caught]
     problems += [f"{line.text!r} has {line.size:.1f} points" for line in lines if line.size < MIN_SIZE - 1e-6]
-    problems += [f"{line.text!r} leaves the picture" for line in lines if _leaves(line, width, height)]
+    problems += [f"{line.text!r} exceeds the picture" for line in lines if _leaves(line, width, height)]
     problems += [f"{lines[i].text!r} and {lines[j].text!r} overlap" for i, j in _overlaps(lines)]
     return problems
 

@@ -1,4 +1,4 @@
-"""Pictures of the mask lab: masks beside each other, and a map of the outputs that change with a token."""
+"""Pictures of `npformer masks`: masks side by side, and a map of the outputs that change with a token."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,7 +27,7 @@ MEANING = {
 
 
 def mask_panels(masks: Mapping[str, ArrayLike], queries: Sequence[str], keys: Sequence[str]) -> Figure:
-    """Draw masks side by side, and at the end their conjunction.
+    """Draw masks side by side, followed by their logical AND.
 
     Args:
         masks: Bool masks by their names, each (T, S) or broadcastable to it.
@@ -55,7 +55,7 @@ def leak_map(moved: ArrayLike, allowed: ArrayLike, queries: Sequence[str], keys:
     """Draw which outputs change when a token changes: rows are outputs, columns are changed tokens.
 
     If there are at most 10 tokens, a cell contains the distance by which the output changed. In a cell
-    without a number, every bit of the output stayed the same.
+    without a number, the output did not change at all.
 
     Args:
         moved: The distances that npformer.checking.leaks.movement returns, (T, S).

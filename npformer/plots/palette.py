@@ -153,7 +153,7 @@ def simulate(colours: ArrayLike, sight: str) -> np.ndarray:
     Shapes: colours (..., 3) in 0 .. 1 -> (..., 3).
 
     Raises:
-        UserError: If the sight is not in SIGHTS.
+        UserError: If `sight`, the kind of colour vision, is not in SIGHTS.
 
     Source: Machado et al. 2009.
     """
@@ -170,7 +170,7 @@ def difference(first: str, second: str, sight: str = "ordinary") -> float:
     Args:
         first: A colour or a role of the palette.
         second: Another one.
-        sight: One of SIGHTS.
+        sight: The kind of colour vision, one of SIGHTS.
     """
     pair = simulate([to_rgb(colour(first)), to_rgb(colour(second))], sight)
     a, b = _lab(pair)

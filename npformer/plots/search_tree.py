@@ -13,7 +13,7 @@ from npformer.plots.layout import root, sheet, words
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import SMALL, TEXT, drawing, line_height, number, text_size, widest
 
-BETWEEN = 0.75  # from one step's boxes to the next's, in inches
+BETWEEN = 0.75  # the distance between the boxes of two steps, in inches
 HIGH = 2 * line_height(TEXT) + 0.06  # the height of a node, which shows its token and its log-probability
 APART = 0.1  # inches, between two nodes, and between a text and the border of its node
 
@@ -23,7 +23,7 @@ class Node(NamedTuple):
 
     parent: int  # its index among the nodes of the step before; -1 for the start
     token: str
-    log_prob: float  # of all tokens from the start to this one
+    log_prob: float  # the log-probability of all tokens from the start to this one
     kept: bool
 
 

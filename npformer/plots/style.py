@@ -92,7 +92,7 @@ TEXT = 9.0  # labels and ticks
 LABEL = 10.0  # axis labels
 FORMULA = 12.0  # names of matrices; their exponents have 8 points
 TITLE = 12.0
-DPI = 150  # of a saved PNG
+DPI = 150  # the resolution of a saved PNG
 
 Texts: TypeAlias = "str | Iterable[Texts] | None"
 

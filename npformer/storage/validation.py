@@ -55,7 +55,7 @@ def require_flags(config: Any) -> None:
 def require_share(name: str, value: Any) -> None:
     """Raise UserError unless 0 <= value < 1."""
     if not (is_number(value) and 0 <= value < 1):
-        raise UserError(f"{name} is {value!r}: it is a share, from 0 up to but not 1")
+        raise UserError(f"{name} is {value!r}: it must be at least 0 and below 1")
 
 
 def require_choice(name: str, value: Any, choices: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
-"""Averaging of checkpoints: a model whose parameters are the mean of those after several steps of a run.
+"""Averaging of checkpoints: the parameters of the averaged model are the means over several steps of a run.
 
-At a high learning rate, the parameters move around a minimum of the loss, and their mean is nearer to it than
-each of them. If the learning rate has decayed to zero, they no longer move, and averaging gains less.
+At a high learning rate, the parameters move around a minimum of the loss. Their mean over several steps is
+nearer to the minimum. If the learning rate decays to zero, they move less and less, and averaging gains less.
 Source: Vaswani et al. 2017, section 6.1, who averaged their last 5 checkpoints, 10 minutes apart.
 """
 
@@ -19,7 +19,7 @@ from npformer.training.run_folder import RunFolder
 def average(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
     """Return the last checkpoint with the mean of all parameters. Training cannot continue from it.
 
-    The sums are computed in float64, in the order given.
+    The sums are computed in float64, in the order of the arguments.
 
     Raises:
         UserError: If there are no checkpoints, or their models or vocabularies differ.
@@ -31,7 +31,7 @@ def average(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
         if _model_and_codecs(each) != _model_and_codecs(last):
             raise UserError(
                 f"the checkpoints of step {each.step} and {last.step} have different models or vocabularies: "
-                "average those of one run"
+                "average checkpoints of the same run"
             )
     means = {name: _mean([each.parameters[name] for each in checkpoints]) for name in last.parameters}
     return dataclasses.replace(last, parameters=means, m=None, v=None)

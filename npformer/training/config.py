@@ -26,38 +26,38 @@ EITHER = (("steps", "epochs"), ("batch_size", "batch_tokens"))
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """The settings of a training run: its length, its batches, its learning rate and its measurements.
+    """The settings of a training run: length, batches, learning rate, validation and checkpoints.
 
     Raises:
         UserError: If a setting is out of range, or settings do not go together.
     """
 
-    steps: int | None = None  # the number of updates; or
+    steps: int | None = None  # the number of updates. Give either steps or epochs
     epochs: int | None = None  # the number of passes through the training sentences
-    batch_size: int | None = None  # the largest number of sentences in a batch; or
-    batch_tokens: int | None = None  # the largest number of tokens in a batch, of either side, with padding
-    accumulate: int = 1  # the number of batches in a step, whose gradients add up to that of one large batch
+    batch_size: int | None = None  # the largest number of sentences in a batch. Give this or batch_tokens
+    batch_tokens: int | None = None  # the largest number of source or target tokens in a batch, with padding
+    accumulate: int = 1  # the number of batches whose gradients are added in one step
 
     schedule: str = "warmup"
     factor: float = 1.0  # multiplies every learning rate of schedule "warmup"
-    learning_rate: float = 1e-3  # of schedule "constant", and the peak of "cosine"
-    warmup_steps: int = 4000  # of schedules "warmup" and "cosine"
+    learning_rate: float = 1e-3  # the rate of schedule "constant", and the peak of "cosine"
+    warmup_steps: int = 4000  # the steps with an increasing rate, in schedules "warmup" and "cosine"
     decay_share: float = 0.0  # over this last share of the steps, the learning rate decays linearly to 0
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
-    clip_norm: float | None = None  # the largest norm of the gradient; None: no limit
+    clip_norm: float | None = None  # the largest norm of the gradient; None means no limit
 
     # the step after which the run was made longer although its learning rate had decayed; train sets it
     lengthened_after: int | None = None
 
-    seed: int = 0  # of the initial weights, the order of the sentences, and dropout
-    validate_every: int = 500  # steps
+    seed: int = 0  # determines the initial weights, the order of the sentences, and dropout
+    validate_every: int = 500  # the number of steps between validations
     checkpoint_every: int = 500
     log_every: int = 10
-    bleu_every: int | None = None  # steps between measurements of BLEU of greedy translations; None: never
+    bleu_every: int | None = None  # steps between BLEU scores of greedy translations; None means never
     bleu_sentences: int = 200  # the number of validation sentences for BLEU
-    average_last: int | None = None  # the number of snapshots that are averaged at the end; None: no average
-    average_every: int = 500  # steps between snapshots
+    average_last: int | None = None  # the number of snapshots to average at the end; None means none
+    average_every: int = 500  # the number of steps between snapshots
 
     def __post_init__(self) -> None:
         if isinstance(self.betas, list):  # as JSON gives it
@@ -108,7 +108,7 @@ class TrainingConfig:
             return cls(**checkpoint.training_settings)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, for a file."""
+        """Return the settings as a dict of plain values, such as for a JSON file."""
         return dataclasses.asdict(self) | {"betas": list(self.betas)}
 
     @property

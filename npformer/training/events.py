@@ -21,9 +21,9 @@ class Stepped:
 
     step: int
     steps: int
-    loss: float  # of the sentences of this step, with dropout and label smoothing
+    loss: float  # the loss on this step's batches, with dropout and label smoothing
     lr: float
-    norm: float  # of the gradient, before clipping
+    norm: float  # the norm of the gradient before clipping
     tokens: int  # target tokens of this step, with the end symbols and without padding
     tokens_per_second: float
     seconds_left: float
@@ -41,7 +41,7 @@ class Validated:
 
 @dataclass(frozen=True)
 class Scored:
-    """BLEU of greedy translations of validation sentences was computed."""
+    """The BLEU score of greedy translations of validation sentences was computed."""
 
     step: int
     bleu: float  # 0 .. 100

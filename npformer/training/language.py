@@ -48,9 +48,9 @@ class TrainedLanguage(NamedTuple):
 
     model: Any
     codec: TextCodec
-    losses: list[float]  # of each step
+    losses: list[float]  # the loss of each step
     held_out: Evaluation
-    unigram: float  # the perplexity on the same tokens of a model that knows only their frequencies
+    unigram: float  # the perplexity of a model that knows only the frequencies of the tokens
 
 
 def train_masked_language_model(*, steps: int = 1500, seed: int = 0, **settings: Any) -> TrainedLanguage:
@@ -62,7 +62,7 @@ def train_masked_language_model(*, steps: int = 1500, seed: int = 0, **settings:
         settings: Settings of TransformerConfig.
     """
     dataset = builtin_dataset()
-    assert isinstance(dataset.source, TextCodec)  # of the built-in corpus
+    assert isinstance(dataset.source, TextCodec)  # the built-in corpus has this codec
     codec = with_mask(dataset.source)
     mask_id = codec.vocabulary.id(MASK)
     model = _model(MaskedLanguageModel, codec, seed, settings)
@@ -78,7 +78,7 @@ def train_causal_language_model(*, steps: int = 600, seed: int = 0, **settings: 
         settings: Settings of TransformerConfig.
     """
     dataset = builtin_dataset()
-    assert isinstance(dataset.source, TextCodec)  # of the built-in corpus
+    assert isinstance(dataset.source, TextCodec)  # the built-in corpus has this codec
     model = _model(CausalLanguageModel, dataset.source, seed, settings)
     return _train(model, dataset.source, dataset, lambda tokens, rng: causal_batch(tokens), steps, seed)
 

@@ -37,8 +37,8 @@ class Adam:
 
         Args:
             lr: The learning rate.
-            over: A function over(update, size) that calls update with slices that together cover range(size),
-                so that threads can share the work. By default, one call updates all parameters.
+            over: A function over(update, size) that calls update(part) for slices of range(size), so that
+                threads can share the work. The slices together cover the range. By default, one slice does.
         """
         self.t += 1
         model = self.model

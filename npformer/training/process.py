@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-# from glibc's malloc.h
+# the constants are those of glibc's malloc.h
 M_TRIM_THRESHOLD, M_MMAP_MAX, M_ARENA_MAX = -1, -4, -8
 
 # Ctrl-C, the end that a scheduler or a shutdown asks for, and the end of the terminal

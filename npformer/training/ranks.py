@@ -87,7 +87,7 @@ class Ranks:
         losses = self.all_gather(loss)  # also makes sure that no rank has ended
         if self.comm is not None:
             total = to_numpy(grads)
-            self.comm.Allreduce(None, total)  # None: the sum replaces the input
+            self.comm.Allreduce(None, total)  # None means that the sum replaces the input
             if total is not grads:  # the gradients are on a GPU
                 grads[...] = like(total, grads)
         return sum(losses)
@@ -110,11 +110,11 @@ class Ranks:
             if checksum != checksums[0]:
                 raise UserError(
                     f"rank {rank} and rank 0 have different {what}: start all ranks with one command, with "
-                    "the same files and the same versions, on machines of one kind"
+                    "the same files and the same versions, on machines of the same kind"
                 )
 
     def abort(self) -> None:
-        """Prepare to end in the middle of a step, so that the end of this process ends all others."""
+        """Let MPI end all other processes when this one exits, for an exit in the middle of a step."""
         if self.comm is not None:
             self._has_ended = True
             atexit.register(self.comm.Abort, 130)
@@ -141,7 +141,7 @@ class Ranks:
 
 
 def launch() -> Launch:
-    """Return the settings of mpirun from the environment; the defaults if it did not start this process."""
+    """Return the settings of mpirun from the environment, or the defaults of Launch without mpirun."""
     for size, rank, local_size in LAUNCHERS:
         if int(os.environ.get(size, 1)) > 1:
             return Launch(
@@ -151,7 +151,7 @@ def launch() -> Launch:
 
 
 def share_of(cores: int) -> int:
-    """Return this process's share of the cores, if mpirun started several processes on this machine."""
+    """Return the number of cores for this process, a share of them if mpirun started several here."""
     local_size = launch().local_size
     # mpirun may have bound each process to some cores already
     return cores if local_size == 1 else max(1, min(cores, (os.cpu_count() or 1) // local_size))

@@ -28,7 +28,7 @@ def check_fits(dataset: Dataset, config: ModelConfig) -> None:
         if size != len(codec.vocabulary):
             raise UserError(
                 f"{side}_vocab is {size}, but the dataset's {side} vocabulary has {len(codec.vocabulary)} "
-                "words: build the configuration with **dataset.sizes"
+                "entries: build the configuration with **dataset.sizes"
             )
     if (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
         raise UserError(

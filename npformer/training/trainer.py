@@ -1,6 +1,6 @@
 """The training loop, which begins or resumes a run, makes its steps, and writes its log and checkpoints.
 
-A run that was stopped and resumed gives the same losses and parameters, to the bit, as an uninterrupted one.
+A run that was stopped and resumed has bitwise the same losses and parameters as an uninterrupted one.
 """
 
 import signal
@@ -35,14 +35,14 @@ from npformer.training.workers import WorkerError, Workers
 
 @dataclass(frozen=True)
 class Result:
-    """The end of a run.
+    """The outcome of a run.
 
     Attributes:
         step: The number of steps made.
         steps: The number of steps planned.
         best_loss: The lowest validation loss with label smoothing (`objective` of an Evaluation), or None
             without a validation.
-        message: A sentence about the end of the run.
+        message: A sentence that says how the run ended.
     """
 
     step: int
@@ -87,7 +87,7 @@ def train(
 ) -> Result:
     """Train a model in the folder of a run, from the beginning or from the run's last checkpoint.
 
-    However often a run is stopped and resumed, its losses and its final parameters are the same to the bit,
+    However often a run is stopped and resumed, its losses and its final parameters are bitwise the same,
     as long as the machine and the numbers of threads, workers and ranks are the same.
 
     Args:
@@ -107,7 +107,7 @@ def train(
             epochs; if its learning rate had decayed, it does so anew (see `make_schedule`).
 
     Returns:
-        The end of the run.
+        The outcome of the run.
 
     Raises:
         UserError: If settings do not go together, the folder already holds a run, a checkpoint is broken or
@@ -167,7 +167,7 @@ def resume(
         stop: As for `train`.
 
     Returns:
-        The end of the run.
+        The outcome of the run.
 
     Raises:
         UserError: As for `train`, and if there is no checkpoint to continue from.
@@ -243,7 +243,7 @@ class Trainer:
             stop: Called after each step.
 
         Returns:
-            The end of the run.
+            The outcome of the run.
 
         Raises:
             UserError: If a number is not finite, a worker fails or a file cannot be written.
@@ -345,7 +345,7 @@ class Trainer:
         )
 
     def _require_same_run(self) -> None:
-        """Refuse ranks that were started with other settings, or that read other sentences."""
+        """Check that all ranks were started with the same settings and read the same sentences."""
         settings = (self.config, self.model.config, self.dataset.fingerprint, self.workers.count)
         self.ranks.require_same("settings or sentences", settings)
 
@@ -418,7 +418,7 @@ class Timer:
         return self.before + time.perf_counter() - self._began
 
     def seconds_left(self, step: int, steps: int) -> float:
-        """Return the seconds left at the mean time of a step so far, with validation and checkpoints."""
+        """Estimate the seconds left from the mean time of a step, validation and checkpoints included."""
         seconds_per_step = (time.perf_counter() - self._began) / max(1, step - self._first)
         return seconds_per_step * (steps - step)
 
@@ -436,7 +436,7 @@ def _check_counts(**counts: int | None) -> None:
 def _workers_and_threads(
     checkpoint: Checkpoint | None, workers: int | None, threads: int | None
 ) -> tuple[int, int | None]:
-    """Return the numbers of workers and BLAS threads: as given, or of the checkpoint, or the default."""
+    """Return the given numbers of workers and BLAS threads, or else the checkpoint's, or the defaults."""
     if workers is None:
         workers = checkpoint.workers if checkpoint else 1
     if workers > 1:
@@ -452,6 +452,6 @@ def _workers_and_threads(
 
 
 def _blas_threads() -> int | None:
-    """Return the number of threads of BLAS. A resumed run must use as many."""
+    """Return the number of threads of BLAS. A resumed run must use the same number."""
     counts = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
     return share_of(max(counts)) if counts else None

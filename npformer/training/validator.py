@@ -24,7 +24,7 @@ from npformer.training.step import evaluate
 
 
 class Validator:
-    """The validation of a run: evaluates the model between steps, saves the best, logs and reports.
+    """The validation of a run, which evaluates the model between steps and saves the best one.
 
     Args:
         run: The folder of the run.

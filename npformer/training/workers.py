@@ -1,7 +1,7 @@
 """Data parallelism: each batch is split among threads, each with a replica of the model and one BLAS thread.
 
-NumPy releases the interpreter's lock while it computes, so two threads keep two cores busy, including the
-time between the matrix products, in which BLAS's own threads are idle. All replicas read the same parameter
+NumPy releases the interpreter's lock while it computes, so two threads keep two cores busy, also
+between the matrix products, where the threads of BLAS would be idle. All replicas read the same parameter
 values and have gradients of their own. The gradients are added in a fixed order, so the same seed gives the
 same bits. If mpirun started several processes, the batch is split over the workers of all of them.
 """
@@ -19,7 +19,7 @@ from npformer.data.sentences import SentenceBatch
 from npformer.errors import UserError
 from npformer.training.ranks import Ranks
 
-TrainingBatch = Batch | SentenceBatch  # of a translator, or of a language model
+TrainingBatch = Batch | SentenceBatch  # the batch of a translator, or of a language model
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -32,7 +32,7 @@ class Share(NamedTuple):
     """The part of a step's batches that one worker computes."""
 
     model: Any  # the worker's replica
-    parts: list[tuple[TrainingBatch, np.random.Generator | None]]  # with the generators for dropout
+    parts: list[tuple[TrainingBatch, np.random.Generator | None]]  # each part with its generator for dropout
 
 
 class Workers:

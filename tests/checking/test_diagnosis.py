@@ -33,8 +33,8 @@ def clue(right, found, **known):
 
 
 CLUES = {
-    "nothing": (clue(RIGHT, 0 * RIGHT), "0 throughout"),
-    "should be nothing": (clue(0 * RIGHT, RIGHT), "should be 0 throughout"),
+    "nothing": (clue(RIGHT, 0 * RIGHT), "every entry is 0"),
+    "should be nothing": (clue(0 * RIGHT, RIGHT), "every entry should be 0"),
     "sign": (clue(RIGHT, -RIGHT), "sign is wrong"),
     "twice": (clue(RIGHT, 2 * RIGHT), "2 times the right one (counted twice?)"),
     "root": (clue(RIGHT, 5**0.5 * RIGHT), "√5 (axis 1 of x)"),
@@ -60,11 +60,11 @@ CLUES = {
     "factor array": (clue(RIGHT * OTHER, RIGHT, arrays={"keep": OTHER}), "the factor keep is missing"),
     "factor array twice": (clue(RIGHT, RIGHT * OTHER, arrays={"keep": OTHER}), "once too often"),
     "factor by row": (clue(RIGHT, RIGHT * ROWS), "a number that differs from row to row"),
-    "shifted": (clue(RIGHT, np.roll(RIGHT, 1, 0)), "one place too late"),
+    "shifted": (clue(RIGHT, np.roll(RIGHT, 1, 0)), "one position too late"),
     "order": (clue(RIGHT, RIGHT.reshape(5, 4).T.reshape(4, 5)), "wrong order"),
-    "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries that targets names"),
+    "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries at the indices targets"),
     "dy": (clue(RIGHT, DY, dy=DY), "dy itself"),
-    "a factor of dy": (clue(RIGHT, DY * OTHER, dy=DY, arrays={"s": OTHER}), "dy · s and nothing more"),
+    "a factor of dy": (clue(RIGHT, DY * OTHER, dy=DY, arrays={"s": OTHER}), "it is only dy · s"),
     "an array": (clue(RIGHT, OTHER, arrays={"x": OTHER}), "it is x itself"),
     "all rows alike": (clue(RIGHT, np.ones((4, 1)) * OTHER[:1]), "same all along axis 0"),
     "unknown": (clue(RIGHT, OTHER), UNKNOWN),
@@ -83,7 +83,7 @@ def test_repeated_rows():
     dy = RNG.standard_normal((4, 3))
     np.add.at(right, ids, dy)
     found[ids] = dy
-    assert "only rows that ids names several times" in clue(right, found, arrays={"ids": ids})
+    assert "only rows whose index occurs several times in ids" in clue(right, found, arrays={"ids": ids})
 
 
 @pytest.mark.parametrize(

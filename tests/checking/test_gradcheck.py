@@ -109,7 +109,7 @@ def writing_into_cache(layer, dy, x):
 MISTAKES = {
     overwriting: ("gradients accumulate", "must add to it"),
     not_summed: ("scale", "an axis not summed"),
-    forgetting: ("scale", "nothing reached this tensor"),
+    forgetting: ("scale", "no gradient reached this tensor"),
     averaging: ("scale", "1/10 (all positions)"),
     writing_into_dy: ("inputs not modified", "writes into dy"),
     writing_into_cache: ("inputs not modified", "writes into the cache"),
@@ -164,7 +164,7 @@ PAIRS = {
     "factor": ((F.softmax, lambda dy, y: 3 * F.softmax_backward(dy, y)), "3 times"),
     "one over an axis": ((F.softmax, lambda dy, y: F.softmax_backward(dy, y) / 5), "1/5 (axis 0 of x)"),
     "root of an axis": ((F.softmax, lambda dy, y: F.softmax_backward(dy, y) / 5**0.5), "1/√5"),
-    "zero": ((F.softmax, lambda dy, y: 0 * dy), "nothing reached"),
+    "zero": ((F.softmax, lambda dy, y: 0 * dy), "no gradient reached"),
     "not a number": ((F.softmax, lambda dy, y: np.nan * dy), "NaN"),
     "mean term": (
         (lambda x: (x - x.mean(-1, keepdims=True), None), lambda dy, cache: dy),

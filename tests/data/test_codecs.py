@@ -29,5 +29,5 @@ def test_other_texts_are_refused(text):
 def test_a_codec_must_fit_its_model(codec):
     size = len(codec.vocabulary)
     require_fit(codec, size, "source")
-    with pytest.raises(UserError, match=f"the target vocabulary has {size} words and the model 99: use"):
+    with pytest.raises(UserError, match=f"the target vocabulary has {size} entries and the model 99: use"):
         require_fit(codec, 99, "target")

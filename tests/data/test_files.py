@@ -170,7 +170,7 @@ def test_different_numbers_of_lines(write):
 def test_no_pair_left(write):
     files = write("a.en", "\n2\n"), write("a.de", "1\n\n")
     with pytest.raises(
-        UserError, match=r"no sentence pair is left of .*a.en and .*a.de: in every pair a side is empty"
+        UserError, match=r"no sentence pair in .*a.en and .*a.de is usable: in every pair a side is empty"
     ):
         read_parallel(*files)
     with pytest.raises(UserError, match="a side is empty or has more than 1 word;"):

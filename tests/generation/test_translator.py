@@ -103,9 +103,9 @@ def test_one_string_is_not_a_list_of_sentences(translator):
 def test_codecs_that_do_not_fit_the_model(translator):
     model, source, target = translator.model, translator.source_codec, translator.target_codec
     assert len(source.vocabulary) != len(target.vocabulary)
-    with pytest.raises(UserError, match=f"the source vocabulary has {len(target.vocabulary)} words"):
+    with pytest.raises(UserError, match=f"the source vocabulary has {len(target.vocabulary)} entries"):
         Translator(model, target, target)
-    with pytest.raises(UserError, match=f"the target vocabulary has {len(source.vocabulary)} words"):
+    with pytest.raises(UserError, match=f"the target vocabulary has {len(source.vocabulary)} entries"):
         Translator(model, source, source)
     other = random_model(model.config.replace(start_id=1))
     with pytest.raises(UserError, match="pad, start and end ids are 0, 1 and 3"):

@@ -342,8 +342,8 @@ def test_it_computes_the_same_on_the_device(device, kind):
             lambda: repeated(settings={"positions": "relative"}),
             "choose one of interleaved, halves, jianshu, or",
         ),
-        (lambda: repeated(halting_bias=0, epsilon=0), "epsilon is 0: it is a share, above 0 and below 1"),
-        (lambda: repeated(halting_bias=0, epsilon=math.nan), "epsilon is nan: it is a share"),
+        (lambda: repeated(halting_bias=0, epsilon=0), "epsilon is 0: it must be above 0 and below 1"),
+        (lambda: repeated(halting_bias=0, epsilon=math.nan), "epsilon is nan: it must be above 0"),
         (lambda: repeated(halting_bias="large"), "halting_bias is 'large': it must be a finite number"),
         (lambda: repeated(halting_bias=math.inf), "halting_bias is inf: it must be a finite number"),
         (

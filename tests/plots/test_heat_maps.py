@@ -191,7 +191,7 @@ def test_wrong_inputs_are_refused():
     for wrong, match in (
         (lambda: attention_map(weights, ["a"], None), "queries has 1 label:"),
         (lambda: attention_map(weights.T, list("ab"), list("abc")), "queries has 2 labels"),
-        (lambda: attention_map(weights, "ab", None), "one text"),
+        (lambda: attention_map(weights, "ab", None), "a single string"),
         (lambda: attention_map(weights[None], None, None), "2 axes"),
         (lambda: attention_map(nan, None, None), r"weights\[1, 2\] is nan"),
         (lambda: attention_grid(weights, None, None), "4 axes"),

@@ -237,7 +237,7 @@ def test_a_codec_that_does_not_fit_the_model_is_refused(tmp_path, side):
     changed = dataclasses.replace(make_checkpoint(), **{f"{side}_codec": codec.to_json()})
     save_checkpoint(changed, tmp_path / "x.safetensors")
     loaded = load_checkpoint(tmp_path / "x.safetensors")
-    with pytest.raises(UserError, match=f"the {side} vocabulary has 9 words and the model "):
+    with pytest.raises(UserError, match=f"the {side} vocabulary has 9 entries and the model "):
         Translator.from_checkpoint(loaded)
 
 

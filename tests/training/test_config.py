@@ -31,7 +31,7 @@ from npformer.training.presets import PRESETS, find_preset
         ({"factor": "big"}, "factor is 'big'"),
         ({"betas": (0.9,)}, "betas is"),
         ({"betas": (0.9, 1.0)}, "betas is"),
-        ({"decay_share": 1.0}, "decay_share is 1.0: it is a share, from 0 up to but not 1"),
+        ({"decay_share": 1.0}, "decay_share is 1.0: it must be at least 0 and below 1"),
         ({"average_last": 0}, "average_last is 0: it must be a whole number, 1 or more"),
         ({"average_every": None}, "average_every is None"),
         ({"bleu_every": 2.5}, "bleu_every is 2.5"),

@@ -1,6 +1,6 @@
 """The Adam update, block by block.
 
-A block fits into the cache of a core. With whole arrays, each operation would read and write the main memory.
+A block fits into a processor cache. Operations on whole arrays would each read and write the main memory.
 """
 
 import math

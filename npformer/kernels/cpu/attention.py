@@ -1,4 +1,4 @@
-"""Scaled dot-product attention for blocks of sentences whose scores fit into the cache of a core."""
+"""Scaled dot-product attention for blocks of sentences whose scores fit into a processor cache."""
 
 import math
 from typing import Any
@@ -77,7 +77,7 @@ def attention(
 
 
 def attention_backward(dy: Array, cache: Any) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv), each of the shape of its array."""
+    """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     if isinstance(cache, LongAttentionCache):
         return long_attention_backward(dy, cache)
     q, k, v, weights, dropout_mask, masked, scale = cache

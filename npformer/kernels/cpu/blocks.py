@@ -1,4 +1,4 @@
-"""Helpers of the kernels for NumPy: blocks that fit into the cache of a core, and sums as matrix products."""
+"""Helpers of the kernels for NumPy: blocks that fit into a processor cache, and sums as matrix products."""
 
 from collections.abc import Iterator
 from functools import lru_cache

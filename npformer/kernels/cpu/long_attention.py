@@ -1,8 +1,8 @@
 """Attention over long sentences for a few queries at a time, without an array of all weights.
 
-So the memory is proportional to the length and not to its square. The backward pass computes the weights of
-each block again, as exp(score - log Σ exp(scores)). The forward pass stores this logarithm, one number for
-each query. This needs one more matrix product.
+The memory is proportional to the length and not to its square, since the weights are not stored. The backward
+pass computes them again for each block, as exp(score - log Σ exp(scores)), with one more matrix product for
+the scores. The forward pass stores the logarithm, which is one number for each query.
 
 Source: Rabe and Staats 2021; Dao et al. 2022 (FlashAttention, for GPUs).
 """
@@ -105,7 +105,7 @@ def long_attention(
 
 
 def long_attention_backward(dy: Array, cache: LongAttentionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv), each of the shape of its array."""
+    """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v = cache.q, cache.k, cache.v
     dq, dk, dv = np.empty_like(q), np.zeros_like(k), np.zeros_like(v)
     for index, head in _blocks(cache):

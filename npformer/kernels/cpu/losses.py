@@ -26,7 +26,7 @@ def cross_entropy(
     Args:
         logits: The scores of all tokens of the vocabulary, of shape (..., V).
         targets: The right token ids, of shape (...).
-        smoothing: The share of label smoothing.
+        smoothing: The amount of label smoothing, ε_ls in Vaswani et al. 2017, from 0 to 1.
         pad_id: The id of padding, which does not count.
         tokens: The number by which the sum of the losses is divided.
         overwrite: Overwrite the logits with the gradient, which saves one large array.

@@ -157,7 +157,7 @@ def attention(
 
 
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv), each of the shape of its array."""
+    """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
     q, k, v, weights, dropout_mask, _, scale = cache
     if not _is_own(cache):
         return plain.attention_backward(dy, cache)

@@ -10,7 +10,7 @@ from npformer.kernels.shared import as_rows
 
 @fused
 def read_gradient(xp: Any, dy: Array, ids: Array, scale: float, zero_id: int | None) -> Array:
-    """Return, for each position, the gradient of the row of the table that it read.
+    """Return for each position the gradient of the table row with the position's token id.
 
     Args:
         xp: The array module.

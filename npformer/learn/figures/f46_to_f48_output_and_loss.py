@@ -142,7 +142,7 @@ def _distribution(probabilities: Sequence[float], vocabulary: Sequence[str]) -> 
 
 def _share(smoothing: float) -> float:
     if not 0 <= smoothing < 1:
-        raise UserError(f"smoothing is {smoothing!r}: it is a share, from 0 up to but not 1")
+        raise UserError(f"smoothing is {smoothing!r}: it must be at least 0 and below 1")
     return smoothing
 
 

@@ -67,7 +67,7 @@ class RecurrentConfig:
     window: int = 4  # for "local-m" and "local-p": the half width of the window, in tokens
     feeding: bool = False  # input feeding: the attentional state is an input of the next position
 
-    dropout: float = 0.1  # of the token vectors and of the input of the output layer
+    dropout: float = 0.1  # the dropout probability of the token vectors and of the output layer's input
     label_smoothing: float = 0.1
 
     pad_id: int = 0
@@ -85,10 +85,10 @@ class RecurrentConfig:
         for name in ("dropout", "label_smoothing"):
             require_share(name, getattr(self, name))
         if self.bidirectional and self.d_hidden % 2:
-            raise UserError(f"bidirectional halves d_hidden, and it is {self.d_hidden}: make it even")
+            raise UserError(f"bidirectional needs an even d_hidden, and it is {self.d_hidden}: change it")
         if self.feeding and self.attention in ("none", "additive"):
             raise UserError(
-                f"feeding passes on the attentional state, and attention is {self.attention!r}: "
+                f"feeding needs attention after the cell, and attention is {self.attention!r}: "
                 "use global, local-m or local-p"
             )
 

@@ -161,16 +161,16 @@ class TransformerConfig:
     d_model: int = 512
     d_ff: int = 2048
     n_heads: int = 8
-    n_layers: int = 6  # of the encoder and of the decoder
-    d_head: int | None = None  # the width of the queries and keys of a head; None is d_model / n_heads
-    d_value: int | None = None  # the width of the values of a head; None is d_head
+    n_layers: int = 6  # the number of layers of the encoder, and also of the decoder
+    d_head: int | None = None  # the width of the queries and keys of a head; None means d_model / n_heads
+    d_value: int | None = None  # the width of the values of a head; None means d_head
     max_length: int = 256  # the longest sentence, in tokens
 
-    # "post": after the sum; "pre": before the sublayer; or a sequence such as "n-da" (see SequenceResidual)
+    # layer norm: "post" is after the sum, "pre" before the sublayer; or "n-da" etc. (see SequenceResidual)
     norm: str = "post"
     norm_eps: float = 1e-5
     final_norm: bool = False  # a layer norm after the last layer of each stack; norm "pre" needs it
-    activation: str = "relu"  # inside the feed-forward network
+    activation: str = "relu"  # the activation of the feed-forward network
     positions: str = "interleaved"  # one of CHOICES; "relative" positions act in self-attention only
     max_distance: int = 16  # the largest distance that has its own vector, with "relative" positions
     scale_embedding: bool = True  # multiply token vectors by sqrt(d_model)
@@ -178,20 +178,20 @@ class TransformerConfig:
     tied: str = "all"  # "output": output and target embedding share a weight; "all": the source embedding too
     output_bias: bool = False
 
-    dropout: float = 0.1  # of the output of every sublayer
-    embedding_dropout: float | None = None  # of embeddings plus positions; None means the value of dropout
-    attention_dropout: float = 0.0  # of the attention weights
-    feed_forward_dropout: float = 0.0  # of the hidden layer of the feed-forward network
+    dropout: float = 0.1  # the dropout probability of the output of every sublayer
+    embedding_dropout: float | None = None  # that of embeddings + positions; None means the same
+    attention_dropout: float = 0.0  # that of the attention weights
+    feed_forward_dropout: float = 0.0  # that of the hidden layer of the feed-forward network
     label_smoothing: float = 0.1
 
     attention_bias: bool = True
-    attention_output: bool = True  # the matrix Wo
-    projection_activation: str = "none"  # of queries, keys and values
+    attention_output: bool = True  # multiply the concatenated heads by the matrix Wo
+    projection_activation: str = "none"  # the activation of queries, keys and values
     fused_projections: bool = False  # compute several projections by one matrix product
     scale_scores: bool = True  # divide scores by sqrt(d_head)
-    mask_fill: float = -math.inf  # the number for masked scores
-    masking_how: str = "replace"  # replace the score by mask_fill, or "add" mask_fill to the score
-    query_masking: str = "none"  # set the rows of queries at padding to 0 "after" or "before" the softmax
+    mask_fill: float = -math.inf  # the number that replaces a masked score, or is added to it
+    masking_how: str = "replace"  # "replace" the score by mask_fill, or "add" mask_fill to the score
+    query_masking: str = "none"  # set rows of padding queries to 0 "after" the softmax, or "before" it
 
     pad_id: int = 0
     start_id: int = 2
@@ -249,11 +249,12 @@ class TransformerConfig:
         )
         yield (
             self.query_masking == "before" and math.isinf(self.mask_fill),
-            "query_masking='before' makes uniform rows, which a mask_fill of -inf undoes: give a finite fill",
+            "query_masking='before' gives masked queries equal weights for all keys, and a mask_fill of -inf "
+            "gives masked keys the weight 0: give a finite mask_fill",
         )
         yield (
             self.masking_how == "add" and math.isinf(self.mask_fill),
-            "masking_how='add' with a mask_fill of -inf is masking_how='replace': use that, or a finite fill",
+            "masking_how='add' with a mask_fill of -inf is the same as 'replace': use that, or a finite fill",
         )
         ids = (self.pad_id, self.start_id, self.end_id)
         yield (

@@ -163,7 +163,7 @@ class MovingBaseline:
 
     def __init__(self, decay: float = 0.9) -> None:
         if not 0 <= decay <= 1:
-            raise UserError(f"decay is {decay}: it is a share, from 0 to 1")
+            raise UserError(f"decay is {decay}: it must be from 0 to 1")
         self.decay, self.value = decay, 0.0
 
     def update(self, log_likelihood: Array) -> None:

@@ -116,7 +116,7 @@ class LatentAttention(Module):
         if length > self.max_length:
             raise UserError(
                 f"a sentence has {length} tokens and this attention has {self.max_length} positions: "
-                "make it with a larger max_length"
+                "create the layer with a larger max_length"
             )
         latent_scores, latent_cache = linear(e, self.latent_weight.value)  # (B, S, 1)
         active_scores, active_cache = linear(e, self.active_weight.value[:, :length])  # (B, S, S)

@@ -129,6 +129,6 @@ class RelativeAttention(MultiHeadAttention):
 
 
 _NO_DISTANCE = (
-    "relative positions need queries and keys of one sentence, and keys from elsewhere were given: use "
+    "relative positions need queries and keys of one sentence, and separate keys were given: use "
     "MultiHeadAttention for cross-attention"
 )

@@ -138,11 +138,10 @@ def _check(kind: str, d_query: int, d_key: int, width: int | None) -> None:
         raise UserError(f"the similarity is {kind!r}: choose one of {', '.join(SIMILARITIES)}")
     if kind == "dot" and d_query != d_key:
         raise UserError(
-            f"a dot product takes queries and keys of one width, and theirs are {d_query} and {d_key}: "
-            'use "general"'
+            f'a dot product takes queries and keys of equal width, not {d_query} and {d_key}: use "general"'
         )
     if kind != "perceptron" and width is not None:
-        raise UserError(f'the similarity "{kind}" has no width to choose: only "perceptron" has')
+        raise UserError(f'only the similarity "perceptron" has a width, not "{kind}": leave out width')
 
 
 @cache_class

@@ -5,7 +5,7 @@ from wrong_solutions.wrong import Wrong
 LAYERS = (
     Wrong("tied-backward", "dweight.T", "dweight", "shape|transposed|broadcast"),
     Wrong("tied-backward", "self.weight.accumulate(dweight.T)", "self.weight.grad = dweight.T", "must add"),
-    Wrong("tied-backward", "self.bias is not None", "False", "nothing reached"),
+    Wrong("tied-backward", "self.bias is not None", "False", "no gradient reached"),
     Wrong(
         "linear-layer-backward", "self.weight.accumulate(dweight)", "self.weight.grad = dweight", "must add"
     ),
@@ -67,7 +67,7 @@ LAYERS = (
         "encoder-layer-backward",
         "return self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)",
         "return dx",
-        "backward is skipped|nothing reached",
+        "backward is skipped|no gradient reached",
     ),
     Wrong(
         "encoder-layer-backward",

@@ -21,7 +21,7 @@ SOFTMAX = (
     Wrong("softmax-backward", "return y * (", "return array_module(y).ones(1) * y * (", "dtype"),
     Wrong("softmax-backward", "return y * (", "return (y / 0) * (", "NaN"),
     Wrong("softmax-backward", "", "def softmax_backward(dy, cache):\n    return dy", "dy itself"),
-    Wrong("softmax-backward", "", "def softmax_backward(dy, cache):\n    return 0 * dy", "0 throughout"),
+    Wrong("softmax-backward", "", "def softmax_backward(dy, cache):\n    return 0 * dy", "every entry is 0"),
     Wrong(
         "softmax-backward",
         "",

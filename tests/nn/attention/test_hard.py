@@ -211,7 +211,7 @@ def test_dtypes_are_kept_and_inputs_are_not_modified(dtype, straight_through):
         (lambda: F.hard_attend(SCORES, V, MASK.astype(int)), "make it bool"),
         (lambda: F.entropy(SCORES, MASK[..., :4]), "must broadcast"),
         (lambda: layer().forward(QUERIES, MEMORY, train=True), "train=True needs a generator: give rng"),
-        (lambda: layer().forward(QUERIES, MEMORY, WORDS[:, :4]), "they must agree"),
+        (lambda: layer().forward(QUERIES, MEMORY, WORDS[:, :4]), "make them equal"),
         (lambda: MovingBaseline(1.2), "decay is 1.2"),
     ],
 )

@@ -282,8 +282,8 @@ def test_scores_can_be_inspected():
     [
         (lambda: heads(max_distance=0), "max_distance is 0: it must be a whole number, 1 or more"),
         (lambda: heads(max_distance=2.5), "max_distance is 2.5"),
-        (lambda: heads().forward(X, X), "keys from elsewhere were given: use MultiHeadAttention"),
-        (lambda: heads().project_memory(X), "keys from elsewhere were given: use MultiHeadAttention"),
+        (lambda: heads().forward(X, X), "separate keys were given: use MultiHeadAttention"),
+        (lambda: heads().project_memory(X), "separate keys were given: use MultiHeadAttention"),
         (lambda: RelativeAttention(7, 3), "d_model 7 is not divisible by 3 heads"),
     ],
 )

@@ -96,7 +96,7 @@ def test_gradients_of_two_calls_are_summed(kind):
     ("arguments", "message"),
     [
         (("cosine", 6, 6), "the similarity is 'cosine': choose one of dot, general, concat, perceptron"),
-        (("dot", 6, 5), 'one width, and theirs are 6 and 5: use "general"'),
+        (("dot", 6, 5), 'equal width, not 6 and 5: use "general"'),
     ],
 )
 def test_unknown_similarities(arguments, message):
@@ -105,7 +105,7 @@ def test_unknown_similarities(arguments, message):
 
 
 def test_only_a_perceptron_has_a_hidden_width():
-    with pytest.raises(UserError, match='"general" has no width'):
+    with pytest.raises(UserError, match='"perceptron" has a width, not "general"'):
         Similarity("general", 6, 6, width=3)
 
 
