@@ -1,4 +1,4 @@
-"""npformer tour: the whole package in three minutes."""
+"""npformer tour: the whole package in two minutes."""
 
 import time
 from argparse import ArgumentParser, Namespace
