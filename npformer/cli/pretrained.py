@@ -39,6 +39,7 @@ more with --scores test.json, so that the card contains them."""
 
 RULES = (
     needs("--out --card --casing --scores --last", "--export"),
+    needs("--casing --scores", "--out"),
     excludes("--export", "name --markdown --json", "it shows no card"),
     excludes("--json", "--markdown", "these are two forms of the same"),
 )
@@ -153,7 +154,7 @@ def begin_card(checkpoint: Checkpoint, place: Path, run: Path, *, exporting: boo
             f"there was no card {place}, and its template is there now: replace what begins with {TO_WRITE} "
             "and run the same command again"
         )
-    print(f"wrote {place}: replace what begins with {TO_WRITE}, then export with --out FILE")
+    print_line(f"wrote {place}: replace what begins with {TO_WRITE}, then export with --out FILE")
     return 0
 
 

@@ -1,0 +1,687 @@
+"""Random command lines, the files that they name, and what every command must do with any of them.
+
+A command line is drawn from the arguments that the parser of a command declares. Each value is either one
+that the command can use or an odd one: a number, name, sentence or file of a kind that has to be refused or
+shown as it is. `run_case` runs a command line in a copy of the prepared folder and returns what is wrong.
+"""
+
+import contextlib
+import dataclasses
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import warnings
+from dataclasses import dataclass
+from types import SimpleNamespace
+from unittest import mock
+
+import numpy as np
+import toy_pretrained
+from hypothesis import strategies as st
+from recorded_arguments import RecordedArguments
+
+from npformer.checking.cases import all_cases
+from npformer.cli import bench, family, gradcheck, load_model, main, score, tasks, tour, train
+from npformer.cli import lesson as lesson_command
+from npformer.cli import translate as translate_command
+from npformer.cli.limits import count_parameters
+from npformer.cli.main import COMMANDS, make_parser
+from npformer.data import multi30k
+from npformer.data.dataset import files_dataset, task_dataset
+from npformer.data.download import KnownFile
+from npformer.learn import figures as all_figures
+from npformer.learn.course.stepper import Stepper
+from npformer.learn.experiments.family import FamilyRow
+from npformer.learn.tasks import Verdict
+from npformer.models.recurrent import RecurrentConfig
+from npformer.models.transformer import TransformerConfig
+from npformer.pretrained import save_pretrained
+from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
+from npformer.training import TrainingConfig
+from npformer.training import train as train_model
+from npformer.training.presets import Preset
+
+# ---------------------------------------------------------------------------------------------------------
+# Values
+
+NUMBERS = [
+    "0", "-1", "1", "2", "3", "1" * 23, "nan", "inf", "1e999", "-1e999", "", " ", " 1", "1_0", "0x10",
+    "١٢", "1.5", "1e-300", "5e-324", "-0", "+1", "1,2", "9223372036854775807", "9223372036854775808",
+    "1e18", "²",
+]  # fmt: skip
+NAMES = [
+    "unknown", "smal", "SMALL", "[a]", "[/a]", "[bold red]x", "$x$", "$\\frac{1}{", "a\x1b[31mb",
+    "\x1b]0;t\x07", "a\u202eb", "\u2066x\u2069", "a\nb", "a\rb", "\u2028", "-x", "--", "-", "--all", "--=",
+    "n" * 300, "\udce9", "caf\udce9.txt", "", " ", ".", "..", "/", "~", "*", "%s", "{}", "{0}", "\\",
+    "a/b", "été", "cafe\u0301", "\x7f", "\x9b31m", "`a`", "|", "<b>", "&lt;", ":smile:", "$(ls)", "'", '"',
+    "#", "%",
+]  # fmt: skip
+SENTENCES = [
+    "the cat", "the cat sleeps", "A man is riding a bicycle.", "", " ", "\t", "🙂", "👩\u200d👩\u200d👧 runs",
+    "the \x1b[31mcat", "the\x00cat".replace("\x00", "\x01"), "the cat\nsleeps", "a " * 60, "a" * 5000,
+    "x " * 3000, "e\u0301\u0301\u0301", "\u0301", "שלום the cat", "\u202ecat the", "\u2066",
+    "[/the] [cat]", "$cat$ $", "猫 睡觉", "<UNK> <S> </S> <PAD>", "the\u00a0cat", "\ufeffthe cat",
+    "\udcff cat", "\\n", "{cat}", "^_{", "▁a ▁m",
+]  # fmt: skip
+FILES = [
+    "missing", "missing/below", "folder", "empty", "binary", "latin.txt", "deep.json", "wide.json",
+    "damaged", "damaged/last.safetensors", "damaged.safetensors", "runs", "runs/tiny",
+    "runs/tiny/log.jsonl", "train.en", "train.en.gz", "raw.de", "short.fr", "card.json", "template.json",
+    "s.json", "own.py", "bad.py", "toy.safetensors", "link", "loop", "/dev/null", "bad-log", "many.json",
+    "train.en/below", "exercises", "new.png", "new.svg", "new.txt", "new folder", "new[/a].png",
+    "new$x$.svg", "new\x1b[31m.png", "new\u202e.txt", "new\udce9.png", "new\n.txt",
+]  # fmt: skip
+
+# values that a command can use, by command and argument
+RUN = ["runs/tiny", "runs/rnn", "runs/toy", "toy.safetensors", "runs/tiny/last.safetensors"]
+SEARCH = {"model": RUN, "beam": ["1", "2"], "length_penalty": ["0.5", "1"], "backend": ["numpy", "auto"]}
+TASKS = {
+    "action": ["list", "start", "check", "hint"],
+    "name": ["softmax-backward", "1", "3", "5", "exercises/softmax-backward.py"],
+    "dir": ["exercises", "new", "folder"],
+    "seconds": ["5"],
+    "png": ["new.png"],
+}
+USABLE = {
+    "tour": {"out": ["tour", "new"], "steps": ["1"], "seed": ["1"], "backend": ["numpy"]},
+    "lesson": {
+        "which": ["1", "0", "attention"],
+        "notebook": ["1.ipynb"],
+        "html": ["1.html"],
+        "figures": ["new"],
+    },
+    "lessons": {},
+    "train": {
+        "files": ["train.en", "train.fr", "train.en.gz"],
+        "valid": ["train.en", "train.fr"],
+        "task": ["copy", "reverse"],
+        "direction": ["fr-en", "en-fr"],
+        "limit": ["2", "20"],
+        "data": ["folder"],
+        "max_length": ["20"],
+        "vocab_size": ["50"],
+        "min_count": ["1"],
+        "subwords": ["30"],
+        "preset": ["small", "multi30k-en-de"],
+        "architecture": ["small", "rnn", "rnn-global"],
+        "steps": ["1", "3"],
+        "batch_size": ["4"],
+        "seed": ["1"],
+        "run": ["runs/new", "new"],
+        "resume": ["runs/tiny", "runs/rnn"],
+        "backend": ["numpy"],
+        "threads": ["1"],
+        "workers": ["1", "2"],
+        "set": [
+            "schedule=constant",
+            "d_model=16",
+            "d_ff=16",
+            "n_heads=2",
+            "n_layers=1",
+            "dropout=0",
+            "positions=relative",
+            "positions=learned",
+            "tied=none",
+            "norm=post",
+            "final_norm=True",
+            "clip=1",
+            "betas=(0.9, 0.99)",
+            "seed=3",
+        ],
+    },
+    "data": {
+        "corpus": ["multi30k"],
+        "folder": ["new", "folder"],
+        "languages": ["en", "en,de", "de,fr"],
+        "source": ["copy", "copy", "folder"],
+        "base_url": ["http://127.0.0.1:9/"],
+    },
+    "curves": {"run": ["runs/tiny", "runs/rnn"], "out": ["new.png", "new.svg"]},
+    "translate": {"sentences": ["the cat", "the dog eats", "a cat sleeps"], **SEARCH},
+    "score": {
+        "source": ["train.en", "train.en.gz"],
+        "reference": ["train.fr"],
+        **SEARCH,
+        "text": ["raw", "auto", "tokenised"],
+        "limit": ["2"],
+        "out": ["new.txt"],
+    },
+    "pretrained": {
+        "name": ["en-de", "toy.safetensors"],
+        "export": ["runs/toy", "runs/tiny"],
+        "out": ["new.safetensors"],
+        "card": ["card.json", "new.json", "template.json"],
+        "casing": ["raw.de"],
+        "scores": ["s.json"],
+    },
+    "attention": {
+        "sentence": ["the cat sleeps", "a cat eats"],
+        "model": RUN,
+        "kind": ["encoder", "cross"],
+        "layer": ["0"],
+        "head": ["0", "1"],
+        "word": ["cat", "</S>"],
+        "out": ["new"],
+    },
+    "figures": {"ids": ["F23", "F07", "F51"], "out": ["new"], "model": ["runs/tiny"]},
+    "masks": {
+        "sentence": ["the cat", "le chat dort"],
+        "pad": ["1", "2"],
+        "window": ["1"],
+        "cross": ["the cat sleeps"],
+        "model": RUN,
+        "layer": ["0"],
+        "head": ["0", "1"],
+        "seed": ["3"],
+        "mistake": ["shifted", "inverted"],
+        "out": ["new"],
+    },
+    "gradcheck": {
+        "what": ["softmax", "layer", "own.py:double", "own.py:wrong"],
+        "method": ["complex", "difference"],
+        "shape": ["2,3"],
+        "seed": ["1"],
+        "seconds": ["5"],
+    },
+    "exercise": TASKS | {"action": [*TASKS["action"], "solution"]},
+    "bugs": TASKS | {"name": ["1", "3"], "dir": ["new", "folder"]},
+    "family": {"steps": ["1"], "seed": ["1"], "out": ["folder"]},
+    "bench": {
+        "only": ["tiny", "small"],
+        "against": ["torch"],
+        "repeats": ["2"],
+        "seconds": ["0.1"],
+        "workers": ["1", "2"],
+        "backend": ["numpy"],
+        "json": ["new.json", "-"],
+        "curves": ["new.png"],
+    },
+    "index": {"word": ["softmax", "3.2.1"], "write": ["INDEX.md", "new.md"]},
+    "glossary": {"word": ["softmax", "head"], "write": ["GLOSSARY.md", "new.md"]},
+}
+STANDARD_INPUT = [
+    b"",
+    b"the cat\n",
+    b"the cat\n\nthe dog",
+    b"\xff\xfe\n",
+    b"\x1b[31m\n",
+    b"\r\n\r\n",
+    b"\x00\n",
+    b"a " * 400,
+]
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """A command line, what stands on standard input, and whether standard output is a terminal."""
+
+    argv: tuple[str, ...]
+    stdin: bytes = b""
+    terminal: bool = True
+
+
+@st.composite
+def command_lines(draw, command):
+    """Draw a command line of a command: its arguments in any order, some odd, some foreign, some twice."""
+    odd = draw(st.sampled_from([0, 1, 2, 5]))  # the share of odd values, in tenths
+    actions = [action for action in make_parser(command)._actions if action.dest != "help"]
+    options = [action for action in actions if action.option_strings]
+    parts = []
+    for action in actions:
+        if not action.option_strings and draw(st.integers(0, 9)) < (9 if action.nargs != "?" else 6):
+            parts.append(draw(_values(command, action, odd)))
+    if options:
+        chosen = draw(st.lists(st.sampled_from(options), max_size=3, unique=True))
+        parts += [draw(_given(command, action, odd)) for action in chosen]
+        if chosen and draw(st.integers(0, 9)) == 0:  # an option twice
+            parts.append(draw(_given(command, draw(st.sampled_from(chosen)), odd)))
+    if draw(st.integers(0, 14)) == 0:
+        parts.append(draw(_foreign()))
+    parts = draw(st.permutations(parts))
+    argv = [command, *(text for part in parts for text in part)]
+    if draw(st.integers(0, 29)) == 0:
+        argv[0] = draw(st.sampled_from(NAMES))
+    return CommandLine(tuple(argv), draw(st.sampled_from(STANDARD_INPUT)), draw(st.booleans()))
+
+
+@st.composite
+def _given(draw, command, action, odd):
+    """Draw an option with its values, sometimes in one word, as --seed=1."""
+    values = [] if action.nargs == 0 else draw(_values(command, action, odd))
+    option = action.option_strings[-1]
+    if len(values) == 1 and draw(st.booleans()):
+        return [f"{option}={values[0]}"]
+    if action.nargs == 0 and draw(st.integers(0, 19)) == 0:
+        return [f"{option}=1"]
+    return [option, *values]
+
+
+@st.composite
+def _values(draw, command, action, odd):
+    """Draw the values of an argument: as many as it takes, and rarely one more or one less."""
+    most = {None: (1, 1), "?": (0, 1), "*": (0, 3), "+": (1, 3)}.get(
+        action.nargs, (action.nargs, action.nargs)
+    )
+    number = draw(st.integers(*most))
+    if action.dest == "files":
+        number = draw(st.sampled_from([0, 2, 2, 2, 1, 3]))
+    if odd and draw(st.integers(0, 24)) == 0:
+        number += draw(st.sampled_from([-1, 1]))
+    usable = USABLE[command].get(action.dest, [])
+    return [draw(_value(action, usable, odd)) for _ in range(number)]
+
+
+@st.composite
+def _value(draw, action, usable, odd):
+    """Draw a value of an argument."""
+    if usable and draw(st.integers(0, 9)) >= odd:
+        return draw(st.sampled_from(usable))
+    if action.dest == "set":
+        return draw(_setting())
+    if action.dest in ("sentence", "sentences", "cross", "word"):
+        kinds = [SENTENCES, SENTENCES, NAMES]
+    elif action.type is not None and action.metavar != "ACTION":
+        kinds = [NUMBERS, NUMBERS, NAMES]
+    else:
+        kinds = [FILES, FILES, NAMES, SENTENCES, NUMBERS]
+    value = draw(st.sampled_from(draw(st.sampled_from(kinds))))
+    if action.dest == "what" and draw(st.booleans()):
+        value = f"{value}:{draw(st.sampled_from(['double', *NAMES]))}"
+    if action.dest == "base_url" and draw(st.booleans()):
+        value = f"http://{value}"
+    if draw(st.integers(0, 19)) == 0:
+        value += draw(st.text(st.characters(exclude_characters="\0"), max_size=5))
+    return value
+
+
+@st.composite
+def _setting(draw):
+    """Draw a value of --set."""
+    names = [
+        *TransformerConfig.__dataclass_fields__,
+        *TrainingConfig.__dataclass_fields__,
+        "cell",
+        "attention",
+    ]
+    values = [*NUMBERS, *NAMES, "None", "True", "(1, 2)", "[1]", "{}", "(" * 90, "1j", "b'x'", "...", "x"]
+    name = draw(st.one_of(st.sampled_from(names), st.sampled_from(NAMES)))
+    return name + draw(st.sampled_from(["=", "=", "=", "", "=="])) + draw(st.sampled_from(values))
+
+
+@st.composite
+def _foreign(draw):
+    """Draw an option of any command, or something that looks like an option."""
+    if draw(st.booleans()):
+        return [
+            draw(
+                st.sampled_from(
+                    ["--modle", "--sed", "--outt", "-", "--", "-h", "--help", "--\x1b[31m", "--[/a]", "-1"]
+                )
+            )
+        ]
+    command = draw(st.sampled_from(sorted(COMMANDS)))
+    options = [
+        action for action in make_parser(command)._actions if action.option_strings and action.dest != "help"
+    ]
+    return draw(_given(command, draw(st.sampled_from(options)), 5)) if options else ["--restart"]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Files
+
+OWN = "def double(x):\n    return 2 * x, None\n\ndef double_backward(dy, cache):\n    return 2 * dy\n"
+WRONG = "\ndef wrong(x):\n    return 2 * x, None\n\ndef wrong_backward(dy, cache):\n    return 3 * dy\n"
+ENGLISH = "the cat sleeps\nthe dog eats\na cat eats\n" * 4
+FRENCH = "le chat dort\nle chien mange\nun chat mange\n" * 4
+
+
+CORPUS_TEXT = gzip.compress(b"a\nb\n", mtime=0)
+CORPUS = [
+    KnownFile(file.name, len(CORPUS_TEXT), hashlib.sha256(CORPUS_TEXT).hexdigest()) for file in multi30k.FILES
+]
+
+
+def prepare(folder):
+    """Write the files that the command lines name, with two trained runs, into a folder."""
+    texts = {
+        "train.en": ENGLISH, "train.fr": FRENCH, "raw.de": "Ein Mann fährt.\n" * 12, "short.fr": "un\n",
+        "empty": "", "deep.json": "[" * 5000 + "]" * 5000, "wide.json": json.dumps({"title": "9" * 3000}),
+        "many.json": "9" * 5000, "card.json": json.dumps(toy_pretrained.FIELDS), "s.json": "{}",
+        "own.py": OWN + WRONG, "bad.py": "1 +\n",
+        "template.json": json.dumps(toy_pretrained.FIELDS | {"data": "TO WRITE: the data"}),
+    }  # fmt: skip
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "train.en.gz").write_bytes(gzip.compress(ENGLISH.encode()))
+    (folder / "binary").write_bytes(bytes(range(256)) * 4)
+    (folder / "latin.txt").write_bytes("café\n".encode("latin-1") * 12)
+    (folder / "folder").mkdir()
+    (folder / "folder/kept.txt").write_text("kept\n")
+    (folder / "exercises").mkdir()
+    (folder / "exercises/softmax-backward.py").write_text("def softmax_backward(dy, y):\n    return None\n")
+    dataset = files_dataset(str(folder / "train.en"), str(folder / "train.fr"), min_count=1, filtered=False)
+    settings = TrainingConfig(steps=2, batch_size=4, schedule="constant")
+    sizes = {"source_vocab": len(dataset.source.vocabulary), "target_vocab": len(dataset.target.vocabulary)}
+    tiny = TransformerConfig(d_model=8, d_ff=8, n_heads=2, n_layers=1, max_length=20, tied="none", **sizes)
+    rnn = RecurrentConfig(d_model=8, d_hidden=8, max_length=20, **sizes)
+    for name, config in (("tiny", tiny), ("rnn", rnn)):
+        train_model(folder / "runs" / name, dataset, config, settings, backend="numpy", threads=1)
+    toy = toy_pretrained.toy_checkpoint()
+    (folder / "runs/toy").mkdir()
+    save_checkpoint(toy, folder / "runs/toy/last.safetensors")
+    save_pretrained(toy, folder / "toy.safetensors", toy_pretrained.toy_card())
+    whole = (folder / "runs/tiny/last.safetensors").read_bytes()
+    (folder / "damaged").mkdir()
+    (folder / "damaged/last.safetensors").write_bytes(whole[: len(whole) // 2])
+    (folder / "damaged.safetensors").write_bytes(whole[:-1] + b"\x01")
+    (folder / "bad-log").mkdir()
+    (folder / "bad-log/log.jsonl").write_text('{"step": 1, "loss": "x", "seconds": 1}\n[]\n')
+    for part in ("raw", "tok"):
+        (folder / "copy" / part).mkdir(parents=True)
+    for file in CORPUS:
+        (folder / "copy" / file.name).write_bytes(CORPUS_TEXT)
+    (folder / "link").symlink_to("train.en")
+    (folder / "loop").symlink_to("loop")
+    assert load_checkpoint(folder / "runs/toy/last.safetensors").step == toy.step
+
+
+def contents(folder):
+    """Return the bytes of every file below a folder, by its path, and the target of every link."""
+    found = {}
+    for base, _, names in os.walk(os.fsencode(folder)):
+        for name in names:
+            path = os.path.join(base, name)
+            if os.path.islink(path):
+                found[os.fsdecode(path)] = os.readlink(path)
+            else:
+                with open(path, "rb") as file:
+                    found[os.fsdecode(path)] = file.read()
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What would take long
+
+
+class WouldBegin(BaseException):
+    """A command has accepted all its arguments, and the work that it begins would take long."""
+
+
+def _limited_training(folder, dataset, model, training, **settings):
+    """Train for two steps, unless the model or the number of workers is large."""
+    if count_parameters(model) > 400_000 or model.max_length > 10_000 or (settings.get("workers") or 1) > 2:
+        raise WouldBegin
+    return train_model(folder, dataset, model, training.replace(steps=min(2, training.steps)), **settings)
+
+
+def _limited_resume(folder, *, changes, **settings):
+    """Resume a run for at most three steps."""
+    if changes.get("steps", 0) > 5 or (settings.get("workers") or 1) > 2:
+        raise WouldBegin
+    return RESUME(folder, changes=changes, **settings)
+
+
+RESUME, LOAD, CHECK_OWN = train.resume_run, load_model.load_with_search, gradcheck.check_own_layer
+FIND = all_figures.find_entry
+
+
+def _limited_search(arguments):
+    loaded, settings = LOAD(arguments)
+    if settings["beam"] > 8:
+        raise WouldBegin
+    return loaded, settings
+
+
+def _limited_check(what, shapes, *settings):
+    """Check a layer with small inputs."""
+    if any(np.prod(shape, dtype=float) > 100 for shape in shapes or ()):
+        raise WouldBegin
+    return CHECK_OWN(what, shapes, *settings)
+
+
+def _no_network(*arguments, **settings):
+    raise ConnectionRefusedError(111, "Connection refused")
+
+
+def _draw(entries):
+    """Return the figures with drawings that stop those of them which need a trained model."""
+
+    def drawn(entry):
+        def draw(studio, **changes):
+            if entry.id != "F23":
+                raise WouldBegin
+            return entry.draw(studio, **changes)
+
+        return dataclasses.replace(entry, draw=draw)
+
+    return [drawn(entry) for entry in entries]
+
+
+def _verdict(*arguments):
+    return Verdict(False, "not [/yet] \x1b[31m", ["a $clue$"], printed="[b]\u202e\n", difference=[[1.0]])
+
+
+@contextlib.contextmanager
+def quick(home):
+    """Replace what takes long or needs a network, so that the path of every option stays the real one."""
+    dataset = task_dataset("copy", n=20)
+    row = FamilyRow("a", 1, 1.0, 1.0, (), ())
+    small_cases = [
+        case for case in all_cases() if "softmax" in case.name or case.name.startswith("LayerNorm")
+    ][:4]
+    some_figures = _draw(all_figures.all_entries())
+    member = dict.fromkeys(("name", "compares", "cost", "differentiable"), "x")
+    member |= {"parameters": 1, "error": 0.0, "ok": True, "lesson": 1}
+    replaced = [
+        (multi30k, "FILES", tuple(CORPUS)),
+        (Preset, "dataset", lambda preset, folder: dataset),
+        (lesson_command, "as_page", lambda lesson: ""),
+        (Stepper, "walk", lambda stepper, begin: 0),
+        (tasks, "check", _verdict),
+        (family.experiment, "measure_system", lambda *arguments, **settings: row),
+        (family, "members", lambda: [member]),
+        (family, "builtin_dataset", lambda: None),
+        (family, "builtin_corpus", lambda: SimpleNamespace(test=[])),
+        (bench, "step_rows", lambda arguments, setups: _begin(arguments)),
+        (bench, "curve_rows", lambda arguments: _begin(arguments)),
+        (bench, "decoding_rows", lambda arguments: _begin(arguments)),
+        (bench, "profile_rows", lambda arguments, setups: _begin(arguments)),
+        (tour, "all_cases", lambda: small_cases),
+        (tour, "show_translations", lambda out, translator: None),
+        (tour, "show_evaluation", lambda out, translator: None),
+        (tour, "draw_pictures", lambda translator, folder: []),
+        (tour, "builtin_dataset", lambda: dataset),
+        (tour, "train", _limited_training),
+        (train, "builtin_dataset", lambda *arguments, **settings: dataset),
+        (train, "task_dataset", lambda task: dataset),
+        (train, "train_run", _limited_training),
+        (train, "resume_run", _limited_resume),
+        (translate_command, "load_with_search", _limited_search),
+        (score, "load_with_search", _limited_search),
+        (gradcheck, "all_cases", lambda: small_cases),
+        (gradcheck, "check_own_layer", _limited_check),
+        (all_figures, "all_entries", lambda: some_figures),
+        (all_figures, "find_entry", lambda id: _draw([FIND(id)])[0]),
+    ]
+    environment = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "TERM": "dumb", "COLUMNS": "120"}
+    with contextlib.ExitStack() as stack:
+        for where, name, new in replaced:
+            stack.enter_context(mock.patch.object(where, name, new))
+        stack.enter_context(mock.patch("socket.socket.connect", _no_network))
+        stack.enter_context(mock.patch("socket.getaddrinfo", _no_network))
+        stack.enter_context(mock.patch("time.sleep"))
+        stack.enter_context(mock.patch.dict(os.environ, environment))
+        yield
+
+
+def _begin(arguments):
+    raise WouldBegin
+
+
+# ---------------------------------------------------------------------------------------------------------
+# One case
+
+CHECKING = ("masks", "gradcheck", "exercise", "bugs", "lesson", "family", "tour")  # commands with status 1
+# options whose values name files and folders that the command may write to
+WRITTEN = [
+    "--out", "--notebook", "--html", "--write", "--json", "--curves", "--run", "--resume", "--card",
+    "--folder", "--dir", "--figures", "--png",
+]  # fmt: skip
+# notes that may stand before the sentence of an error
+NOTES = re.compile(
+    r"npformer: (no sentence was given|(line \d+: )?the model does not know|.* printed: |other programs use|"
+    r"too many words for a grid|there is no matrix|.*progress)",
+    re.DOTALL,
+)
+STEERING = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f\ud800-\udfff]"
+)
+
+
+class Screen(io.FileIO):
+    """A file that says that it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@dataclass
+class Outcome:
+    """The exit status of a command line, None if long work would have begun, and what was wrong with it."""
+
+    status: int | None
+    wrong: list[str]
+    ignored: list[str]
+    stdout: str
+    stderr: str
+
+
+def run_case(line, prepared, place):
+    """Run a command line in a copy of the prepared folder.
+
+    Args:
+        line: The command line.
+        prepared: The folder with the files.
+        place: An empty folder. It contains the copy, the folder of the user, and what was printed.
+    """
+    folder = place / "work"
+    shutil.copytree(prepared, folder, symlinks=True)
+    before = contents(folder)
+    recorded = []
+
+    def read(argv, _read=main.read_command_line):
+        command, arguments = _read(argv)
+        recorded.append(RecordedArguments(arguments))
+        return command, recorded[0]
+
+    status, wrong = None, []
+    with (
+        contextlib.chdir(folder),
+        mock.patch.object(main, "read_command_line", read),
+        _streams(line, place) as printed,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="matplotlib|pyparsing")
+        try:
+            status = main.main(list(line.argv))
+        except WouldBegin:
+            pass
+        except SystemExit as ended:
+            status = ended.code
+            if status != 0 or not {"-h", "--help"} & set(line.argv):
+                wrong.append(f"SystemExit {status}")
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            place_of = error.__traceback__
+            while place_of.tb_next:
+                place_of = place_of.tb_next
+            code = place_of.tb_frame.f_code
+            wrong.append(f"{type(error).__name__}: {error} at {code.co_filename}:{place_of.tb_lineno}")
+    stdout, stderr = (path.read_bytes().decode("utf-8", "surrogatepass") for path in printed)
+    wrong += wrong_status(line, status) if not wrong else []
+    wrong += wrong_text(line, status, stdout, stderr)
+    wrong += wrong_files(line, folder, before)
+    ignored = recorded[0]._ignored if recorded and status in (0, 1) else []
+    if ignored:
+        wrong.append(f"ignored: {', '.join(ignored)}")
+    return Outcome(status, wrong, ignored, stdout, stderr)
+
+
+@contextlib.contextmanager
+def _streams(line, place):
+    """Replace the standard streams by files for a while. Yields their paths."""
+    paths = [place / "stdout", place / "stderr"]
+    raw = Screen(paths[0], "w") if line.terminal else io.FileIO(paths[0], "w")
+    out = io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8")
+    err = io.TextIOWrapper(io.BufferedWriter(io.FileIO(paths[1], "w")), encoding="utf-8")
+    with (
+        out,
+        err,
+        mock.patch.object(sys, "stdout", out),
+        mock.patch.object(sys, "stderr", err),
+        mock.patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(line.stdin), encoding="utf-8")),
+    ):
+        yield paths
+
+
+def wrong_status(line, status):
+    """Return what is wrong with the exit status."""
+    allowed = {None, 0, 2} | ({1} if line.argv[0] in CHECKING else set())
+    return [] if status in allowed else [f"status {status}"]
+
+
+def wrong_text(line, status, stdout, stderr):
+    """Return what is wrong with the text on standard output and standard error."""
+    wrong = []
+    data = not line.terminal and (
+        line.argv[0] == "translate" or any(a.startswith(("--json", "--markdown")) for a in line.argv)
+    )
+    for name, text in (("stdout", "" if data else stdout), ("stderr", stderr)):
+        if found := STEERING.search(text):
+            wrong.append(f"{found[0]!r} on {name}: {text[max(0, found.start() - 60) : found.end() + 20]!r}")
+    if "Traceback" in stdout + stderr or "Warning" in stderr:
+        wrong.append(f"traceback or warning: {stderr[-300:]!r}")
+    lines = stderr.splitlines()
+    if status == 2:
+        *notes, last = lines or [""]
+        given = "".join(line.argv)
+        if not re.fullmatch("npformer: .+", last) or len(last) > 3000 + 4 * len(given):
+            wrong.append(f"no sentence: {stderr[-300:]!r}")
+        if any(not NOTES.match(note) for note in notes):
+            wrong.append(f"more than one line: {stderr[:600]!r}")
+        if "\\n" in last and not {"\n", "\\"} & set(given):
+            wrong.append(f"a line break in the sentence: {last!r}")
+    elif any(not note.startswith("npformer: ") for note in lines):
+        wrong.append(f"not a note: {stderr[:300]!r}")
+    return wrong
+
+
+def wrong_files(line, folder, before):
+    """Return what is wrong with the files after the command."""
+    after = contents(folder)
+    wrong = [f"left over: {path!r}" for path in after if ".partial" in os.path.basename(path)]
+    for path, content in before.items():
+        if path not in after:
+            wrong.append(f"lost: {path!r}")
+        elif after[path] != content and not _may_be_written(line, folder, path):
+            wrong.append(f"changed: {path!r}")
+    return wrong
+
+
+def _may_be_written(line, folder, path):
+    """Return whether an option of the command line names a file, or its folder, to be written."""
+    values = []
+    for option, value in zip(line.argv, [*line.argv[1:], ""], strict=True):
+        name, equals, joined = option.partition("=")
+        if name in WRITTEN:
+            values.append(joined if equals else value)
+    places = [os.path.realpath(folder / value) for value in values]
+    real = os.path.realpath(path)
+    return real in places or os.path.dirname(real) in places
