@@ -223,13 +223,24 @@ _NOT_GIVEN = _NotGiven()
 
 
 class _Once(Namespace):
-    """The arguments while they are read: a second, different value of an option is refused, not preferred."""
+    """The arguments while they are read: a second, different value of an option is refused, not preferred.
+
+    Args:
+        options: The options by the names of their arguments, such as {"source": "--from"}.
+    """
+
+    __slots__ = ("_options",)  # not among the arguments, which are in __dict__
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__()
+        object.__setattr__(self, "_options", options)
 
     def __setattr__(self, name: str, value: Any) -> None:
         before = vars(self).get(name, _NOT_GIVEN)
         if before is not _NOT_GIVEN and before != value and not _appends(before, value):
-            option = f"--{name.replace('_', '-')}"
-            raise UserError(f"{option} was given twice, with different values: give it once")
+            raise UserError(
+                f"{self._options.get(name, name)} was given twice, with different values: give it once"
+            )
         super().__setattr__(name, value)
 
 
@@ -270,8 +281,9 @@ class Parser(argparse.ArgumentParser):
         for action in actions:  # without a default in its place, an argument that is there was given
             action.default = argparse.SUPPRESS if action.option_strings else _NOT_GIVEN
             action.required = False  # an unknown argument, perhaps a misspelt one, is to be reported first
+        options = {each.dest: each.option_strings[-1] for each in actions if each.option_strings}
         try:
-            found, unknown = self.parse_known_args(argv, _Once())
+            found, unknown = self.parse_known_args(argv, _Once(options))
         except argparse.ArgumentError as error:
             raise UserError(self._sentence(error)) from None
         finally:

@@ -25,6 +25,7 @@ from npformer.errors import UserError
 from npformer.generation.search import (
     BEAM,
     LENGTH_PENALTY,
+    MOST_LENGTH_PENALTY,
     Limits,
     NextTokens,
     best_tokens,
@@ -122,8 +123,10 @@ def beam_search(
 def _check(beam: int, length_penalty: float, n_best: int | None) -> None:
     if beam < 1:
         raise UserError(f"beam is {beam}: it must be 1 or more")
-    if not 0 <= length_penalty < np.inf:
-        raise UserError(f"length_penalty is {length_penalty}: it must be 0 (none) or more")
+    if not 0 <= length_penalty <= MOST_LENGTH_PENALTY:
+        raise UserError(
+            f"length_penalty is {length_penalty}: it must be 0 (none) or more, at most {MOST_LENGTH_PENALTY}"
+        )
     if n_best is not None and not 1 <= n_best <= beam:
         raise UserError(f"n_best is {n_best}: a beam of {beam} finds 1 to {beam}")
 

@@ -19,6 +19,7 @@ EXTRA_TOKENS = 50
 # the defaults of a search (Vaswani et al. 2017, section 6.1); a translator with a model card has its own
 BEAM = 4
 LENGTH_PENALTY = 0.6
+MOST_LENGTH_PENALTY = 50  # a larger exponent overflows float64 for long translations
 
 ROWS = 16  # rows of logits that log_sum_exp processes at a time
 

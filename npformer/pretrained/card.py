@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from npformer.errors import UserError
-from npformer.generation.search import BEAM, LENGTH_PENALTY
+from npformer.generation.search import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.old_names import rename_card_fields
 from npformer.storage.validation import is_number, require_count
@@ -91,8 +91,11 @@ class Card:
         require_count("the card's beam", self.beam)
         if self.beam > MOST_BEAM:
             raise UserError(f"the card's beam is {self.beam:,}: it must be at most {MOST_BEAM:,}")
-        if not (is_number(self.length_penalty) and 0 <= self.length_penalty < math.inf):
-            raise UserError(f"the card's length_penalty is {self.length_penalty!r}: it must be 0 or more")
+        if not (is_number(self.length_penalty) and 0 <= self.length_penalty <= MOST_LENGTH_PENALTY):
+            raise UserError(
+                f"the card's length_penalty is {self.length_penalty!r}: it must be 0 or more, at most "
+                f"{MOST_LENGTH_PENALTY}"
+            )
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Card":

@@ -235,6 +235,8 @@ def command_lines(draw, command):
     for action in actions:
         if not action.option_strings and draw(st.integers(0, 9)) < (9 if action.nargs != "?" else 6):
             parts.append(draw(_values(command, action, odd)))
+    if command == "data" and draw(st.booleans()):  # without network, it works with --from alone
+        parts.append(["--from", "copy"])
     if options:
         chosen = draw(st.lists(st.sampled_from(options), max_size=3, unique=True))
         parts += [draw(_given(command, action, odd)) for action in chosen]
