@@ -22,7 +22,6 @@ from unittest import mock
 
 import numpy as np
 import toy_pretrained
-from hypothesis import strategies as st
 from recorded_arguments import RecordedArguments
 
 from npformer.checking.cases import all_cases
@@ -225,84 +224,84 @@ class CommandLine:
     terminal: bool = True
 
 
-@st.composite
-def command_lines(draw, command):
-    """Draw a command line of a command: its arguments in any order, some odd, some foreign, some twice."""
-    odd = draw(st.sampled_from([0, 1, 2, 5]))  # the share of odd values, in tenths
+def random_line(command, rng):
+    """Draw a command line of a command: its arguments in any order, some odd, some foreign, some twice.
+
+    Args:
+        command: The name of the command.
+        rng: A random.Random. Hypothesis would vary one example many times, and the lines are to differ.
+    """
+    odd = rng.choice([0, 1, 2, 5])  # the share of odd values, in tenths
     actions = [action for action in make_parser(command)._actions if action.dest != "help"]
     options = [action for action in actions if action.option_strings]
     parts = []
     for action in actions:
-        if not action.option_strings and draw(st.integers(0, 9)) < (9 if action.nargs != "?" else 6):
-            parts.append(draw(_values(command, action, odd)))
-    if command == "data" and draw(st.booleans()):  # without network, it works with --from alone
+        if not action.option_strings and rng.randint(0, 9) < (9 if action.nargs != "?" else 6):
+            parts.append(_values(rng, command, action, odd))
+    if command == "data" and rng.random() < 0.5:  # without network, it works with --from alone
         parts.append(["--from", "copy"])
     if options:
-        chosen = draw(st.lists(st.sampled_from(options), max_size=3, unique=True))
-        parts += [draw(_given(command, action, odd)) for action in chosen]
-        if chosen and draw(st.integers(0, 9)) == 0:  # an option twice
-            parts.append(draw(_given(command, draw(st.sampled_from(chosen)), odd)))
-    if draw(st.integers(0, 14)) == 0:
-        parts.append(draw(_foreign()))
-    parts = draw(st.permutations(parts))
+        chosen = rng.sample(options, min(len(options), rng.randint(0, 3)))
+        parts += [_given(rng, command, action, odd) for action in chosen]
+        if chosen and rng.randint(0, 9) == 0:  # an option twice
+            parts.append(_given(rng, command, rng.choice(chosen), odd))
+    if rng.randint(0, 14) == 0:
+        parts.append(_foreign(rng))
+    parts = rng.sample(parts, len(parts))
     argv = [command, *(text for part in parts for text in part)]
-    if draw(st.integers(0, 29)) == 0:
-        argv[0] = draw(st.sampled_from(NAMES))
-    return CommandLine(tuple(argv), draw(st.sampled_from(STANDARD_INPUT)), draw(st.booleans()))
+    if rng.randint(0, 29) == 0:
+        argv[0] = rng.choice(NAMES)
+    return CommandLine(tuple(argv), rng.choice(STANDARD_INPUT), rng.random() < 0.5)
 
 
-@st.composite
-def _given(draw, command, action, odd):
+def _given(rng, command, action, odd):
     """Draw an option with its values, sometimes in one word, as --seed=1."""
-    values = [] if action.nargs == 0 else draw(_values(command, action, odd))
+    values = [] if action.nargs == 0 else _values(rng, command, action, odd)
     option = action.option_strings[-1]
-    if len(values) == 1 and draw(st.booleans()):
+    if len(values) == 1 and rng.random() < 0.5:
         return [f"{option}={values[0]}"]
-    if action.nargs == 0 and draw(st.integers(0, 19)) == 0:
+    if action.nargs == 0 and rng.randint(0, 19) == 0:
         return [f"{option}=1"]
     return [option, *values]
 
 
-@st.composite
-def _values(draw, command, action, odd):
+def _values(rng, command, action, odd):
     """Draw the values of an argument: as many as it takes, and rarely one more or one less."""
     most = {None: (1, 1), "?": (0, 1), "*": (0, 3), "+": (1, 3)}.get(
         action.nargs, (action.nargs, action.nargs)
     )
-    number = draw(st.integers(*most))
+    number = rng.randint(*most)
     if action.dest == "files":
-        number = draw(st.sampled_from([0, 2, 2, 2, 1, 3]))
-    if odd and draw(st.integers(0, 24)) == 0:
-        number += draw(st.sampled_from([-1, 1]))
+        number = rng.choice([0, 2, 2, 2, 1, 3])
+    if odd and rng.randint(0, 24) == 0:
+        number += rng.choice([-1, 1])
     usable = USABLE[command].get(action.dest, [])
-    return [draw(_value(action, usable, odd)) for _ in range(number)]
+    return [_value(rng, action, usable, odd) for _ in range(number)]
 
 
-@st.composite
-def _value(draw, action, usable, odd):
+def _value(rng, action, usable, odd):
     """Draw a value of an argument."""
-    if usable and draw(st.integers(0, 9)) >= odd:
-        return draw(st.sampled_from(usable))
+    if usable and rng.randint(0, 9) >= odd:
+        return rng.choice(usable)
     if action.dest == "set":
-        return draw(_setting())
+        return _setting(rng)
     if action.dest in ("sentence", "sentences", "cross", "word"):
         kinds = [SENTENCES, SENTENCES, NAMES]
     elif action.type is not None and action.metavar != "ACTION":
         kinds = [NUMBERS, NUMBERS, NAMES]
     else:
         kinds = [FILES, FILES, NAMES, SENTENCES, NUMBERS]
-    value = draw(st.sampled_from(draw(st.sampled_from(kinds))))
-    if action.dest == "what" and draw(st.booleans()):
-        value = f"{value}:{draw(st.sampled_from(['double', *NAMES]))}"
-    if action.dest == "base_url" and draw(st.booleans()):
+    value = rng.choice(rng.choice(kinds))
+    if action.dest == "what" and rng.random() < 0.5:
+        value = f"{value}:{rng.choice(['double', *NAMES])}"
+    if action.dest == "base_url" and rng.random() < 0.5:
         value = f"http://{value}"
-    if draw(st.integers(0, 19)) == 0:
-        value += draw(st.text(st.characters(exclude_characters="\0"), max_size=5))
+    if rng.randint(0, 19) == 0:
+        value += "".join(chr(rng.randrange(1, 0x3000)) for _ in range(rng.randint(1, 5)))
     return value
 
 
-@st.composite
-def _setting(draw):
+def _setting(rng):
     """Draw a value of --set."""
     names = [
         *TransformerConfig.__dataclass_fields__,
@@ -311,26 +310,19 @@ def _setting(draw):
         "attention",
     ]
     values = [*NUMBERS, *NAMES, "None", "True", "(1, 2)", "[1]", "{}", "(" * 90, "1j", "b'x'", "...", "x"]
-    name = draw(st.one_of(st.sampled_from(names), st.sampled_from(NAMES)))
-    return name + draw(st.sampled_from(["=", "=", "=", "", "=="])) + draw(st.sampled_from(values))
+    name = rng.choice(rng.choice([names, NAMES]))
+    return name + rng.choice(["=", "=", "=", "", "=="]) + rng.choice(values)
 
 
-@st.composite
-def _foreign(draw):
+def _foreign(rng):
     """Draw an option of any command, or something that looks like an option."""
-    if draw(st.booleans()):
-        return [
-            draw(
-                st.sampled_from(
-                    ["--modle", "--sed", "--outt", "-", "--", "-h", "--help", "--\x1b[31m", "--[/a]", "-1"]
-                )
-            )
-        ]
-    command = draw(st.sampled_from(sorted(COMMANDS)))
+    if rng.random() < 0.5:
+        return [rng.choice(["--modle", "--sed", "-", "--", "-h", "--help", "--\x1b[31m", "--[/a]", "-1"])]
+    command = rng.choice(sorted(COMMANDS))
     options = [
         action for action in make_parser(command)._actions if action.option_strings and action.dest != "help"
     ]
-    return draw(_given(command, draw(st.sampled_from(options)), 5)) if options else ["--restart"]
+    return _given(rng, command, rng.choice(options), 5) if options else ["--restart"]
 
 
 # ---------------------------------------------------------------------------------------------------------
