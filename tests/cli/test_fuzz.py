@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from npformer.cli.main import COMMANDS
 
-FEW, MANY = 8, 160  # command lines of each command
+FEW, MANY = 8, 200  # command lines of each command
 
 # command lines that ended badly once
 ONCE_WRONG = [
