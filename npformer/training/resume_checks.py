@@ -129,11 +129,11 @@ def check_same_run(
     Raises:
         UserError: If anything differs. The message names the first difference.
     """
-    saved, asked = checkpoint.model_kind, kind_of(model_config)
-    if saved != asked:
+    saved, current = checkpoint.model_kind, kind_of(model_config)
+    if saved != current:
         raise UserError(
-            f"the model is a {asked} one here and a {saved} one in the checkpoint: continue with that, or "
-            "start a new run in another folder"
+            f"the model is of the kind {current} here but {saved} in the checkpoint: continue with {saved}, "
+            "or start a new run in another folder"
         )
     _compare(config_from_checkpoint(checkpoint).to_dict(), model_config.to_dict(), set())
     _compare(TrainingConfig(**checkpoint.training_settings).to_dict(), config.to_dict(), CHANGEABLE | LENGTH)
@@ -179,22 +179,22 @@ def describe(dataset: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in dataset.items() if value is not None)
 
 
-def _compare(saved: dict[str, Any], asked: dict[str, Any], changeable: set[str]) -> None:
+def _compare(saved: dict[str, Any], current: dict[str, Any], changeable: set[str]) -> None:
     for name, value in saved.items():
-        if name not in changeable and asked[name] != value:
+        if name not in changeable and current[name] != value:
             raise UserError(
-                f"{name} is {asked[name]} here but {value} in the checkpoint: continue with {value}, or "
+                f"{name} is {current[name]} here but {value} in the checkpoint: continue with {value}, or "
                 "start a new run in another folder"
             )
 
 
-def _compare_vocabularies(side: str, saved: Vocabulary, asked: Vocabulary) -> None:
-    if saved == asked:
+def _compare_vocabularies(side: str, saved: Vocabulary, current: Vocabulary) -> None:
+    if saved == current:
         return
-    pairs = zip(saved.words, asked.words, strict=False)
-    index = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(saved), len(asked)))
-    here, there = (repr(v.words[index]) if index < len(v) else "nothing" for v in (asked, saved))
+    pairs = zip(saved.words, current.words, strict=False)
+    index = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(saved), len(current)))
+    here, there = (repr(v.words[index]) if index < len(v) else "nothing" for v in (current, saved))
     raise UserError(
         f"word {index} of the {side} vocabulary is {here} here but {there} in the checkpoint: "
-        "continue with the data it was trained on, or start a new run in another folder"
+        "continue with the data that it was trained on, or start a new run in another folder"
     )

@@ -272,8 +272,8 @@ def test_the_template_of_a_card_is_written_filled_in_and_exported(capsys):
     assert content["title"] == "English to German"
     assert content["date"] == date.today().isoformat()
     total = sum(value.size for value in toy_checkpoint().parameters.values())
-    assert content["recipe"].startswith(f"transformer with {total:,} parameters, n_layers 2, d_model 16")
-    assert "7 steps, batch_size 2, schedule warmup, " in content["recipe"]
+    assert content["training"].startswith(f"transformer with {total:,} parameters, n_layers 2, d_model 16")
+    assert "7 steps, batch_size 2, schedule warmup, " in content["training"]
     to_write = {name for name, value in content.items() if "TO WRITE:" in str(value)}
     assert to_write == {"data", "licence", "command", "hours", "machine", "example"}
 
@@ -308,7 +308,7 @@ def test_the_template_knows_the_hours_and_the_files_of_a_run():
     assert content["title"].startswith("TO WRITE:")
     assert content["command"].startswith("npformer train a.en b.de TO WRITE:")
     assert content["data"].endswith("(kind files, source a.en, target b.de)")
-    assert content["recipe"].endswith("average of the last 3 snapshots")
+    assert content["training"].endswith("average of the last 3 snapshots")
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,12 @@ SEED = 11  # of the trials' inputs
 
 
 def grade(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Verdict:
-    """Run the trials of an exercise up to the first that fails.
+    """Run the trials of an exercise until one fails.
 
     Args:
         exercise: The exercise.
         functions: The learner's functions by name.
-        file: The file that they come from. Messages about exceptions name its lines.
+        file: The file that defines them. Messages about exceptions name its lines.
 
     Returns:
         The verdict: solved, or the first mistake.
@@ -54,7 +54,7 @@ def grade(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Verd
 
 
 def _verdict_on_error(error: Exception, own: Functions, file: str) -> Verdict:
-    """Return the verdict on an exception that the learner's code, or its caller, raised."""
+    """Return the verdict on an exception that the learner's code or its caller raised."""
     nothing = [watched.name for watched in vars(own).values() if watched.returned_nothing]
     if nothing and "NoneType" in str(error) and not error_lines(error, file):  # its caller needed a result
         return Verdict(
@@ -72,7 +72,7 @@ def _verdict_on_error(error: Exception, own: Functions, file: str) -> Verdict:
 
 
 class Watched:
-    """A function that raises `Fault` if it writes into an array that it was given.
+    """A function that raises `Fault` if it writes into one of its array arguments.
 
     Args:
         name: The function's name, for messages.
@@ -97,15 +97,15 @@ class Watched:
             if not self.writes and not unchanged:
                 what = "the cache" if name.startswith("cache") else "its input"
                 raise Fault(
-                    f"{self.name} writes into {name}, {what}, which must stay as it was",
-                    ("input modified: y *= 2 and y[i] = 0 change the caller's array; make a new one",),
+                    f"{self.name} writes into {name}, {what}, which must not change",
+                    ("input modified: y *= 2 and y[i] = 0 change the caller's array; make a new array",),
                 )
         self.arrays = before  # the diagnosis needs the arrays as they were passed
         return returned
 
 
 def _array_arguments(names: Sequence[str], args: Sequence[Any]) -> Iterator[tuple[str, Array]]:
-    """Yield (name, array) for every array among the arguments; arrays in a cache as cache.name."""
+    """Yield (name, array) for every array argument. An array in a cache has the name cache.name."""
     for index, thing in enumerate(args):
         name = names[index] if index < len(names) else f"argument {index + 1}"
         if is_array(thing):
@@ -115,7 +115,7 @@ def _array_arguments(names: Sequence[str], args: Sequence[Any]) -> Iterator[tupl
 
 
 def _watched(exercise: Exercise, functions: dict[str, Any]) -> Functions:
-    """Return the learner's functions under their names, each watched.
+    """Return the learner's functions by name, each wrapped in `Watched`.
 
     Raises:
         Fault: If a function is missing or takes too few arguments.
@@ -124,17 +124,18 @@ def _watched(exercise: Exercise, functions: dict[str, Any]) -> Functions:
     for name in exercise.solution:
         function = functions.get(name)
         if not callable(function):
-            raise Fault(f"there is no function {name} in your file: keep its name as it was")
+            raise Fault(f"there is no function {name} in your file: keep the names of the original file")
         taken = inspect.signature(function).parameters.values()
         n_taken = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in taken)
-        written = exercise.arguments(name)
-        if n_taken < len(written) and not any(p.kind == p.VAR_POSITIONAL for p in taken):
-            raise Fault(f"{name} takes {n_taken} arguments and must take ({', '.join(written)})")
+        expected = exercise.arguments(name)
+        if n_taken < len(expected) and not any(p.kind == p.VAR_POSITIONAL for p in taken):
+            raise Fault(f"{name} takes {n_taken} arguments and must take ({', '.join(expected)})")
         own[name] = Watched(name, function, writes=exercise.writes)
     return SimpleNamespace(**own)
 
 
 def _who(own: Functions) -> str:
+    """Return the names of the learner's functions, as the subject of a message."""
     return " or ".join(vars(own))
 
 
@@ -182,8 +183,8 @@ def _run_gradients(exercise: Exercise, trial: Gradients, own: Functions) -> tupl
         return CheckTarget(thing, inputs, trial.settings, randomize=True, rng=rng)
 
     def gradients(functions: Functions) -> dict[str, Any]:
-        made = target_of(functions)
-        return made.vjp(np.array(dy), made.run()[1])
+        target = target_of(functions)
+        return target.vjp(np.array(dy), target.run()[1])
 
     package = SimpleNamespace(**exercise.solution)
     reference = target_of(package)
@@ -232,19 +233,20 @@ def _own_gradients(target: CheckTarget, dy: Any, own: Functions) -> dict[str, An
     except UserError:
         if not returned:
             raise
-        what = returned[-1]
-        due = [f"d{name}" for name in target.real_inputs]
-        if what is None:
+        result = returned[-1]
+        expected = [f"d{name}" for name in target.real_inputs]
+        if result is None:
             raise Fault(
-                f"{_who(own)} returns nothing (None): fill in its body and return {', '.join(due)}"
+                f"{_who(own)} returns nothing (None): fill in its body and return {', '.join(expected)}"
             ) from None
-        if isinstance(what, list):
+        if isinstance(result, list):
             raise Fault(
-                f"{_who(own)} returns a list: return the arrays ({', '.join(due)}) as a tuple"
+                f"{_who(own)} returns a list: return the arrays ({', '.join(expected)}) as a tuple"
             ) from None
-        many = f"{len(what)} gradients" if isinstance(what, tuple) else "1 gradient"
+        count = f"{len(result)} gradients" if isinstance(result, tuple) else "1 gradient"
         raise Fault(
-            f"{_who(own)} returns {many} and must return {len(due)}, one for each array: ({', '.join(due)})"
+            f"{_who(own)} returns {count} and must return {len(expected)}, one for each array: "
+            f"({', '.join(expected)})"
         ) from None
 
 
@@ -265,17 +267,17 @@ def _check(trial: Gradients, own: Functions) -> tuple[int, float]:
 def _check_precision(trial: Gradients, own: Functions) -> None:
     """Check that float32 arrays give float32 gradients."""
     thing, *inputs = trial.make(own, np.random.default_rng(SEED))
-    low = [x.astype(np.float32) if is_array(x) and x.dtype.kind == "f" else x for x in inputs]
+    float32_inputs = [x.astype(np.float32) if is_array(x) and x.dtype.kind == "f" else x for x in inputs]
     forward, backward = thing if isinstance(thing, tuple) else (thing.forward, thing.backward)
-    y, cache = forward(*low, **fresh_settings(forward, trial.settings))
+    y, cache = forward(*float32_inputs, **fresh_settings(forward, trial.settings))
     if np.ndim(y) and y.dtype != np.float32:
         return  # the layer itself holds float64
     returned = backward(np.ones_like(y) if np.ndim(y) else 1.0, cache)
     for dx in returned if isinstance(returned, tuple) else (returned,):
         if is_array(dx) and dx.dtype != np.float32:
             raise Fault(
-                f"{_who(own)} returns {dx.dtype} where it is given float32, with the right numbers",
-                ("dtype wrong: keep that of dy (math.sqrt, not np.sqrt(64); np.zeros with a dtype)",),
+                f"{_who(own)} returns the right numbers as {dx.dtype}, but its arguments are float32",
+                ("dtype wrong: keep that of dy (math.sqrt(64), not np.sqrt(64); np.zeros with a dtype)",),
             )
 
 
@@ -293,8 +295,8 @@ def _explainer(
 ) -> Callable[[], str]:
     """Return a function that searches for a change of the package's code that gives the learner's result.
 
-    The changed code must give all the learner's results up to the first wrong one, `name`. Later results may
-    differ, because they may have other mistakes.
+    The changed code must give all results of the learner up to `name`, which is the first wrong one. Later
+    results may differ, because other mistakes may affect them.
     """
     names = list(found)[: list(found).index(name) + 1]
 
