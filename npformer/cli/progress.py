@@ -47,7 +47,8 @@ def training_progress(out: Console) -> Iterator[Report]:
 def _line(event: Event) -> str | None:
     """Return the line that stays on the screen, of at most 80 columns, or None if the event leaves none."""
     if isinstance(event, Started):
-        return f"{event.parameters:,} parameters, {event.steps - event.step:,} steps to go"
+        left = event.steps - event.step
+        return f"{event.parameters:,} parameters, {left:,} step{'' if left == 1 else 's'} to go"
     if isinstance(event, Validated):
         best = "  (best so far)" if event.best else ""
         accuracy = f"token accuracy {event.accuracy:.1%}"
