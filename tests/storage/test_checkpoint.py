@@ -159,8 +159,8 @@ def test_a_checkpoint_without_a_version_is_one_of_version_1(path):
         ({"m": lambda m: m.astype(np.int32)}, r"adam\.m in .* has the type int32"),
         ({"parameters": {}}, r"adam\.m in .* has shape"),
         ({"best_loss": math.inf}, "'best_loss' in .* is not finite"),
-        ({"step": -1}, "'step' in .* is -1, not 0 to"),
-        ({"workers": 10**6}, "'workers' in .* is 1000000, not 1 to 10000"),
+        ({"step": -1}, "'step' of .* is -1, not 0 to"),
+        ({"workers": 10**6}, "'workers' of .* is 1000000, not 1 to 10000"),
         ({"threads": "all"}, "the entry 'threads' of .* is 'all', not a whole number or null"),
     ],
 )
