@@ -51,14 +51,6 @@ def write_drawing(drawing: Drawing, entry: Entry, folder: Path, *, svg: bool = F
     return paths
 
 
-def make_folder(folder: Path) -> None:
-    """Create the folder if it does not exist.
-
-    Raises:
-        UserError: If it cannot be created or written.
-    """
-
-
 def write_page(entries: Sequence[Entry], captions: dict[str, str], folder: Path) -> Path:
     """Write the page of all figures into their folder and return its path.
 
