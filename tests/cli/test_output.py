@@ -1,6 +1,7 @@
 """Text from outside is printed as text, and standard streams may be closed, full, or read by `head`."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -9,12 +10,15 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
+from toy_pretrained import toy_card, toy_checkpoint
 
 import npformer
 from npformer.cli.main import COMMANDS, main
 from npformer.cli.output import PLAIN, guard_streams, note, print_data, print_line, print_lines
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.learn.exercises import EXERCISES
+from npformer.pretrained import save_pretrained
 from npformer.text import printable, shell_word
 
 FULL = Path("/dev/full")
@@ -446,6 +450,41 @@ def test_names_from_outside_are_text_and_the_right_files_are_written(inside, cap
     assert "".join(printable(NAME).split()) in shown
     command = SUGGESTED.get(arguments[0], "").format(shell_word(NAME))  # can be typed as it is
     assert "".join(command.split()) in shown
+
+
+@posix
+def test_files_with_any_name_are_read(inside, capfd):
+    """A name that is not UTF-8 reaches the checkpoint, the log and the scores as it is."""
+    for language in ("en", "fr"):
+        (inside / f"{NAME}.{language}").write_bytes((inside / f"train.{language}").read_bytes())
+    files = [f"{NAME}.en", f"{NAME}.fr"]
+    run(capfd, "train", *files, "--valid", *files, "--run", f"{NAME}-again", *QUICK)
+    run(capfd, "train", "--resume", f"{NAME}-again")
+    own = ["--model", f"{NAME}-again", "--limit", "2"]
+    out, _ = run(capfd, "score", *files, *own, "--json", "--out", f"{NAME}.out")
+    assert json.loads(out)["source"] == files[0]
+    assert (inside / f"{NAME}.out").exists()
+
+
+def test_a_card_from_outside_is_text(tmp_path, capfd, monkeypatch):
+    """Its fields may contain anything; the name of its file too."""
+    monkeypatch.chdir(tmp_path)
+    fields = {field: f"{NAME} {field}" for field in ("title", "data", "licence", "recipe", "command")}
+    card = toy_card(**fields)
+    save_pretrained(toy_checkpoint(), f"{NAME}.safetensors", card)
+    out, _ = run(capfd, "pretrained", f"{NAME}.safetensors")
+    for text in fields.values():
+        assert "".join(printable(text).split()) in "".join(out.split())
+    page, _ = run(capfd, "pretrained", f"{NAME}.safetensors", "--markdown")
+    tokens = MarkdownIt("commonmark").enable("table").parse(page)
+    heading, *cells = [token for token in tokens if token.type == "inline"]
+    assert "".join(child.content for child in heading.children).endswith(printable(f"{NAME} title"))
+    assert printable(f"{NAME} data") in ["".join(child.content for child in cell.children) for cell in cells]
+    assert ["code_inline"] in [[child.type for child in cell.children] for cell in cells]
+    [fence] = [token.content for token in tokens if token.type == "fence"]
+    assert shell_word(NAME) in fence
+    out, _ = run(capfd, "pretrained", f"{NAME}.safetensors", "--json")
+    assert json.loads(out)[0]["title"] == f"{NAME} title"
 
 
 @posix
