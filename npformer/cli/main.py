@@ -54,6 +54,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     """Run one command and return its exit status, with one sentence on standard error if it failed."""
     try:
+        refuse_empty(argv)
         arguments, unknown = _parser(argv).parse_known_args(argv)
         if unknown:
             raise UserError(_unknown(unknown[0], arguments.command))
@@ -71,6 +72,17 @@ def _run(argv: list[str]) -> int:
     except KeyboardInterrupt:
         note("stopped")
         return 130
+
+
+def refuse_empty(argv: list[str]) -> None:
+    """Raise UserError for an empty argument, which a command would take for one that was not given.
+
+    An empty variable of the shell makes one, as in --model "$run".
+    """
+    if "" in argv:
+        before = argv[: argv.index("")]
+        where = f"the argument after {before[-1]}" if before else "the first argument"
+        raise UserError(f"{where} is empty: give a name or a text, or leave it out")
 
 
 def _refused(error: OSError) -> str:

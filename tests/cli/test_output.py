@@ -473,7 +473,7 @@ def test_a_card_from_outside_is_text(tmp_path, capfd, monkeypatch):
     card = toy_card(**fields)
     save_pretrained(toy_checkpoint(), f"{NAME}.safetensors", card)
     out, _ = run(capfd, "pretrained", f"{NAME}.safetensors")
-    for text in fields.values():
+    for text in (f"{NAME}.safetensors", *fields.values()):
         assert "".join(printable(text).split()) in "".join(out.split())
     page, _ = run(capfd, "pretrained", f"{NAME}.safetensors", "--markdown")
     tokens = MarkdownIt("commonmark").enable("table").parse(page)
@@ -563,11 +563,23 @@ def test_a_message_about_a_name_is_one_line_of_text(inside, capfd, command, argu
 
 @posix
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*OTHERS, "a" * 300, ""], ids=ascii)
+@pytest.mark.parametrize("name", [*OTHERS, "a" * 300], ids=ascii)
 def test_a_message_about_any_name_is_one_line_of_text(inside, capfd, name):
     for command, arguments in refusals(name):
         run(capfd, command, *arguments, statuses=(0, 1, 2))
     assert not list(inside.glob("x.*"))
+
+
+EMPTY = [(command, arguments) for command, arguments in refusals("") if "" in arguments]
+
+
+@pytest.mark.parametrize(("command", "arguments"), EMPTY)
+def test_an_empty_argument_is_refused(capfd, command, arguments):
+    """It is not taken for an argument that was not given, such as the model that was trained last."""
+    _, error = run(capfd, command, *arguments, statuses=(2,))
+    before = [command, *arguments][arguments.index("")]
+    where = f"the argument after {before} is empty"
+    assert error == f"npformer: {where}: give a name or a text, or leave it out\n"
 
 
 @posix
