@@ -16,6 +16,7 @@ from toy_pretrained import toy_card, toy_checkpoint
 import npformer
 from npformer.cli.main import COMMANDS, main
 from npformer.cli.output import PLAIN, guard_streams, note, print_data, print_line, print_lines
+from npformer.cli.translate import translate_lines
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.learn.exercises import EXERCISES
 from npformer.pretrained import save_pretrained
@@ -492,6 +493,20 @@ def test_what_translate_prints_is_text_on_a_terminal(inside, capfd, monkeypatch)
     monkeypatch.setattr("npformer.cli.output._GuardedStream.isatty", lambda stream: True)
     _, error = run(capfd, "translate", "the cat", f"a {NAME} zebra", "--model", NAME, statuses=(0, 2))
     assert "does not know" in error or "UTF-8" in error
+
+
+def test_a_translation_has_no_line_break(capsys):
+    """Line n of the output translates line n of the input, even if a word of the model's file has a line end."""
+
+    class Odd:
+        def translate(self, lines, **settings):
+            return ["a\nb\u2028c", ""]
+
+        def unknown_words(self, line):
+            return []
+
+    translate_lines(Odd(), ["one", ""], {})
+    assert capsys.readouterr().out == "a b c\n\n"
 
 
 @posix
