@@ -496,7 +496,7 @@ def test_what_translate_prints_is_text_on_a_terminal(inside, capfd, monkeypatch)
 
 
 def test_a_translation_has_no_line_break(capsys):
-    """Line n of the output translates line n of the input, even if a word of the model's file has a line end."""
+    """Line n of the output translates line n of the input, even if a word of the model has a line end."""
 
     class Odd:
         def translate(self, lines, **settings):
