@@ -304,7 +304,7 @@ def test_maps_of_many_tokens_have_no_numbers(seen):
         (["je suis", "--window", "-1"], "--window is '-1'"),
         (["je suis", "--pad", "-2"], "--pad is '-2'"),
         (["  "], "the sentence is empty"),
-        (["je", "--cross", ""], "the sentence of --cross is empty"),
+        (["je", "--cross", " "], "the sentence of --cross is empty"),
         (["je", "--cross", "i", "--window", "1"], "--window has no effect with --cross, because"),
         (["je", "--cross", "i", "--causal"], "--causal has no effect with --cross, because"),
         (["je", "--layer", "2"], "--layer is 2, and the model has 2: give 0 to 1"),
