@@ -32,7 +32,6 @@ ORDER = [
     "plots",
     "storage",
     "backend",
-    "text",
     "errors",
 ]
 

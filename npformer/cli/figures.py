@@ -20,7 +20,7 @@ from npformer.learn.console import text_column
 from npformer.pretrained import names
 from npformer.storage.atomic import make_folder
 from npformer.storage.json_files import versioned_rows
-from npformer.text import printable
+from npformer.storage.text import printable
 from npformer.training.events import Event, Started, Stopped
 
 if TYPE_CHECKING:

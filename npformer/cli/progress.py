@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from npformer.learn.console import text_column
-from npformer.text import printable
+from npformer.storage.text import printable
 from npformer.training.events import Averaged, Event, Noted, Report, Scored, Started, Stepped, Validated
 
 

@@ -29,7 +29,7 @@ from npformer.models.transformer import TransformerConfig
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import make_folder
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.text import printable, shell_word
+from npformer.storage.text import printable, shell_word
 from npformer.training import train
 from npformer.training.presets import find_preset
 

@@ -44,7 +44,7 @@ from npformer.pretrained.train_on_files import (
     run_name,
     threads_for,
 )
-from npformer.text import printable, shell_word
+from npformer.storage.text import printable, shell_word
 from npformer.training import Report, Result, TrainingConfig
 from npformer.training import resume as resume_run
 from npformer.training import train as train_run

@@ -1,1 +1,1 @@
-"""Files: atomic writes, checksummed files, checkpoints, and checks of settings."""
+"""What leaves and enters the program: atomic writes, checksummed files, checkpoints, foreign JSON and text."""

@@ -20,7 +20,7 @@ from npformer.cli.translate import translate_lines
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.learn.exercises import EXERCISES
 from npformer.pretrained import save_pretrained
-from npformer.text import printable, shell_word
+from npformer.storage.text import printable, shell_word
 
 FULL = Path("/dev/full")
 posix = pytest.mark.skipif(os.name != "posix" or not FULL.exists(), reason="needs /dev/full")

@@ -7,7 +7,7 @@ from pathlib import Path
 from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
 from npformer.plots import animated_gif, save
 from npformer.plots.style import write
-from npformer.text import markdown
+from npformer.storage.text import markdown
 
 SECONDS = 1.2  # the time for which a frame of an animation is shown
 PAGE = "README.md"
