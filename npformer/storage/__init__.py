@@ -1,1 +1,1 @@
-"""What leaves and enters the program: atomic writes, checksummed files, checkpoints, foreign JSON and text."""
+"""Files and text from outside: atomic writes, checksummed files, checkpoints, foreign JSON, printable text."""
