@@ -86,11 +86,11 @@ show(cache)
 # and at last through the bends: σ′ = σ (1 − σ), tanh′ = 1 − tanh².
 
 # %%
-i, f, g, o, shown = cache.i, cache.f, cache.g, cache.o, cache.shown
+i, f, g, o, tanh_c = cache.i, cache.f, cache.g, cache.o, cache.tanh_c
 dstate = rng.standard_normal(state.shape)  # (B, 2N)
 dh, dafter = dstate[:, :n], dstate[:, n:]
-dafter = dafter + dh * o * (1 - shown * shown)
-di, df, dg, do, dc = dafter * g, dafter * c, dafter * i, dh * shown, dafter * f
+dafter = dafter + dh * o * (1 - tanh_c * tanh_c)
+di, df, dg, do, dc = dafter * g, dafter * c, dafter * i, dh * tanh_c, dafter * f
 through = [di * i * (1 - i), df * f * (1 - f), dg * (1 - g * g), do * o * (1 - o)]
 dgates = np.concatenate(through, -1)  # (B, 4N)
 for mine, theirs in zip((dgates, dc), recurrent.lstm_cell_backward(dstate, cache), strict=True):

@@ -1,7 +1,7 @@
 """The choice between NumPy and CuPy. No other file imports CuPy.
 
-There is no global setting: every function uses the module of its arguments. So a model computes on the device
-of its arrays, and two models in one program can use two devices.
+There is no global setting. Every function uses the module of its arguments. So a model computes on the device
+of its arrays, and two models in one program can use different devices.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 
 from npformer.errors import UserError
 
-# the types in signatures; arrays and generators of CuPy are allowed too
+# the types in signatures. Arrays and generators of CuPy are allowed where these types are written
 Array: TypeAlias = np.ndarray[Any, Any]
 Generator: TypeAlias = np.random.Generator
 
@@ -21,33 +21,33 @@ BACKENDS = ("numpy", "cupy")
 
 
 def array_module(*arrays: Any) -> Any:
-    """Return the module, numpy or cupy, whose functions take these arrays."""
+    """Return the module to which these arrays belong, numpy or cupy."""
     if any(is_cupy(array) for array in arrays):
         return _import_cupy()
     return np
 
 
-def is_cupy(thing: object) -> bool:
-    """Return whether this is an array on the GPU.
+def is_cupy(value: object) -> bool:
+    """Return whether a value is an array of CuPy.
 
-    The name of its type decides, so CuPy need not be installed.
+    Only the name of its type is compared, so the function also works if CuPy is not installed.
     """
-    kind = type(thing)
+    kind = type(value)
     return kind.__name__ == "ndarray" and kind.__module__.partition(".")[0] == "cupy"
 
 
-def is_array(thing: object) -> bool:
-    """Return whether this is an array of NumPy or CuPy."""
-    return isinstance(thing, np.ndarray) or is_cupy(thing)
+def is_array(value: object) -> bool:
+    """Return whether a value is an array of NumPy or CuPy."""
+    return isinstance(value, np.ndarray) or is_cupy(value)
 
 
 def to_numpy(array: Any) -> Array:
-    """Return the array as a NumPy array in the memory of the host."""
+    """Return the array as a NumPy array. An array on the GPU is copied to the host."""
     return array.get() if is_cupy(array) else np.asarray(array)
 
 
 def to_backend(array: Any, backend: str) -> Array:
-    """Return the array as an array of "numpy" or "cupy"."""
+    """Return the array as an array of the backend "numpy" or "cupy"."""
     if backend == "numpy":
         return to_numpy(array)
     return array if is_cupy(array) else _import_cupy().asarray(array)
@@ -59,29 +59,29 @@ def like(array: Any, reference: Array) -> Array:
 
 
 def choose_backend(name: str) -> str:
-    """Turn "numpy", "cupy" or "auto" into the backend to use.
+    """Return the backend to use: "auto" becomes "cupy" if there is a working GPU, and "numpy" otherwise.
 
     Raises:
-        UserError: If there is no such backend, or if "cupy" is asked for and no GPU answers.
+        UserError: If there is no such backend, or if the name is "cupy" and no GPU answers.
     """
     if name not in (*BACKENDS, "auto"):
         raise UserError(f"unknown backend {name!r}: choose one of numpy, cupy, auto")
     if name == "numpy":
         return name
-    missing = _why_no_gpu()
-    if missing and name == "cupy":
+    problem = _gpu_problem()
+    if problem and name == "cupy":
         raise UserError(
-            f"backend cupy needs CuPy and a GPU that answers, and {missing}: "
+            f"backend cupy needs CuPy and a GPU that answers, and {problem}: "
             "install npformer[cupy] on a machine with a GPU, or use --backend numpy"
         )
-    return "numpy" if missing else "cupy"
+    return "numpy" if problem else "cupy"
 
 
 def random_uniform(rng: Generator, shape: tuple[int, ...], reference: Array) -> Array:
     """Draw uniform numbers in [0, 1), float32, on the device of the reference.
 
-    A NumPy generator draws on the host, so CPU and GPU get the same numbers. A CuPy generator draws on the
-    GPU.
+    A NumPy generator draws on the host, so the numbers are the same on a CPU and on a GPU. A CuPy generator
+    draws on the GPU.
 
     Args:
         rng: The generator.
@@ -94,8 +94,8 @@ def random_uniform(rng: Generator, shape: tuple[int, ...], reference: Array) -> 
 def random_keep_mask(rng: Any, shape: tuple[int, ...], p: float, reference: Array) -> Array:
     """Draw a bool array that is True with probability 1 - p, on the device of the reference.
 
-    A NumPy generator draws 16 bits for each entry on the host. This is three times as fast as a uniform
-    number for each entry, and the probability is exact to 1 / 65,536.
+    A NumPy generator draws 16 random bits for each entry on the host. This is three times as fast as a
+    uniform number for each entry. The probability is rounded to a multiple of 1 / 65,536.
 
     Args:
         rng: The generator.
@@ -114,11 +114,11 @@ def random_keep_mask(rng: Any, shape: tuple[int, ...], p: float, reference: Arra
 
 
 def generator_near(rng: Generator | None, reference: Array) -> Generator | None:
-    """Return a generator that draws on the device of the reference: rng on the host, a new one on a GPU.
+    """Return a generator that draws on the device of the reference.
 
-    The new generator is seeded by rng, so no random numbers are copied to the GPU, and the same seed
-    gives the same numbers. It is a Philox generator, which starts fast enough for a new generator in every
-    batch.
+    It is `rng` itself on the host. On a GPU it is a new generator, so that no random numbers are copied. The
+    seed of the new generator is drawn from rng, so the same rng leads to the same numbers. It is a Philox
+    generator, because every batch needs a new one and this kind is created quickly.
     """
     if rng is None or not is_cupy(reference):
         return rng
@@ -127,15 +127,16 @@ def generator_near(rng: Generator | None, reference: Array) -> Generator | None:
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn function(xp, *arrays and numbers) into one GPU kernel, which is compiled at its first call.
+    """Decorate function(xp, *arrays and numbers): on a GPU it becomes one kernel, compiled at its first call.
 
-    Without fusion, xp.exp(x * scale) is two kernels, and the product is written to memory and read again.
-    CuPy has two compilers for fusion. If the first one rejects a function, CuPy silently uses the second one,
-    whose kernels use only a fraction of the GPU. So fused functions follow the rules of the first compiler:
+    Without fusion, xp.exp(x * scale) is computed by two kernels. The first one writes the product to memory,
+    and the second one reads it. CuPy has two compilers for fusion. If the first one rejects a function, CuPy
+    uses the second one without a warning, whose kernels use only a fraction of the GPU. So fused functions
+    must follow the rules of the first compiler:
 
     - They work entry by entry, and every result has the shape to which all arguments together broadcast.
     - xp.sum or xp.max over an axis may occur once. After it, only its result and constants are used.
-    - Two numbers are never combined without an array, since CuPy would make float64 of them.
+    - Two numbers are never combined without an array, since CuPy would convert them to float64.
     - A branch may depend on the type of an argument, such as None, but not on its value.
     """
 
@@ -166,8 +167,8 @@ def _import_cupy() -> Any:
     return cupy
 
 
-def _why_no_gpu() -> str:
-    """Return why CuPy does not work, as the end of a sentence, or "" if it works."""
+def _gpu_problem() -> str:
+    """Return the reason why CuPy does not work, as a part of an error message, or "" if it works."""
     try:
         cupy = _import_cupy()
         return "" if cupy.cuda.runtime.getDeviceCount() > 0 else "no GPU was found"

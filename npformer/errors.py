@@ -1,4 +1,4 @@
-"""The error for mistakes that the user can correct, and lookups by name that suggest the nearest name."""
+"""UserError, for mistakes that the user can correct, and registries that suggest the nearest name."""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -16,10 +16,10 @@ class UserError(ValueError):
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that is most similar to a name or begins with it, or None if there is none."""
-    names = {each.lower(): each for each in known}
+    names = {known_name.lower(): known_name for known_name in known}
     similar = difflib.get_close_matches(name.lower(), names, n=1)
-    if not similar and name:  # difflib does not find a long name by its beginning
-        similar = [each for each in names if each.startswith(name.lower())]
+    if not similar and name:  # difflib does not find a long name from its first letters
+        similar = [known_name for known_name in names if known_name.startswith(name.lower())]
     return names[similar[0]] if similar else None
 
 
@@ -38,9 +38,9 @@ def unknown(kind: str, name: str, known: Iterable[str], listing: str | None = No
 
     Args:
         kind: The noun for the message, such as "preset" or "figure".
-        name: The name that was asked for.
+        name: The unknown name.
         known: All known names.
-        listing: A command that lists all names. It replaces the list of names in the message.
+        listing: A command that lists all names. The message names it instead of the known names.
     """
     hint = did_you_mean(name, known)
     if listing and not hint.startswith("did"):
@@ -53,8 +53,8 @@ class Registry(Generic[T]):
 
     Args:
         kind: The noun for error messages, such as "preset" or "figure".
-        listing: A command that lists all names, such as "npformer figures --list". It replaces the list of
-            names in the error message, for registries that are too long to print.
+        listing: A command that lists all names, such as "npformer figures --list". The error message names it
+            instead of the known names, if there are too many to print.
     """
 
     def __init__(self, kind: str, listing: str | None = None) -> None:
@@ -90,3 +90,14 @@ class Registry(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._things)
+
+
+def quantity(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun for a message: "1 line", "2 lines".
+
+    Args:
+        number: The number.
+        noun: The noun in the singular.
+        plural: The noun in the plural. By default, an s is added.
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from npformer.errors import Registry, UserError, did_you_mean, nearest, unknown
+from npformer.errors import Registry, UserError, did_you_mean, nearest, quantity, unknown
 
 
 def test_the_most_similar_name_is_suggested():
@@ -56,3 +56,9 @@ def test_a_name_can_be_registered_only_once():
     presets.register("small", 1)
     with pytest.raises(AssertionError, match="the preset 'small' is registered twice"):
         presets.register("small", 2)
+
+
+def test_a_number_agrees_with_its_noun():
+    assert [quantity(number, "line") for number in (0, 1, 1200)] == ["0 lines", "1 line", "1,200 lines"]
+    assert quantity(1, "axis", "axes") == "1 axis"
+    assert quantity(2, "axis", "axes") == "2 axes"

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 
 import npformer
 
@@ -107,6 +108,36 @@ def test_no_import_cycles_within_a_part():
 
     for module in graph:
         visit(module)
+
+
+# test files of a topic that concerns several modules
+TOPICS = {
+    "checking": {"gradcheck"},
+    "cli": {"subwords"},
+    "data/corpus": {"corpus", "spelling"},
+    "functional": {"broadcasting", "document_numbers"},
+    "kernels": {"gpu_training_step", "random_cases"},
+    "learn/bugs": {"bugs"},
+    "learn/course": {"index_and_glossary", "lessons"},
+    "learn/exercises": {"exercises"},
+    "learn/figures": {"all_figures", "changed_inputs"},
+    "models": {"backward_details", "document_numbers", "language_models", "torch_parity"},
+    "nn": {"batch_norm", "input_errors", "protocol"},
+    "training": {"kills", "mpi"},
+}
+
+
+def test_each_test_file_has_the_name_of_a_module_or_of_a_topic():
+    """Check that tests/ mirrors npformer/: tests/nn/test_norm.py or test_norm_torch.py tests nn/norm.py."""
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        folder = path.parent.relative_to(ROOT / "tests").as_posix()
+        if folder == "." or folder.startswith("helpers"):
+            continue
+        assert (PACKAGE / folder).is_dir(), f"{path} has no package"
+        modules = {part.stem for part in (PACKAGE / folder).iterdir() if part.suffix in ("", ".py")}
+        topic = path.stem.removeprefix("test_")
+        names = modules | TOPICS.get(folder, set())
+        assert any(topic == name or topic.startswith(f"{name}_") for name in names), path
 
 
 def top_level_imports(path):

@@ -113,12 +113,10 @@ OLD_SOURCES = ("S0", "S2", "S3", "S4")
 
 QUESTION_WORDS = re.compile(r"(What|Which|Where|Whether|Who|How|Whose)\b")
 
-# the declarations of single bugs and exercises, whose functions nobody else calls, and the learner's files
-DECLARATIONS = (
-    "npformer/learn/bugs/cases/",
-    "npformer/learn/bugs/specimens/",
-    "npformer/learn/exercises/topics/",
-)
+# the files that a learner repairs, whose comments would give the bug away
+SPECIMENS = "npformer/learn/bugs/specimens/"
+# the declarations of single bugs and exercises, whose functions nobody else calls
+DECLARATIONS = ("npformer/learn/bugs/cases/", "npformer/learn/exercises/topics/", SPECIMENS)
 
 
 @cache
@@ -316,27 +314,74 @@ def named_arguments(function):
     return [argument.arg for argument in named if argument.arg not in ("self", "cls")]
 
 
-def undocumented_arguments(path, tree):
-    """Return a line for each public function with more than two arguments that does not document them all."""
-    wrong = []
+def public_functions(tree):
+    """Yield (name, function) for the public functions of a module."""
     for node in public(tree):
-        names = named_arguments(node) if isinstance(node, ast.FunctionDef) else []
-        section = (ast.get_docstring(node) or "").partition("Args:\n")[2]
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+
+
+def public_methods(tree):
+    """Yield (dotted name, method) for the public methods of the public classes of a module."""
+    for owner in ast.walk(tree):
+        if isinstance(owner, ast.ClassDef) and not owner.name.startswith("_"):
+            for name, method in public_functions(owner):
+                yield f"{owner.name}.{name}", method
+
+
+def undocumented_arguments(path, functions):
+    """Return a line for each function with more than two arguments that does not document them all."""
+    wrong = []
+    for title, function in functions:
+        names = named_arguments(function)
+        section = (ast.get_docstring(function) or "").partition("Args:\n")[2]
         missing = [
             name for name in names if not re.search(rf"^ +([\w, ]+, )?{name}\b", section, re.MULTILINE)
         ]
         if len(names) > 2 and missing:
-            wrong.append(f"{path}:{node.lineno}: {node.name} does not document {', '.join(missing)}")
+            wrong.append(f"{path}:{function.lineno}: {title} does not document {', '.join(missing)}")
     return wrong
 
 
-def test_more_than_two_arguments_are_documented():
-    files = [(path, tree) for path, tree in sources("npformer") if not path.startswith(DECLARATIONS)]
+@pytest.mark.parametrize(
+    ("functions_of", "excluded"),
+    [(public_functions, DECLARATIONS), (public_methods, SPECIMENS)],
+    ids=["functions", "methods"],
+)
+def test_more_than_two_arguments_are_documented(functions_of, excluded):
+    files = [(path, tree) for path, tree in sources("npformer") if not path.startswith(excluded)]
     assert files
-    wrong = [line for path, tree in files for line in undocumented_arguments(path, tree)]
+    wrong = [line for path, tree in files for line in undocumented_arguments(path, functions_of(tree))]
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_missing_argument_is_found():
-    code = '"""f."""\ndef f(x, y, z):\n    """Return x.\n\n    Args:\n        x, y: Arrays.\n    """'
-    assert undocumented_arguments("f.py", ast.parse(code)) == ["f.py:2: f does not document z"]
+UNDOCUMENTED = '''
+def f(x, y, z):
+    """Return x.
+
+    Args:
+        x, y: Arrays.
+    """
+
+class C:
+    def two(self, x, y):
+        """Return x."""
+
+    def three(self, x, y, *, train):
+        """Return x. The arguments are x, y and train."""
+
+    def _private(self, x, y, z): ...
+
+class _Private:
+    def three(self, x, y, z): ...
+'''
+
+
+def test_a_missing_argument_of_a_function_is_found():
+    functions = public_functions(ast.parse(UNDOCUMENTED))
+    assert undocumented_arguments("f.py", functions) == ["f.py:2: f does not document z"]
+
+
+def test_a_missing_argument_of_a_method_is_found():
+    methods = public_methods(ast.parse(UNDOCUMENTED))
+    assert undocumented_arguments("f.py", methods) == ["f.py:13: C.three does not document x, y, train"]

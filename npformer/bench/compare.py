@@ -11,7 +11,7 @@ from npformer.bench.setups import Setup
 from npformer.errors import UserError
 from npformer.models.transformer import Transformer
 
-Found = dict[str, list[dict[str, Any]]]  # the results of all rounds for each kind of measurement
+Results = dict[str, list[dict[str, Any]]]  # the results of all rounds for each kind of measurement
 
 
 def compare(
@@ -24,7 +24,7 @@ def compare(
     backend: str,
     report: Callable[[Task], None],
 ) -> dict[str, Any]:
-    """Measure one setup, alternating between the kinds of measurement.
+    """Measure one setup. The kinds of measurement alternate.
 
     Args:
         setup: The model and its batch.
@@ -55,44 +55,44 @@ def compare(
     return row | {"workers": workers, "repeats": repeats, "backend": backend}
 
 
-def make_row(setup: Setup, found: Found) -> dict[str, Any]:
+def make_row(setup: Setup, results: Results) -> dict[str, Any]:
     """Return the row of one setup: medians over the rounds, and medians of ratios within each round."""
-    seconds = median(found, "npformer")
+    seconds = median(results, "npformer")
     batch = setup.batch()
     return {
         "name": setup.name,
-        **against_torch(found, "torch", ""),
-        **against_torch(found, "torch tf32", "_tf32"),
+        **against_torch(results, "torch", ""),
+        **against_torch(results, "torch tf32", "_tf32"),
         "step_seconds": seconds,
         "tokens_per_second": batch.tokens / seconds,  # target tokens without padding, as training counts
         "positions_per_second": batch.target_out.size / seconds,
-        **memory(found),
-        **floors(found),
+        **memory(results),
+        **floors(results),
         "packed": Transformer.supports_packing,
     }
 
 
-def against_torch(found: Found, kind: str, ending: str) -> dict[str, Any]:
+def against_torch(results: Results, kind: str, ending: str) -> dict[str, Any]:
     """Return PyTorch's time divided by npformer's: the median and the spread; None if it was not measured.
 
     Args:
-        found: The results of all rounds.
+        results: The results of all rounds.
         kind: The kind of PyTorch's measurement, "torch" or "torch tf32".
         ending: The end of the names in the row, "" or "_tf32".
     """
-    ratios = quotients(found, kind, "npformer")
+    ratios = quotients(results, kind, "npformer")
     row: dict[str, Any] = {f"ratio{ending}": statistics.median(ratios) if ratios else None}
     if ratios:
         row[f"ratio{ending}_spread"] = [min(ratios), max(ratios)]
-        row[f"torch{ending}_step_seconds"] = median(found, kind)
+        row[f"torch{ending}_step_seconds"] = median(results, kind)
     return row if ratios or not ending else {}
 
 
-def memory(found: Found) -> dict[str, Any]:
+def memory(results: Results) -> dict[str, Any]:
     """Return the peak memory in bytes: of the process, of the process minus its imports, and on a GPU."""
     row: dict[str, Any] = {}
     for key in ("peak", "above_import", "gpu_peak"):
-        own, other = median(found, "npformer", key), median(found, "torch", key)
+        own, other = median(results, "npformer", key), median(results, "torch", key)
         if own is None and key == "gpu_peak":
             continue
         row[f"{key}_memory"] = own and int(own)
@@ -102,38 +102,38 @@ def memory(found: Found) -> dict[str, Any]:
     return row
 
 
-def floors(found: Found) -> dict[str, Any]:
+def floors(results: Results) -> dict[str, Any]:
     """Return the time of the matrix products and the step's time divided by it, padded and packed."""
     row: dict[str, Any] = {}
     for kind, name in (("floor", "floor"), ("packed floor", "packed_floor")):
-        row[f"{name}_seconds"] = median(found, kind)
-        row[f"over_{name}"] = statistics.median(quotients(found, "npformer", kind))
+        row[f"{name}_seconds"] = median(results, kind)
+        row[f"over_{name}"] = statistics.median(quotients(results, "npformer", kind))
     own = "packed floor" if Transformer.supports_packing else "floor"
-    row["share_in_products"] = statistics.median(quotients(found, own, "npformer"))
+    row["share_in_products"] = statistics.median(quotients(results, own, "npformer"))
     return row
 
 
-def median(found: Found, kind: str, key: str = "seconds") -> Any:
+def median(results: Results, kind: str, key: str = "seconds") -> Any:
     """Return the median over the rounds; None if it was not measured.
 
     Args:
-        found: The results of all rounds.
+        results: The results of all rounds.
         kind: The kind of measurement.
         key: The name of the result, such as "seconds" or "peak".
     """
-    values = [result[key] for result in found.get(kind, ())]
+    values = [result[key] for result in results.get(kind, ())]
     return None if not values or None in values else statistics.median(values)
 
 
-def quotients(found: Found, above: str, below: str) -> list[float]:
+def quotients(results: Results, above: str, below: str) -> list[float]:
     """Return the time of one kind divided by that of another in each round.
 
     Args:
-        found: The results of all rounds.
+        results: The results of all rounds.
         above: The kind of the dividend.
         below: The kind of the divisor.
     """
-    pairs = zip(found.get(above, ()), found.get(below, ()), strict=False)
+    pairs = zip(results.get(above, ()), results.get(below, ()), strict=False)
     return [a["seconds"] / b["seconds"] for a, b in pairs]
 
 

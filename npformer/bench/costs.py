@@ -19,9 +19,10 @@ from npformer.nn.attention import MultiHeadAttention
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 BATCHES = (4, 8, 16, 32, 64, 128, 256)
-SENTENCES, LENGTH = 2, 16  # the number and length of sentences in a step in which the other number grows
+# the number of sentences while the length grows, and the length while the number of sentences grows
+SENTENCES, LENGTH = 2, 16
 TINY = SETUPS.find("tiny")
-D, H = 128, 4  # of the attention layer, whose input is one sentence
+D, H = 128, 4  # sizes of the attention layer, whose input is one sentence
 
 
 class Cost(NamedTuple):
@@ -71,19 +72,19 @@ def cost(prepare: Callable[[], Callable[[], Any]], seconds: float) -> tuple[floa
     """Return the median time of the function that prepare() returns, and its peak of additional bytes."""
     run = prepare()
     run()
-    took, _ = time_steps(run, seconds)
+    times, _ = time_steps(run, seconds)
     del run
-    tracemalloc.start()  # it slows every allocation down, so nothing is timed meanwhile
+    tracemalloc.start()  # it makes every allocation slower, so nothing is timed from here on
     try:
         run = prepare()
         before, _ = tracemalloc.get_traced_memory()
         run()  # buffers that are kept for the next run count as well
         tracemalloc.reset_peak()
         run()
-        _, most = tracemalloc.get_traced_memory()
+        _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    return statistics.median(took), most - before
+    return statistics.median(times), peak - before
 
 
 def _step(setup: Setup) -> Callable[[], Callable[[], float]]:

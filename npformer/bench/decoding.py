@@ -37,9 +37,10 @@ def with_and_without_cache(workers: int, *, setup: Setup = BASE8K, length: int =
         return translate_ids(model, sources, max_length=length, cached=cached, threads=workers)
 
     translate_ids(model, sources, max_length=2)  # warms up
-    kept, found = timed(lambda: translate(True))
-    anew, _ = timed(lambda: translate(False))
-    return {"ratio": anew / kept, "seconds": kept, "sentences": 1, "tokens": count(found)}
+    with_cache, translations = timed(lambda: translate(True))
+    without_cache, _ = timed(lambda: translate(False))
+    ratio = without_cache / with_cache
+    return {"ratio": ratio, "seconds": with_cache, "sentences": 1, "tokens": count(translations)}
 
 
 def batched_decoding(workers: int, beam: int, *, setup: Setup = TINY, number: int = SENTENCES) -> Measurement:
@@ -55,10 +56,10 @@ def batched_decoding(workers: int, beam: int, *, setup: Setup = TINY, number: in
     sources = sentences(setup, number, LENGTHS)
     lengths = [len(source) for source in sources]
     translate_ids(model, sources[:20], beam=beam, max_length=2)
-    seconds, found = timed(
+    seconds, translations = timed(
         lambda: translate_ids(model, sources, beam=beam, max_length=lengths, threads=workers)
     )
-    return {"ratio": None, "seconds": seconds, "sentences": number, "tokens": count(found)}
+    return {"ratio": None, "seconds": seconds, "sentences": number, "tokens": count(translations)}
 
 
 def sentences(setup: Setup, number: int, lengths: tuple[int, int]) -> list[list[int]]:
@@ -77,17 +78,17 @@ def sentences(setup: Setup, number: int, lengths: tuple[int, int]) -> list[list[
 def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     """Return the seconds that a call takes, and its result."""
     began = time.perf_counter()
-    made = function()
-    return time.perf_counter() - began, made
+    result = function()
+    return time.perf_counter() - began, result
 
 
-def count(found: list[list[int]]) -> int:
+def count(translations: list[list[int]]) -> int:
     """Return the total number of tokens."""
-    return sum(map(len, found))
+    return sum(map(len, translations))
 
 
 MEASUREMENTS: dict[str, Callable[[int], Measurement]] = {
-    f"base8k, greedy, 1 sentence of {LENGTH} words": with_and_without_cache,
+    f"base8k, greedy, 1 sentence of {LENGTH} tokens": with_and_without_cache,
     f"tiny, greedy, {SENTENCES:,} sentences": lambda workers: batched_decoding(workers, 1),
     f"tiny, beam {BEAM}, {SENTENCES:,} sentences": lambda workers: batched_decoding(workers, BEAM),
 }

@@ -2,8 +2,9 @@
 
 Every product y = a b of the forward pass leads to two products in the backward pass, one for each gradient:
 da = dy bᵀ and db = aᵀ dy. The rest of a step's time goes into softmax, norms, dropout, the loss, Adam, and
-copying arrays. Products are counted either on padded shapes, where padding is multiplied like tokens, as
-PyTorch does; or packed: linear maps and logits on the real tokens alone, attention on padded sentences.
+copying arrays. The floor has two versions. In the padded one, padding is multiplied like tokens, as in
+PyTorch. In the packed one, linear maps and logits are computed for real tokens only, and attention for padded
+sentences.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,11 +25,13 @@ class Product(NamedTuple):
 
     left: tuple[int, ...]
     right: tuple[int, ...]
-    turned: bool = False  # True if the right factor is stored as (..., N, K), as keys and tied embeddings are
+    transposed: bool = (
+        False  # True if the right factor is stored as (..., N, K), like keys and tied embeddings
+    )
 
     @property
     def operations(self) -> int:
-        """Return the multiplications and additions of the product and of its two gradients."""
+        """The number of multiplications and additions of the product and of its two gradients."""
         return 3 * 2 * int(np.prod(self.left)) * self.right[-1]
 
 
@@ -59,7 +62,7 @@ def products(setup: Setup, batch: Batch, *, packed: bool = False) -> Iterator[Pr
         yield from heads(setup, size, length, longest)
         yield linear(setup, targets, 1, 1)
         yield from feed_forward(setup, targets)
-    yield Product((int(targets), setup.d_model), (setup.d_model, setup.vocab_size), turned=setup.tied)
+    yield Product((int(targets), setup.d_model), (setup.d_model, setup.vocab_size), transposed=setup.tied)
 
 
 def linear(setup: Setup, rows: int, wide_in: int, wide_out: int) -> Product:
@@ -84,7 +87,7 @@ def heads(setup: Setup, size: int, queries: int, keys: int) -> Iterator[Product]
         keys: The number of keys, S.
     """
     outer, width = (size, setup.n_heads), setup.d_model // setup.n_heads
-    yield Product((*outer, queries, width), (*outer, width, keys), turned=True)
+    yield Product((*outer, queries, width), (*outer, width, keys), transposed=True)
     yield Product((*outer, queries, keys), (*outer, keys, width))
 
 
@@ -123,11 +126,11 @@ def floor_step(setup: Setup, *, workers: int, backend: str, packed: bool) -> Cal
 class Part:
     """The products of one worker, with the arrays that they need."""
 
-    def __init__(self, todo: Sequence[Product], backend: str) -> None:
-        self.todo = todo
+    def __init__(self, products: Sequence[Product], backend: str) -> None:
+        self.products = products
         self.arrays: dict[tuple[str, tuple[int, ...]], Any] = {}
         rng = np.random.default_rng(0)
-        for product in todo:
+        for product in products:
             for key in self.keys(product):
                 if key not in self.arrays:
                     numbers = rng.standard_normal(key[1], dtype=np.float32)
@@ -138,18 +141,18 @@ class Part:
         """Return the names and shapes of the arrays of a product: factors a, b, dy; results y, da, db."""
         a, b = product.left, product.right
         y = (*a[:-1], b[-1])
-        b = (*b[:-2], b[-1], b[-2]) if product.turned else b
+        b = (*b[:-2], b[-1], b[-2]) if product.transposed else b
         return [("a", a), ("b", b), ("dy", y), ("y", y), ("da", a), ("db", b)]
 
     def multiply(self) -> None:
         """Compute every product and the two products of its gradients."""
-        for product in self.todo:
+        for product in self.products:
             a, b, dy, y, da, db = (self.arrays[key] for key in self.keys(product))
             xp = array_module(a)
-            b_turned = b.swapaxes(-1, -2)
-            if product.turned:
-                b, b_turned = b_turned, b
+            b_transposed = b.swapaxes(-1, -2)
+            if product.transposed:
+                b, b_transposed = b_transposed, b
             xp.matmul(a, b, out=y)
-            xp.matmul(dy, b_turned, out=da)
-            left, right = (dy, a) if product.turned else (a, dy)
+            xp.matmul(dy, b_transposed, out=da)
+            left, right = (dy, a) if product.transposed else (a, dy)
             xp.matmul(left.swapaxes(-1, -2), right, out=db)

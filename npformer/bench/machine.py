@@ -13,7 +13,7 @@ from npformer.backend import choose_backend
 from npformer.errors import UserError
 
 PACKAGES = ("npformer", "numpy", "cupy", "torch")
-BUSY = 0.3  # processes per core, by the mean of a minute, above which measurements are marked as rough
+BUSY = 0.3  # running processes per core, the mean of a minute, above which measurements are marked as rough
 STATUS = Path("/proc/self/status")
 
 
@@ -27,13 +27,13 @@ def describe() -> dict[str, Any]:
 
 
 def cpu() -> str:
-    """Return the name of the processor, as far as the system provides it."""
+    """Return the name of the processor, or of its architecture if the system does not provide the name."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:  # not Linux
         text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
+    match = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    return match[1].strip() if match else platform.processor() or platform.machine()
 
 
 def cores() -> int:
@@ -64,14 +64,14 @@ def is_busy(machine: dict[str, Any]) -> bool:
 
 def versions() -> dict[str, str]:
     """Return the versions of the installed packages that a measurement may use."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
         for distribution in importlib.metadata.distributions():
             known = distribution.metadata["Name"] or ""
             if known == name or (name == "cupy" and known.startswith("cupy-")):
-                found[name] = distribution.version
+                installed[name] = distribution.version
                 break
-    return found
+    return installed
 
 
 def resident() -> int | None:
@@ -87,10 +87,10 @@ def peak() -> int | None:
 
 def _status(field: str) -> int | None:
     try:
-        found = re.search(rf"^{field}:\s+(\d+) kB", STATUS.read_text(encoding="ascii"), re.MULTILINE)
+        match = re.search(rf"^{field}:\s+(\d+) kB", STATUS.read_text(encoding="ascii"), re.MULTILINE)
     except OSError:  # not Linux
         return None
-    return int(found[1]) * 1024 if found else None
+    return int(match[1]) * 1024 if match else None
 
 
 def _max_rss() -> int | None:

@@ -1,8 +1,7 @@
 """Measurements, each in its own process, in alternating order: A B C A B C ...
 
-Such a process has only one BLAS library, and its peak memory is that of its own work.
-`python -m npformer.bench.measure TASK` is its command: it reads a Task as JSON and prints the result as
-JSON.
+Each process has only one BLAS library, and its peak memory is that of its own measurement. `python -m
+npformer.bench.measure TASK` is its command: TASK is a Task as JSON, and the output is the result as JSON.
 """
 
 import json
@@ -22,7 +21,7 @@ from npformer.bench.setups import Setup
 from npformer.errors import UserError
 
 KINDS = ("npformer", "torch", "floor", "packed floor")
-WARM_UP, LEAST = 2, 3  # steps
+WARM_UP, LEAST = 2, 3  # steps before the measurement, and the smallest number of measured steps
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -56,19 +55,19 @@ def measure(task: Task) -> dict[str, Any]:
     for _ in range(WARM_UP):
         step()
     seconds, value = time_steps(step, task.seconds)
-    most = peak()
+    peak_bytes = peak()
     return {
         "seconds": statistics.median(seconds),
         "steps": len(seconds),
         "loss": value,  # of the last step; None for a floor
-        "peak": most,
-        "above_import": most - before if most is not None and before is not None else None,
+        "peak": peak_bytes,
+        "above_import": peak_bytes - before if peak_bytes is not None and before is not None else None,
         "gpu_peak": kind.gpu_peak(),
     }
 
 
 class Kind(NamedTuple):
-    """One kind of measurement, with everything that it needs imported."""
+    """The functions of one kind of measurement. Their modules are imported already."""
 
     make: Callable[[], Callable[[], Any]]  # builds the model and returns the step
     gpu_peak: Callable[[], int | None]
@@ -127,12 +126,12 @@ def take_turns(
     Raises:
         UserError: If a process ends before it has measured.
     """
-    found: list[list[dict[str, Any]]] = [[] for _ in tasks]
+    results: list[list[dict[str, Any]]] = [[] for _ in tasks]
     for _ in range(repeats):
-        for task, results in zip(tasks, found, strict=True):
+        for task, results_of_task in zip(tasks, results, strict=True):
             report(task)
-            results.append(run_child(task))
-    return found
+            results_of_task.append(run_child(task))
+    return results
 
 
 def run_child(task: Task) -> dict[str, Any]:
@@ -143,7 +142,7 @@ def run_child(task: Task) -> dict[str, Any]:
     """
     # each worker of npformer is a thread that takes one core, so its BLAS must not take more
     blas = task.workers if task.kind == "torch" else 1
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-P", "-m", "npformer.bench.measure", task.to_json()],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -153,18 +152,18 @@ def run_child(task: Task) -> dict[str, Any]:
         | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         | dict.fromkeys(THREADS, str(blas)),
     )
-    if done.returncode:
-        raise UserError(f"the measurement of {task.kind} with {task.setup.name} {_reason(done)}")
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    if process.returncode:
+        raise UserError(f"the measurement of {task.kind} with {task.setup.name} {_reason(process)}")
+    result: dict[str, Any] = json.loads(process.stdout)
+    return result
 
 
-def _reason(done: subprocess.CompletedProcess[str]) -> str:
+def _reason(process: subprocess.CompletedProcess[str]) -> str:
     """Return the reason why a process ended, as the end of a sentence."""
-    if done.returncode == -getattr(signal, "SIGKILL", 9):
+    if process.returncode == -getattr(signal, "SIGKILL", 9):
         return "was killed, probably for lack of memory: --only tiny needs the least memory"
-    lines = done.stderr.strip().splitlines()
-    return f"failed: {lines[-1] if lines else f'status {done.returncode}'}"
+    lines = process.stderr.strip().splitlines()
+    return f"failed: {lines[-1] if lines else f'status {process.returncode}'}"
 
 
 if __name__ == "__main__":

@@ -26,12 +26,12 @@ def own_step(setup: Setup, *, workers: int, backend: str) -> Callable[[], float]
     """
     model = Transformer(setup.config(), rng=np.random.default_rng(SEED)).to(backend)
     keep_freed_memory_in_process()
-    adam, team = Adam(model, betas=BETAS, eps=EPS), Workers(model, workers)
+    adam, threads = Adam(model, betas=BETAS, eps=EPS), Workers(model, workers)
     batch, number = setup.batch(), count(1)
 
     def step() -> float:
         rngs = dropout_rngs(SEED, next(number), 1)
-        loss, _, _ = make_step(model, adam, [batch], rngs, LEARNING_RATE, workers=team)
+        loss, _, _ = make_step(model, adam, [batch], rngs, LEARNING_RATE, workers=threads)
         wait_for(model.values)
         return loss
 

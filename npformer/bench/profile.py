@@ -58,7 +58,7 @@ class Line(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Return the seconds of both passes."""
+        """The seconds of both passes."""
         return self.forward + self.backward
 
 
@@ -68,10 +68,19 @@ class Stopwatch:
     def __init__(self, wait: Callable[[], None]) -> None:
         self.wait = wait  # waits until the GPU has finished
         self.seconds: dict[tuple[str, str], float] = defaultdict(float)  # by component and direction
-        self.inside: list[float] = []  # for every running function, the time of those that it called
+        self.inside: list[float] = []  # for every running function, the time of the functions that it called
 
     def watch(self, function: Callable[..., Any], component: str, direction: str) -> Callable[..., Any]:
-        """Return the function, wrapped so that its time is added to its component."""
+        """Return the function, wrapped so that its time is added to its component.
+
+        Args:
+            function: The function.
+            component: The component to which its time is added.
+            direction: The pass to which its time is added, "forward" or "backward".
+
+        Returns:
+            A function with the same arguments and the same result.
+        """
 
         def watched(*args: Any, **kwargs: Any) -> Any:
             self.wait()
@@ -81,10 +90,10 @@ class Stopwatch:
                 result = function(*args, **kwargs)
                 self.wait()
             finally:
-                took = time.perf_counter() - start
-                self.seconds[component, direction] += took - self.inside.pop()
+                seconds = time.perf_counter() - start
+                self.seconds[component, direction] += seconds - self.inside.pop()
                 if self.inside:
-                    self.inside[-1] += took
+                    self.inside[-1] += seconds
             return result
 
         return watched

@@ -9,7 +9,7 @@ from npformer.data.vocabulary import END, PAD, UNK
 from npformer.errors import Registry
 from npformer.models.transformer import TransformerConfig
 
-DROPOUT = 0.1  # at each place where nn.Transformer has dropout, and on the embeddings
+DROPOUT = 0.1  # everywhere where nn.Transformer has dropout, and on the embeddings
 SMOOTHING = 0.1
 LEARNING_RATE = 1e-4
 BETAS, EPS = (0.9, 0.98), 1e-9  # of Adam
@@ -27,7 +27,7 @@ class Setup:
     n_layers: int  # of the encoder, and of the decoder
     vocab_size: int  # of both vocabularies
     sentences: int
-    length: int  # of the longest sentence; the shortest has 7/10 of it
+    length: int  # of the longest sentence, T; every other one has between .7 T and T tokens
     tied: bool  # one matrix for both embeddings and the output, which then has no bias
 
     def config(self) -> TransformerConfig:

@@ -2,8 +2,8 @@
 
 For a random dy, the backward pass computes the gradient g of <dy, y> with respect to every tensor. For a
 random direction v of entries ±1, the derivative of <dy, y> along v is computed from the forward pass. It must
-equal <g, v>. So one evaluation checks all entries of a tensor at once. If it fails, bisection finds the first
-wrong entry.
+equal <g, v>. One evaluation therefore checks all entries of a tensor at once. If the check fails, bisection
+finds the first wrong entry.
 
 The error is |<g, v> - derivative| divided by the length of g, which is the typical size of <g, v>. If g is 0
 in exact arithmetic (as for the bias of the keys under a softmax), both sides are rounding errors. Then the
@@ -91,7 +91,7 @@ def gradcheck(
 
     y, cache = target.run()
     dy = _cotangent(y, rng)
-    _run_elsewhere(target)  # this overwrites activations that a layer stores in its attributes
+    _run_with_other_inputs(target)  # this overwrites activations that a layer stores in its attributes
     grads = target.vjp(dy, cache)
     floor = 1e-3 * max([_length(g) for g in grads.values()] + [np.finfo(float).tiny])
     report = Report(name)
@@ -107,13 +107,14 @@ def _check_tensor(name: str, value: Array, context: _Context, tolerance: float, 
     target, tensor, g, dy, method, _ = context
     how = METHOD_NAMES[method]
     if np.shape(g) != value.shape:
-        why = f"the gradient has shape {np.shape(g)} and the tensor {value.shape}: an axis not summed?"
+        why = f"the gradient has shape {np.shape(g)} and the tensor {value.shape}: is an axis not summed?"
         return CheckRow(name, tensor, np.inf, how, tolerance, None, why)
     v = signs(rng, value.shape)
     error = directional_error(v, *context)
     if error <= tolerance:
         return CheckRow(name, tensor, error, how, tolerance)
-    # entries ±1 might cancel in a part of the tensor; "not <=" instead of ">", since a NaN is wrong as well
+    # With entries ±1, errors might cancel in a part of the tensor, so the entries get different sizes. "not
+    # <=" stands in place of ">", because an error of NaN is wrong as well.
     uneven = v * rng.uniform(0.5, 1.5, v.shape)
     entry = first_wrong_entry(lambda part: not directional_error(part, *context) <= tolerance, uneven)
     return CheckRow(
@@ -151,8 +152,8 @@ def _cotangent(y: Any, rng: Generator) -> Any:
     return rng.standard_normal(y.shape)
 
 
-def _run_elsewhere(target: CheckTarget) -> None:
-    """Run forward at other inputs. A layer that stores activations in its attributes then fails the check."""
+def _run_with_other_inputs(target: CheckTarget) -> None:
+    """Run forward with other inputs, so that a layer that stores activations in attributes fails."""
     target.run({name: 0.5 - target.tensors[name] for name in target.real_inputs})
 
 

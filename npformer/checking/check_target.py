@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from npformer.backend import Array, Generator, is_array
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.nn.context import Context
 
 Gradients: TypeAlias = dict[str, Any]  # the gradient of each tensor, by name
@@ -49,7 +49,7 @@ class CheckTarget:
             raise UserError("nothing to check: give at least one array of floats, or a layer with parameters")
 
     def run(self, changes: dict[str, Array] | None = None) -> tuple[Any, Any]:
-        """Evaluate forward on copies, with some tensors replaced. Returns (y, cache)."""
+        """Evaluate forward on copies of the tensors, some of them replaced, and return (y, cache)."""
         values = self.tensors | (changes or {})
         with self._parameters_set(values):
             inputs = [np.array(values[n]) if n in values else x for n, x in self.inputs.items()]
@@ -82,30 +82,31 @@ class CheckTarget:
         returned = [dx for dx in returned if dx is not None]
         if len(returned) != len(self.real_inputs):
             raise UserError(
-                f"backward returned {len(returned)} gradients and forward took {len(self.real_inputs)} "
-                f"real arrays ({', '.join(self.real_inputs) or 'none'}): return one for each, in their order"
+                f"backward returned {quantity(len(returned), 'gradient')} and forward took "
+                f"{quantity(len(self.real_inputs), 'real array')} ({', '.join(self.real_inputs) or 'none'}): "
+                "return one gradient for each array, in their order"
             )
         return dict(zip(self.real_inputs, returned, strict=True))
 
     @contextmanager
     def _parameters_set(self, values: dict[str, Array]) -> Iterator[None]:
         """Set the parameters to values, and the gradients to zeros of their dtype, inside a with block."""
-        kept = {name: (p.value, p.grad) for name, p in self.parameters.items()}
-        kind = np.result_type(*values.values())  # complex as soon as one tensor is
+        before = {name: (p.value, p.grad) for name, p in self.parameters.items()}
+        dtype = np.result_type(*values.values())  # complex if one of the tensors is complex
         try:
             for name, parameter in self.parameters.items():
                 parameter.value = values[name]
-                parameter.grad = np.zeros(values[name].shape, kind)
+                parameter.grad = np.zeros(values[name].shape, dtype)
             yield
         finally:
             for name, parameter in self.parameters.items():
-                parameter.value, parameter.grad = kept[name]
+                parameter.value, parameter.grad = before[name]
 
 
 def fresh_settings(forward: Callable[..., Any], settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of one evaluation. An integer rng seeds a new generator each time.
 
-    A forward function that takes a context, but not train and rng, gets them as a context.
+    If a forward function takes `context` but not `train`, then `train` and `rng` are passed as a context.
     """
     settings = dict(settings)
     if isinstance(settings.get("rng"), int):
@@ -143,12 +144,15 @@ def _argument_names(forward: Callable[..., Any], n_inputs: int) -> list[str]:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
     ]
     if n_inputs > len(names):
-        raise UserError(f"forward takes {len(names)} arrays ({', '.join(names)}) and {n_inputs} were given")
+        raise UserError(
+            f"forward takes {quantity(len(names), 'array')} ({', '.join(names)}), and {n_inputs} "
+            f"{'was' if n_inputs == 1 else 'were'} given: give one for each name"
+        )
     return names[:n_inputs]
 
 
 def _starting_point(value: Array, randomize: bool, rng: Generator) -> Array:
-    """Return the value, or one near it if all entries are equal: gains at 1 and biases at 0 hide mistakes."""
+    """Return the value, plus noise if all entries are equal: gains at 1 and biases at 0 hide mistakes."""
     if randomize and value.size > 1 and (value == value.flat[0]).all():
         return value + 0.5 * rng.standard_normal(value.shape)
     return value

@@ -1,7 +1,7 @@
 """Directional derivatives of a forward pass, by complex step and by central differences.
 
 Complex step: f(x + ihv) = f(x) + ih f'(x)v - h²/2 ..., so Im f(x + ihv) / h is the derivative along v.
-Nothing is subtracted, so h can be so small that the next term vanishes, and the result is exact to rounding.
+No numbers are subtracted, so h can be so small that the next term vanishes: the result is exact to rounding.
 Central differences subtract two nearly equal numbers and reach about nine digits.
 
 Source: Squire and Trapp 1998.

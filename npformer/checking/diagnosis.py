@@ -41,7 +41,7 @@ from npformer.nn.show import named_arrays
 
 ENTRIES = 512  # the largest number of entries whose derivatives are computed one by one
 
-# from the most specific to the most general pattern: the first one that matches gives the diagnosis
+# ordered from the most specific to the most general pattern: the first one that matches gives the diagnosis
 SINGLE = (nothing, factor)
 WHOLE = (
     other_tensor,
@@ -64,7 +64,7 @@ WHOLE = (
     only_a_factor,
     every_row_alike,
 )
-UNKNOWN = "no pattern that is known: compare it with the derivation"
+UNKNOWN = "no known pattern matches: compare the code with the derivation"
 
 
 def describe(context: DiagnosisContext) -> str:
@@ -86,7 +86,7 @@ def diagnose(target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, t
     if not np.isfinite(g).all():
         return "the gradient holds NaN or infinity"
     value = target.tensors[tensor]
-    index = _entries_to_look_at(value.size)
+    index = _entries_to_check(value.size)
     numeric = _numeric_gradient(target, tensor, dy, method, index)
     analytic = np.asarray(g, np.float64).reshape(-1)[index]
     rtol = max(tolerance, 1e-9) if method == "complex" else 1e-4
@@ -139,7 +139,7 @@ def named_numbers(target: CheckTarget, dy: Any) -> list[tuple[float, str]]:
     ]
 
 
-def _entries_to_look_at(size: int) -> Array:
+def _entries_to_check(size: int) -> Array:
     """Return all entries of a small tensor, and evenly spaced ones of a large tensor."""
     return np.unique(np.linspace(0, size - 1, min(size, ENTRIES)).astype(int))
 

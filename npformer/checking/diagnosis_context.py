@@ -1,4 +1,4 @@
-"""DiagnosisContext: a wrong result, the right one, and the arrays and numbers that may explain it."""
+"""DiagnosisContext: a wrong result, the right one, and arrays and numbers that may explain the difference."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -57,20 +57,15 @@ def _explain(power: float, number: float) -> str:
 
 def factor_array(context: DiagnosisContext) -> str:
     """Recognize found = right / A or right A, entry by entry, with a known array A."""
-    for name, array in _spread(context):
-        for missing, text in ((True, "is missing"), (False, "is there once too often")):
-            if context.same(
-                *(
-                    (context.found * array, context.right)
-                    if missing
-                    else (context.found, context.right * array)
-                )
-            ):
-                return f"the factor {name} {text}"
+    for name, array in _broadcastable(context):
+        if context.same(context.found * array, context.right):
+            return f"the factor {name} is missing"
+        if context.same(context.found, context.right * array):
+            return f"the factor {name} is there once too often"
     return ""
 
 
-def _spread(context: DiagnosisContext) -> Iterator[tuple[str, Array]]:
+def _broadcastable(context: DiagnosisContext) -> Iterator[tuple[str, Array]]:
     """Yield the arrays that broadcast to the result and are not constant."""
     for name, array in context.arrays.items():
         fits = array.ndim == context.right.ndim and all(
@@ -89,7 +84,7 @@ def factor_by_row(context: DiagnosisContext) -> str:
         c = (context.found * context.right).sum(axis, keepdims=True) / np.where(square == 0, 1, square)
         if c.any() and context.same(context.found, c * context.right):
             return (
-                f"all along axis {axis} it is the right one times a number, another one for each row: "
+                f"all along axis {axis} it is the right one times a number that differs from row to row: "
                 "a factor or a normalization that belongs to the row is missing"
             )
     return ""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, like, to_numpy
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.functional.masks import causal_mask
 
 Forward = Callable[[Any], Any]
@@ -35,8 +35,8 @@ def assert_no_leak(
         mask: Bool, broadcastable to (T, S). True means that output t may depend on token s. The default is
             the causal mask. For a stack of layers it is the mask of the whole stack: with a window w, n
             layers reach n · w tokens.
-        own: Allow output t to depend on token t, whatever the mask says. It is needed where a mask hides
-            padding keys: a padding token is also a query, and the residual connection passes it on.
+        own: Allow output t to depend on token t, whatever the mask says. This is needed if a mask hides
+            padding keys: a padding token is also a query, and the residual connection adds it to its output.
         change: A function (x, s) that returns the sentence with token s changed. By default a vector gets
             normal noise added, and an id becomes the next different id of the sentence.
         tolerance: The largest change of an output that counts as none.
@@ -106,9 +106,11 @@ def describe_leaks(leaks: Array, own_hint: bool = False) -> str:
     t, s = (int(i) for i in leaks[0])
     text = f"output {t} moves when token {s} changes, and the mask forbids it"
     if len(leaks) > 1:
-        text += f" ({len(leaks)} such pairs)"
+        text += f" ({len(leaks):,} such pairs)"
     if own_hint and all(t == s for t, s in leaks):
-        text += ": a token's own query and residual carry it there, which own=True allows"
+        text += (
+            ": each such output depends on its own token, through query and residual; own=True allows this"
+        )
     return text
 
 
@@ -129,9 +131,9 @@ def _one_sentence(x: Any) -> tuple[Array, bool]:
     return sentence, batched
 
 
-def _outputs(made: Any, batched: bool) -> Array:
+def _outputs(result: Any, batched: bool) -> Array:
     """Return a row of numbers for each output position. Shapes: (T, ...) or (1, T, ...) -> (T, N)."""
-    array = np.asarray(to_numpy(made[0] if isinstance(made, tuple) else made))
+    array = np.asarray(to_numpy(result[0] if isinstance(result, tuple) else result))
     if batched and array.ndim and len(array) == 1:
         array = array[0]
     if array.ndim == 0 or array.size == 0:
@@ -146,13 +148,13 @@ def _distance(before: Array, after: Array) -> Array:
     """
     if before.shape != after.shape:
         raise UserError(
-            f"forward returned {len(before)} outputs, and {len(after)} once a token was changed: "
+            f"forward returned {quantity(len(before), 'output')}, and {len(after)} when a token was changed: "
             "their number must not depend on the tokens"
         )
     same = (before == after) | ((before != before) & (after != after))  # NaN counts as equal to NaN here
     with np.errstate(invalid="ignore"):
-        far = np.abs(np.where(same, 0, after) - np.where(same, 0, before)).astype(np.float64)
-    return np.where(np.isnan(far), np.inf, far).max(1)
+        distance = np.abs(np.where(same, 0, after) - np.where(same, 0, before)).astype(np.float64)
+    return np.where(np.isnan(distance), np.inf, distance).max(1)
 
 
 def _allowed(mask: Any, shape: tuple[int, int]) -> Array:
@@ -161,7 +163,8 @@ def _allowed(mask: Any, shape: tuple[int, int]) -> Array:
     if mask is None:
         if outputs != tokens:
             raise UserError(
-                f"forward makes {outputs} outputs of {tokens} tokens, and the causal mask is square: "
+                f"forward makes {quantity(outputs, 'output')} of {quantity(tokens, 'token')}, "
+                "and the causal mask is square: "
                 "give a mask"
             )
         return causal_mask(tokens, np.empty(0))
@@ -176,7 +179,8 @@ def _allowed(mask: Any, shape: tuple[int, int]) -> Array:
         return np.broadcast_to(mask, shape)
     except ValueError:
         raise UserError(
-            f"mask has shape {mask.shape}, and there are {outputs} outputs of {tokens} tokens: "
+            f"mask has shape {mask.shape}, and forward makes {quantity(outputs, 'output')} of "
+            f"{quantity(tokens, 'token')}: "
             f"it must broadcast to {shape}"
         ) from None
 
@@ -185,8 +189,8 @@ def _diagonal(shape: tuple[int, int]) -> Array:
     """Return True where the output and the token have the same position."""
     if shape[0] != shape[1]:
         raise UserError(
-            f"own=True pairs each output with its own token, and there are {shape[0]} outputs of {shape[1]} "
-            "tokens: leave it out"
+            "own=True pairs each output with its own token, and forward makes "
+            f"{quantity(shape[0], 'output')} of {quantity(shape[1], 'token')}: leave it out"
         )
     return np.eye(shape[0], dtype=bool)
 
@@ -196,7 +200,7 @@ def _other_id(ids: Array, s: int) -> Array:
     others = [i for i in (*ids[s + 1 :], *ids[:s]) if i != ids[s]]
     if not others:
         raise UserError(
-            f"all ids of the sentence are {ids[s]}: give one with two different tokens, or change="
+            f"all ids of the sentence are {ids[s]}: give two different tokens, or the argument `change`"
         )
     ids[s] = others[0]
     return ids

@@ -39,8 +39,11 @@ def shifted(context: DiagnosisContext) -> str:
         if context.right.shape[axis] < 4:
             continue
         right, found = np.moveaxis(context.right, axis, 0), np.moveaxis(context.found, axis, 0)
-        for there, here, text in ((right[:-1], found[1:], "late"), (right[1:], found[:-1], "early")):
-            if np.ptp(there) > 0 and context.same(there, here):
+        for expected, shifted_by_one, text in (
+            (right[:-1], found[1:], "late"),
+            (right[1:], found[:-1], "early"),
+        ):
+            if np.ptp(expected) > 0 and context.same(expected, shifted_by_one):
                 return f"it is shifted: along axis {axis} every number comes one place too {text}"
     return ""
 
@@ -120,14 +123,17 @@ def some_entries(context: DiagnosisContext) -> str:
         return ""
     share = f"{wrong.sum()} of {wrong.size} entries are wrong{_line(wrong)}"
     if not right[wrong].any():
-        return f"{share}, and they should be 0: masked, dropped or padded positions must pass nothing back"
+        return (
+            f"{share}, and they should be 0: no gradient may flow back through masked, dropped or padded "
+            "positions"
+        )
     if not found[wrong].any():
-        return f"{share}: they are 0 and should not be, so something that was used passed nothing back"
+        return f"{share}: they are 0 and should not be, so backward leaves out a path of the forward pass"
     if right[wrong].all():
         c = found[wrong] / right[wrong]
         if np.ptp(c) <= context.rtol * np.abs(c).max():
             return f"{share}, by the factor {c[0]:.4g} (a repeated index or a shared row counted wrongly?)"
-    return f"{share}, the others right: one position, row or branch is treated wrongly"
+    return f"{share}, and the others are right: one position, row or branch is treated wrongly"
 
 
 def _line(wrong: Array) -> str:

@@ -54,7 +54,7 @@ def property_rows(
 
 def _adjoint(target: CheckTarget, dy: Any, rng: Generator, method: str) -> float:
     dy = dy * 0.7 if np.ndim(dy) == 0 else rng.standard_normal(dy.shape)
-    # normal numbers, not ±1: equal errors in two entries cannot cancel
+    # normal numbers, not ±1, so that equal errors in two entries cannot cancel
     directions = {name: rng.standard_normal(value.shape) for name, value in target.tensors.items()}
     numeric = float((dy * derivative_along(target, directions, method)).sum())
     grads = _fresh_vjp(target, dy)

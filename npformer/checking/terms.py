@@ -44,13 +44,13 @@ def along_array(context: DiagnosisContext) -> str:
                 through = "variance" if _is_normalized(array, axis) else "sum"
                 return (
                     f"it is off by a multiple of {name} all along axis {axis}: the term that passes through "
-                    f"the {through} over that axis {_what_of_it(context, array, axis, c)}"
+                    f"the {through} over that axis {_error_of_term(context, array, axis, c)}"
                 )
     return ""
 
 
 def two_terms(context: DiagnosisContext) -> str:
-    """Recognize a difference of a number plus a multiple of a normalized array in each row: layer norm."""
+    """Recognize a difference that is, row by row, a number plus a multiple of a normalized array."""
     axis = context.right.ndim - 1
     for name, array in context.alike():
         if axis < 0 or array.shape[axis] < 4 or not _is_normalized(array, axis):
@@ -68,7 +68,7 @@ def _candidates(context: DiagnosisContext) -> Iterator[tuple[str, Array]]:
     """Yield the known arrays of the size of the result, and exp of those that are logarithms."""
     for name, array in context.alike():
         if _is_dy(context, array):
-            continue  # dy would match wherever an entry was passed on unchanged
+            continue  # dy would match wherever dx equals dy
         yield name, array
         if (array <= 0).all():
             yield f"exp({name})", np.exp(array)
@@ -89,8 +89,8 @@ def _is_normalized(array: Array, axis: int) -> bool:
     return bool(np.abs(array.mean(axis)).max() < 1e-9 and np.abs((array * array).mean(axis) - 1).max() < 0.05)
 
 
-def _what_of_it(context: DiagnosisContext, array: Array, axis: int, c: Array) -> str:
-    """Describe the error: softmax subtracts array · sum(dy array), and log-softmax array · sum(dy)."""
+def _error_of_term(context: DiagnosisContext, array: Array, axis: int, c: Array) -> str:
+    """Describe the error in the term array · sum(dy array) of softmax, or array · sum(dy) of log-softmax."""
     if np.ndim(context.dy) and np.size(context.dy) == context.right.size:
         dy = context.dy.reshape(context.right.shape)
         for term in ((dy * array).sum(axis, keepdims=True), dy.sum(axis, keepdims=True)):

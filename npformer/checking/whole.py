@@ -57,7 +57,18 @@ class ModelWithLoss(WithLoss):
         train: bool = False,
         rng: Generator | None = None,
     ) -> tuple[Array, tuple[Any, Any]]:
-        """Compute the loss. Shapes: integers (B, S), (B, T), (B, T) -> loss (). Returns (loss, cache)."""
+        """Run the model and compute its loss.
+
+        Args:
+            source: Token ids, (B, S).
+            target_in: The tokens that the decoder reads, (B, T).
+            target_out: The tokens that it has to predict, (B, T).
+            train: Apply dropout.
+            rng: The generator for dropout.
+
+        Returns:
+            The loss, of shape (), and the cache.
+        """
         return self.score(target_out, *self.model.forward(source, target_in, train=train, rng=rng))
 
 
@@ -67,5 +78,15 @@ class LanguageModelWithLoss(WithLoss):
     def forward(
         self, ids: Array, target_out: Array, *, train: bool = False, rng: Generator | None = None
     ) -> tuple[Array, tuple[Any, Any]]:
-        """Compute the loss. Shapes: integers (B, T), (B, T) -> loss (). Returns (loss, cache)."""
+        """Run the model and compute its loss.
+
+        Args:
+            ids: The tokens that the model reads, (B, T).
+            target_out: The tokens that it has to predict, (B, T).
+            train: Apply dropout.
+            rng: The generator for dropout.
+
+        Returns:
+            The loss, of shape (), and the cache.
+        """
         return self.score(target_out, *self.model.forward(ids, train=train, rng=rng))

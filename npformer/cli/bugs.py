@@ -15,7 +15,13 @@ class BugCommand(TaskCommand[Specimen]):
     """The command, which tells the story of a bug once it is repaired."""
 
     def solved_lines(self, task: Specimen, verdict: Verdict, seconds: float) -> list[str]:
-        """Return the lines to print when a bug is repaired."""
+        """Return the lines to print when a bug is repaired.
+
+        Args:
+            task: The bug.
+            verdict: The result of the check.
+            seconds: The seconds that the check took.
+        """
         return [
             f"The bug of {task.name} is {verdict.message}, in {seconds:.1f} s.\n",
             "\n".join(verdict.story),

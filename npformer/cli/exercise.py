@@ -43,7 +43,13 @@ class ExerciseCommand(TaskCommand[Exercise]):
         return shown
 
     def solved_lines(self, task: Exercise, verdict: Verdict, seconds: float) -> list[str]:
-        """Return the lines to print when an exercise is solved."""
+        """Return the lines to print when an exercise is solved.
+
+        Args:
+            task: The exercise.
+            verdict: The result of the check.
+            seconds: The seconds that the check took.
+        """
         return [
             f"{task.name} is {verdict.message}, in {seconds:.1f} s.",
             f"Compare yours with the package's: npformer exercise solution {task.name}",

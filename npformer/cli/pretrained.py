@@ -24,7 +24,7 @@ Examples: npformer pretrained en-de
           npformer score --model en-de.safetensors test.en test.de --json > test.json
 Then export once more with --scores test.json, so that the card contains the scores.
 
-card.json is an object with the entries title, data, licence, recipe, command,
+card.json is an object with the entries title, data, licence, training, command,
 hours, machine and date (2026-01-31), and optionally example, beam and
 length_penalty. Scores come only from npformer score, measured with these weights."""
 

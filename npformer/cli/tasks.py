@@ -45,7 +45,13 @@ class TaskCommand(Generic[T]):
         }
 
     def solved_lines(self, task: T, verdict: Verdict, seconds: float) -> list[str]:
-        """Return the lines to print when a task is solved."""
+        """Return the lines to print when a task is solved.
+
+        Args:
+            task: The task.
+            verdict: The result of the check.
+            seconds: The seconds that the check took.
+        """
         raise NotImplementedError
 
     def last_hint(self, task: T) -> str:

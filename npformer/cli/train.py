@@ -13,7 +13,7 @@ from npformer.cli.progress import training_progress
 from npformer.cli.terminal import console
 from npformer.data.dataset import Dataset, builtin_dataset, files_dataset, task_dataset
 from npformer.data.multi30k import FOLDER
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.pretrained.train_on_files import (
     MAX_LENGTH,
     MIN_COUNT,
@@ -204,15 +204,16 @@ def _refuse_beside_resume(arguments: Namespace) -> None:
 
 def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
     """Return the dataset that the arguments name, and a name for its run."""
-    if preset.fetched:
+    if preset.downloaded_corpus:
         _refuse_beside_corpus(arguments)
         return preset.dataset(arguments.data or FOLDER), preset.name
     if arguments.data:
-        fetched = next(each.name for each in PRESETS if each.fetched)
-        raise UserError(f"--data needs a preset that reads a corpus: add --preset {fetched}")
+        name = next(each.name for each in PRESETS if each.downloaded_corpus)
+        raise UserError(f"--data needs a preset that reads a corpus: add --preset {name}")
     if arguments.files and (len(arguments.files) != 2 or arguments.task):
         raise UserError(
-            f"{len(arguments.files)} files were given: give two, a source and its translation, and no --task"
+            f"{quantity(len(arguments.files), 'file was', 'files were')} given: give two, a source and its "
+            "translation, and no --task"
         )
     if arguments.files:
         source, target = arguments.files

@@ -10,15 +10,15 @@ from npformer.errors import UserError
 
 _WORD = re.compile(r"[^\W\d_]+")
 _FIRST_LETTER = re.compile(r"(?:^|[.!?] )[^\w]*[^\W\d_]")
-_SHORTEST = 4  # the fewest letters of a known word at the end of a compound: "wagen" in "Feuerwehrwagen"
+_SHORTEST = 4  # letters of a known word at the end of a compound, at least: "wagen" in "Feuerwehrwagen"
 
 
 @dataclass(frozen=True)
 class Casing:
     """The usual spellings of words: "Mann", "fährt", "USA".
 
-    A word without a usual spelling follows the longest known word at its end, because a German compound is a
-    noun if its last part is one. The first letter of a sentence is a capital.
+    A word that has no usual spelling begins with a capital if the longest known word at its end does, because
+    a German compound is a noun if its last part is a noun. The first letter of a sentence is a capital.
 
     Source: Moses' truecaser, for the usual spelling of each word.
     """
@@ -36,15 +36,15 @@ class Casing:
         for line in lines:
             for word in _WORD.findall(line)[1:]:
                 counts[word.lower()][word] += 1
-        spellings = tuple(sorted(found.most_common(1)[0][0] for found in counts.values()))
+        spellings = tuple(sorted(count.most_common(1)[0][0] for count in counts.values()))
         if all(word == word.lower() for word in spellings):
             raise UserError("these lines have no capitals to learn from: give text with capitals")
         return cls(spellings)
 
     def restore(self, text: str) -> str:
         """Return the text with each word in its usual spelling."""
-        text = _WORD.sub(lambda found: self._spell(found[0]), text)
-        return _FIRST_LETTER.sub(lambda found: found[0][:-1] + found[0][-1].upper(), text)
+        text = _WORD.sub(lambda match: self._spell(match[0]), text)
+        return _FIRST_LETTER.sub(lambda match: match[0][:-1] + match[0][-1].upper(), text)
 
     def _spell(self, word: str) -> str:
         usual = self._usual

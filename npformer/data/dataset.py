@@ -30,7 +30,7 @@ from npformer.storage.validation import require_choice
 
 DIRECTIONS = ("en-fr", "fr-en")  # of the built-in corpus
 
-# without a validation file, one pair in 20 at the end of the training file is for validation, 1000 at most
+# without a validation file, the last pairs of the training file are for validation: one in 20, at most 1000
 VALID_SHARE, MOST_VALID = 20, 1000
 
 Words = tuple[list[str], list[str]]  # the words of a sentence and of its translation
@@ -52,7 +52,7 @@ class Dataset:
     source: Codec
     target: Codec
     description: dict[str, Any] = field(default_factory=dict)
-    counts: Counts | None = None  # of the training pairs, where some of them may have been left out
+    counts: Counts | None = None  # of the training pairs and of those left out; None if none can be left out
 
     def __post_init__(self) -> None:
         if not self.train:
@@ -109,7 +109,9 @@ def open_dataset(description: Mapping[str, Any]) -> Dataset:
         "task": task_dataset,
     }
     if kind not in makers:
-        raise UserError(f"there is no kind of dataset {kind!r}: to continue the run, give the dataset itself")
+        raise UserError(
+            f"there is no kind of dataset {kind!r}: to resume the run, pass its dataset as an argument"
+        )
     try:
         return makers[kind](**settings)
     except TypeError as error:
@@ -120,7 +122,10 @@ def open_dataset(description: Mapping[str, Any]) -> Dataset:
 
 
 def builtin_dataset(direction: str = "en-fr", *, seed: int = 0, shared: bool = False) -> Dataset:
-    """Return the built-in English-French corpus. Its test set has held-out pairs of words, see split.py.
+    """Return the built-in English-French corpus.
+
+    The sentences of its test set contain pairs of words that never occur together in training
+    (corpus/split.py).
 
     Args:
         direction: "en-fr" or "fr-en".
@@ -270,7 +275,7 @@ def files_dataset(
         parts = _by_words(texts, languages, max_length, shared, lowercase, **limits)
     else:
         parts = _by_subwords(texts, languages, max_length, subwords, lowercase, text)
-    kept = len(parts.train) + (len(parts.valid) if valid is None else 0)
+    n_kept = len(parts.train) + (len(parts.valid) if valid is None else 0)
     description = _paths(source, target, valid, test) | {
         "max_length": max_length,
         "limit": limit,
@@ -282,7 +287,7 @@ def files_dataset(
         "text": text,
         "filtered": filtered,
     }
-    return Dataset(*parts, description, counts._replace(long=len(texts.train) - kept))
+    return Dataset(*parts, description, counts._replace(long=len(texts.train) - n_kept))
 
 
 def multi30k_dataset(
@@ -324,7 +329,7 @@ def _check_settings(max_length: int | None, subwords: int | None, text: str, of_
 
 
 class _Texts(NamedTuple):
-    """The sentence pairs of the files. valid is None if some of train are for validation."""
+    """The sentence pairs of the files. valid is None if the last pairs of train are for validation."""
 
     train: list[Pair]
     valid: list[Pair] | None
@@ -460,7 +465,7 @@ def _require_some(training: list[Any], texts: _Texts) -> None:
 
 
 def _paths(source: FilePath, target: FilePath, valid: Files | None, test: Files | None) -> dict[str, Any]:
-    """Return the files of a description, as absolute paths, because a run may resume in another folder."""
+    """Return the files of a description as absolute paths: a run may be resumed from another folder."""
 
     def absolute(path: FilePath) -> str:
         return str(Path(path).absolute())

@@ -16,14 +16,14 @@ from typing import NamedTuple
 from npformer.errors import UserError
 from npformer.storage.atomic import write_atomically
 
-ATTEMPTS = 4  # the number of attempts in a row without new data after which a download fails
-PAUSE = 0.5  # seconds before the next attempt, doubled after each attempt without new data
+ATTEMPTS = 4  # after this number of attempts in a row without new data, a download fails
+PAUSE = 0.5  # seconds before the next attempt; doubled after each attempt without new data
 TIMEOUT = 30.0  # seconds without an answer after which an attempt fails
 _CHUNK = 1 << 16
 _BUSY = (408, 425, 429, 500, 502, 503, 504)  # HTTP errors that are usually temporary
 _ELSEWHERE = "name another address with --base-url, or a folder that has the files with --from"
 
-Report = Callable[[int], None]  # is called with the number of bytes of the file so far
+Report = Callable[[int], None]  # a function that is called with the number of bytes received so far
 
 
 class KnownFile(NamedTuple):
@@ -49,7 +49,7 @@ def fetch(
     base_url: str,
     folder: Path,
     *,
-    report: Report = lambda there: None,
+    report: Report = lambda received: None,
     attempts: int = ATTEMPTS,
     pause: float = PAUSE,
     timeout: float = TIMEOUT,
@@ -97,7 +97,7 @@ def fetch(
     return True
 
 
-def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda there: None) -> bool:
+def take(file: KnownFile, source: Path, folder: Path, *, report: Report = lambda received: None) -> bool:
     """Copy a file from one folder to another.
 
     Args:
@@ -135,25 +135,26 @@ def _complete(
     file: KnownFile, url: str, part: Path, report: Report, attempts: int, pause: float, timeout: float
 ) -> None:
     """Request data from the server until the part has all its bytes."""
-    most, idle = _size(part), 0
+    most, failures = _size(part), 0
     while _size(part) < file.size:
-        fault = _receive(file, url, part, report, timeout)
-        # only more bytes than ever before count, or a server that always starts again would never end
-        idle = 0 if _size(part) > most else idle + 1
+        reason = _receive(file, url, part, report, timeout)
+        # An attempt succeeds only if the part is longer than ever before. Otherwise a server that always
+        # starts from the beginning could be asked forever.
+        failures = 0 if _size(part) > most else failures + 1
         most = max(most, _size(part))
-        if idle == attempts:
+        if failures == attempts:
             raise UserError(
-                f"{url}: {fault}, with {_size(part):,} of {file.size:,} bytes here: "
-                f"try again later, when the download continues from there, or {_ELSEWHERE}"
+                f"{url}: {reason}, after {_size(part):,} of {file.size:,} bytes: "
+                f"run the same command later, which continues the download, or {_ELSEWHERE}"
             )
         if _size(part) < file.size:
-            time.sleep(pause * 2**idle)
+            time.sleep(pause * 2**failures)
 
 
 def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: float) -> str:
     """Append the data that the server sends to the part, and return the reason why data may be missing."""
-    there = _size(part)
-    headers = {"User-Agent": "npformer"} | ({"Range": f"bytes={there}-"} if there else {})
+    received = _size(part)
+    headers = {"User-Agent": "npformer"} | ({"Range": f"bytes={received}-"} if received else {})
     try:
         response = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
     except urllib.error.HTTPError as refusal:
@@ -168,15 +169,15 @@ def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: flo
             raise UserError(
                 f"{url} is not the expected file: it has {total:,} bytes, not {file.size:,}; {_ELSEWHERE}"
             )
-        if start not in (0, there):
+        if start not in (0, received):
             part.unlink()
-            return "the server sent another part of the file than was asked for"
+            return "the server sent a part of the file that was not requested"
         with _disk(part, "written"), open(part, "ab" if start else "wb") as out:
             for chunk in _chunks(response):
                 out.write(chunk)
                 start += len(chunk)
                 report(start)
-                if start >= file.size:  # a server that does not say the size might never end
+                if start >= file.size:  # a server that does not send the size might never end
                     break
             out.flush()
             os.fsync(out.fileno())
@@ -184,7 +185,7 @@ def _receive(file: KnownFile, url: str, part: Path, report: Report, timeout: flo
 
 
 def _refused(refusal: urllib.error.HTTPError, url: str, part: Path) -> str:
-    """Return the message of a temporary HTTP error, and raise UserError for a permanent one."""
+    """Return the message of a temporary HTTP error, or raise UserError for a permanent one."""
     code = refusal.code
     refusal.close()
     if code in _BUSY:
@@ -194,23 +195,23 @@ def _refused(refusal: urllib.error.HTTPError, url: str, part: Path) -> str:
         raise UserError(f"{url} is not the expected file: it is shorter; {_ELSEWHERE}")
     if code in (404, 410):
         raise UserError(f"there is no {url} (HTTP {code}): {_ELSEWHERE}")
-    words = http.client.responses.get(code, "")
-    raise UserError(f"{url} is refused (HTTP {code} {words}): {_ELSEWHERE}")
+    phrase = http.client.responses.get(code, "")
+    raise UserError(f"{url} is refused (HTTP {code} {phrase}): {_ELSEWHERE}")
 
 
 def _extent(response: http.client.HTTPResponse) -> tuple[int, int | None]:
-    """Return the first byte of the file in an answer (-1: unknown), and the size of the file, or None."""
+    """Return the position of a response's first byte in the file (or -1), and the file's size (or None)."""
     if response.status == 206:
-        span = re.match(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
-        if not span:
+        content = re.match(r"bytes (\d+)-\d+/(\d+|\*)", response.headers.get("Content-Range", ""))
+        if not content:
             return -1, None
-        return int(span[1]), None if span[2] == "*" else int(span[2])
+        return int(content[1]), None if content[2] == "*" else int(content[2])
     length = response.headers.get("Content-Length", "")
     return 0, int(length) if length.isdecimal() else None
 
 
 def _chunks(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """Yield the data that a server sends, until their end or until the connection is cut."""
+    """Yield the data that a server sends, until the data end or the connection is cut."""
     try:
         while chunk := response.read(_CHUNK):
             yield chunk

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 
 from npformer.data.tokens import Language, language_of
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = "\ufeff"
@@ -74,7 +74,7 @@ def read_parallel(
     sources, targets = read_lines(source_path), read_lines(target_path)
     if len(sources) != len(targets):
         raise UserError(
-            f"{source_path} has {len(sources)} lines but {target_path} has {len(targets)}: "
+            f"{source_path} has {quantity(len(sources), 'line')} but {target_path} has {len(targets):,}: "
             "line n of one must translate line n of the other"
         )
     pairs: list[tuple[str, str]] = []
@@ -87,16 +87,16 @@ def read_parallel(
         else:
             dropped += 1
     if not pairs:
-        too_long = "" if max_words is None else f" or over {max_words} words"
+        too_long = "" if max_words is None else f" or has more than {quantity(max_words, 'word')}"
         raise UserError(
-            f"no sentence pair is left of {source_path} and {target_path}: on each of the {dropped} lines "
-            f"a side is empty{too_long}; give files with sentences on both sides"
+            f"no sentence pair is left of {source_path} and {target_path}: in every pair a side is "
+            f"empty{too_long}; give files with sentences on both sides"
         )
     return ParallelText(pairs, dropped, language_of(Path(source_path)), language_of(Path(target_path)))
 
 
 def _fits(line: str, max_words: int | None) -> bool:
-    """Return whether a line has words, and not too many."""
+    """Return whether a line has at least one word and at most max_words."""
     word_count = len(line.split())
     return word_count > 0 and (max_words is None or word_count <= max_words)
 

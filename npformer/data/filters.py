@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from statistics import median
 from typing import NamedTuple
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.storage.validation import is_number, require_count
 
 Pair = tuple[str, str]
 
-# These numbers leave out two of Multi30k's 29,000 pairs to German, whose translations are a full stop. No
-# other pair to German or French reaches a ratio of 2.3, so no sensible pair is left out
+# These numbers leave out two of Multi30k's 29,000 pairs to German, whose translations are a single full stop.
+# Every other pair to German or French has a ratio below 2.3, so no useful pair is left out.
 RATIO, SLACK = 4.0, 20
 
 
@@ -41,9 +41,9 @@ class Counts(NamedTuple):
             "of wildly different lengths": self.uneven,
             "repeated": self.repeated,
         }
-        told = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
-        pairs = "1 pair" if self.pairs == 1 else f"{self.pairs:,} pairs"
-        return f"{pairs}: {told} left out, {self.kept:,} kept" if told else f"{pairs}, none left out"
+        dropped = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items() if count)
+        pairs = quantity(self.pairs, "pair")
+        return f"{pairs}: {dropped} left out, {self.kept:,} kept" if dropped else f"{pairs}, none left out"
 
 
 def filter_pairs(
@@ -56,11 +56,11 @@ def filter_pairs(
 ) -> tuple[list[Pair], Counts]:
     """Return the pairs to train on, in their order, and the counts of all others.
 
-    A pair is left out if a side is empty or has too many words, if its lengths differ too much, or if it
-    occurred before. Lengths differ too much if longer > ratio · shorter + slack. They are in characters, and
-    those of the target are scaled by the median ratio of the corpus, because languages differ: Multi30k's
-    German is 15 % longer than its English. The slack is for short sentences, in which one more word is
-    normal.
+    A pair is left out if a side is empty or has too many words, if the lengths of its sides differ too much,
+    or if the pair occurred before. Lengths differ too much if longer > ratio · shorter + slack. They are
+    counted in characters. The lengths of the targets are multiplied by the median of source / target over the
+    corpus, because languages differ: Multi30k's German is 15 % longer than its English. The slack allows for
+    one more word in a short sentence.
 
     Args:
         pairs: The sentence pairs.
@@ -80,16 +80,16 @@ def filter_pairs(
         raise UserError(f"slack is {slack!r}: it must be a number, 0 or more")
     if max_words is not None:
         require_count("max_words", max_words)
-    given = list(pairs)
-    full = [pair for pair in given if all(side.strip() for side in pair)]
-    short = [pair for pair in full if max_words is None or max(_words(pair)) <= max_words]
-    even = _even(short, ratio, slack)
+    all_pairs = list(pairs)
+    not_empty = [pair for pair in all_pairs if all(side.strip() for side in pair)]
+    not_long = [pair for pair in not_empty if max_words is None or max(_count_words(pair)) <= max_words]
+    even = _even(not_long, ratio, slack)
     kept = even if repeats else list(dict.fromkeys(even))
     return kept, Counts(
-        pairs=len(given),
-        empty=len(given) - len(full),
-        long=len(full) - len(short),
-        uneven=len(short) - len(even),
+        pairs=len(all_pairs),
+        empty=len(all_pairs) - len(not_empty),
+        long=len(not_empty) - len(not_long),
+        uneven=len(not_long) - len(even),
         repeated=len(even) - len(kept),
     )
 
@@ -99,13 +99,13 @@ def _even(pairs: list[Pair], ratio: float, slack: float) -> list[Pair]:
     if not pairs:
         return []
     lengths = [(len(source), len(target)) for source, target in pairs]
-    usual = median(source / target for source, target in lengths)
-    scaled = [(source, usual * target) for source, target in lengths]
+    usual_ratio = median(source / target for source, target in lengths)
+    scaled = [(source, usual_ratio * target) for source, target in lengths]
     return [
         pair for pair, sides in zip(pairs, scaled, strict=True) if max(sides) <= ratio * min(sides) + slack
     ]
 
 
-def _words(pair: Pair) -> tuple[int, int]:
+def _count_words(pair: Pair) -> tuple[int, int]:
     source, target = pair
     return len(source.split()), len(target.split())

@@ -1,9 +1,9 @@
 """If-then recipes: descriptions such as "Post photos in a Dropbox folder to Instagram", and their programs.
 
 A recipe moves things from one channel to another: its trigger is a new thing in the first channel, and its
-action adds the thing to the second one. Every channel can be the first or the second, so the same words in
-another order mean another program. Some pairs of channels are held out: recipes with both are only in the
-test set, so that a model has to learn the meaning of "to", and cannot memorize pairs of channels.
+action adds the thing to the second one. Every channel can be the first or the second, so the same words in a
+different order mean a different program. Some pairs of channels are held out: recipes with both are only in
+the test set, so that a model has to learn the meaning of "to", and cannot memorize pairs of channels.
 """
 
 from collections.abc import Iterable, Sequence
@@ -64,7 +64,9 @@ CHANNELS = _channels(
     """
 )
 
-# {source} and {to} are places, {from} is the name of the source only; {one}, {an} and {many} are the thing
+# {source} and {to} are channels, such as "Instagram" or "my Instagram account"; {from} is the name of the
+# source alone. {one}, {an} and {many} are the thing, such as "photo", "a photo" and "new photos". {do} is a
+# verb.
 TEMPLATES = (
     "{do} {from} {many} to {to}",
     "{do} {many} in {source} to {to}",
@@ -127,16 +129,16 @@ def recipe_corpus(*, seed: int = 0, train: int = 6000, test: int = 1000) -> Reci
         test: The number of held-out recipes.
     """
     rng = Random(seed)
-    apart = held_out_pairs(rng)
-    seen: list[IfThenRecipe] = []
-    held_out = list(FAMOUS)
-    known = {recipe.description for recipe in FAMOUS}
-    while len(seen) < train or len(held_out) < test:
+    test_channels = held_out_pairs(rng)
+    for_training: list[IfThenRecipe] = []
+    for_test = list(FAMOUS)
+    descriptions = {recipe.description for recipe in FAMOUS}
+    while len(for_training) < train or len(for_test) < test:
         recipe = draw_recipe(rng)
-        if recipe.description not in known:
-            (held_out if frozenset(recipe.channels) in apart else seen).append(recipe)
-            known.add(recipe.description)
-    return RecipeCorpus(tuple(seen[:train]), tuple(held_out[:test]))
+        if recipe.description not in descriptions:
+            (for_test if frozenset(recipe.channels) in test_channels else for_training).append(recipe)
+            descriptions.add(recipe.description)
+    return RecipeCorpus(tuple(for_training[:train]), tuple(for_test[:test]))
 
 
 def held_out_pairs(rng: Random) -> set[frozenset[str]]:
@@ -148,8 +150,8 @@ def held_out_pairs(rng: Random) -> set[frozenset[str]]:
         if set(one.things) & set(other.things)
     ]
     offset = int(rng.random() * 6)
-    apart = {pair for number, pair in enumerate(pairs) if (number + offset) % 6 == 0}
-    return apart | {frozenset(FAMOUS[0].channels)}
+    held_out = {pair for number, pair in enumerate(pairs) if (number + offset) % 6 == 0}
+    return held_out | {frozenset(FAMOUS[0].channels)}
 
 
 def draw_recipe(rng: Random) -> IfThenRecipe:

@@ -26,7 +26,7 @@ Ids = NDArray[np.int64]
 # one batch are together again in the next epoch is a quarter at 1.0, and a tenth at 1.5 and at 2.0.
 LENGTH_BLUR = 1.5
 
-AnyBatch = TypeVar("AnyBatch", bound=tuple[Any, ...])  # a NamedTuple of arrays (B, ...) of ids
+BatchT = TypeVar("BatchT", bound=tuple[Any, ...])  # a NamedTuple of arrays (B, ...) of ids
 
 
 class Batch(NamedTuple):
@@ -55,9 +55,10 @@ class Batch(NamedTuple):
 class DataLoader:
     """A data loader, which plans the batches of a training run epoch by epoch.
 
-    Epochs follow one another without a gap: a step may take its last batch from the next epoch. The batches
-    of a step depend on the arguments and on the number of the step only. A resumed run therefore gets the
-    batches that it would have got, and no state has to be stored.
+    The batches of all epochs form one sequence, so that a step may take some of its batches from one epoch
+    and the others from the next. The batches of a step depend only on the arguments and on the number of the
+    step. A resumed run therefore gets the same batches as an uninterrupted one, and no state has to be
+    stored.
 
     Args:
         examples: The sentence pairs.
@@ -135,14 +136,14 @@ def plan_batches(
 ) -> list[Ids]:
     """Plan the batches of an epoch: every example once, examples of similar length together.
 
-    Order and membership depend on the arguments only, so a run that is resumed in epoch 7 sees the same
-    batches as an uninterrupted one.
+    The batches and their order depend on the arguments only, so a run that is resumed in epoch 7 gets the
+    same batches as an uninterrupted one.
 
     Args:
         lengths: (N,), or (N, 2) for source and target, as `example_lengths` returns them.
         seed: The seed of the run, 0 or more.
         epoch: The number of the epoch, from 0.
-        batch_size: The largest number of sentences in a batch. The batches are as even as it allows.
+        batch_size: The largest number of sentences in a batch. The sizes of the batches differ by at most 1.
         batch_tokens: The largest number of tokens in a batch, padding included: the length of the longest
             sentence of either side times the number of sentences. A longer example is a batch of its own.
             Exactly one of batch_size and batch_tokens must be given.
@@ -157,14 +158,15 @@ def plan_batches(
     _check_plan(seed, epoch, batch_size, batch_tokens)
     rng = np.random.default_rng([seed, epoch])
 
-    # Sort by the target's length, and examples of equal target length by the source's, so that there is
-    # little padding. The random numbers in both keys put a sentence together with others in each epoch.
+    # Sort by the length of the target, and examples of equal target length by that of the source, so that
+    # there is little padding. Both keys contain random numbers, so that the batches differ from epoch to
+    # epoch.
     source, target = table[:, 0], table[:, -1]
     target_key = np.floor(target + LENGTH_BLUR * rng.random(len(table)))
     source_key = source + rng.random(len(table))
     order = np.lexsort((source_key, target_key))  # the last key is the primary one
     if batch_size is not None:
-        # ceil(N / batch_size) batches whose sizes differ by 1 at most: no tiny batch at the end
+        # ceil(N / batch_size) batches whose sizes differ by at most 1, so that the last one is not tiny
         batches = np.array_split(order, -(-len(order) // batch_size))
     else:
         assert batch_tokens is not None  # checked by _check_plan
@@ -218,11 +220,11 @@ def truncate(ids: Sequence[int], max_length: int) -> list[int]:
     return list(ids[:max_length])
 
 
-def split_batch(batch: AnyBatch, count: int) -> list[AnyBatch]:
+def split_batch(batch: BatchT, count: int) -> list[BatchT]:
     """Split a batch into `count` pieces with about the same number of source tokens.
 
-    There are fewer pieces if the batch has fewer sentences. Padding that no sentence of a piece needs is cut
-    off.
+    There are fewer pieces if the batch has fewer sentences. Columns that contain only padding in a piece are
+    removed.
     """
     tokens = np.cumsum((batch[0] != PAD).sum(1))  # (B,)
     ends = np.searchsorted(tokens, tokens[-1] * np.arange(1, count) / count) + 1
@@ -231,7 +233,7 @@ def split_batch(batch: AnyBatch, count: int) -> list[AnyBatch]:
     return [_shorten(type(batch)(*(array[piece] for array in batch))) for piece in pieces]
 
 
-def _shorten(batch: AnyBatch) -> AnyBatch:
+def _shorten(batch: BatchT) -> BatchT:
     """Return the batch without columns of padding at the end. Arrays of equal width keep equal widths."""
     needed: dict[int, int] = {}
     for array in batch:
@@ -262,7 +264,7 @@ def _length_table(lengths: ArrayLike) -> NDArray[np.integer]:
         table = table[:, None]
     if table.ndim != 2 or table.shape[1] > 2 or table.dtype.kind not in "iu" or table.min() < 0:
         raise UserError(
-            f"lengths must be whole numbers of shape (N,) or (N, 2), none negative, "
+            f"lengths must be whole numbers of shape (N,) or (N, 2), none of them negative, "
             f"not {table.dtype} of shape {np.shape(lengths)}: example_lengths(examples) gives them"
         )
     return table

@@ -1,7 +1,7 @@
 """Convert text to the form of tokenised corpora: lower case, a space between tokens, entities for some marks.
 
-The rules are those of Moses' scripts (lowercase, normalize-punctuation, tokenizer), as far as everyday
-sentences need them. Text that has the form already does not change.
+The rules are taken from Moses' scripts (lowercase, normalize-punctuation, tokenizer). Rules that everyday
+sentences do not need are left out. Text that already has the form does not change.
 
 Source: Koehn et al. 2007, Moses. Of its abbreviations, only those in lower case are kept.
 """
@@ -32,7 +32,8 @@ _PLAIN_MARKS = str.maketrans(
 )
 
 # An apostrophe at the edge of a token, as in "&apos;s" and "l&apos;", shows that the token has the right form
-# already. The rules treat it as a letter of its own, which occurs in no text.
+# already. While the rules are applied, it is replaced by _EDGE, a character that occurs in no text, so that
+# no rule changes it.
 _AT_EDGE = re.compile(r"(?<!\S)&apos;|&apos;(?!\S)")
 _EDGE = "\ue000"
 
@@ -69,7 +70,7 @@ def tokenised(text: str, language: str = "en") -> str:
     """
     text = one_spelling(text).translate(_PLAIN_MARKS)
     text = unicodedata.normalize("NFKC", text).lower()
-    text = _ENTITY.sub(lambda found: _MEANING[found[0]], _AT_EDGE.sub(_EDGE, text))
+    text = _ENTITY.sub(lambda match: _MEANING[match[0]], _AT_EDGE.sub(_EDGE, text))
     quotes = _ENGLISH_QUOTES if language == "en" else _OTHER_QUOTES
     for pattern, replacement in (*quotes, *_MARKS, *_APOSTROPHES.get(language, _ALONE)):
         text = re.sub(pattern, replacement, text)
@@ -83,7 +84,7 @@ def tokenised(text: str, language: str = "en") -> str:
 
 
 def _split_full_stop(word: str, following: str, abbreviations: set[str]) -> list[str]:
-    """Separate a word from its full stop, unless it belongs to the word, as in "u.s." and "st. louis"."""
+    """Separate a word from a full stop that does not belong to it, unlike those of "u.s." and "st. louis"."""
     stem = word.removesuffix(".")
     if stem == word or not stem.strip("."):
         return [word]
@@ -96,7 +97,7 @@ def _split_full_stop(word: str, following: str, abbreviations: set[str]) -> list
 def moses_detokenize(text: str) -> str:
     """Return tokenised text as a person writes it, but in lower case and without entities."""
     words: list[str] = []
-    for word in _ENTITY.sub(lambda found: _MEANING[found[0]], text).split():
+    for word in _ENTITY.sub(lambda match: _MEANING[match[0]], text).split():
         if word.startswith("'") and len(word) > 1 and words:
             words[-1] += word  # man 's
         else:

@@ -1,7 +1,7 @@
 """Multi30k: 29,000 English captions of photographs with their German and French translations.
 
-Its licence allows research and education only, so it is not part of npformer: `npformer data multi30k`
-fetches it.
+Its licence allows research and education only, so the corpus is not part of npformer:
+`npformer data multi30k` downloads it.
 
 Source: Elliott et al. 2016, Multi30K: Multilingual English-German Image Descriptions.
 """
@@ -89,7 +89,7 @@ def corpus_files(
     for path in (*train, *valid, *test):
         if not path.is_file():
             command = f"npformer data multi30k{folder_option(folder)}"
-            raise UserError(f"there is no file {path}: fetch the corpus with {command}")
+            raise UserError(f"there is no file {path}: download the corpus with {command}")
     return CorpusFiles(train, valid, test)
 
 
@@ -116,7 +116,7 @@ def files_of(languages: Iterable[str]) -> tuple[KnownFile, ...]:
     for language in wanted:
         require_choice("language", language, LANGUAGES)
     if not wanted:
-        raise UserError(f"no language is named: choose from {', '.join(LANGUAGES)}")
+        raise UserError(f"no language is given: choose from {', '.join(LANGUAGES)}")
     suffixes = tuple(f".{language}" for language in wanted)
     return tuple(file for file in FILES if file.name.removesuffix(".gz").endswith(suffixes))
 

@@ -12,7 +12,8 @@ from npformer.errors import UserError
 
 MASK = "[MASK]"  # replaces a hidden word; tokenize splits it into three words, so no text can contain it
 
-# of the tokens to predict, the shares that are hidden and that become a random token; the others stay
+# of the tokens to predict, the share that is replaced by MASK, and the share that is replaced by a random
+# token; the others stay
 HIDDEN, REPLACED = 0.8, 0.1
 
 
@@ -49,9 +50,9 @@ def masked_batch(
 ) -> SentenceBatch:
     """Return a batch for MaskedLanguageModel, which predicts a random share of the tokens.
 
-    Of these tokens, 80 % are replaced by mask_id, 10 % by a random token, and 10 % stay. So the model cannot
-    know which tokens it has to predict, and needs a good representation of each. At least one token is
-    predicted.
+    Of these tokens, 80 % are replaced by mask_id, 10 % by a random token, and 10 % stay. The model therefore
+    cannot know which tokens it has to predict, and needs a good representation of every token. At least one
+    token is predicted.
 
     Args:
         sentences: The token ids of the sentences.
@@ -67,8 +68,9 @@ def masked_batch(
     ids = pad([[*tokens, END] for tokens in sentences])  # (B, T)
     is_word = ids >= len(SPECIALS)
     if not is_word.any():
-        raise UserError("the sentences contain no word that could be hidden: give some with words")
-    # one random number decides what happens to a token: below share · 0.8 it is hidden, and so on
+        raise UserError("the sentences contain no word that could be hidden: give sentences with words")
+    # one random number for each token decides: below share · 0.8 the token is hidden, below share · 0.9 it is
+    # replaced, below share it stays and has to be predicted; from share on it is not predicted
     u = np.where(is_word, rng.random(ids.shape), 1)
     u.flat[u.argmin()] = 0
     read = np.where(u < share * HIDDEN, mask_id, ids)

@@ -18,7 +18,7 @@ from npformer.data.casing import Casing
 from npformer.data.moses import moses_detokenize, tokenised
 from npformer.data.tokens import LANGUAGES, Language, one_spelling
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary, read_object
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.storage.validation import require_choice, require_count
 
 SUBWORD_CODEC = "npformer subword codec"
@@ -27,20 +27,22 @@ WORD_BEGIN = "▁"  # U+2581 stands before every word, as in sentencepiece: "▁
 
 TextForm = Literal["raw", "tokenised"]
 
-# words that were split before need no second search; a corpus has far fewer different words
+# the pieces of this number of words are cached; a corpus has far fewer different words
 _CACHED_WORDS = 1 << 17
 
 
 class Pieces:
     """Byte-pair encoding: splits words into pieces.
 
-    The search starts from single characters. It joins the two neighbours whose joint piece was made first in
-    training, the leftmost of equal ones, until no two neighbours make a piece.
+    The search starts from single characters. In each step it joins the two neighbours whose joint piece was
+    made earliest in training. If there are several such pairs, it joins the leftmost. It ends when no two
+    neighbours make a piece.
 
     Args:
         pieces: The pieces that training made, the earliest first. Single characters may stand anywhere.
 
-    Source: Sennrich et al. 2016, section 3.2. As in sentencepiece, pieces decide, not pairs.
+    Source: Sennrich et al. 2016, section 3.2. As in sentencepiece, the order of joining depends on the joint
+    pieces, not on the pairs that make them.
     """
 
     def __init__(self, pieces: Iterable[str]) -> None:
@@ -57,7 +59,7 @@ class Pieces:
         return tuple(split)
 
     def _join(self, text: str) -> list[str]:
-        """Join neighbours, the earliest piece first. n characters take about n log n steps.
+        """Join neighbours, the earliest piece first, in about n log n steps for n characters.
 
         A piece is text[start:stop]. A candidate (rank, start, middle, stop) would join the two pieces that
         meet at `middle`. It is no longer valid if either of them was joined to another piece since.
@@ -231,7 +233,9 @@ def joint_codecs(
     lowercase: bool = True,
     text: TextForm = "raw",
 ) -> tuple[SubwordCodec, SubwordCodec]:
-    """Train the codecs of a source and a target that share the same `size` pieces, each in its language.
+    """Train the codecs of source and target. They share one vocabulary of `size` pieces.
+
+    Each codec normalises its text by the rules of its own language.
 
     Args:
         pairs: The sentence pairs.
@@ -251,7 +255,8 @@ def joint_codecs(
 
 def _train(lines: Sequence[str], size: int, text: TextForm) -> Vocabulary:
     """Return SPECIALS and the pieces that sentencepiece makes from normalised lines, the earliest first."""
-    proto = train_model(lines, size, text)  # first, because it says what to do if sentencepiece is missing
+    # train_model comes first, because its message says what to do if sentencepiece is missing
+    proto = train_model(lines, size, text)
     import sentencepiece
 
     model = sentencepiece.SentencePieceProcessor(model_proto=proto)
@@ -315,7 +320,9 @@ def _size_error(message: str, size: int, n_lines: int) -> UserError:
         (r"set it to a value <= (\d+)", "more than these sentences give: the largest size possible is {}"),
         (r"required_chars[^\d]*\d+ vs (\d+)", "fewer than the characters alone: the smallest size is {}"),
     ):
-        found = re.search(pattern, message)
-        if found:
-            return UserError(f"subwords is {size}, {advice.format(found[1])} ({n_lines} lines were read)")
-    return UserError(f"sentencepiece cannot make {size} subwords from these {n_lines} lines: {message}")
+        match = re.search(pattern, message)
+        if match:
+            return UserError(
+                f"subwords is {size}, {advice.format(match[1])} (from {quantity(n_lines, 'line')})"
+            )
+    return UserError(f"sentencepiece cannot make {size} subwords from {quantity(n_lines, 'line')}: {message}")

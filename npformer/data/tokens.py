@@ -43,7 +43,7 @@ def tokenize(text: str, *, lowercase: bool = True, elision: bool = False) -> lis
     visible character is a token of its own. "<" is one of them, so no text can contain a special word "<S>".
 
     elision=True (French) splits a word after its apostrophe: l'animal -> l' animal; aujourd'hui stays whole.
-    Scripts written without spaces, such as Chinese, give one word per run of characters.
+    In a script without spaces, such as Chinese, each run of characters is one word.
 
     Args:
         text: The text.
@@ -59,7 +59,7 @@ def tokenize(text: str, *, lowercase: bool = True, elision: bool = False) -> lis
 
 
 def one_spelling(text: str) -> str:
-    """Replace characters that look alike by one of them, and remove invisible ones."""
+    """Replace each group of characters that look alike by one character, and remove invisible characters."""
     return text.translate(_ONE_SPELLING)
 
 

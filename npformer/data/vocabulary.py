@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 
 PAD, UNK, START, END = range(4)
 SPECIALS = ("<PAD>", "<UNK>", "<S>", "</S>")
@@ -73,11 +73,12 @@ class Vocabulary:
                 )
             counts.update(sentence)
         for special in SPECIALS:
-            counts.pop(special, None)  # it has a place already
+            counts.pop(special, None)  # it has an id already
         frequent = [word for word, count in counts.items() if count >= min_count]
         if not frequent:
             raise UserError(
-                f"no word occurs {min_count} times in the sentences: give more text or a lower min_count"
+                f"no word of the sentences occurs {quantity(min_count, 'time')} or more: "
+                "give more text or a lower min_count"
             )
         frequent.sort(key=lambda word: (-counts[word], word))
         return cls((*SPECIALS, *frequent)[:max_size])
@@ -156,6 +157,6 @@ def read_object(text: str, *kinds: str) -> dict[str, Any]:
             f"this is not an {kind}: it is not JSON ({error}); give a file that npformer wrote"
         ) from None
     if not isinstance(content, dict) or content.get("kind") not in kinds:
-        found = content.get("kind") if isinstance(content, dict) else None
-        raise UserError(f'this is not an {kind}: its "kind" is {found!r}; give a file that npformer wrote')
+        actual = content.get("kind") if isinstance(content, dict) else None
+        raise UserError(f'this is not an {kind}: its "kind" is {actual!r}; give a file that npformer wrote')
     return content

@@ -4,9 +4,9 @@ A function is called pure here because it has no state: parameters are arguments
 module (NumPy or CuPy) and the dtype of its arguments: float32 for training, float64 for gradient checks,
 complex128 for derivatives by complex step.
 
-These pairs are the definitions. For a few of them `npformer/kernels/` has faster versions, which tests
-compare with the pairs here. Training runs the faster versions: a breakpoint in softmax_backward is reached
-by a gradient check, and not by a training step.
+These pairs are the definitions. For a few of them `npformer/kernels/` contains faster versions, which tests
+compare with the pairs here. Training calls the faster versions. So a debugger stops at a breakpoint in
+softmax_backward during a gradient check, but not during a training step.
 """
 
 from npformer.functional.activations import (

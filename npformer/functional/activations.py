@@ -1,7 +1,7 @@
 """Activation functions: f(x) -> (y, cache) and f_backward(dy, cache) -> dx. All work entry by entry.
 
-Every function takes an array of any shape and returns one of the same shape. Comparisons use the real part,
-so that derivatives by complex step are possible (see npformer.checking).
+Every function takes an array of any shape and returns an array of the same shape. Comparisons use the real
+part, so that derivatives by complex step are possible (see npformer.checking).
 """
 
 import math
@@ -33,7 +33,7 @@ def relu_backward(dy: Array, cache: Array) -> Array:
 
 
 def gelu(x: Array) -> tuple[Array, tuple[Array, Array]]:
-    """Compute y = x Phi(x), where Phi is the distribution function of the normal distribution.
+    """Compute y = x Phi(x), where Phi is the distribution function of the standard normal distribution.
 
     Source: Hendrycks and Gimpel 2016.
     """
@@ -45,7 +45,7 @@ def gelu_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
     """Return dx = dy (Phi(x) + x Phi'(x))."""
     x, phi = cache
     xp = array_module(dy)
-    # y = x Phi(x): a product, and Phi' is the normal density
+    # y = x Phi(x): the product rule, where Phi' is the density of the normal distribution
     density = xp.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     return dy * (phi + x * density)
 
@@ -54,7 +54,8 @@ def _normal_cdf(x: Array) -> Array:
     """Compute Phi(x) = (1 + erf(x / sqrt(2))) / 2."""
     xp = array_module(x)
     phi = (1 + erf(x.real / math.sqrt(2))) / 2
-    if x.dtype.kind == "c":  # erf takes real numbers; the first-order term is exact for a tiny imaginary part
+    # erf takes real numbers only. The imaginary part is tiny, so its first-order term suffices
+    if x.dtype.kind == "c":
         phi = phi + 1j * x.imag * xp.exp(-x.real * x.real / 2) / math.sqrt(2 * math.pi)
     return phi
 
@@ -79,7 +80,7 @@ def gelu_tanh_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
     x, t = cache
     # inner = sqrt(2/pi) (x + 0.044715 x^3)
     dinner = TANH_SCALE * (1 + 3 * 0.044715 * x * x)
-    # y = x (1 + t) / 2, and tanh' = 1 - tanh^2
+    # y = x (1 + t) / 2: the product rule, where tanh' = 1 - tanh^2
     return dy * ((1 + t) + x * (1 - t * t) * dinner) / 2
 
 
@@ -111,7 +112,7 @@ def swish(x: Array) -> tuple[Array, tuple[Array, Array]]:
 def swish_backward(dy: Array, cache: tuple[Array, Array]) -> Array:
     """Return dx = dy (s + x s (1 - s)), where s = sigmoid(x)."""
     x, s = cache
-    # y = x s, and sigmoid' = s (1 - s)
+    # y = x s: the product rule, where sigmoid' = s (1 - s)
     return dy * (s + x * s * (1 - s))
 
 

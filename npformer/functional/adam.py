@@ -1,4 +1,4 @@
-"""The update of the Adam optimizer: Kingma and Ba 2015."""
+"""The update of the Adam optimizer, Kingma and Ba 2015."""
 
 from npformer.backend import Array, array_module
 
@@ -13,7 +13,7 @@ def adam_update(
         m_hat = m / (1 - β1^t),  v_hat = v / (1 - β2^t)
         value -= lr m_hat / (sqrt(v_hat) + eps)
 
-    m and v start at 0. m_hat and v_hat correct for this.
+    m and v are 0 before the first update, so at first they are too small. m_hat and v_hat correct this.
 
     Args:
         values: The parameters of a whole model in one buffer, of shape (P,).

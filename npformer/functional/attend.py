@@ -1,7 +1,8 @@
-"""The second half of attention: softmax of given scores, dropout, and a weighted sum of the values.
+"""Attention with given scores: softmax, dropout, and the weighted sum of the values.
 
-Scaled dot-product attention (npformer.functional.attention) also computes the scores. The functions here take
-any scores as an argument.
+These functions take the scores as an argument. They serve all attention whose scores are not scaled dot
+products: the other similarities, recurrent networks and relative positions. Scaled dot-product attention,
+whose scores are q kᵀ / sqrt(K), is in npformer.functional.attention.
 """
 
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ class AttentionWeightsCache(NamedTuple):
 
     @property
     def dropped(self) -> Array:
-        """The attention weights after dropout, (..., T, S)."""
+        """The attention weights after dropout, (..., T, S). They are computed on request."""
         return self.weights if self.dropout_mask is None else self.weights * self.dropout_mask
 
 
@@ -50,7 +51,7 @@ def attention_weights(
         scores: The scores, of shape (..., T, S).
         mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
         query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
-        masking: How the masks act on the scores.
+        masking: The action of the masks on the scores (see Masking).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
 
@@ -68,18 +69,18 @@ def attention_weights(
 
 
 def attention_weights_backward(ddropped: Array, cache: AttentionWeightsCache) -> Array:
-    """Return the gradient dscores of dropped = dropout(softmax(scores))."""
+    """Return dscores, of shape (..., T, S), the gradient of dropped = dropout(softmax(scores))."""
     weights, dropout_mask, masked = cache
     # dropped = weights dropout_mask
     dweights = dropout_backward(ddropped, dropout_mask)
-    # weights = softmax(scores); those of a masked query are 0, so its gradient is 0
+    # weights = softmax(scores); if a query is masked, its weights are 0, and then this gradient is 0 too
     dscores = softmax_backward(dweights, weights)  # (..., T, S)
     return mask_scores_backward(dscores, masked)
 
 
 @cache_class
 class AttendCache(NamedTuple):
-    """The cache of attend. The figures draw its weights."""
+    """The cache of attend. The figures show its weights."""
 
     v: Array  # (..., S, L) values
     weights_cache: AttentionWeightsCache
@@ -112,7 +113,7 @@ def attend(scores: Array, v: Array, mask: Array | None = None, **settings: Any) 
 
 
 def attend_backward(dy: Array, cache: AttendCache) -> tuple[Array, Array]:
-    """Return the gradients (dscores, dv) of y = softmax(scores) v."""
+    """Return the gradients dscores (..., T, S) and dv (..., S, L) of y = softmax(scores) v."""
     v, weights_cache = cache
     dropped = weights_cache.dropped
     # y = dropped @ v

@@ -1,4 +1,8 @@
-"""Scaled dot-product attention: Vaswani et al. 2017, section 3.2.1."""
+"""Scaled dot-product attention: Vaswani et al. 2017, section 3.2.1.
+
+attention computes the scores q kᵀ / sqrt(K) and everything that follows, so that the formula of the paper and
+its gradient can be read here in one piece. Attention with other scores is in npformer.functional.attend.
+"""
 
 import math
 from typing import Any, NamedTuple
@@ -20,7 +24,7 @@ from npformer.functional.softmax import softmax, softmax_backward
 
 @cache_class
 class AttentionCache(NamedTuple):
-    """The cache of attention. The figures draw its weights and scores."""
+    """The cache of attention. The figures show its weights and scores."""
 
     q: Array  # (..., T, K) queries
     k: Array  # (..., S, K) keys
@@ -32,7 +36,7 @@ class AttentionCache(NamedTuple):
 
     @property
     def scores(self) -> Array:
-        """The scores (..., T, S) before mask and softmax. Recomputed, since backward does not need them."""
+        """The scores (..., T, S) before mask and softmax. They are not stored, but computed on request."""
         return self.q @ self.k.swapaxes(-1, -2) * self.scale
 
 
@@ -50,8 +54,8 @@ def attention(
 ) -> tuple[Array, AttentionCache]:
     """Compute y = softmax(q kᵀ / sqrt(K)) v.
 
-    Each query receives a weighted mean of the values. A weight is large where the dot product of the query
-    and the key is large. The leading axes of q, k and v broadcast.
+    The output of each query is a weighted mean of the values. The weight of a value is large if the dot
+    product of the query and the key is large. The leading axes of q, k and v broadcast.
 
     Args:
         q: The queries, of shape (..., T, K).
@@ -59,7 +63,7 @@ def attention(
         v: The values, of shape (..., S, L).
         mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
         query_mask: Bool, broadcastable to (..., T, 1). False sets all weights of a query to 0.
-        masking: How the masks act on the scores.
+        masking: The action of the masks on the scores (see Masking).
         scale: The factor of the scores. The default is 1 / sqrt(K).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
@@ -83,7 +87,7 @@ def attention(
 
 
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv) of y = softmax(q kᵀ scale) v."""
+    """Return the gradients of y = softmax(q kᵀ scale) v: (dq, dk, dv), each of the shape of its array."""
     q, k, v, weights, dropout_mask, masked, scale = cache
     dropped = weights if dropout_mask is None else weights * dropout_mask
     # y = dropped @ v
@@ -91,7 +95,7 @@ def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, 
     dv = dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
     # dropped = weights dropout_mask
     dweights = dropout_backward(ddropped, dropout_mask)
-    # weights = softmax(scores); those of a masked query are 0, so its gradient is 0
+    # weights = softmax(scores); if a query is masked, its weights are 0, and then this gradient is 0 too
     dscores = softmax_backward(dweights, weights)  # (..., T, S)
     dscores = mask_scores_backward(dscores, masked)
     # scores = q kᵀ scale

@@ -1,8 +1,9 @@
 """Batch normalization: Ioffe and Szegedy 2015, algorithm 1.
 
-Layer normalization normalizes each token by its own D numbers. Batch normalization normalizes each of the D
-numbers over all tokens of the batch. So the output of a token depends on the other sentences of the batch, on
-their number and, in a decoder, on later tokens. That is why Transformers use layer normalization.
+Layer normalization computes mean and variance over the D numbers of each token. Batch normalization computes
+them for each of the D numbers over all tokens of the batch. So the output of a token depends on the other
+sentences of the batch, on their number and, in a decoder, on later tokens. That is why Transformers use layer
+normalization.
 """
 
 from typing import Any, NamedTuple
@@ -16,12 +17,12 @@ class Statistics(NamedTuple):
     """The mean and the variance of each of the D numbers."""
 
     mean: Array  # (D,)
-    variance: Array  # (D,) the biased one: the mean of the squares
+    variance: Array  # (D,) the biased variance, the mean of the squares
 
 
 @cache_class
 class BatchNormCache(NamedTuple):
-    """The cache of batch_norm. Its statistics also update the running ones of the layer."""
+    """The cache of batch_norm. The layer also updates its running statistics from it."""
 
     xhat: Array  # (..., D) the input with mean 0 and variance 1 over the tokens of the batch
     rstd: Array  # (D,) one over the standard deviation
@@ -37,7 +38,7 @@ def batch_norm(
     eps: float = 1e-5,
     *,
     mask: Array | None = None,
-    given: Statistics | None = None,
+    statistics: Statistics | None = None,
 ) -> tuple[Array, BatchNormCache]:
     """Compute y = gain xhat + bias, with xhat = (x - mean) / sqrt(variance + eps) over all tokens of a batch.
 
@@ -48,7 +49,7 @@ def batch_norm(
         eps: A small number that prevents a division by zero.
         mask: Bool, of shape (...). True marks a token. Padding does not count in the statistics, but it is
             normalized like a token.
-        given: Statistics that replace those of the batch, such as the running ones of a layer.
+        statistics: Statistics that replace those of the batch, such as the running statistics of a layer.
 
     Returns:
         y, of shape (..., D), and the cache.
@@ -60,26 +61,26 @@ def batch_norm(
     """
     xp = array_module(x)
     check_token_mask(mask, x)
-    share = _share(x, mask) if given is None else None
-    mean, variance = _measure(x, share) if given is None else given
+    share = _share(x, mask) if statistics is None else None
+    mean, variance = _statistics(x, share) if statistics is None else statistics
     rstd = 1 / xp.sqrt(variance + eps)  # (D,)
     xhat = (x - mean) * rstd  # (..., D)
     return gain * xhat + bias, BatchNormCache(xhat, rstd, gain, share, Statistics(mean, variance))
 
 
 def batch_norm_backward(dy: Array, cache: BatchNormCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dx, dgain, dbias) of y = gain xhat + bias."""
+    """Return the gradients dx (..., D), dgain (D,) and dbias (D,) of y = gain xhat + bias."""
     xhat, rstd, gain, share, _ = cache
-    rows = tuple(range(dy.ndim - 1))  # every axis but the last: gain and bias were used in each row
+    rows = tuple(range(dy.ndim - 1))  # all axes except the last: every row used the same gain and bias
     # y = gain xhat + bias
     dbias = dy.sum(rows)  # (D,)
     dgain = (dy * xhat).sum(rows)  # (D,)
     dxhat = dy * gain  # (..., D)
-    # xhat = (x - mean) rstd, where mean and variance were given
+    # xhat = (x - mean) rstd. If mean and variance were given, they do not depend on x
     if share is None:
         return dxhat * rstd, dgain, dbias
-    # mean = sum share x and variance = sum share (x - mean)^2: through them every token affects every
-    # output, also the output at padding. Padding affects its own output alone
+    # otherwise mean = sum share x and variance = sum share (x - mean)^2. Through them every token affects
+    # every output, also the outputs at padding. An input at padding affects only its own output
     along = (dxhat * xhat).sum(rows)  # (D,)
     dx = rstd * (dxhat - share * (dxhat.sum(rows) + xhat * along))
     return dx, dgain, dbias
@@ -94,7 +95,7 @@ def _share(x: Array, mask: Array | None) -> Array:
     return (tokens / xp.maximum(tokens.sum(), 1))[..., None]
 
 
-def _measure(x: Array, share: Any) -> Statistics:
+def _statistics(x: Array, share: Any) -> Statistics:
     """Return the mean and the biased variance over the tokens."""
     rows = tuple(range(x.ndim - 1))
     mean = (share * x).sum(rows)  # (D,)

@@ -1,4 +1,4 @@
-"""The display of caches: a repr of one line, and nested tables in a notebook."""
+"""The display of caches: as one line of text, and as nested tables in a notebook."""
 
 from __future__ import annotations
 
@@ -21,37 +21,43 @@ def cache_class(cls: T) -> T:
     return cls
 
 
-def members(thing: Any) -> list[tuple[str, Any]]:
-    """Return pairs (name, member) of a named tuple, a dataclass or a sequence, and [] for other objects."""
-    if hasattr(thing, "_fields"):
-        return list(zip(thing._fields, thing, strict=True))
-    if is_dataclass(thing) and not isinstance(thing, type):
-        return [(field.name, getattr(thing, field.name)) for field in fields(thing)]
-    if isinstance(thing, (tuple, list)) and any(is_array(t) or members(t) for t in thing):
-        return [(str(index), item) for index, item in enumerate(thing)]
+def members(cache: Any) -> list[tuple[str, Any]]:
+    """Return pairs (name, member) of a named tuple, a dataclass or a sequence, and [] for other objects.
+
+    A sequence that contains no array and no cache, such as a shape, has no members either.
+    """
+    if hasattr(cache, "_fields"):
+        return list(zip(cache._fields, cache, strict=True))
+    if is_dataclass(cache) and not isinstance(cache, type):
+        return [(field.name, getattr(cache, field.name)) for field in fields(cache)]
+    if isinstance(cache, (tuple, list)) and any(is_array(item) or members(item) for item in cache):
+        return [(str(index), item) for index, item in enumerate(cache)]
     return []
 
 
 def _short(cache: Any) -> str:
+    """Return the repr of a cache."""
     return f"{type(cache).__name__}({', '.join(f'{name}={_brief(m)}' for name, m in members(cache))})"
 
 
-def _brief(thing: Any) -> str:
+def _brief(member: Any) -> str:
     """Return a short text for a member."""
-    if is_array(thing):
-        return f"{thing.dtype}{list(thing.shape)}"
-    if type(thing) in (tuple, list) and members(thing):
-        return f"[{_brief(thing[0])}, ...]" if len(thing) > 1 else f"[{_brief(thing[0])}]"
-    return f"{type(thing).__name__}(...)" if members(thing) else repr(thing)
+    if is_array(member):
+        return f"{member.dtype}{list(member.shape)}"
+    if type(member) in (tuple, list) and members(member):
+        return f"[{_brief(member[0])}, ...]" if len(member) > 1 else f"[{_brief(member[0])}]"
+    return f"{type(member).__name__}(...)" if members(member) else repr(member)
 
 
 def _html(cache: Any) -> str:
+    """Return a cache as an HTML element that can be folded."""
     return f"<details open><summary><b>{type(cache).__name__}</b></summary>{_table(cache)}</details>"
 
 
-def _table(thing: Any) -> str:
+def _table(cache: Any) -> str:
+    """Return the members of a cache as an HTML table."""
     rows = []
-    for name, member in members(thing):
+    for name, member in members(cache):
         text = escape(_brief(member))
         if members(member) and not is_array(member):
             text = f"<details><summary>{text}</summary>{_table(member)}</details>"

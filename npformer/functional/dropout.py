@@ -7,7 +7,7 @@ from npformer.errors import UserError
 def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, Array | None]:
     """Compute y = x dropout_mask, where dropout_mask is 0 with probability p and 1 / (1 - p) otherwise.
 
-    The expected value of y is x. If p is 0, y is x and nothing is drawn.
+    The expected value of y is x. If p is 0, y is x and no random number is drawn.
 
     Args:
         x: The input, of any shape.
@@ -26,19 +26,19 @@ def dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, Array | N
     if p == 0:
         return x, None
     kept = random_keep_mask(rng, x.shape, p, x)
-    dropout_mask = kept.astype(x.real.dtype) * (1 / (1 - p))  # in the precision of x
+    dropout_mask = kept.astype(x.real.dtype) * (1 / (1 - p))  # with the precision of x
     return x * dropout_mask, dropout_mask
 
 
 def dropout_backward(dy: Array, cache: Array | None) -> Array:
-    """Return dx = dy dropout_mask."""
+    """Return dx = dy dropout_mask, of the shape of x."""
     dropout_mask = cache
     # y = x dropout_mask
     return dy if dropout_mask is None else dy * dropout_mask
 
 
 def check_dropout(p: float, rng: Generator | None) -> None:
-    """Check the dropout probability, and that there is a generator if it is needed.
+    """Check that the dropout probability is in [0, 1), and that a generator is given if it is needed.
 
     Raises:
         UserError: If p is outside [0, 1), or if there is no generator and p > 0.

@@ -19,7 +19,7 @@ class EmbeddingCache(NamedTuple):
 def embedding(
     ids: Array, table: Array, scale: float = 1.0, zero_id: int | None = None
 ) -> tuple[Array, EmbeddingCache]:
-    """Compute y = scale table[ids], and 0 at the positions that hold zero_id.
+    """Compute y = scale table[ids], and y = 0 at the positions where the id is zero_id.
 
     Args:
         ids: Integers in [0, V), of shape (...).
@@ -40,13 +40,13 @@ def embedding(
 
 
 def embedding_backward(dy: Array, cache: EmbeddingCache) -> Array:
-    """Return the gradient dtable of y = scale table[ids]: each position adds its dy to the row of its id."""
+    """Return dtable, of shape (V, D): the dy of each position is added to the row of its id."""
     ids, table, scale, zero_id = cache
     xp = array_module(dy)
     # y = 0 where ids == zero_id
     if zero_id is not None:
         dy = xp.where((ids == zero_id)[..., None], 0, dy)
-    # y = scale table[ids]; with dtable[ids] += dy only one of several equal ids would count
+    # y = scale table[ids]. An id can occur several times. dtable[ids] += dy would count only one occurrence
     dtable = xp.zeros(table.shape, dy.dtype)  # (V, D)
     xp.add.at(dtable, ids.reshape(-1), dy.reshape(-1, dy.shape[-1]) * scale)
     return dtable

@@ -1,9 +1,10 @@
-"""Hard attention: each query reads one value, where npformer.functional.attend reads a weighted mean of all.
+"""Hard attention: each query reads one value, and not a weighted mean of all values as in functional.attend.
 
-The value is drawn: s ~ Multinoulli(softmax(scores)). The output jumps when the draw changes, so it has no
-gradient with respect to the scores. But the probability of the draw is a smooth function of the scores.
-Multiply the gradient of its logarithm by the log-likelihood of the answer: the expected value of this product
-is the part of the gradient of the expected log-likelihood that comes from the draw (see score_function).
+The value is drawn: s ~ Multinoulli(softmax(scores)). A small change of the scores does not change the output,
+or the draw changes and the output jumps. So the gradient of the output with respect to the scores is 0
+wherever it exists. But the probability of the draw is a smooth function of the scores. The gradient of its
+logarithm, times the log-likelihood of the answer, is used instead. The expected value of this product is the
+gradient of the expected log-likelihood with respect to the scores (see score_function).
 
 Source: Xu et al. 2015, section 4.1; Williams 1992.
 """
@@ -21,8 +22,8 @@ def one_hot_argmax(weights: Array) -> Array:
     """Choose the most probable value of each query, as in inference. If several are equal, choose the first.
 
     Returns:
-        Bool, of the shape (..., T, S) of the weights. Each row holds True once, or never if all its weights
-        are 0.
+        Bool, of the shape (..., T, S) of the weights. Each row contains True once, or never if all its
+        weights are 0.
     """
     xp = array_module(weights)
     best = weights.real.argmax(-1)[..., None] == xp.arange(weights.shape[-1])
@@ -40,22 +41,22 @@ def one_hot_sample(weights: Array, rng: Generator, draws: int | None = None) -> 
         draws: The number N of draws for each query. The default is one draw, without the axis of draws.
 
     Returns:
-        Bool, of shape (..., T, S), or (N, ..., T, S) for N draws. Each row holds True once, or never if all
-        its weights are 0.
+        Bool, of shape (..., T, S), or (N, ..., T, S) for N draws. Each row contains True once, or never if
+        all its weights are 0.
     """
     xp = array_module(weights)
-    # the weights are the lengths of adjacent intervals: a uniform random point falls into one of them
+    # let the weights be the lengths of adjacent intervals: a uniform random point falls into one of them
     ends = weights.real.cumsum(-1)  # (..., T, S)
-    lead = () if draws is None else (draws,)
-    point = random_uniform(rng, (*lead, *ends.shape[:-1]), weights)[..., None] * ends[..., -1:]
-    # the number of intervals that end before the point, which is S if all are empty
-    chosen = (ends <= point).sum(-1)  # ([N,] ..., T)
-    return chosen[..., None] == xp.arange(weights.shape[-1])
+    draws_axis = () if draws is None else (draws,)
+    point = random_uniform(rng, (*draws_axis, *ends.shape[:-1]), weights)[..., None] * ends[..., -1:]
+    # its index is the number of intervals that end before the point, which is S if all are empty
+    index = (ends <= point).sum(-1)  # ([N,] ..., T)
+    return index[..., None] == xp.arange(weights.shape[-1])
 
 
 @cache_class
 class HardAttendCache(NamedTuple):
-    """The cache of hard_attend. The figures draw its sample and weights."""
+    """The cache of hard_attend. The figures show its sample and weights."""
 
     v: Array  # (..., S, L) values
     sample: Array  # ([N,] ..., T, S) bool: True at the value that the query read
@@ -63,7 +64,7 @@ class HardAttendCache(NamedTuple):
 
     @property
     def log_prob(self) -> Array:
-        """log p(s) of the draw, ([N,] ..., T)."""
+        """The log-probability log p(s) of the draw, ([N,] ..., T)."""
         return _log_probability(self.weights, self.sample)
 
     @property
@@ -89,7 +90,7 @@ def hard_attend(
         mask: Bool, broadcastable to (..., T, S). True means that the query may attend to the key.
         rng: The generator. Without it, each query reads its most probable value.
         draws: The number N of draws for each query.
-        sample: A sample that is used in place of a draw.
+        sample: Bool, of shape ([N,] ..., T, S). A sample that is used instead of a new draw.
 
     Returns:
         z, of shape (..., T, L), or (N, ..., T, L) for N draws, and the cache. z is 0 for a query that may
@@ -111,18 +112,21 @@ def hard_attend(
 def hard_attend_backward(
     dz: Array, cache: HardAttendCache, *, dlog_prob: Array | None = None, dentropy: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the gradients (dscores, dv) of z = Σ_s sample_s v_s, of log p(sample) and of the entropy.
+    """Compute the gradients of z = Σ_s sample_s v_s, of log p(sample) and of the entropy.
 
-    Without dlog_prob and dentropy, dscores is 0: a small change of the scores changes no draw.
+    Without dlog_prob and dentropy, dscores is 0, since the sample is a constant in z.
 
     Args:
         dz: The gradient of z, of shape ([N,] ..., T, L).
         cache: The cache of hard_attend.
         dlog_prob: The gradient of log p(sample), broadcastable to ([N,] ..., T).
         dentropy: The gradient of the entropy, broadcastable to (..., T).
+
+    Returns:
+        dscores, of shape (..., T, S), and dv, of shape (..., S, L).
     """
     v, sample, weights = cache
-    # z = sample v, with a fixed sample: all draws read the same v
+    # z = sample v. All draws used the same v, so their gradients are added
     dv = _over_draws(sample.swapaxes(-1, -2) @ dz, v)
     dscores = array_module(weights).zeros_like(weights)
     if dlog_prob is not None:
@@ -133,22 +137,25 @@ def hard_attend_backward(
 
 
 def straight_through_backward(dz: Array, cache: HardAttendCache) -> tuple[Array, Array]:
-    """Return the gradients (dscores, dv) of soft attention, in which z is the weighted mean of the values.
+    """Compute dscores as in soft attention, in which z is the weighted mean of the values.
 
-    The forward pass draws one value, but the backward pass treats it as a mean. This estimate needs no
-    reward, and it varies little between draws. But it is not the gradient of the loss, since z does not
-    change with the scores in this way.
+    The forward pass draws one value, but the backward pass treats z as the weighted mean. This estimate needs
+    no reward, and it varies little between draws. But it is biased: its expected value is not the gradient of
+    the expected loss.
 
     Args:
         dz: The gradient of z, of shape ([N,] ..., T, L).
         cache: The cache of hard_attend.
+
+    Returns:
+        dscores, of shape (..., T, S), and dv, of shape (..., S, L).
 
     Source: Bengio et al. 2013, section 4.
     """
     v, sample, weights = cache
     # z = sample v
     dv = _over_draws(sample.swapaxes(-1, -2) @ dz, v)
-    # as if z = weights v
+    # as if z were weights v
     dweights = _over_draws(dz @ v.swapaxes(-1, -2), weights)  # (..., T, S)
     # weights = softmax(scores)
     return softmax_backward(dweights, weights), dv
@@ -180,14 +187,10 @@ def log_probability(
 
 
 def log_probability_backward(dlog_prob: Array, cache: LogProbabilityCache) -> Array:
-    """Return dscores = dlog_prob (sample - weights).
-
-    A step along this gradient raises the score of the drawn value, and lowers every score in proportion to
-    its probability.
-    """
+    """Return dscores = dlog_prob (sample - weights), of shape (..., T, S)."""
     sample, weights = cache
     # log p(s) = scores_s - log Σ_j exp(scores_j). The derivative of the first term with respect to scores_j
-    # is 1 at j = s. That of the second is exp(scores_j) / Σ exp(scores) = weights_j
+    # is 1 at j = s and 0 elsewhere. That of the logarithm is exp(scores_j) / Σ exp(scores) = weights_j
     return _over_draws(dlog_prob[..., None] * (sample - weights), weights)
 
 
@@ -212,9 +215,10 @@ def entropy(scores: Array, mask: Array | None = None) -> tuple[Array, EntropyCac
 
 
 def entropy_backward(dh: Array, cache: EntropyCache) -> Array:
-    """Return dscores = -dh a (log a + H)."""
+    """Return dscores = -dh a (log a + H), of shape (..., T, S), where a = softmax(scores)."""
     weights, h = cache
-    # H = -Σ_i a_i log a_i, so dH/da_i = -(log a_i + 1); and da_i/dscores_j = a_i ([i = j] - a_j). Together
+    # H = -Σ_i a_i log a_i, so dH/da_i = -(log a_i + 1). With da_i/dscores_j = a_i ([i = j] - a_j), the chain
+    # rule gives
     # dH/dscores_j = -a_j (log a_j + 1) + a_j Σ_i a_i (log a_i + 1)
     #              = -a_j (log a_j + 1) + a_j (-H + 1) = -a_j (log a_j + H)
     return -(dh[..., None] * weights * (_log(weights) + h[..., None]))
@@ -232,13 +236,14 @@ def score_function(
         loss = -mean over draws and sentences of [log p(y | s) + λ_e H]
         dlog_prob = -λ_r (log p(y | s) - b) / (N B),  dentropy = -λ_e / B
 
-    Draws that made the answer more probable than the baseline b become more probable. This is the gradient of
-    the loss, because
+    With this gradient, the optimizer makes a draw more probable if the answer was more probable with it than
+    the baseline b. For λ_r = 1 it is an unbiased estimate of the gradient of the loss. For a function f(s) of
+    the draw, such as log p(y | s), the expected value is Σ_s p(s) f(s), and its gradient is
 
-        ∇ Σ_s p(s) f(s) = Σ_s p(s) ∇f(s) + Σ_s f(s) ∇p(s)   and   ∇p(s) = p(s) ∇ log p(s),
+        ∇ Σ_s p(s) f(s) = Σ_s p(s) ∇f(s) + Σ_s f(s) ∇p(s),   where   ∇p(s) = p(s) ∇ log p(s).
 
-    so it is the expected value of ∇f(s) + f(s) ∇ log p(s). The baseline does not change the expected value,
-    since Σ_s b ∇p(s) = b ∇1 = 0 as long as b does not depend on the draw. It reduces the variance.
+    So the gradient is the expected value of ∇f(s) + f(s) ∇ log p(s). The baseline does not change this
+    expected value, since Σ_s b ∇p(s) = b ∇1 = 0 if b does not depend on the draw. It reduces the variance.
 
     Args:
         log_likelihood: log p(y | s) of the whole answer of each sentence for each draw, of shape ([N,] B).
@@ -247,7 +252,7 @@ def score_function(
         entropy_weight: λ_e.
 
     Returns:
-        dlog_prob, of shape ([N,] B, 1), which is the same for all T draws of an answer, and dentropy, of
+        dlog_prob, of shape ([N,] B, 1), which is the same for all T queries of a sentence, and dentropy, of
         shape (B, 1).
 
     Source: Xu et al. 2015, section 4.1; Williams 1992.
@@ -259,6 +264,7 @@ def score_function(
 
 
 def _weights(scores: Array, mask: Array | None) -> Array:
+    """Return the softmax of the masked scores."""
     scores, _ = mask_scores(scores, mask)
     return softmax(scores)[0]
 
@@ -271,7 +277,7 @@ def _log(weights: Array) -> Array:
 
 def _log_probability(weights: Array, sample: Array) -> Array:
     xp = array_module(weights)
-    return xp.log(xp.where(sample, weights, 1)).sum(-1)  # log 1 = 0 at all the others
+    return xp.log(xp.where(sample, weights, 1)).sum(-1)  # log 1 = 0 at the values that were not drawn
 
 
 def _entropy(weights: Array) -> Array:
@@ -279,5 +285,5 @@ def _entropy(weights: Array) -> Array:
 
 
 def _over_draws(dx: Array, x: Array) -> Array:
-    """Sum the gradient over the draws if x has no axis of draws, since all draws used the same x."""
+    """Sum the gradient dx over the draws, if it has an axis of draws, since all draws used the same x."""
     return dx.sum(0) if dx.ndim > x.ndim else dx

@@ -9,7 +9,9 @@ from npformer.errors import UserError
 
 
 def take_ids(ids: Any, vocab_size: int, max_length: int, name: str, where: Array, *, start: int = 0) -> Array:
-    """Check ids on the device where they are, then move them to the device of the array `where`.
+    """Check token ids and move them to the device of the array `where`.
+
+    They are checked before they are moved: ids from the host are checked there, without waiting for a GPU.
 
     Args:
         ids: Lists or an array of integers, of shape (B, T).

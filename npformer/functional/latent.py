@@ -1,9 +1,10 @@
 """Latent attention: attention weights from two softmaxes.
 
-In "save Instagram photos to a Dropbox folder", the token "to" helps to find the source of the photos, and
-"Instagram" is the token to read. A first softmax gives the importance of each token for this search (the
-latent weights). A second softmax gives the tokens to which each token points. Their product gives the weights
-of the tokens to read (the active weights).
+Suppose that a model has to find the source of the photos in "save Instagram photos to a Dropbox folder". The
+answer is the token "Instagram", but the token "to" shows where to look for it. A first softmax gives the
+importance of each token for this search (the latent weights). A second softmax gives, for each token, the
+tokens to which it points. The product of both gives the weights of the tokens that form the output (the
+active weights).
 """
 
 from typing import NamedTuple
@@ -28,9 +29,9 @@ class UnitWeightsCache(NamedTuple):
 
 
 def unit_weights(w: Array, measure: str = "sum") -> tuple[Array, UnitWeightsCache]:
-    """Compute y = w / length, so that the weights of each sentence have length 1. A row of zeros stays zero.
+    """Compute y = w / length, which has length 1. If all weights of a row are 0, they stay 0.
 
-    The length is Σ_j w_j for the measure "sum", and sqrt(Σ_j w_j²) for "euclidean".
+    With the measure "sum", the length is Σ_j w_j. With "euclidean", it is sqrt(Σ_j w_j²).
 
     Shapes: w (..., S), not negative -> y (..., S).
 
@@ -47,16 +48,17 @@ def unit_weights(w: Array, measure: str = "sum") -> tuple[Array, UnitWeightsCach
 
 
 def unit_weights_backward(dy: Array, cache: UnitWeightsCache) -> Array:
-    """Return the gradient dw of y = w / length."""
+    """Return dw, of shape (..., S), the gradient of y = w / length."""
     y, length, measure = cache
-    # y = w / length. The derivative of length with respect to w_j is 1 for a sum, and w_j / length = y_j else
+    # y = w / length. The derivative of the length with respect to w_j is 1 for "sum", and w_j / length = y_j
+    # for "euclidean"
     slope = 1 if measure == "sum" else y
     return (dy - slope * (dy * y).sum(-1, keepdims=True)) / length
 
 
 @cache_class
 class LatentAttendCache(NamedTuple):
-    """The cache of latent_attend. The figures draw its three kinds of weights."""
+    """The cache of latent_attend. The figures show its three kinds of weights."""
 
     v: Array  # (..., S, L) values
     latent: Array  # (..., S) latent weights: they sum to 1
@@ -81,10 +83,10 @@ def latent_attend(
         row i of D = softmax over j of active_scores_ij       the tokens to which token i points
         w = D l, or Dᵀ l, divided by its length               the active weights
 
-    The orientation "rows" is w = D l, so w_i = Σ_j D_ij l_j: a token is read if it points to tokens with
-    latent weight. The orientation "columns" is w = Dᵀ l, so w_j = Σ_i l_i D_ij: a token is read if tokens
-    with latent weight point to it. Both use the softmax along the rows of D. The paper describes "columns",
-    as A l with the softmax along the columns of A. The authors' program computes "rows".
+    The orientation "rows" is w = D l, so w_i = Σ_j D_ij l_j: a token has a large weight if it points to
+    tokens with large latent weights. The orientation "columns" is w = Dᵀ l, so w_j = Σ_i l_i D_ij: a token
+    has a large weight if tokens with large latent weights point to it. In both, the rows of D sum to 1. The
+    paper describes "columns", as A l, where the columns of A sum to 1. The authors' program computes "rows".
 
     Args:
         latent_scores: The scores of the latent weights, of shape (..., S).
@@ -92,7 +94,7 @@ def latent_attend(
         v: The values, of shape (..., S, L).
         mask: Bool, of shape (..., S). False marks padding, whose weight is 0 in l, D and w.
         orientation: "rows" or "columns".
-        measure: The length by which w is divided, "sum" or "euclidean".
+        measure: The length by which w is divided, "sum" or "euclidean" (see unit_weights).
 
     Returns:
         y, of shape (..., L), and the cache.
@@ -108,15 +110,15 @@ def latent_attend(
     latent, _ = softmax(mask_scores(latent_scores, mask)[0])  # (..., S)
     active, _ = softmax(mask_scores(active_scores, keys)[0])  # (..., S, S)
     active = mask_queries(active, queries)
-    turned = active.swapaxes(-1, -2) if orientation == "columns" else active
-    w = (turned @ latent[..., None])[..., 0]  # (..., S)
+    matrix = active.swapaxes(-1, -2) if orientation == "columns" else active  # Dᵀ or D
+    w = (matrix @ latent[..., None])[..., 0]  # (..., S)
     weights, unit = unit_weights(w, measure)
     y = (weights[..., None, :] @ v)[..., 0, :]  # (..., L)
     return y, LatentAttendCache(v, latent, active, weights, orientation, unit)
 
 
 def latent_attend_backward(dy: Array, cache: LatentAttendCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dlatent_scores, dactive_scores, dv) of y = Σ_j w_j v_j."""
+    """Return the gradients dlatent_scores (..., S), dactive_scores (..., S, S) and dv (..., S, L)."""
     v, latent, active, weights, orientation, unit = cache
     # y = Σ_j weights_j v_j
     dweights = (v @ dy[..., None])[..., 0]  # (..., S)
@@ -131,5 +133,6 @@ def latent_attend_backward(dy: Array, cache: LatentAttendCache) -> tuple[Array, 
         # w_j = Σ_i latent_i active_ij
         dlatent = (active @ dw[..., None])[..., 0]  # (..., S)
         dactive = latent[..., :, None] * dw[..., None, :]  # (..., S, S)
-    # latent = softmax(latent_scores), active = softmax(active_scores); at padding both are 0
+    # latent = softmax(latent_scores), active = softmax(active_scores). Both are 0 at padding, and so are the
+    # gradients
     return softmax_backward(dlatent, latent), softmax_backward(dactive, active), dv

@@ -26,7 +26,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
     Returns:
         y, of shape (..., O), and the cache.
     """
-    # one product of two matrices: every position of every sentence is a row
+    # every position of every sentence is a row of one matrix, so that one matrix product suffices
     rows = x.reshape(-1, x.shape[-1])  # (N, I)
     y = rows @ weight  # (N, O)
     if bias is not None:
@@ -35,11 +35,11 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
 
 
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, Array, Array | None]:
-    """Return the gradients (dx, dweight, dbias) of y = x weight + bias. dbias is None if there is no bias."""
+    """Return the gradients dx (..., I), dweight (I, O) and dbias (O,), which is None if there is no bias."""
     x, weight, has_bias = cache
     rows = x.reshape(-1, x.shape[-1])  # (N, I)
     drows = dy.reshape(-1, dy.shape[-1])  # (N, O)
-    # y = x weight + bias: the bias was added to every row
+    # y = x weight + bias. The bias was added to every row, so its gradient is the sum over the rows
     dbias = drows.sum(0) if has_bias else None  # (O,)
     dweight = rows.T @ drows  # (I, O)
     dx = drows @ weight.T  # (N, I)
@@ -52,7 +52,7 @@ def sum_to_shape(gradient: Array, shape: tuple[int, ...]) -> Array:
     An entry that was used several times receives the sum of the gradients of all its uses.
 
     Args:
-        gradient: The gradient of the array after broadcasting, of any shape that `shape` broadcasts to.
+        gradient: The gradient of the array after broadcasting, of any shape to which `shape` broadcasts.
         shape: The shape of the array before broadcasting.
 
     Returns:

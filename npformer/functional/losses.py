@@ -19,7 +19,7 @@ class CrossEntropyCache(NamedTuple):
     targets: Array  # (N,)
     real: Array  # (N,) 1 at a token, 0 at padding
     smoothing: float
-    shape: tuple[int, ...]  # of the logits
+    shape: tuple[int, ...]  # the shape of the logits
     tokens: int  # the number by which the sum was divided
 
 
@@ -33,7 +33,7 @@ def cross_entropy(
 ) -> tuple[Array, CrossEntropyCache]:
     """Compute the mean of -Σ_v q_v log p_v over all tokens that are not padding, where p = softmax(logits).
 
-    The target distribution q is (1 - smoothing) at the target plus smoothing / V everywhere. It is never
+    The target distribution q is smoothing / V at every token, plus 1 - smoothing at the target. It is never
     stored, since -Σ_v q_v log p_v = -(1 - smoothing) log p_target - smoothing mean_v log p_v.
 
     Args:
@@ -41,8 +41,9 @@ def cross_entropy(
         targets: The right token ids, of shape (...).
         smoothing: The share of label smoothing.
         pad_id: The id of padding, which does not count. It may lie outside the vocabulary.
-        tokens: The number by which the sum is divided. The default is the number of tokens that are not
-            padding. Give the number of all tokens if these are only a part of the tokens of a training step.
+        tokens: The number by which the sum of the losses is divided. The default is the number of targets
+            that are not padding. If a training step is split into several calls, give the number for the
+            whole step.
 
     Returns:
         The loss, of shape (), and the cache.
@@ -58,7 +59,7 @@ def cross_entropy(
     log_probs, _ = log_softmax(rows)  # (N, V)
     is_real = targets != pad_id if pad_id is not None else xp.ones(targets.shape, bool)
     check_targets(targets, is_real, rows.shape[-1])
-    targets = xp.where(is_real, targets, 0)  # a pad_id may lie outside the vocabulary, as -100 does
+    targets = xp.where(is_real, targets, 0)  # pad_id may lie outside the vocabulary, such as -100
     real = is_real.astype(rows.real.dtype)
     tokens = max(1, int(real.sum())) if tokens is None else tokens
     at_target = log_probs[xp.arange(len(targets)), targets]  # (N,) one entry of each row
@@ -68,7 +69,7 @@ def cross_entropy(
 
 
 def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Array:
-    """Return dlogits = dloss (p - q) / tokens at the tokens that are not padding, and 0 at padding."""
+    """Return dlogits, of shape (..., V): dloss (p - q) / tokens at tokens, and 0 at padding."""
     log_probs, targets, real, smoothing, shape, tokens = cache
     xp = array_module(log_probs)
     # loss = (sum over the tokens of -sum_v q_v log p_v) / tokens; the gradient of one term is p - q
@@ -79,7 +80,7 @@ def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Ar
 
 
 def check_targets(targets: Array, is_real: Array, vocab_size: int) -> None:
-    """Check that the targets are in [0, vocab_size). NumPy would take the index -1 for the last token.
+    """Check that the targets are in [0, vocab_size), since NumPy reads -1 as the index of the last token.
 
     Args:
         targets: Integers, of shape (N,).
@@ -127,7 +128,8 @@ class DivergenceCache(NamedTuple):
 def kl_divergence(logits: Array, q: Array) -> tuple[Array, DivergenceCache]:
     """Compute the mean over rows of Σ_v q_v (log q_v - log p_v), where p = softmax(logits).
 
-    It is the cross-entropy minus the entropy of q, so both have the same gradient.
+    It is the cross-entropy minus the entropy of q. The entropy of q does not depend on the logits, so the
+    gradient of the logits is that of the cross-entropy.
 
     Shapes: logits (..., V), q (..., V) with rows that sum to 1 -> loss ().
 
@@ -141,7 +143,7 @@ def kl_divergence(logits: Array, q: Array) -> tuple[Array, DivergenceCache]:
 
 
 def kl_divergence_backward(dloss: float | Array, cache: DivergenceCache) -> Array:
-    """Return dlogits. There is no gradient of q, which is not learned."""
+    """Return dlogits, of shape (..., V). There is no gradient of q, which is not learned."""
     log_p, q = cache
     # loss = mean over rows of sum_v q_v (log q_v - log p_v)
     dlog_p = -q * (dloss / (q.size // q.shape[-1]))  # (..., V)
@@ -160,7 +162,7 @@ class DistanceCache(NamedTuple):
 def l2_distance(logits: Array, q: Array) -> tuple[Array, DistanceCache]:
     """Compute the mean over rows of sqrt(Σ_v (p_v - q_v)²), where p = softmax(logits).
 
-    This is the first loss that the illustrated documents suggest.
+    "The illustrated Transformer" uses it as a first idea of a loss.
 
     Shapes: logits (..., V), q (..., V) -> loss ().
     """
@@ -172,7 +174,7 @@ def l2_distance(logits: Array, q: Array) -> tuple[Array, DistanceCache]:
 
 
 def l2_distance_backward(dloss: float | Array, cache: DistanceCache) -> Array:
-    """Return dlogits. Where p = q the distance has no derivative, and the gradient is 0."""
+    """Return dlogits, of shape (..., V). If p = q, the distance has no derivative, and 0 is returned."""
     p, difference, distance = cache
     xp = array_module(p)
     # loss = mean of sqrt(sum_v difference_v^2)

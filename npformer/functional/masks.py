@@ -1,8 +1,9 @@
 """Attention masks: bool arrays, True where a query may attend to a key, and their action on the scores.
 
-Masks broadcast to the scores (B, H, T, S) and combine with &. The exact masking replaces the scores of masked
-keys by -inf, and the softmax gives them the weight 0, also in a row in which all keys are masked. The
-documents use large negative numbers instead. Then rows in which all keys are masked give other results.
+Masks broadcast to the scores (B, H, T, S) and are combined with &. The exact masking replaces the scores of
+masked keys by -inf. The softmax then gives them the weight 0, also in a row in which all keys are masked.
+Several introductions to the Transformer use large negative numbers instead (see the presets jianshu-demo,
+datawhale and paperspace). With them, a row in which all keys are masked has weights that are not 0.
 """
 
 import math
@@ -26,7 +27,7 @@ def query_mask(ids: Array, pad_id: int = 0) -> Array:
 def causal_mask(length: int, like: Array) -> Array:
     """Return the mask that allows position t to attend to positions 0 .. t. Shapes: -> (T, T).
 
-    The mask is made on the device of the array `like`.
+    The mask is an array on the device of the array `like`.
     """
     xp = array_module(like)
     position = xp.arange(length)
@@ -56,11 +57,12 @@ def local_mask(length: int, width: int, like: Array) -> Array:
 
 
 def mask_from_embeddings(x: Array) -> Array:
-    """Return the key mask of the first document: True where the entries of the embedding do not sum to 0.
+    """Return a key mask that is True where the entries of the vector do not sum to 0.
 
-    This function exists to show that the rule fails. When positions have been added, padding no longer sums
-    to 0, so it is not masked. The output of a layer norm can sum to exactly 0, so a token is masked. npformer
-    makes its masks from ids. Shapes: x (B, S, D) -> (B, 1, 1, S).
+    "Step by step through Attention is All You Need" computes its masks in this way. This function exists to
+    show that the rule fails. After positions were added, the vector of padding does not sum to 0, so padding
+    is not masked. The output of a layer norm can sum to exactly 0, so a token is masked. npformer computes
+    its masks from ids. Shapes: x (B, S, D) -> (B, 1, 1, S).
     """
     return (x.sum(-1) != 0)[:, None, None, :]
 
@@ -69,7 +71,7 @@ class Masking(NamedTuple):
     """The action of masks on scores and weights.
 
     Args:
-        fill: The number for the scores of masked keys. -inf is exact.
+        fill: The number for the scores of masked keys. With -inf their weights are exactly 0.
         how: "replace" replaces the score by the fill. "add" adds the fill to the score.
         query: "after" sets the weights of a masked query to 0 after the softmax. "before" sets its scores to
             0 before the softmax, so that its weights become uniform.
@@ -95,13 +97,13 @@ class MaskingCache(NamedTuple):
 def mask_scores(
     scores: Array, mask: Array | None = None, query_mask: Array | None = None, masking: Masking = EXACT
 ) -> tuple[Array, MaskingCache]:
-    """Replace scores by the fill where the mask is False.
+    """Replace the scores by the fill where the mask is False, or add the fill to them there.
 
     Args:
         scores: The scores, of shape (..., T, S).
         mask: Bool, broadcastable to the scores. True means that the query may attend to the key.
         query_mask: Bool, broadcastable to the scores. False marks queries whose output does not count.
-        masking: How the masks act.
+        masking: The action of the masks.
 
     Returns:
         The masked scores, of shape (..., T, S), and the cache.
@@ -123,7 +125,10 @@ def mask_scores(
 
 
 def mask_scores_backward(dscores: Array, cache: MaskingCache) -> Array:
-    """Return the gradient of the scores: 0 where a score was replaced, unchanged where the fill was added."""
+    """Return the gradient of the scores, of shape (..., T, S).
+
+    It is 0 where a score was replaced. Elsewhere it is the gradient of the masked scores.
+    """
     mask, query_mask, masking = cache
     xp = array_module(dscores)
     # scores = where(query_mask, scores, 0)
@@ -141,7 +146,7 @@ def mask_queries(weights: Array, query_mask: Array | None, masking: Masking = EX
     Args:
         weights: The attention weights, of shape (..., T, S).
         query_mask: Bool, broadcastable to the weights, or None. False marks a masked query.
-        masking: How the masks act.
+        masking: The action of the masks.
 
     Returns:
         The weights, of the same shape.
@@ -173,7 +178,9 @@ def check_mask(mask: Array | None, shape: tuple[int, ...], name: str) -> None:
 
 
 def check_token_mask(mask: Array | None, x: Array) -> None:
-    """Check that a mask of tokens is bool and has one entry for each row. Shapes: x (..., D), mask (...).
+    """Check that a mask of tokens is bool and has one entry for each vector of x.
+
+    Shapes: mask (...), x (..., D).
 
     Raises:
         UserError: If the mask has another dtype or shape.

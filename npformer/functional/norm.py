@@ -18,7 +18,7 @@ class LayerNormCache(NamedTuple):
 def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[Array, LayerNormCache]:
     """Compute y = gain xhat + bias, where xhat = (x - mean) / sqrt(variance + eps) over the last axis.
 
-    The variance is the biased one: the mean of the squares, divided by D and not by D - 1.
+    This is the biased variance: the sum of the squares is divided by D and not by D - 1.
 
     Args:
         x: The input, of shape (..., D).
@@ -40,9 +40,9 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
 
 
 def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dx, dgain, dbias) of y = gain xhat + bias."""
+    """Return the gradients dx (..., D), dgain (D,) and dbias (D,) of y = gain xhat + bias."""
     xhat, rstd, gain = cache
-    rows = tuple(range(dy.ndim - 1))  # every axis but the last: gain and bias were used in each row
+    rows = tuple(range(dy.ndim - 1))  # all axes except the last: every row used the same gain and bias
     # y = gain xhat + bias
     dbias = dy.sum(rows)  # (D,)
     dgain = (dy * xhat).sum(rows)  # (D,)

@@ -1,6 +1,7 @@
 """Tables of sinusoids that encode the position of a token: Vaswani et al. 2017, section 3.5.
 
-There are three layouts, since the documents disagree. All are computed on the host in float64.
+There are three layouts, since the introductions to the Transformer disagree. All are computed on the host in
+float64.
 """
 
 import numpy as np
@@ -14,16 +15,17 @@ LAYOUTS = ("interleaved", "halves", "jianshu")
 def sinusoids(length: int, d_model: int, layout: str = "interleaved", *, zero_first: bool = False) -> Array:
     """Return the position vectors of one layout.
 
-    interleaved (the paper): PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos of the same.
-    halves (tensor2tensor): sines in the first half, cosines in the second, exponent i / (D/2 - 1).
-    jianshu (the code of the first document): exponent 2i/D, where i is the column, sine and cosine alternate.
+    "interleaved" (the paper): PE[pos, 2i] = sin(pos / 10000^(2i/D)), and PE[pos, 2i+1] = cos(...).
+    "halves" (tensor2tensor): PE[pos, i] = sin(pos / 10000^(i / (D/2 - 1))), and PE[pos, D/2 + i] = cos(...).
+    "jianshu" (the code of "Step by step through Attention is All You Need"): in column i,
+    sin(pos / 10000^(2i/D)) if i is even, and cos(...) if i is odd.
 
     Args:
         length: The number of positions T.
         d_model: The number of columns D.
         layout: "interleaved", "halves" or "jianshu".
-        zero_first: Set the vector of position 0 to zero, as zero_pad does in the first document. There it was
-            meant for padding.
+        zero_first: Set the vector of position 0 to zero, as the option zero_pad of that code does. The option
+            was meant for padding.
 
     Returns:
         The table, of shape (T, D), float64.

@@ -1,7 +1,7 @@
 """One time step of a recurrent network: the cells of LSTM and GRU.
 
-The cells have no parameters. The layers of npformer.nn.recurrent compute their inputs by two linear maps, one
-of the token and one of the previous state.
+The cells have no parameters. The layers in npformer.nn.recurrent compute the inputs of the cells by two
+linear maps: one of the token, and one of the state before it.
 """
 
 from typing import NamedTuple
@@ -20,13 +20,13 @@ class LSTMCache(NamedTuple):
     f: Array  # (..., N) the forget gate
     g: Array  # (..., N) the candidate
     o: Array  # (..., N) the output gate
-    shown: Array  # (..., N) tanh of the cell state after this token
+    tanh_c: Array  # (..., N) tanh of the cell state after this token
 
 
 def lstm_cell(gates: Array, c: Array) -> tuple[Array, LSTMCache]:
     """Compute the next state of an LSTM: the hidden state h' and the cell state c'.
 
-        [i f g o] = gates, then i = sigmoid(i), f = sigmoid(f), g = tanh(g), o = sigmoid(o)
+        [gi gf gg go] = gates,  i = sigmoid(gi), f = sigmoid(gf), g = tanh(gg), o = sigmoid(go)
         c' = f c + i g
         h' = o tanh(c')
 
@@ -35,29 +35,29 @@ def lstm_cell(gates: Array, c: Array) -> tuple[Array, LSTMCache]:
         c: The cell state before this token, of shape (..., N).
 
     Returns:
-        The state, h' and c' side by side, of shape (..., 2N), and the cache.
+        The state, which is h' followed by c', of shape (..., 2N), and the cache.
 
     Source: Hochreiter and Schmidhuber 1997; the forget gate is from Gers et al. 2000.
     """
     xp = array_module(gates)
     i, f, g, o = _parts(gates, 4)
     (i, _), (f, _), g, (o, _) = sigmoid(i), sigmoid(f), xp.tanh(g), sigmoid(o)
-    after = f * c + i * g  # (..., N)
-    shown = xp.tanh(after)  # (..., N)
-    return xp.concatenate([o * shown, after], -1), LSTMCache(c, i, f, g, o, shown)
+    after = f * c + i * g  # (..., N), which is c'
+    tanh_c = xp.tanh(after)  # (..., N)
+    return xp.concatenate([o * tanh_c, after], -1), LSTMCache(c, i, f, g, o, tanh_c)
 
 
 def lstm_cell_backward(dstate: Array, cache: LSTMCache) -> tuple[Array, Array]:
-    """Return the gradients (dgates, dc) of state = [o tanh(c'), c']."""
-    c, i, f, g, o, shown = cache
+    """Return the gradients dgates (..., 4N) and dc (..., N) of state = [o tanh(c'), c']."""
+    c, i, f, g, o, tanh_c = cache
     xp = array_module(dstate)
     dh, dafter = _parts(dstate, 2)
-    # h' = o tanh(c'), and c' is an output as well: two gradients reach c'
-    do = dh * shown
-    dafter = dafter + dh * o * (1 - shown * shown)
+    # h' = o tanh(c'), and c' is an output too, so its two gradients are added
+    do = dh * tanh_c
+    dafter = dafter + dh * o * (1 - tanh_c * tanh_c)
     # c' = f c + i g
     di, df, dg, dc = dafter * g, dafter * c, dafter * i, dafter * f
-    # i = sigmoid(.), and so on
+    # i = sigmoid(gi), f = sigmoid(gf), g = tanh(gg), o = sigmoid(go)
     dgates = [
         sigmoid_backward(di, i),
         sigmoid_backward(df, f),
@@ -72,7 +72,7 @@ class GRUCache(NamedTuple):
     """The cache of gru_cell."""
 
     h: Array  # (..., N) the state before this token
-    last: Array  # (..., N) the third part of `hidden_gates`
+    last: Array  # (..., N) the third part of hidden_gates, which is multiplied by r
     r: Array  # (..., N) the reset gate
     z: Array  # (..., N) the update gate
     n: Array  # (..., N) the candidate
@@ -81,11 +81,11 @@ class GRUCache(NamedTuple):
 def gru_cell(gates: Array, hidden_gates: Array, h: Array) -> tuple[Array, GRUCache]:
     """Compute the next state of a GRU, a weighted mean of the old state and a candidate.
 
-        [r z n] = gates + hidden_gates in the first two parts, r = sigmoid(r), z = sigmoid(z)
-        n = tanh(n of gates + r · n of hidden_gates)
+        [gr gz gn] = gates,  [hr hz hn] = hidden_gates
+        r = sigmoid(gr + hr),  z = sigmoid(gz + hz),  n = tanh(gn + r hn)
         h' = z h + (1 - z) n
 
-    gates and hidden_gates are separate arguments, since r is multiplied by a part of hidden_gates alone.
+    gates and hidden_gates are separate arguments, since r multiplies only a part of hidden_gates.
 
     Args:
         gates: The linear map of the token, of shape (..., 3N).
@@ -95,7 +95,7 @@ def gru_cell(gates: Array, hidden_gates: Array, h: Array) -> tuple[Array, GRUCac
     Returns:
         h', of shape (..., N), and the cache.
 
-    Source: Cho et al. 2014; r is applied after the product, as in PyTorch.
+    Source: Cho et al. 2014. As in PyTorch, r multiplies the linear map of the state and not the state itself.
     """
     xp = array_module(gates)
     new_r, new_z, new_n = _parts(gates, 3)
@@ -106,15 +106,15 @@ def gru_cell(gates: Array, hidden_gates: Array, h: Array) -> tuple[Array, GRUCac
 
 
 def gru_cell_backward(dy: Array, cache: GRUCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dgates, dhidden_gates, dh) of h' = z h + (1 - z) n."""
+    """Return the gradients dgates (..., 3N), dhidden_gates (..., 3N) and dh (..., N)."""
     h, last, r, z, n = cache
     xp = array_module(dy)
     # h' = z h + (1 - z) n
     dz, dn, dh = dy * (h - n), dy * (1 - z), dy * z
-    # n = tanh(new + r last)
+    # n = tanh(gn + r hn), where hn is `last`
     dsum = dn * (1 - n * n)
     dr, dlast = dsum * last, dsum * r
-    # r = sigmoid(new + old), z too: the gradient of a sum goes to both terms
+    # r = sigmoid(gr + hr), z = sigmoid(gz + hz): a sum passes its gradient to both terms
     dr, dz = sigmoid_backward(dr, r), sigmoid_backward(dz, z)
     return xp.concatenate([dr, dz, dsum], -1), xp.concatenate([dr, dz, dlast], -1), dh
 
@@ -128,14 +128,14 @@ def masked_update(new: Array, old: Array, real: Array) -> tuple[Array, Array]:
         real: Bool, of shape (...). True at tokens and False at padding.
 
     Returns:
-        The state, of shape (..., N), and the cache.
+        The state, of shape (..., N), and the cache, which is `real` with shape (..., 1).
     """
     real = real[..., None]  # (..., 1)
     return array_module(new).where(real, new, old), real
 
 
 def masked_update_backward(dy: Array, cache: Array) -> tuple[Array, Array]:
-    """Return the gradients (dnew, dold) of the state. At each entry one of them is 0."""
+    """Return the gradients dnew and dold, each of shape (..., N). At each entry one of them is 0."""
     real, xp = cache, array_module(dy)
     return xp.where(real, dy, 0), xp.where(real, 0, dy)
 

@@ -1,8 +1,9 @@
 """Attention with relative positions, Shaw et al. 2018, in two versions with the same result.
 
-There is a learned vector for each distance of two tokens, up to a largest distance k in both directions.
-These 2 k + 1 vectors are the same for all sentences and heads. relative_attention adds them to the keys and
-values of each query, as in the paper. relative_attention_by_distance does not store these sums.
+There is a learned vector for each distance s - t from -k to k between a query t and a key s. A larger
+distance uses the vector of the nearest of them. The 2 k + 1 vectors are the same for all sentences and heads.
+relative_attention adds them to the keys and values of each query, as in the paper.
+relative_attention_by_distance does not store these sums, so it needs less memory.
 """
 
 import math
@@ -34,18 +35,18 @@ def clipped_distance(n_queries: int, n_keys: int, max_distance: int, like: Array
     """
     xp = array_module(like)
     query = xp.arange(start, start + n_queries)[:, None]  # (T, 1)
-    away = xp.arange(n_keys) - query  # (T, S)
-    return xp.clip(away, -max_distance, max_distance) + max_distance
+    distance = xp.arange(n_keys) - query  # (T, S)
+    return xp.clip(distance, -max_distance, max_distance) + max_distance
 
 
-# The formula of the paper: every query has keys and values of its own.
+# The formula of the paper: every query has its own keys and values.
 
 
 @cache_class
 class RelativeAttentionCache(NamedTuple):
     """The cache of relative_attention."""
 
-    attention: AttentionCache  # the queries are on an axis like that of the heads, each with T = 1
+    attention: AttentionCache  # of T separate attentions, each with one query
     key_positions: EmbeddingCache | None
     value_positions: EmbeddingCache | None
 
@@ -67,7 +68,7 @@ def relative_attention(
     query_mask: Array | None = None,
     **settings: Any,
 ) -> tuple[Array, RelativeAttentionCache]:
-    """Compute y_t = Σ_s a_ts (v_s + vpos_ts), where a = softmax_s(q_t · (k_s + kpos_ts) / sqrt(K)).
+    """Compute y_t = Σ_s a_ts (v_s + vpos_ts), where a_t = softmax over s of q_t · (k_s + kpos_ts) / sqrt(K).
 
     kpos_ts and vpos_ts are the rows of key_positions and value_positions for the clipped distance s - t. This
     function stores two arrays (..., T, S, K). relative_attention_by_distance does not.
@@ -92,59 +93,63 @@ def relative_attention(
     Source: Shaw et al. 2018, equations 3 and 4.
     """
     distance = _distance(q, k, key_positions, value_positions, start)
-    keys, of_keys = _seen(k, key_positions, distance)  # (..., T, S, K)
-    values, of_values = _seen(v, value_positions, distance)  # (..., T, S, L)
+    keys, key_cache = _add_positions(k, key_positions, distance)  # (..., T, S, K)
+    values, value_cache = _add_positions(v, value_positions, distance)  # (..., T, S, L)
+    # each query has an attention of its own: a new axis of length 1 becomes the axis of its queries
     mask, query_mask = (m if m is None else m[..., None, :] for m in (mask, query_mask))
-    y, attended = attention(q[..., None, :], keys, values, mask, query_mask=query_mask, **settings)
-    return y[..., 0, :], RelativeAttentionCache(attended, of_keys, of_values)
+    y, attention_cache = attention(q[..., None, :], keys, values, mask, query_mask=query_mask, **settings)
+    return y[..., 0, :], RelativeAttentionCache(attention_cache, key_cache, value_cache)
 
 
 def relative_attention_backward(
     dy: Array, cache: RelativeAttentionCache
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), None for those not given."""
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each of the shape of its array.
+
+    dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
+    """
     # y = attention of each query to its own keys and values
     dq, dkeys, dvalues = attention_backward(dy[..., None, :], cache.attention)
     # keys = k + key_positions[distance], and likewise for the values
-    dk, dkey_positions = _seen_backward(dkeys, cache.key_positions)
-    dv, dvalue_positions = _seen_backward(dvalues, cache.value_positions)
+    dk, dkey_positions = _add_positions_backward(dkeys, cache.key_positions)
+    dv, dvalue_positions = _add_positions_backward(dvalues, cache.value_positions)
     return dq[..., 0, :], dk, dv, dkey_positions, dvalue_positions
 
 
-def _seen(x: Array, positions: Array | None, distance: Array) -> tuple[Array, EmbeddingCache | None]:
-    """Return x + positions[distance]: the keys, or the values, of each query.
+def _add_positions(x: Array, positions: Array | None, distance: Array) -> tuple[Array, EmbeddingCache | None]:
+    """Return x + positions[distance], which are the keys (or the values) of each query, and the cache.
 
     Shapes: x (..., S, K), positions (R, K), distance (T, S) -> (..., T, S, K).
     """
     if positions is None:
         return x[..., None, :, :], None
-    of_pair, cache = embedding(distance, positions)  # (T, S, K)
-    return x[..., None, :, :] + of_pair, cache
+    vectors, cache = embedding(distance, positions)  # (T, S, K)
+    return x[..., None, :, :] + vectors, cache
 
 
-def _seen_backward(dseen: Array, cache: EmbeddingCache | None) -> tuple[Array, Array | None]:
-    """Return the gradients (dx, dpositions)."""
-    dx = dseen.sum(-3)  # x was used by every query
+def _add_positions_backward(dy: Array, cache: EmbeddingCache | None) -> tuple[Array, Array | None]:
+    """Return the gradients dx (..., S, K) and dpositions (R, K), which is None without positions."""
+    dx = dy.sum(-3)  # every query used x
     if cache is None:
         return dx, None
-    # positions[distance] is the same for every sentence and head
-    return dx, embedding_backward(dseen.sum(tuple(range(dseen.ndim - 3))), cache)
+    # every sentence and every head used the same positions[distance]
+    return dx, embedding_backward(dy.sum(tuple(range(dy.ndim - 3))), cache)
 
 
-# By distance: each query is multiplied with each of the R vectors once, and not once for every key.
+# By distance: the product of a query and a vector is computed once for each distance, and not for each key.
 
 
 @cache_class
 class ByDistanceCache(NamedTuple):
-    """The cache of relative_attention_by_distance. The figures draw its weights and scores."""
+    """The cache of relative_attention_by_distance. The figures show its weights and scores."""
 
     q: Array  # (..., T, K) queries
     k: Array  # (..., S, K) keys
     v: Array  # (..., S, L) values
     distance: Array  # (T, S) from 0 to R - 1
-    met: LinearCache | None  # the cache of the products of each query with the R vectors
+    key_product: LinearCache | None  # the cache of the products of the queries and key_positions
     weights_cache: AttentionWeightsCache
-    shared: LinearCache | None  # the cache of the product of the summed weights and the vectors of the values
+    value_product: LinearCache | None  # the cache of the products of the summed weights and value_positions
     scale: float
 
     @property
@@ -154,8 +159,8 @@ class ByDistanceCache(NamedTuple):
 
     @property
     def scores(self) -> Array:
-        """The scores (..., T, S) before mask and softmax. Recomputed, since backward does not need them."""
-        key_positions = None if self.met is None else self.met.weight.T
+        """The scores (..., T, S) before mask and softmax. They are not stored, but computed on request."""
+        key_positions = None if self.key_product is None else self.key_product.weight.T
         return _scores(self.q, self.k, key_positions, self.distance)[0] * self.scale
 
 
@@ -171,13 +176,17 @@ def relative_attention_by_distance(
     scale: float | None = None,
     **settings: Any,
 ) -> tuple[Array, ByDistanceCache]:
-    """Compute relative_attention by products with the R vectors, without storing T S sums.
+    """Compute the same as relative_attention without storing the sums of keys and vectors.
 
-        q · (k + kpos) = q · k + (entry r of the products of q with the R vectors), r the distance
-        Σ_s a_s (v_s + vpos_s) = Σ_s a_s v_s + Σ_r (the sum of a_s over the keys at distance r) vpos_r
+    The sums of relative_attention are split. If s is at distance r from t, then kpos_ts and vpos_ts are the
+    vectors kpos_r and vpos_r, so
 
-    It stores arrays (..., T, R) for keys and values, and one (T, S, R) for all sentences and heads together.
-    It needs T R K + T S R operations in place of T S K.
+        q_t · (k_s + kpos_r) = q_t · k_s + q_t · kpos_r
+        Σ_s a_ts (v_s + vpos_r) = Σ_s a_ts v_s + Σ_r (sum of a_ts over the keys s at distance r) vpos_r
+
+    The products q_t · kpos_r are computed once for each of the R distances. This function stores arrays of
+    the shape (..., T, R) for keys and values, and one array (T, S, R) for all sentences and heads together.
+    It needs T R K + T S R operations instead of T S K.
 
     Args:
         q: The queries, of shape (..., T, K).
@@ -200,41 +209,44 @@ def relative_attention_by_distance(
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     distance = _distance(q, k, key_positions, value_positions, start)
-    scores, met = _scores(q, k, key_positions, distance)
+    scores, key_product = _scores(q, k, key_positions, distance)
     dropped, weights_cache = attention_weights(scores * scale, mask, **settings)  # (..., T, S)
-    y, shared = dropped @ v, None  # (..., T, L)
+    y, value_product = dropped @ v, None  # (..., T, L)
     if value_positions is not None:
         share = collect_by_distance(dropped, distance, len(value_positions))  # (..., T, R)
-        of_positions, shared = linear(share, value_positions)
-        y = y + of_positions
-    return y, ByDistanceCache(q, k, v, distance, met, weights_cache, shared, scale)
+        y_positions, value_product = linear(share, value_positions)
+        y = y + y_positions
+    return y, ByDistanceCache(q, k, v, distance, key_product, weights_cache, value_product, scale)
 
 
 def _scores(
     q: Array, k: Array, key_positions: Array | None, distance: Array
 ) -> tuple[Array, LinearCache | None]:
-    """Return q kᵀ plus the products with the positions, of shape (..., T, S), and the cache."""
+    """Return q_t · k_s + q_t · kpos_ts, of shape (..., T, S), and the cache of the second product."""
     scores = q @ k.swapaxes(-1, -2)
     if key_positions is None:
         return scores, None
-    met, cache = linear(q, key_positions.T)  # (..., T, R)
-    return scores + spread_by_distance(met, distance), cache
+    products, cache = linear(q, key_positions.T)  # (..., T, R)
+    return scores + spread_by_distance(products, distance), cache
 
 
 def relative_attention_by_distance_backward(
     dy: Array, cache: ByDistanceCache
 ) -> tuple[Array, Array, Array, Array | None, Array | None]:
-    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), None for those not given."""
-    q, k, v, distance, met, weights_cache, shared, scale = cache
+    """Return the gradients (dq, dk, dv, dkey_positions, dvalue_positions), each of the shape of its array.
+
+    dkey_positions and dvalue_positions are None if key_positions and value_positions were None.
+    """
+    q, k, v, distance, key_product, weights_cache, value_product, scale = cache
     dkey_positions = dvalue_positions = None
     # y = dropped v
     ddropped = dy @ v.swapaxes(-1, -2)  # (..., T, S)
     dv = weights_cache.dropped.swapaxes(-1, -2) @ dy  # (..., S, L)
-    if shared is not None:
-        # y += collect(dropped) value_positions; the backward pass of collecting is spreading
+    if value_product is not None:
+        # y += share value_positions, where share = collect_by_distance(dropped)
         ddropped = sum_to_shape(ddropped, weights_cache.weights.shape)
-        dof_positions = sum_to_shape(dy, (*ddropped.shape[:-1], v.shape[-1]))  # (..., T, L)
-        dshare, dvalue_positions, _ = linear_backward(dof_positions, shared)
+        dy_positions = sum_to_shape(dy, (*ddropped.shape[:-1], v.shape[-1]))  # (..., T, L)
+        dshare, dvalue_positions, _ = linear_backward(dy_positions, value_product)
         ddropped = ddropped + spread_by_distance(dshare, distance)
     # dropped = attention_weights(scores scale)
     dscores = attention_weights_backward(ddropped, weights_cache) * scale  # (..., T, S)
@@ -243,33 +255,33 @@ def relative_attention_by_distance_backward(
     dk = dscores.swapaxes(-1, -2) @ q  # (..., S, K)
     # an array that was broadcast receives the sum of the gradients of its copies
     dq, dk, dv = (sum_to_shape(dx, x.shape) for dx, x in ((dq, q), (dk, k), (dv, v)))
-    if met is not None:
-        # scores += spread(q key_positionsᵀ); the backward pass of spreading is collecting
-        dmet = collect_by_distance(dscores, distance, met.weight.shape[1])  # (..., T, R)
-        dmet = sum_to_shape(dmet, (*q.shape[:-1], dmet.shape[-1]))
-        dq_met, dkey_positions, _ = linear_backward(dmet, met)
-        dq, dkey_positions = dq + dq_met, dkey_positions.T
+    if key_product is not None:
+        # scores += spread_by_distance(products), where products = q key_positionsᵀ
+        dproducts = collect_by_distance(dscores, distance, key_product.weight.shape[1])  # (..., T, R)
+        dproducts = sum_to_shape(dproducts, (*q.shape[:-1], dproducts.shape[-1]))
+        dq_positions, dkey_positions, _ = linear_backward(dproducts, key_product)
+        dq, dkey_positions = dq + dq_positions, dkey_positions.T
     return dq, dk, dv, dkey_positions, dvalue_positions
 
 
 def spread_by_distance(x: Array, distance: Array) -> Array:
-    """Return y_ts = x_tr, where r is the distance of query t and key s.
+    """Return y_ts = x_tr, where r is the distance of key s from query t.
 
     Its backward pass is collect_by_distance.
 
     Shapes: x (..., T, R), distance (T, S) -> y (..., T, S).
     """
     n_queries, n_distances = x.shape[-2:]
-    # (T, S) indices into the joined rows of x
-    place = array_module(x).arange(n_queries)[:, None] * n_distances + distance
-    return x.reshape(*x.shape[:-2], n_queries * n_distances)[..., place]
+    # entry (t, r) of x has the index t R + r if the last two axes of x are joined
+    index = array_module(x).arange(n_queries)[:, None] * n_distances + distance  # (T, S)
+    return x.reshape(*x.shape[:-2], n_queries * n_distances)[..., index]
 
 
 def collect_by_distance(y: Array, distance: Array, n_distances: int) -> Array:
-    """Return x_tr = Σ y_ts over the keys s at distance r from query t.
+    """Return x_tr, the sum of y_ts over the keys s at distance r from query t.
 
-    Its backward pass is spread_by_distance. It computes one matrix product for each query t, for all
-    sentences and heads together.
+    Its backward pass is spread_by_distance. The sums are computed by one matrix product for each query t, for
+    all sentences and heads together.
 
     Args:
         y: An array of shape (..., T, S).
@@ -279,10 +291,10 @@ def collect_by_distance(y: Array, distance: Array, n_distances: int) -> Array:
     Returns:
         x, of shape (..., T, R).
     """
-    at = distance[..., None] == array_module(y).arange(n_distances)  # (T, S, R) bool
-    of_query = y.reshape(-1, *y.shape[-2:]).swapaxes(0, 1)  # (T, N, S) with N sentences and heads
-    collected = of_query @ at.astype(y.real.dtype)  # (T, N, R)
-    return collected.swapaxes(0, 1).reshape(*y.shape[:-1], n_distances)
+    is_at = distance[..., None] == array_module(y).arange(n_distances)  # (T, S, R) bool
+    by_query = y.reshape(-1, *y.shape[-2:]).swapaxes(0, 1)  # (T, N, S), where N counts sentences and heads
+    x = by_query @ is_at.astype(y.real.dtype)  # (T, N, R)
+    return x.swapaxes(0, 1).reshape(*y.shape[:-1], n_distances)
 
 
 def _distance(

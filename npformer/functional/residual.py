@@ -1,6 +1,6 @@
 """Two sequences of operations that most layers contain: add and norm, and activation and dropout.
 
-Each sequence is one pair here, because a kernel computes it in one pass over the arrays.
+Each sequence is one pair, because npformer.kernels computes it in one pass over the arrays.
 """
 
 from typing import Any, NamedTuple
@@ -56,9 +56,9 @@ def add_norm(
 
 
 def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
-    """Return the gradients (dx, dh, dgain, dbias) of y = norm(x + dropout(h))."""
+    """Return the gradients dx and dh (..., D), dgain and dbias (D,) of y = norm(x + dropout(h))."""
     dx, dgain, dbias = layer_norm_backward(dy, cache.norm)
-    # the gradient of a sum goes to both terms
+    # x + dropout(h): a sum passes its gradient to both terms
     return dx, dropout_backward(dx, cache.dropout_mask), dgain, dbias
 
 
@@ -117,7 +117,7 @@ def activation_dropout(
 
 
 def activation_dropout_backward(dy: Array, cache: ActivationDropoutCache | ReluDropoutCache) -> Array:
-    """Return the gradient dx of y = dropout(f(x))."""
+    """Return dx, of shape (..., F), the gradient of y = dropout(f(x))."""
     if isinstance(cache, ReluDropoutCache):
         return relu_dropout_backward(dy, cache)
     _, activate_backward = ACTIVATIONS[cache.name]
@@ -128,9 +128,10 @@ def activation_dropout_backward(dy: Array, cache: ActivationDropoutCache | ReluD
 
 
 def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
-    """Compute y = dropout(max(0, x)) as max(0, dropout(x)), which is equal, since no factor is negative.
+    """Compute y = dropout(max(0, x)), in the form y = max(0, dropout(x)).
 
-    In this order an entry that is dropped or not positive becomes +0, also if x is infinite or NaN.
+    Both forms are equal, since dropout multiplies by factors that are not negative. In the second form, an
+    entry that is dropped or not positive becomes +0, also if x is infinite or NaN.
 
     Args:
         x: The input, of shape (..., F).
@@ -146,7 +147,7 @@ def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tupl
 
 
 def relu_dropout_backward(dy: Array, cache: ReluDropoutCache) -> Array:
-    """Return the gradient dx: dy times the dropout mask where y > 0, and 0 elsewhere."""
+    """Return dx, of shape (..., F): dy times the dropout mask where y > 0, and 0 elsewhere."""
     # y = max(0, h)
     dh = relu_backward(dy, cache.y)
     # h = dropout(x)

@@ -1,8 +1,8 @@
 """Four similarities of a query and a key, with their backward passes.
 
-The Transformer uses the first one, scaled. The others come from the attention of recurrent networks: Bahdanau
-et al. 2015 (perceptron), Luong et al. 2015, section 3.1 (dot, general, concat). The leading axes of queries
-and keys broadcast.
+The Transformer uses the dot product, divided by sqrt(K). The attention of recurrent networks uses all four:
+Bahdanau et al. 2015 (perceptron), Luong et al. 2015, section 3.1 (dot, general, concat). The leading axes of
+queries and keys broadcast.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class DotSimilarityCache(NamedTuple):
 
 
 def dot_similarity(q: Array, k: Array) -> tuple[Array, DotSimilarityCache]:
-    """Compute score_ts = q_t · k_s, which is large if the two vectors point in the same direction.
+    """Compute score_ts = q_t · k_s, which is large if both vectors are long and have similar directions.
 
     Shapes: q (..., T, K), k (..., S, K) -> scores (..., T, S).
 
@@ -31,7 +31,7 @@ def dot_similarity(q: Array, k: Array) -> tuple[Array, DotSimilarityCache]:
 
 
 def dot_similarity_backward(dscores: Array, cache: DotSimilarityCache) -> tuple[Array, Array]:
-    """Return the gradients (dq, dk) of scores = q kᵀ."""
+    """Return the gradients dq (..., T, K) and dk (..., S, K) of scores = q kᵀ."""
     q, k = cache
     # scores = q kᵀ
     dq = dscores @ k  # (..., T, K)
@@ -46,11 +46,11 @@ class GeneralSimilarityCache(NamedTuple):
     q: Array  # (..., T, K)
     k: Array  # (..., S, L)
     weight: Array  # (K, L)
-    turned: Array  # (..., T, L) the queries multiplied by the weight
+    projected: Array  # (..., T, L) the queries multiplied by the weight
 
 
 def general_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, GeneralSimilarityCache]:
-    """Compute score_ts = q_tᵀ weight k_s: a dot product after a learned map, which may change the width.
+    """Compute score_ts = q_tᵀ weight k_s, the dot product of the key and the query times a learned matrix.
 
     Args:
         q: The queries, of shape (..., T, K).
@@ -62,20 +62,20 @@ def general_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, Genera
 
     Source: Luong et al. 2015, section 3.1.
     """
-    turned = q @ weight  # (..., T, L)
-    return turned @ k.swapaxes(-1, -2), GeneralSimilarityCache(q, k, weight, turned)
+    projected = q @ weight  # (..., T, L)
+    return projected @ k.swapaxes(-1, -2), GeneralSimilarityCache(q, k, weight, projected)
 
 
 def general_similarity_backward(dscores: Array, cache: GeneralSimilarityCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dweight) of scores = q weight kᵀ."""
-    q, k, weight, turned = cache
-    # scores = turned kᵀ
-    dturned = dscores @ k  # (..., T, L)
-    dk = dscores.swapaxes(-1, -2) @ turned  # (..., S, L)
-    dturned, dk = sum_to_shape(dturned, turned.shape), sum_to_shape(dk, k.shape)
-    # turned = q weight
-    dq = dturned @ weight.T  # (..., T, K)
-    dweight = _rows(q).T @ _rows(dturned)  # (K, L)
+    """Return the gradients dq (..., T, K), dk (..., S, L) and dweight (K, L) of scores = q weight kᵀ."""
+    q, k, weight, projected = cache
+    # scores = projected kᵀ
+    dprojected = dscores @ k  # (..., T, L)
+    dk = dscores.swapaxes(-1, -2) @ projected  # (..., S, L)
+    dprojected, dk = sum_to_shape(dprojected, projected.shape), sum_to_shape(dk, k.shape)
+    # projected = q weight
+    dq = dprojected @ weight.T  # (..., T, K)
+    dweight = _rows(q).T @ _rows(dprojected)  # (K, L)
     return dq, dk, dweight
 
 
@@ -91,9 +91,9 @@ class ConcatSimilarityCache(NamedTuple):
 def concat_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, ConcatSimilarityCache]:
     """Compute score_ts = weight · [q_t; k_s], a linear function of the concatenated query and key.
 
-    The score is a number that depends on the query, plus a number that depends on the key. The softmax over
-    the keys cancels the first number, so all queries have the same attention weights. The tanh of
-    perceptron_similarity prevents this.
+    The score is the sum of a number that depends only on the query and a number that depends only on the key.
+    Adding the same number to all scores of a query does not change the softmax. So all queries have the same
+    attention weights. The tanh of perceptron_similarity prevents this.
 
     Args:
         q: The queries, of shape (..., T, K).
@@ -106,17 +106,17 @@ def concat_similarity(q: Array, k: Array, weight: Array) -> tuple[Array, ConcatS
     Source: Luong et al. 2015, section 3.1, in its linear form.
     """
     width = q.shape[-1]
+    # weight · [q; k] = weight[:K] · q + weight[K:] · k, so the vectors need not be concatenated
     of_query, of_key = q @ weight[:width], k @ weight[width:]  # (..., T) and (..., S)
-    # weight · [q; k] = weight[:K] · q + weight[K:] · k, so no pair has to be concatenated
     return of_query[..., :, None] + of_key[..., None, :], ConcatSimilarityCache(q, k, weight)
 
 
 def concat_similarity_backward(dscores: Array, cache: ConcatSimilarityCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dweight) of scores = weight · [q; k]."""
+    """Return the gradients dq (..., T, K), dk (..., S, L) and dweight (K + L,)."""
     q, k, weight = cache
     xp = array_module(q)
     width = q.shape[-1]
-    # scores = of_query + of_key: the number of a query is used for all keys, that of a key for all queries
+    # score_ts = of_query_t + of_key_s: of_query_t is used for all keys s, and of_key_s for all queries t
     dof_query, dof_key = dscores.sum(-1), dscores.sum(-2)  # (..., T) and (..., S)
     dof_query, dof_key = sum_to_shape(dof_query, q.shape[:-1]), sum_to_shape(dof_key, k.shape[:-1])
     # of_query = q weight[:K], of_key = k weight[K:]
@@ -164,7 +164,7 @@ def perceptron_similarity(
 def perceptron_similarity_backward(
     dscores: Array, cache: PerceptronSimilarityCache
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Return the gradients (dq, dk, dquery_weight, dkey_weight, dv) of scores = v · tanh(q W + k U)."""
+    """Return the gradients (dq, dk, dquery_weight, dkey_weight, dv), each of the shape of its array."""
     q, k, query_weight, key_weight, v, hidden = cache
     # scores = hidden v
     dhidden = dscores[..., None] * v  # (..., T, S, J)
@@ -184,5 +184,5 @@ def perceptron_similarity_backward(
 
 
 def _rows(x: Array) -> Array:
-    """Return every position of every sentence as a row. Shapes: x (..., N) -> (R, N)."""
+    """Return an array with every position of every sentence as a row. Shapes: x (..., N) -> (R, N)."""
     return x.reshape(-1, x.shape[-1])

@@ -6,8 +6,8 @@ from npformer.backend import Array, array_module
 def softmax(x: Array) -> tuple[Array, Array]:
     """Compute y_i = exp(x_i) / Σ_j exp(x_j) over the last axis.
 
-    The result is 0 at an entry of -inf. If all entries of a row are -inf, the whole row is 0, so a query that
-    may attend to no key has the output 0.
+    y is 0 where x is -inf. If all entries of a row are -inf, the whole row of y is 0. So if all keys of a
+    query are masked, the output of attention for this query is 0.
 
     Shapes: x (..., N) -> y (..., N).
 
@@ -15,7 +15,7 @@ def softmax(x: Array) -> tuple[Array, Array]:
         y, and the cache, which is y itself.
     """
     xp = array_module(x)
-    # subtracting the maximum of the row does not change the result, and exp cannot overflow
+    # subtracting the maximum of the row does not change the result, and prevents an overflow of exp
     peak = x.real.max(-1, keepdims=True)  # (..., 1)
     peak = xp.where(xp.isfinite(peak), peak, 0)
     e = xp.exp(x - peak)  # (..., N)
@@ -25,12 +25,14 @@ def softmax(x: Array) -> tuple[Array, Array]:
 
 
 def softmax_backward(dy: Array, cache: Array) -> Array:
-    """Return dx = y (dy - Σ_j dy_j y_j).
+    """Return dx_j = y_j (dy_j - Σ_i dy_i y_i), of shape (..., N).
 
-    The Jacobian diag(y) - y yᵀ is never formed: its product with dy needs one sum for each row.
+    The matrix of all derivatives ∂y_i/∂x_j is not computed, since one sum for each row suffices.
     """
     y = cache
-    # y_i = e_i / total: the derivative of y_i with respect to x_j is y_i ([i = j] - y_j)
+    # y_i = exp(x_i) / Σ_k exp(x_k). By the quotient rule, the derivative of y_i with respect to x_j is
+    # y_i (1 - y_j) if i = j, and -y_i y_j otherwise. Every y_i depends on x_j, so the chain rule sums over i:
+    # dx_j = Σ_i dy_i ∂y_i/∂x_j = dy_j y_j - Σ_i dy_i y_i y_j = y_j (dy_j - Σ_i dy_i y_i)
     return y * (dy - (dy * y).sum(-1, keepdims=True))
 
 
@@ -49,8 +51,9 @@ def log_softmax(x: Array) -> tuple[Array, Array]:
 
 
 def log_softmax_backward(dy: Array, cache: Array) -> Array:
-    """Return dx = dy - softmax(x) Σ_j dy_j."""
+    """Return dx_j = dy_j - softmax(x)_j Σ_i dy_i, of shape (..., N)."""
     y = cache
     xp = array_module(dy)
-    # y_i = x_i - log total: the derivative of y_i with respect to x_j is [i = j] - softmax_j
+    # y_i = x_i - log Σ_k exp(x_k). The derivative of y_i with respect to x_j is 1 - softmax_j if i = j, and
+    # -softmax_j otherwise. The chain rule sums over i: dx_j = dy_j - softmax_j Σ_i dy_i. softmax is exp(y)
     return dy - xp.exp(y) * dy.sum(-1, keepdims=True)

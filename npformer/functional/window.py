@@ -1,6 +1,6 @@
 """Local attention: a position in the source and a window around it, as in Luong et al. 2015.
 
-Positions count from 0: the tokens of a source of S tokens are at 0 .. S - 1.
+Positions are counted from 0: the tokens of a source with S tokens are at the positions 0 .. S - 1.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from npformer.functional.caches import cache_class
 
 
 def inside_window(p: Array, length: int, reach: float) -> Array:
-    """Return True at the positions in the window [p - reach, p + reach].
+    """Return a mask that is True at the positions in the window [p - reach, p + reach].
 
     Args:
         p: The centre of each window, of shape (...).
@@ -23,8 +23,8 @@ def inside_window(p: Array, length: int, reach: float) -> Array:
 
     Source: Luong et al. 2015, section 3.2.
     """
-    away = array_module(p).arange(length) - p.real[..., None]  # (..., S)
-    return (away >= -reach) & (away <= reach)
+    distance = array_module(p).arange(length) - p.real[..., None]  # (..., S)
+    return (distance >= -reach) & (distance <= reach)
 
 
 @cache_class
@@ -45,7 +45,7 @@ class PredictPositionCache(NamedTuple):
 
 
 def predict_position(h: Array, weight: Array, v: Array, lengths: Array) -> tuple[Array, PredictPositionCache]:
-    """Compute p = S · sigmoid(v · tanh(h weight)): the source position to which a target state attends.
+    """Compute p = S · sigmoid(v · tanh(h weight)), the centre of the window to which a target state attends.
 
     Args:
         h: The states of the target, of shape (..., N).
@@ -54,7 +54,7 @@ def predict_position(h: Array, weight: Array, v: Array, lengths: Array) -> tuple
         lengths: The number S of tokens of each source without padding, broadcastable to (...).
 
     Returns:
-        p, of shape (...), between 0 and S, and the cache.
+        The positions p, of shape (...), between 0 and S, and the cache.
 
     Source: Luong et al. 2015, section 3.2, equation 9.
     """
@@ -65,7 +65,7 @@ def predict_position(h: Array, weight: Array, v: Array, lengths: Array) -> tuple
 
 
 def predict_position_backward(dp: Array, cache: PredictPositionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dh, dweight, dv) of p = S · sigmoid(v · tanh(h weight))."""
+    """Return the gradients dh (..., N), dweight (N, J) and dv (J,) of p = S · sigmoid(v · tanh(h weight))."""
     h, weight, v, lengths, hidden, share = cache
     # p = S share, share = sigmoid(hidden v)
     dlogit = sigmoid_backward(dp * lengths, share)  # (...)
@@ -83,20 +83,20 @@ class GaussianWindowCache(NamedTuple):
     """The cache of gaussian_window."""
 
     weights: Array  # (..., S)
-    bell: Array  # (..., S) the factors, 1 where s = p
+    bell: Array  # (..., S) the factors exp(-(s - p)² / (2 sigma²))
     away: Array  # (..., S) s - p
     sigma: float
 
 
 def gaussian_window(weights: Array, p: Array, sigma: float) -> tuple[Array, GaussianWindowCache]:
-    """Compute y_s = weights_s exp(-(s - p)² / (2 sigma²)), which lowers the weights far from p.
+    """Compute y_s = weights_s exp(-(s - p)² / (2 sigma²)), which reduces the weights far from p.
 
-    The rows of y sum to less than 1: they are not normalized again.
+    The result is not normalized again, so the rows of y sum to less than 1.
 
     Args:
         weights: The attention weights, of shape (..., S).
         p: The centre of each window, of shape (...).
-        sigma: The width of the window.
+        sigma: The standard deviation of the Gaussian.
 
     Returns:
         y, of shape (..., S), and the cache.
@@ -111,7 +111,7 @@ def gaussian_window(weights: Array, p: Array, sigma: float) -> tuple[Array, Gaus
 
 
 def gaussian_window_backward(dy: Array, cache: GaussianWindowCache) -> tuple[Array, Array]:
-    """Return the gradients (dweights, dp) of y = weights exp(-(s - p)² / (2 sigma²))."""
+    """Return the gradients dweights (..., S) and dp (...) of y = weights exp(-(s - p)² / (2 sigma²))."""
     weights, bell, away, sigma = cache
     # y = weights bell
     dweights, dbell = dy * bell, dy * weights  # (..., S)

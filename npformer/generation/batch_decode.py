@@ -42,8 +42,8 @@ def translate_ids(
         sources: A list of ids for each sentence, its end symbol included.
         beam: The beam of beam search; 1 is greedy search.
         length_penalty: The exponent of beam search's length norm.
-        max_length: The largest number of tokens, one number for all sentences or one for each. Unless given,
-            that of usual_limits.
+        max_length: The largest number of tokens, one number for all sentences or one for each. By default,
+            the numbers that usual_limits returns.
         cached: False computes all positions again at each step.
         threads: The number of threads that translate batches.
         batch_tokens: The number of source tokens of a batch, padding included, times the beam.
@@ -59,37 +59,37 @@ def translate_ids(
     n = len(sources)
     limits = usual_limits(model.config, sources) if max_length is None else one_for_each(max_length, n)
 
-    def translate(chosen: list[int]) -> list[list[int]]:
-        source = pad([sources[index] for index in chosen])  # (B, S)
-        settings: dict[str, Any] = {"max_length": limits[chosen], "min_length": 1, "cached": cached}
+    def translate(indices: list[int]) -> list[list[int]]:
+        source = pad([sources[index] for index in indices])  # (B, S)
+        settings: dict[str, Any] = {"max_length": limits[indices], "min_length": 1, "cached": cached}
         if beam == 1:
             return greedy(model, source, **settings)
         settings |= {"beam": beam, "length_penalty": length_penalty, "n_best": 1}
         return [hypotheses[0].ids for hypotheses in beam_search(model, source, **settings)]
 
-    progress = progress or (lambda done: None)
-    found: list[list[int]] = [[] for _ in sources]
+    progress = progress or (lambda count: None)
+    translations: list[list[int]] = [[] for _ in sources]
     batches = batches_by_length(sources, batch_tokens // beam)
     progress(n - sum(map(len, batches)))  # the empty sentences
     # a GPU runs one kernel after another, so more threads would gain nothing
-    done = _each(translate, batches, 1 if is_cupy(model.values) else threads)
-    for chosen, translations in zip(batches, done, strict=True):
-        for index, ids in zip(chosen, translations, strict=True):
-            found[index] = ids
-        progress(len(chosen))
-    return found
+    results = _map_in_threads(translate, batches, 1 if is_cupy(model.values) else threads)
+    for indices, outputs in zip(batches, results, strict=True):
+        for index, ids in zip(indices, outputs, strict=True):
+            translations[index] = ids
+        progress(len(indices))
+    return translations
 
 
 def batches_by_length(sources: Sequence[Sequence[int]], batch_tokens: int) -> list[list[int]]:
-    """Return the batches as lists of sentence numbers. Every sentence that is not empty is in one of them.
+    """Return the batches as lists of sentence numbers. Every sentence that is not empty is in one batch.
 
     The sentences of a batch have similar lengths, so that there is little padding. A batch has at most
     batch_tokens tokens, padding included; a longer sentence is a batch of its own. The longest sentences come
     first, so that the last batches are short and no thread waits long for another.
     """
-    filled = [index for index, ids in enumerate(sources) if any(token != END for token in ids)]
+    not_empty = [index for index, ids in enumerate(sources) if any(token != END for token in ids)]
     batches: list[list[int]] = []
-    for index in sorted(filled, key=lambda index: -len(sources[index])):
+    for index in sorted(not_empty, key=lambda index: -len(sources[index])):
         if batches and (len(batches[-1]) + 1) * len(sources[batches[-1][0]]) <= batch_tokens:
             batches[-1].append(index)
         else:
@@ -97,8 +97,8 @@ def batches_by_length(sources: Sequence[Sequence[int]], batch_tokens: int) -> li
     return batches
 
 
-def _each(f: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
-    """Yield f of each item in order, computed by several threads with one BLAS thread each."""
+def _map_in_threads(f: Callable[[Any], Any], items: Iterable[Any], threads: int) -> Iterator[Any]:
+    """Yield f(item) for each item in order, computed by several threads with one BLAS thread each."""
     with threadpool_limits(1, user_api="blas"):
         if threads == 1:
             yield from map(f, items)

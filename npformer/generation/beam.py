@@ -1,15 +1,17 @@
 """Beam search: keep the few most probable prefixes at each step, not only the best one.
 
-At each step, of all tokens after all live hypotheses, the `beam` most probable continuations are kept. Those
-that end with the end symbol are finished. The others stay live until they have max_length tokens, where each
-must end. So a beam of 1 is greedy search, and a beam that holds every sequence finds the best of all.
+Each step considers every token after every live hypothesis, and keeps the `beam` most probable continuations.
+Those that end with the end symbol are finished. The others stay live until they have max_length tokens; then
+only the end symbol may follow. A beam of 1 is greedy search, and a beam that holds every sequence finds the
+one with the best score.
 
 Every token makes a sequence less probable. The empty translation consists of the end symbol alone, so its
-probability has one factor only, whatever the length of the source. Without a length penalty it therefore
-scores higher than many translations, and with one higher than those of which the model is least sure. The
-search finds it only if the end symbol is among the `beam` most probable first tokens, which happens with a
-wide beam or if the model gives every first token a low probability. The search allows it unless min_length is
-at least 1, since it is a prediction of the model. Dividing by the length, as below, makes it rarer.
+probability has a single factor, whatever the length of the source. Without a length penalty it therefore has
+a higher score than many translations. With a length penalty, which divides log p by a function of the length,
+only translations of which the model is very unsure have a lower score. The search finds the empty translation
+only if the end symbol is among the `beam` most probable first tokens. This happens with a wide beam, or if
+the model gives every first token a low probability. It is a prediction of the model like any other, so the
+search returns it unless min_length is at least 1.
 """
 
 from bisect import insort
@@ -42,8 +44,8 @@ class Hypothesis(NamedTuple):
 class Branch(NamedTuple):
     """A continuation that one step of the search kept: a node of the search tree."""
 
-    parent: int  # index of the branch that it continues, among those kept one step before; -1 for the start
-    token: int  # the end symbol where a hypothesis is finished
+    parent: int  # index of the branch that it continues, among those of the step before; -1 for the start
+    token: int  # the end symbol if the hypothesis is finished
     log_prob: float  # of all tokens from the start to this one
 
 
@@ -53,7 +55,7 @@ class Live(NamedTuple):
     ids: list[int]
     log_prob: float
     branch: int  # index of its last token among the branches that the last step kept
-    row: int  # index of the hypothesis that it continued, among those that were live one step before
+    row: int  # index of the hypothesis that it continues, among those that were live after the step before
 
 
 def beam_search(
@@ -81,8 +83,8 @@ def beam_search(
         length_penalty: The exponent of the length norm; 0 for none.
         max_length: The largest number of tokens, as in greedy.
         min_length: The number of tokens before the end symbol is allowed.
-        n_best: The number of translations to return, `beam` unless given. With fewer, the result is the same
-            up to that number, and the search ends sooner.
+        n_best: The number of translations to return, by default `beam`. A smaller number gives the first ones
+            of the same translations, and the search ends sooner.
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
         trace: A list that receives the search tree: trace[b][t] are the branches kept for sentence b at
@@ -134,19 +136,19 @@ def _run(
     tokens = np.full(len(searches), start_id)  # (R,)
     length = 0
     while len(tokens):
-        found = next_tokens(state.decode_step(tokens), length)  # of each row
+        best = next_tokens(state.decode_step(tokens), length)  # of each row
         length += 1
         rows: list[int] = []
-        last: list[int] = []
-        first = 0
+        last_tokens: list[int] = []
+        first = 0  # the first row of this search
         for search in searches:
-            before = len(search.live)
-            if before:
-                search.advance(NextTokens(*(array[first : first + before] for array in found)))
+            n_rows = len(search.live)
+            if n_rows:
+                search.advance(NextTokens(*(array[first : first + n_rows] for array in best)))
             rows += [first + hypothesis.row for hypothesis in search.live]
-            last += [hypothesis.ids[-1] for hypothesis in search.live]
-            first += before
-        tokens = np.array(last, np.int64)
+            last_tokens += [hypothesis.ids[-1] for hypothesis in search.live]
+            first += n_rows
+        tokens = np.array(last_tokens, np.int64)
         state.select(np.array(rows, np.int64))  # row i becomes the row that its hypothesis continues
 
 
@@ -162,12 +164,12 @@ class SentenceSearch:
         self.finished: list[Hypothesis] = []  # best first, at most n_best
         self.steps: list[list[Branch]] = []
 
-    def advance(self, found: NextTokens) -> None:
+    def advance(self, best: NextTokens) -> None:
         """Keep the best continuations, given the `beam` or more best next tokens of each live hypothesis."""
         so_far = np.array([hypothesis.log_prob for hypothesis in self.live])  # (R,)
-        tokens, log_probs = found.tokens, found.log_probs  # (R, N)
+        tokens, log_probs = best.tokens, best.log_probs  # (R, N)
         if len(self.steps) == self.limit:  # only the end symbol may follow
-            tokens, log_probs = np.full((len(so_far), 1), self.end_id), found.end[:, None]
+            tokens, log_probs = np.full((len(so_far), 1), self.end_id), best.end[:, None]
         kept: list[Branch] = []
         live: list[Live] = []
         for row, column, log_prob in best_continuations(so_far, log_probs, self.beam):
@@ -182,16 +184,17 @@ class SentenceSearch:
 
     def _finish(self, ids: list[int], log_prob: float) -> None:
         score = log_prob / length_norm(len(ids) + 1, self.length_penalty)
-        insort(self.finished, Hypothesis(ids, log_prob, score), key=lambda found: -found.score)
+        insort(self.finished, Hypothesis(ids, log_prob, score), key=lambda hypothesis: -hypothesis.score)
         del self.finished[self.n_best :]
 
     def _may_win(self, hypothesis: Live) -> bool:
         """Return True if a live hypothesis may still end among the n_best finished ones.
 
-        Further tokens only lower log_prob, which is negative, and the longest translation divides it by the
-        largest norm. So no continuation scores more than log_prob / norm(limit + 1). The search ends when no
-        live hypothesis can win. A hypothesis that would take the place of a removed one has an even lower
-        log_prob, so removing loses nothing.
+        log_prob is negative, and further tokens only lower it. The score divides it by the length norm, which
+        is largest for the longest translation. So no continuation has a score above
+        log_prob / norm(limit + 1). The search ends when no live hypothesis can win. A removed hypothesis
+        leaves a place in the beam free, but the hypothesis that could take it has an even lower log_prob, so
+        that the result does not change.
         """
         if len(self.finished) < self.n_best:
             return True
@@ -205,16 +208,19 @@ def length_norm(length: int, length_penalty: float) -> float:
 
 
 def best_continuations(so_far: Array, log_probs: Array, n: int) -> Iterator[tuple[int, int, float]]:
-    """Return the n best (row, column, so_far[row] + log_probs[row, column]), best first; none that is -inf.
+    """Return the n continuations with the largest so_far[row] + log_probs[row, column], best first.
 
-    Of equal ones, the lower row and then the lower column comes first. Sorting all R·V numbers would take
-    longer than the model. So np.partition finds the n-th best in one pass, and only the numbers that reach it
-    are sorted.
+    Of equal sums, the one in the lower row comes first, and within a row the one in the lower column. Sums of
+    -inf are left out. Sorting all R·V sums would take more time than the model does, so np.partition finds
+    the n-th largest in one pass, and only the sums that are at least as large are sorted.
 
     Args:
         so_far: (R,) log-probabilities of the hypotheses.
         log_probs: (R, V) log-probabilities of their next tokens.
-        n: The number of continuations.
+        n: The largest number of continuations.
+
+    Returns:
+        An iterator of (row, column, sum).
     """
     total = (so_far[:, None] + log_probs).reshape(-1)  # (R·V,)
     n = min(n, len(total))

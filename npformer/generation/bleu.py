@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.generation.detokenize import in_form
 from npformer.generation.translator import Translator
 from npformer.storage.validation import require_choice
@@ -64,7 +64,8 @@ def bleu(translations: Sequence[str], references: Sequence[str], setting: str) -
     require_choice("setting", setting, tuple(TOKENIZERS))
     if len(translations) != len(references):
         raise UserError(
-            f"there are {len(translations)} translations and {len(references)} references: give one for each"
+            f"there are {quantity(len(translations), 'translation')} and "
+            f"{quantity(len(references), 'reference')}: give one reference for each translation"
         )
     if not references:
         raise UserError("there is no line to score: give at least one")
@@ -73,8 +74,8 @@ def bleu(translations: Sequence[str], references: Sequence[str], setting: str) -
 
     # force: no warning that tokenised lines look tokenised
     metric = BLEU(tokenize=TOKENIZERS[setting], force=True)
-    found = metric.corpus_score(list(translations), [list(references)])
-    return Bleu(found.score, str(metric.get_signature()), found.bp, setting)
+    result = metric.corpus_score(list(translations), [list(references)])
+    return Bleu(result.score, str(metric.get_signature()), result.bp, setting)
 
 
 def setting_of(lines: Sequence[str]) -> str:
@@ -130,22 +131,23 @@ def score(
     """
     if len(sources) != len(references):
         raise UserError(
-            f"there are {len(sources)} sentences and {len(references)} references: give one for each"
+            f"there are {quantity(len(sources), 'sentence')} and {quantity(len(references), 'reference')}: "
+            "give one reference for each sentence"
         )
     if not references:
         raise UserError("there is no sentence to score: give at least one")
     require_sacrebleu()
     setting = setting or setting_of(references)
     start = time.perf_counter()
-    found = translator.translate_all(sources, beam=beam, length_penalty=length_penalty, progress=progress)
+    decoded = translator.translate_all(sources, beam=beam, length_penalty=length_penalty, progress=progress)
     seconds = time.perf_counter() - start
-    translations = [in_form(translator.target_codec, text, setting) for text in found]
-    counted = bleu(translations, references, setting)
+    translations = [in_form(translator.target_codec, text, setting) for text in decoded]
+    result = bleu(translations, references, setting)
     return TranslationScore(
-        bleu=counted.score,
-        signature=counted.signature,
+        bleu=result.score,
+        signature=result.signature,
         setting=setting,
-        brevity_penalty=counted.brevity_penalty,
+        brevity_penalty=result.brevity_penalty,
         sentences=len(sources),
         empty=sum(not text for text in translations),
         seconds=seconds,

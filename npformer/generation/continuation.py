@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.data.codecs import TextCodec
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.generation.search import forbidden_tokens, next_log_probs
 from npformer.generation.state import start
 
@@ -26,8 +26,8 @@ def continuations(
         model: A language model.
         beginning: The ids of the beginning, without the start symbol. It may be empty.
         n: The number of continuations.
-        rng: The source of randomness. Without it each token is the most probable one, and all n results are
-            the same.
+        rng: The generator of the draws. Without it, the most probable token is chosen each time, and all n
+            results are the same.
         temperature: Tokens are drawn with probabilities proportional to p^(1 / temperature): below 1 the
             probable ones become more probable, above 1 less.
         max_tokens: The largest number of tokens of a continuation.
@@ -92,6 +92,7 @@ def _check(config: Any, beginning: list[int], n: int, temperature: float, max_to
     room = config.max_length - len(beginning)
     if not 1 <= max_tokens <= room:
         raise UserError(
-            f"max_tokens is {max_tokens}: after a beginning of {len(beginning)} tokens give 1 to {room}, "
+            f"max_tokens is {max_tokens}: after a beginning of {quantity(len(beginning), 'token')} "
+            f"give 1 to {room}, "
             f"since the model holds {config.max_length}, the start symbol included"
         )

@@ -9,17 +9,17 @@ from npformer.data.subwords import WORD_BEGIN, SubwordCodec
 
 
 def detokenize(codec: Codec, text: str) -> str:
-    """Return text that a codec decoded in the form that people write.
+    """Convert a text that a codec decoded to the form that people write.
 
-    A codec of whole words decodes to that form already.
+    The text of a codec of whole words has that form already.
     """
     return codec.detokenize(text) if isinstance(codec, SubwordCodec) else text
 
 
 def labels(codec: Codec, words: Sequence[str]) -> list[str]:
-    """Return the labels of a codec's tokens in a figure.
+    """Return the labels of a codec's tokens for a figure.
 
-    A dot marks a subword that does not begin its word: "photo ·graph".
+    A subword that does not begin a word has a dot before it: "photo ·graph".
     """
     return [_label(word, codec) for word in words] if isinstance(codec, SubwordCodec) else list(words)
 
@@ -32,12 +32,13 @@ def _label(piece: str, codec: SubwordCodec) -> str:
 
 
 def in_form(codec: Codec, text: str, setting: str) -> str:
-    """Return text that a codec decoded in the form of a setting of BLEU.
+    """Convert a text that a codec decoded to the form in which BLEU compares it.
 
     Args:
         codec: The codec.
         text: The text that it decoded.
-        setting: "raw" for text as people write it, or "tokenised" for lowercase text with punctuation apart.
+        setting: "raw" for text as people write it, or "tokenised" for lowercase text with a space before each
+            punctuation mark.
     """
     if setting == "raw":
         return detokenize(codec, text)

@@ -15,7 +15,7 @@ from npformer.models.registry import attention_layers
 
 @dataclass(frozen=True)
 class FamilyAccuracy:
-    """The number of a family's sentences translated exactly, and with the right ambiguous word."""
+    """The numbers of a family's sentences that were translated exactly, or with the right ambiguous word."""
 
     family: str
     sentences: int
@@ -59,11 +59,11 @@ def evaluate_families(
 
 
 def _right_word(pair: Pair, answer: str) -> bool:
-    """Return True if the answer has the right one of il and elle, or of rive and banque, in its place."""
+    """Return True if the answer has the right word, such as il and not elle, where the reference has it."""
     assert pair.reference is not None
     words = tokenize(answer, elision=True)
-    place = pair.reference.answer
-    return place < len(words) and words[place] == pair.reference.right
+    position = pair.reference.answer
+    return position < len(words) and words[position] == pair.reference.right
 
 
 def strongest_head(model: Any, translator: Translator, pairs: Sequence[Pair]) -> HeadAccuracy:
@@ -97,13 +97,13 @@ def _count_hits(
     _, cache = model.forward(batch.source, batch.target_in)
     rows = np.arange(len(pairs))
     references = [pair.reference for pair in pairs if pair.reference is not None]
-    asked = {"encoder": [r.word for r in references], "cross": [r.answer for r in references]}
-    for where, queries in asked.items():
+    queries_of = {"encoder": [r.word for r in references], "cross": [r.answer for r in references]}
+    for where, queries in queries_of.items():
         for number, weights in enumerate(attention_layers(cache, where)):  # (B, H, T, S)
             keys = weights[rows, :, queries].argmax(-1)  # (B, H)
             for head in range(keys.shape[1]):
-                good = sum(k in _targets(p) for k, p in zip(keys[:, head], pairs, strict=True))
-                hits[where, number, head] = hits.get((where, number, head), 0) + good
+                count = sum(k in _targets(p) for k, p in zip(keys[:, head], pairs, strict=True))
+                hits[where, number, head] = hits.get((where, number, head), 0) + count
 
 
 def _targets(pair: Pair) -> tuple[int, ...]:

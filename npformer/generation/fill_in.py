@@ -39,7 +39,7 @@ def fill_in(model: Any, codec: TextCodec, text: str, *, k: int = 5) -> list[Gap]
     """
     pieces = text.split(MASK)
     if len(pieces) == 1:
-        raise UserError(f"{text!r} has no {MASK}: write it where a word is to be found")
+        raise UserError(f"{text!r} has no {MASK}: write it in place of each word to be found")
     vocabulary = codec.vocabulary
     mask_id = vocabulary.id(MASK)
     n_choices = mask_id - len(SPECIALS)  # the words that can be proposed

@@ -7,7 +7,7 @@ import numpy as np
 from npformer.generation.search import Limits, best_token, check_source, forbidden_tokens, length_limits
 from npformer.generation.state import start
 
-WORTH_LEAVING = 0.75  # finished rows are removed once at most this share of the rows is unfinished
+LARGEST_LIVE_SHARE = 0.75  # finished rows are removed when at most this share of all rows is unfinished
 
 
 def greedy(
@@ -22,13 +22,14 @@ def greedy(
     """Return y_t = argmax_w p(w | y_1 .. y_{t-1}, source) for each sentence, up to the end symbol.
 
     A chosen token is never revised, so the result need not be the most probable sequence: see beam_search.
-    Of equally probable tokens, the one with the lower id is chosen. Padding and the start symbol never are.
+    Of equally probable tokens, the one with the lower id is chosen. Padding and the start symbol are never
+    chosen.
 
     Args:
         model: An encoder-decoder model.
         source: (B, S) token ids, padded.
-        max_length: The largest number of tokens, one number for all sentences or one for each. Unless given,
-            the length of the source + 50, or as much as the model can hold.
+        max_length: The largest number of tokens, one number for all sentences or one for each. By default,
+            the length of the source + 50, or as many as the model can hold.
         min_length: The number of tokens before the end symbol is allowed.
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
@@ -45,7 +46,7 @@ def greedy(
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
     forbidden = forbidden_tokens(config, allow_unk=allow_unk)
-    found: list[list[int]] = [[] for _ in source]
+    translations: list[list[int]] = [[] for _ in source]
     state = start(model, source, cached=cached)
     tokens = np.full(len(source), config.start_id)  # (R,) the last token of each row
     live = np.full(len(source), True)  # (R,)
@@ -54,14 +55,14 @@ def greedy(
         early = [config.end_id] if length < min_length else []
         tokens = best_token(state.decode_step(tokens), forbidden + early)  # (R,)
         length += 1
-        goes_on = live & (tokens != config.end_id)
-        for row in np.flatnonzero(goes_on).tolist():
-            found[state.sentence[row]].append(int(tokens[row]))
-        live = goes_on & (length < limits[state.sentence])
-        # Finished rows are removed so that they take no time while the others continue. The others are
-        # copied then, so rows are removed only when enough of them have finished.
-        if live.sum() <= WORTH_LEAVING * len(live):
+        continues = live & (tokens != config.end_id)  # (R,)
+        for row in np.flatnonzero(continues).tolist():
+            translations[state.sentence[row]].append(int(tokens[row]))
+        live = continues & (length < limits[state.sentence])
+        # Finished rows are removed, so that they take no time while the others continue. To remove rows, all
+        # others must be copied, so this happens only when enough rows have finished.
+        if live.sum() <= LARGEST_LIVE_SHARE * len(live):
             rows = np.flatnonzero(live)
             tokens, live = tokens[rows], live[rows]
             state.select(rows)
-    return found
+    return translations

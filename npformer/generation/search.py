@@ -1,4 +1,4 @@
-"""The rules of greedy and beam search: the allowed tokens, their number, and the most probable ones."""
+"""Functions that greedy and beam search share: limits of lengths, forbidden tokens, and the best tokens."""
 
 import math
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ import numpy as np
 
 from npformer.backend import Array, array_module, is_array, to_numpy
 from npformer.data import UNK
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.functional import log_softmax
 from npformer.functional.ids import check_ids
 from npformer.generation.state import DecodingState
 
 # "We set the maximum output length during inference to input length + 50" (Vaswani et al. 2017, section 6.1)
-ROOM = 50
+EXTRA_TOKENS = 50
 
 ROWS = 16  # rows of logits that log_sum_exp processes at a time
 
@@ -69,10 +69,12 @@ def length_limits(config: Any, source: Array, max_length: Limits = None, min_len
 def _limits(config: Any, source: Array, max_length: Limits) -> Array:
     most: int = config.max_length - 1
     if most < 1:
-        raise UserError("the model's max_length is 1, which the start symbol takes: train one with more")
+        raise UserError(
+            "the model's max_length is 1, which the start symbol takes: train a model with a larger one"
+        )
     limits: Array
     if max_length is None:
-        limits = np.minimum(most, (source != config.pad_id).sum(1) + ROOM)
+        limits = np.minimum(most, (source != config.pad_id).sum(1) + EXTRA_TOKENS)
         return limits
     limits = one_for_each(max_length, len(source))
     wrong = limits[(limits < 1) | (limits > most)]
@@ -85,23 +87,32 @@ def _limits(config: Any, source: Array, max_length: Limits) -> Array:
 
 
 def one_for_each(max_length: int | Sequence[int] | Array, n: int) -> Array:
-    """Return n numbers, given one for all sentences or n of them.
+    """Return one number for each of n sentences.
+
+    Args:
+        max_length: One number for all sentences, or n numbers.
+        n: The number of sentences.
+
+    Returns:
+        (n,) integers.
 
     Raises:
         UserError: If there are neither one nor n numbers.
     """
     limits = np.asarray(max_length)
     if limits.shape not in ((), (n,)):
-        raise UserError(f"max_length holds {limits.size} numbers: give one, or one for each of {n}")
+        raise UserError(
+            f"max_length holds {quantity(limits.size, 'number')}: give one, or one for each of {n}"
+        )
     return np.broadcast_to(limits, n)
 
 
 def usual_limits(config: Any, sources: Sequence[Sequence[int]]) -> Array:
-    """Return 3/2 of the length of each source + 10, or as much as the model can hold.
+    """Return 3/2 of the length of each source + 10, or as many tokens as the model can hold.
 
-    This is enough for translations between natural languages. A model that is not sure may never predict
-    the end symbol, and every further token takes as much time as the others. With the paper's limit, 50 more
-    than the source, such a translation of a short sentence is several times as long as the source.
+    This is enough for translations between natural languages. A model that is unsure may never predict the
+    end symbol, and every further token takes time. With the paper's limit, 50 more than the source, such a
+    translation of a short sentence becomes several times as long as the source.
 
     Shapes: B lists of ids -> (B,).
     """
@@ -145,12 +156,12 @@ def next_log_probs(state: DecodingState, tokens: Array, forbidden: list[int]) ->
 
 
 # A step needs only a few tokens of each row of the (R, V) logits, and each pass over the logits takes time.
-# So the functions below make few passes, compute no log-probabilities of tokens that are not chosen, and move
-# only the chosen tokens to the host. best_token and best_tokens overwrite the logits.
+# Therefore the functions below make few passes, compute no log-probabilities of tokens that are not chosen,
+# and move only the chosen tokens to the host. best_token and best_tokens overwrite the logits.
 
 
 def best_token(logits: Array, forbidden: list[int]) -> Array:
-    """Return the most probable token of each row, on the host; of equal ones the first.
+    """Return the most probable token of each row, on the host. Of equally probable ones, it is the first.
 
     The largest logit has the largest probability, so no softmax is needed.
     Shapes: logits (R, V), overwritten -> (R,).
@@ -173,9 +184,9 @@ class NextTokens(NamedTuple):
 
 
 def best_tokens(logits: Array, forbidden: list[int], n: int, end_id: int) -> NextTokens:
-    """Return the n most probable tokens of each row, of equal ones the first.
+    """Return the n most probable tokens of each row. Of equally probable ones, the first are chosen.
 
-    A row in which fewer than n tokens are allowed contains forbidden ones with log-probability -inf. As in
+    If fewer than n tokens are allowed, the result contains forbidden ones with log-probability -inf. As in
     next_log_probs, the allowed tokens keep the probability that the model gives them.
 
     Args:
@@ -195,7 +206,9 @@ def best_tokens(logits: Array, forbidden: list[int], n: int, end_id: int) -> Nex
 
 
 def log_sum_exp(logits: Array) -> Array:
-    """Return log sum_j exp(x_j) of each row on the host, in float64, which is logit minus log-probability.
+    """Return log sum_j exp(x_j) of each row on the host, in float64.
+
+    The log-probability of a token is its logit minus this number.
 
     The rows are processed in small groups, so that intermediate results stay in the processor's cache.
     Shapes: (R, V) -> (R,).
@@ -232,7 +245,7 @@ def largest(x: Array, n: int) -> tuple[Array, Array]:
         columns.append(column)
         values.append(x[rows, column])
         x[rows, column] = -math.inf
-    columns, values = (to_numpy(xp.stack(found, 1)) for found in (columns, values))  # (R, n)
+    columns, values = (to_numpy(xp.stack(arrays, 1)) for arrays in (columns, values))  # (R, n)
     order = columns.argsort(1)
     return np.take_along_axis(columns, order, 1), np.take_along_axis(values, order, 1)
 

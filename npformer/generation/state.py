@@ -22,23 +22,24 @@ class CachedState:
         n_rows: The number of rows if source is None.
 
     Attributes:
-        sentence: (R,), the sentence of the source that each row translates; without a source, the first
-            row that each row continues.
+        sentence: (R,) for each row, the index of the source sentence that it translates. Without a source, it
+            is the index of the row at the start of decoding that this row continues.
     """
 
     def __init__(self, model: Any, source: Array | None = None, *, n_rows: int = 1) -> None:
         self.model = model
         self.sentence = np.arange(n_rows if source is None else len(source))  # (R,)
-        # (memory, mask of the source), trees of arrays whose first axis is R; empty for a language model.
-        # The memory of a Transformer is the projected keys and values, a pair for each layer.
-        self.memory: tuple[Any, ...] = () if source is None else model.encode(source)
+        # (encoded source, mask of the source), trees of arrays whose first axis is R; empty for a language
+        # model. The encoded source of a Transformer is the keys and values of the memory, a pair for each
+        # layer.
+        self.encoded: tuple[Any, ...] = () if source is None else model.encode(source)
         self.kv_cache: Any = None
         self.length = 0  # T
 
     def decode_step(self, tokens: Array) -> Array:
         """Append one token to each hypothesis and score the next. Shapes: tokens (R,) -> logits (R, V)."""
         logits: Array
-        logits, self.kv_cache = self.model.decode_step(tokens, self.length, self.kv_cache, *self.memory)
+        logits, self.kv_cache = self.model.decode_step(tokens, self.length, self.kv_cache, *self.encoded)
         self.length += 1
         return logits
 
@@ -49,10 +50,11 @@ class CachedState:
         sentence = self.sentence[rows]
         index = like(rows, self.model.values)
         self.kv_cache = take_rows(self.kv_cache, index)
-        # All hypotheses of a sentence share its memory. As long as beams are reordered only within their
-        # sentences, as at most steps, the memory, which is the larger part of the state, is not copied.
+        # All hypotheses of a sentence share its encoded source. As long as beams are reordered only within
+        # their sentences, as at most steps, the encoded source, which is the larger part of the state, is not
+        # copied.
         if not np.array_equal(sentence, self.sentence):
-            self.memory = tuple(take_rows(part, index) for part in self.memory)
+            self.encoded = tuple(take_rows(part, index) for part in self.encoded)
         self.sentence = sentence
 
 

@@ -31,7 +31,7 @@ class Translator:
         if (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
             raise UserError(
                 f"the model's pad, start and end ids are {config.pad_id}, {config.start_id} and "
-                f"{config.end_id}, and a vocabulary's {PAD}, {START} and {END}: train a model with the latter"
+                f"{config.end_id}, and a vocabulary's {PAD}, {START} and {END}: train a model with these"
             )
         self.model, self.source_codec, self.target_codec = model, source_codec, target_codec
 
@@ -70,7 +70,7 @@ class Translator:
         return self._translated(self._read(texts, first_line), settings)
 
     def unknown_words(self, text: str) -> list[str]:
-        """Return the words that are not in the vocabulary and are read as <UNK>: each once, in order."""
+        """Return the words that are not in the vocabulary and are read as <UNK>, each once, in order."""
         return self.source_codec.vocabulary.unknown(self.source_codec.words(text))
 
     def _translated(self, sources: list[list[int]], settings: dict[str, Any]) -> list[str]:

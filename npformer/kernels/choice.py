@@ -24,9 +24,9 @@ def plain_pairs() -> Iterator[None]:
 
 
 def choose(plain: Any, cpu: Any, gpu: Any = None) -> Any:
-    """Return a function that calls a kernel if the arguments allow it, and `plain` otherwise.
+    """Return a function that calls a kernel if the kernel accepts the arguments, and `plain` otherwise.
 
-    A kernel needs arrays of one module and of one dtype, float32 or float64.
+    A kernel accepts arrays that all belong to one module and have the same dtype, float32 or float64.
 
     Args:
         plain: The function of npformer.functional.
@@ -37,7 +37,7 @@ def choose(plain: Any, cpu: Any, gpu: Any = None) -> Any:
 
     @wraps(plain)
     def chosen(*args: Any, **settings: Any) -> Any:
-        kernel = None if _plain_only else kernels.get(_place(args))
+        kernel = None if _plain_only else kernels.get(_common_module(args))
         if kernel is not None:
             return kernel(*args, **settings)
         return plain(*map(_as_plain, args), **settings)
@@ -45,45 +45,49 @@ def choose(plain: Any, cpu: Any, gpu: Any = None) -> Any:
     return chosen
 
 
-def _place(things: tuple[Any, ...]) -> str:
-    """Return "numpy" or "cupy", the module of all arrays and caches, or "" if no kernel accepts them."""
-    places: set[str] = set()
+def _common_module(args: tuple[Any, ...]) -> str:
+    """Return the module of all arrays, "numpy" or "cupy", or "" if no kernel accepts the arguments."""
+    modules: set[str] = set()
     dtypes: set[Any] = set()
-    if not _collect(things, places, dtypes) or len(places) != 1 or len(dtypes) != 1:
+    if not _collect(args, modules, dtypes) or len(modules) != 1 or len(dtypes) != 1:
         return ""
-    return places.pop()
+    return modules.pop()
 
 
-def _collect(things: tuple[Any, ...], places: set[str], dtypes: set[Any]) -> bool:
-    """Collect the modules and dtypes of all arrays. Return False if no kernel accepts one of them."""
-    for thing in things:
-        if isinstance(thing, tuple):
-            if not _collect(thing, places, dtypes):
+def _collect(args: tuple[Any, ...], modules: set[str], dtypes: set[Any]) -> bool:
+    """Collect the modules and dtypes of all arrays, also of those in caches.
+
+    Return False if there is an argument that no kernel accepts.
+    """
+    for arg in args:
+        if isinstance(arg, tuple):
+            if not _collect(arg, modules, dtypes):
                 return False
             continue
-        if type(thing) is np.ndarray:
-            places.add("numpy")
-        elif is_cupy(thing):
-            places.add("cupy")
-        elif isinstance(thing, (np.ndarray, complex)):
+        if type(arg) is np.ndarray:
+            modules.add("numpy")
+        elif is_cupy(arg):
+            modules.add("cupy")
+        elif isinstance(arg, (np.ndarray, complex)):
             return False  # a subclass of ndarray may, for example, count operations: use the plain pair
         else:
             continue
-        if thing.dtype.kind in "fc":
-            if thing.dtype.char not in "fd":  # float32 and float64
+        if arg.dtype.kind in "fc":
+            if arg.dtype.char not in "fd":  # float32 and float64
                 return False
-            dtypes.add(thing.dtype)
+            dtypes.add(arg.dtype)
     return True
 
 
-def _as_plain(thing: Any) -> Any:
+def _as_plain(arg: Any) -> Any:
     """Convert the cache of a kernel into a cache of the plain pair. Return other arguments unchanged.
 
-    So the backward pass works with a dy of another dtype than that of the forward pass.
+    This is needed if the plain backward function gets the cache of a kernel, because dy has another dtype
+    than the arrays of the forward pass.
     """
-    if hasattr(thing, "as_plain"):
-        return thing.as_plain()
-    if not isinstance(thing, tuple):
-        return thing
-    parts = [_as_plain(part) for part in thing]
-    return type(thing)(*parts) if hasattr(thing, "_fields") else tuple(parts)
+    if hasattr(arg, "as_plain"):
+        return arg.as_plain()
+    if not isinstance(arg, tuple):
+        return arg
+    parts = [_as_plain(part) for part in arg]
+    return type(arg)(*parts) if hasattr(arg, "_fields") else tuple(parts)

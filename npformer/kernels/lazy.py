@@ -1,6 +1,6 @@
 """Unevaluated gradients of weights: a matrix product, and the rows of a table.
 
-The gradient of a weight is as large as the weight. If it is evaluated directly in the gradient of the
+The gradient of a weight is as large as the weight. If its value is written directly into the gradient of the
 parameter, one array of this size and one pass over it are saved (see Parameter.accumulate).
 """
 
@@ -13,14 +13,14 @@ from npformer.backend import Array, array_module, is_cupy, to_numpy
 
 
 class Lazy:
-    """The base class of unevaluated arrays. They are evaluated on request, or added to another array."""
+    """The base class of unevaluated arrays: evaluate computes the array, add_to adds it to another one."""
 
     def evaluate(self) -> Array:
         """Return the array."""
         raise NotImplementedError
 
     def add_to(self, destination: Array, *, is_zero: bool) -> None:
-        """Add the array to the destination. is_zero is True if the destination holds only zeros."""
+        """Add the array to the destination. `is_zero` is True if all entries of the destination are 0."""
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
@@ -60,7 +60,7 @@ class LazyProduct(Lazy):
         return product.T if self.transposed else product
 
     def add_to(self, destination: Array, *, is_zero: bool) -> None:
-        """Add the product to the destination, or write it there if the destination is zero."""
+        """Add the product to the destination, or write it there if all entries of the destination are 0."""
         if not is_zero:
             destination += self.evaluate()
             return
@@ -71,7 +71,7 @@ class LazyProduct(Lazy):
 
 @dataclass(frozen=True, eq=False)
 class LazyRows(Lazy):
-    """The gradient of a table of n rows, of which only some were read: `rows` are added at the indices `ids`.
+    """The gradient of a table of n rows: `rows` are added at the indices `ids`, and the other rows are 0.
 
     Shapes: ids (N,) integers in [0, n), rows (N, D) -> (n, D).
     """
@@ -97,8 +97,8 @@ class LazyRows(Lazy):
         return table
 
     def add_to(self, destination: Array, *, is_zero: bool) -> None:
-        """Add the rows in place. On the host each index occurs once. On a GPU it may repeat."""
-        if is_cupy(self.rows):
+        """Add the rows in place."""
+        if is_cupy(self.rows):  # an index may occur several times, and add.at adds all its rows
             array_module(self.rows).add.at(destination, self.ids, self.rows)
-        else:
+        else:  # each index occurs once
             destination[self.ids] += self.rows

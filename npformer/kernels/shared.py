@@ -1,4 +1,4 @@
-"""Helpers of all kernels: arrays as rows, dropout masks, and caches."""
+"""Functions and caches that the kernels for NumPy and CuPy share: arrays as rows, and dropout masks."""
 
 import math
 from typing import Any, NamedTuple
@@ -16,13 +16,16 @@ def as_rows(x: Any) -> Any:
 
 @cache_class
 class DropoutMask(NamedTuple):
-    """A dropout mask as bools and one factor. A bool takes one byte, a float32 factor would take four."""
+    """A dropout mask as bools and one factor.
 
-    kept: Array  # (...) bool
-    factor: float
+    A bool needs one byte. An entry of the mask of the plain pair, which is a float32, needs four.
+    """
+
+    kept: Array  # (...) bool, False at dropped entries
+    factor: float  # 1 / (1 - p)
 
     def as_plain(self) -> Array:
-        """Return the factors of the plain pair."""
+        """Return the dropout mask of the plain pair, an array of floats."""
         return self.kept * self.factor
 
 
@@ -30,7 +33,7 @@ def draw_dropout_mask(x: Array, p: float, rng: Generator | None) -> DropoutMask 
     """Draw the same dropout mask as the plain pair, or return None if p is 0.
 
     Args:
-        x: An array of the shape of the mask, on the device where the mask is needed.
+        x: An array with the shape of the mask, on the device where the mask is needed.
         p: The dropout probability.
         rng: The generator. It is needed if p > 0.
 
@@ -43,13 +46,19 @@ def draw_dropout_mask(x: Array, p: float, rng: Generator | None) -> DropoutMask 
 
 @cache_class
 class ReluDropoutCache(NamedTuple):
-    """The cache of relu_dropout. y > 0 at the entries that are positive and not dropped."""
+    """The cache of relu_dropout.
 
-    y: Array  # (..., F)
-    factor: float
+    It contains no dropout mask, since y > 0 at exactly those entries that are positive and not dropped.
+    """
+
+    y: Array  # (..., F) the output
+    factor: float  # 1 / (1 - p), or 1 without dropout
 
     def as_plain(self) -> residual.ReluDropoutCache:
-        """Return the cache of the plain pair. Where y > 0, the entry of the dropout mask is the factor."""
+        """Return the cache of the plain pair.
+
+        Its dropout mask is used only where y > 0. There the mask is the factor, so the factor replaces it.
+        """
         return residual.ReluDropoutCache(self.y, self.factor)
 
 
@@ -58,4 +67,4 @@ class GradientCache(NamedTuple):
     """The cache of cross_entropy: the gradient of the logits for dloss = 1."""
 
     dlogits: Array  # (..., V)
-    tokens: int
+    tokens: int  # the number by which the sum of the losses was divided

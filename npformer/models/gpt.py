@@ -12,15 +12,15 @@ from npformer.nn.context import AttentionMask
 class CausalLanguageModel(LanguageModel):
     """A decoder without an encoder, which predicts the next token from the tokens before it.
 
-    Without an encoder there is no cross-attention. So each layer is self-attention under a causal mask and a
-    feed-forward network, which is an encoder layer with a causal mask. Arguments, shapes and errors: as in
+    Without an encoder there is no cross-attention. So each layer consists of self-attention and a
+    feed-forward network, like an encoder layer, but with a causal mask. Arguments, shapes and errors: as in
     LanguageModel.
 
     Source: Radford et al. 2018, section 3.1; Liu et al. 2018.
     """
 
     def mask(self, ids: Any) -> AttentionMask:
-        """Return the AttentionMask: a token may attend to itself and to the tokens before it."""
+        """Return the AttentionMask that allows a token to attend to itself and to the tokens before it."""
         mask = super().mask(ids)
         return replace(mask, allowed=mask.allowed & causal_mask(ids.shape[1], ids))  # (B, 1, T, T)
 

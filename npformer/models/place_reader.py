@@ -1,7 +1,7 @@
 """A small task for soft and hard attention, and the model that learns it.
 
-An example has several places, each with a name and a symbol. The query is one of the names, and the model
-predicts the symbol of this place.
+An example consists of several places, each with a name and a symbol. The query is one of the names. The model
+predicts the symbol of the place with this name.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def make_places(n: int, rng: np.random.Generator, dtype: Any = np.float64) -> Pl
     names = np.argsort(rng.random((n, PLACES)))  # (B, S)
     symbols = rng.integers(0, SYMBOLS, (n, PLACES))  # (B, S)
     place = rng.integers(0, PLACES, n)  # (B,) the index of the right place
-    each = np.arange(n)
-    query = np.eye(PLACES, dtype=dtype)[names[each, place]][:, None]
+    example = np.arange(n)
+    query = np.eye(PLACES, dtype=dtype)[names[example, place]][:, None]
     memory = np.concatenate([np.eye(PLACES, dtype=dtype)[names], np.eye(SYMBOLS, dtype=dtype)[symbols]], -1)
-    return Places(query, memory, symbols[each, place])
+    return Places(query, memory, symbols[example, place])
 
 
 @cache_class
@@ -87,14 +87,20 @@ class Reader(Module):
         self.readout = Linear(width, SYMBOLS, rng=rng, dtype=dtype)
 
     def forward(self, query: Array, memory: Array, **drawing: Any) -> Any:
-        """Return (log_probs, cache). The keyword arguments are train, rng and draws of HardAttention."""
+        """Return the log-probabilities of the symbols, of shape ([N,] B, 1, C), and the cache.
+
+        The keyword arguments are train, rng and draws of HardAttention.
+        """
         context, attention = self.attention.forward(query, memory, **drawing)
         logits, readout = self.readout.forward(context)
         log_probs, _ = log_softmax(logits)
         return log_probs, ReaderCache(attention, readout, log_probs)
 
     def backward(self, dlog_probs: Array, cache: Any, **choices: Any) -> Any:
-        """Return (dquery, dmemory). The keyword arguments are dlog_prob and dentropy of HardAttention."""
+        """Return the gradients dquery (B, 1, S) and dmemory (B, S, S + C).
+
+        The keyword arguments are dlog_prob and dentropy of HardAttention.
+        """
         dlogits = log_softmax_backward(dlog_probs, cache.log_probs)
         dcontext = self.readout.backward(dlogits, cache.readout)
         return self.attention.backward(dcontext, cache.attention, **choices)

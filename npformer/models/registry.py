@@ -1,4 +1,4 @@
-"""The translation models: architectures by name, and models from a configuration or a checkpoint."""
+"""Functions that find a named architecture, and that build a model from a configuration or a checkpoint."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype:
 
 def kind_of(config: ModelConfig) -> str:
     """Return the kind of a configuration, "transformer" or "recurrent"."""
-    return next(kind for kind, made in KINDS.items() if isinstance(config, made))
+    return next(kind for kind, config_class in KINDS.items() if isinstance(config, config_class))
 
 
 def config_from_settings(kind: str, settings: Mapping[str, Any]) -> ModelConfig:
-    """Return the configuration of a kind with the settings that its `to_dict()` returned."""
+    """Return the configuration of a kind of KINDS with the settings that its `to_dict()` returned."""
     return KINDS[kind]().replace(**settings)
 
 
@@ -68,7 +68,7 @@ def architecture(name: str, **changes: Any) -> ModelConfig:
     """Return the configuration of the architecture with this name, with some settings changed.
 
     Raises:
-        UserError: If the name is unknown, or settings are unknown or do not go together.
+        UserError: If the name or a setting is unknown, or if two settings contradict each other.
     """
     return ARCHITECTURES.find(name).replace(**changes)
 
@@ -83,7 +83,7 @@ def architecture_class(name: str) -> type[ModelConfig]:
 
 
 def require_transformer(config: ModelConfig, what: str) -> None:
-    """Check that a configuration is one of a Transformer.
+    """Check that a configuration is that of a Transformer.
 
     Args:
         config: The configuration.
@@ -115,4 +115,4 @@ def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
         caches = [layer.self_attention for layer in cache.encoder.layers]
     else:
         caches = [layer.cross if kind == "cross" else layer.self_attention for layer in cache.decoder.layers]
-    return [to_numpy(each.attention.weights) for each in caches]
+    return [to_numpy(cache.attention.weights) for cache in caches]

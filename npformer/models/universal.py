@@ -1,4 +1,4 @@
-"""The Universal Transformer: one layer that is repeated, with another number of steps for each token."""
+"""The Universal Transformer: one layer that is repeated. The number of steps can differ between tokens."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from npformer.storage.validation import is_number
 
 @cache_class
 class HaltCache(NamedTuple):
-    """The cache of the halting of one step."""
+    """The cache of the halting decision after one step."""
 
-    held: Any  # (B, T, 1) bool: the cache of masked_update, True if the position has a new state
-    unit: LinearCache
-    p: Any  # (B, T, 1) the probability to stop here
+    updated: Any  # (B, T, 1) bool: the cache of masked_update, True if the step changed the state
+    unit: LinearCache  # the cache of w · state + b
+    p: Any  # (B, T, 1) the probability of stopping after this step
 
 
 @cache_class
@@ -59,7 +59,7 @@ class UniversalCache(NamedTuple):
 
     @property
     def layers(self) -> tuple[Any, ...]:
-        """The cache of the layer at each step, like the caches of a stack of layers."""
+        """The cache of the layer at each step. Encoder and Decoder have a cache for each layer instead."""
         return tuple(step.layer for step in self.steps)
 
     @property
@@ -74,18 +74,19 @@ class Universal(Module):
     Before step n = 1, 2, ..., two vectors of sinusoids are added to the state, one for the position and one
     for n. With config.positions "none" nothing is added. config.n_layers is the largest number of steps.
 
-    With halting, p_n = sigmoid(w · s_n + b) is the probability that a position stops at step n. It stops
-    after the first step n where Σ p ≥ 1 - epsilon, or after n_layers steps. Its state then stays the same,
-    and other positions may still attend to it. The output y is a weighted mean of its states (mix_states).
-    This follows Graves 2016 and the text of the paper. The code in the appendix of the paper differs: it
-    computes p from the state before the step, changes the states of halted positions further, and
-    computes the mean with another recursion.
+    With halting, p_n = sigmoid(w · s_n + b) is the probability that a position stops after step n, where s_n
+    is its state after this step. The position stops after the first step at which p_1 + ... + p_n is at least
+    1 - epsilon, or after n_layers steps. From then on its state does not change, and other positions may
+    still attend to it. The output y is a weighted mean of its states (see mix_states). This follows Graves
+    2016 and the text of the paper. The code in the appendix of the paper differs: it computes p from the
+    state before the step, it continues to change the states of positions that have stopped, and it computes
+    the mean in another way.
 
     Args:
         kind: The class of the layer, EncoderLayer or DecoderLayer.
         config: The configuration.
-        halting: Let each position halt by itself. Otherwise all positions take n_layers steps.
-        epsilon: A position halts when Σ p is at least 1 - epsilon.
+        halting: Stop each position separately. Otherwise all positions take n_layers steps.
+        epsilon: A position halts when the sum of its probabilities is at least 1 - epsilon.
         halting_bias: The initial value of b. Positions halt earlier if it is larger.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
@@ -116,7 +117,8 @@ class Universal(Module):
         if config.positions != "none":
             layout = {"layout": config.positions, "dtype": dtype}
             self.positions = FixedPositions(config.max_length, config.d_model, **layout)
-            self.times = FixedPositions(config.n_layers + 1, config.d_model, **layout)  # steps count from 1
+            # the vectors of the steps 1 .. n_layers; row 0 is not used
+            self.times = FixedPositions(config.n_layers + 1, config.d_model, **layout)
         self.halting: Any = None
         if halting:
             self.halting = Linear(config.d_model, 1, rng=rng, dtype=dtype)
@@ -126,13 +128,16 @@ class Universal(Module):
     def _repeat(
         self, x: Array, *others: Any, token_mask: Array | None = None
     ) -> tuple[Array, UniversalCache]:
-        """Apply the layer n_steps times, or until all positions have halted. Returns (y, cache)."""
+        """Apply the layer n_steps times, or until all positions have halted. Return (y, cache).
+
+        `others` are the further arguments of the layer. `token_mask` is False at positions that take no step.
+        """
         check_token_mask(token_mask, x)
         steps: list[StepCache] = []
         all_run = token_mask is None or self.halting is None
-        running: Any = array_module(x).ones(x.shape[:2], bool) if all_run else token_mask  # (B, T)
+        running: Any = array_module(x).ones(x.shape[:2], bool) if all_run else token_mask  # (B, T) not halted
         for n in range(1, self.n_steps + 1):
-            new, layer = self.layer.forward(self._signalled(x, n), *others)
+            new, layer = self.layer.forward(self._with_vectors(x, n), *others)
             x, halt, running = self._halt(new, x, running, steps)
             steps.append(StepCache(layer, halt))
             if not running.any():
@@ -142,29 +147,32 @@ class Universal(Module):
         return y, UniversalCache(tuple(steps), mix, norm)
 
     def backward(self, dy: Array, cache: Any, *, dponder: Array | None = None) -> Any:
-        """Return dx, or (dx, dmemory).
+        """Compute the gradients of x and, in a decoder, of the memory.
 
         Args:
             dy: The gradient of y, of shape (B, T, D).
             cache: The cache of forward.
-            dponder: The gradient of cache.ponder, of shape (B, T), or None. If weight · (mean ponder cost) is
-                added to the loss, it is weight / (number of tokens) at each token.
+            dponder: The gradient of cache.ponder, of shape (B, T), or None. If the loss contains
+                weight · (mean ponder cost), dponder is weight / (number of tokens) at each token.
+
+        Returns:
+            dx, of shape (B, T, D), or (dx, dmemory) with dmemory (B, S, D).
         """
         if self.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         dstates, dps = self._mix_backward(dy, cache, dponder)
-        dx, dothers = 0, None  # no step follows the last one
+        dx, dothers = 0, None  # no step uses the last state
         for step, dstate, dp in zip(cache.steps[::-1], dstates[::-1], dps[::-1], strict=True):
-            # a state is used in y and in the next step: two gradients add up
+            # a state is used in y and in the next step, so its two gradients are added
             dnew, dold = self._halt_backward(dx + dstate, dp, step.halt)
             grads = self.layer.backward(dnew, step.layer)
-            dx, *dmore = grads if isinstance(grads, tuple) else (grads,)
+            dx, *dothers_here = grads if isinstance(grads, tuple) else (grads,)
             dx = dx + dold
-            # every step read the same memory, so its gradients add up
-            dothers = [a + b for a, b in zip(dothers, dmore, strict=True)] if dothers else dmore
+            # every step attended to the same memory, so the gradients of all steps are added
+            dothers = [a + b for a, b in zip(dothers, dothers_here, strict=True)] if dothers else dothers_here
         return (dx, *dothers) if dothers else dx
 
-    def _signalled(self, x: Array, n: int, start: int = 0) -> Array:
+    def _with_vectors(self, x: Array, n: int, start: int = 0) -> Array:
         """Return x plus the vectors of its positions and of step n. Shapes: x (B, T, D)."""
         if self.positions is None:
             return x
@@ -173,46 +181,52 @@ class Universal(Module):
         return x + position + time
 
     def _halt(self, new: Array, old: Any, running: Array, steps: list[StepCache]) -> Any:
-        """Update the states of running positions after a step. Returns (state, cache, running)."""
+        """Update the states of the positions that have not halted. Return (state, cache, running).
+
+        `new` and `old` are the states after and before the step, (B, T, D). `steps` are the caches of the
+        steps before, whose p are added to the p of this step.
+        """
         if self.halting is None:
             return new, None, running
-        x, held = masked_update(new, old, running)
+        x, updated = masked_update(new, old, running)
         logit, unit = self.halting.forward(x)  # (B, T, 1)
         p, _ = sigmoid(logit)
         total = p.real + sum(step.halt.p.real for step in steps)  # (B, T, 1)
-        return x, HaltCache(held, unit, p), running & (total[..., 0] < 1 - self.epsilon)
+        return x, HaltCache(updated, unit, p), running & (total[..., 0] < 1 - self.epsilon)
 
     def _halt_backward(self, dstate: Any, dp: Any, cache: Any) -> tuple[Any, Any]:
-        """Return (dnew, dold): the gradients of the output of the layer and of the state before it."""
+        """Return the gradients (dnew, dold) of the output of the layer and of the state before the step."""
         if cache is None:
             return dstate, 0
-        # p = sigmoid(w · state + b), and the state is also the output: two gradients add up
+        # the state is the output, and p = sigmoid(w · state + b), so its two gradients are added
         dstate = dstate + self.halting.backward(sigmoid_backward(dp[..., None], cache.p), cache.unit)
-        return masked_update_backward(dstate, cache.held)
+        return masked_update_backward(dstate, cache.updated)
 
     def _mix(self, x: Array, steps: list[StepCache]) -> tuple[Array, Any]:
-        """Return (y, cache). y is the last state x, or with halting the weighted mean of all states."""
+        """Return (y, cache). y is the last state x or, with halting, the weighted mean of all states."""
         if self.halting is None:
             return x, None
         stack = array_module(x).stack
         states = stack([step.halt.unit.x for step in steps])  # (N, B, T, D)
         p = stack([step.halt.p[..., 0] for step in steps])  # (N, B, T)
-        took = stack([step.halt.held[..., 0] for step in steps])
-        return mix_states(states, p, took)
+        taken = stack([step.halt.updated[..., 0] for step in steps])  # (N, B, T)
+        return mix_states(states, p, taken)
 
     def _mix_backward(self, dy: Array, cache: Any, dponder: Array | None) -> tuple[Any, Any]:
-        """Return (dstates, dp), with an entry for each step."""
+        """Return the gradients (dstates, dp), each with an entry for each step."""
         if cache.mix is None:
-            before = len(cache.steps) - 1  # only the next step used these states
-            return [0] * before + [dy], [None] * (before + 1)
+            n_before = (
+                len(cache.steps) - 1
+            )  # y is the last state: the states before it were used by steps only
+            return [0] * n_before + [dy], [None] * (n_before + 1)
         return mix_states_backward(dy, cache.mix, dponder=dponder)
 
 
 class UniversalEncoder(Universal):
-    """One encoder layer that is repeated n_layers times, or until each token has halted.
+    """One encoder layer that is repeated n_layers times, or until all tokens have halted.
 
-    With halting, positions where token_mask is False take no step, and their output is 0. Shapes: x
-    (B, S, D), mask broadcastable to (B, H, S, S), token_mask (B, S) bool -> memory (B, S, D).
+    With halting, the positions where token_mask is False take no step, and their output is 0.
+    Shapes: x (B, S, D), mask broadcastable to (B, H, S, S), token_mask (B, S) bool -> memory (B, S, D).
 
     Args:
         config: The configuration.
@@ -232,12 +246,22 @@ class UniversalEncoder(Universal):
         *,
         token_mask: Array | None = None,
     ) -> tuple[Array, Any]:
-        """Return (memory, cache). The mask is a bool array or an AttentionMask."""
+        """Compute all steps.
+
+        Args:
+            x: The vectors of the source tokens, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask.
+            context: The settings of the forward pass.
+            token_mask: Bool, of shape (B, S). False at positions that take no step. None for all True.
+
+        Returns:
+            The memory, of shape (B, S, D), and the cache.
+        """
         return self._repeat(x, mask, context, token_mask=token_mask)
 
 
 class UniversalDecoder(Universal):
-    """One decoder layer that is repeated in the same way. It attends to the encoder's output at every step.
+    """One decoder layer that is repeated in the same way. It attends to the memory at every step.
 
     Shapes: x (B, T, D), memory (B, S, D), mask broadcastable to (B, H, T, T), memory_mask to
     (B, H, T, S), token_mask (B, T) bool -> y (B, T, D).
@@ -262,35 +286,56 @@ class UniversalDecoder(Universal):
         *,
         token_mask: Array | None = None,
     ) -> tuple[Array, Any]:
-        """Return (y, cache). mask and memory_mask are bool arrays or AttentionMasks."""
+        """Compute all steps.
+
+        Args:
+            x: The vectors of the target tokens, of shape (B, T, D).
+            memory: The output of the encoder, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
+            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
+            context: The settings of the forward pass.
+            token_mask: Bool, of shape (B, T). False at positions that take no step. None for all True.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
         return self._repeat(x, memory, mask, memory_mask, context, token_mask=token_mask)
 
     def project_memory(self, memory: Any) -> Any:
-        """Return the keys and values of the encoder's output, the same at every step."""
+        """Return the keys and values of the memory (B, S, D), which are the same at every step."""
         return self.layer.project_memory(memory)
 
     def decode_step(
-        self, x: Array, kv_cache: Any, memory: Any, memory_mask: Array | AttentionMask | None = None
+        self, x: Array, kv_cache: Any, memory_kv: Any, memory_mask: Array | AttentionMask | None = None
     ) -> tuple[Array, Any]:
-        """Compute the next position. Returns (y, kv_cache).
+        """Compute the next position, without a cache for a backward pass.
 
-        All steps are computed, since later tokens may take more steps and attend to this token in them.
-        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache has one entry for each step. It is None at first.
+        All n_steps steps are computed, even if the position halts earlier: a later token may take more steps,
+        and it attends to the keys and values of this position at each of its steps.
+
+        Args:
+            x: The vector of the position, of shape (B, 1, D).
+            kv_cache: A list with the KV cache of each step, or None at the first position.
+            memory_kv: The keys and values of the memory, from project_memory.
+            memory_mask: Bool, broadcastable to (B, H, 1, S), or an AttentionMask.
+
+        Returns:
+            y, of shape (B, 1, D), and the new list of KV caches.
         """
         kv_cache = [None] * self.n_steps if kv_cache is None else kv_cache
         start = 0 if kv_cache[0] is None else kv_cache[0].k.shape[2]
         steps: list[StepCache] = []
-        kept = []
+        new_kv_cache = []
         running: Any = array_module(x).ones(x.shape[:2], bool)  # (B, 1)
         for n in range(1, self.n_steps + 1):
-            new, layer_kv_cache = self.layer.decode_step(
-                self._signalled(x, n, start), kv_cache[n - 1], memory, memory_mask
+            new, step_kv_cache = self.layer.decode_step(
+                self._with_vectors(x, n, start), kv_cache[n - 1], memory_kv, memory_mask
             )
             x, halt, running = self._halt(new, x, running, steps)
             steps.append(StepCache(None, halt))
-            kept.append(layer_kv_cache)
+            new_kv_cache.append(step_kv_cache)
         y, _ = self._mix(x, steps)
-        return (y if self.norm is None else self.norm.forward(y)[0]), kept
+        return (y if self.norm is None else self.norm.forward(y)[0]), new_kv_cache
 
 
 def _check(config: TransformerConfig, epsilon: float, halting_bias: float) -> None:

@@ -1,4 +1,4 @@
-"""Layers: objects that hold parameters and call the pure pairs.
+"""Layers: objects that hold parameters and call the pure pairs of npformer.functional and npformer.kernels.
 
 Every layer has forward(x) -> (y, cache) and backward(dy, cache) -> dx.
 """

@@ -1,4 +1,4 @@
-"""Checks of the arrays that layers receive. A wrong array raises a UserError that names the shapes."""
+"""Checks of the arrays that layers receive. A wrong array raises a UserError that names its shape."""
 
 from types import EllipsisType
 from typing import Any
@@ -8,7 +8,8 @@ import numpy as np
 from npformer.backend import is_array
 from npformer.errors import UserError
 
-Axis = int | str | EllipsisType  # a length; a letter for any length; ... for any leading axes
+# an axis in the expected shape: an int is its length, a letter allows any length, ... any number of axes
+Axis = int | str | EllipsisType
 
 
 def check_floats(x: Any, shape: tuple[Axis, ...], layer: str, name: str = "x") -> None:
@@ -63,7 +64,7 @@ def check_length(end: int, most: int, layer: str) -> None:
     """Check that the positions lie inside a table of positions.
 
     Args:
-        end: The number of positions that are needed, the last position plus 1.
+        end: The last position plus 1.
         most: The number of positions in the table.
         layer: The name of the layer, for the message.
 
@@ -106,12 +107,12 @@ def _check_shape(x: Any, shape: tuple[Axis, ...], layer: str, name: str) -> None
 
 
 def _fits(found: tuple[int, ...], shape: tuple[Axis, ...]) -> bool:
-    """Return True if an array of the shape `found` has these axes. Called often, so quick."""
+    """Return True if the shape `found` has these axes. Every layer calls it, so it is written for speed."""
     if shape[0] is ...:
         return len(shape) == 1 or (len(found) > 0 and found[-1] == shape[-1])
     if len(found) != len(shape):
         return False
-    for length, axis in zip(found, shape, strict=True):  # quicker than all() of a generator
+    for length, axis in zip(found, shape, strict=True):  # faster than all() over a generator
         if axis.__class__ is int and axis != length:
             return False
     return True

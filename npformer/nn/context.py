@@ -1,4 +1,4 @@
-"""Context and AttentionMask: the settings and the masks of a forward pass, which all layers receive."""
+"""Context and AttentionMask: the settings and the masks of a forward pass, as models pass them to layers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from npformer.functional.packing import Packing
 
 @dataclass(frozen=True)
 class Context:
-    """The settings of one forward pass that every layer receives.
+    """The settings of one forward pass, which a model passes to its layers.
 
     Args:
         train: True turns dropout on. It has no other effect.
-        rng: The generator for dropout, or a seed (see seeded).
+        rng: The generator for dropout, or a seed, which seeded() turns into a generator.
     """
 
     train: bool = False
@@ -30,7 +30,7 @@ class Context:
     def seeded(self) -> Context:
         """Return a context with a new generator if `rng` is a seed, and this context otherwise.
 
-        The gradient checker gives a seed, since every evaluation must draw the same numbers.
+        The gradient checker gives a seed, because every evaluation must use the same dropout mask.
         """
         return Context(self.train, np.random.default_rng(self.rng)) if isinstance(self.rng, int) else self
 
@@ -40,14 +40,14 @@ INFERENCE = Context()
 
 @dataclass(frozen=True)
 class AttentionMask:
-    """The masks of the queries and keys of attention, and their packing.
+    """The masks of attention, and the packing of its queries and keys.
 
     Args:
         allowed: Bool, broadcastable to the scores (B, H, T, S). True means that the query may attend to the
             key.
         queries: Bool, broadcastable to (B, H, T, 1). True at the queries that are not padding.
-        packing: The packing of the queries if they are rows (N, D). None for queries (B, T, D).
-        key_packing: The packing of the keys, in cross-attention with packed keys.
+        packing: The packing of the queries, if their array has the packed shape (N, D). None for (B, T, D).
+        key_packing: The packing of the keys of cross-attention, or None if they are not packed.
     """
 
     allowed: Array | None = None
@@ -57,7 +57,12 @@ class AttentionMask:
 
     @staticmethod
     def of(mask: Array | AttentionMask | None, queries: Array | None = None) -> AttentionMask:
-        """Return an AttentionMask unchanged, and put a bool array or None into a new one as `allowed`."""
+        """Return an AttentionMask. If mask is a bool array or None, it becomes `allowed` of a new one.
+
+        Args:
+            mask: A bool array, None, or an AttentionMask, which is returned unchanged.
+            queries: The query mask of a new AttentionMask.
+        """
         return mask if isinstance(mask, AttentionMask) else AttentionMask(mask, queries)
 
 

@@ -21,10 +21,10 @@ class Dropout(Module):
         self.p = p
 
     def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of the shape of x, and the cache."""
         check_floats(x, (...,), "Dropout")
         return dropout(x, context.dropout(self.p), context.rng)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of the shape of x."""
         return dropout_backward(dy, cache)

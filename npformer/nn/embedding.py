@@ -53,20 +53,20 @@ class Embedding(Module):
             self.weight.value[zero_id] = 0
 
     def forward(self, ids: Array) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (..., D), and the cache."""
         check_token_ids(ids, (...,), len(self.weight.value), "Embedding")
         return embedding(ids, self.weight.value, self.scale, self.zero_id)
 
     def backward(self, dy: Array, cache: Any) -> None:
-        """Accumulate the gradients of the parameters. Ids have no gradient."""
+        """Accumulate the gradient of the table. Return nothing, since ids have no gradient."""
         self.weight.accumulate(embedding_backward(dy, cache))
 
 
 class TiedProjection(Module):
     """An output projection that shares its weight with an embedding: y = x weightᵀ + bias.
 
-    The logit of a token is the dot product of x and the vector of the token. Both layers accumulate gradients
-    in the same Parameter. Shapes: x (..., D) -> y (..., V).
+    The logit of a token is the dot product of x and the vector of the token. Both layers add their gradients
+    to the same Parameter. Shapes: x (..., D) -> y (..., V).
 
     Args:
         weight: The weight of the embedding, of shape (V, D).
@@ -81,16 +81,16 @@ class TiedProjection(Module):
         self.bias = Parameter(np.zeros(weight.shape[0], dtype)) if bias else None
 
     def forward(self, x: Array) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (..., V), and the cache."""
         weight = self.weight.value
         check_floats(x, (..., weight.shape[1]), "TiedProjection")
         bias = self.bias.value if self.bias is not None else None
         return linear(x, weight.T, bias)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (..., D)."""
         dx, dweight, dbias = linear_backward(dy, cache)
-        # the weight (D, V) of the linear map is the transposed weight of the embedding
+        # forward used the transposed weight, so dweight has the shape (D, V)
         self.weight.accumulate(dweight.T)  # (V, D)
         if self.bias is not None:
             self.bias.accumulate(dbias)
@@ -151,7 +151,16 @@ class InputEmbedding(Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, ids: Array, context: Context = INFERENCE, *, start: int = 0) -> tuple[Array, Any]:
-        """Return (y, cache). `start` is the position of the first id."""
+        """Compute the token vectors plus the position vectors, with dropout.
+
+        Args:
+            ids: The token ids, of shape (B, T).
+            context: The settings of the forward pass.
+            start: The position of the first id in its sentence.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
         check_token_ids(ids, ("B", "T"), len(self.tokens.weight.value), "InputEmbedding")
         x, tokens = self.tokens.forward(ids)  # (B, T, D)
         positions = None
@@ -162,10 +171,10 @@ class InputEmbedding(Module):
         return y, InputCache(tokens, positions, dropout_mask, y)
 
     def backward(self, dy: Array, cache: Any) -> None:
-        """Accumulate the gradients of the parameters. Ids have no gradient."""
+        """Accumulate the gradients of both tables. Return nothing, since ids have no gradient."""
         # y = dropout(x)
         dx = self.dropout.backward(dy, cache.dropout_mask)
-        # x = tokens + positions: both receive the whole gradient
+        # x = tokens + positions: a sum passes its gradient to both terms
         if self.positions is not None:
             self.positions.backward(dx, cache.positions)
         self.tokens.backward(dx, cache.tokens)

@@ -58,7 +58,7 @@ class FeedForward(Module):
         self.activation, self.dropout = activation, dropout
 
     def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (..., D), and the cache."""
         check_floats(x, (..., self.inner.weight.shape[0]), "FeedForward")
         h, inner = self.inner.forward(x)  # (..., F)
         h, hidden = activation_dropout(h, self.activation, context.dropout(self.dropout), context.rng)
@@ -66,7 +66,7 @@ class FeedForward(Module):
         return y, FeedForwardCache(inner, hidden, outer)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (..., D)."""
         dh = self.outer.backward(dy, cache.outer)
         dh = activation_dropout_backward(dh, cache.hidden)
         return self.inner.backward(dh, cache.inner)

@@ -1,4 +1,4 @@
-"""Initial values of parameters. They are drawn on the host, so CPU and GPU start with the same values."""
+"""Initial values of parameters. They are drawn on the host, so they are the same on a CPU and on a GPU."""
 
 from __future__ import annotations
 

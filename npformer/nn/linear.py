@@ -39,12 +39,12 @@ class Linear(Module):
         self.bias = Parameter(np.zeros(n_out, dtype)) if bias else None
 
     def forward(self, x: Array) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (..., n_out), and the cache."""
         check_floats(x, (..., self.weight.shape[0]), type(self).__name__)
         return linear(x, self.weight.value, self.bias.value if self.bias is not None else None)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (..., n_in)."""
         dx, dweight, dbias = linear_backward(dy, cache)
         self.weight.accumulate(dweight)
         if self.bias is not None:

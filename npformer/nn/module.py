@@ -18,12 +18,14 @@ from npformer.errors import UserError
 
 
 class Parameter:
-    """A learned array, `value`, and its accumulated gradient, `grad`, of the same shape."""
+    """A learned array `value` and its accumulated gradient `grad`, which has the same shape."""
 
     def __init__(self, value: Array) -> None:
         self.value = value
         self.grad = array_module(value).zeros_like(value)
-        self.buffer: Any = None  # the `values` of the flattened model of which this is a view, or None
+        self.buffer: Any = (
+            None  # the array `values` of the flattened model, of which `value` is a view; or None
+        )
 
     @property
     def grad(self) -> Array:
@@ -45,10 +47,10 @@ class Parameter:
 
         Args:
             gradient: An array, or a gradient that a kernel has not evaluated yet (see kernels/lazy.py). An
-                unevaluated product is written directly into `grad` if `grad` is known to be zero, which is
-                the case from zero_grad until something is accumulated or `grad` is read.
+                unevaluated product is written directly into `grad` if `grad` is known to be zero: that is,
+                if nothing was accumulated and `grad` was not read since the last call of zero_grad.
             at: The index of the part of the parameter to which the gradient belongs. The default is the whole
-                parameter. It applies to arrays only.
+                parameter. An index is allowed only if the gradient is an array.
         """
         if hasattr(gradient, "add_to"):
             gradient.add_to(self._grad, is_zero=self._is_zero)
@@ -58,7 +60,7 @@ class Parameter:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of value and gradient."""
+        """The shape of the value and of the gradient."""
         return self.value.shape
 
     def __repr__(self) -> str:
@@ -69,14 +71,14 @@ class Module:
     """The base class of all layers and models.
 
     Its children are the attributes that are Parameters, Modules or lists of Modules. A subclass defines
-    forward(x, ...) -> (y, cache) and backward(dy, cache) -> dx. backward accumulates the gradients of the
-    parameters. For inference, layer(x, ...) returns y alone.
+    forward(x, ...) -> (y, cache) and backward(dy, cache) -> dx. backward also adds the gradients of the
+    parameters to their `grad`. For inference, layer(x, ...) returns y alone.
     """
 
     forward: Any
     backward: Any
 
-    values: Any = None  # (P,) all parameters of a flattened module, one after the other; see flatten
+    values: Any = None  # (P,) all parameters of a flattened module, one after the other (see flatten)
     grads: Any = None  # (P,) their gradients, in the same order
     supports_packing = False  # True if forward takes packed=True, which skips the computation at padding
 
@@ -89,37 +91,43 @@ class Module:
         return "\n".join(self._tree(""))
 
     def _tree(self, label: str) -> list[str]:
-        """Return one line for each module with its parameters. Equal modules in a row share one entry."""
+        """Return the lines of __repr__: one for each module, with its parameters.
+
+        Neighbouring modules with equal lines, such as the layers of a stack, are printed once.
+        """
         children = list(self.children())
         shapes = [f"{name} {child.shape}" for name, child in children if isinstance(child, Parameter)]
         lines = [f"{label}{type(self).__name__}" + (f"({', '.join(shapes)})" if shapes else "")]
         trees = [(name, child._tree("")) for name, child in children if isinstance(child, Module)]
-        for tree, same in groupby(trees, key=lambda named: named[1]):
-            names = [name for name, _ in same]
+        for tree, equal in groupby(trees, key=lambda pair: pair[1]):
+            names = [name for name, _ in equal]
             label = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
             lines += [f"  {label}: {tree[0]}", *(f"  {line}" for line in tree[1:])]
         return lines
 
     def children(self) -> Iterator[tuple[str, Parameter | Module]]:
         """Yield pairs (name, Parameter or Module) in the order of their definition."""
-        for name, thing in vars(self).items():
-            if isinstance(thing, (Parameter, Module)):
-                yield name, thing
-            elif isinstance(thing, (list, tuple)):
-                for index, item in enumerate(thing):
+        for name, attribute in vars(self).items():
+            if isinstance(attribute, (Parameter, Module)):
+                yield name, attribute
+            elif isinstance(attribute, (list, tuple)):
+                for index, item in enumerate(attribute):
                     if isinstance(item, Module):
                         yield f"{name}.{index}", item
 
     def modules(self) -> list[Module]:
         """Return this module and all modules below it, each one once."""
-        found = {id(self): self}
+        modules = {id(self): self}
         for _, child in self.children():
             if isinstance(child, Module):
-                found.update({id(module): module for module in child.modules()})
-        return list(found.values())
+                modules.update({id(module): module for module in child.modules()})
+        return list(modules.values())
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Yield pairs (dotted name, Parameter). A tied parameter comes once, under its first name."""
+        """Yield pairs (dotted name, Parameter).
+
+        A tied parameter, which several modules share, occurs once, under its first name.
+        """
         seen = set()
         for name, parameter in self._named_parameters(""):
             if id(parameter) not in seen:
@@ -138,7 +146,7 @@ class Module:
         return [parameter for _, parameter in self.named_parameters()]
 
     def count_parameters(self) -> int:
-        """Return the number of learned numbers."""
+        """Return the number of entries of all parameters together."""
         return sum(parameter.value.size for parameter in self.parameters())
 
     def zero_grad(self) -> None:
@@ -149,14 +157,14 @@ class Module:
     def flatten(self) -> Self:
         """Copy all parameters into one buffer, `values`, and all gradients into another, `grads`.
 
-        Each parameter becomes a view of the buffers. So the optimizer updates all parameters in one loop over
-        one array, and the norm of all gradients is the norm of one array.
+        Each parameter becomes a view of the two buffers. So the optimizer updates one array instead of one
+        array for each parameter, and the norm of all gradients is the norm of one array.
 
         Returns:
             The module itself.
 
         Raises:
-            UserError: If this module is a part of a larger model that is flattened already.
+            UserError: If this module is a part of a larger model that was flattened before.
         """
         parameters = self.parameters()
         if any(p.buffer is not None and p.buffer is not self.values for p in parameters):
@@ -182,12 +190,13 @@ class Module:
             start = end
 
     def replicate(self) -> Self:
-        """Return a copy that shares the values and has gradients of its own.
+        """Return a copy that shares the parameter values and has its own gradients.
 
         In parallel training, each worker computes its part of a batch on such a copy.
         """
         self._require_flat()
-        # deepcopy does not copy the objects in its memo: the values and the position tables are shared
+        # the second argument of deepcopy lists the objects that are not copied: the copy shares the values of
+        # the parameters and the position tables. _view then replaces the gradients
         shared = [a for module in self.modules() for a in vars(module).values() if is_array(a)]
         shared += [array for p in self.parameters() for array in (p.value, p.grad)]
         replica = copy.deepcopy(self, {id(array): array for array in shared})
@@ -207,9 +216,9 @@ class Module:
         for parameter in self.parameters():
             parameter.value, parameter.grad = change(parameter.value), change(parameter.grad)
         for module in self.modules():
-            for name, thing in vars(module).items():
-                if is_array(thing) and name not in ("values", "grads") and thing.dtype.kind == "f":
-                    setattr(module, name, change(thing))
+            for name, attribute in vars(module).items():
+                if is_array(attribute) and name not in ("values", "grads") and attribute.dtype.kind == "f":
+                    setattr(module, name, change(attribute))
         return self.flatten()
 
     def state_dict(self) -> dict[str, Array]:

@@ -16,7 +16,7 @@ class LayerNorm(Module):
 
         y = gain xhat + bias,  xhat = (x - mean) / sqrt(variance + eps)
 
-    Mean and variance are taken over the last axis. Shapes: x (..., D) -> y (..., D).
+    Mean and variance are computed over the last axis. Shapes: x (..., D) -> y (..., D).
 
     Args:
         d_model: The width D.
@@ -32,12 +32,12 @@ class LayerNorm(Module):
         self.bias = Parameter(np.zeros(d_model, dtype))
 
     def forward(self, x: Array) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (..., D), and the cache."""
         check_floats(x, (..., len(self.gain.value)), "LayerNorm")
         return layer_norm(x, self.gain.value, self.bias.value, self.eps)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (..., D)."""
         dx, dgain, dbias = layer_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         self.bias.accumulate(dbias)
@@ -45,13 +45,13 @@ class LayerNorm(Module):
 
 
 class BatchNorm(Module):
-    """Batch normalization with a learned gain and bias, and running statistics.
+    """Batch normalization with a learned gain and bias, and with running statistics.
 
         y = gain xhat + bias,  xhat = (x - mean) / sqrt(variance + eps)
 
-    Mean and variance are taken over the tokens of the batch. With train=True they are the statistics of the
-    batch. Otherwise they are the running statistics, so that the output of a token does not depend on the
-    other sentences. The forward pass does not change the layer; update does:
+    With train=True, mean and variance are computed over the tokens of the batch. Otherwise they are the
+    running statistics, so that the output of a token does not depend on the other sentences. The forward pass
+    does not change the running statistics. Call update to change them:
 
         y, cache = norm.forward(x, mask=mask, train=True)
         norm.update(cache)
@@ -82,13 +82,22 @@ class BatchNorm(Module):
         self.running_variance = np.ones(d_model, dtype)
 
     def forward(self, x: Array, *, mask: Array | None = None, train: bool = False) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Normalize x with the statistics of the batch, or with the running statistics.
+
+        Args:
+            x: The input, of shape (..., D).
+            mask: Bool, of shape (...). True at tokens and False at padding. None if there is no padding.
+            train: True uses the statistics of the batch, False the running statistics.
+
+        Returns:
+            y, of shape (..., D), and the cache.
+        """
         check_floats(x, (..., len(self.gain.value)), "BatchNorm")
-        given = None if train else Statistics(self.running_mean, self.running_variance)
-        return batch_norm(x, self.gain.value, self.bias.value, self.eps, mask=mask, given=given)
+        statistics = None if train else Statistics(self.running_mean, self.running_variance)
+        return batch_norm(x, self.gain.value, self.bias.value, self.eps, mask=mask, statistics=statistics)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (..., D)."""
         dx, dgain, dbias = batch_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         self.bias.accumulate(dbias)
@@ -97,10 +106,11 @@ class BatchNorm(Module):
     def update(self, cache: Any) -> None:
         """Move the running statistics towards the statistics of a batch, in place.
 
-        The running variance is the unbiased variance, divided by N - 1 and not by N.
+        The running variance is a moving average of the unbiased variance, which divides the sum of N squares
+        by N - 1 and not by N. `cache` is the cache of forward with train=True.
         """
         n_tokens = 0 if cache.share is None else int((cache.share > 0).sum())  # N
-        if n_tokens == 0:  # there are no statistics: train was False, or the batch holds padding only
+        if n_tokens == 0:  # no statistics were computed: train was False, or all tokens are padding
             return
         mean, variance = cache.statistics
         unbiased = variance * (n_tokens / max(1, n_tokens - 1))

@@ -1,4 +1,4 @@
-"""Position vectors as layers: a learned table and a table of sinusoids."""
+"""Layers of position vectors: a learned table and a table of sinusoids."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class LearnedPositions(Module):
         self.weight = Parameter(normal(default_rng(rng), (max_length, d_model), d_model**-0.5, dtype))
 
     def forward(self, length: int, start: int = 0) -> tuple[Array, Any]:
-        """Return (y, cache) for the positions start .. start + length - 1."""
+        """Return y, the vectors (T, D) of the positions start .. start + length - 1, and the cache."""
         check_length(start + length, len(self.weight.value), "LearnedPositions")
         return self.weight.value[start : start + length], (start, length)
 
     def backward(self, dy: Array, cache: Any) -> None:
-        """Accumulate the gradient of the table. Positions have no gradient. Shapes: dy (B, T, D)."""
+        """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
         start, length = cache
-        # y = weight[start : start + length], the same for every sentence: dy (B, T, D)
+        # y = weight[start : start + length] was added to every sentence, so the B gradients are summed
         self.weight.accumulate(dy.sum(0), at=slice(start, start + length))
 
 
@@ -63,9 +63,9 @@ class FixedPositions(Module):
         self.table = sinusoids(max_length, d_model, layout).astype(dtype)
 
     def forward(self, length: int, start: int = 0) -> tuple[Array, Any]:
-        """Return (y, cache) for the positions start .. start + length - 1."""
+        """Return y, the vectors (T, D) of the positions start .. start + length - 1, and the cache."""
         check_length(start + length, len(self.table), "FixedPositions")
         return self.table[start : start + length], None
 
     def backward(self, dy: Array, cache: Any) -> None:
-        """Do nothing: the table is not learned."""
+        """Do nothing, since the table is not learned."""

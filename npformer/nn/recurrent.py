@@ -26,7 +26,7 @@ from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
 
-# for each kind the number P of gates, and the number of vectors in the state (an LSTM has h and c)
+# for each kind: the number P of gates, and the number of vectors in the state (an LSTM has h and c)
 KINDS = {"lstm": (4, 2), "gru": (3, 1)}
 
 
@@ -36,7 +36,7 @@ class StepCache(NamedTuple):
 
     hidden_projection: LinearCache
     cell: LSTMCache | GRUCache
-    held: Any  # (B, 1) bool: the cache of masked_update, True at a token; None without a mask
+    updated: Any  # (B, 1) bool: the cache of masked_update, True at a token; None without a mask
 
 
 @cache_class
@@ -45,7 +45,7 @@ class RecurrentCache(NamedTuple):
 
     input_projection: LinearCache
     steps: tuple[Any, ...]  # a StepCache for each position, in the order of reading
-    given: bool  # True if the caller gave an initial state
+    has_state: bool  # True if the caller gave an initial state
 
 
 class Recurrent(Module):
@@ -89,7 +89,16 @@ class Recurrent(Module):
         self.hidden_projection = Linear(d_hidden, parts * d_hidden, rng=rng, dtype=dtype)
 
     def forward(self, x: Array, state: Array | None = None, *, mask: Array | None = None) -> Any:
-        """Return (states, cache). The initial state is 0 if none is given."""
+        """Compute the states of all positions.
+
+        Args:
+            x: The input, of shape (B, T, D).
+            state: The initial state, of shape (B, M). The default is 0.
+            mask: Bool, of shape (B, T). True at tokens and False at padding. None if there is no padding.
+
+        Returns:
+            The states, of shape (B, T, M), and the cache.
+        """
         check_floats(x, ("B", "T", self.input_projection.weight.shape[0]), "Recurrent")
         if state is not None:
             check_floats(state, (len(x), self.d_state), "Recurrent", "state")
@@ -97,7 +106,7 @@ class Recurrent(Module):
         xp = array_module(x)
         # one product for all positions
         gates, input_projection = self.input_projection.forward(x)  # (B, T, P·N)
-        given = state is not None
+        has_state = state is not None
         state = xp.zeros((len(x), self.d_state), gates.dtype) if state is None else state  # (B, M)
         states: list[Any] = [None] * x.shape[1]
         steps = []
@@ -105,24 +114,30 @@ class Recurrent(Module):
             state, step = self.time_step(gates[:, t], state, None if mask is None else mask[:, t])
             states[t] = state
             steps.append(step)
-        return xp.stack(states, 1), RecurrentCache(input_projection, tuple(steps), given)
+        return xp.stack(states, 1), RecurrentCache(input_projection, tuple(steps), has_state)
 
     def backward(self, dstates: Array, cache: Any) -> Any:
-        """Return dx, or (dx, dstate) if a state was given."""
+        """Return dx, of shape (B, T, D), or (dx, dstate) with dstate (B, M) if a state was given."""
         xp = array_module(dstates)
         dgates: list[Any] = [None] * dstates.shape[1]
-        dstate: Any = 0  # no position follows the last one
+        dstate: Any = 0  # no position uses the last state
         order = self._order(dstates.shape[1])
         for t, step in zip(order[::-1], cache.steps[::-1], strict=True):
-            # a state is an output and the input of the next position: two gradients add up
+            # a state is an output and an input of the next position, so its two gradients are added
             dgates[t], dstate = self.time_step_backward(dstate + dstates[:, t], step)
         dx = self.input_projection.backward(xp.stack(dgates, 1), cache.input_projection)
-        return (dx, dstate) if cache.given else dx
+        return (dx, dstate) if cache.has_state else dx
 
     def time_step(self, gates: Array, state: Array, real: Array | None = None) -> tuple[Array, Any]:
-        """Compute one position. Return (state, cache).
+        """Compute the state of one position from the state of the position before.
 
-        Shapes: gates (B, P·N), state (B, M), real (B,) bool.
+        Args:
+            gates: The input projection of this position, of shape (B, P·N).
+            state: The state before this position, of shape (B, M).
+            real: Bool, of shape (B,). False at padding, where the state does not change. None for all True.
+
+        Returns:
+            The state, of shape (B, M), and the cache.
         """
         n = self.d_hidden
         cell: Any
@@ -134,22 +149,22 @@ class Recurrent(Module):
             after, cell = gru_cell(gates, hidden_gates, h)  # (B, N)
         if real is None:
             return after, StepCache(hidden_projection, cell, None)
-        after, held = masked_update(after, state, real)
-        return after, StepCache(hidden_projection, cell, held)
+        after, updated = masked_update(after, state, real)
+        return after, StepCache(hidden_projection, cell, updated)
 
     def time_step_backward(self, dafter: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dgates, dstate) of one position."""
+        """Return dgates (B, P·N) and dstate (B, M). `dafter` (B, M) is the gradient of the new state."""
         xp = array_module(dafter)
         dold: Any = 0
-        if cache.held is not None:
-            dafter, dold = masked_update_backward(dafter, cache.held)
+        if cache.updated is not None:
+            dafter, dold = masked_update_backward(dafter, cache.updated)
         if self.kind == "lstm":
             dgates, dc = lstm_cell_backward(dafter, cache.cell)
-            # gates + hidden_gates: both receive dgates
+            # the input of the cell is gates + hidden_gates, so dgates is the gradient of both
             dh = self.hidden_projection.backward(dgates, cache.hidden_projection)
             return dgates, xp.concatenate([dh, dc], -1) + dold
         dgates, dhidden_gates, dh = gru_cell_backward(dafter, cache.cell)
-        # h is an input of the cell, and of the product that gives hidden_gates
+        # h is an input of the cell and of hidden_projection, so its two gradients are added
         return dgates, dh + self.hidden_projection.backward(dhidden_gates, cache.hidden_projection) + dold
 
     def _order(self, length: int) -> list[int]:
@@ -195,21 +210,21 @@ class Bidirectional(Module):
         self.backwards = Recurrent(d_in, d_hidden, kind=kind, backwards=True, rng=rng, dtype=dtype)
 
     def forward(self, x: Array, *, mask: Array | None = None) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (B, T, 2N), and the cache."""
         n, xp = self.d_hidden, array_module(x)
-        one, forwards = self.forwards.forward(x, mask=mask)  # (B, T, M)
-        other, backwards = self.backwards.forward(x, mask=mask)  # (B, T, M)
-        return xp.concatenate([one[..., :n], other[..., :n]], -1), BidirectionalCache(forwards, backwards)
+        right, forwards = self.forwards.forward(x, mask=mask)  # (B, T, M)
+        left, backwards = self.backwards.forward(x, mask=mask)  # (B, T, M)
+        return xp.concatenate([right[..., :n], left[..., :n]], -1), BidirectionalCache(forwards, backwards)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (B, T, D)."""
         n = self.d_hidden
         # y = [h→, h←]; the c of an LSTM is not part of y, so its gradient is 0
         dx = self.forwards.backward(self._padded(dy[..., :n]), cache.forwards)
-        # x was read twice
+        # both directions read x, so their gradients are added
         return dx + self.backwards.backward(self._padded(dy[..., n:]), cache.backwards)
 
     def _padded(self, dh: Array) -> Array:
-        """Return the gradient of a whole state of which only h was used. Shapes: (B, T, N) -> (B, T, M)."""
+        """Return the gradient of states of which only h was used. Shapes: (B, T, N) -> (B, T, M)."""
         xp, hidden = array_module(dh), self.forwards.d_state - self.d_hidden
         return xp.concatenate([dh, xp.zeros((*dh.shape[:-1], hidden), dh.dtype)], -1)

@@ -21,7 +21,7 @@ Sublayer: TypeAlias = Callable[[Array], tuple[Array, Any]]
 
 
 class Residual(Module):
-    """The base class of residual connections around a sublayer f. Subclasses place norm and dropout.
+    """The base class of residual connections around a sublayer f. Subclasses differ in norm and dropout.
 
     The sublayer is an argument. In the forward pass it is a function x -> (output, cache). In the backward
     pass it is a function (d_output, cache) -> dx. If the sublayer has further inputs, such as the memory of
@@ -34,11 +34,29 @@ class Residual(Module):
     """
 
     def forward(self, x: Array, sublayer: Sublayer, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return (y, cache). cache.sublayer is the cache of the sublayer."""
+        """Compute x + f(x), with norm and dropout.
+
+        Args:
+            x: The input, of shape (..., D).
+            sublayer: The function f, x -> (output, cache of the sublayer).
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (..., D), and the cache. cache.sublayer is the cache of the sublayer.
+        """
         raise NotImplementedError
 
     def backward(self, dy: Array, cache: Any, sublayer_backward: Callable[..., Any]) -> Any:
-        """Return dx, or (dx, ...) with the gradients of the further inputs of the sublayer."""
+        """Compute the gradients of x and of the further inputs of the sublayer.
+
+        Args:
+            dy: The gradient of y, of shape (..., D).
+            cache: The cache of forward.
+            sublayer_backward: The backward pass of the sublayer, (d_output, cache of the sublayer) -> dx.
+
+        Returns:
+            dx, of shape (..., D). If sublayer_backward returns a tuple, dx followed by its other gradients.
+        """
         raise NotImplementedError
 
 
@@ -70,14 +88,28 @@ class PreNormResidual(Residual):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Array, sublayer: Sublayer, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Compute y = x + dropout(f(norm(x))).
+
+        Args:
+            x, sublayer, context: As in Residual.forward.
+
+        Returns:
+            y, of shape (..., D), and the cache.
+        """
         h, norm = self.norm.forward(x)
-        h, inside = sublayer(h)
+        h, sublayer_cache = sublayer(h)
         h, dropout_mask = self.dropout.forward(h, context)
-        return x + h, PreNormCache(norm, inside, dropout_mask)
+        return x + h, PreNormCache(norm, sublayer_cache, dropout_mask)
 
     def backward(self, dy: Array, cache: Any, sublayer_backward: Callable[..., Any]) -> Any:
-        """Return dx, or (dx, ...) with the gradients of the further inputs of the sublayer."""
+        """Compute the gradients of x and of the further inputs of the sublayer.
+
+        Args:
+            dy, cache, sublayer_backward: As in Residual.backward.
+
+        Returns:
+            dx, of shape (..., D), or a tuple of dx and the other gradients.
+        """
         # y = x + dropout(h): a sum passes its gradient to both terms
         dh = self.dropout.backward(dy, cache.dropout_mask)
         # h = sublayer(norm(x))
@@ -108,14 +140,23 @@ class AddNorm(Module):
         self.bias = Parameter(np.zeros(d_model, dtype))
 
     def forward(self, x: Array, h: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Compute y = norm(x + dropout(h)).
+
+        Args:
+            x: The input of the sublayer, of shape (..., D).
+            h: The output of the sublayer, of shape (..., D).
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (..., D), and the cache.
+        """
         check_floats(x, (..., len(self.gain.value)), "AddNorm")
         check_floats(h, x.shape, "AddNorm", "h")
         p = context.dropout(self.dropout)
         return add_norm(x, h, self.gain.value, self.bias.value, self.eps, p, context.rng)
 
     def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dx, dh)."""
+        """Return the gradients (dx, dh), each of shape (..., D)."""
         dx, dh, dgain, dbias = add_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         self.bias.accumulate(dbias)
@@ -156,13 +197,27 @@ class PostNormResidual(Residual):
         self.norm = AddNorm(d_model, dropout=dropout, eps=eps, dtype=dtype)
 
     def forward(self, x: Array, sublayer: Sublayer, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return (y, cache)."""
-        h, inside = sublayer(x)
+        """Compute y = norm(x + dropout(f(x))).
+
+        Args:
+            x, sublayer, context: As in Residual.forward.
+
+        Returns:
+            y, of shape (..., D), and the cache.
+        """
+        h, sublayer_cache = sublayer(x)
         y, add_norm = self.norm.forward(x, h, context)
-        return y, PostNormCache(inside, add_norm)
+        return y, PostNormCache(sublayer_cache, add_norm)
 
     def backward(self, dy: Array, cache: Any, sublayer_backward: Callable[..., Any]) -> Any:
-        """Return dx, or (dx, ...) with the gradients of the further inputs of the sublayer."""
+        """Compute the gradients of x and of the further inputs of the sublayer.
+
+        Args:
+            dy, cache, sublayer_backward: As in Residual.backward.
+
+        Returns:
+            dx, of shape (..., D), or a tuple of dx and the other gradients.
+        """
         # y = norm(x + dropout(h))
         dx, dh = self.norm.backward(dy, cache.add_norm)
         # h = sublayer(x)
@@ -171,7 +226,7 @@ class PostNormResidual(Residual):
         return (dx, *others) if others else dx
 
 
-# after the dash no letter occurs twice, and "a" occurs once
+# after the dash, "a" occurs once, and no letter occurs twice: (?!.*(.).*\1) forbids a repeated letter
 SPELLING = re.compile(r"n?-(?!.*(.).*\1)[nd]*a[nd]*")
 
 
@@ -186,13 +241,13 @@ class SequenceResidualCache(NamedTuple):
 
 
 class SequenceResidual(Residual):
-    """A residual connection given by a sequence "before-after", with one letter for each operation.
+    """A residual connection whose operations are given by letters: those before f, a dash, those after f.
 
-        n  normalize      d  dropout      a  add the input of the sublayer
+        n  normalize      d  dropout      a  add the input x
 
-    "n-da" is y = x + dropout(f(norm(x))), as PreNormResidual, and "-dan" is PostNormResidual. "n-dna"
-    normalizes the output of the sublayer before it is added. "n-dan" has a norm before the sublayer and one
-    after the sum.
+    "n-da" computes the same as PreNormResidual, y = x + dropout(f(norm(x))), and "-dan" the same as
+    PostNormResidual. "n-dna" normalizes the output of the sublayer before it is added to x. "n-dan" has a
+    norm before the sublayer and another one after the sum.
 
     Args:
         d_model: The width D of x.
@@ -202,7 +257,7 @@ class SequenceResidual(Residual):
         dtype: The dtype of the parameters.
 
     Raises:
-        UserError: If the sequence is not of this form.
+        UserError: If the sequence does not have this form.
 
     Source: tensor2tensor's layer_preprocess_sequence and layer_postprocess_sequence.
     """
@@ -223,9 +278,16 @@ class SequenceResidual(Residual):
         self.dropout = Dropout(dropout if "d" in self.after else 0.0)
 
     def forward(self, x: Array, sublayer: Sublayer, context: Context = INFERENCE) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Apply the operations of the sequence.
+
+        Args:
+            x, sublayer, context: As in Residual.forward.
+
+        Returns:
+            y, of shape (..., D), and the cache.
+        """
         h, norm_before = (x, None) if self.norm_before is None else self.norm_before.forward(x)
-        h, inside = sublayer(h)
+        h, sublayer_cache = sublayer(h)
         dropout_mask = norm = None
         for letter in self.after:
             if letter == "d":
@@ -234,10 +296,17 @@ class SequenceResidual(Residual):
                 h = x + h
             else:
                 h, norm = self.norm_after.forward(h)
-        return h, SequenceResidualCache(norm_before, inside, dropout_mask, norm)
+        return h, SequenceResidualCache(norm_before, sublayer_cache, dropout_mask, norm)
 
     def backward(self, dy: Array, cache: Any, sublayer_backward: Callable[..., Any]) -> Any:
-        """Return dx, or (dx, ...) with the gradients of the further inputs of the sublayer."""
+        """Compute the gradients of x and of the further inputs of the sublayer.
+
+        Args:
+            dy, cache, sublayer_backward: As in Residual.backward.
+
+        Returns:
+            dx, of shape (..., D), or a tuple of dx and the other gradients.
+        """
         dx: Any = 0
         dh = dy
         for letter in reversed(self.after):
@@ -259,10 +328,10 @@ ResidualCache = PreNormCache | PostNormCache | SequenceResidualCache
 
 
 def check_sequence(sequence: str) -> None:
-    """Check the form of a sequence of SequenceResidual.
+    """Check that a string is a sequence that SequenceResidual accepts.
 
     Raises:
-        UserError: If the sequence is not of this form.
+        UserError: If it is not.
     """
     if not SPELLING.fullmatch(sequence):
         raise UserError(

@@ -1,4 +1,4 @@
-"""Printing the arrays and settings of a cache by name."""
+"""Functions that print the arrays and settings of a cache, each with its name."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,23 +24,24 @@ def as_text(cache: Any, *, numbers: int = 3) -> str:
 
 def named_arrays(cache: Any, prefix: str = "") -> Iterator[tuple[str, Array]]:
     """Yield pairs (dotted name, array) of all arrays in a cache, in its order."""
-    for name, thing in members(cache):
-        if is_array(thing):
-            yield prefix + name, thing
+    for name, member in members(cache):
+        if is_array(member):
+            yield prefix + name, member
         else:
-            yield from named_arrays(thing, f"{prefix}{name}.")
+            yield from named_arrays(member, f"{prefix}{name}.")
 
 
-def _lines(name: str, thing: Any, numbers: int, indent: str) -> Iterator[str]:
-    inside = members(thing)
-    if is_array(thing):
-        yield f"{indent}{name} {_array(thing, numbers)}"
-    elif inside:
+def _lines(name: str, value: Any, numbers: int, indent: str) -> Iterator[str]:
+    """Yield the lines of one member of a cache, followed by those of its own members."""
+    inner_members = members(value)
+    if is_array(value):
+        yield f"{indent}{name} {_array(value, numbers)}"
+    elif inner_members:
         yield f"{indent}{name}"
-        for inner, member in inside:
-            yield from _lines(inner, member, numbers, indent + "  ")
-    elif thing is not None:
-        yield f"{indent}{name} = {thing!r}"
+        for inner_name, member in inner_members:
+            yield from _lines(inner_name, member, numbers, indent + "  ")
+    elif value is not None:
+        yield f"{indent}{name} = {value!r}"
 
 
 def _array(array: Array, numbers: int) -> str:

@@ -14,14 +14,14 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.layout import MAX_SIDE, PAD, array, root, sheet, word_line, words
 from npformer.plots.palette import COLOURS, edge, head_colour
 from npformer.plots.palette import colour as colour_of
 from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, text_size, widest
 
 WIDEST = 5.0  # points, the line of a weight of 1
-FAINTEST = 0.01  # smaller weights are not drawn
+FAINTEST = 0.01  # the smallest weight that is drawn
 BLOCK = 0.17  # width of a head's block, in inches
 GAP = 0.08
 BETWEEN = 1.9  # inches, from the queries to the keys
@@ -65,15 +65,20 @@ def word_lines(
         numbers = _head_numbers(heads, len(values))
         if query is not None and not 0 <= query < len(left):
             raise UserError(f"query is {query}: there are queries 0 .. {len(left) - 1}")
-        if not np.isfinite(values).all() or (values < 0).any():
-            raise UserError("weights must be finite and not negative to be drawn as lines")
+        _require_line_widths(values)
         return _draw_word_lines(values, left, right, query, numbers, ax, title)
+
+
+def _require_line_widths(weights: np.ndarray) -> None:
+    """Raise UserError for weights that are no widths of lines."""
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise UserError("weights must be finite and not negative to be drawn as lines")
 
 
 def _head_numbers(heads: Sequence[int] | None, count: int) -> list[int]:
     numbers = list(range(count)) if heads is None else list(heads)
     if len(numbers) != count:
-        raise UserError(f"heads names {len(numbers)} heads, and there are weights of {count}")
+        raise UserError(f"heads names {quantity(len(numbers), 'head')}, but there are weights of {count}")
     return numbers
 
 
@@ -131,7 +136,7 @@ def _head_lines(
     end: tuple[float, np.ndarray],
     row: float,
 ) -> None:
-    """Draw the lines of each head, which end at slightly different heights so that all are seen."""
+    """Draw the lines of each head. They end at slightly different heights, so that all heads are visible."""
     (x0, y_left), (x1, y_right) = start, end
     apart = np.linspace(0.28, -0.28, len(numbers)) * row if len(numbers) > 1 else np.zeros(1)
     for head, number, shift in zip(values, numbers, apart, strict=True):
@@ -278,7 +283,7 @@ def attention_flow(
             _flow_lines(ax, flow, weights, places[flow.source], places[flow.target])
         for row, place in zip(rows, places, strict=True):
             _dots(ax, row, place)
-            _writing(ax, row, place)
+            _write_labels(ax, row, place)
         _legend(ax, legend, high - low)
         return root(ax)
 
@@ -288,8 +293,7 @@ def _flow_weights(flow: Flow, rows: Sequence[FlowRow]) -> np.ndarray:
     shape = rows[flow.target].count, rows[flow.source].count
     if weights.shape != shape:
         raise UserError(f"weights has shape {weights.shape}: between these rows it must be {shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise UserError("weights must be finite and not negative to be drawn as lines")
+    _require_line_widths(weights)
     return weights
 
 
@@ -341,7 +345,7 @@ def _lit(row: FlowRow) -> int:
     return row.count if row.lit is None else row.lit
 
 
-def _writing(ax: Axes, row: FlowRow, place: np.ndarray) -> None:
+def _write_labels(ax: Axes, row: FlowRow, place: np.ndarray) -> None:
     side, end, shift = ("right", 0, -NAME) if row.name_side == "left" else ("left", -1, NAME)
     x, y = place[end]
     ax.text(x + shift, y, row.name, ha=side, va="center_baseline", color=COLOURS["faint"])

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import ArrayLike
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room
 from npformer.plots.layout import words as word_list
 from npformer.plots.palette import COLOURS
@@ -47,14 +47,14 @@ def probability_bars(
     with drawing(words, title):
         values = _probabilities(probabilities, "probabilities", 1)
         names = word_list(words, len(values), "words")
-        aims = _targets(target, values)
+        targets = _targets(target, values)
         if ax is None:
-            ax = _own_axes(names, aims is not None, decimals, title)
+            ax = _own_axes(names, targets is not None, decimals, title)
         else:
-            _must_fit(ax, len(names), aims is not None)
+            _must_fit(ax, len(names), targets is not None)
             if title:
                 ax.set_title(wrapped(title, size_of(ax)[0]))
-        _draw(ax, values, names, aims, decimals)
+        _draw(ax, values, names, targets, decimals)
         return root(ax)
 
 
@@ -87,34 +87,34 @@ def probability_panels(
         values = _probabilities(probabilities, "probabilities", 2)
         names = word_list(words, values.shape[1], "words")
         heads = word_list(positions, len(values), "positions")
-        aims = _targets(target, values)
-        return _panels(values, names, heads, aims, decimals, title)
+        targets = _targets(target, values)
+        return _panels(values, names, heads, targets, decimals, title)
 
 
 def _panels(
     values: np.ndarray,
     names: list[str],
     heads: list[str],
-    aims: np.ndarray | None,
+    targets: np.ndarray | None,
     decimals: int,
     title: str | None,
 ) -> Figure:
-    two = aims is not None
-    targets: Iterable[np.ndarray | None] = [None] * len(values) if aims is None else aims
+    with_target = targets is not None
+    target_rows: Iterable[np.ndarray | None] = [None] * len(values) if targets is None else targets
     beside = 0.12 + text_size(number(0.5, decimals), SMALL)[0]
     length = max(1.0, widest(heads, LABEL))
-    height = len(names) * _row(two)
+    height = len(names) * _row(with_target)
     left, step = PAD + widest(names, TEXT) + 0.1, length + beside + 2 * PAD
     total = left + len(values) * step
     title = wrapped(title, total - 2 * PAD)
     _, up = title_room(title)
-    below = 0.3 if two else 0
+    below = 0.3 if with_target else 0
     figure = new_figure(
         total, height + 2 * PAD + 0.3 + up + below, f"a picture of {len(values)} × {len(names)} bars"
     )
-    for index, (row, head, aim) in enumerate(zip(values, heads, targets, strict=True)):
+    for index, (row, head, target) in enumerate(zip(values, heads, target_rows, strict=True)):
         ax = axes_at(figure, left + index * step, PAD + below, length, height)
-        _draw(ax, row, names if index == 0 else [""] * len(names), aim, decimals, legend=index == 0)
+        _draw(ax, row, names if index == 0 else [""] * len(names), target, decimals, legend=index == 0)
         ax.set_title(head, size=LABEL, parse_math=False)
     if title:
         put_title(figure, title)
@@ -122,32 +122,32 @@ def _panels(
 
 
 def _probabilities(values: ArrayLike, name: str, ndim: int) -> np.ndarray:
-    made = array(values, name, ndim).astype(np.float64)
-    if not ((made >= 0) & (made <= 1 + 1e-6)).all():  # also where NaN
+    probabilities = array(values, name, ndim).astype(np.float64)
+    if not ((probabilities >= 0) & (probabilities <= 1 + 1e-6)).all():  # False for NaN as well
         raise UserError(f"{name} must be between 0 and 1: apply the softmax first")
-    return made
+    return probabilities
 
 
 def _targets(target: ArrayLike | None, values: np.ndarray) -> np.ndarray | None:
     """Return the target distribution in the shape of the values, or None where none was given."""
     if target is None:
         return None
-    aims = _probabilities(target, "target", values.ndim)
-    if aims.shape != values.shape:
-        raise UserError(f"target has shape {aims.shape}: it must be that of probabilities, {values.shape}")
-    return aims
+    targets = _probabilities(target, "target", values.ndim)
+    if targets.shape != values.shape:
+        raise UserError(f"target has shape {targets.shape}: it must be that of probabilities, {values.shape}")
+    return targets
 
 
-def _row(two: bool) -> float:
-    """Return the height of the bar of a word, or of its two bars."""
-    return 2.2 * line_height(SMALL) if two else 1.5 * line_height(TEXT)
+def _row(with_target: bool) -> float:
+    """Return the height, in inches, of a word's bar, or of its two bars."""
+    return 2.2 * line_height(SMALL) if with_target else 1.5 * line_height(TEXT)
 
 
-def _own_axes(names: Sequence[str], two: bool, decimals: int, title: str | None) -> Axes:
+def _own_axes(names: Sequence[str], with_target: bool, decimals: int, title: str | None) -> Axes:
     left, right = widest(names, TEXT) + 0.1, 0.12 + text_size(number(0.5, decimals), SMALL)[0]
     title = wrapped(title, left + LENGTH + right)
     _, up = title_room(title)
-    height, below = len(names) * _row(two), 0.3 if two else 0
+    height, below = len(names) * _row(with_target), 0.3 if with_target else 0
     total = left + LENGTH + right + 2 * PAD
     figure = new_figure(total, height + below + 2 * PAD + up, f"a picture of {len(names)} words")
     if title:
@@ -155,12 +155,12 @@ def _own_axes(names: Sequence[str], two: bool, decimals: int, title: str | None)
     return axes_at(figure, PAD + left, PAD + below, LENGTH, height)
 
 
-def _must_fit(ax: Axes, count: int, two: bool) -> None:
+def _must_fit(ax: Axes, count: int, with_target: bool) -> None:
     _, height = size_of(ax)
-    least = line_height(SMALL) * (2 if two else 1)
+    least = line_height(SMALL) * (2 if with_target else 1)
     if count * least > height:
         raise UserError(
-            f"{count} words do not fit on axes {height:.1f} inches high at 8 points: "
+            f"{quantity(count, 'word')} cannot be written on axes {height:.1f} inches high at 8 points: "
             "draw only the most probable ones"
         )
 
@@ -169,22 +169,22 @@ def _draw(
     ax: Axes,
     values: np.ndarray,
     names: Sequence[str],
-    aims: np.ndarray | None,
+    targets: np.ndarray | None,
     decimals: int,
     *,
     legend: bool = True,
 ) -> None:
     places = np.arange(len(values))
     best = int(values.argmax())
-    thick = 0.8 if aims is None else 0.38
-    shift = 0.0 if aims is None else -0.22
+    thick = 0.8 if targets is None else 0.38
+    shift = 0.0 if targets is None else -0.22
     faces = [BEST if index == best else MODEL for index in places]
     ax.barh(places + shift, values, height=thick, color=faces, label="model")
     _write(ax, places + shift, values, decimals)
-    if aims is not None:
+    if targets is not None:
         border: dict[str, Any] = {"edgecolor": "#b85c00", "linewidth": 0.8}
-        ax.barh(places - shift, aims, height=thick, color=TARGET, label="target", **border)
-        _write(ax, (places - shift)[aims > 0], aims[aims > 0], decimals)
+        ax.barh(places - shift, targets, height=thick, color=TARGET, label="target", **border)
+        _write(ax, (places - shift)[targets > 0], targets[targets > 0], decimals)
         if legend:
             _legend(ax, border)
     ax.set_yticks(places, names, parse_math=False)

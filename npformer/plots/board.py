@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from npformer.plots.boxes import Box, Point, arrow, draw_box, frame, sign
 from npformer.plots.cells import CELL, GAP, Grid, Placed, draw_cells
-from npformer.plots.layout import PAD, axes_at, new_figure, put_title, title_room, words
+from npformer.plots.layout import LEAST_TITLE, PAD, axes_at, new_figure, put_title, title_room, words
 from npformer.plots.palette import COLOURS
 from npformer.plots.palette import colour as colour_of
 from npformer.plots.style import FORMULA, SMALL, TEXT, line_height, number, text_size, widest, wrapped
@@ -23,11 +23,11 @@ WIDEST_CELL = 0.8  # inches, the widest cell for column labels; longer labels ar
 
 
 class Board:
-    """A canvas for grids, boxes, arrows and text, in inches with y upwards, that records the space they take.
+    """A canvas for grids, boxes, arrows and text that records the space they take.
 
-    Use it inside `drawing`. All grids of a board have cells of the same width, so that equal shapes look
-    equal. The cells are wide enough for every number of `matrices` as `write` writes it, and for every column
-    label in `names` that is short.
+    All positions and sizes are in inches, and y grows upwards. Use a board inside `drawing`. All grids of a
+    board have cells of the same width, so that equal shapes look equal. The cells are wide enough for every
+    number of `matrices` as `write` writes it, and for every column label in `names` that is short.
 
         with drawing(words):
             board = Board([x, z])
@@ -71,24 +71,49 @@ class Board:
     def grid(self, grid: Grid, left: float, top: float, *, label: str = "above") -> Placed:
         """Draw a grid with the upper left corner of its cells at a place, and return the place of the cells.
 
-        `label` is the side on which the name stands: "above", "below", "left" or "right".
+        Args:
+            grid: The grid.
+            left: The left edge of the cells.
+            top: The upper edge of the cells.
+            label: The side on which the name of the grid stands: "above", "below", "left" or "right".
+
+        Returns:
+            The rectangle of the cells, without the text around them.
         """
         width, height = self.size(grid)
-        draw_cells(
-            self.ax, grid, left, top, self.cell, self.write, above=4
-        )  # in front of the boxes around them
+        # above=4: in front of the boxes around the cells
+        draw_cells(self.ax, grid, left, top, self.cell, self.write, above=4)
         placed = Placed(left, top - height, left + width, top)
         self.take(*placed)
         self._write_round(grid, placed, label)
         return placed
 
     def grid_at(self, grid: Grid, x: float, y: float, *, label: str = "above") -> Placed:
-        """Draw a grid with the middle of its cells at a place, and return the place of the cells."""
+        """Draw a grid with the middle of its cells at a place, and return the place of the cells.
+
+        Args:
+            grid: The grid.
+            x: The horizontal middle of the cells.
+            y: The vertical middle of the cells.
+            label: The side on which the name of the grid stands: "above", "below", "left" or "right".
+
+        Returns:
+            The rectangle of the cells, without the text around them.
+        """
         width, height = self.size(grid)
         return self.grid(grid, x - width / 2, y + height / 2, label=label)
 
     def product(self, parts: Sequence[Grid | str], left: float, y: float) -> list[Placed]:
-        """Draw grids and the signs between them in a row with its middle at y; return the grids' places."""
+        """Draw grids and the signs between them in a row, and return the places of the grids.
+
+        Args:
+            parts: The grids and the signs, from left to right.
+            left: The left edge of the row.
+            y: The vertical middle of the row.
+
+        Returns:
+            For each grid, the rectangle of its cells.
+        """
         placed = []
         for part in parts:
             if isinstance(part, str):
@@ -157,7 +182,18 @@ class Board:
         room: bool = True,
         **style: Any,
     ) -> None:
-        """Write text at a place. With room=False no space is recorded, for text inside a box or a frame."""
+        """Write text at a place.
+
+        Args:
+            x: The horizontal position.
+            y: The vertical position.
+            text: The text.
+            size: The size of the letters, in points.
+            ha: The part of the text that is at x: "left", "center" or "right".
+            va: The part of the text that is at y: "bottom", "top", "center" or "center_baseline".
+            room: Record the space of the text. It is False for text inside a box or a frame.
+            style: Settings of matplotlib's Text.
+        """
         self.ax.text(x, y, text, size=size, ha=ha, va=va, **({"zorder": 6} | style))
         if room:
             width, height = text_size(
@@ -178,28 +214,63 @@ class Board:
         colour: str = "plain",
         **style: Any,
     ) -> Box:
-        """Draw a box with its centre at (x, y). `colour` is a role of the palette."""
+        """Draw a box with a label, and return it.
+
+        Args:
+            label: The label.
+            x: The horizontal centre.
+            y: The vertical centre.
+            width: The width.
+            height: The height.
+            colour: A role of the palette.
+            style: Settings of boxes.draw_box.
+
+        Raises:
+            UserError: If the label is larger than the box.
+        """
         self.take(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
         return draw_box(self.ax, Box(label, x, y, width, height, colour), **style)
 
     def frame(self, left: float, bottom: float, right: float, top: float, **settings: Any) -> None:
-        """Draw a large rectangle behind everything else. The settings are those of boxes.frame."""
+        """Draw a large rectangle behind everything else.
+
+        Args:
+            left: The left edge.
+            bottom: The lower edge.
+            right: The right edge.
+            top: The upper edge.
+            settings: Settings of boxes.frame.
+        """
         frame(self.ax, left, bottom, right - left, top - bottom, **settings)
         self.take(left, bottom, right, top)
 
     def arrow(self, *points: Point, **settings: Any) -> None:
-        """Draw an arrow through points. The settings are those of boxes.arrow."""
+        """Draw an arrow through two or more points. The settings are those of boxes.arrow."""
         arrow(self.ax, *points, **settings)
         for x, y in points:
             self.take(x - 0.04, y - 0.04, x + 0.04, y + 0.04)
 
     def sign(self, x: float, y: float, text: str = "+", **settings: Any) -> Box:
-        """Draw a circle with a sign. The settings are those of boxes.sign."""
+        """Draw a circle with a sign, and return it as a box for arrows.
+
+        Args:
+            x: The horizontal centre.
+            y: The vertical centre.
+            text: The sign.
+            settings: Settings of boxes.sign.
+        """
         self.take(x - 0.15, y - 0.15, x + 0.15, y + 0.15)
         return sign(self.ax, x, y, text, **settings)
 
     def bracket(self, x: float, bottom: float, top: float, side: str = "left") -> None:
-        """Draw a round bracket, "left" or "right", as tall as its content."""
+        """Draw a round bracket.
+
+        Args:
+            x: The horizontal position.
+            bottom: The lower end.
+            top: The upper end.
+            side: "left" for an opening bracket, "right" for a closing one.
+        """
         out = -0.14 if side == "left" else 0.14
         path = Path([(x - out / 2, top), (x + out, (bottom + top) / 2), (x - out / 2, bottom)], [1, 3, 3])
         curve = PathPatch(path, facecolor="none", edgecolor=COLOURS["ink"], linewidth=1.8, clip_on=False)
@@ -207,14 +278,28 @@ class Board:
         self.take(x - 0.1, bottom, x + 0.1, top)
 
     def mark(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Draw an orange frame around cells."""
+        """Draw an orange frame around cells.
+
+        Args:
+            left: The left edge of the cells.
+            bottom: Their lower edge.
+            right: Their right edge.
+            top: Their upper edge.
+        """
         ring = Rectangle((left, bottom), right - left, top - bottom, clip_on=False, facecolor="none")
         ring.set(edgecolor=COLOURS["highlight"], linewidth=2.4, zorder=5.5)
         self.ax.add_patch(ring)
         self.take(left - 0.02, bottom - 0.02, right + 0.02, top + 0.02)
 
     def take(self, left: float, bottom: float, right: float, top: float) -> None:
-        """Record that the drawing takes up a rectangle."""
+        """Record that the drawing takes up a rectangle.
+
+        Args:
+            left: The left edge.
+            bottom: The lower edge.
+            right: The right edge.
+            top: The upper edge.
+        """
         self.low = np.minimum(self.low, (left, bottom))
         self.high = np.maximum(self.high, (right, top))
 
@@ -225,7 +310,7 @@ class Board:
             UserError: If the drawing is larger than a slide.
         """
         width, height = self.high - self.low
-        title = wrapped(title, max(width, 2.5))
+        title = wrapped(title, max(width, LEAST_TITLE))
         title_width, up = title_room(title)
         total, full = max(width, title_width) + 2 * PAD, height + up + 2 * PAD
         new_figure(total, full, what)  # raises if it is too large

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.layout import root, sheet
 from npformer.plots.palette import COLOURS, ink_on
 from npformer.plots.palette import colour as colour_of
@@ -211,7 +211,7 @@ def arrow(
         UserError: If there are fewer than two points.
     """
     if len(points) < 2:
-        raise UserError(f"an arrow goes through two points or more, and {len(points)} were given")
+        raise UserError(f"an arrow has {quantity(len(points), 'point')}: give at least two points")
     line = FancyArrowPatch(
         path=Path(list(points)),
         arrowstyle="-|>" if head else "-",

@@ -10,8 +10,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from npformer.errors import UserError
-from npformer.plots.layout import PAD, axes_at, new_figure, put_title, size_of, title_room
+from npformer.errors import UserError, quantity
+from npformer.plots.layout import PAD, axes_at, new_figure, put_title, size_of, title_room, titled_figure
 from npformer.plots.style import DPI, LABEL, drawing, line_height, text_size, wrapped, write
 
 BETWEEN = 0.45  # inches, from one picture to the next
@@ -57,16 +57,12 @@ def beside(
         high = [each.height + over for each in pieces]
         gaps = BETWEEN * (len(draws) - 1)
         width, height = (max(wide), sum(high) + gaps) if down else (sum(wide) + gaps, max(high))
-        title = wrapped(title, width)
-        across, up = title_room(title)
-        figure = new_figure(max(width, across) + 2 * PAD, height + up + 2 * PAD)
-        left, top = (figure.get_size_inches()[0] - width) / 2, PAD + height
+        figure, left = titled_figure(width, height, title, line_width=width)
+        top = PAD + height
         for index, (draw, piece, head) in enumerate(zip(draws, pieces, heads, strict=True)):
             room = (width, high[index]) if down else (wide[index], height)
             _place(figure, draw, piece, head, (left, top, *room), over)
             left, top = (left, top - room[1] - BETWEEN) if down else (left + room[0] + BETWEEN, top)
-        if title:
-            put_title(figure, title)
     return figure
 
 
@@ -128,7 +124,10 @@ def key_frames(
     frames = list(frames)
     heads = [""] * len(frames) if names is None else list(names)
     if not frames or len(heads) != len(frames):
-        raise UserError(f"there are {len(frames)} frames and {len(heads)} names: give one name for each")
+        raise UserError(
+            f"there are {quantity(len(frames), 'frame')} and {quantity(len(heads), 'name')}: "
+            "give frames, and one name for each"
+        )
     alone = [draw(frame) for frame in frames]
     if columns is not None and columns < 1:
         raise UserError(f"columns is {columns}: it must be 1 or more")

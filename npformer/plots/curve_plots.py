@@ -11,19 +11,21 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room, words
 from npformer.plots.palette import head_colour
 from npformer.plots.style import LABEL, TEXT, drawing, line_height, printable, widest, wrapped
 
 WIDTH, HEIGHT = 5.6, 3.4  # inches, of the axes
 SAMPLE = 0.26  # length of a sample of the curve, beside its name
+# the curves differ in their dashes as well, for readers who cannot tell their colours apart
 DASHES: tuple[Any, ...] = (
     "-",
     (0, (5, 2)),
     (0, (1.5, 1.5)),
     (0, (6, 2, 1.5, 2)),
-)  # a second way to tell curves apart
+)
+# the order in which the colours of the heads are used for curves: blue comes first
 ORDER = (
     4,
     0,
@@ -41,7 +43,7 @@ ORDER = (
     14,
     12,
     15,
-)  # the order in which the heads' colours are used; blue comes first
+)
 
 
 def curves(
@@ -105,7 +107,10 @@ def _numbers(y: ArrayLike, x: ArrayLike | None) -> tuple[np.ndarray, np.ndarray]
     values = values.reshape(-1, values.shape[-1])
     places = np.arange(values.shape[1]) if x is None else array(x, "x", 1)
     if len(places) != values.shape[1]:
-        raise UserError(f"x has {len(places)} numbers, and y {values.shape[1]} columns")
+        raise UserError(
+            f"x has {quantity(len(places), 'number')}, and y {quantity(values.shape[1], 'column')}: "
+            "give one number for each column"
+        )
     return values, places
 
 
@@ -139,7 +144,8 @@ def dress(ax: Axes, places: np.ndarray, scales: Mapping[Axis, str]) -> None:
     ax.tick_params(labelsize=TEXT)
     for axis, scale in scales.items():
         if scale == "log":
-            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))  # exponents would be tiny
+            # plain numbers, because the exponents of powers of ten would be smaller than 8 points
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
             axis.set_minor_formatter(NullFormatter())
     xscale = scales[ax.xaxis]
     if xscale == "linear" and places.dtype.kind in "iu":
@@ -163,11 +169,13 @@ def put_legend(ax: Axes, lines: Sequence[Line2D], names: Sequence[str]) -> None:
     width, height = size_of(ax)
     room = line_height(TEXT) * 1.3
     if len(names) * room > height or widest(names, TEXT) + 0.6 > width:
-        raise UserError(f"{len(names)} names do not fit in a legend at 8 points: draw fewer curves")
-    made = ax.legend(
+        raise UserError(
+            f"the names of {quantity(len(names), 'curve')} do not fit in a legend at 8 points: draw fewer"
+        )
+    legend = ax.legend(
         lines, names, loc="best", handlelength=2.5, frameon=True, framealpha=0.9, edgecolor="none"
     )
-    for text in made.get_texts():
+    for text in legend.get_texts():
         text.set_parse_math(False)
 
 
@@ -177,18 +185,18 @@ def _name_ends(ax: Axes, lines: Sequence[Line2D], names: Sequence[str], yscale: 
     room = line_height(TEXT)
     if len(names) * room > height:
         raise UserError(
-            f"{len(names)} names do not fit beside axes {height:.1f} inches high at 8 points: "
-            "draw fewer curves"
+            f"the names of {quantity(len(names), 'curve')} do not fit at 8 points beside axes "
+            f"{height:.1f} inches high: draw fewer curves"
         )
     low, high = ax.get_ylim()
     ends = np.array([_last(line.get_ydata()) for line in lines], np.float64)  # (N,)
     if yscale == "log":
         low, high, ends = np.log(low), np.log(high), np.log(np.maximum(ends, low))
     wanted = np.clip((ends - low) / (high - low), 0, 1) * height
-    for line, name, at, want in zip(lines, names, spread(wanted, room, height), wanted, strict=True):
-        y = at / height
+    for line, name, name_height, end in zip(lines, names, spread(wanted, room, height), wanted, strict=True):
+        y = name_height / height
         style: dict[str, Any] = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
-        ax.plot([1, 1 + 0.14 / width], [want / height, y], linewidth=0.7, label="_leader", **style)
+        ax.plot([1, 1 + 0.14 / width], [end / height, y], linewidth=0.7, label="_leader", **style)
         sample = [1 + 0.14 / width, 1 + (0.14 + SAMPLE) / width]
         ax.plot(sample, [y, y], linewidth=1.8, linestyle=line.get_linestyle(), label="_sample", **style)
         x = 1 + (0.2 + SAMPLE) / width
@@ -210,15 +218,15 @@ def spread(wanted: ArrayLike, room: float, height: float) -> np.ndarray:
         height: The upper limit.
     """
     order = np.argsort(wanted, kind="stable")
-    at = np.asarray(wanted, np.float64)[order]
-    at = np.clip(at, room / 2, height - room / 2)
-    for i in range(1, len(at)):  # upwards
-        at[i] = max(at[i], at[i - 1] + room)
-    at[-1] = min(at[-1], height - room / 2)
-    for i in range(len(at) - 2, -1, -1):  # and down again from the upper edge
-        at[i] = min(at[i], at[i + 1] - room)
-    result = np.empty_like(at)
-    result[order] = at
+    heights = np.asarray(wanted, np.float64)[order]
+    heights = np.clip(heights, room / 2, height - room / 2)
+    for i in range(1, len(heights)):  # move up where two are too close
+        heights[i] = max(heights[i], heights[i - 1] + room)
+    heights[-1] = min(heights[-1], height - room / 2)
+    for i in range(len(heights) - 2, -1, -1):  # move down again what is now above the upper limit
+        heights[i] = min(heights[i], heights[i + 1] - room)
+    result = np.empty_like(heights)
+    result[order] = heights
     return result
 
 
@@ -296,7 +304,9 @@ def curve_page(
 def _panel_numbers(panel: Panel, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
     x, y = array(curve.x, f"x of {panel.name}", 1), array(curve.y, f"y of {panel.name}", 1)
     if len(x) != len(y):
-        raise UserError(f"{panel.name}: x has {len(x)} numbers, and y {len(y)}")
+        raise UserError(
+            f"{panel.name}: x has {quantity(len(x), 'number')}, and y {len(y):,}: give equally many"
+        )
     return x, y
 
 
@@ -377,7 +387,7 @@ def _cost_panel(
 ) -> None:
     for name, values in lines.items():
         if len(values) != len(sizes) or min(values) <= 0:
-            raise UserError(f"{name} needs {len(sizes)} numbers above 0, one for each {against}")
+            raise UserError(f"{name} needs {quantity(len(sizes), 'number')} above 0, one for each {against}")
     curves(
         np.array(list(lines.values()), np.float64),
         np.array(sizes, np.float64),

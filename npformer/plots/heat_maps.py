@@ -17,8 +17,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.layout import (
+    LEAST_TITLE,
     MAX_SIDE,
     PAD,
     array,
@@ -29,6 +30,7 @@ from npformer.plots.layout import (
     root,
     size_of,
     title_room,
+    titled_figure,
     word_line,
     words,
 )
@@ -269,10 +271,10 @@ def colour_bar(figure: Figure, beside: Axes, image: AxesImage, scale: Scale, hei
         height: The height of the axes, in inches.
     """
     ticks = bar_ticks(scale, height)
-    made = figure.colorbar(image, cax=beside, ticks=list(ticks))
+    bar = figure.colorbar(image, cax=beside, ticks=list(ticks))
     beside.set_yticks(list(ticks), list(ticks.values()))
-    made.set_label(scale.label)
-    made.outline.set_linewidth(0.5)
+    bar.set_label(scale.label)
+    bar.outline.set_linewidth(0.5)
     beside.tick_params(labelsize=TEXT, length=2)
 
 
@@ -357,7 +359,7 @@ def _words(ax: Axes, heat: HeatMap, r: Room) -> None:
 
 
 def _whole(room: float) -> MaxNLocator:
-    """Return a locator of at most 8 round whole numbers, fewer where there is less room."""
+    """Return a locator of at most 8 round whole numbers, or of at most `room` if that is smaller."""
     return MaxNLocator(max(1, min(8, int(room))), integer=True, steps=[1, 2, 5, 10])
 
 
@@ -411,10 +413,10 @@ def attention_map(
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        heat = make_heat_map(weights, queries, keys, mask)
+        heat = _weights_heat(weights, queries, keys, mask, numbers)
         if largest is not None:
             heat.scale = heat.scale._replace(high=largest)
-        return _finish(replace(heat, numbers=numbers, legend=_masked_legend(heat)), ax, title)
+        return _finish(heat, ax, title)
 
 
 def score_map(
@@ -445,9 +447,7 @@ def score_map(
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        heat = make_heat_map(scores, queries, keys, mask, name="scores")
-        heat.scale = signed_scale(heat.values[heat.mask], "score")
-        return _finish(replace(heat, numbers=numbers, legend=_masked_legend(heat)), ax, title)
+        return _finish(_scores_heat(scores, queries, keys, mask, numbers), ax, title)
 
 
 def mask_map(
@@ -505,12 +505,9 @@ def softmax_panels(
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        before = make_heat_map(scores, queries, keys, mask, name="scores")
-        after = make_heat_map(weights, queries, keys, mask)
-        before.scale = signed_scale(before.values[before.mask], "score")
+        before = _scores_heat(scores, queries, keys, mask, numbers)
+        after = _weights_heat(weights, queries, keys, mask, numbers)
         before.title, after.title = "before the softmax", "after the softmax"
-        for heat in (before, after):
-            heat.numbers, heat.legend = numbers, _masked_legend(heat)
         return heat_row([before, after], title)
 
 
@@ -580,19 +577,14 @@ def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = 
     """
     cell = _row_cell(heats, bar)
     rooms = [room(heat, cell, bar=bar) for heat in heats]
-    width = _row_width(rooms)
-    title = wrapped(title, max(width, 2.5))
-    title_width, title_height = title_room(title)
     rows, columns = heats[0].values.shape
-    total = max(width, title_width) + 2 * PAD
-    height = max(r.top for r in rooms) + max(r.height + r.below for r in rooms)
-    figure = new_figure(total, height + title_height + 2 * PAD, f"a heat map of {rows} × {columns} words")
-    left, top = (total - width) / 2, PAD + height
+    above, below = max(r.top for r in rooms), max(r.height + r.below for r in rooms)
+    what = f"a heat map of {rows} × {columns} words"
+    figure, left = titled_figure(_row_width(rooms), above + below, title, what=what)
+    top = PAD + (above + below)
     for heat, r in zip(heats, rooms, strict=True):
-        draw_at(figure, heat, left, top - max(q.top for q in rooms) + r.top, cell=cell, bar=bar)
+        draw_at(figure, heat, left, top - above + r.top, cell=cell, bar=bar)
         left += r.total[0] + 3 * PAD
-    if title:
-        put_title(figure, title)
     return figure
 
 
@@ -618,14 +610,27 @@ def _finish(heat: HeatMap, ax: Axes | None, title: str | None, *, bar: bool = Tr
     return root(ax)
 
 
-def _masked_legend(heat: HeatMap) -> tuple[tuple[str, str], ...]:
-    return () if heat.mask.all() else (MASKED,)
+def _weights_heat(
+    weights: ArrayLike, queries: Words, keys: Words, mask: ArrayLike | None, numbers: bool
+) -> HeatMap:
+    """Return the heat map of attention weights, with an entry for masked cells in its legend."""
+    heat = make_heat_map(weights, queries, keys, mask)
+    return replace(heat, numbers=numbers, legend=() if heat.mask.all() else (MASKED,))
+
+
+def _scores_heat(
+    scores: ArrayLike, queries: Words, keys: Words, mask: ArrayLike | None, numbers: bool
+) -> HeatMap:
+    """Return the heat map of scores, with an entry for masked cells in its legend."""
+    heat = make_heat_map(scores, queries, keys, mask, name="scores")
+    scale = signed_scale(heat.values[heat.mask], "score")
+    return replace(heat, scale=scale, numbers=numbers, legend=() if heat.mask.all() else (MASKED,))
 
 
 # A grid of all heads of all layers.
 
 NARROW = 0.08  # between panels, in inches
-BESIDE = 1.2  # for the colour bar at the right, and for a title
+BESIDE = 1.2  # the space for the colour bar at the right, and that for a title
 LEAST_PANEL, LARGEST_PANEL = 0.5, 1.7  # the longer side of a panel without labels
 
 
@@ -690,7 +695,8 @@ def _enlarged(heats: Heats, large: tuple[int, int] | None) -> HeatMap | None:
     layer, head = large
     if not (0 <= layer < len(heats) and 0 <= head < len(heats[0])):
         raise UserError(
-            f"large is {large}: there are {len(heats)} layers and {len(heats[0])} heads, from 0 on"
+            f"large is {large}: there are {quantity(len(heats), 'layer')} and "
+            f"{quantity(len(heats[0]), 'head')}, counted from 0"
         )
     return replace(heats[layer][head], title=f"layer {layer}, head {head}")
 
@@ -700,14 +706,13 @@ def _grid_plan(heats: Heats, beside: float) -> Plan:
     heat = heats[0][0]
     n_queries, n_keys = heat.values.shape
     left, top = text_size(f"layer {len(heats)}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
-    name = (
-        text_size(f"head {len(heats[0])}", TEXT)[0] + GAP - NARROW
-    ) / n_keys  # a panel is as wide as its name
+    # the smallest cell with which a panel is as wide as its name
+    name = (text_size(f"head {len(heats[0])}", TEXT)[0] + GAP - NARROW) / n_keys
     if heat.queries is not None and heat.keys is not None:
         cell = max(word_line(SMALL), min(0.3, 1.5 / max(n_queries, n_keys)), name)
         rotation = key_rotation(heat.keys, cell, SMALL)
-        if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:  # they would extend into the next panel
-            rotation = 90
+        if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:
+            rotation = 90  # otherwise the labels would extend into the next panel
         over = band_of(heat.keys, cell, SMALL, rotation)[0]
         beside_words = AXIS + widest(heat.queries, SMALL) + GAP
         plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
@@ -747,11 +752,10 @@ def _draw_grid(
     bar_high = bar_height(height - plan.top)
     bar = PAD + max(bar_room(heats[0][0].scale, bar_high), 0.85)  # the legend "masked" stands below it
     beside = room(one, one.cell, bar=False) if one else None
-    total = width + bar + (beside.total[0] + 4 * PAD if beside else 0) + 2 * PAD
-    title = wrapped(title, max(total, 2.5))
-    title_width, title_height = title_room(title)
+    across = width + bar + (beside.total[0] + 4 * PAD if beside else 0)
     high = max(height, bar_high + plan.top + LEGEND + PAD, beside.total[1] if beside else 0)
-    figure = new_figure(max(total, title_width + 2 * PAD), high + title_height + 2 * PAD)
+    line_width = max(across + 2 * PAD, LEAST_TITLE)
+    figure, _ = titled_figure(across, high, title, line_width=line_width)
     top = PAD + high
     image = _panels(figure, heats, plan, top, large)
     beside_grid = axes_at(figure, 2 * PAD + width, top - plan.top - bar_high, BAR, bar_high)
@@ -760,8 +764,6 @@ def _draw_grid(
         legend(beside_grid, (MASKED,), -PAD / bar_high)
     if one:
         draw_at(figure, one, PAD + width + bar + 4 * PAD, top, cell=one.cell, bar=False)
-    if title:
-        put_title(figure, title)
     return figure
 
 

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from npformer.backend import to_numpy
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.style import (
     TITLE,
     line_height,
@@ -20,6 +20,7 @@ from npformer.plots.style import (
 
 MAX_SIDE = 13.3  # inches, the width of a slide, on which 8 points can still be read
 PAD = 0.12  # between neighbouring parts, and along the edge
+LEAST_TITLE = 2.5  # inches; a title above a narrower drawing may be as wide as this
 
 
 def new_figure(width: float, height: float, what: str = "this picture") -> Figure:
@@ -41,6 +42,41 @@ def new_figure(width: float, height: float, what: str = "this picture") -> Figur
     figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
     FigureCanvasAgg(figure)
     return figure
+
+
+def titled_figure(
+    width: float,
+    height: float,
+    title: str | None,
+    *,
+    what: str = "this picture",
+    line_width: float | None = None,
+) -> tuple[Figure, float]:
+    """Return a figure with a title and with space for a drawing of this size.
+
+    The drawing is centred below the title. Its lower edge is PAD above that of the figure.
+
+    Args:
+        width: The width of the drawing, in inches.
+        height: The height of the drawing, in inches.
+        title: The title, or None.
+        what: The name of the picture in error messages.
+        line_width: The width at which the title is broken into lines, in inches. By default it is that of the
+            drawing, and at least LEAST_TITLE.
+
+    Returns:
+        The figure, and the left edge of the drawing in inches.
+
+    Raises:
+        UserError: If a side of the figure is longer than MAX_SIDE.
+    """
+    title = wrapped(title, max(width, LEAST_TITLE) if line_width is None else line_width)
+    title_width, title_height = title_room(title)
+    total = max(width, title_width) + 2 * PAD
+    figure = new_figure(total, height + title_height + 2 * PAD, what)
+    if title:
+        put_title(figure, title)
+    return figure, (total - width) / 2
 
 
 def axes_at(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
@@ -65,9 +101,8 @@ def size_of(ax: Axes) -> tuple[float, float]:
 
 def root(ax: Axes) -> Figure:
     """Return the whole figure that contains the axes."""
-    whole: Figure = (
-        ax.figure.figure
-    )  # a subfigure's .figure is the figure around it, a figure's .figure is itself
+    # the .figure of a subfigure is the figure around it, the .figure of a figure is itself
+    whole: Figure = ax.figure.figure
     return whole
 
 
@@ -94,13 +129,8 @@ def sheet(
         UserError: If the sheet does not fit on the given axes or in a figure.
     """
     if ax is None:
-        title = wrapped(title, max(width, 2.5))
-        title_width, title_height = title_room(title)
-        total = max(width, title_width) + 2 * PAD
-        figure = new_figure(total, height + title_height + 2 * PAD, what)
-        ax = axes_at(figure, (total - width) / 2, PAD, width, height)
-        if title:
-            put_title(figure, title)
+        figure, left = titled_figure(width, height, title, what=what)
+        ax = axes_at(figure, left, PAD, width, height)
     elif title:
         ax.set_title(wrapped(title, size_of(ax)[0]))
     have_width, have_height = size_of(ax)
@@ -144,18 +174,20 @@ def array(values: Any, name: str, ndim: int) -> np.ndarray:
         UserError: If the number of axes is wrong, the array is empty, or the numbers are not real.
     """
     try:
-        made = np.array(to_numpy(values))
+        numbers = np.array(to_numpy(values))
     except ValueError:
         raise UserError(f"{name} has rows of different lengths: give an array") from None
-    if made.dtype.kind not in "biuf":
-        raise UserError(f"{name} holds {made.dtype}: give real numbers")
-    if made.ndim != ndim or made.size == 0:
-        raise UserError(f"{name} has shape {made.shape}: give an array with {ndim} axes, none of them empty")
-    return made
+    if numbers.dtype.kind not in "biuf":
+        raise UserError(f"{name} holds {numbers.dtype}: give real numbers")
+    if numbers.ndim != ndim or numbers.size == 0:
+        raise UserError(
+            f"{name} has shape {numbers.shape}: give {quantity(ndim, 'axis', 'axes')}, none of them empty"
+        )
+    return numbers
 
 
 def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
-    """Return labels as they are drawn, or the numbers 0 .. count - 1 for None.
+    """Return labels in printable form, or the numbers 0 .. count - 1 as labels for None.
 
     Args:
         given: The labels, or None.
@@ -169,10 +201,12 @@ def words(given: Sequence[str] | None, count: int, name: str) -> list[str]:
         return [str(index) for index in range(count)]
     if isinstance(given, str):
         raise UserError(f"{name} is one text, {given!r}: give a list of labels")
-    made = [printable(str(word)) for word in given]
-    if len(made) != count:
-        raise UserError(f"{name} has {len(made)} labels, but the array has {count} rows or columns for them")
-    return made
+    labels = [printable(str(word)) for word in given]
+    if len(labels) != count:
+        raise UserError(
+            f"{name} has {quantity(len(labels), 'label')}: give {count}, one for each row or column"
+        )
+    return labels
 
 
 def mask_array(mask: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -13,7 +13,7 @@ from npformer.plots.layout import mask_array
 from npformer.plots.palette import COLOURS, ink_on
 from npformer.plots.style import SMALL, drawing
 
-MOST_NUMBERED = 10  # tokens; with more of them the cells carry no numbers
+MOST_NUMBERED = 10  # the largest number of tokens with which the cells contain numbers
 
 # the kinds of cells of the leak map; each has its number and its colour
 FORBIDDEN, UNUSED, MOVES, LEAKS = range(4)
@@ -54,8 +54,8 @@ def mask_panels(masks: Mapping[str, ArrayLike], queries: Sequence[str], keys: Se
 def leak_map(moved: ArrayLike, allowed: ArrayLike, queries: Sequence[str], keys: Sequence[str]) -> Figure:
     """Draw which outputs change when a token changes: rows are outputs, columns are changed tokens.
 
-    If there are few tokens, the distance by which an output changed stands in its cell. In a cell without a
-    number the output is the same, bit by bit.
+    If there are at most 10 tokens, a cell contains the distance by which the output changed. In a cell
+    without a number, every bit of the output stayed the same.
 
     Args:
         moved: The distances that npformer.checking.leaks.movement returns, (T, S).
@@ -72,8 +72,9 @@ def leak_map(moved: ArrayLike, allowed: ArrayLike, queries: Sequence[str], keys:
     title = "Which outputs change when a token changes"
     with drawing(queries, keys, title):
         distances = make_heat_map(moved, queries, keys, None, name="moved").values
-        may = mask_array(allowed, distances.shape)
-        kind = np.where(distances > 0, np.where(may, MOVES, LEAKS), np.where(may, UNUSED, FORBIDDEN))
+        may_change = mask_array(allowed, distances.shape)
+        changed, unchanged = np.where(may_change, MOVES, LEAKS), np.where(may_change, UNUSED, FORBIDDEN)
+        kind = np.where(distances > 0, changed, unchanged)
         heat = make_heat_map(kind, queries, keys, None, name="moved")
         heat.scale = Scale(ListedColormap([COLOUR_OF[i] for i in range(4)], "npformer_leaks"), 0.0, 3.0, "")
         heat.axis_labels = ("output", "changed token")

@@ -160,8 +160,8 @@ def simulate(colours: ArrayLike, sight: str) -> np.ndarray:
     if sight not in SIGHTS:
         raise UserError(f"sight is {sight!r}: choose one of {', '.join(SIGHTS)}")
     linear = np.clip(_linear(np.asarray(colours, np.float64)) @ SIGHTS[sight].T, 0, 1)
-    seen: np.ndarray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return seen
+    simulated: np.ndarray = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return simulated
 
 
 def difference(first: str, second: str, sight: str = "ordinary") -> float:

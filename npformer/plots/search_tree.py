@@ -7,15 +7,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.plots.boxes import rounded
 from npformer.plots.layout import root, sheet, words
 from npformer.plots.palette import COLOURS
 from npformer.plots.style import SMALL, TEXT, drawing, line_height, number, text_size, widest
 
 BETWEEN = 0.75  # from one step's boxes to the next's, in inches
-HIGH = 2 * line_height(TEXT) + 0.06  # of a node: its token, and its log-probability
-APART = 0.1
+HIGH = 2 * line_height(TEXT) + 0.06  # the height of a node, which shows its token and its log-probability
+APART = 0.1  # inches, between two nodes, and between a text and the border of its node
 
 
 class Node(NamedTuple):
@@ -105,7 +105,13 @@ def _draw(tree: list[list[Node]], start: str, ax: Axes | None, title: str | None
     most = max(len(step) for step in tree)
     height = most * (HIGH + APART) - APART
     width = lefts[-1] + widths[-1]
-    ax = sheet(width, height, ax=ax, title=title, what=f"a tree of {len(tree)} steps, {most} nodes high")
+    ax = sheet(
+        width,
+        height,
+        ax=ax,
+        title=title,
+        what=f"a tree of {quantity(len(tree), 'step')} with up to {most} nodes",
+    )
     before = [height / 2]
     _box(ax, 0.0, height / 2, widths[0], start, None, True)
     for t, step in enumerate(tree):

@@ -51,10 +51,10 @@ def _cover(text: str) -> tuple[list[str], set[str]]:
     missing = {c for c in text if c.isprintable() and not _has(_path(FIRST), c)}
     families = [FIRST]
     for name in _others() if missing else ():
-        found = {c for c in missing if _has(_path(name), c)}
-        if found:
+        covered = {c for c in missing if _has(_path(name), c)}
+        if covered:
             families.append(name)
-            missing -= found
+            missing -= covered
         if not missing:
             break
     return families, missing

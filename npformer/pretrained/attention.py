@@ -80,13 +80,14 @@ class SentenceAttention:
         """Draw a heat map for every layer and head, and one of them large.
 
         Args:
-            kind: "encoder", "decoder" or "cross". The default is "cross", or else the only kind there is.
+            kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
+                has if it has no "cross".
             layer: The layer that is drawn large, counted from 0. The default is the last one.
             head: The head that is drawn large. The default is head 0.
 
         Raises:
             UserError: If the model has no such attention, layer or head, or if there are too many tokens for
-                a picture; `plot_head` has room for more.
+                a picture; `plot_head` can draw more tokens.
         """
         from npformer import plots  # matplotlib takes a second to load
 
@@ -100,7 +101,18 @@ class SentenceAttention:
     def plot_head(
         self, kind: str | None = None, *, layer: int | None = None, head: int | None = None
     ) -> "Figure":
-        """Draw the heat map of one head. The arguments are those of `plot`."""
+        """Draw the heat map of one head.
+
+        Args:
+            kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
+                has if it has no "cross".
+            layer: The layer, counted from 0. The default is the last one.
+            head: The head, counted from 0. The default is head 0.
+
+        Raises:
+            UserError: If the model has no such attention, layer or head, or if there are too many tokens for
+                a picture.
+        """
         from npformer import plots
 
         kind, layer, head = self._chosen(kind, layer, head)
@@ -121,7 +133,8 @@ class SentenceAttention:
         """Draw the attention of one layer as lines from the queries to the keys.
 
         Args:
-            kind: "encoder", "decoder" or "cross". The default is "cross", or else the only kind there is.
+            kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
+                has if it has no "cross".
             layer: The layer, counted from 0. The default is the last one.
             head: Draw only this head. The default is all heads of the layer.
             token: Draw only the lines of this query. The default is all queries.
@@ -148,7 +161,7 @@ class SentenceAttention:
         )
 
     def _chosen(self, kind: str | None, layer: int | None, head: int | None) -> tuple[str, int, int]:
-        """Return the kind, the layer and the head, with the defaults where none is given."""
+        """Return the kind, the layer and the head, each replaced by its default if it is None."""
         if kind is None:
             kind = "cross" if "cross" in self.weights or not self.weights else self.kinds[0]
         self._require(kind)
@@ -161,7 +174,7 @@ class SentenceAttention:
     def _require(self, kind: str) -> None:
         """Raise UserError if the model has no attention of this kind."""
         if not self.weights:
-            raise UserError("this model has no attention: give a model that has")
+            raise UserError("this model has no attention: give a model with attention")
         if kind not in self.weights:
             raise UserError(f"this model has no {KINDS.get(kind, kind)}: it has {', '.join(self.weights)}")
 
@@ -186,17 +199,17 @@ def attention_of(translator: Translator, sentence: str, **search: Any) -> Senten
     Raises:
         UserError: If the sentence is empty or too long for the model.
     """
-    found = forward_pass(translator, sentence, **search)
-    layers = {kind: attention_layers(found.cache, kind) for kind in KINDS}
+    result = forward_pass(translator, sentence, **search)
+    layers = {kind: attention_layers(result.cache, kind) for kind in KINDS}
     codec = translator.target_codec
     return SentenceAttention(
         sentence=sentence,
-        translation=detokenize(codec, codec.decode(found.batch.target_out[0])),
-        source_tokens=found.source,
-        target_tokens=found.target,
-        predicted_tokens=found.predicted,
+        translation=detokenize(codec, codec.decode(result.batch.target_out[0])),
+        source_tokens=result.source,
+        target_tokens=result.target,
+        predicted_tokens=result.predicted,
         weights={kind: np.stack([layer[0] for layer in each]) for kind, each in layers.items() if each},
-        cache=found.cache,
+        cache=result.cache,
     )
 
 
@@ -223,13 +236,20 @@ def forward_pass(
             "give a shorter one"
         )
     if translation is None:
-        most = min(limit - 1, 2 * length + 5)  # an untrained model does not end by itself
-        translation = translator.translate([sentence], max_length=most, **search)[0]
+        longest = min(limit - 1, 2 * length + 5)  # an untrained model may never predict the end symbol
+        translation = translator.translate([sentence], max_length=longest, **search)[0]
     batch = make_batch([(source.encode(sentence), target.encode(translation))])
     logits, cache = translator.model.forward(batch.source, batch.target_in)
-    words = labels(target, target.words(translation))
-    read = labels(source, source.words(sentence))
-    return ForwardPass([*read, "</S>"], ["<S>", *words], [*words, "</S>"], batch, logits, cache)
+    source_tokens = labels(source, source.words(sentence))
+    target_tokens = labels(target, target.words(translation))
+    return ForwardPass(
+        source=[*source_tokens, "</S>"],
+        target=["<S>", *target_tokens],
+        predicted=[*target_tokens, "</S>"],
+        batch=batch,
+        logits=logits,
+        cache=cache,
+    )
 
 
 def _title(kind: str) -> str:

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from npformer.errors import UserError
+from npformer.storage.old_names import rename_card_fields
 from npformer.storage.validation import is_number, require_count
 
 
@@ -47,13 +48,13 @@ class MeasuredScore:
 class Card:
     """The model card: the facts that a user of a trained translator needs.
 
-    The person who trained the translator writes everything but the scores, which are measured.
+    The person who trained the translator writes all fields except the scores, which are measured.
     """
 
     title: str  # "English to German"
     data: str  # the text that it was trained on
     licence: str  # of the data, and its consequence for the weights
-    recipe: str  # a description of the model and its training
+    training: str  # a description of the model and its training
     command: str  # the command that trained it
     hours: float  # wall time of the training
     machine: str  # the machine of the training
@@ -64,13 +65,13 @@ class Card:
     scores: tuple[MeasuredScore, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("title", "data", "licence", "recipe", "command", "machine", "date"):
+        for name in ("title", "data", "licence", "training", "command", "machine", "date"):
             value = getattr(self, name)
             if not isinstance(value, str) or not value.strip():
                 raise UserError(f"the card's {name} is {value!r}: describe it in words")
         if not (is_number(self.hours) and self.hours > 0):
             raise UserError(
-                f"the card's hours are {self.hours!r}: give the hours of training, a number over 0"
+                f"the card's hours are {self.hours!r}: give the hours of training, a number above 0"
             )
         try:
             date.fromisoformat(self.date)
@@ -82,13 +83,16 @@ class Card:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> "Card":
-        """Return the card with these fields, as `to_dict` wrote them.
+        """Return the card with these fields, as `to_dict` returns them.
+
+        Old names of fields are accepted as well.
 
         Raises:
             UserError: If a field is unknown or missing.
         """
         if not isinstance(content, Mapping):
             raise UserError("a card is a JSON object of its fields: give one")
+        content = rename_card_fields(content)
         fields = dataclasses.fields(cls)
         known = [field.name for field in fields]
         for name in content:
@@ -105,13 +109,13 @@ class Card:
         return dataclasses.asdict(self)
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return pairs (name, text) of all fields but the title and the scores."""
+        """Return pairs (name, text) that describe all fields except the title, the example and the scores."""
         return [
             ("trained on", self.data),
             ("licence", self.licence),
-            ("recipe", self.recipe),
+            ("training", self.training),
             ("command", self.command),
-            ("time", f"{self.hours:g} hours on {self.machine}; {self.date}"),
+            ("time", f"{self.hours:g} hour{'' if self.hours == 1 else 's'} on {self.machine}; {self.date}"),
             ("decoding", f"beam {self.beam} and length penalty {self.length_penalty:g} by default"),
         ]
 

@@ -64,8 +64,8 @@ class LoadedTranslator:
             UserError: If a sentence is too long for the model or a setting is out of range.
         """
         lines = [text] if isinstance(text, str) else list(text)
-        found = self.translator.translate_all(lines, **(self.search_settings() | settings))
-        translations = [detokenize(self.codec.target, each) for each in found]
+        decoded = self.translator.translate_all(lines, **(self.search_settings() | settings))
+        translations = [detokenize(self.codec.target, each) for each in decoded]
         return translations[0] if isinstance(text, str) else translations
 
     def attention(self, sentence: str, **settings: Any) -> SentenceAttention:
@@ -84,11 +84,11 @@ class LoadedTranslator:
         return attention_of(self.translator, sentence, **(self.search_settings() | settings))
 
     def unknown_words(self, text: str) -> list[str]:
-        """Return the words of a text that the model has never seen and reads as <UNK>."""
+        """Return the words of a text that are not in the vocabulary and are read as <UNK>, each once."""
         return self.translator.unknown_words(text)
 
     def search_settings(self, *, beam: int = BEAM) -> dict[str, Any]:
-        """Return the beam and the length penalty of the model card, or else `beam` and the paper's 0.6."""
+        """Return the beam and the length penalty of the model card, or without a card `beam` and 0.6."""
         if self.card is None:
             return {"beam": beam, "length_penalty": LENGTH_PENALTY}
         return {"beam": self.card.beam, "length_penalty": self.card.length_penalty}
@@ -105,7 +105,7 @@ def load(model: str | os.PathLike[str], *, last: bool = False, backend: str = "n
     Args:
         model: The name of a translator that ships ("en-de"; `npformer pretrained` lists them), the folder of
             a run, a checkpoint, or a file that `npformer pretrained --export` wrote.
-        last: Take the last checkpoint in the folder of a run, and not the best one.
+        last: Load the last checkpoint in the folder of a run, not the best one.
         backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
 
     Returns:
@@ -118,9 +118,9 @@ def load(model: str | os.PathLike[str], *, last: bool = False, backend: str = "n
     path = find_model(name, last=last)
     backend = choose_backend(backend)
     if is_pretrained_file(path):
-        found = read_pretrained(path)
-        translator = Translator(found.model.to(backend), found.source, found.target)
-        return LoadedTranslator(name, translator, found.card)
+        content = read_pretrained(path)
+        translator = Translator(content.model.to(backend), content.source, content.target)
+        return LoadedTranslator(name, translator, content.card)
     return LoadedTranslator(name, Translator.from_checkpoint(load_checkpoint(path), backend))
 
 
@@ -134,8 +134,8 @@ def find_model(name: str, *, last: bool = False) -> Path:
     is_run = name not in names() and path.is_dir()
     if last and not is_run and (name in names() or path.exists()):
         raise UserError(
-            f"the last checkpoint was asked for, and {name} is not the folder of a run: leave that out, "
-            "or give the folder"
+            f"the last checkpoint was requested, but {name} is not the folder of a run: "
+            "leave out --last (last=True), or give the folder of a run"
         )
     if name in names():
         return pretrained_path(name)

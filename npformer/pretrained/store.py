@@ -23,7 +23,7 @@ FORMAT = 1  # increases when a new version can no longer read the files of the v
 FOLDER = Path(__file__).parent
 SUFFIX = ".safetensors"
 
-_KEY = "npformer translator"  # differs from the key of a checkpoint, so that neither is taken for the other
+_KEY = "npformer translator"  # differs from the key of a checkpoint, so that the two kinds of files differ
 _LONGEST_HEADER = 10_000_000
 
 
@@ -111,7 +111,7 @@ def save_pretrained(checkpoint: Checkpoint, path: str | PathLike[str], card: Car
     """
     path = Path(path)
     if path.suffix != SUFFIX:
-        raise UserError(f"{path} does not end in {SUFFIX}: give a name that does")
+        raise UserError(f"{path} does not end in {SUFFIX}: give a name with this ending")
     weights = {name: _to_float16(name, value) for name, value in checkpoint.parameters.items()}
     Translator.from_checkpoint(checkpoint)  # refuses codecs that do not fit
     fingerprint = weights_fingerprint({name: half.astype(np.float32) for name, half in weights.items()})

@@ -1,4 +1,4 @@
-"""npformer.train, which trains a translator on two files, and settings that the command line shares."""
+"""npformer.train, which trains a translator on two files, and functions that the command line also uses."""
 
 import dataclasses
 import os
@@ -17,7 +17,7 @@ from npformer.training.ranks import share_of
 
 FilePath = str | os.PathLike[str]
 
-VOCAB_SIZE, MIN_COUNT = 8000, 2  # of vocabularies of words, unless told otherwise
+VOCAB_SIZE, MIN_COUNT = 8000, 2  # of vocabularies of words, by default
 MAX_LENGTH = 64
 
 
@@ -57,7 +57,7 @@ def train(
         architecture: The name of another architecture than the preset's.
         valid: Two files to validate on. By default, the last pairs of the training files.
         run: The folder for checkpoints and log. By default, runs/ and the name of the source file.
-        steps: The number of optimizer steps; a shorter run also warms up for fewer steps.
+        steps: The number of optimizer steps. A shorter run also has fewer warm-up steps.
         subwords: The number of subwords for both files. By default, each file has a vocabulary of words.
         max_length: Leave out pairs in which a side has more tokens.
         limit: The largest number of pairs to read.
@@ -76,8 +76,10 @@ def train(
             already holds a run.
     """
     chosen = find_preset(preset)
-    if chosen.fetched:
-        raise UserError(f"the preset {preset} has its own text: choose another one for files, such as small")
+    if chosen.downloaded_corpus:
+        raise UserError(
+            f"the preset {preset} trains on its own corpus: choose another preset for files, such as small"
+        )
     words = {"vocab_size": VOCAB_SIZE, "min_count": MIN_COUNT, "shared": chosen.data.get("shared", False)}
     vocabulary = words if subwords is None else {"subwords": subwords}
     options: dict[str, Any] = {"valid": valid, "max_length": max_length, "limit": limit, "filtered": filtered}
@@ -136,13 +138,13 @@ def configure(
         changes["steps"] = steps
     if steps:
         changes = _shortened(preset.training, steps) | changes
-    longest = {} if preset.fetched or max_length is None else {"max_length": max_length}
+    longest = {} if preset.downloaded_corpus or max_length is None else {"max_length": max_length}
     chosen = {name: value for name, value in settings.items() if name in of_model}
     return preset.model(dataset, **(longest | chosen)), preset.training.replace(**changes)
 
 
 def _shortened(training: TrainingConfig, steps: int) -> dict[str, Any]:
-    """Return the settings that a shorter run needs: fewer steps of warm-up and from snapshot to snapshot."""
+    """Return the settings that change in a shorter run: fewer steps of warm-up, and between two snapshots."""
     return {
         "warmup_steps": max(1, min(training.warmup_steps, steps // 10)),
         "average_every": max(1, min(training.average_every, steps // 50)),
@@ -160,9 +162,10 @@ def available_cores() -> int:
 
 
 def threads_for(model: ModelConfig) -> int | None:
-    """Return 1 for small matrices, and None for large ones, to use as many threads as BLAS takes.
+    """Return 1 for small matrices, and for large ones None, which leaves the number of threads to BLAS.
 
-    With d_model 96 two threads take as long as one if both cores are free, and up to ten times as long if
-    they are not, because the threads wait for each other. With d_model 256 they take four fifths of the time.
+    With d_model 96, two threads take as long as one if both cores are free, and up to ten times as long if a
+    core is busy, because the threads wait for each other. With d_model 256, two threads take four fifths of
+    the time of one.
     """
     return 1 if model.d_model <= 128 else None

@@ -51,14 +51,14 @@ def _mean(values: Sequence[np.ndarray]) -> np.ndarray:
 
 
 class Snapshots:
-    """The files with the parameters of a run after several of its last steps, from which the average is made.
+    """The snapshots of a run: files with its parameters after several steps, to be averaged at the end.
 
-    They depend on the steps only: a step that is repeated after a crash writes the same file again, and a
-    file is removed only after as many later ones exist.
+    A step that is repeated after a crash writes the same file again, so that the files are the same as
+    without the crash. A file is removed when `keep` later files exist.
 
     Args:
         run: The folder of the run.
-        keep: The number of files.
+        keep: The number of files to keep.
     """
 
     def __init__(self, run: RunFolder, keep: int) -> None:
@@ -76,10 +76,10 @@ class Snapshots:
 
     def average(self) -> tuple[Checkpoint, int] | None:
         """Return the average of the readable files and their number, or None if there are fewer than two."""
-        found = []
+        readable = []
         for path in self.run.snapshots():
             try:
-                found.append(load_checkpoint(path))
+                readable.append(load_checkpoint(path))
             except UserError:  # a run of hours should not fail at its last step because of an old file
                 continue
-        return (average(found), len(found)) if len(found) > 1 else None
+        return (average(readable), len(readable)) if len(readable) > 1 else None

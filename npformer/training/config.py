@@ -34,16 +34,16 @@ class TrainingConfig:
     epochs: int | None = None  # the number of passes through the training sentences
     batch_size: int | None = None  # the largest number of sentences in a batch; or
     batch_tokens: int | None = None  # the largest number of tokens in a batch, of either side, with padding
-    accumulate: int = 1  # batches in a step: their gradients add up to that of one large batch
+    accumulate: int = 1  # the number of batches in a step, whose gradients add up to that of one large batch
 
     schedule: str = "warmup"
-    factor: float = 1.0  # of all learning rates of schedule "warmup"
+    factor: float = 1.0  # multiplies every learning rate of schedule "warmup"
     learning_rate: float = 1e-3  # of schedule "constant", and the peak of "cosine"
     warmup_steps: int = 4000  # of schedules "warmup" and "cosine"
     decay_share: float = 0.0  # over this last share of the steps, the learning rate decays linearly to 0
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
-    clip_norm: float | None = None  # the largest norm of the gradient
+    clip_norm: float | None = None  # the largest norm of the gradient; None: no limit
 
     seed: int = 0  # of the initial weights, the order of the sentences, and dropout
     validate_every: int = 500  # steps
@@ -51,15 +51,18 @@ class TrainingConfig:
     log_every: int = 10
     bleu_every: int | None = None  # steps between measurements of BLEU of greedy translations; None: never
     bleu_sentences: int = 200  # the number of validation sentences for BLEU
-    average_last: int | None = None  # the number of snapshots whose parameters are averaged at the end
+    average_last: int | None = None  # the number of snapshots that are averaged at the end; None: no average
     average_every: int = 500  # steps between snapshots
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "betas", tuple(self.betas))  # JSON gives a list
         for one, other in EITHER:
             if (getattr(self, one) is None) == (getattr(self, other) is None):
-                given = "neither" if getattr(self, one) is None else "both"
-                raise UserError(f"{given} of {one} and {other} is given: give exactly one of the two")
+                neither = getattr(self, one) is None
+                problem = (
+                    f"neither {one} nor {other} is given" if neither else f"both {one} and {other} are given"
+                )
+                raise UserError(f"{problem}: give exactly one of the two")
         may_be_none = {*(name for pair in EITHER for name in pair), "bleu_every", "average_last"}
         for name in _COUNTS:
             if name not in may_be_none or getattr(self, name) is not None:
@@ -69,7 +72,7 @@ class TrainingConfig:
             if value is not None and not (is_number(value) and 0 < value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number above 0")
         if len(self.betas) != 2 or not all(is_number(b) and 0 <= b < 1 for b in self.betas):
-            raise UserError(f"betas is {self.betas}: give two numbers, each from 0 up to but not 1")
+            raise UserError(f"betas is {self.betas}: give two numbers, each at least 0 and below 1")
         require_choice("schedule", self.schedule, SCHEDULES)
         require_share("decay_share", self.decay_share)
         if not isinstance(self.seed, int) or self.seed < 0:
@@ -90,7 +93,7 @@ class TrainingConfig:
 
     @property
     def batching(self) -> dict[str, Any]:
-        """The settings of a DataLoader."""
+        """The settings of a DataLoader, by name."""
         return {name: getattr(self, name) for name in ("seed", "batch_size", "batch_tokens", "accumulate")}
 
     def total_steps(self, loader: DataLoader) -> int:

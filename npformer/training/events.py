@@ -36,7 +36,7 @@ class Validated:
     step: int
     loss: float
     accuracy: float
-    best: bool  # the objective is lower than ever before
+    best: bool  # True if its objective is the lowest of the run so far
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Averaged:
     step: int
     snapshots: int
     loss: float | None  # None if there are no validation sentences
-    best: bool  # its objective is lower than that of every single step: it is the best checkpoint
+    best: bool  # True if its objective is the lowest of the run: it is then the best checkpoint
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from npformer.training.optimizer import Adam
 from npformer.training.step import Evaluation, dropout_rngs, evaluate, make_step
 
 Sentence = Sequence[int]
-# a function that makes a batch of sentences; the generator chooses the tokens that the batch hides
+# a function that makes a batch of sentences; the generator chooses the tokens to hide
 MakeBatch = Callable[[Sequence[Sentence], np.random.Generator], SentenceBatch]
 
 SIZES: dict[str, Any] = {
@@ -95,11 +95,11 @@ def _train(
 ) -> TrainedLanguage:
     """Train a model on the English sentences of a dataset, and evaluate it on those for validation."""
     config = TrainingConfig(steps=steps, seed=seed, warmup_steps=max(1, steps // 10), **TRAINING)
-    sentences, unseen = ([english for english, _ in part] for part in (dataset.train, dataset.valid))
-    losses = fit(model, sentences, make, config)
-    seen, asked = (every_sentence(part, make, config) for part in (sentences, unseen))
-    unigram = unigram_perplexity(seen, asked, len(codec.vocabulary))
-    return TrainedLanguage(model, codec, losses, evaluate(model, asked), unigram)
+    train, valid = ([english for english, _ in part] for part in (dataset.train, dataset.valid))
+    losses = fit(model, train, make, config)
+    training, held_out = (every_sentence(part, make, config) for part in (train, valid))
+    unigram = unigram_perplexity(training, held_out, len(codec.vocabulary))
+    return TrainedLanguage(model, codec, losses, evaluate(model, held_out), unigram)
 
 
 def fit(model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: TrainingConfig) -> list[float]:
@@ -135,7 +135,9 @@ def fit(model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: Trai
 def every_sentence(
     sentences: Sequence[Sentence], make: MakeBatch, config: TrainingConfig
 ) -> list[SentenceBatch]:
-    """Return all sentences in batches, always the same ones: the generators are those of step 0.
+    """Return all sentences in batches.
+
+    The batches are the same in every call with the same arguments: their generators are those of step 0.
 
     Args:
         sentences: The token ids of each sentence.
@@ -162,9 +164,10 @@ def _batches(
 
 
 def batch_rng(seed: int, step: int, batch: int) -> np.random.Generator:
-    """Return the generator for what a batch hides, which depends on the three numbers only.
+    """Return the generator that chooses the hidden tokens of a batch. It depends on the three numbers only.
 
-    The fourth number makes it differ from the generators of dropout_rngs, which have three.
+    The seed has a fourth number, so that the generator differs from those of dropout_rngs, whose seeds have
+    three.
 
     Args:
         seed: The seed of the run.
@@ -175,19 +178,19 @@ def batch_rng(seed: int, step: int, batch: int) -> np.random.Generator:
 
 
 def unigram_perplexity(
-    seen: Sequence[SentenceBatch], asked: Sequence[SentenceBatch], vocab_size: int
+    training: Sequence[SentenceBatch], held_out: Sequence[SentenceBatch], vocab_size: int
 ) -> float:
-    """Return exp(-mean log p(token)) of the tokens to predict, with p the frequency of a token in training.
+    """Return exp(-mean log p(token)) over the held-out tokens, with p the frequency of a token in training.
 
     One is added to every count, so that no token has the probability 0.
 
     Args:
-        seen: The batches from which the frequencies are counted.
-        asked: The batches whose tokens are predicted.
+        training: The batches in which the tokens are counted.
+        held_out: The batches whose tokens are predicted.
         vocab_size: The size of the vocabulary, V.
     """
-    counts = np.bincount(_targets(seen), minlength=vocab_size) + 1  # (V,)
-    return math.exp(-np.log(counts / counts.sum())[_targets(asked)].mean())
+    counts = np.bincount(_targets(training), minlength=vocab_size) + 1  # (V,)
+    return math.exp(-np.log(counts / counts.sum())[_targets(held_out)].mean())
 
 
 def _targets(batches: Sequence[SentenceBatch]) -> Ids:

@@ -28,8 +28,11 @@ def check_loss(loss: float, model: Any, cache: Any, logits: Any) -> None:
     if _is_finite(loss):
         return
     activations = [*named_arrays(cache), ("logits", logits)]
-    bad = first_bad(_values(model)) or first_bad(activations) or "no single activation is, but their sum"
-    raise NotFiniteError(f"the loss is {loss}, and the first bad tensor is {bad}")
+    bad = first_bad(_values(model)) or first_bad(activations)
+    where = (
+        f"and the first bad tensor is {bad}" if bad else "though every activation is finite: a sum overflows"
+    )
+    raise NotFiniteError(f"the loss is {loss}, {where}")
 
 
 def check_gradients(norm: float, model: Any) -> None:
@@ -41,7 +44,11 @@ def check_gradients(norm: float, model: Any) -> None:
     if _is_finite(norm):
         return
     bad = first_bad((f"the gradient of {name}", p.grad) for name, p in model.named_parameters())
-    where = f"and the first bad tensor is {bad}" if bad else "though no single one is: their squares overflow"
+    where = (
+        f"and the first bad tensor is {bad}"
+        if bad
+        else "though every gradient is finite: their squares overflow"
+    )
     raise NotFiniteError(f"the gradients' norm is {norm}, {where}")
 
 
@@ -52,8 +59,8 @@ def check_parameters(model: Any) -> None:
         NotFiniteError: If they are not. The message names the first parameter that is not finite.
     """
     values = model.values
-    # If a number is not finite, neither is the sum of squares, which is faster to compute than a test of each
-    # number.
+    # If a number is not finite, the sum of squares is not finite either. The sum takes less time to compute
+    # than a test of each number.
     if not _is_finite(float(array_module(values).vdot(values, values))) and first_bad([("all", values)]):
         raise NotFiniteError(
             f"the update was too large, and the first bad tensor is {first_bad(_values(model))}"

@@ -10,10 +10,10 @@ from npformer.kernels import adam_update
 
 
 class Adam:
-    """Adam as in the paper. All parameters lie in one buffer, so one loop updates them all.
+    """The optimizer Adam. All parameters lie in one buffer, so that one loop updates them all.
 
     m = β1 m + (1 - β1) g,  v = β2 v + (1 - β2) g²,
-    value -= lr · (m / (1 - β1^t)) / (sqrt(v / (1 - β2^t)) + eps), with t counted once per step.
+    value -= lr · (m / (1 - β1^t)) / (sqrt(v / (1 - β2^t)) + eps), where t is the number of the step, from 1.
 
     Args:
         model: The model, whose parameters are moved into one buffer if they are not yet.
@@ -33,7 +33,7 @@ class Adam:
         self.t = 0
 
     def step(self, lr: float, over: Callable[[Callable[[slice], Any], int], Any] | None = None) -> None:
-        """Update the parameters by their gradients, which do not change.
+        """Update the parameters. The gradients are not modified.
 
         Args:
             lr: The learning rate.
@@ -64,7 +64,7 @@ def warmup(d_model: int, warmup_steps: int = 4000, factor: float = 1.0) -> Sched
     Args:
         d_model: The width of the model.
         warmup_steps: The number of steps of the increase.
-        factor: A factor of all learning rates.
+        factor: A number by which all learning rates are multiplied.
 
     Source: Vaswani et al. 2017, section 5.3.
     """
@@ -132,7 +132,7 @@ def global_norm(grads: Array) -> float:
 
 
 def clip_global_norm(grads: Array, max_norm: float) -> float:
-    """Scale the gradient in place so that its norm is at most max_norm, and return the norm before.
+    """Scale the gradient in place so that its norm is at most max_norm, and return the norm before scaling.
 
     Source: Pascanu et al. 2013.
     """

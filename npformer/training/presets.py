@@ -1,6 +1,7 @@
 """Presets: a dataset, an architecture and training settings that go together, under one name.
 
-`npformer train --preset NAME` trains one. An architecture, in contrast, contains only a model's settings.
+`npformer train --preset NAME` trains a model with a preset. An architecture, in contrast, contains only the
+settings of a model.
 """
 
 from collections.abc import Mapping
@@ -22,8 +23,8 @@ class Preset:
     data: Mapping[str, Any]  # the description from which open_dataset makes the dataset
     architecture: str  # the name of an architecture, see models.registry
     training: TrainingConfig
-    fetched: bool = False  # the corpus must be downloaded first, and other text cannot replace it
-    all_cores: bool = False  # train with one worker for each processor core, unless told otherwise
+    downloaded_corpus: bool = False  # it trains on a corpus that must be downloaded, and on no other text
+    all_cores: bool = False  # train with one worker for each processor core by default
 
     def dataset(self, folder: str | PathLike[str] | None = None) -> Dataset:
         """Return the dataset. `folder` is the folder of a downloaded corpus, if it is not the default one.
@@ -31,8 +32,8 @@ class Preset:
         Raises:
             UserError: If a file of the corpus is missing, or a package that it needs is not installed.
         """
-        place = {} if folder is None else {"folder": folder}
-        return open_dataset({**self.data, **place})
+        changes = {} if folder is None else {"folder": folder}
+        return open_dataset({**self.data, **changes})
 
     def model(self, dataset: Dataset, **changes: Any) -> ModelConfig:
         """Return the configuration of the model for the vocabularies of a dataset, with changes.
@@ -112,10 +113,10 @@ _MULTI30K_TRAINING = TrainingConfig(
 _MULTI30K: dict[str, Any] = {
     "data": _MULTI30K_DATA,
     "architecture": "multi30k",
-    "fetched": True,
+    "downloaded_corpus": True,
     "all_cores": True,
 }
-_add("multi30k-en-de", **_MULTI30K, training=_MULTI30K_TRAINING)  # to the published score
+_add("multi30k-en-de", **_MULTI30K, training=_MULTI30K_TRAINING)  # reaches the published score
 _add(  # 50 minutes on two cores
     "multi30k-en-de-short", **_MULTI30K, training=_MULTI30K_TRAINING.replace(steps=12_000, average_every=200)
 )

@@ -45,19 +45,19 @@ def interrupt_between_steps() -> Iterator[Callable[[], bool]]:
     one raises KeyboardInterrupt. Nothing changes outside the main thread, where Python allows no signal
     handlers, or in a process that ignores Ctrl-C.
     """
-    asked = threading.Event()
+    interrupted = threading.Event()
 
     def on_interrupt(signum: int, frame: FrameType | None) -> None:
-        if asked.is_set():
+        if interrupted.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        interrupted.set()
 
     in_main_thread = threading.current_thread() is threading.main_thread()
     if not in_main_thread or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        yield asked.is_set
+        yield interrupted.is_set
         return
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
-        yield asked.is_set
+        yield interrupted.is_set
     finally:
         signal.signal(signal.SIGINT, before or signal.default_int_handler)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from npformer.backend import is_array, like, to_numpy
 from npformer.errors import UserError
 
-Brought = TypeVar("Brought")
+Value = TypeVar("Value")
 
 
 class Launch(NamedTuple):
@@ -46,8 +46,9 @@ class Ended(NamedTuple):
 class Ranks:
     """All ranks of a run, or a single process, for which the methods do no communication.
 
-    As a context, it raises an error of one rank in all of them. The rank with the error sends it in place of
-    its part of the current or next exchange, so no rank waits for one that has ended.
+    Used as a context, it raises the error of one rank in all ranks. The rank with the error sends the error
+    instead of its own value in the current or the next exchange, so that no rank waits for one that has
+    ended.
 
     Args:
         comm: A communicator of mpi4py, or an object with its rank, size, allgather, Allreduce and Abort. None
@@ -59,27 +60,27 @@ class Ranks:
         self.rank: int = 0 if comm is None else comm.rank
         self.size: int = 1 if comm is None else comm.size
         self.launcher = "" if comm is None else f"mpirun -n {self.size} "  # before a command that resumes
-        self._left = False
+        self._has_ended = False  # True once this rank takes part in no further exchange
 
     @property
     def first(self) -> bool:
         """True for the rank that validates, writes files and reports."""
         return self.rank == 0
 
-    def all_gather(self, mine: Brought) -> list[Brought]:
+    def all_gather(self, value: Value) -> list[Value]:
         """Exchange one object of each rank, and return the objects of all ranks, in their order.
 
         Raises:
             RankError: If a rank has ended.
         """
         if self.comm is None:
-            return [mine]
-        brought: list[Any] = self.comm.allgather(mine)
-        ended = [isinstance(thing, Ended) for thing in brought]
+            return [value]
+        values: list[Any] = self.comm.allgather(value)
+        ended = [isinstance(each, Ended) for each in values]
         if any(ended):
-            self._part(brought)
+            self._raise_first_error(values)
             raise RankError(f"rank {ended.index(True)} has ended before the others")
-        return brought
+        return values
 
     def all_reduce(self, loss: float, grads: Any) -> float:
         """Replace the gradients (P,) by the sum over all ranks, in place. Return the sum of the losses."""
@@ -91,56 +92,56 @@ class Ranks:
                 grads[...] = like(total, grads)
         return sum(losses)
 
-    def require_same(self, what: str, mine: Any) -> None:
+    def require_same(self, what: str, value: Any) -> None:
         """Check that all ranks have the same array or the same settings.
 
         Args:
             what: The noun for the message.
-            mine: The array or settings of this rank.
+            value: The array or settings of this rank.
 
         Raises:
             UserError: If a rank differs from the first one.
         """
         if self.comm is None:
             return
-        content = to_numpy(mine).tobytes() if is_array(mine) else repr(mine).encode()
-        sums = self.all_gather(zlib.crc32(content))
-        for rank, checksum in enumerate(sums):
-            if checksum != sums[0]:
+        content = to_numpy(value).tobytes() if is_array(value) else repr(value).encode()
+        checksums = self.all_gather(zlib.crc32(content))
+        for rank, checksum in enumerate(checksums):
+            if checksum != checksums[0]:
                 raise UserError(
-                    f"rank {rank} has other {what} than rank 0: start all ranks with one command, with the "
-                    "same files and the same versions, on machines of one kind"
+                    f"rank {rank} and rank 0 have different {what}: start all ranks with one command, with "
+                    "the same files and the same versions, on machines of one kind"
                 )
 
     def abort(self) -> None:
         """Prepare to end in the middle of a step, so that the end of this process ends all others."""
         if self.comm is not None:
-            self._left = True
+            self._has_ended = True
             atexit.register(self.comm.Abort, 130)
 
     def __enter__(self) -> "Ranks":
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if self.comm is None or self._left:
+        if self.comm is None or self._has_ended:
             return
-        if error is not None and not isinstance(error, Exception):  # a Ctrl-C, wherever it struck
+        if error is not None and not isinstance(error, Exception):  # a Ctrl-C, possibly inside an exchange
             self.abort()
             return
-        self._part(self.comm.allgather(Ended(_told(error))))
+        self._raise_first_error(self.comm.allgather(Ended(_error_message(error))))
 
-    def _part(self, brought: list[Any]) -> None:
-        """Raise the first error among the last objects of all ranks, unless it is this rank's own."""
-        self._left = True
-        for rank, thing in enumerate(brought):
-            if isinstance(thing, Ended) and thing.error is not None:
+    def _raise_first_error(self, values: list[Any]) -> None:
+        """Raise the first error among the last values of all ranks, unless it is this rank's own."""
+        self._has_ended = True
+        for rank, value in enumerate(values):
+            if isinstance(value, Ended) and value.error is not None:
                 if rank == self.rank:
                     return
-                raise RankError(f"rank {rank}: {thing.error}")
+                raise RankError(f"rank {rank}: {value.error}")
 
 
 def launch() -> Launch:
-    """Read from the environment whether mpirun started this process."""
+    """Return the settings of mpirun from the environment; the defaults if it did not start this process."""
     for size, rank, local_size in LAUNCHERS:
         if int(os.environ.get(size, 1)) > 1:
             return Launch(
@@ -150,7 +151,7 @@ def launch() -> Launch:
 
 
 def share_of(cores: int) -> int:
-    """Return the number of these cores that are for this process, if mpirun started several here."""
+    """Return this process's share of the cores, if mpirun started several processes on this machine."""
     local_size = launch().local_size
     # mpirun may have bound each process to some cores already
     return cores if local_size == 1 else max(1, min(cores, (os.cpu_count() or 1) // local_size))
@@ -183,7 +184,7 @@ def ranks_of_launch() -> Ranks:
     return ranks
 
 
-def _told(error: BaseException | None) -> str | None:
+def _error_message(error: BaseException | None) -> str | None:
     """Return the message of an error for the other ranks."""
     if error is None:
         return None

@@ -15,7 +15,7 @@ from npformer.training.run_folder import RunFolder
 
 # settings that may change when a run resumes
 CHANGEABLE = {"validate_every", "checkpoint_every", "log_every", "bleu_every", "bleu_sentences"}
-LENGTHS = {"steps", "epochs"}  # these, too, if no learning rate so far depends on them
+LENGTHS = {"steps", "epochs"}  # these may change as well, if no learning rate so far depends on them
 
 
 def check_fits(dataset: Dataset, config: ModelConfig) -> None:
@@ -58,11 +58,11 @@ def check_same_run(
     Raises:
         UserError: If anything differs. The message names the first difference.
     """
-    saved, asked = checkpoint.model_kind, kind_of(model_config)
-    if saved != asked:
+    saved, current = checkpoint.model_kind, kind_of(model_config)
+    if saved != current:
         raise UserError(
-            f"the model is a {asked} one here and a {saved} one in the checkpoint: continue with that, or "
-            "start a new run in another folder"
+            f"the model is of the kind {current} here but {saved} in the checkpoint: continue with {saved}, "
+            "or start a new run in another folder"
         )
     changeable = CHANGEABLE | LENGTHS if _length_may_change(checkpoint, dataset, config) else CHANGEABLE
     _compare(config_from_checkpoint(checkpoint).to_dict(), model_config.to_dict(), set())
@@ -105,7 +105,7 @@ def load_last(run: RunFolder) -> Checkpoint:
 
 
 def _length_may_change(checkpoint: Checkpoint, dataset: Dataset, config: TrainingConfig) -> bool:
-    """Return whether every learning rate so far would be the same in a run of the other length."""
+    """Return whether a run with the new number of steps has the same learning rates up to the checkpoint."""
     if config.schedule == "cosine":
         return False
     saved = TrainingConfig(**checkpoint.training_settings)
@@ -123,22 +123,22 @@ def describe(dataset: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in dataset.items() if value is not None)
 
 
-def _compare(saved: dict[str, Any], asked: dict[str, Any], changeable: set[str]) -> None:
+def _compare(saved: dict[str, Any], current: dict[str, Any], changeable: set[str]) -> None:
     for name, value in saved.items():
-        if name not in changeable and asked[name] != value:
+        if name not in changeable and current[name] != value:
             raise UserError(
-                f"{name} is {asked[name]} here but {value} in the checkpoint: continue with {value}, or "
+                f"{name} is {current[name]} here but {value} in the checkpoint: continue with {value}, or "
                 "start a new run in another folder"
             )
 
 
-def _compare_vocabularies(side: str, saved: Vocabulary, asked: Vocabulary) -> None:
-    if saved == asked:
+def _compare_vocabularies(side: str, saved: Vocabulary, current: Vocabulary) -> None:
+    if saved == current:
         return
-    pairs = zip(saved.words, asked.words, strict=False)
-    index = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(saved), len(asked)))
-    here, there = (repr(v.words[index]) if index < len(v) else "nothing" for v in (asked, saved))
+    pairs = zip(saved.words, current.words, strict=False)
+    index = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(saved), len(current)))
+    here, there = (repr(v.words[index]) if index < len(v) else "nothing" for v in (current, saved))
     raise UserError(
         f"word {index} of the {side} vocabulary is {here} here but {there} in the checkpoint: "
-        "continue with the data it was trained on, or start a new run in another folder"
+        "continue with the data that it was trained on, or start a new run in another folder"
     )

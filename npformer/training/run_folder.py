@@ -94,7 +94,7 @@ class RunFolder:
             raise self._log_error(error) from None
 
     def sync_log(self) -> None:
-        """Flush the log to the disk. Called before each checkpoint, so that the log is never behind it."""
+        """Flush the log to the disk. This happens before each checkpoint, so that the log is never older."""
         assert self._file is not None
         try:
             os.fsync(self._file.fileno())

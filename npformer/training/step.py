@@ -10,14 +10,14 @@ from npformer.backend import Array, generator_near, like
 from npformer.kernels import cross_entropy, cross_entropy_backward, cross_entropy_in_place
 from npformer.training.nan_checks import check_gradients, check_loss, check_parameters
 from npformer.training.optimizer import Adam, clip_global_norm
-from npformer.training.workers import AnyBatch, Share, Workers
+from npformer.training.workers import Share, TrainingBatch, Workers
 
 
 class Evaluation(NamedTuple):
     """The quality of a model's predictions on sentences outside the training set."""
 
     loss: float  # mean cross-entropy of a token, without label smoothing
-    accuracy: float  # share of tokens to which the model gives the highest probability
+    accuracy: float  # share of target tokens to which the model gives the highest probability
     tokens: int
     objective: float  # the loss with label smoothing, which training minimizes
 
@@ -30,7 +30,7 @@ class Evaluation(NamedTuple):
 def make_step(
     model: Any,
     optimizer: Adam,
-    batches: Sequence[AnyBatch],
+    batches: Sequence[TrainingBatch],
     rngs: Sequence[np.random.Generator] | None,
     lr: float,
     clip_norm: float | None = None,
@@ -65,7 +65,7 @@ def make_step(
 
 def loss_and_gradients(
     model: Any,
-    batches: Sequence[AnyBatch],
+    batches: Sequence[TrainingBatch],
     rngs: Sequence[np.random.Generator] | None = None,
     workers: Workers | None = None,
 ) -> tuple[float, int]:
@@ -100,7 +100,9 @@ def loss_and_gradients(
     return workers.sum_gradients(losses), tokens
 
 
-def forward_and_backward(model: Any, batch: AnyBatch, tokens: int, rng: np.random.Generator | None) -> float:
+def forward_and_backward(
+    model: Any, batch: TrainingBatch, tokens: int, rng: np.random.Generator | None
+) -> float:
     """Run the model forward and backward on one batch and accumulate the gradients.
 
     Args:
@@ -117,19 +119,22 @@ def forward_and_backward(model: Any, batch: AnyBatch, tokens: int, rng: np.rando
     loss, loss_cache = cross_entropy_in_place(
         logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=tokens
     )
-    loss = float(loss)  # only once: on a GPU this waits
+    loss = float(loss)  # converted only once, because the conversion waits for the GPU
     check_loss(loss, model, cache, logits)
     gradient = [cross_entropy_backward(1, loss_cache)]
-    del logits, loss_cache  # the largest array: backward takes the only reference and frees it early
+    # The gradient of the logits is the largest array. backward gets the only reference to it, and frees it
+    # early.
+    del logits, loss_cache
     model.backward(gradient.pop(), cache)
     return loss
 
 
 def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator]:
-    """Return a generator for the dropout of each batch of a step, which depends on seed and step only.
+    """Return one generator for each batch of a step, for dropout. They depend on seed, step and batch only.
 
-    The step comes third and is never 0, because default_rng([seed, epoch]), which orders the sentences, is
-    the same generator as default_rng([seed, epoch, 0]) and must differ from these.
+    The order of the sentences comes from default_rng([seed, epoch]), which is the same generator as
+    default_rng([seed, epoch, 0]). The generators for dropout differ from it, because the third number of
+    their seed is the step, which is never 0.
 
     Args:
         seed: The seed of the run.
@@ -139,35 +144,37 @@ def dropout_rngs(seed: int, step: int, batches: int) -> list[np.random.Generator
     return [np.random.default_rng([seed, batch, step]) for batch in range(batches)]
 
 
-def evaluate(model: Any, batches: Iterable[AnyBatch]) -> Evaluation:
+def evaluate(model: Any, batches: Iterable[TrainingBatch]) -> Evaluation:
     """Compute loss, accuracy and objective over all real tokens of the batches, without dropout.
 
     Raises:
         NotFiniteError: If a loss is NaN or infinite.
     """
-    loss, objective, right, tokens = 0.0, 0.0, 0, 0
+    loss, objective, correct, tokens = 0.0, 0.0, 0, 0
     for batch in batches:
-        mean, smoothed, hits = _score(model, batch)
+        mean, smoothed, n_correct = _score(model, batch)
         loss += mean * batch.tokens
         objective += smoothed * batch.tokens
-        right += hits
+        correct += n_correct
         tokens += batch.tokens
     n = max(1, tokens)
-    return Evaluation(loss / n, right / n, tokens, objective / n)
+    return Evaluation(loss / n, correct / n, tokens, objective / n)
 
 
-def _score(model: Any, batch: AnyBatch) -> tuple[float, float, int]:
-    """Return the mean loss of a batch without and with smoothing, and the number of right predictions."""
+def _score(model: Any, batch: TrainingBatch) -> tuple[float, float, int]:
+    """Return the mean loss of a batch without and with smoothing, and the number of correct predictions."""
     pad_id, smoothing = model.config.pad_id, model.config.label_smoothing
     logits, targets, cache = _forward(model, batch)
-    hits = (logits.argmax(-1) == targets) & (targets != pad_id)
+    correct = (logits.argmax(-1) == targets) & (targets != pad_id)
     loss, _ = cross_entropy(logits, targets, pad_id=pad_id)
     check_loss(float(loss), model, cache, logits)
     smoothed, _ = cross_entropy_in_place(logits, targets, smoothing=smoothing, pad_id=pad_id)
-    return float(loss), float(smoothed), int(hits.sum())
+    return float(loss), float(smoothed), int(correct.sum())
 
 
-def _forward(model: Any, batch: AnyBatch, rng: np.random.Generator | None = None) -> tuple[Array, Array, Any]:
+def _forward(
+    model: Any, batch: TrainingBatch, rng: np.random.Generator | None = None
+) -> tuple[Array, Array, Any]:
     """Return (logits, targets, cache). A model that supports packing returns logits of real tokens only."""
     settings: dict[str, Any] = {} if rng is None else {"train": True, "rng": rng}
     targets = batch.target_out

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from npformer.backend import choose_backend, like, to_numpy
 from npformer.data.dataset import Dataset, open_dataset
 from npformer.data.loader import Batch, DataLoader
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.models.registry import ModelConfig, build, config_from_checkpoint, kind_of
 from npformer.storage.checkpoint import Checkpoint, save_checkpoint
 from npformer.training.config import TrainingConfig, make_schedule
@@ -34,7 +34,15 @@ from npformer.training.workers import WorkerError, Workers
 
 @dataclass(frozen=True)
 class Result:
-    """The end of a run: the steps made, the steps planned, the best validation objective, and a message."""
+    """The end of a run.
+
+    Attributes:
+        step: The number of steps made.
+        steps: The number of steps planned.
+        best_loss: The lowest validation loss with label smoothing (`objective` of an Evaluation), or None
+            without a validation.
+        message: A sentence about the end of the run.
+    """
 
     step: int
     steps: int
@@ -62,8 +70,8 @@ def train(
 ) -> Result:
     """Train a model in the folder of a run, from the beginning or from the run's last checkpoint.
 
-    The losses and the final parameters are the same to the bit, however often the run was stopped: on the
-    same machine, with the same numbers of threads, workers and ranks.
+    However often a run is stopped and resumed, its losses and its final parameters are the same to the bit,
+    as long as the machine and the numbers of threads, workers and ranks are the same.
 
     Args:
         run_dir: The folder of the run, for its checkpoints and its log.
@@ -203,7 +211,7 @@ class Trainer:
         self.schedule = make_schedule(config, model_config.d_model, self.steps)
         self.step = 0  # the number of complete steps
         self.saved_step = 0
-        self.doing = "the start"  # for the message if training stops
+        self.doing = "the start"  # for the error message if training stops
         self.timer = Timer()
         self.validator = Validator(run, dataset, config, self.steps, self._log, self.report)
 
@@ -222,7 +230,8 @@ class Trainer:
         """
         self._require_same_run()
         if checkpoint is None:
-            self._save()  # so that there is always a checkpoint to continue from; a full disk shows at once
+            # so that there is always a checkpoint to continue from, and a full disk is found at once
+            self._save()
         else:
             self._restore(checkpoint)
         self.report(Started(self.step, self.steps, self.model.count_parameters(), self.run.path))
@@ -274,8 +283,8 @@ class Trainer:
         if step == self.steps or step % config.log_every == 0:
             self._log(step=step, loss=loss, lr=lr, norm=norm, tokens=tokens, tokens_per_second=speed)
             self.timer.restart_throughput()
-        left = self.timer.seconds_left(step, self.steps)
-        self.report(Stepped(step, self.steps, loss, lr, norm, tokens, speed, left))
+        seconds_left = self.timer.seconds_left(step, self.steps)
+        self.report(Stepped(step, self.steps, loss, lr, norm, tokens, speed, seconds_left))
 
     def _log(self, **entry: Any) -> None:
         """Write an entry to the log, in the first process only."""
@@ -328,7 +337,8 @@ class Trainer:
         if self.ranks.first:  # after require_same, so all ranks have read the files that this may change
             self.timer.before = self.run.cut(self.step)
         if checkpoint.ranks != self.ranks.size:
-            text = f"made with {checkpoint.ranks} processes, it continues with {self.ranks.size} (mpirun -n)"
+            before = quantity(checkpoint.ranks, "process", "processes")
+            text = f"the run was made with {before} and continues with {self.ranks.size} (mpirun -n)"
             self.report(Noted(self.step, f"{text}: the last bits of its sums will differ"))
 
     def _finish(self, step: int) -> Result:
@@ -355,7 +365,7 @@ class Timer:
         self.restart_throughput()
 
     def restart_throughput(self) -> None:
-        """Begin to measure tokens per second."""
+        """Begin to measure tokens per second anew."""
         self._tokens, self._busy = 0, 0.0
 
     def count(self, tokens: int, seconds: float) -> None:
@@ -374,9 +384,9 @@ class Timer:
         return self.before + time.perf_counter() - self._began
 
     def seconds_left(self, step: int, steps: int) -> float:
-        """Return the seconds left at the pace since the start, with validation and checkpoints."""
-        pace = (time.perf_counter() - self._began) / max(1, step - self._first)
-        return pace * (steps - step)
+        """Return the seconds left at the mean time of a step so far, with validation and checkpoints."""
+        seconds_per_step = (time.perf_counter() - self._began) / max(1, step - self._first)
+        return seconds_per_step * (steps - step)
 
 
 def _ignore(event: Event) -> None:

@@ -49,17 +49,19 @@ class Validator:
         self.batches = DataLoader(dataset.valid, dataset.valid_lengths, **config.batching).epoch()
         self.examples = dataset.valid[: config.bleu_sentences]
         self.snapshots = Snapshots(run, config.average_last) if config.average_last else None
-        self.counts_bleu = bool(config.bleu_every and self.examples)
-        self.best_loss: float | None = None  # the lowest objective so far
+        self.measures_bleu = bool(config.bleu_every and self.examples)
+        # the lowest objective so far, that is, the validation loss with label smoothing; the name is that of
+        # the checkpoint's field
+        self.best_loss: float | None = None
 
     def start(self, step: int) -> None:
         """Report, before the first step, that BLEU cannot be computed if sacrebleu is missing."""
-        if not self.counts_bleu:
+        if not self.measures_bleu:
             return
         try:
             require_sacrebleu()
         except UserError as error:
-            self.counts_bleu = False
+            self.measures_bleu = False
             self.report(Noted(step, f"{error}; the run continues without it"))
 
     def measure(self, step: int, model: Any, checkpoint: Callable[[], Checkpoint]) -> None:
@@ -68,12 +70,12 @@ class Validator:
         Args:
             step: The number of complete steps.
             model: The model.
-            checkpoint: Returns the state of the run with the best loss so far.
+            checkpoint: A function that returns the state of the run, with the lowest objective so far.
         """
         config = self.config
         if self.batches and self._is_due(step, config.validate_every):
             self._validate(step, model, checkpoint)
-        if self.counts_bleu and self._is_due(step, config.bleu_every):
+        if self.measures_bleu and self._is_due(step, config.bleu_every):
             score = greedy_bleu(model, self.examples, self.dataset.target)
             self.log(step=step, valid_bleu=score, sentences=len(self.examples))
             self.report(Scored(step, score, len(self.examples)))
@@ -93,15 +95,15 @@ class Validator:
         self.log(step=step, valid_loss=loss, valid_accuracy=accuracy, valid_objective=objective, best=best)
         self.report(Validated(step, loss, accuracy, best))
         if best:
-            self._keep(checkpoint(), objective)
+            self._save_best(checkpoint(), objective)
 
     def _average(self, step: int) -> None:
         """Average the snapshots, evaluate the average, and save it if it is the best of the run."""
         assert self.snapshots is not None
-        made = self.snapshots.average()
-        if made is None:
+        average = self.snapshots.average()
+        if average is None:
             return
-        averaged, snapshots = made
+        averaged, snapshots = average
         save_checkpoint(averaged, self.run.averaged)
         self.report(Saved(step, self.run.averaged))
         loss, best = None, False
@@ -118,14 +120,18 @@ class Validator:
                 best=best,
             )
             if best:
-                self._keep(averaged, objective)
+                self._save_best(averaged, objective)
         self.report(Averaged(step, snapshots, loss, best))
 
     def _is_best(self, objective: float) -> bool:
-        """Compare objectives, because label smoothing gives more right tokens at a higher plain loss."""
+        """Return whether an objective is the lowest so far.
+
+        The objective decides, not the loss without label smoothing: a model that was trained with smoothing
+        predicts more tokens correctly although that loss is higher.
+        """
         return self.best_loss is None or objective < self.best_loss
 
-    def _keep(self, checkpoint: Checkpoint, objective: float) -> None:
+    def _save_best(self, checkpoint: Checkpoint, objective: float) -> None:
         self.best_loss = objective
         save_checkpoint(dataclasses.replace(checkpoint, best_loss=objective), self.run.best)
         self.report(Saved(checkpoint.step, self.run.best))
@@ -144,7 +150,7 @@ def greedy_bleu(model: Any, examples: Sequence[Example], codec: Codec) -> float:
     Raises:
         UserError: If sacrebleu is not installed.
     """
-    found = translate_ids(model, [[*source, END] for source, _ in examples])
-    translations = [codec.decode(ids) for ids in found]
+    outputs = translate_ids(model, [[*source, END] for source, _ in examples])
+    translations = [codec.decode(ids) for ids in outputs]
     references = [codec.decode(target) for _, target in examples]
     return bleu(translations, references, getattr(codec, "text", "raw")).score

@@ -19,7 +19,7 @@ from npformer.data.sentences import SentenceBatch
 from npformer.errors import UserError
 from npformer.training.ranks import Ranks
 
-AnyBatch = Batch | SentenceBatch
+TrainingBatch = Batch | SentenceBatch  # of a translator, or of a language model
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -32,7 +32,7 @@ class Share(NamedTuple):
     """The part of a step's batches that one worker computes."""
 
     model: Any  # the worker's replica
-    parts: list[tuple[AnyBatch, np.random.Generator | None]]  # with the generators for dropout
+    parts: list[tuple[TrainingBatch, np.random.Generator | None]]  # with the generators for dropout
 
 
 class Workers:
@@ -57,18 +57,18 @@ class Workers:
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="worker") if count > 1 else None
 
     def split(
-        self, batches: Sequence[AnyBatch], rngs: Sequence[np.random.Generator] | None = None
+        self, batches: Sequence[TrainingBatch], rngs: Sequence[np.random.Generator] | None = None
     ) -> list[Share]:
         """Return the share of each worker of this process in the batches of a step.
 
         Every worker of every process has its own part of each batch, and its own generator for dropout.
         """
-        everyone, before = self.ranks.size * self.count, self.ranks.rank * self.count
+        total, first = self.ranks.size * self.count, self.ranks.rank * self.count
         shares = [Share(model, []) for model in self.models]
         for batch, rng in zip(batches, rngs or repeat(None, len(batches)), strict=True):
-            parts = [batch] if everyone == 1 else split_batch(batch, everyone)
-            own_rngs = [rng] * everyone if rng is None or everyone == 1 else rng.spawn(everyone)
-            for number, share in enumerate(shares, before):
+            parts = [batch] if total == 1 else split_batch(batch, total)
+            own_rngs = [rng] * total if rng is None or total == 1 else rng.spawn(total)
+            for number, share in enumerate(shares, first):
                 if number < len(parts):  # a batch may have fewer sentences than there are workers
                     share.parts.append((parts[number], own_rngs[number]))
         return shares

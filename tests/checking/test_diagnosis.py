@@ -59,7 +59,7 @@ CLUES = {
     ),
     "factor array": (clue(RIGHT * OTHER, RIGHT, arrays={"keep": OTHER}), "the factor keep is missing"),
     "factor array twice": (clue(RIGHT, RIGHT * OTHER, arrays={"keep": OTHER}), "once too often"),
-    "factor by row": (clue(RIGHT, RIGHT * ROWS), "another one for each row"),
+    "factor by row": (clue(RIGHT, RIGHT * ROWS), "a number that differs from row to row"),
     "shifted": (clue(RIGHT, np.roll(RIGHT, 1, 0)), "one place too late"),
     "order": (clue(RIGHT, RIGHT.reshape(5, 4).T.reshape(4, 5)), "wrong order"),
     "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries that targets names"),
@@ -73,8 +73,8 @@ CLUES = {
 
 @pytest.mark.parametrize("name", CLUES)
 def test_a_clue(name):
-    said, words = CLUES[name]
-    assert words in said
+    message, words = CLUES[name]
+    assert words in message
 
 
 def test_repeated_rows():

@@ -233,7 +233,7 @@ def test_second_derivatives_that_disagree(rng):
         (((F.softmax, F.softmax_backward), np.ones(2, int)), "nothing to check"),
         (((lambda x: (x, None), lambda dy, c: (dy, dy)), np.ones(2)), "returned 2 gradients"),
         (((lambda x: (x, None), lambda dy, c: None), np.ones(2)), "returned 0 gradients"),
-        (((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)), "takes 1 arrays"),
+        (((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)), "takes 1 array "),
     ],
 )
 def test_objects_that_do_not_follow_the_protocol(arguments, words):

@@ -150,8 +150,8 @@ def test_a_mask_from_embeddings_leaks(layer, x):
     right = padding_mask(PADDED[None])
 
     def first_document(words):
-        seen = words + position
-        return layer.forward(seen, mask=mask_from_embeddings(seen))
+        embedded = words + position
+        return layer.forward(embedded, mask=mask_from_embeddings(embedded))
 
     with pytest.raises(AssertionError, match="output 0 moves when token 4 changes"):
         assert_no_leak(first_document, words, right, own=True)
@@ -191,15 +191,15 @@ def test_the_input_array_is_not_modified(layer, x):
 
 
 def test_changed_ids_stay_inside_the_vocabulary_of_the_input():
-    seen = []
+    inputs = []
 
     def forward(ids):
-        seen.append(ids.tolist())
+        inputs.append(ids.tolist())
         return ids[:, None]
 
     assert_no_leak(forward, IDS)
-    assert {i for ids in seen for i in ids} == set(IDS.tolist())
-    assert len(seen) == 2 + len(IDS)
+    assert {i for ids in inputs for i in ids} == set(IDS.tolist())
+    assert len(inputs) == 2 + len(IDS)
 
 
 def test_a_tolerance():

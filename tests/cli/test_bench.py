@@ -174,7 +174,7 @@ def test_invalid_options_are_refused(arguments, sentence, capsys):
 
 
 def test_without_a_gpu(capsys, monkeypatch):
-    monkeypatch.setattr("npformer.backend._why_no_gpu", lambda: "no GPU was found")
+    monkeypatch.setattr("npformer.backend._gpu_problem", lambda: "no GPU was found")
     assert main(["bench", "--backend", "cupy"]) == 2
     assert "backend cupy needs CuPy and a GPU that answers, and no GPU was found" in capsys.readouterr().err
 

@@ -89,21 +89,21 @@ def test_the_whole_corpus(server, inside, capsys):
 
 def test_nothing_is_downloaded_twice(server, capsys):
     data()
-    server.asked.clear()
+    server.requests.clear()
     assert data() == 0
-    assert server.asked == []
+    assert server.requests == []
     assert "every checksum right, all already there\n" in capsys.readouterr().out
 
 
 def test_some_languages_first_and_the_others_later(server, capsys):
     assert data("--languages", "fr, en,fr", "--folder", "elsewhere") == 0
-    assert len(server.asked) == 12
+    assert len(server.requests) == 12
     said = capsys.readouterr().out
     assert "elsewhere: 12 files, every checksum right\n" in said
     assert "5 sentences in fr, en\n" in said
     assert said.endswith("next: npformer train elsewhere/raw/train.fr.gz elsewhere/raw/train.en.gz\n")
     assert data("--languages", "en,de", "--folder", "elsewhere") == 0
-    assert len(server.asked) == 18
+    assert len(server.requests) == 18
     said = capsys.readouterr().out
     assert "12 files, every checksum right, 6 already there" in said
     assert said.endswith("multi30k-en-de --data elsewhere\n")
@@ -122,9 +122,9 @@ def test_ctrl_c_and_the_same_command_again(server, inside, monkeypatch, capsys):
     stopped = there(inside / "data/multi30k")
     (part,) = (name for name in stopped if name.endswith(".part"))
     assert len(stopped) == 1 + 12 + 1
-    server.asked.clear()
+    server.requests.clear()
     assert data() == 0
-    assert server.asked[0] == (part.removesuffix(".part"), 20)
+    assert server.requests[0] == (part.removesuffix(".part"), 20)
     assert there(inside / "data/multi30k") == DATA | {".gitignore": b"*\n"}
 
 
@@ -138,7 +138,7 @@ def test_another_address(server, monkeypatch):
     address = multi30k.BASE_URL
     monkeypatch.setattr(multi30k, "BASE_URL", "http://127.0.0.1:9/")
     assert data("--base-url", address) == 0
-    assert len(server.asked) == 18
+    assert len(server.requests) == 18
 
 
 def test_a_copy_from_a_folder(source, inside, capsys):
@@ -193,7 +193,7 @@ def test_no_network(capsys, monkeypatch):
         ([], "no corpus is named: give npformer data multi30k"),
         (["multi3k"], "unknown corpus 'multi3k': did you mean multi30k?"),
         (["multi30k", "--languages", "en,nl"], "language is 'nl': choose one of en, de, fr"),
-        (["multi30k", "--languages", ","], "no language is named"),
+        (["multi30k", "--languages", ","], "no language is given"),
         (["multi30k", "--from", "copy", "--base-url", "http://a"], "--from and --base-url"),
         (["multi30k", "--from", "nowhere"], "there is no file nowhere/raw/train.en.gz"),
         (["multi30k", "--base-url", "example.org"], "'example.org' is not an address"),

@@ -179,7 +179,7 @@ FILES = {
         (["train.en", "latin.fr"], "latin.fr"),
         (["train.en", "empty.fr"], "empty.fr"),
         (["train.en", "missing.fr"], "missing.fr"),
-        (["train.en"], "1 files were given"),
+        (["train.en"], "1 file was given"),
         (["--set", "d_model=10", "--set", "n_heads=4"], "not divisible by n_heads 4"),
         (["--set", "d_modell=10"], "there is no setting d_modell: a model has"),
         (["--set", "d_model"], "write NAME=VALUE"),

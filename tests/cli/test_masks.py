@@ -243,7 +243,10 @@ def test_unmasked_padding_is_found(seen, mistake, cross):
     assert status == 1
     padding = len(found.keys) - 1
     assert f"leak: output 0 moves when token {padding} changes" in printed.out
-    assert found.mask[:, padding].all()
+    if not (cross and mistake == "from-embeddings"):
+        # the memory is the output of a layer norm, whose sum is 0 but for rounding: on some processors the
+        # sum at the padding is exactly 0, and then the mask lets it through only when the token changes
+        assert found.mask[:, padding].all()
     assert set(found.leaks[:, 1].tolist()) == {padding}
 
 

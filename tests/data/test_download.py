@@ -37,15 +37,15 @@ def assert_whole(folder):
 
 
 def test_an_unchanged_file_is_downloaded_only_once(server, tmp_path):
-    heard = []
-    assert get(server, tmp_path, report=heard.append) is True
+    reported = []
+    assert get(server, tmp_path, report=reported.append) is True
     assert_whole(tmp_path)
-    assert heard == sorted(heard)
-    assert heard[-1] == len(DATA)
-    heard.clear()
-    assert get(server, tmp_path, report=heard.append) is False
-    assert len(server.asked) == 1
-    assert heard == [len(DATA)]
+    assert reported == sorted(reported)
+    assert reported[-1] == len(DATA)
+    reported.clear()
+    assert get(server, tmp_path, report=reported.append) is False
+    assert len(server.requests) == 1
+    assert reported == [len(DATA)]
 
 
 def test_a_file_that_changed_is_fetched_again(server, tmp_path):
@@ -59,14 +59,14 @@ def test_cut_connections_are_resumed_where_they_were_cut(server, tmp_path):
     server.cuts = [1000, 70_000, 0, 5]
     get(server, tmp_path)
     assert_whole(tmp_path)
-    assert [start for _, start in server.asked] == [0, 1000, 71_000, 71_000, 71_005]
+    assert [start for _, start in server.requests] == [0, 1000, 71_000, 71_000, 71_005]
 
 
 def test_a_connection_that_is_reset(server, tmp_path):
     server.cuts, server.reset = [200_000, 90_000], True
     get(server, tmp_path)
     assert_whole(tmp_path)
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
 def test_a_server_without_ranges_starts_over(server, tmp_path):
@@ -76,9 +76,9 @@ def test_a_server_without_ranges_starts_over(server, tmp_path):
 
 
 @settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
-@given(cuts=st.lists(st.integers(0, 400_000), max_size=3), ranges=st.booleans(), told=st.booleans())
-def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ranges, told):
-    server.cuts, server.ranges, server.told = [*cuts], ranges, told
+@given(cuts=st.lists(st.integers(0, 400_000), max_size=3), ranges=st.booleans(), sends_length=st.booleans())
+def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ranges, sends_length):
+    server.cuts, server.ranges, server.sends_length = [*cuts], ranges, sends_length
     folder = tmp_path_factory.mktemp("cut")
     get(server, folder)
     assert_whole(folder)
@@ -89,13 +89,13 @@ def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ran
 def test_a_server_that_always_cuts_at_the_same_place_is_given_up(server, tmp_path, ranges):
     server.ranges, server.cuts = ranges, [1000] + [0 if ranges else 1000] * 20
     with pytest.raises(
-        UserError, match=r"connection was cut, with 1,000 of 307,200 bytes here: .* continues from there"
+        UserError, match=r"connection was cut, after 1,000 of 307,200 bytes: .* continues the download"
     ):
         get(server, tmp_path)
-    assert len(server.asked) == 5  # the first attempt received something, the next four nothing new
+    assert len(server.requests) == 5  # the first attempt received something, the next four nothing new
     server.cuts, server.ranges = [], True
     get(server, tmp_path)
-    assert server.asked[-1] == (NAME, 1000)
+    assert server.requests[-1] == (NAME, 1000)
     assert_whole(tmp_path)
 
 
@@ -103,7 +103,7 @@ def test_receiving_less_than_before_is_no_progress(server, tmp_path):
     server.ranges, server.cuts = False, [1000, 10, 20, 30, 40, 50]
     with pytest.raises(UserError, match="connection was cut"):
         get(server, tmp_path)
-    assert len(server.asked) == 5
+    assert len(server.requests) == 5
 
 
 def test_pauses_grow_while_nothing_is_received(server, tmp_path, monkeypatch):
@@ -122,10 +122,10 @@ def test_ctrl_c_leaves_a_partial_file_that_is_resumed(server, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         get(server, tmp_path, report=stop)
     assert not (tmp_path / NAME).exists()
-    kept = part_of(tmp_path / NAME).stat().st_size
-    assert 100_000 < kept < len(DATA)
+    size = part_of(tmp_path / NAME).stat().st_size
+    assert 100_000 < size < len(DATA)
     get(server, tmp_path)
-    assert server.asked[-1] == (NAME, kept)
+    assert server.requests[-1] == (NAME, size)
     assert_whole(tmp_path)
 
 
@@ -152,12 +152,12 @@ def test_a_complete_partial_file_needs_no_server(tmp_path):
 # --- answers that are not the file ---
 
 
-@pytest.mark.parametrize("told", [True, False])
+@pytest.mark.parametrize("sends_length", [True, False])
 @pytest.mark.parametrize(
     "wrong", [DATA[:-1] + b"!", DATA + b"!", DATA[:-5], b"<html>Log in first</html>"], ids=len
 )
-def test_a_wrong_file_is_refused(server, tmp_path, wrong, told):
-    server.files[NAME], server.told = wrong, told
+def test_a_wrong_file_is_refused(server, tmp_path, wrong, sends_length):
+    server.files[NAME], server.sends_length = wrong, sends_length
     with pytest.raises(UserError, match=r"words.en.gz(: | is not the expected file).*--base-url.*--from"):
         get(server, tmp_path)
     assert not (tmp_path / NAME).exists()
@@ -178,23 +178,23 @@ def test_a_web_page_instead_of_the_file_leaves_the_old_file_untouched(server, tm
 
 
 def test_an_endless_stream_is_stopped(server, tmp_path):
-    server.files[NAME], server.told, heard = DATA + b"x" * 30_000_000, False, []
+    server.files[NAME], server.sends_length, reported = DATA + b"x" * 30_000_000, False, []
     with pytest.raises(UserError, match="is not the expected file"):
-        get(server, tmp_path, report=heard.append)
-    assert len(DATA) < heard[-1] < len(DATA) + 100_000
+        get(server, tmp_path, report=reported.append)
+    assert len(DATA) < reported[-1] < len(DATA) + 100_000
 
 
 def test_a_wrong_answer_to_a_range_request_starts_over(server, tmp_path):
     server.cuts, server.shift = [1000], 7
     get(server, tmp_path)
-    assert [start for _, start in server.asked] == [0, 1000, 0]
+    assert [start for _, start in server.requests] == [0, 1000, 0]
     assert_whole(tmp_path)
 
 
 def test_a_range_without_a_total_length(server, tmp_path):
     server.cuts, server.total = [1000], "*"
     get(server, tmp_path)
-    assert [start for _, start in server.asked] == [0, 1000]
+    assert [start for _, start in server.requests] == [0, 1000]
     assert_whole(tmp_path)
 
 
@@ -205,7 +205,7 @@ def test_the_error_for_a_missing_file_names_the_address_and_the_remedy(server, t
         "with --base-url, or a folder that has the files with --from",
     ):
         get(server, tmp_path, known("raw/none", b"none"))
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -222,14 +222,14 @@ def test_a_busy_server_is_tried_again(server, tmp_path):
     get(server, tmp_path)
     assert_whole(tmp_path)
     server.statuses = [503] * 4
-    with pytest.raises(UserError, match=r"the server is busy \(HTTP 503\), with 0 of 5 bytes"):
+    with pytest.raises(UserError, match=r"the server is busy \(HTTP 503\), after 0 of 5 bytes"):
         get(server, tmp_path, known("raw/other", b"other"))
 
 
 def test_redirects_are_followed_even_in_the_middle(server, tmp_path):
     server.cuts = [1000]
     fetch(FILE, server.url("moved"), tmp_path, pause=0)
-    assert [start for _, start in server.asked] == [0, 1000]
+    assert [start for _, start in server.requests] == [0, 1000]
     assert_whole(tmp_path)
 
 
@@ -247,7 +247,7 @@ def test_no_server(tmp_path, monkeypatch):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nothing listens on this port now
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/corpus"
-        with pytest.raises(UserError, match=r"no answer \(.*refused.*\), with 0 of 307,200 bytes.*--from"):
+        with pytest.raises(UserError, match=r"no answer \(.*refused.*\), after 0 of 307,200 bytes.*--from"):
             fetch(FILE, address, tmp_path, pause=0)
 
 
@@ -307,12 +307,12 @@ def source(tmp_path):
 
 
 def test_a_copy(source, tmp_path):
-    heard = []
-    assert take(FILE, source, tmp_path / "new", report=heard.append) is True
+    reported = []
+    assert take(FILE, source, tmp_path / "new", report=reported.append) is True
     assert_whole(tmp_path / "new")
-    assert take(FILE, source, tmp_path / "new", report=heard.append) is False
+    assert take(FILE, source, tmp_path / "new", report=reported.append) is False
     assert take(FILE, source, source) is False
-    assert heard == [len(DATA), len(DATA)]
+    assert reported == [len(DATA), len(DATA)]
 
 
 @pytest.mark.parametrize("damaged", [b"", DATA[:-1], DATA[:-1] + b"!"], ids=len)

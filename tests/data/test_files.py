@@ -170,10 +170,10 @@ def test_different_numbers_of_lines(write):
 def test_no_pair_left(write):
     files = write("a.en", "\n2\n"), write("a.de", "1\n\n")
     with pytest.raises(
-        UserError, match=r"no sentence pair is left of .*a.en and .*a.de: on each of the 2 lines"
+        UserError, match=r"no sentence pair is left of .*a.en and .*a.de: in every pair a side is empty"
     ):
         read_parallel(*files)
-    with pytest.raises(UserError, match="a side is empty or over 1 words"):
+    with pytest.raises(UserError, match="a side is empty or has more than 1 word;"):
         read_parallel(write("b.en", "1 2\n"), write("b.de", "1\n"), max_words=1)
 
 

@@ -54,9 +54,9 @@ def test_the_two_recipes_of_the_paper_are_held_out(corpus):
 
 def test_no_pair_of_channels_is_in_both_parts(corpus):
     """No training recipe has both channels of a held-out pair, in either direction."""
-    seen = {frozenset(recipe.channels) for recipe in corpus.train}
+    in_training = {frozenset(recipe.channels) for recipe in corpus.train}
     held_out = {frozenset(recipe.channels) for recipe in corpus.test}
-    assert not seen & held_out
+    assert not in_training & held_out
     assert len(held_out) > 15
     words = [set(recipe.description.lower().split()) for recipe in corpus.train]
     for pair in held_out:

@@ -198,7 +198,7 @@ def test_planning_is_fast():
         ([], {}, "no examples to make batches of"),
         (np.zeros((0, 2), int), {}, "no examples to make batches of"),
         ([1.5], {}, "whole numbers of shape"),
-        ([3, -1], {}, "none negative"),
+        ([3, -1], {}, "none of them negative"),
         ([[1, 2, 3]], {}, r"not int64 of shape \(1, 3\)"),
         ([3], {"batch_size": None}, "either batch_size .* or batch_tokens"),
         ([3], {"batch_tokens": 9}, "either batch_size .* or batch_tokens"),

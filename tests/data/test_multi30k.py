@@ -48,15 +48,15 @@ def test_languages():
     assert {file.name.split(".")[1] for file in files_of(["en", "fr"]) if "raw" in file.name} == {"en", "fr"}
     with pytest.raises(UserError, match="language is 'cs': choose one of en, de, fr"):
         files_of(["en", "cs"])
-    with pytest.raises(UserError, match="no language is named: choose from en, de, fr"):
+    with pytest.raises(UserError, match="no language is given: choose from en, de, fr"):
         files_of([])
 
 
 def test_a_missing_file_names_the_command(folder):
     path = folder / "tok" / "val.lc.norm.tok.de"
     path.unlink()
-    said = f"there is no file {path}: fetch the corpus with npformer data multi30k --folder {folder}"
-    with pytest.raises(UserError, match=re.escape(said)):
+    message = f"there is no file {path}: download the corpus with npformer data multi30k --folder {folder}"
+    with pytest.raises(UserError, match=re.escape(message)):
         corpus_files(folder, "en-de")
     assert corpus_files(folder, "en-fr")
     assert corpus_files(folder, "en-de", tokenised=False)

@@ -33,19 +33,19 @@ def test_a_seventh_of_the_tokens_is_chosen_and_eight_tenths_of_these_are_masked(
     sentences = many()
     batch = hide(sentences)
     original = np.array(sentences)
-    read, asked = batch.ids[:, :-1], batch.target_out[:, :-1]
-    chosen = asked != PAD
+    ids, target_out = batch.ids[:, :-1], batch.target_out[:, :-1]
+    chosen = target_out != PAD
     assert (batch.ids[:, -1] == END).all()
     assert not batch.target_out[:, -1].any()
-    np.testing.assert_array_equal(read[~chosen], original[~chosen])
-    np.testing.assert_array_equal(asked[chosen], original[chosen])
+    np.testing.assert_array_equal(ids[~chosen], original[~chosen])
+    np.testing.assert_array_equal(target_out[chosen], original[chosen])
     assert batch.tokens == chosen.sum()
     # 8000 tokens: three standard deviations of each share
     assert chosen.mean() == pytest.approx(0.15, abs=0.012)
-    hidden, stays = read[chosen] == MASK_ID, read[chosen] == original[chosen]
+    hidden, stays = ids[chosen] == MASK_ID, ids[chosen] == original[chosen]
     assert hidden.mean() == pytest.approx(0.8, abs=0.035)
     assert stays.mean() == pytest.approx(0.1 + 0.1 / 26, abs=0.027)  # a random token may be the same
-    replaced = read[chosen][~hidden & ~stays]
+    replaced = ids[chosen][~hidden & ~stays]
     assert set(replaced) == set(range(len(SPECIALS), MASK_ID))
 
 

@@ -150,8 +150,12 @@ def test_long_lines_are_used_for_training_as_well():
 @pytest.mark.parametrize(
     ("lines", "size", "message"),
     [
-        (ENGLISH, 5000, r"subwords is 5000, more than .* the largest size possible is (\d+) \(9 lines"),
-        (ENGLISH, 9, r"subwords is 9, fewer than .* the smallest size is (\d+) \(9 lines"),
+        (
+            ENGLISH,
+            5000,
+            r"subwords is 5000, more than .* the largest size possible is (\d+) \(from 9 lines\)",
+        ),
+        (ENGLISH, 9, r"subwords is 9, fewer than .* the smallest size is (\d+) \(from 9 lines\)"),
     ],
 )
 def test_the_sizes_that_the_message_names_are_possible(lines, size, message):

@@ -100,7 +100,7 @@ def test_the_fingerprint_distinguishes_vocabularies():
     [
         ({"min_count": 0}, "min_count is 0: it must be 1 or more"),
         ({"max_size": 4}, "max_size is 4: it must be more than 4"),
-        ({"min_count": 4}, "no word occurs 4 times"),
+        ({"min_count": 4}, "no word of the sentences occurs 4 times or more"),
     ],
 )
 def test_settings_out_of_range(settings, message):
@@ -109,7 +109,7 @@ def test_settings_out_of_range(settings, message):
 
 
 def test_empty_and_unsplit_sentences_are_refused():
-    with pytest.raises(UserError, match="no word occurs 1 times in the sentences"):
+    with pytest.raises(UserError, match="no word of the sentences occurs 1 time or more"):
         Vocabulary.from_sentences([[], []])
     with pytest.raises(UserError, match="'a man' is one string: split it"):
         Vocabulary.from_sentences(["a man"])

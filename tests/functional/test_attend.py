@@ -25,13 +25,13 @@ def test_gradients_are_exact(case):
 def test_attend_computed_with_loops():
     y, cache = F.attend(SCORES, V, MASK)
     for b, t in np.ndindex(2, 4):
-        seen = [s for s in range(5) if MASK[b, 0, s]]
-        total = sum(math.exp(SCORES[b, t, s]) for s in seen)
+        unmasked = [s for s in range(5) if MASK[b, 0, s]]
+        total = sum(math.exp(SCORES[b, t, s]) for s in unmasked)
         for s in range(5):
-            weight = math.exp(SCORES[b, t, s]) / total if s in seen else 0
+            weight = math.exp(SCORES[b, t, s]) / total if s in unmasked else 0
             assert cache.weights[b, t, s] == pytest.approx(weight, rel=1e-13)
         for j in range(3):
-            expected = sum(math.exp(SCORES[b, t, s]) / total * V[b, s, j] for s in seen)
+            expected = sum(math.exp(SCORES[b, t, s]) / total * V[b, s, j] for s in unmasked)
             assert y[b, t, j] == pytest.approx(expected, rel=1e-12)
 
 

@@ -101,11 +101,11 @@ def test_decoding_step_by_step_equals_the_whole_sentence():
         mask = np.array([True, True, True, False, True])
         whole, _ = layer.forward(x, mask=np.tri(4, dtype=bool))
         crossed, _ = layer.forward(x, memory, mask=mask)
-        kept, kv_cache = layer.project_memory(memory), None
+        projected, kv_cache = layer.project_memory(memory), None
         for t in range(4):
             y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
             np.testing.assert_allclose(y[:, 0], whole[:, t], rtol=1e-10, atol=1e-12)
-            decoded = layer.attend_memory(x[:, t : t + 1], kept, mask)
+            decoded = layer.attend_memory(x[:, t : t + 1], projected, mask)
             np.testing.assert_allclose(decoded[:, 0], crossed[:, t], rtol=1e-10, atol=1e-12)
 
 

@@ -64,16 +64,16 @@ def test_the_bits_do_not_depend_on_the_threads(monkeypatch):
     model, sources = random_model(CONFIG, 5, sharpness=4.0), random_sources(60)
     scores: dict[int, list] = {}
     for threads in (1, 2, 5):
-        kept: list = []
+        recorded: list = []
 
-        def keeping(*arguments, kept=kept, **settings):
+        def recording(*arguments, recorded=recorded, **settings):
             found = beam_search(*arguments, **settings)
-            kept.extend(hypothesis.score for hypotheses in found for hypothesis in hypotheses)
+            recorded.extend(hypothesis.score for hypotheses in found for hypothesis in hypotheses)
             return found
 
-        monkeypatch.setattr(module, "beam_search", keeping)
+        monkeypatch.setattr(module, "beam_search", recording)
         found = translate_ids(model, sources, beam=3, batch_tokens=60, threads=threads)
-        scores[threads] = [found, sorted(kept)]
+        scores[threads] = [found, sorted(recorded)]
     assert scores[1] == scores[2] == scores[5]
 
 
@@ -81,11 +81,11 @@ def test_threads_work_at_the_same_time(monkeypatch):
     """Two batches wait for each other at a barrier, which a single thread would never pass."""
     meeting = threading.Barrier(2, timeout=120)  # only guards against waiting forever
 
-    def met(*arguments, **settings):
+    def greedy_after_meeting(*arguments, **settings):
         meeting.wait()
         return greedy(*arguments, **settings)
 
-    monkeypatch.setattr(module, "greedy", met)
+    monkeypatch.setattr(module, "greedy", greedy_after_meeting)
     sources = random_sources(6, longest=1)  # in two batches
     assert len(translate_ids(random_model(CONFIG), sources, batch_tokens=6, threads=2)) == 6
 

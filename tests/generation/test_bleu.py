@@ -48,7 +48,7 @@ def test_the_settings_differ_as_their_signatures_do(caplog):
 
 
 def test_invalid_arguments_of_bleu(monkeypatch):
-    with pytest.raises(UserError, match="2 translations and 1 references"):
+    with pytest.raises(UserError, match="2 translations and 1 reference:"):
         bleu(["a", "b"], ["a"], "raw")
     with pytest.raises(UserError, match="no line to score"):
         bleu([], [], "raw")
@@ -73,10 +73,10 @@ def test_without_sacrebleu(monkeypatch):
     sentence = r"BLEU needs sacrebleu, which is not installed: pip install 'npformer\[translation\]'"
     with pytest.raises(UserError, match=sentence):
         bleu(["a"], ["a"], "raw")
-    translator = fixed({})
+    translator = table_translator({})
     with pytest.raises(UserError, match=sentence):
         score(translator, ["a"], ["a"])
-    assert not translator.asked  # refused before the translation, not after it
+    assert not translator.calls  # refused before the translation, not after it
 
 
 @pytest.mark.parametrize(
@@ -109,15 +109,15 @@ def test_the_setting_of_arbitrary_sentences(lines):
         assert setting_of(lines) == "raw"
 
 
-def fixed(translations):
+def table_translator(translations):
     """Return a translator with subwords that reads its translations from a table."""
     target = dataclasses.replace(toy_codec("de"), casing=Casing.from_lines(RAW))
     checkpoint = toy_checkpoint(target=target)
     translator = Translator.from_checkpoint(checkpoint)
-    translator.asked = []
+    translator.calls = []
 
     def translate_all(texts, **settings):
-        translator.asked.append(settings)
+        translator.calls.append(settings)
         for _ in texts:
             settings["progress"](1)
         return [translations.get(text, "") for text in texts]
@@ -128,15 +128,15 @@ def fixed(translations):
 
 def test_the_score_of_a_translator():
     pytest.importorskip("sacrebleu")
-    told = []
-    translator = fixed(dict(zip("abc", TOKENISED, strict=True)))
-    found = score(translator, list("abc"), TOKENISED, beam=3, length_penalty=1.0, progress=told.append)
+    progress = []
+    translator = table_translator(dict(zip("abc", TOKENISED, strict=True)))
+    found = score(translator, list("abc"), TOKENISED, beam=3, length_penalty=1.0, progress=progress.append)
     assert found.bleu == pytest.approx(100)
     assert (found.setting, found.sentences, found.empty) == ("tokenised", 3, 0)
     assert found.translations == TOKENISED
-    assert translator.asked[0] | {"beam": 3, "length_penalty": 1.0} == translator.asked[0]
-    assert told == [1, 1, 1]
-    missed = score(translator, list("abx"), TOKENISED, progress=told.append)
+    assert translator.calls[0] | {"beam": 3, "length_penalty": 1.0} == translator.calls[0]
+    assert progress == [1, 1, 1]
+    missed = score(translator, list("abx"), TOKENISED, progress=progress.append)
     assert missed.empty == 1
     assert missed.brevity_penalty < 1
     assert missed.bleu == pytest.approx(bleu([*TOKENISED[:2], ""], TOKENISED, "tokenised").score)
@@ -145,7 +145,7 @@ def test_the_score_of_a_translator():
 
 def test_raw_references_get_detokenized_translations():
     pytest.importorskip("sacrebleu")
-    translator = fixed(dict(zip("abc", TOKENISED, strict=True)))
+    translator = table_translator(dict(zip("abc", TOKENISED, strict=True)))
     found = score(translator, list("abc"), RAW, progress=lambda n: None)
     assert found.setting == "raw"
     assert found.translations == [detokenize(translator.target_codec, line) for line in TOKENISED]
@@ -157,9 +157,9 @@ def test_raw_references_get_detokenized_translations():
 
 def test_invalid_arguments_of_score():
     with pytest.raises(UserError, match="there are 2 sentences and 3 references"):
-        score(fixed({}), ["a", "b"], RAW)
+        score(table_translator({}), ["a", "b"], RAW)
     with pytest.raises(UserError, match="no sentence to score"):
-        score(fixed({}), [], [])
+        score(table_translator({}), [], [])
 
 
 def test_an_untrained_translator():

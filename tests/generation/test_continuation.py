@@ -16,13 +16,13 @@ OPTIONS = {
 }
 
 
-def model(**changes):
+def make_model(**changes):
     return tiny_model(kind=CausalLanguageModel, source_vocab=9, **changes)
 
 
-def probabilities(made, tokens):
+def probabilities(model, tokens):
     """Return p(next token | tokens), with 0 for forbidden tokens; the others are not rescaled."""
-    logits = made.forward([[START, *tokens]])[0][0, -1]
+    logits = model.forward([[START, *tokens]])[0][0, -1]
     p = np.exp(logits) / np.exp(logits).sum()
     p[[PAD, UNK, START]] = 0
     return p
@@ -31,11 +31,11 @@ def probabilities(made, tokens):
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("beginning", [[], [5], [6, 7, 4]])
 def test_the_kv_cache_does_not_change_the_text(options, beginning):
-    made = model(**options)
+    model = make_model(**options)
     for settings in ({}, {"temperature": 2.0, "n": 5}):
-        written = [
+        outputs = [
             continuations(
-                made,
+                model,
                 beginning,
                 rng=np.random.default_rng(3) if settings else None,
                 max_tokens=8,
@@ -44,52 +44,52 @@ def test_the_kv_cache_does_not_change_the_text(options, beginning):
             )
             for cached in (True, False)
         ]
-        assert written[0] == written[1]
+        assert outputs[0] == outputs[1]
 
 
 def test_without_a_generator_each_token_is_the_most_probable():
-    made, tokens = model(seed=4), [5]
-    (written,) = continuations(made, [5], max_tokens=6)
-    for token in [*written, END][:6]:
-        assert token == probabilities(made, tokens).argmax()
+    model, tokens = make_model(seed=4), [5]
+    (continuation,) = continuations(model, [5], max_tokens=6)
+    for token in [*continuation, END][:6]:
+        assert token == probabilities(model, tokens).argmax()
         tokens.append(token)
 
 
 def test_sampled_tokens_have_the_models_probabilities():
-    made, n = model(), 4000
+    model, n = make_model(), 4000
     for temperature in (0.5, 1.0, 2.0):
         drawn = continuations(
-            made, [5], n, rng=np.random.default_rng(0), temperature=temperature, max_tokens=1
+            model, [5], n, rng=np.random.default_rng(0), temperature=temperature, max_tokens=1
         )
         counts = np.bincount([tokens[0] if tokens else END for tokens in drawn], minlength=9)
-        p = probabilities(made, [5]) ** (1 / temperature)
+        p = probabilities(model, [5]) ** (1 / temperature)
         p /= p.sum()
         assert not counts[p == 0].any()
         assert (np.abs(counts / n - p) < 4 * np.sqrt(p * (1 - p) / n) + 1e-12).all()
 
 
 def test_a_seed_gives_the_same_text_and_a_low_temperature_the_most_probable_one():
-    made = model()
+    model = make_model()
     first, again, other = (
-        continuations(made, [5], 6, rng=np.random.default_rng(seed), max_tokens=6) for seed in (1, 1, 2)
+        continuations(model, [5], 6, rng=np.random.default_rng(seed), max_tokens=6) for seed in (1, 1, 2)
     )
     assert first == again != other
-    cold = continuations(made, [5], 2, rng=np.random.default_rng(1), temperature=1e-6, max_tokens=6)
-    assert cold == continuations(made, [5], 2, max_tokens=6)
+    cold = continuations(model, [5], 2, rng=np.random.default_rng(1), temperature=1e-6, max_tokens=6)
+    assert cold == continuations(model, [5], 2, max_tokens=6)
 
 
 def test_it_stops_at_the_end_or_at_max_tokens():
-    made = model()
-    written = continuations(made, [], 60, rng=np.random.default_rng(0), temperature=3.0, max_tokens=5)
-    assert {len(tokens) for tokens in written} == set(range(6))
-    assert not set().union(*written) & {PAD, UNK, START, END}
+    model = make_model()
+    outputs = continuations(model, [], 60, rng=np.random.default_rng(0), temperature=3.0, max_tokens=5)
+    assert {len(tokens) for tokens in outputs} == set(range(6))
+    assert not set().union(*outputs) & {PAD, UNK, START, END}
 
 
 def test_the_continuation_of_a_text():
     codec = TextCodec.from_lines(["a b c d e"])
-    (text,) = continue_text(model(), codec, "a b", max_tokens=4)
+    (text,) = continue_text(make_model(), codec, "a b", max_tokens=4)
     assert text.startswith("a b")
-    assert codec.encode(text)[2:] == continuations(model(), codec.encode("a b"), max_tokens=4)[0]
+    assert codec.encode(text)[2:] == continuations(make_model(), codec.encode("a b"), max_tokens=4)[0]
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_the_continuation_of_a_text():
 )
 def test_invalid_settings_are_refused(settings, message):
     with pytest.raises(UserError, match=message):
-        continuations(model(), [4, 5, 6], **({"max_tokens": 2} | settings))
+        continuations(make_model(), [4, 5, 6], **({"max_tokens": 2} | settings))
 
 
 def test_the_longest_continuation_reaches_the_models_limit():
     settings = {"rng": np.random.default_rng(0), "temperature": 50.0, "max_tokens": 9}
-    assert max(map(len, continuations(model(), [4, 5, 6], 40, **settings))) == 9
+    assert max(map(len, continuations(make_model(), [4, 5, 6], 40, **settings))) == 9

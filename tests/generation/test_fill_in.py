@@ -55,7 +55,7 @@ def test_the_table():
 @pytest.mark.parametrize(
     ("text", "k", "message"),
     [
-        ("the cat", 5, r"'the cat' has no \[MASK\]: write it where"),
+        ("the cat", 5, r"'the cat' has no \[MASK\]: write it in place"),
         (f"the {MASK}", 0, "k is 0: the model knows 8 words, so give 1 to 8"),
         (f"the {MASK}", 9, "k is 9"),
         (f"{MASK} " * 12, 5, "13 tokens long and the model's limit is 12"),

@@ -59,13 +59,13 @@ def test_the_source_is_copied_only_when_rows_change_their_sentence():
     state = CachedState(random_model(config), random_source(config, (3, 4)))
     state.decode_step(np.full(2, START))
     state.select(np.array([0, 0, 1, 1]))
-    memory, kv_cache = state.memory, state.kv_cache
+    encoded, kv_cache = state.encoded, state.kv_cache
     state.decode_step(np.array([5, 6, 7, 8]))
     state.select(np.array([1, 0, 3, 3]))  # beams are reordered within their sentence
-    assert state.memory is memory
+    assert state.encoded is encoded
     assert state.kv_cache is not kv_cache
     state.select(np.array([1, 2]))
-    assert state.memory is not memory
+    assert state.encoded is not encoded
 
 
 def test_a_model_on_the_gpu_decodes_there(monkeypatch):

@@ -22,7 +22,7 @@ class CorpusServer(ThreadingHTTPServer):
     cuts: for each of the next answers, the number of bytes after which it ends (None: a complete answer).
     reset: whether an early end resets the connection, which the client notices. statuses: the HTTP errors of
     the next answers. ranges: whether it answers range requests. shift, total: errors in these answers. told:
-    whether it sends the length of a file. asked: the requests so far, each a path and a first byte.
+    whether it sends the length of a file. requests: the requests so far, each a path and a first byte.
     """
 
     daemon_threads = True
@@ -30,8 +30,8 @@ class CorpusServer(ThreadingHTTPServer):
     def __init__(self, files):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.files = files
-        self.cuts, self.statuses, self.asked = [], [], []
-        self.ranges, self.told, self.reset = True, True, False
+        self.cuts, self.statuses, self.requests = [], [], []
+        self.ranges, self.sends_length, self.reset = True, True, False
         self.shift, self.total = 0, None
 
     def url(self, folder="corpus"):
@@ -47,10 +47,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/round/"):
             self.answer(302, Location=self.path)
             return
-        asked = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        start = int(asked[1]) if asked else 0
+        requested = re.match(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        start = int(requested[1]) if requested else 0
         name = self.path.removeprefix("/corpus/")
-        server.asked.append((name, start))
+        server.requests.append((name, start))
         if server.statuses:
             self.answer(server.statuses.pop(0))
         elif name not in server.files:
@@ -71,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             start = 0
             self.send_response(200)
-        if server.told:
+        if server.sends_length:
             self.send_header("Content-Length", str(len(data) - start))
         self.end_headers()
         cut = server.cuts.pop(0) if server.cuts else None

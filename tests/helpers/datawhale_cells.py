@@ -24,6 +24,11 @@ def written_number(text):
     return float(text.replace("−", "-"))
 
 
+def as_text(values):
+    """Return a vector as captions write it, such as [.88  −.42]."""
+    return "[" + "  ".join(f"{v:.2f}".replace("0.", ".", 1).replace("-", "−") for v in values) + "]"
+
+
 def texts(figure):
     """Return every text on the first axes with its position."""
     return [(t.get_text(), *t.get_position()) for t in figure.axes[0].texts]

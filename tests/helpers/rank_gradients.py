@@ -1,14 +1,14 @@
 """Check under mpirun that the summed gradients of all ranks equal those of a single rank, in float64."""
 
 import numpy as np
-from small_batches import a_model, some_batches
+from small_batches import make_batches, make_model
 
 from npformer.training.ranks import ranks_of_launch
 from npformer.training.step import loss_and_gradients
 from npformer.training.workers import Workers
 
-batches = some_batches(6, 3)
-alone, shared = a_model(), a_model()
+batches = make_batches(6, 3)
+alone, shared = make_model(), make_model()
 expected = loss_and_gradients(alone, batches)
 with ranks_of_launch() as ranks:
     found = loss_and_gradients(shared, batches, workers=Workers(shared, 1, ranks))

@@ -6,13 +6,13 @@ from npformer import Transformer, TransformerConfig
 from npformer.data.loader import make_batch
 
 
-def a_model(dtype=np.float64, **changes):
+def make_model(dtype=np.float64, **changes):
     settings = {"d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2, "max_length": 16} | changes
     config = TransformerConfig(source_vocab=20, target_vocab=20, **settings)
     return Transformer(config, rng=np.random.default_rng(0), dtype=dtype)
 
 
-def some_batches(*sizes):
+def make_batches(*sizes):
     rng = np.random.default_rng(7)
 
     def sentence():

@@ -52,7 +52,7 @@ FIELDS = {
     "title": "English to German",
     "data": "29,000 sentences of a test's making",
     "licence": "for tests",
-    "recipe": "4 + 4 layers | none of them trained",
+    "training": "4 + 4 layers | none of them trained",
     "command": "npformer train --preset toy",
     "hours": 2.5,
     "machine": "two cores",

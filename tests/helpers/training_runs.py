@@ -11,11 +11,11 @@ def losses(run_dir):
 
 def stop_after(step):
     """Return a function for `stop` that is called once a step and returns True at the given step."""
-    asked = []
+    calls = []
 
     def stop():
-        asked.append(True)
-        return len(asked) == step
+        calls.append(True)
+        return len(calls) == step
 
     return stop
 

@@ -16,28 +16,28 @@ MODELS = {"latent": RecipeReader, "bag": BagOfWords}
 every_model = pytest.mark.parametrize("kind", MODELS)
 
 
-def model(kind, dtype=np.float64, **settings):
+def make_model(kind, dtype=np.float64, **settings):
     """Return a small model for 9 tokens, 3 triggers and 4 actions, with biases that are not 0."""
     settings |= {"d_hidden": 3} if kind == "latent" else {}
-    made = MODELS[kind](
+    model = MODELS[kind](
         9, 3, 4, d_model=6, max_length=7, rng=np.random.default_rng(1), dtype=dtype, **settings
     )
-    made.values += 0.1 * np.random.default_rng(2).standard_normal(made.values.shape).astype(dtype)
-    return made
+    model.values += 0.1 * np.random.default_rng(2).standard_normal(model.values.shape).astype(dtype)
+    return model
 
 
 @every_model
 def test_there_is_one_logit_for_each_class(kind):
-    program, _ = model(kind).forward(IDS)
+    program, _ = make_model(kind).forward(IDS)
     assert (program.trigger.shape, program.action.shape) == ((2, 3), (2, 4))
 
 
 @every_model
 def test_padding_changes_nothing(kind):
-    made = model(kind)
-    program, _ = made.forward(IDS)
-    alone, _ = made.forward(IDS[1:, :3])
-    further, _ = made.forward(np.pad(IDS, ((0, 0), (0, 2))))
+    model = make_model(kind)
+    program, _ = model.forward(IDS)
+    alone, _ = model.forward(IDS[1:, :3])
+    further, _ = model.forward(np.pad(IDS, ((0, 0), (0, 2))))
     for padded, short, long in zip(program, alone, further, strict=True):
         np.testing.assert_allclose(padded[1:], short, rtol=1e-12)
         np.testing.assert_allclose(long, padded, rtol=1e-12)
@@ -45,41 +45,41 @@ def test_padding_changes_nothing(kind):
 
 @every_model
 def test_the_embedding_of_padding_is_not_learned(kind):
-    made = model(kind)
-    loss = ProgramLoss(made)
+    model = make_model(kind)
+    loss = ProgramLoss(model)
     _, cache = loss.forward(IDS, TRIGGERS, ACTIONS)
     loss.backward(1.0, cache)
-    assert (made.tokens.weight.grad[0] == 0).all()
-    assert (made.tokens.weight.grad[[4, 5, 6, 7, 8]] != 0).any(-1).all()
+    assert (model.tokens.weight.grad[0] == 0).all()
+    assert (model.tokens.weight.grad[[4, 5, 6, 7, 8]] != 0).any(-1).all()
 
 
 def test_only_the_reader_depends_on_the_order():
     for kind, knows in (("bag", False), ("latent", True)):
-        made = model(kind)
-        program, _ = made.forward(IDS[:1])
-        turned, _ = made.forward(IDS[:1, ::-1])
+        model = make_model(kind)
+        program, _ = model.forward(IDS[:1])
+        turned, _ = model.forward(IDS[:1, ::-1])
         for one, other in zip(program, turned, strict=True):
             assert np.allclose(one, other, rtol=1e-12) != knows
 
 
 def test_the_bag_of_words_computed_with_loops():
-    made = model("bag")
-    program, _ = made.forward(IDS)
-    table = made.tokens.weight.value
+    model = make_model("bag")
+    program, _ = model.forward(IDS)
+    table = model.tokens.weight.value
     for row, words in enumerate(([4, 5, 6, 5, 8], [7, 4, 6])):
         mean = sum(table[word] for word in words) / len(words)
-        expected = mean @ made.trigger.weight.value + made.trigger.bias.value
+        expected = mean @ model.trigger.weight.value + model.trigger.bias.value
         np.testing.assert_allclose(program.trigger[row], expected, rtol=1e-12)
 
 
 def test_the_weighted_mean_is_over_embeddings_without_positions():
     """The vectors in the mean o do not depend on the order: only the weights distinguish the channels."""
-    made = model("latent")
-    program, cache = made.forward(IDS)
-    table = made.tokens.weight.value
+    model = make_model("latent")
+    program, cache = model.forward(IDS)
+    table = model.tokens.weight.value
     for answer, logits, asked in (
-        (made.trigger, program.trigger, cache.trigger),
-        (made.action, program.action, cache.action),
+        (model.trigger, program.trigger, cache.trigger),
+        (model.action, program.action, cache.action),
     ):
         o = np.einsum("bj,bjd->bd", asked.attention.weights, table[IDS])
         expected = o @ answer.output.weight.value + answer.output.bias.value
@@ -87,40 +87,40 @@ def test_the_weighted_mean_is_over_embeddings_without_positions():
 
 
 def test_trigger_and_action_have_attention_weights_of_their_own():
-    _, cache = model("latent").forward(IDS)
+    _, cache = make_model("latent").forward(IDS)
     assert np.abs(cache.trigger.attention.weights - cache.action.attention.weights).max() > 1e-4
 
 
 @pytest.mark.parametrize("orientation", ORIENTATIONS)
 @pytest.mark.parametrize("cell", KINDS)
 def test_gradients_are_exact(orientation, cell):
-    made = model("latent", orientation=orientation, cell=cell)
-    report = gradcheck(ProgramLoss(made), IDS, TRIGGERS, ACTIONS, hessian=True, tolerance=1e-12)
+    model = make_model("latent", orientation=orientation, cell=cell)
+    report = gradcheck(ProgramLoss(model), IDS, TRIGGERS, ACTIONS, hessian=True, tolerance=1e-12)
     assert report.ok, str(report)
 
 
 def test_gradients_of_the_bag_are_exact():
-    report = gradcheck(ProgramLoss(model("bag")), IDS, TRIGGERS, ACTIONS, hessian=True, tolerance=1e-12)
+    report = gradcheck(ProgramLoss(make_model("bag")), IDS, TRIGGERS, ACTIONS, hessian=True, tolerance=1e-12)
     assert report.ok, str(report)
 
 
 @every_model
 def test_float32_stays_float32(kind):
-    made = model(kind, np.float32)
-    program, _ = made.forward(IDS)
+    model = make_model(kind, np.float32)
+    program, _ = model.forward(IDS)
     assert {logits.dtype for logits in program} == {np.dtype(np.float32)}
-    loss = ProgramLoss(made)
+    loss = ProgramLoss(model)
     value, cache = loss.forward(IDS, TRIGGERS, ACTIONS)
     loss.backward(1.0, cache)
-    assert value.dtype == made.grads.dtype == np.float32
+    assert value.dtype == model.grads.dtype == np.float32
 
 
 @every_model
 def test_a_step_is_the_same_on_the_device(device, kind):
-    host, there = model(kind), model(kind).to("cupy")
+    host, there = make_model(kind), make_model(kind).to("cupy")
     values = []
-    for made, where in ((host, "numpy"), (there, "cupy")):
-        loss = ProgramLoss(made)
+    for model, where in ((host, "numpy"), (there, "cupy")):
+        loss = ProgramLoss(model)
         value, cache = loss.forward(IDS, to_backend(TRIGGERS, where), to_backend(ACTIONS, where))
         loss.backward(1.0, cache)
         values.append(float(value))
@@ -139,7 +139,7 @@ def test_a_step_is_the_same_on_the_device(device, kind):
         ([[4], [4, 5]], "ids holds lists that differ in length"),
     ],
 )
-def test_mistakes(kind, ids, message):
+def test_invalid_inputs_are_refused(kind, ids, message):
     ids = ids if len(ids) > 1 else np.array(ids, int)
     with pytest.raises(UserError, match=message):
-        model(kind).forward(ids)
+        make_model(kind).forward(ids)

@@ -30,10 +30,10 @@ def tiny(kind, **changes):
     return tiny_model(kind=kind, **({"source_vocab": 9} | changes))
 
 
-def gradients(model, ids, asked, dloss=1.0, **settings):
+def gradients(model, ids, targets, dloss=1.0, **settings):
     """Return the loss over the chosen tokens, and all gradients."""
     logits, cache = model.forward(ids, **settings)
-    loss, loss_cache = cross_entropy(logits, asked, pad_id=0)
+    loss, loss_cache = cross_entropy(logits, targets, pad_id=0)
     model.zero_grad()
     model.backward(cross_entropy_backward(dloss, loss_cache), cache)
     return loss, model.grads.copy()
@@ -75,10 +75,10 @@ def test_padding_and_other_sentences_change_nothing(kind, options):
 @both
 def test_padding_neither_receives_nor_changes_gradients(kind):
     model = tiny(kind)
-    asked = np.array([[5, 6, 7, 5, 3], [8, 3, 0, 0, 0]])
-    loss, grads = gradients(model, IDS, asked)
+    targets = np.array([[5, 6, 7, 5, 3], [8, 3, 0, 0, 0]])
+    loss, grads = gradients(model, IDS, targets)
     longer = np.pad(IDS, ((0, 0), (0, 3)))
-    padded_loss, padded_grads = gradients(model, longer, np.pad(asked, ((0, 0), (0, 3))))
+    padded_loss, padded_grads = gradients(model, longer, np.pad(targets, ((0, 0), (0, 3))))
     assert padded_loss == pytest.approx(loss, rel=1e-13)
     np.testing.assert_allclose(padded_grads, grads, rtol=1e-9, atol=1e-13)
 
@@ -88,21 +88,21 @@ def test_padding_neither_receives_nor_changes_gradients(kind):
 
 def test_the_loss_is_over_the_chosen_tokens_only():
     model = tiny(MaskedLanguageModel)
-    asked = np.array([[0, 6, 0, 4, 0], [0, 0, 0, 0, 0]])
+    targets = np.array([[0, 6, 0, 4, 0], [0, 0, 0, 0, 0]])
     logits, _ = model.forward(IDS)
-    loss, cache = cross_entropy(logits, asked, pad_id=0)
+    loss, cache = cross_entropy(logits, targets, pad_id=0)
     log_p = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     assert loss == pytest.approx(-(log_p[0, 1, 6] + log_p[0, 3, 4]) / 2, rel=1e-13)
     dlogits = cross_entropy_backward(1.0, cache)
-    assert dlogits[asked != 0].all()
-    assert not dlogits[asked == 0].any()
+    assert dlogits[targets != 0].all()
+    assert not dlogits[targets == 0].any()
 
 
 def test_a_sentence_without_chosen_tokens_has_no_gradient():
     model = tiny(MaskedLanguageModel)
-    asked = np.array([[0, 6, 0, 4, 0], [0, 0, 0, 0, 0]])
-    loss, grads = gradients(model, IDS, asked)
-    loss_alone, grads_alone = gradients(model, IDS[:1], asked[:1])
+    targets = np.array([[0, 6, 0, 4, 0], [0, 0, 0, 0, 0]])
+    loss, grads = gradients(model, IDS, targets)
+    loss_alone, grads_alone = gradients(model, IDS[:1], targets[:1])
     assert loss == pytest.approx(loss_alone, rel=1e-13)
     np.testing.assert_allclose(grads, grads_alone, rtol=1e-9, atol=1e-14)
 

@@ -142,12 +142,12 @@ def test_it_learns_to_reverse(tmp_path):
 
 
 def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path):
-    dataset, asked = tiny_dataset(), []
+    dataset, calls = tiny_dataset(), []
     config, training = tiny(dataset, attention="global", feeding=True, dropout=0.1), tiny_training(steps=12)
 
     def stop():
-        asked.append(True)
-        return len(asked) == 5
+        calls.append(True)
+        return len(calls) == 5
 
     train(tmp_path / "whole", dataset, config, training)
     train(tmp_path / "cut", dataset, config, training, stop=stop)
@@ -162,7 +162,7 @@ def test_a_run_cannot_be_resumed_with_the_other_architecture(tmp_path):
     dataset, training = tiny_dataset(), tiny_training(steps=2)
     train(tmp_path / "run", dataset, tiny(dataset), training)
     other = TransformerConfig.architecture("small", **dataset.sizes)
-    with pytest.raises(UserError, match="a transformer one here and a recurrent one in the checkpoint"):
+    with pytest.raises(UserError, match="of the kind transformer here but recurrent in the checkpoint"):
         train(tmp_path / "run", dataset, other, training, resume=True)
 
 

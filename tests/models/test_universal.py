@@ -29,21 +29,21 @@ either = pytest.mark.parametrize("kind", [UniversalEncoder, UniversalDecoder])
 def repeated(kind=UniversalEncoder, *, n_layers=STEPS, dtype=np.float64, settings=None, **halting):
     """Return one layer with random gains and biases; with a halting_bias it halts."""
     config = tiny_config(n_layers=n_layers, **(settings or {}))
-    made = kind(config, halting=bool(halting), **halting, rng=np.random.default_rng(1), dtype=dtype)
+    model = kind(config, halting=bool(halting), **halting, rng=np.random.default_rng(1), dtype=dtype)
     random = np.random.default_rng(2)
-    for name, parameter in made.named_parameters():
+    for name, parameter in model.named_parameters():
         if parameter.value.ndim == 1 and not name.startswith("halting"):
             parameter.value += 0.3 * random.standard_normal(parameter.shape).astype(dtype)
     if halting:
-        made.halting.weight.value *= 2  # so that positions differ
-    return made
+        model.halting.weight.value *= 2  # so that positions differ
+    return model
 
 
-def run(made, **settings):
+def run(model, **settings):
     """Return its output and cache, for an encoder or a decoder."""
-    if isinstance(made, UniversalDecoder):
-        return made.forward(Y, X, causal_mask(4, Y), MASK, **settings)
-    return made.forward(X, MASK, **settings)
+    if isinstance(model, UniversalDecoder):
+        return model.forward(Y, X, causal_mask(4, Y), MASK, **settings)
+    return model.forward(X, MASK, **settings)
 
 
 # The mixture.
@@ -90,16 +90,16 @@ def test_the_cost_decreases_with_the_probability_of_all_steps_but_the_last():
 def test_without_halting_and_signals_it_is_a_stack_of_one_shared_layer(kind, settings):
     """Compare values, and gradients of inputs and of every parameter, which are summed over the layers."""
     settings = {"positions": "none", **settings}
-    made = repeated(kind, settings=settings)
+    model = repeated(kind, settings=settings)
     stack = (Decoder if kind is UniversalDecoder else Encoder)(tiny_config(n_layers=1, **settings))
-    stack.layers, stack.norm = [made.layer] * STEPS, made.norm
+    stack.layers, stack.norm = [model.layer] * STEPS, model.norm
     outcomes = []
-    for one in (made, stack):
-        made.zero_grad()
+    for one in (model, stack):
+        model.zero_grad()
         inputs = (Y, X, causal_mask(4, Y), MASK) if kind is UniversalDecoder else (X, MASK)
         y, cache = one.forward(*inputs)
         dx = one.backward(np.cos(y), cache)
-        grads = [p.grad.copy() for p in made.parameters()]
+        grads = [p.grad.copy() for p in model.parameters()]
         outcomes.append([y, *(dx if isinstance(dx, tuple) else (dx,)), *grads])
     for ours, theirs in zip(*outcomes, strict=True):
         assert theirs.any()
@@ -108,7 +108,7 @@ def test_without_halting_and_signals_it_is_a_stack_of_one_shared_layer(kind, set
 
 def test_the_signals_are_added_before_every_step():
     """Equations 6 and 7: sin(i / 10000^2j/D) + sin(n / 10000^2j/D), and the same with cosines."""
-    made = repeated()
+    model = repeated()
     x = X
     for n in range(1, STEPS + 1):
         x = x.copy()
@@ -116,8 +116,8 @@ def test_the_signals_are_added_before_every_step():
             rate = 10000 ** (2 * j / 8)
             x[:, i, 2 * j] += math.sin(i / rate) + math.sin(n / rate)
             x[:, i, 2 * j + 1] += math.cos(i / rate) + math.cos(n / rate)
-        x, _ = made.layer.forward(x, MASK)
-    np.testing.assert_allclose(run(made)[0], x, rtol=1e-12)
+        x, _ = model.layer.forward(x, MASK)
+    np.testing.assert_allclose(run(model)[0], x, rtol=1e-12)
 
 
 @either
@@ -136,7 +136,7 @@ def test_the_cache_has_an_entry_for_each_step():
 # Halting.
 
 
-def act(made, token_mask):
+def act(model, token_mask):
     """Compute adaptive computation time by the paper's pseudocode, one position at a time.
 
     Returns (y, N, ponder).
@@ -144,16 +144,16 @@ def act(made, token_mask):
     shape, state = X.shape[:2], X
     spent, n_steps, remainders, y = np.zeros(shape), np.zeros(shape), np.zeros(shape), np.zeros(X.shape)
     running = {place for place in np.ndindex(shape) if token_mask[place]}
-    for n in range(1, made.n_steps + 1):
+    for n in range(1, model.n_steps + 1):
         signals = sinusoids(5, 8) + sinusoids(n + 1, 8)[n]
-        new, _ = made.layer.forward(state + signals, MASK)
+        new, _ = model.layer.forward(state + signals, MASK)
         state = state.copy()
         for place in sorted(running):
             state[place] = new[place]
-            logit = new[place] @ made.halting.weight.value[:, 0] + made.halting.bias.value[0]
+            logit = new[place] @ model.halting.weight.value[:, 0] + model.halting.bias.value[0]
             p = 1 / (1 + math.exp(-logit))
             n_steps[place] += 1
-            if spent[place] + p >= 1 - made.epsilon or n == made.n_steps:
+            if spent[place] + p >= 1 - model.epsilon or n == model.n_steps:
                 remainders[place] = 1 - spent[place]
                 y[place] += remainders[place] * new[place]
                 running.remove(place)
@@ -166,9 +166,9 @@ def act(made, token_mask):
 @pytest.mark.parametrize("bias", [-2.0, -0.5, 0.5])
 @pytest.mark.parametrize("token_mask", [None, WORDS], ids=["all", "token_mask"])
 def test_halting_is_that_of_the_paper(bias, token_mask):
-    made = repeated(halting_bias=bias)
-    y, cache = run(made, token_mask=token_mask)
-    expected, n_steps, ponder = act(made, np.ones((2, 5), bool) if token_mask is None else token_mask)
+    model = repeated(halting_bias=bias)
+    y, cache = run(model, token_mask=token_mask)
+    expected, n_steps, ponder = act(model, np.ones((2, 5), bool) if token_mask is None else token_mask)
     np.testing.assert_allclose(y, expected, rtol=1e-11, atol=1e-14)
     np.testing.assert_array_equal(cache.mix.steps, n_steps)
     np.testing.assert_allclose(cache.ponder, ponder, rtol=1e-11)
@@ -176,9 +176,9 @@ def test_halting_is_that_of_the_paper(bias, token_mask):
 
 def test_positions_take_different_numbers_of_steps():
     """This makes the tests above meaningful."""
-    made = [repeated(halting_bias=bias) for bias in (-2.0, -0.5, 0.5)]
-    assert {n for one in made for n in run(one)[1].mix.steps.flat} == {1, 2, 3, 4}
-    assert any(len(set(run(one)[1].mix.steps.flat)) > 1 for one in made)
+    models = [repeated(halting_bias=bias) for bias in (-2.0, -0.5, 0.5)]
+    assert {n for model in models for n in run(model)[1].mix.steps.flat} == {1, 2, 3, 4}
+    assert any(len(set(run(model)[1].mix.steps.flat)) > 1 for model in models)
 
 
 def test_cases_of_the_gradient_checks_stop_at_different_steps():
@@ -211,8 +211,8 @@ def test_a_small_bias_continues_to_the_last_step(kind):
 
 
 def test_it_ends_as_soon_as_all_positions_have_halted():
-    made = repeated(n_layers=9, halting_bias=4.0)
-    _, cache = run(made)
+    model = repeated(n_layers=9, halting_bias=4.0)
+    _, cache = run(model)
     assert len(cache.steps) == cache.mix.steps.max() < 9
 
 
@@ -226,46 +226,46 @@ def test_the_state_of_a_halted_position_does_not_change():
 
 
 def test_padding_takes_no_step_and_changes_nothing():
-    made = repeated(halting_bias=-0.5)
-    y, cache = run(made, token_mask=WORDS)
+    model = repeated(halting_bias=-0.5)
+    y, cache = run(model, token_mask=WORDS)
     assert not y[~WORDS].any()
     assert not cache.ponder[~WORDS].any()
-    alone, its_cache = made.forward(X[1:, :3])
+    alone, its_cache = model.forward(X[1:, :3])
     np.testing.assert_allclose(y[1, :3], alone[0], rtol=1e-12)
     np.testing.assert_array_equal(cache.mix.steps[1, :3], its_cache.mix.steps[0])
-    dx = made.backward(np.ones_like(y), cache, dponder=np.ones((2, 5)))
+    dx = model.backward(np.ones_like(y), cache, dponder=np.ones((2, 5)))
     assert not dx[~WORDS].any()
 
 
 def test_the_padding_mask_has_no_effect_if_all_steps_are_taken():
-    made = repeated()
-    np.testing.assert_array_equal(run(made, token_mask=np.zeros((2, 5), bool))[0], run(made)[0])
+    model = repeated()
+    np.testing.assert_array_equal(run(model, token_mask=np.zeros((2, 5), bool))[0], run(model)[0])
 
 
 def test_the_gradient_of_the_cost_alone():
     """With dy = 0 it is the gradient of Σ ponder, here by central differences."""
-    made = repeated(halting_bias=-0.5)
-    y, cache = run(made)
-    made.backward(np.zeros_like(y), cache, dponder=np.ones((2, 5)))
-    bias = made.halting.bias
+    model = repeated(halting_bias=-0.5)
+    y, cache = run(model)
+    model.backward(np.zeros_like(y), cache, dponder=np.ones((2, 5)))
+    bias = model.halting.bias
     sums = []
     for change in (1e-6, -2e-6):
         bias.value += change
-        sums.append(run(made)[1].ponder.sum())
+        sums.append(run(model)[1].ponder.sum())
     assert bias.grad[0] == pytest.approx((sums[0] - sums[1]) / 2e-6, rel=1e-6)
     assert bias.grad[0] < 0  # a higher halting probability costs less
 
 
 def test_a_ponder_cost_reduces_the_number_of_steps():
     """Plain gradient descent on the cost: the remainders shrink until one step less is enough."""
-    made = repeated(halting_bias=-0.5)
+    model = repeated(halting_bias=-0.5)
     costs = []
     for _ in range(60):
-        made.zero_grad()
-        y, cache = run(made)
-        made.backward(np.zeros_like(y), cache, dponder=np.full((2, 5), 1 / 10))
+        model.zero_grad()
+        y, cache = run(model)
+        model.backward(np.zeros_like(y), cache, dponder=np.full((2, 5), 1 / 10))
         costs.append(cache.ponder.mean())
-        for parameter in (made.halting.weight, made.halting.bias):
+        for parameter in (model.halting.weight, model.halting.bias):
             parameter.value -= 0.5 * parameter.grad
     assert costs[-1] < costs[0] - 1
 
@@ -273,10 +273,10 @@ def test_a_ponder_cost_reduces_the_number_of_steps():
 @either
 @pytest.mark.parametrize("halting", [{}, {"halting_bias": -0.5}], ids=["fixed", "halting"])
 def test_gradients_are_exact(kind, halting):
-    made = repeated(kind, **halting)
+    model = repeated(kind, **halting)
     masks = {"mask": MASK} if kind is UniversalEncoder else {"mask": causal_mask(4, Y), "memory_mask": MASK}
     inputs = (X,) if kind is UniversalEncoder else (Y, X)
-    report = gradcheck(made, *inputs, **masks, hessian=True, tolerance=1e-12)
+    report = gradcheck(model, *inputs, **masks, hessian=True, tolerance=1e-12)
     assert report.ok, str(report)
 
 
@@ -284,29 +284,29 @@ def test_gradients_are_exact(kind, halting):
 @pytest.mark.parametrize("settings", [{}, {"norm": "pre", "final_norm": True}], ids=str)
 def test_decoding_step_by_step_gives_the_rows_of_the_whole_sentence(bias, settings):
     halting = {} if bias is None else {"halting_bias": bias}
-    made = repeated(UniversalDecoder, settings=settings, **halting)
-    whole, _ = run(made)
-    memory, kv_cache, rows = made.project_memory(X), None, []
+    model = repeated(UniversalDecoder, settings=settings, **halting)
+    whole, _ = run(model)
+    memory, kv_cache, rows = model.project_memory(X), None, []
     for t in range(4):
-        y, kv_cache = made.decode_step(Y[:, t : t + 1], kv_cache, memory, MASK)
+        y, kv_cache = model.decode_step(Y[:, t : t + 1], kv_cache, memory, MASK)
         rows.append(y)
     np.testing.assert_allclose(np.concatenate(rows, 1), whole, rtol=1e-10)
 
 
 @either
 def test_every_step_draws_its_own_dropout(kind):
-    made = repeated(kind, settings={"dropout": 0.5})
-    _, cache = run(made, context=Context(train=True, rng=np.random.default_rng(3)))
-    kept = [layer.self_residual.dropout_mask.kept for layer in cache.layers]
-    assert all((one != other).any() for one, other in pairwise(kept))
+    model = repeated(kind, settings={"dropout": 0.5})
+    _, cache = run(model, context=Context(train=True, rng=np.random.default_rng(3)))
+    dropout_masks = [layer.self_residual.dropout_mask.kept for layer in cache.layers]
+    assert all((one != other).any() for one, other in pairwise(dropout_masks))
 
 
 @either
 def test_float32_stays_float32(kind):
-    made = repeated(kind, dtype=np.float32, halting_bias=-0.5)
+    model = repeated(kind, dtype=np.float32, halting_bias=-0.5)
     inputs = (a.astype(np.float32) for a in ((Y, X) if kind is UniversalDecoder else (X,)))
-    y, cache = made.forward(*inputs)
-    dx = made.backward(y, cache, dponder=cache.ponder)
+    y, cache = model.forward(*inputs)
+    dx = model.backward(y, cache, dponder=cache.ponder)
     arrays = [
         y,
         cache.ponder,
@@ -353,6 +353,6 @@ def test_it_computes_the_same_on_the_device(device, kind):
         (lambda: repeated().forward(X, token_mask=WORDS * 1), "mask has dtype int64: make it bool"),
     ],
 )
-def test_mistakes(mistake, message):
+def test_invalid_inputs_are_refused(mistake, message):
     with pytest.raises(UserError, match=message):
         mistake()

@@ -15,11 +15,11 @@ GAIN, BIAS = rng.standard_normal(3), rng.standard_normal(3)
 WORDS = np.array([[True, True, True, True], [True, True, False, False]])
 
 
-def layer(**settings):
+def make_layer(**settings):
     """Return a float64 layer with gain and bias different from the initial 1 and 0."""
-    made = BatchNorm(3, dtype=np.float64, **settings)
-    made.gain.value[:], made.bias.value[:] = GAIN, BIAS
-    return made
+    layer = BatchNorm(3, dtype=np.float64, **settings)
+    layer.gain.value[:], layer.bias.value[:] = GAIN, BIAS
+    return layer
 
 
 @pytest.mark.parametrize("mask", [None, WORDS])
@@ -88,11 +88,11 @@ def test_batch_norm_leaks_later_tokens_to_earlier_ones():
     norm = LayerNorm(3, dtype=np.float64)
     assert_no_leak(norm.forward, X[0])
     with pytest.raises(AssertionError, match="output 0 moves when token 1 changes"):
-        assert_no_leak(lambda x: layer().forward(x, train=True), X[0])
+        assert_no_leak(lambda x: make_layer().forward(x, train=True), X[0])
 
 
 def test_with_running_statistics_tokens_are_independent():
-    norm = layer()
+    norm = make_layer()
     for _ in range(3):
         norm.update(norm.forward(X, train=True)[1])
     moved = movement(norm.forward, X[0])
@@ -104,7 +104,7 @@ def test_with_running_statistics_tokens_are_independent():
 
 
 def test_only_update_changes_the_running_statistics():
-    norm = layer(momentum=0.25)
+    norm = make_layer(momentum=0.25)
     _, cache = norm.forward(X, mask=WORDS, train=True)
     assert not norm.running_mean.any()
     assert (norm.running_variance == 1).all()
@@ -115,7 +115,7 @@ def test_only_update_changes_the_running_statistics():
 
 
 def test_update_ignores_caches_without_statistics():
-    norm = layer()
+    norm = make_layer()
     norm.update(norm.forward(X)[1])
     norm.update(norm.forward(X, mask=np.zeros((2, 4), bool), train=True)[1])
     assert not norm.running_mean.any()
@@ -134,12 +134,12 @@ def test_the_running_statistics_converge_to_those_of_all_batches():
 
 
 def test_in_evaluation_mode_it_is_a_linear_map():
-    norm = layer()
+    norm = make_layer()
     norm.update(norm.forward(X, train=True)[1])
     a, b = rng.standard_normal((2, 5, 3))
     zero = norm.forward(np.zeros((5, 3)))[0]
-    made = norm.forward(a + b)[0] - zero
-    np.testing.assert_allclose(made, norm.forward(a)[0] + norm.forward(b)[0] - 2 * zero, rtol=1e-12)
+    difference = norm.forward(a + b)[0] - zero
+    np.testing.assert_allclose(difference, norm.forward(a)[0] + norm.forward(b)[0] - 2 * zero, rtol=1e-12)
 
 
 def test_float32_stays_float32_and_astype_converts_the_running_statistics():
@@ -154,7 +154,7 @@ def test_float32_stays_float32_and_astype_converts_the_running_statistics():
 
 
 def test_it_computes_the_same_on_the_device(device):
-    here, there = layer(), layer().to("cupy")
+    here, there = make_layer(), make_layer().to("cupy")
     dy = rng.standard_normal(X.shape)
     mask = to_backend(WORDS, "cupy")
     for train in (True, False):
@@ -178,4 +178,4 @@ def test_it_computes_the_same_on_the_device(device):
 )
 def test_a_mask_of_the_wrong_shape_is_refused(mask, message):
     with pytest.raises(UserError, match=message):
-        layer().forward(X, mask=mask, train=True)
+        make_layer().forward(X, mask=mask, train=True)

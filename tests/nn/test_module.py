@@ -235,10 +235,10 @@ class Unevaluated:
     """A gradient of ones that records the argument is_zero."""
 
     def __init__(self):
-        self.told = []
+        self.is_zero = []
 
     def add_to(self, destination, *, is_zero):
-        self.told.append(is_zero)
+        self.is_zero.append(is_zero)
         destination += 1
 
 
@@ -257,7 +257,7 @@ def test_a_gradient_is_zero_only_between_zero_grad_and_the_first_write():
     parameter.zero_grad()
     parameter.grad = np.ones((2, 3))
     parameter.accumulate(ones)
-    assert ones.told == [False, True, False, False, False, False]
+    assert ones.is_zero == [False, True, False, False, False, False]
     np.testing.assert_array_equal(parameter.grad, np.full((2, 3), 2.0))
 
 

@@ -110,12 +110,12 @@ def test_backward_modifies_neither_dy_nor_cache_nor_values(make, inputs):
     layer, rng = make(np.float64), np.random.default_rng(1)
     y, cache = forward(layer, inputs(rng, np.float64))
     dy = x(rng, np.float64, *y.shape)
-    kept, dy_kept = copy.deepcopy(list(named_arrays((cache, y)))), dy.copy()
+    copies, dy_copy = copy.deepcopy(list(named_arrays((cache, y)))), dy.copy()
     values = copy.deepcopy([parameter.value for parameter in layer.parameters()])
     layer.backward(dy, cache)
-    np.testing.assert_array_equal(dy, dy_kept)
-    assert len(kept) > 1
-    for (name, now), (_, before) in zip(named_arrays((cache, y)), kept, strict=True):
+    np.testing.assert_array_equal(dy, dy_copy)
+    assert len(copies) > 1
+    for (name, now), (_, before) in zip(named_arrays((cache, y)), copies, strict=True):
         np.testing.assert_array_equal(now, before, err_msg=name)
     for parameter, before in zip(layer.parameters(), values, strict=True):
         np.testing.assert_array_equal(parameter.value, before)
@@ -124,9 +124,9 @@ def test_backward_modifies_neither_dy_nor_cache_nor_values(make, inputs):
 @every_layer
 def test_forward_modifies_no_input(make, inputs):
     layer, arrays = make(np.float64), inputs(np.random.default_rng(1), np.float64)
-    kept = copy.deepcopy(arrays)
+    copies = copy.deepcopy(arrays)
     forward(layer, arrays)
-    for array, before in zip(arrays, kept, strict=True):
+    for array, before in zip(arrays, copies, strict=True):
         np.testing.assert_array_equal(array, before)
 
 

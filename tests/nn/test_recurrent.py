@@ -18,12 +18,12 @@ MASK = np.array([[True] * 5, [True] * 3 + [False] * 2])
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def layer(kind, make=Recurrent, **settings):
+def make_layer(kind, make=Recurrent, **settings):
     """Return a small float64 layer with biases that are not 0."""
-    made = make(3, 4, kind=kind, rng=np.random.default_rng(1), dtype=np.float64, **settings)
-    for parameter in made.parameters():
+    layer = make(3, 4, kind=kind, rng=np.random.default_rng(1), dtype=np.float64, **settings)
+    for parameter in layer.parameters():
         parameter.value += 0.1 * np.random.default_rng(2).standard_normal(parameter.shape)
-    return made
+    return layer
 
 
 def sigmoid(x):
@@ -57,38 +57,38 @@ def test_it_equals_pytorchs_layer(kind, side):
     """Compare the states at every token, and the gradients of the input and of every parameter."""
     arrays = golden(f"{kind}/{side}")
     make = Bidirectional if side == "both" else Recurrent
-    made = make(5, 4, kind=kind, dtype=np.float64)
-    made.load_state_dict(named(arrays, "value"))
-    states, cache = made.forward(arrays["x"], mask=arrays["mask"])
+    layer = make(5, 4, kind=kind, dtype=np.float64)
+    layer.load_state_dict(named(arrays, "value"))
+    states, cache = layer.forward(arrays["x"], mask=arrays["mask"])
     shown = states if side == "both" else states[..., :4]
     assert_close(shown * arrays["mask"][..., None], arrays["y"])
     dstates = np.zeros_like(states)
     dstates[..., : arrays["dy"].shape[-1]] = arrays["dy"]
-    assert_close(made.backward(dstates, cache), arrays["dx"])
-    for name, parameter in made.named_parameters():
+    assert_close(layer.backward(dstates, cache), arrays["dx"])
+    for name, parameter in layer.named_parameters():
         assert_close(parameter.grad, named(arrays, "grad")[name])
 
 
 @every_kind
 @pytest.mark.parametrize("backwards", [False, True])
 def test_padding_changes_nothing_and_the_last_state_is_that_of_the_last_token(kind, backwards):
-    made = layer(kind, backwards=backwards)
-    padded, _ = made.forward(X, mask=MASK)
-    alone, _ = made.forward(X[1:, :3])
+    layer = make_layer(kind, backwards=backwards)
+    padded, _ = layer.forward(X, mask=MASK)
+    alone, _ = layer.forward(X[1:, :3])
     # a product of matrices with one row is rounded differently from one with two
     np.testing.assert_allclose(padded[1, :3], alone[0], rtol=1e-13)
     end, last = (0, 0) if backwards else (-1, 2)
     np.testing.assert_array_equal(padded[1, end], padded[1, last])
     changed = X.copy()
     changed[1, 3:] = 100
-    np.testing.assert_array_equal(made.forward(changed, mask=MASK)[0], padded)
+    np.testing.assert_array_equal(layer.forward(changed, mask=MASK)[0], padded)
 
 
 @every_kind
 def test_padding_gets_no_gradient(kind):
-    made = layer(kind)
-    states, cache = made.forward(X, mask=MASK)
-    dx = made.backward(np.ones_like(states), cache)
+    layer = make_layer(kind)
+    states, cache = layer.forward(X, mask=MASK)
+    dx = layer.backward(np.ones_like(states), cache)
     assert (dx[1, 3:] == 0).all()
     assert (dx[MASK] != 0).all()
 
@@ -96,62 +96,62 @@ def test_padding_gets_no_gradient(kind):
 @every_kind
 def test_a_sentence_in_two_parts_equals_the_whole(kind):
     """The last state of one part is the first state of the next; gradients flow in the opposite direction."""
-    made = layer(kind)
-    whole, cache = made.forward(X)
-    first, one = made.forward(X[:, :2])
-    second, two = made.forward(X[:, 2:], first[:, -1])
+    layer = make_layer(kind)
+    whole, cache = layer.forward(X)
+    first, one = layer.forward(X[:, :2])
+    second, two = layer.forward(X[:, 2:], first[:, -1])
     np.testing.assert_allclose(np.concatenate([first, second], 1), whole, rtol=1e-13)
     dstates = rng.standard_normal(whole.shape)
-    dwhole = made.backward(dstates, cache)
-    dsecond, dstate = made.backward(dstates[:, 2:], two)
+    dwhole = layer.backward(dstates, cache)
+    dsecond, dstate = layer.backward(dstates[:, 2:], two)
     dpiece = dstates[:, :2].copy()
     dpiece[:, -1] += dstate
-    np.testing.assert_allclose(np.concatenate([made.backward(dpiece, one), dsecond], 1), dwhole, rtol=1e-11)
+    np.testing.assert_allclose(np.concatenate([layer.backward(dpiece, one), dsecond], 1), dwhole, rtol=1e-11)
 
 
 @every_kind
 def test_a_backward_layer_reads_the_reversed_sentence(kind):
-    front, behind = layer(kind), layer(kind, backwards=True)
+    front, behind = make_layer(kind), make_layer(kind, backwards=True)
     turned, _ = front.forward(X[:, ::-1])
     np.testing.assert_array_equal(behind.forward(X)[0], turned[:, ::-1])
 
 
 @every_kind
 def test_bidirectional_concatenates_both_directions(kind):
-    made = layer(kind, Bidirectional)
-    y, _ = made.forward(X, mask=MASK)
-    one, _ = made.forwards.forward(X, mask=MASK)
-    other, _ = made.backwards.forward(X, mask=MASK)
+    layer = make_layer(kind, Bidirectional)
+    y, _ = layer.forward(X, mask=MASK)
+    one, _ = layer.forwards.forward(X, mask=MASK)
+    other, _ = layer.backwards.forward(X, mask=MASK)
     np.testing.assert_array_equal(y, np.concatenate([one[..., :4], other[..., :4]], -1))
 
 
 @every_kind
 @pytest.mark.parametrize("settings", [{}, {"mask": MASK}])
 def test_gradients_are_exact(kind, settings):
-    for made in (layer(kind), layer(kind, backwards=True), layer(kind, Bidirectional)):
-        report = gradcheck(made, X, hessian=True, tolerance=1e-12, **settings)
+    for layer in (make_layer(kind), make_layer(kind, backwards=True), make_layer(kind, Bidirectional)):
+        report = gradcheck(layer, X, hessian=True, tolerance=1e-12, **settings)
         assert report.ok, str(report)
 
 
 @every_kind
 def test_float32_stays_float32(kind):
-    made = Recurrent(3, 4, kind=kind)
-    states, cache = made.forward(X.astype(np.float32), mask=MASK)
+    layer = Recurrent(3, 4, kind=kind)
+    states, cache = layer.forward(X.astype(np.float32), mask=MASK)
     assert states.dtype == np.float32
-    assert made.backward(states, cache).dtype == np.float32
+    assert layer.backward(states, cache).dtype == np.float32
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: Recurrent(3, 4, kind="rnn"), "kind is 'rnn': choose one of lstm, gru"),
-        (lambda: layer("gru").forward(X, mask=MASK.astype(int)), "mask has dtype int64: make it bool"),
+        (lambda: make_layer("gru").forward(X, mask=MASK.astype(int)), "mask has dtype int64: make it bool"),
         (
-            lambda: layer("gru").forward(X, mask=MASK[:, :4]),
+            lambda: make_layer("gru").forward(X, mask=MASK[:, :4]),
             r"mask has shape \(2, 4\) and the tokens \(2, 5\)",
         ),
     ],
 )
-def test_mistakes(make, message):
+def test_invalid_inputs_are_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()

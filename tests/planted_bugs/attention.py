@@ -249,8 +249,8 @@ MULTI_HEAD = (
         "multi-head, fused: the parts of another projection",
         "wrong term",
         _MULTI_HEAD,
-        "projection.project_backward(dheads[:n], projected)",
-        "projection.project_backward(dheads[-n:], projected)",
+        "projection.project_backward(dheads[:n], projection_cache)",
+        "projection.project_backward(dheads[-n:], projection_cache)",
     ),
 )
 

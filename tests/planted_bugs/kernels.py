@@ -110,13 +110,13 @@ ROWS = (
         "destination[self.ids] = self.rows",
     ),
     Bug("layer_norm kernel: mean left in", "dropped branch", _NORM, "dxb -= mean[:, None]", "pass"),
-    Bug("layer_norm kernel: part along xhat left in", "dropped branch", _NORM, "dxb -= moved", "pass"),
+    Bug("layer_norm kernel: part along xhat left in", "dropped branch", _NORM, "dxb -= product", "pass"),
     Bug(
         "layer_norm kernel: gain only of the last block",
         "= for +=",
         _NORM,
-        "dgain += column_sums(moved)",
-        "dgain[...] = column_sums(moved)",
+        "dgain += column_sums(product)",
+        "dgain[...] = column_sums(product)",
     ),
     Bug(
         "layer_norm kernel: bias only of the last block",
@@ -163,7 +163,7 @@ ROWS = (
     Bug(
         "activation_dropout kernel: activation skipped",
         "dropped branch",
-        _DROPOUT,
+        "kernels/dropout.py",
         "return activate_backward(dh, cache.activation)",
         "return dh",
     ),
@@ -171,8 +171,8 @@ ROWS = (
         "relu_dropout kernel: -0 for negative numbers and NaN for infinite ones",
         "wrong term",
         _DROPOUT,
-        "np.multiply(x.view(bits), passed, out=out.view(bits))",
-        "np.multiply(x, passed, out=out)",
+        "np.multiply(x.view(bits), selected, out=out.view(bits))",
+        "np.multiply(x, selected, out=out)",
     ),
     Bug(
         "relu_dropout kernel: rows with another memory layout lost",
@@ -210,7 +210,7 @@ ATTENTION = (
         "attention kernel: weighted mean not subtracted",
         "dropped branch",
         _ATTENTION,
-        "dscores -= seen * row_sums(dscores)[..., None]",
+        "dscores -= block_weights * row_sums(dscores)[..., None]",
         "pass",
     ),
     Bug(
@@ -257,7 +257,7 @@ ATTENTION = (
         "long attention: another dropout mask in backward",
         "wrong mask",
         _LONG,
-        "        dropped = _dropped(weights, cache, here)\n",
+        "        dropped = _dropped(weights, cache, index)\n",
         "        dropped = weights\n",
     ),
     Bug(
@@ -336,7 +336,7 @@ WORDS = (
         "multi-head: packed gradients not spread out",
         "dropped branch",
         "nn/attention/multi_head.py",
-        "key_packing = mask.packing if given == 1 else mask.key_packing",
+        "key_packing = mask.packing if n_inputs == 1 else mask.key_packing",
         "key_packing = mask.packing",
     ),
     Bug(

@@ -173,7 +173,7 @@ SIMILARITY = (
 
 _LUONG = "nn/attention/luong.py"
 _READ = "return dqueries, dvalues + dkeys"
-_READ_AND_SAID = "return dqueries + dsaid, dvalues + dkeys"
+_BOTH_GRADIENTS = "return dqueries + dqueries_position, dvalues + dkeys"
 _JOINED = "dboth = self.join.backward(dy * (1 - cache.y * cache.y), cache.join)"
 
 ATTENTIONS = (
@@ -195,29 +195,29 @@ ATTENTIONS = (
         "local-p: the memory gets a gradient as values only",
         "dropped branch",
         _LUONG,
-        _READ_AND_SAID,
-        "return dqueries + dsaid, dvalues",
+        _BOTH_GRADIENTS,
+        "return dqueries + dqueries_position, dvalues",
     ),
     Bug(
         "local-p: the memory gets a gradient as keys only",
         "dropped branch",
         _LUONG,
-        _READ_AND_SAID,
-        "return dqueries + dsaid, dkeys",
+        _BOTH_GRADIENTS,
+        "return dqueries + dqueries_position, dkeys",
     ),
     Bug(
         "local-p: no gradient from the position to the queries",
         "dropped branch",
         _LUONG,
-        _READ_AND_SAID,
+        _BOTH_GRADIENTS,
         "return dqueries, dvalues + dkeys",
     ),
     Bug(
         "local-p: no gradient from the scores to the queries",
         "dropped branch",
         _LUONG,
-        _READ_AND_SAID,
-        "return dsaid, dvalues + dkeys",
+        _BOTH_GRADIENTS,
+        "return dqueries_position, dvalues + dkeys",
     ),
     Bug(
         "local-p: values weighted before the Gaussian",

@@ -251,15 +251,15 @@ SIMILARITY = (
         "general similarity: dk from the queries before the projection",
         "wrong term",
         _SIMILARITY,
-        "dk = dscores.swapaxes(-1, -2) @ turned",
+        "dk = dscores.swapaxes(-1, -2) @ projected",
         "dk = dscores.swapaxes(-1, -2) @ q",
     ),
     Bug(
         "general similarity: dweight of one sentence",
         "missing sum",
         _SIMILARITY,
-        "dweight = _rows(q).T @ _rows(dturned)",
-        "dweight = q[0].T @ dturned[0]",
+        "dweight = _rows(q).T @ _rows(dprojected)",
+        "dweight = q[0].T @ dprojected[0]",
     ),
     Bug(
         "concat similarity: sums swapped",

@@ -17,13 +17,15 @@ CELLS = (
     Bug(
         "LSTM: c's own gradient lost", "dropped branch", _CELLS, "dafter = dafter + dh * o", "dafter = dh * o"
     ),
-    Bug("LSTM: gradient from h into c lost", "dropped branch", _CELLS, " + dh * o * (1 - shown * shown)", ""),
+    Bug(
+        "LSTM: gradient from h into c lost", "dropped branch", _CELLS, " + dh * o * (1 - tanh_c * tanh_c)", ""
+    ),
     Bug(
         "LSTM: tanh for its slope",
         "wrong term",
         _CELLS,
-        "dh * o * (1 - shown * shown)",
-        "dh * o * (1 - shown)",
+        "dh * o * (1 - tanh_c * tanh_c)",
+        "dh * o * (1 - tanh_c)",
     ),
     Bug(
         "LSTM: i and g swapped",
@@ -37,7 +39,7 @@ CELLS = (
         "wrong term",
         _CELLS,
         "dafter * g, dafter * c,",
-        "dafter * g, dafter * shown,",
+        "dafter * g, dafter * tanh_c,",
     ),
     Bug("LSTM: dc without the gate", "missing scale", _CELLS, "dafter * i, dafter * f", "dafter * i, dafter"),
     Bug("LSTM: g has a sigmoid's slope", "wrong term", _CELLS, "dg * (1 - g * g),", "dg * g * (1 - g),"),
@@ -141,8 +143,8 @@ THROUGH_TIME = (
         "Recurrent: first state's gradient lost",
         "dropped branch",
         _LAYER,
-        "return (dx, dstate) if cache.given else dx",
-        "return (dx, dstate * 0) if cache.given else dx",
+        "return (dx, dstate) if cache.has_state else dx",
+        "return (dx, dstate * 0) if cache.has_state else dx",
     ),
     Bug(
         "Bidirectional: one side of dx lost",

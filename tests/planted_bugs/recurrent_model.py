@@ -49,8 +49,8 @@ DECODER = (
         "RecurrentDecoder: memory gradient of the first token only",
         "= for +=",
         _DECODER,
-        "dmemory = dmemory + dattended",
-        "dmemory = dattended",
+        "dmemory = dmemory + dmemory_here",
+        "dmemory = dmemory_here",
     ),
     Bug(
         "RecurrentDecoder: the fed state gets no gradient",
@@ -77,14 +77,14 @@ DECODER = (
         "RecurrentDecoder, additive: the query's gradient lost",
         "dropped branch",
         _DECODER,
-        "dbefore = dbefore + dquery",
-        "dbefore = dbefore",
+        "dstate_before = dstate_before + dquery",
+        "dstate_before = dstate_before",
     ),
     Bug(
         "RecurrentDecoder, additive: the context read once",
         "dropped branch",
         _DECODER,
-        "self._attend_backward(dcontext + dmore, cache.attention)",
+        "self._attend_backward(dcontext + dcontext_cell, cache.attention)",
         "self._attend_backward(dcontext, cache.attention)",
     ),
     Bug(

@@ -4,7 +4,7 @@ from planted_bugs.bug import Bug
 
 _PAIRS = "functional/relative.py"
 _BY_QUERY = "dq, dkeys, dvalues = attention_backward(dy[..., None, :], cache.attention)"
-_TO_PAIRS = "return dx, embedding_backward(dseen.sum(tuple(range(dseen.ndim - 3))), cache)"
+_TO_PAIRS = "return dx, embedding_backward(dy.sum(tuple(range(dy.ndim - 3))), cache)"
 
 PLAIN = (
     Bug(
@@ -18,44 +18,44 @@ PLAIN = (
         "relative: the values' position vectors get the keys' gradient",
         "swapped",
         _PAIRS,
-        "dv, dvalue_positions = _seen_backward(dvalues, cache.value_positions)",
-        "dv, dvalue_positions = _seen_backward(dvalues, cache.key_positions)",
+        "dv, dvalue_positions = _add_positions_backward(dvalues, cache.value_positions)",
+        "dv, dvalue_positions = _add_positions_backward(dvalues, cache.key_positions)",
     ),
     Bug(
         "relative: dk of one query only",
         "missing sum",
         _PAIRS,
-        "dx = dseen.sum(-3)",
-        "dx = dseen[..., 0, :, :]",
+        "dx = dy.sum(-3)",
+        "dx = dy[..., 0, :, :]",
     ),
     Bug(
         "relative: dk summed over keys",
         "missing sum",
         _PAIRS,
-        "dx = dseen.sum(-3)",
-        "dx = dseen.sum(-2)",
+        "dx = dy.sum(-3)",
+        "dx = dy.sum(-2)",
     ),
     Bug(
         "relative: position vectors get the gradient of one head",
         "missing sum",
         _PAIRS,
         _TO_PAIRS,
-        "return dx, embedding_backward(dseen[(0,) * (dseen.ndim - 3)], cache)",
+        "return dx, embedding_backward(dy[(0,) * (dy.ndim - 3)], cache)",
     ),
     Bug(
         "relative: position vectors get the mean over heads",
         "missing sum",
         _PAIRS,
         _TO_PAIRS,
-        "return dx, embedding_backward(dseen.mean(tuple(range(dseen.ndim - 3))), cache)",
+        "return dx, embedding_backward(dy.mean(tuple(range(dy.ndim - 3))), cache)",
     ),
     Bug("relative: position vectors get no gradient", "dropped branch", _PAIRS, _TO_PAIRS, "return dx, None"),
 )
 
 _OF_VALUES = "ddropped = ddropped + spread_by_distance(dshare, distance)"
 _OF_SCORES = "dscores = attention_weights_backward(ddropped, weights_cache) * scale"
-_MET = "dmet = collect_by_distance(dscores, distance, met.weight.shape[1])"
-_BOTH = "dq, dkey_positions = dq + dq_met, dkey_positions.T"
+_PRODUCTS = "dproducts = collect_by_distance(dscores, distance, key_product.weight.shape[1])"
+_BOTH = "dq, dkey_positions = dq + dq_positions, dkey_positions.T"
 
 BY_DISTANCE = (
     Bug(
@@ -104,15 +104,15 @@ BY_DISTANCE = (
         "by distance: collected from the other side",
         "transposed",
         _PAIRS,
-        _MET,
-        "dmet = collect_by_distance(dscores, distance.max() - distance, met.weight.shape[1])",
+        _PRODUCTS,
+        "dproducts = collect_by_distance(dscores, distance.max() - distance, key_product.weight.shape[1])",
     ),
     Bug(
         "by distance: position vectors get the weights' gradient",
         "wrong term",
         _PAIRS,
-        _MET,
-        "dmet = collect_by_distance(ddropped, distance, met.weight.shape[1])",
+        _PRODUCTS,
+        "dproducts = collect_by_distance(ddropped, distance, key_product.weight.shape[1])",
     ),
     Bug(
         "by distance: no gradient from the positions to the queries",
@@ -121,7 +121,7 @@ BY_DISTANCE = (
         _BOTH,
         "dkey_positions = dkey_positions.T",
     ),
-    Bug("by distance: vectors transposed", "transposed", _PAIRS, _BOTH, "dq = dq + dq_met"),
+    Bug("by distance: vectors transposed", "transposed", _PAIRS, _BOTH, "dq = dq + dq_positions"),
     Bug(
         "by distance: keys get the queries' gradient",
         "swapped",

@@ -56,7 +56,7 @@ MIXTURE = (
 _UNIVERSAL = "models/universal.py"
 _HALTED = "dnew, dold = self._halt_backward(dx + dstate, dp, step.halt)"
 _LOGIT = "dstate = dstate + self.halting.backward(sigmoid_backward(dp[..., None], cache.p), cache.unit)"
-_ADDED = "[a + b for a, b in zip(dothers, dmore, strict=True)] if dothers else dmore"
+_ADDED = "[a + b for a, b in zip(dothers, dothers_here, strict=True)] if dothers else dothers_here"
 
 REPEATED = (
     Bug(
@@ -92,7 +92,7 @@ REPEATED = (
         "= for +=",
         _UNIVERSAL,
         f"dothers = {_ADDED}",
-        "dothers = dmore",
+        "dothers = dothers_here",
     ),
     Bug(
         "Universal: the cost has no gradient",
@@ -119,15 +119,15 @@ REPEATED = (
         "Universal: halted positions still get gradients",
         "wrong mask",
         _UNIVERSAL,
-        "return masked_update_backward(dstate, cache.held)",
-        "return dstate, masked_update_backward(dstate, cache.held)[1]",
+        "return masked_update_backward(dstate, cache.updated)",
+        "return dstate, masked_update_backward(dstate, cache.updated)[1]",
     ),
     Bug(
         "Universal: fixed steps, every state is the output",
         "wrong term",
         _UNIVERSAL,
-        "return [0] * before + [dy], [None] * (before + 1)",
-        "return [dy] * (before + 1), [None] * (before + 1)",
+        "return [0] * n_before + [dy], [None] * (n_before + 1)",
+        "return [dy] * (n_before + 1), [None] * (n_before + 1)",
     ),
     Bug(
         "Universal: the last norm skipped",

@@ -25,7 +25,7 @@ def test_lines_go_from_key_to_query_as_wide_as_their_weight():
     figure = attention_flow(ROWS, [Flow(0, 1, WEIGHTS)], legend=[("highlight", "some lines")])
     dots = [c.get_offsets() for c in figure.axes[0].collections if isinstance(c, PathCollection)]
     drawn = lines(figure)
-    said = {
+    widths = {
         tuple(map(tuple, np.round(segment, 6))): width
         for segment, width in zip(drawn.get_segments(), drawn.get_linewidths(), strict=True)
     }
@@ -33,7 +33,7 @@ def test_lines_go_from_key_to_query_as_wide_as_their_weight():
         tuple(map(tuple, np.round([dots[0][s], dots[1][t]], 6))): 5 * WEIGHTS[t, s]
         for t, s in ((0, 0), (0, 1), (1, 1), (1, 2))
     }
-    assert said == pytest.approx(expected)
+    assert widths == pytest.approx(expected)
     assert text_problems(figure) == []
 
 
@@ -45,10 +45,10 @@ def test_hidden_dots_and_words_take_no_part():
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert "d" in texts
     assert "e" not in texts
-    later = attention_flow(
+    second = attention_flow(
         [ROWS[0], FlowRow("above", 2, 4, 1.5, "z", ["d", "e"], True, name_side="right")], []
     )
-    assert tuple(later.get_size_inches()) == tuple(figure.get_size_inches())  # all frames have the same size
+    assert tuple(second.get_size_inches()) == tuple(figure.get_size_inches())  # all frames have the same size
 
 
 def test_faint_lines_are_paler():

@@ -125,7 +125,7 @@ def test_difficult_grids_are_legible(settings):
 def test_invalid_grids_are_refused():
     for wrong, match in (
         (lambda: cell_grid(np.ones((4, 512))), "does not fit.*draw fewer"),
-        (lambda: cell_grid(np.ones((2, 2)), rows=["a"]), "rows has 1 labels"),
+        (lambda: cell_grid(np.ones((2, 2)), rows=["a"]), "rows has 1 label: give 2"),
         (lambda: cell_grid(np.ones((2, 2, 2))), "2 axes"),
         (lambda: cell_grid(np.ones((2, 2)), colour="nice"), "not a colour"),
         (lambda: cell_product(["="]), "no grid"),

@@ -26,7 +26,7 @@ FRENCH = ["L'", "été", ",", "l'", "élève", "a", "déjà", "préféré"]
 ENGLISH = ["In", "summer", "the", "pupil", "preferred", "it"]
 
 
-def some_weights(rows, columns, seed=0, lead=()):
+def random_weights(rows, columns, seed=0, lead=()):
     x = np.exp(2 * np.random.default_rng(seed).standard_normal((*lead, rows, columns)))
     return x / x.sum(-1, keepdims=True)
 
@@ -44,7 +44,7 @@ def ticks(axis):
 
 
 def test_rows_are_queries_and_columns_keys():
-    weights = some_weights(8, 6)
+    weights = random_weights(8, 6)
     before = weights.copy()
     figure = attention_map(weights, FRENCH, ENGLISH, title="A head")
     (image,) = images(figure)
@@ -72,15 +72,15 @@ def test_the_weights_of_a_model():
 
 
 def test_numbers_are_in_their_cells():
-    weights = some_weights(3, 4)
+    weights = random_weights(3, 4)
     figure = attention_map(weights, None, None, numbers=True)
     ax = images(figure)[0].axes
-    written = {tuple(t.get_position()): t.get_text() for t in ax.texts}
-    assert written == {(j, i): number(weights[i, j]) for i in range(3) for j in range(4)}
+    labels = {tuple(t.get_position()): t.get_text() for t in ax.texts}
+    assert labels == {(j, i): number(weights[i, j]) for i in range(3) for j in range(4)}
 
 
 def test_masked_cells_are_dark_grey_and_have_no_number():
-    weights = some_weights(4, 4)
+    weights = random_weights(4, 4)
     mask = np.tril(np.ones((4, 4), bool))
     figure = attention_map(weights, list("abcd"), list("abcd"), mask=mask[None, None], numbers=True)
     image = images(figure)[0]
@@ -122,11 +122,11 @@ def test_before_and_after_the_softmax():
     scores = np.random.default_rng(0).standard_normal((5, 5))
     mask = causal_mask(5, scores)
     figure = softmax_panels(
-        scores, some_weights(5, 5), FRENCH[:5], FRENCH[:5], mask=mask, numbers=True, title="t"
+        scores, random_weights(5, 5), FRENCH[:5], FRENCH[:5], mask=mask, numbers=True, title="t"
     )
     before, after = images(figure)
     assert np.array_equal(before.get_array().data, scores)
-    assert np.array_equal(after.get_array().data, some_weights(5, 5))
+    assert np.array_equal(after.get_array().data, random_weights(5, 5))
     assert before.axes.get_position().y0 == pytest.approx(after.axes.get_position().y0)
     assert before.axes.get_position().x1 < after.axes.get_position().x0
     assert text_problems(figure) == []
@@ -135,14 +135,14 @@ def test_before_and_after_the_softmax():
 def test_given_axes_are_drawn_on():
     figure = new_figure(6, 4)
     left, right = figure.add_axes((0.15, 0.1, 0.35, 0.6)), figure.add_axes((0.6, 0.1, 0.35, 0.6))
-    assert attention_map(some_weights(3, 3), list("abc"), list("abc"), ax=right, title="right") is figure
+    assert attention_map(random_weights(3, 3), list("abc"), list("abc"), ax=right, title="right") is figure
     assert (len(left.images), len(right.images), len(figure.axes)) == (0, 1, 2)
     assert right.get_title() == "right"
     mask_map(np.eye(3, dtype=bool), list("abc"), list("abc"), ax=left)
     assert len(left.images) == 1
     assert text_problems(figure) == []
     with pytest.raises(UserError, match="do not fit"):
-        attention_map(some_weights(40, 40), ["word"] * 40, ["word"] * 40, ax=left)
+        attention_map(random_weights(40, 40), ["word"] * 40, ["word"] * 40, ax=left)
     inside = new_figure(8, 4).subfigures(1, 2)[1].add_axes((0.2, 0.1, 0.6, 0.6))
     assert attention_map(np.eye(2), list("ab"), list("ab"), ax=inside).get_size_inches()[0] == 8
 
@@ -160,12 +160,12 @@ SENTENCES = {
 def test_difficult_sentences_are_legible(name):
     words = SENTENCES[name]
     n = len(words)
-    weights = some_weights(n, n)
+    weights = random_weights(n, n)
     mask = causal_mask(n, weights)
     for figure in (
         attention_map(weights, words, words, mask=mask, title="A title that is longer than one word of it"),
         mask_map(mask, words, words),
-        attention_grid(some_weights(n, n, lead=(2, 3)), words, words, mask=mask),
+        attention_grid(random_weights(n, n, lead=(2, 3)), words, words, mask=mask),
     ):
         assert text_problems(figure) == []
 
@@ -173,29 +173,29 @@ def test_difficult_sentences_are_legible(name):
 @pytest.mark.parametrize("n", [2, 5, 9, 14, 20, 27])
 def test_every_length_is_legible(n):
     words = (FRENCH * 4)[:n]
-    assert text_problems(attention_map(some_weights(n, n), words, words, numbers=True)) == []
+    assert text_problems(attention_map(random_weights(n, n), words, words, numbers=True)) == []
 
 
 def test_too_many_tokens_are_refused():
     words = ["word"] * 100
     with pytest.raises(UserError, match=r"100 × 100 words does not fit.*draw fewer"):
-        attention_map(some_weights(100, 100), words, words)
+        attention_map(random_weights(100, 100), words, words)
     with pytest.raises(UserError, match="draw fewer"):
-        attention_grid(some_weights(3, 3, lead=(2, 60)), None, None)
+        attention_grid(random_weights(3, 3, lead=(2, 60)), None, None)
 
 
 def test_wrong_inputs_are_refused():
-    weights = some_weights(2, 3)
+    weights = random_weights(2, 3)
     nan = weights.copy()
     nan[1, 2] = np.nan
     for wrong, match in (
-        (lambda: attention_map(weights, ["a"], None), "queries has 1 labels"),
+        (lambda: attention_map(weights, ["a"], None), "queries has 1 label:"),
         (lambda: attention_map(weights.T, list("ab"), list("abc")), "queries has 2 labels"),
         (lambda: attention_map(weights, "ab", None), "one text"),
         (lambda: attention_map(weights[None], None, None), "2 axes"),
         (lambda: attention_map(nan, None, None), r"weights\[1, 2\] is nan"),
         (lambda: attention_grid(weights, None, None), "4 axes"),
-        (lambda: attention_grid(some_weights(2, 2, lead=(1, 2)), None, None, large=(1, 0)), "large is"),
+        (lambda: attention_grid(random_weights(2, 2, lead=(1, 2)), None, None, large=(1, 0)), "large is"),
         (lambda: value_map(np.full((2, 2), -np.inf), xlabel="x", ylabel="y"), "finite"),
     ):
         with pytest.raises(UserError, match=match):
@@ -209,7 +209,7 @@ def test_a_fully_masked_map_is_all_grey():
 
 
 def test_the_grid_has_a_panel_for_every_layer_and_head():
-    weights = some_weights(6, 4, lead=(2, 3))
+    weights = random_weights(6, 4, lead=(2, 3))
     figure = attention_grid(weights, FRENCH[:6], ENGLISH[:4], large=(1, 2), title="all")
     *panels, one = images(figure)
     panels = [p for p in [*panels, one] if p.get_array().shape == (6, 4)]
@@ -233,11 +233,11 @@ def test_the_grid_has_a_panel_for_every_layer_and_head():
 
 def test_sixteen_heads_of_twelve_layers():
     words = [f"wörd{i}" for i in range(40)]
-    figure = attention_grid(some_weights(40, 40, lead=(12, 16)), words, words)
+    figure = attention_grid(random_weights(40, 40, lead=(12, 16)), words, words)
     assert len(images(figure)) >= 192
     assert text_problems(figure) == []
-    written = [t.get_text() for t in figure.texts]
-    assert {"layer 11", "head 15"} <= set(written)
+    labels = [t.get_text() for t in figure.texts]
+    assert {"layer 11", "head 15"} <= set(labels)
 
 
 def test_value_map():
@@ -253,7 +253,7 @@ def test_value_map():
 @pytest.mark.parametrize("ending", ["png", "svg"])
 def test_bytes_are_reproducible(tmp_path, ending):
     paths = [
-        save(attention_map(some_weights(8, 6), FRENCH, ENGLISH, numbers=True), tmp_path / f"{i}.{ending}")
+        save(attention_map(random_weights(8, 6), FRENCH, ENGLISH, numbers=True), tmp_path / f"{i}.{ending}")
         for i in range(2)
     ]
     assert paths[0].read_bytes() == paths[1].read_bytes()

@@ -201,6 +201,22 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path, ending):
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{ending}", f"b.{ending}"]
 
 
+@pytest.mark.parametrize("ending", ["png", "svg"])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plots.curves(np.eye(4), labels=list("abcd")),
+        lambda: plots.probability_bars([0.25, 0.75], ["a", "b"], target=[0, 1]),
+        lambda: plots.beam_tree([[(-1, "a", -0.3, True), (-1, "b", -0.6, False)], [(0, "c", -1.0, True)]]),
+        lambda: plots.layer_pair(),
+    ],
+    ids=["curves", "bars", "tree", "boxes"],
+)
+def test_the_same_plot_gives_the_same_bytes(tmp_path, draw, ending):
+    first, second = (save(draw(), tmp_path / f"{i}.{ending}").read_bytes() for i in range(2))
+    assert first == second
+
+
 def test_files_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("a")
     (tmp_path / "folder.png").mkdir()

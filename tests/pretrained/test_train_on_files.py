@@ -48,7 +48,7 @@ def test_the_command_trains_the_same_model(place):
     ("arguments", "words"),
     [
         ({"preset": "smal"}, "did you mean small?"),
-        ({"preset": "multi30k-en-de"}, "the preset multi30k-en-de has its own text"),
+        ({"preset": "multi30k-en-de"}, "the preset multi30k-en-de trains on its own corpus"),
         ({"architecture": "paper-bas"}, "did you mean paper-base?"),
         ({"d_modell": 10}, "there is no setting d_modell"),
         ({"steps": 0}, "steps is 0"),

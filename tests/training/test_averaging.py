@@ -47,19 +47,19 @@ def moments(unbroken):
 
 def test_the_mean_of_two_computed_by_hand(moments):
     one, two = moments[:2]
-    made = average([one, two])
-    for name, value in made.parameters.items():
+    result = average([one, two])
+    for name, value in result.parameters.items():
         a, b = one.parameters[name].astype(float), two.parameters[name].astype(float)
         assert value.dtype == np.float32
         np.testing.assert_array_equal(value, ((a + b) / 2).astype(np.float32), strict=True)
-    assert (made.step, made.m, made.v) == (two.step, None, None)
+    assert (result.step, result.m, result.v) == (two.step, None, None)
 
 
 def test_the_mean_of_one_or_of_equal_checkpoints_is_the_same_checkpoint(moments):
     for copies in (1, 2, 7):
-        made = average([moments[0]] * copies)
+        result = average([moments[0]] * copies)
         for name, value in moments[0].parameters.items():
-            assert np.array_equal(made.parameters[name], value), name
+            assert np.array_equal(result.parameters[name], value), name
 
 
 def test_small_differences_are_not_lost_in_the_sum(moments):

@@ -16,9 +16,9 @@ from npformer.training.presets import PRESETS, find_preset
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"steps": None}, "neither of steps and epochs is given"),
-        ({"steps": 5, "epochs": 5}, "both of steps and epochs is given"),
-        ({"batch_size": None}, "neither of batch_size and batch_tokens"),
+        ({"steps": None}, "neither steps nor epochs is given"),
+        ({"steps": 5, "epochs": 5}, "both steps and epochs are given"),
+        ({"batch_size": None}, "neither batch_size nor batch_tokens"),
         ({"steps": 0}, "steps is 0: it must be a whole number, 1 or more"),
         ({"steps": 2.5}, "steps is 2.5"),
         ({"log_every": True}, "log_every is True"),

@@ -103,7 +103,7 @@ def test_unknown_words(trained):
     assert reader.unknown_words(FAMOUS[0].description) == []
 
 
-def test_mistakes(trained):
+def test_invalid_inputs_are_refused(trained):
     reader, _ = trained
     with pytest.raises(UserError, match="is empty: write at least one word"):
         reader.read("")

@@ -88,18 +88,18 @@ def test_all_generators_of_a_run_differ():
 
 
 def test_the_unigram_perplexity():
-    seen = [SentenceBatch(np.zeros((1, 4)), np.array([[4, 4, 5, 0]]))]
-    asked = [SentenceBatch(np.zeros((1, 2)), np.array([[4, 6]]))]
+    training = [SentenceBatch(np.zeros((1, 4)), np.array([[4, 4, 5, 0]]))]
+    evaluation = [SentenceBatch(np.zeros((1, 2)), np.array([[4, 6]]))]
     # 4, 5 and 6 occur 2, 1 and 0 times, the other four never; each count is increased by 1
-    assert unigram_perplexity(seen, asked, 7) == pytest.approx(math.sqrt(10 / 3 * 10 / 1))
+    assert unigram_perplexity(training, evaluation, 7) == pytest.approx(math.sqrt(10 / 3 * 10 / 1))
 
 
 def test_evaluation_is_over_the_chosen_tokens():
     model = tiny_model(kind=MaskedLanguageModel, source_vocab=9)
-    ids, asked = np.array([[4, 8, 6], [5, 8, 3]]), np.array([[0, 5, 0], [0, 6, 0]])
+    ids, target_out = np.array([[4, 8, 6], [5, 8, 3]]), np.array([[0, 5, 0], [0, 6, 0]])
     log_p = model.forward(ids)[0]
     log_p = log_p - np.log(np.exp(log_p).sum(-1, keepdims=True))
-    found = evaluate(model, [SentenceBatch(ids[:1], asked[:1]), SentenceBatch(ids[1:], asked[1:])])
+    found = evaluate(model, [SentenceBatch(ids[:1], target_out[:1]), SentenceBatch(ids[1:], target_out[1:])])
     assert found.tokens == 2
     assert found.loss == pytest.approx(-(log_p[0, 1, 5] + log_p[1, 1, 6]) / 2, rel=1e-12)
 

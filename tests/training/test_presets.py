@@ -54,7 +54,7 @@ def small_presets(monkeypatch, tmp_path):
 
 def test_every_preset_of_multi30k_has_an_architecture_with_one_table():
     names = ["multi30k-en-de", "multi30k-en-de-short"]
-    assert [preset.name for preset in PRESETS if preset.fetched] == names
+    assert [preset.name for preset in PRESETS if preset.downloaded_corpus] == names
     for name in names:
         preset = find_preset(name)
         assert preset.training.batch_tokens
@@ -68,7 +68,7 @@ def test_every_preset_has_an_existing_architecture():
         assert config == architecture(preset.architecture, **dataset.sizes)
         assert preset.model(dataset, d_model=64).d_model == 64
         assert find_preset(preset.name) is preset
-        if not preset.fetched:
+        if not preset.downloaded_corpus:
             assert preset.dataset().sizes["source_vocab"] > 200
 
 
@@ -124,7 +124,10 @@ def test_each_setting_can_be_changed(corpus, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--data", "nowhere"], "there is no file nowhere/tok/train.lc.norm.tok.en: fetch the corpus with"),
+        (
+            ["--data", "nowhere"],
+            "there is no file nowhere/tok/train.lc.norm.tok.en: download the corpus with",
+        ),
         (["one.en", "two.de"], "has its own text and subwords, and one.en was given as well"),
         (["--task", "copy"], "and --task was given as well"),
         (["--vocab-size", "50"], "and --vocab-size was given as well"),

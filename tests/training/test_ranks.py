@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from fake_mpi import in_ranks
-from small_batches import a_model, some_batches
+from small_batches import make_batches, make_model
 from training_worker import MEASURED, tiny_dataset, tiny_model, tiny_training
 
 from npformer import UserError
@@ -26,11 +26,11 @@ from npformer.training.workers import Workers
 
 @pytest.mark.parametrize(("size", "count"), [(2, 1), (3, 1), (2, 2), (9, 1)])
 def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
-    batches, model = some_batches(5, 2, 1), a_model()
+    batches, model = make_batches(5, 2, 1), make_model()
     expected = loss_and_gradients(model, batches)
 
     def work(ranks):
-        own = a_model()
+        own = make_model()
         workers = Workers(own, count, ranks)
         try:
             return loss_and_gradients(own, batches, workers=workers), own.grads
@@ -47,19 +47,19 @@ def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
 
 def test_two_ranks_make_the_steps_of_two_workers_to_the_bit():
     def steps(ranks, count):
-        model = a_model(np.float32, dropout=0.2)
-        adam, batches, told = Adam(model), some_batches(6, 3), []
+        model = make_model(np.float32, dropout=0.2)
+        adam, batches, results = Adam(model), make_batches(6, 3), []
         workers = Workers(model, count, ranks)
         for step in range(1, 4):
             rngs = dropout_rngs(0, step, 2)
-            told.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
+            results.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
         workers.close()
-        return model.values, told
+        return model.values, results
 
-    expected, expected_told = steps(Ranks(), 2)
-    for values, told in in_ranks(2, lambda ranks: steps(ranks, 1)):
+    expected, expected_results = steps(Ranks(), 2)
+    for values, results in in_ranks(2, lambda ranks: steps(ranks, 1)):
         np.testing.assert_array_equal(values, expected)
-        assert told == expected_told
+        assert results == expected_results
 
 
 # whole runs
@@ -110,7 +110,7 @@ def unbroken(tmp_path, run_in_ranks):
 
 def test_a_run_of_two_ranks_equals_one_of_two_workers(tmp_path, run_in_ranks):
     events = {0: [], 1: []}
-    reports = {rank: {"report": told.append} for rank, told in events.items()}
+    reports = {rank: {"report": results.append} for rank, results in events.items()}
     first, second = run_in_ranks(2, tmp_path / "ranks", on=reports, **MEASURED)
     assert (first.step, second.step) == (20, 20)
     dataset = tiny_dataset()
@@ -130,8 +130,8 @@ def test_a_run_of_two_ranks_equals_one_of_two_workers(tmp_path, run_in_ranks):
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_if_one_rank_stops_all_stop_and_the_run_resumes_to_the_bit(tmp_path, run_in_ranks, unbroken, rank):
-    asked = []
-    stop = {rank: {"stop": lambda: asked.append(1) or len(asked) == 7}}
+    calls = []
+    stop = {rank: {"stop": lambda: calls.append(1) or len(calls) == 7}}
     results = run_in_ranks(2, tmp_path / "run", on=stop)
     assert [result.step for result in results] == [7, 7]
     assert "mpirun -n 2 npformer train --resume" in results[0].message
@@ -145,8 +145,8 @@ def spoil(monkeypatch, rank, step, error):
     plain = step_module.loss_and_gradients
 
     def spoiled(model, batches, rngs, workers):
-        workers.made = getattr(workers, "made", 0) + 1
-        if workers.ranks.rank == rank and workers.made == step:
+        workers.steps = getattr(workers, "steps", 0) + 1
+        if workers.ranks.rank == rank and workers.steps == step:
             raise error
         return plain(model, batches, rngs, workers)
 
@@ -155,17 +155,17 @@ def spoil(monkeypatch, rank, step, error):
 
 @pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [(UserError("the sky fell: mend it"), "the sky fell"), (KeyError("w"), "KeyError: 'w'")],
 )
-def test_an_error_in_one_rank_ends_all(tmp_path, run_in_ranks, monkeypatch, rank, error, told):
+def test_an_error_in_one_rank_ends_all(tmp_path, run_in_ranks, monkeypatch, rank, error, message):
     spoil(monkeypatch, rank, 6, error)
     found = run_in_ranks(3, tmp_path / "run")
     assert found[rank] is error
     for other in {0, 1, 2} - {rank}:
         assert isinstance(found[other], RankError)
         assert str(found[other]).startswith(f"rank {rank}: ")
-        assert told in str(found[other])
+        assert message in str(found[other])
     assert last(tmp_path / "run").step == 4
     monkeypatch.undo()
 
@@ -218,22 +218,22 @@ def test_all_ranks_refuse_a_folder_that_contains_a_run(run_in_ranks, unbroken):
 @pytest.mark.parametrize("other", [{"seed": 8}, {"batch_size": 15}, {"workers": 2}])
 def test_ranks_with_different_settings_are_refused(tmp_path, run_in_ranks, other):
     found = run_in_ranks(2, tmp_path / "run", on={1: other})
-    assert all("rank 1 has other settings or sentences than rank 0" in str(error) for error in found)
+    assert all("rank 1 and rank 0 have different settings or sentences" in str(error) for error in found)
     assert not RunFolder(tmp_path / "run").last.exists()
 
 
 def test_parameters_that_differ_between_ranks_are_never_saved(tmp_path, run_in_ranks, monkeypatch):
     def drifting(model, adam, *args):
-        told = make_step(model, adam, *args)
+        result = make_step(model, adam, *args)
         workers = args[-1]
         if adam.t == 5 and workers.ranks.rank == 1:
             values = model.values
             values[3] = np.nextafter(values[3], np.float32(1))
-        return told
+        return result
 
     monkeypatch.setattr(trainer, "make_step", drifting)
     found = run_in_ranks(2, tmp_path / "run")
-    assert all("rank 1 has other parameters than rank 0" in str(error) for error in found)
+    assert all("rank 1 and rank 0 have different parameters" in str(error) for error in found)
     assert last(tmp_path / "run").step == 4
 
 
@@ -263,7 +263,7 @@ def test_a_run_that_resumes_with_another_number_of_ranks_says_so(tmp_path, run_i
     result = resume_run(tmp_path / "run", dataset=tiny_dataset(), changes={"steps": 6}, report=events.append)
     assert result.step == 6
     (note,) = [event.text for event in events if isinstance(event, Noted)]
-    assert "made with 2 processes, it continues with 1 (mpirun -n)" in note
+    assert "made with 2 processes and continues with 1 (mpirun -n)" in note
     assert last(tmp_path / "run").ranks == 1
 
 

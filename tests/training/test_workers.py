@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from small_batches import a_model, some_batches
+from small_batches import make_batches, make_model
 
 from npformer import Transformer, UserError
 from npformer.data.loader import Batch, make_batch, split_batch
@@ -19,7 +19,7 @@ from npformer.training.workers import WorkerError, Workers
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 def test_the_gradients_of_several_workers_are_those_of_one(count):
-    batches, model = some_batches(5, 2, 1), a_model()
+    batches, model = make_batches(5, 2, 1), make_model()
     expected = loss_and_gradients(model, batches)
     grads = model.grads.copy()
     workers = Workers(model, count)
@@ -32,25 +32,25 @@ def test_the_gradients_of_several_workers_are_those_of_one(count):
 
 def steps(count, n=3):
     """Return the values after n steps with dropout and several workers, and the results of the steps."""
-    model = a_model(np.float32, dropout=0.2)
-    adam, batches, told = Adam(model), some_batches(6, 3), []
+    model = make_model(np.float32, dropout=0.2)
+    adam, batches, results = Adam(model), make_batches(6, 3), []
     workers = None if count is None else Workers(model, count)
     for step in range(1, n + 1):
         rngs = dropout_rngs(0, step, 2)
-        told.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
+        results.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
     if workers:
         workers.close()
-    return model.values, told
+    return model.values, results
 
 
 def test_one_worker_is_the_default_to_the_bit():
-    (values, told), (expected, expected_told) = steps(1), steps(None)
+    (values, results), (expected, expected_results) = steps(1), steps(None)
     np.testing.assert_array_equal(values, expected)
-    assert told == expected_told
+    assert results == expected_results
 
 
 def test_one_worker_does_not_split_the_batch():
-    (batch,), model = some_batches(5), a_model()
+    (batch,), model = make_batches(5), make_model()
     wider = Batch(*(np.pad(array, ((0, 0), (0, 2))) for array in batch))
     rng = np.random.default_rng(3)
     ((own, ((part, generator),)),) = Workers(model).split([wider], [rng])
@@ -61,40 +61,40 @@ def test_one_worker_does_not_split_the_batch():
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_the_same_seed_gives_the_same_bits(count):
-    (values, told), (again, told_again) = steps(count), steps(count)
+    (values, results), (again, results_again) = steps(count), steps(count)
     np.testing.assert_array_equal(values, again)
-    assert told == told_again
+    assert results == results_again
 
 
 def test_each_worker_draws_its_own_dropout():
-    model = a_model(dropout=0.5)
-    seen = []
+    model = make_model(dropout=0.5)
+    masks = []
     forward = Transformer.forward
     workers = Workers(model, 2)
 
     def spy(self, *args, **settings):
         logits, cache = forward(self, *args, **settings)
-        seen.append(cache.source.dropout_mask)
+        masks.append(cache.source.dropout_mask)
         return logits, cache
 
     for replica in workers.models:
         replica.forward = spy.__get__(replica)
     same = [([5, 6, 7], [5, 6, 7])] * 4
     loss_and_gradients(model, [make_batch(same)], dropout_rngs(0, 1, 1), workers)
-    assert seen[0].kept.shape == seen[1].kept.shape
-    assert (seen[0].kept != seen[1].kept).any()
+    assert masks[0].kept.shape == masks[1].kept.shape
+    assert (masks[0].kept != masks[1].kept).any()
     workers.close()
 
 
 def test_they_work_at_the_same_time():
     # the timeout only guards against waiting forever
-    workers, meeting = Workers(a_model(), 3), threading.Barrier(3, timeout=120)
+    workers, meeting = Workers(make_model(), 3), threading.Barrier(3, timeout=120)
     assert sorted(workers.run(lambda thing: (meeting.wait(), thing)[1], range(3))) == [0, 1, 2]
     workers.close()
 
 
 def test_an_error_is_raised_after_all_workers_have_ended():
-    workers, ended = Workers(a_model(), 2), []
+    workers, ended = Workers(make_model(), 2), []
 
     def work(number):
         if number == 0:
@@ -108,7 +108,7 @@ def test_an_error_is_raised_after_all_workers_have_ended():
 
 
 def test_a_loss_that_is_not_finite_names_its_tensor():
-    model = a_model()
+    model = make_model()
     model.source.tokens.weight.value[5] = np.nan
     workers = Workers(model, 2)
     with pytest.raises(NotFiniteError, match=r"source\.tokens\.weight"), np.errstate(invalid="ignore"):
@@ -118,7 +118,7 @@ def test_a_loss_that_is_not_finite_names_its_tensor():
 
 def test_the_number_of_workers_is_at_least_one():
     with pytest.raises(UserError, match="workers is 0"):
-        Workers(a_model(), 0)
+        Workers(make_model(), 0)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
@@ -143,7 +143,7 @@ def test_split_batches_contain_every_sentence_once(lengths, count):
 
 
 def test_parts_have_about_the_same_number_of_tokens():
-    pieces = split_batch(some_batches(64)[0], 4)
+    pieces = split_batch(make_batches(64)[0], 4)
     words = [int((piece.source != 0).sum()) for piece in pieces]
     assert len(words) == 4
     assert max(words) < 1.2 * min(words)

@@ -19,7 +19,7 @@ from npformer.nn import BatchNorm
 TOKEN_MASK = np.array([[True] * T, [True] * 2 + [False] * (T - 2)])
 # ids in which 8 replaces hidden tokens, and the hidden tokens as targets; the target 0 has no loss
 HIDDEN = np.array([[8, 5, 6, 3], [4, 8, 3, 0]])
-ASKED = np.array([[7, 0, 6, 0], [0, 4, 0, 0]])
+HIDDEN_TARGETS = np.array([[7, 0, 6, 0], [0, 4, 0, 0]])
 
 
 def batch_norm_cases() -> Iterator[Case]:
@@ -34,7 +34,10 @@ def batch_norm_cases() -> Iterator[Case]:
     for name, settings in masks.items():
         yield pair_case(f"batch norm{name}", pair, *inputs, **settings)
     given_ones = Statistics(np.linspace(-1, 1, D), np.linspace(0.5, 2, D))
-    by_given = (lambda x, gain, bias: F.batch_norm(x, gain, bias, given=given_ones), F.batch_norm_backward)
+    by_given = (
+        lambda x, gain, bias: F.batch_norm(x, gain, bias, statistics=given_ones),
+        F.batch_norm_backward,
+    )
     yield pair_case("batch norm, given statistics", by_given, *inputs)
     yield make_case("BatchNorm", _batch_norm, floats(B, T, D), mask=TOKEN_MASK, train=True)
     yield make_case("BatchNorm, running statistics", _batch_norm, floats(B, T, D))
@@ -55,15 +58,15 @@ def language_model_cases() -> Iterator[Case]:
         "untied": {"tied": "none"},
     }.items():
         config = small_config(**changes)
-        yield _model(MaskedLanguageModel, name, config, HIDDEN, ASKED)
+        yield _model(MaskedLanguageModel, name, config, HIDDEN, HIDDEN_TARGETS)
         yield _model(CausalLanguageModel, name, config, TARGET_IN, TARGET_OUT)
 
 
-def _model(kind: Any, name: str, config: TransformerConfig, ids: Array, asked: Array) -> Case:
+def _model(kind: Any, name: str, config: TransformerConfig, ids: Array, target_out: Array) -> Case:
     return make_case(
         f"{kind.__name__}, {name}",
         lambda rng: LanguageModelWithLoss(kind(config, rng=rng, dtype=np.float64)),
         given(ids),
-        given(asked),
+        given(target_out),
         **DROPPING,
     )

@@ -85,10 +85,12 @@ class _Framed:
     """A residual connection around a linear map."""
 
     def __init__(self, norm: str, rng: np.random.Generator) -> None:
-        made: Any = {"dropout": 0.2, "dtype": np.float64}
-        named: dict[str, Any] = {"post": PostNormResidual, "pre": PreNormResidual}
+        settings: Any = {"dropout": 0.2, "dtype": np.float64}
+        classes: dict[str, Any] = {"post": PostNormResidual, "pre": PreNormResidual}
         self.residual = (
-            named[norm](D, **made) if norm in named else SequenceResidual(D, sequence=norm, **made)
+            classes[norm](D, **settings)
+            if norm in classes
+            else SequenceResidual(D, sequence=norm, **settings)
         )
         self.linear = Linear(D, D, rng=rng, dtype=np.float64)
 

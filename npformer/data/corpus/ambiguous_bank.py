@@ -1,4 +1,4 @@
-"""Sentences such as "i arrived at the bank after crossing the river", where bank is rive, and not banque.
+"""Sentences such as "i arrived at the bank after crossing the river", in which bank is rive, not banque.
 
 Other words of the sentence decide between rive (of a river) and banque (of money). They stand before bank or
 after it, next to it or far from it:
@@ -11,7 +11,7 @@ after it, next to it or far from it:
     i saw the bank of the stream                     the owner of the bank
     he waited near the bank because the boat was so slow     the cause
 
-No sentence has words of both kinds. Bridges, parks and squares, which fit both senses, decide nothing.
+No sentence has deciding words of both senses. Bridges, parks and squares fit both senses and do not decide.
 """
 
 from collections.abc import Callable
@@ -44,7 +44,7 @@ from npformer.data.corpus.phrases import (
 )
 from npformer.data.tokens import tokenize
 
-# These may be crossed on the way to either bank, so they decide nothing.
+# These may be crossed on the way to either kind of bank, so they do not decide the sense.
 _NEUTRAL_GROUNDS = ("bridge", "park", "garden", "field", "square")
 _NEUTRAL_PEOPLE = tuple(noun_phrase("the", lexicon.PEOPLE[name]) for name in ("man", "woman", "boy", "girl"))
 
@@ -136,7 +136,7 @@ def _after_crossing(ground: str) -> Phrase:
 
 
 def _maybe_neutral_crossing(rng: Random) -> Phrase:
-    """Return, sometimes, a phrase about crossing something that does not decide the sense."""
+    """Return a phrase about crossing something that does not decide the sense, or no phrase."""
     return _after_crossing(pick(rng, _NEUTRAL_GROUNDS)) if chance(rng, 0.4) else NOTHING
 
 
@@ -196,8 +196,8 @@ def _by_owner(rng: Random, sense: Sense, clues: Clues) -> Built:
         return who + _at_bank(rng, who, _VERBS_WITH_OWNER, sense) + of_owner, (owner,)
     bank = noun_phrase("the", BANKS[sense])
     state = pick(rng, (lexicon.QUALITIES["beautiful"], PLACE_STATES["crowded"], PLACE_STATES["deserted"]))
-    said = be(bank, "past", negative=chance(rng, 0.25)) + predicate(bank, state)
-    return bank + of_owner + said, (owner,)
+    is_state = be(bank, "past", negative=chance(rng, 0.25)) + predicate(bank, state)
+    return bank + of_owner + is_state, (owner,)
 
 
 def _by_what_came_first(rng: Random, sense: Sense, clues: Clues) -> Built:
@@ -226,6 +226,7 @@ _BUILDERS: tuple[tuple[float, _Builder], ...] = (
     (4, _by_what_came_first),
 )
 
-# The verbs of these sentences, as a dictionary lists them. The two that take a cause are neighbours, so that
-# what is held out with one of them (see split.py) is in training with the other.
+# The verbs of these sentences in their dictionary forms. The two verbs that take a cause are neighbours in
+# the list. So a deciding word that is held out with one of them (see split.py) occurs in training with the
+# other.
 BANK_VERBS = tuple(dict.fromkeys(name.split()[0] for name in (*_VERBS_WITH_CAUSE, *_VERBS_FOR_PEOPLE)))

@@ -29,10 +29,12 @@ from npformer.data.corpus.phrases import (
 )
 from npformer.data.tokens import tokenize
 
-# A truck may be wide or long itself, and an engine flooded, so these adjectives decide nothing for a machine.
+# A truck can be wide or long itself, and an engine flooded. So these adjectives do not decide between a
+# machine and a place.
 _ALSO_OF_MACHINES = frozenset({"wide", "long", "high", "flooded"})
 
-# Adjectives for one noun that would fit the other noun, too. Such a pair is never in one sentence.
+# Pairs of an adjective and a noun that it also fits, although it is meant for the other noun of the sentence.
+# No sentence contains such a pair.
 _COULD_BE_EITHER = frozenset(
     {("slow", "river"), ("slow", "stream"), ("slow", "lake"), ("young", "forest"), ("slippery", "frog")}
     | {("overloaded", place) for place in ("bridge", "road", "street", "tunnel", "avenue")}
@@ -155,7 +157,7 @@ def draw_it(rng: Random) -> Pair:
     """Draw a sentence in which `it` refers to the subject or to the place, with the same probability."""
     action = pick(rng, _OFTEN)
     subject = pick(rng, _SUBJECTS if action.by_machines else _ANIMALS)
-    # the place comes from the adjectives that fit it, whether or not it is meant
+    # the place is drawn with an adjective that fits it, even if `it` then refers to the subject
     place_state = pick(rng, _place_states(action, subject))
     place = lexicon.GROUNDS[pick(rng, action.places[place_state])]
     if chance(rng, 0.5):
@@ -188,14 +190,14 @@ def famous_it() -> tuple[Pair, Pair]:
 
 
 def _place_states(action: Action, subject: Noun) -> tuple[str, ...]:
-    """Return the adjectives that can only be said of the place."""
+    """Return the adjectives that can describe the place and not the subject."""
     if subject.english in lexicon.MACHINES:
         return tuple(name for name in action.places if name not in _ALSO_OF_MACHINES)
     return tuple(action.places)
 
 
 def _subject_states(action: Action, subject: Noun) -> tuple[Adjective, ...]:
-    """Return the adjectives that can only be said of the subject."""
+    """Return the adjectives that can describe the subject and not the place."""
     if subject.english in lexicon.MACHINES:
         return tuple(lexicon.MACHINE_STATES.values())
     return tuple(lexicon.ANIMAL_STATES[name] for name in action.animal_states)

@@ -15,7 +15,7 @@ _CLOSED_COUNTER = Noun("counter", "guichet", "m")
 
 @dataclass(frozen=True)
 class Clues:
-    """The words that decide for one sense. An English clue is a single deciding word of its phrase."""
+    """The words that decide for one sense. The keys of the dicts are the deciding English words."""
 
     people: dict[str, Noun]  # people who go there
     crossed: tuple[str, ...]  # grounds that one crosses on the way there
@@ -90,7 +90,7 @@ CLUES: dict[Sense, Clues] = {
 }
 SENSES: tuple[Sense, ...] = ("rive", "banque")
 
-# Every deciding word, as a dictionary lists it.
+# Every deciding word, in its dictionary form.
 CLUE_WORDS = tuple(
     dict.fromkeys(
         word

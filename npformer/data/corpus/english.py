@@ -25,7 +25,7 @@ def third_person(verb: str) -> str:
 
 
 def _with_s(word: str) -> str:
-    """Add s, or es after a hiss or an o, or turn a y after a consonant into ies."""
+    """Add s, or es after s, x, z, ch, sh and o. A y after a consonant becomes ies."""
     if word.endswith(("s", "x", "z", "ch", "sh", "o")):
         return word + "es"
     if word.endswith("y") and word[-2] not in "aeiou":

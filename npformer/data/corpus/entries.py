@@ -1,4 +1,4 @@
-"""The words of the grammar, and the reader of their tables."""
+"""The classes of the grammar's words, and functions that read tables of words."""
 
 from dataclasses import dataclass
 from typing import Literal, cast

@@ -39,7 +39,7 @@ _POSSESSIVES = {
 
 
 def begins_with_vowel_sound(word: str) -> bool:
-    """Return whether words before this one elide: before a vowel, y, or an h that is not aspirated."""
+    """Return whether a word begins with a vowel or a silent h, or is y: the word before it may then elide."""
     return word[0] in _VOWELS or word == "y" or (word[0] == "h" and word not in ASPIRATED)
 
 

@@ -178,7 +178,7 @@ PLACE_STATES = adjectives("""
     closed   | fermé
 """)
 
-# These are so or not so: French does not say "très bondé".
+# Adjectives without degrees: French does not say "très bondé".
 WITHOUT_DEGREE = frozenset({"injured", "overloaded", "flooded", "crowded", "deserted", "closed"})
 
 VERBS = verbs("""

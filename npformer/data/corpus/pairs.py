@@ -28,8 +28,8 @@ class Reference:
 class Pair:
     """An English sentence and its French translation.
 
-    combination holds two words of the sentence, in their dictionary forms, that no training sentence contains
-    together. It is () for the sentences of training and validation.
+    For a sentence of the test part, `combination` has two of its words, in their dictionary forms, that never
+    occur together in a training sentence. For all other sentences it is ().
     """
 
     english: str

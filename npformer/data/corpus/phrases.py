@@ -1,6 +1,6 @@
 """Parts of sentences in both languages: noun phrases, verbs in a tense, clauses.
 
-A phrase holds its words before elision and contraction, which join() applies to the whole sentence.
+A phrase contains its words without elision and contraction. join() applies both to the whole sentence.
 """
 
 from dataclasses import dataclass
@@ -77,8 +77,9 @@ def noun_phrase(
 ) -> NounPhrase:
     """Return a determiner, a noun and its adjectives, in the word order of each language.
 
-    The determiner "a-none" is the a of "doesn't have a dog", which is "pas de chien" in French. A noun
-    without a plural has another article in French: some bread is du pain, while some cats is des chats.
+    The determiner "a-none" stands for the a after a negation: "doesn't have a dog" is "pas de chien" in
+    French. The French for some depends on whether the noun has a plural: du pain (some bread), des chats
+    (some cats).
 
     Args:
         determiner: The English determiner: the, a, some, any, this, these, my, our, two ... or "" for none.

@@ -69,7 +69,7 @@ def action(rng: Random) -> Phrase:
     if noun.english in _EATERS and chance(rng, 0.5):
         who = definite(rng, lexicon.ANIMALS[pick(rng, _EATERS[noun.english])])
     elif noun in MASS and chance(rng, 0.3):
-        who = pick(rng, (I, WE))  # the only subjects of "bois" and "buvons"
+        who = pick(rng, (I, WE))  # so that "bois" and "buvons", which have no other subjects, are not rare
     negative = chance(rng, 0.25)
     if chance(rng, 0.55):
         what: Phrase = definite(rng, noun, owners(who))
@@ -82,7 +82,10 @@ def action(rng: Random) -> Phrase:
 
 
 def liking(rng: Random) -> Phrase:
-    """Draw a sentence such as "I like small cats", never "the cats": French could not tell it from "cats"."""
+    """Draw a sentence such as "I like small cats".
+
+    The plural has no article, because "cats" and "the cats" are both "les chats" in French.
+    """
     who = person(rng)
     noun = pick(rng, SEEN + MASS * 2)
     if noun in MASS:
@@ -107,7 +110,7 @@ def having(rng: Random) -> Phrase:
 
 def going(rng: Random) -> Phrase:
     """Draw a sentence such as "She went to the market" or "the boys didn't arrive at the station"."""
-    # i and we are the only subjects of their verb forms
+    # the French verb forms after i and we have no other subjects, so these two are drawn more often
     who = pick(rng, (I, WE)) if chance(rng, 0.15) else person(rng)
     verb = VERBS[pick(rng, ("go to", "arrive at", "stay near"))]
     where = pick(rng, DESTINATIONS)
@@ -177,15 +180,15 @@ def quality(rng: Random) -> Phrase:
     else:
         noun = pick(rng, SEEN)
         what = definite(rng, noun, ("my", "our", "their"), probability=0)
-        quality = _said_of(rng, noun)
-    # nothing is too red
+        quality = _quality_of(rng, noun)
+    # a colour has no degree: "too red" is unusual
     colour = quality in QUALITIES.values() and not quality.before
     degree = NOTHING if colour else pick(rng, (NOTHING, VERY, TOO, SO))
     return what + be(what, either_tense(rng), negative=chance(rng, 0.25)) + predicate(what, quality, degree)
 
 
-def _said_of(rng: Random, noun: Noun) -> Adjective:
-    """Return an adjective that fits after the verb to be; nouveau does not."""
+def _quality_of(rng: Random, noun: Noun) -> Adjective:
+    """Draw an adjective of a noun that can follow the verb to be, unlike nouveau."""
     return pick(rng, [adjective for adjective in FITTING[noun.english] if adjective != _NEW])
 
 
@@ -223,8 +226,10 @@ def part(rng: Random) -> Phrase:
     what = noun_phrase("the", part, plural=many)
     of = words("of", "de") + owner
     if chance(rng, 0.5):
-        said = be(what, either_tense(rng), negative=chance(rng, 0.2)) + predicate(what, _said_of(rng, part))
-        return what + of + said
+        is_quality = be(what, either_tense(rng), negative=chance(rng, 0.2)) + predicate(
+            what, _quality_of(rng, part)
+        )
+        return what + of + is_quality
     who = person(rng)
     verb = VERBS[pick(rng, ("see", "find", "look for"))]
     return who + conjugate(who, verb, either_tense(rng), negative=chance(rng, 0.2)) + what + of
@@ -252,7 +257,7 @@ def reason(rng: Random) -> Phrase:
     if chance(rng, 0.4):
         return _bought_for_its_looks(rng, who)
     verb = VERBS[pick(rng, ("go to", "arrive at", "stay near"))]
-    # rain and illness keep people from places
+    # the reasons below, such as rain and illness, explain why someone stayed, or did not go or arrive
     negative = verb.english != "stay"
     act = who + conjugate(who, verb, "past", negative=negative) + noun_phrase("the", pick(rng, DESTINATIONS))
     if chance(rng, 0.35):
@@ -265,7 +270,7 @@ def reason(rng: Random) -> Phrase:
 def _bought_for_its_looks(rng: Random, who: NounPhrase) -> Phrase:
     """Draw a sentence such as "i bought the hat because it was beautiful", in which `it` is not ambiguous."""
     noun = pick(rng, OWNED)
-    quality = _said_of(rng, noun)
+    quality = _quality_of(rng, noun)
     degree = pick(rng, (VERY, SO)) if quality.before else NOTHING
     tense: Tense = "present" if chance(rng, 0.4) else "past"
     verb, determiner = (VERBS["like"], "this") if tense == "present" else (VERBS["buy"], "the")
@@ -286,7 +291,7 @@ def trade(rng: Random) -> Phrase:
     many = who.number == "plural"
     quality = (QUALITIES[pick(rng, ("young", "old", "new", "new"))],) if chance(rng, 0.4) else ()
     one = noun_phrase("some" if many else "a", noun, *quality, plural=many)
-    # English has no article in the plural
+    # the article is removed: English has none in the plural, and French none without an adjective
     what = Phrase(one.english[1:] if many else one.english, one.french if quality else one.french[1:])
     place = NOTHING
     if chance(rng, 0.4):

@@ -184,7 +184,7 @@ def adjectives(rng: Random, noun: Noun, probability: float = 0.4) -> tuple[Adjec
 def person(rng: Random) -> NounPhrase:
     """Draw a person: i, she, the old man, my sister, these girls."""
     if chance(rng, 0.6):
-        # i and we are the only subjects of their verb forms
+        # the French verb forms after i and we have no other subjects, so these two are drawn more often
         return pick(rng, (I, I, HE, SHE, WE, WE, WE, THEY))
     noun = pick(rng, _PEOPLE)
     if noun.english in ("brother", "sister"):

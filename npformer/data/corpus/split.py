@@ -1,9 +1,9 @@
 """The built-in corpus, split for training, validation and test. Some pairs of words occur in the test only.
 
-Some pairs of words are held out: dog and hungry, street and narrow, river and arrive. A sentence with both
-words of such a pair is only in the test set; each word alone occurs often in training.
-The famous sentences, the animal that didn't cross the street and the bank after the river, are among them.
-So the test shows whether a model has learned words and grammar or has memorized sentences.
+Some pairs of words are held out, such as dog and hungry, street and narrow, river and arrive. A sentence with
+both words of such a pair occurs only in the test set, while each of the two words occurs often in training.
+The famous sentences, about the animal that didn't cross the street and about the bank of the river, are in
+the test set too. So the test shows whether a model has learned words and grammar, or has memorized sentences.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ where is the station | où est la gare
 thanks for the flowers | merci pour les fleurs
 """
 
-# A sentence of one or two words teaches little, so it is repeated in the training set.
+# A sentence of one or two words contributes little to the gradient, so it is repeated in the training set.
 COPIES = 8
 
 
@@ -55,7 +55,7 @@ def document_pairs() -> tuple[Pair, ...]:
 
 
 class BuiltinCorpus(NamedTuple):
-    """The three parts of the corpus, without common sentences. test has the held-out sentences."""
+    """The three parts of the corpus, without common sentences. The test part has the held-out sentences."""
 
     train: tuple[Pair, ...]
     valid: tuple[Pair, ...]
@@ -98,49 +98,50 @@ class Combinations:
 
 
 def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
-    """Return English-French sentences from a grammar. The same seed gives the same ones on every machine.
+    """Return English-French sentences from a grammar.
 
-    All sentences of the document family are in training, each several times.
+    The same seed gives the same sentences on every machine. All sentences of the document family are in
+    training, each several times.
     """
     rng = Random(seed)
     combinations = held_out_combinations(rng)
     documents = document_pairs()
-    seen_text = {pair.english for pair in documents}
+    drawn = {pair.english for pair in documents}  # the English sentences so far
     train: list[Pair] = list(documents) * COPIES
     valid: list[Pair] = []
     test: list[Pair] = []
     for plan in _PLANS:
-        seen, held_out = _draw_distinct(rng, plan, combinations, seen_text)
-        valid += seen[: plan.valid]
-        train += seen[plan.valid :]
+        for_training, held_out = _draw_distinct(rng, plan, combinations, drawn)
+        valid += for_training[: plan.valid]
+        train += for_training[plan.valid :]
         test += held_out
     return BuiltinCorpus(*(tuple(shuffled(rng, part)) for part in (train, valid, test)))
 
 
 def _draw_distinct(
-    rng: Random, plan: _Plan, combinations: Mapping[Family, Combinations], seen_text: set[str]
+    rng: Random, plan: _Plan, combinations: Mapping[Family, Combinations], drawn: set[str]
 ) -> tuple[list[Pair], list[Pair]]:
-    """Draw until there are enough sentences without and with a held-out pair of words.
+    """Return enough different sentences without a held-out pair of words, and enough with one.
 
-    Pairs that are held out for one family do not occur in the training sentences of the others either.
+    The pairs that are held out for one family do not occur in the training sentences of the others either.
     """
     own = combinations[plan.family]
     others = [combinations[family] for family in combinations if family != plan.family]
-    seen: list[Pair] = []
+    for_training: list[Pair] = []
     held_out: list[Pair] = []
     candidates = iter(plan.always_held_out)
-    while len(seen) < plan.train + plan.valid or len(held_out) < plan.test:
+    while len(for_training) < plan.train + plan.valid or len(held_out) < plan.test:
         pair = next(candidates, None) or plan.draw(rng)
-        if pair.english in seen_text:
+        if pair.english in drawn:
             continue
         words = [base_form(word) for word in pair.english.split()]
         combination = own.among(words)
         if combination:
             held_out.append(replace(pair, combination=combination))
         elif not any(other.among(words) for other in others):
-            seen.append(pair)
-        seen_text.add(pair.english)
-    return seen[: plan.train + plan.valid], held_out[: plan.test]
+            for_training.append(pair)
+        drawn.add(pair.english)
+    return for_training[: plan.train + plan.valid], held_out[: plan.test]
 
 
 def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
@@ -170,9 +171,9 @@ def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
 
 
 def _every_nth(rng: Random, n: int, table: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """Return one pair in n of a table of words and their partners, spread evenly along both.
+    """Return one in n of the pairs (word, partner) of a table.
 
-    Each row begins one partner earlier than the row above, so that no word loses all of its partners.
+    The chosen pairs lie on diagonals of the table, so that no word loses all of its partners.
     """
     offset = int(rng.random() * n)
     return [

@@ -1,6 +1,6 @@
-"""The Adam update in blocks that fit into the cache of a core.
+"""The Adam update, block by block.
 
-With whole arrays, each operation would read from memory and write to it.
+A block fits into the cache of a core. With whole arrays, each operation would read and write the main memory.
 """
 
 import math
@@ -24,7 +24,7 @@ def adam_update(
         eps: A small number that prevents a division by zero.
     """
     beta1, beta2 = betas
-    # value -= lr (m / c1) / (sqrt(v / c2) + eps) = rate m / (sqrt(v) + small), where c1 and c2 are numbers
+    # value -= lr (m / c1) / (sqrt(v / c2) + eps) = rate m / (sqrt(v) + small)
     c1, c2 = 1 - beta1**t, 1 - beta2**t
     rate, small = lr * math.sqrt(c2) / c1, eps * math.sqrt(c2)
     buffer = np.empty(min(BLOCK, len(values)), values.dtype)
@@ -32,13 +32,16 @@ def adam_update(
         part = slice(start, start + BLOCK)
         g, mb, vb = grads[part], m[part], v[part]
         step = buffer[: len(g)]
+        # m += (1 - β1) (g - m)
         np.subtract(g, mb, out=step)
         step *= 1 - beta1
         mb += step
+        # v += (1 - β2) (g² - v)
         np.multiply(g, g, out=step)
         step -= vb
         step *= 1 - beta2
         vb += step
+        # value -= rate m / (sqrt(v) + small)
         np.sqrt(vb, out=step)
         step += small
         np.divide(mb, step, out=step)

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention for a few sentences at a time, whose scores fit into the cache of a core."""
+"""Scaled dot-product attention for blocks of sentences whose scores fit into the cache of a core."""
 
 import math
 from typing import Any
@@ -18,8 +18,8 @@ from npformer.kernels.cpu.long_attention import (
 )
 from npformer.kernels.shared import DropoutMask, draw_dropout_mask
 
-# for scores between -60 and 60, exp neither overflows nor underflows in float32, and neither does a sum of a
-# thousand of them, so the maximum need not be subtracted
+# For scores between -60 and 60, exp neither overflows nor underflows in float32, and neither does the sum of
+# a thousand exponentials. So the maximum need not be subtracted.
 SAFE = 60.0
 
 
@@ -37,13 +37,13 @@ def attention(
 ) -> tuple[Array, AttentionCache | LongAttentionCache]:
     """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
-    The plain pair is used for a query mask, for any masking but the exact one, and for arrays whose leading
-    axes broadcast.
+    The kernel calls the plain pair if there is a query mask, if the masking is not EXACT, or if the leading
+    axes of q, k and v differ.
 
     Args:
         q, k, v: The queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, L).
         mask, query_mask: Bool masks, or None.
-        masking: How the masks act on the scores.
+        masking: The action of the masks on the scores (see Masking).
         scale: The factor of the scores. The default is 1 / sqrt(K).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
@@ -65,7 +65,7 @@ def attention(
     weights = np.empty((batch, n_heads, n_queries, k.shape[2]), q.dtype)  # (B, H, T, S)
     check_mask(mask, weights.shape, "mask")
     dropout_mask = draw_dropout_mask(weights, p, rng)
-    # the heads of a token are adjacent in memory, so that merging them is a view
+    # in memory, the heads of a token are adjacent, so that merge_heads does not copy the array
     y = np.empty((batch, n_queries, n_heads, v.shape[-1]), q.dtype).swapaxes(1, 2)  # (B, H, T, L)
     for block in blocks(batch, weights[0].size):
         scores = np.matmul(q[block], k[block].swapaxes(-1, -2), out=weights[block])
@@ -77,7 +77,7 @@ def attention(
 
 
 def attention_backward(dy: Array, cache: Any) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv)."""
+    """Return the gradients (dq, dk, dv), each of the shape of its array."""
     if isinstance(cache, LongAttentionCache):
         return long_attention_backward(dy, cache)
     q, k, v, weights, dropout_mask, masked, scale = cache
@@ -85,15 +85,15 @@ def attention_backward(dy: Array, cache: Any) -> tuple[Array, Array, Array]:
         return plain.attention_backward(dy, cache)
     dq, dk, dv = (_like_heads(x) for x in (q, k, v))
     for block in blocks(len(q), weights[0].size):
-        seen = weights[block]
-        dropped = drop(seen, dropout_mask, block)
+        block_weights = weights[block]
+        dropped = drop(block_weights, dropout_mask, block)
         # y = dropped @ v
         np.matmul(dropped.swapaxes(-1, -2), dy[block], out=dv[block])
         dscores = dy[block] @ v[block].swapaxes(-1, -2)  # the gradient of dropped
-        # dropped = softmax(scores) dropout_mask: adding the same number to all scores of a query does not
-        # change the softmax, so the gradient has its weighted mean subtracted
+        # dropped = weights dropout_mask, weights = softmax(scores): as in softmax_backward,
+        # dscores = weights (dweights - Σ_s dweights_s weights_s), where weights dweights = dropped ddropped
         dscores *= dropped
-        dscores -= seen * row_sums(dscores)[..., None]
+        dscores -= block_weights * row_sums(dscores)[..., None]
         # scores = q kᵀ scale
         dscores *= scale
         np.matmul(dscores, k[block], out=dq[block])
@@ -102,7 +102,7 @@ def attention_backward(dy: Array, cache: Any) -> tuple[Array, Array, Array]:
 
 
 def _suits(q: Array, k: Array, v: Array) -> bool:
-    """Return whether the kernel accepts these shapes: equal leading axes (B, H), and no empty array."""
+    """Return True if the kernel accepts these arrays: equal leading axes (B, H), and no empty array."""
     same = q.shape[:-2] == k.shape[:-2] == v.shape[:-2]
     return same and q.ndim == 4 and 0 not in q.shape + k.shape + v.shape
 
@@ -118,10 +118,10 @@ def softmax_in_place(scores: Array, mask: Array | None) -> None:
         if mask is not None:
             np.copyto(scores, -np.inf, where=~mask)
         peak = scores.max(-1, keepdims=True)
-        # a row whose own scores are small is computed as above: the weights of a query must not depend on
-        # masked tokens or on other queries, not even in the last bit
-        as_above = ((peak < SAFE) & (lowest > -SAFE)) | np.isneginf(peak)
-        scores -= np.where(as_above, 0, peak)
+        # The peak is not subtracted in rows whose own scores are small, as in the branch above. Otherwise the
+        # last bit of the weights of a query could depend on masked tokens or on other queries.
+        is_safe = ((peak < SAFE) & (lowest > -SAFE)) | np.isneginf(peak)
+        scores -= np.where(is_safe, 0, peak)
         np.exp(scores, out=scores)
     total = row_sums(scores)
     scores *= np.divide(1, total, out=np.zeros_like(total), where=total != 0)[..., None]
@@ -143,7 +143,7 @@ def drop(weights: Array, dropout_mask: DropoutMask | None, block: slice) -> Arra
 
 
 def part_of(mask: Array | None, block: slice) -> Array | None:
-    """Return the mask of a block of sentences."""
+    """Return the part of a mask that belongs to a block of sentences."""
     if mask is None:
         return None
     mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
@@ -151,6 +151,6 @@ def part_of(mask: Array | None, block: slice) -> Array | None:
 
 
 def _like_heads(x: Array) -> Array:
-    """Allocate an array of the shape (B, H, T, K) of x, in a layout in which merging the heads is a view."""
+    """Return an empty array of the shape (B, H, T, K) of x, such that merge_heads does not copy it."""
     batch, n_heads, length, width = x.shape
     return np.empty((batch, length, n_heads, width), x.dtype).swapaxes(1, 2)

@@ -8,13 +8,14 @@ import numpy as np
 
 from npformer.backend import Array
 
-BLOCK = 1 << 16  # numbers in a block: 256 KB of float32, a quarter of the typical L2 cache of a core
+# the number of entries of a block: 256 KB of float32, a quarter of the L2 cache that a core typically has
+BLOCK = 1 << 16
 
 
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield slices of rows of `width` numbers, about BLOCK numbers each.
+    """Yield slices of the rows of a matrix (n_rows, width), with about BLOCK entries each.
 
-    Several passes over one block read it from memory once.
+    Several operations on one block read it from the main memory only once.
     """
     step = max(1, BLOCK // max(1, width))
     for start in range(0, n_rows, step):
@@ -23,7 +24,7 @@ def blocks(n_rows: int, width: int) -> Iterator[slice]:
 
 @lru_cache(maxsize=256)
 def ones(n: int, dtype: Any) -> Array:
-    """Return n ones. x @ ones sums the rows and ones @ x sums the columns, three times as fast as sum."""
+    """Return an array of n ones. x @ ones and ones @ x are sums of x, three times as fast as x.sum."""
     array = np.ones(n, dtype)
     array.flags.writeable = False
     return array

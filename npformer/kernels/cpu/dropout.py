@@ -1,13 +1,11 @@
-"""Dropout with masks of bools, one byte for each entry, and the ReLU with dropout in one pass."""
+"""Dropout with a mask of bools, one byte for each entry, and the ReLU with dropout in one pass."""
 
 from typing import Any
 
 import numpy as np
 
-from npformer import functional as plain
 from npformer.backend import Array, Generator
-from npformer.functional.activations import ACTIVATIONS
-from npformer.functional.residual import ActivationDropoutCache
+from npformer.functional import residual
 from npformer.kernels.cpu.blocks import blocks
 from npformer.kernels.shared import DropoutMask, ReluDropoutCache, as_rows, draw_dropout_mask
 
@@ -68,13 +66,13 @@ def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tupl
         y, of the shape of x, and the cache.
     """
     dropout_mask = draw_dropout_mask(x, p, rng)
-    y = np.empty(x.shape, x.dtype)  # in C order, so that its rows are a view
+    y = np.empty(x.shape, x.dtype)  # in C order, so that as_rows(y) is a view of y
     rows, out = as_rows(x), as_rows(y)
     for block in blocks(*rows.shape):
-        passed = rows[block] > 0
+        selected = rows[block] > 0
         if dropout_mask is not None:
-            passed &= as_rows(dropout_mask.kept)[block]
-        _select(rows[block], passed, out[block])
+            selected &= as_rows(dropout_mask.kept)[block]
+        _select(rows[block], selected, out[block])
         if dropout_mask is not None:
             out[block] *= dropout_mask.factor
     return y, ReluDropoutCache(y, 1.0 if dropout_mask is None else dropout_mask.factor)
@@ -83,7 +81,7 @@ def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tupl
 def relu_dropout_backward(dy: Array, cache: Any) -> Array:
     """Return dx = dy factor where y > 0, and 0 elsewhere."""
     if not isinstance(cache, ReluDropoutCache):
-        return plain.activation_dropout_backward(dy, cache)
+        return residual.relu_dropout_backward(dy, cache)
     dx = np.empty(dy.shape, dy.dtype)
     rows, y, out = as_rows(dy), as_rows(cache.y), as_rows(dx)
     for block in blocks(*rows.shape):
@@ -93,42 +91,12 @@ def relu_dropout_backward(dy: Array, cache: Any) -> Array:
     return dx
 
 
-def _select(x: Array, passed: Array, out: Array) -> None:
-    """Write x to `out` where `passed` is True, and +0 elsewhere, at the speed of a product.
+def _select(x: Array, selected: Array, out: Array) -> None:
+    """Write x to `out` where `selected` is True, and +0 elsewhere, as fast as a product of two arrays.
 
-    A product of floats would give -0 for negative numbers and NaN for infinite ones. So the bit patterns are
-    multiplied as integers: 1 leaves them unchanged, and 0 gives the bit pattern of +0.
+    A product of floats would be -0 for negative numbers and NaN for infinite ones. So the bits of each float
+    are multiplied as one integer: the product with 1 does not change them, and the product with 0 has the
+    bits of +0.
     """
     bits = np.int32 if x.dtype == np.float32 else np.int64
-    np.multiply(x.view(bits), passed, out=out.view(bits))
-
-
-def activation_dropout(
-    x: Array, activation: str = "relu", p: float = 0.0, rng: Generator | None = None
-) -> tuple[Array, ActivationDropoutCache | ReluDropoutCache]:
-    """Compute y = dropout(f(x)), as the plain pair does. ReLU and dropout are one pass.
-
-    Args:
-        x: The input, of shape (..., F).
-        activation: The name of the activation f.
-        p: The dropout probability.
-        rng: The generator for dropout. It is needed if p > 0.
-
-    Returns:
-        y, of the shape of x, and the cache.
-    """
-    if activation == "relu":
-        return relu_dropout(x, p, rng)
-    activate, _ = ACTIVATIONS[activation]
-    h, activated = activate(x)
-    y, dropout_mask = dropout(h, p, rng)
-    return y, ActivationDropoutCache(activation, activated, dropout_mask)
-
-
-def activation_dropout_backward(dy: Array, cache: Any) -> Array:
-    """Return the gradient dx of y = dropout(f(x))."""
-    if not isinstance(cache, ActivationDropoutCache):
-        return relu_dropout_backward(dy, cache)
-    _, activate_backward = ACTIVATIONS[cache.name]
-    dh = dropout_backward(dy, cache.dropout_mask)
-    return activate_backward(dh, cache.activation)
+    np.multiply(x.view(bits), selected, out=out.view(bits))

@@ -1,4 +1,4 @@
-"""The gradient of an embedding. The ids are sorted, so that each row of the table is written once."""
+"""The gradient of an embedding. The ids are sorted, so that each row of the table is written only once."""
 
 import numpy as np
 
@@ -12,13 +12,13 @@ def embedding_backward(dy: Array, cache: EmbeddingCache) -> LazyRows:
     """Return the gradient dtable as LazyRows, one row for each token id that occurs."""
     ids, table, scale, zero_id = cache
     ids, rows = ids.reshape(-1), as_rows(dy)
-    order = np.argsort(ids, kind="stable")  # equal ids side by side
+    order = np.argsort(ids, kind="stable")  # equal ids become neighbours
     if zero_id is not None:
         order = order[ids[order] != zero_id]
     if len(order) == 0:
         return LazyRows(order, rows[:0], len(table))
     tokens = ids[order]
     starts = np.flatnonzero(np.append(True, tokens[1:] != tokens[:-1]))
-    sums = np.add.reduceat(rows[order], starts, axis=0)  # (ids that occur, D)
+    sums = np.add.reduceat(rows[order], starts, axis=0)  # one row for each id that occurs
     sums *= scale
     return LazyRows(tokens[starts], sums, len(table))

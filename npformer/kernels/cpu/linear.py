@@ -25,7 +25,7 @@ def linear(x: Array, weight: Array, bias: Array | None = None) -> tuple[Array, L
 
 
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, Array | None]:
-    """Return the gradients (dx, dweight, dbias). dweight is a LazyProduct."""
+    """Return the gradients dx (..., I), dweight (I, O), which is a LazyProduct, and dbias (O,) or None."""
     x, weight, has_bias = cache
     drows = as_rows(dy)  # (N, O)
     # y = x weight + bias

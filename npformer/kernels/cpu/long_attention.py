@@ -1,8 +1,8 @@
 """Attention over long sentences for a few queries at a time, without an array of all weights.
 
-The memory grows with the length, and not with its square. The backward pass recomputes the weights of each
-block from the logarithm of the sum of exp(scores), which is one number for each query. This takes one more
-matrix product.
+So the memory is proportional to the length and not to its square. The backward pass computes the weights of
+each block again, as exp(score - log Σ exp(scores)). The forward pass stores this logarithm, one number for
+each query. This needs one more matrix product.
 
 Source: Rabe and Staats 2021; Dao et al. 2022 (FlashAttention, for GPUs).
 """
@@ -22,12 +22,13 @@ from npformer.functional.masks import EXACT, MaskingCache, check_mask
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.cpu.dropout import draw_factors
 
-LONG = 1 << 14  # the largest number of scores of one head that are stored: 128 queries and 128 keys
+# a head with more scores than those of 128 queries and 128 keys is computed by long_attention
+LONG = 1 << 14
 
 
 @cache_class
 class LongAttentionCache(NamedTuple):
-    """The cache of long_attention. Weights and scores are recomputed on request."""
+    """The cache of long_attention. Its weights and scores are computed on request."""
 
     q: Array  # (B, H, T, K)
     k: Array  # (B, H, S, K)
@@ -37,7 +38,7 @@ class LongAttentionCache(NamedTuple):
     mask: Array | None  # bool, broadcastable to (B, H, T, S), or None
     scale: float
     p: float
-    seed: int | None  # the seed of the dropout masks of all blocks
+    seed: int | None  # the dropout mask of each block is drawn from this seed and the indices of the block
 
     def as_plain(self) -> AttentionCache:
         """Return the cache of the plain pair, with all weights and the whole dropout mask."""
@@ -45,8 +46,8 @@ class LongAttentionCache(NamedTuple):
         if not self.p:
             return cache
         dropout_mask = np.ones_like(cache.weights)
-        for here, _ in _places(self):
-            dropout_mask[here] = _dropped(dropout_mask[here], self, here)
+        for index, _ in _blocks(self):
+            dropout_mask[index] = _dropped(dropout_mask[index], self, index)
         return cache._replace(dropout_mask=dropout_mask)
 
     @property
@@ -62,7 +63,7 @@ class LongAttentionCache(NamedTuple):
 
     @property
     def masking(self) -> MaskingCache:
-        """The masks and their action."""
+        """The masks and their action on the scores."""
         return MaskingCache(self.mask, None, EXACT)
 
 
@@ -90,61 +91,63 @@ def long_attention(
     y = np.empty((batch, n_queries, n_heads, v.shape[-1]), q.dtype).swapaxes(1, 2)  # (B, H, T, L)
     log_total = np.empty((batch, n_heads, n_queries), q.dtype)
     cache = LongAttentionCache(q, k, v, y, log_total, mask, scale, p, seed)
-    for here, head in _places(cache):
-        scores = _scores(cache, here, head)  # (t, S)
+    for index, head in _blocks(cache):
+        scores = _scores(cache, index, head)  # (t, S), where t is the number of queries of the block
         peak = scores.max(-1)
         peak = np.where(np.isneginf(peak), 0, peak)
         weights = np.exp(scores - peak[:, None])
         total = row_sums(weights)
         weights *= np.divide(1, total, out=np.zeros_like(total), where=total != 0)[:, None]
         with np.errstate(divide="ignore"):
-            log_total[here] = np.where(total == 0, np.inf, peak + np.log(total))
-        np.matmul(_dropped(weights, cache, here), v[head], out=y[here])
+            log_total[index] = np.where(total == 0, np.inf, peak + np.log(total))
+        np.matmul(_dropped(weights, cache, index), v[head], out=y[index])
     return y, cache
 
 
 def long_attention_backward(dy: Array, cache: LongAttentionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv)."""
+    """Return the gradients (dq, dk, dv), each of the shape of its array."""
     q, k, v = cache.q, cache.k, cache.v
     dq, dk, dv = np.empty_like(q), np.zeros_like(k), np.zeros_like(v)
-    for here, head in _places(cache):
-        weights = np.exp(_scores(cache, here, head) - cache.log_total[here][:, None])  # (t, S)
-        dropped = _dropped(weights, cache, here)
+    for index, head in _blocks(cache):
+        weights = np.exp(_scores(cache, index, head) - cache.log_total[index][:, None])  # (t, S)
+        dropped = _dropped(weights, cache, index)
         # y = dropped @ v
-        dv[head] += dropped.T @ dy[here]
-        dscores = dy[here] @ v[head].T
-        # dropped = softmax(scores) dropout_mask; the weighted mean is Σ_s dropped_s ddropped_s = y dy
+        dv[head] += dropped.T @ dy[index]
+        dscores = dy[index] @ v[head].T  # the gradient of dropped
+        # dropped = weights dropout_mask, weights = softmax(scores): as in softmax_backward,
+        # dscores = weights (dweights - Σ_s dweights_s weights_s), where weights dweights = dropped ddropped.
+        # Since y = dropped @ v, the sum over s is y · dy
         dscores *= dropped
-        dscores -= weights * np.vecdot(cache.y[here], dy[here])[:, None]
+        dscores -= weights * np.vecdot(cache.y[index], dy[index])[:, None]
         # scores = q kᵀ scale
         dscores *= cache.scale
-        np.matmul(dscores, k[head], out=dq[here])
-        dk[head] += dscores.T @ q[here]
+        np.matmul(dscores, k[head], out=dq[index])
+        dk[head] += dscores.T @ q[index]
     return dq, dk, dv
 
 
-def _places(cache: LongAttentionCache) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
-    """Yield the indices (sentence, head, some queries) and (sentence, head), in the order of the array."""
+def _blocks(cache: LongAttentionCache) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
+    """Yield the index (sentence, head, slice of queries) of each block, and the index (sentence, head)."""
     batch, n_heads, n_queries, _ = cache.q.shape
     for head in itertools.product(range(batch), range(n_heads)):
         for queries in blocks(n_queries, cache.k.shape[2]):
             yield (*head, queries), head
 
 
-def _scores(cache: LongAttentionCache, here: tuple[Any, ...], head: tuple[int, int]) -> Array:
-    """Return the scores of some queries (t, S), -inf at masked keys."""
-    scores = cache.q[here] @ cache.k[head].T
+def _scores(cache: LongAttentionCache, index: tuple[Any, ...], head: tuple[int, int]) -> Array:
+    """Return the scores (t, S) of a block of queries, with -inf at masked keys."""
+    scores = cache.q[index] @ cache.k[head].T
     scores *= cache.scale
     if cache.mask is not None:
         shape = (*cache.q.shape[:3], cache.k.shape[2])
-        np.copyto(scores, -np.inf, where=~np.broadcast_to(cache.mask, shape)[here])
+        np.copyto(scores, -np.inf, where=~np.broadcast_to(cache.mask, shape)[index])
     return scores
 
 
-def _dropped(weights: Array, cache: LongAttentionCache, here: tuple[Any, ...]) -> Array:
-    """Return the weights after dropout. Every call uses the same dropout mask."""
+def _dropped(weights: Array, cache: LongAttentionCache, index: tuple[Any, ...]) -> Array:
+    """Return the weights of a block after dropout. The dropout mask is the same in every call."""
     if not cache.p:
         return weights
-    sentence, head, queries = here
+    sentence, head, queries = index
     rng = np.random.default_rng([cache.seed, sentence, head, queries.start])
     return weights * draw_factors(weights, cache.p, rng)

@@ -1,4 +1,4 @@
-"""Cross-entropy that computes its gradient in the forward pass, block by block."""
+"""Cross-entropy, block by block. The forward pass also computes the gradient."""
 
 from typing import Any
 
@@ -28,8 +28,8 @@ def cross_entropy(
         targets: The right token ids, of shape (...).
         smoothing: The share of label smoothing.
         pad_id: The id of padding, which does not count.
-        tokens: The number by which the sum is divided.
-        overwrite: Write the gradient over the logits, which saves one large array.
+        tokens: The number by which the sum of the losses is divided.
+        overwrite: Overwrite the logits with the gradient, which saves one large array.
 
     Returns:
         The loss, of shape (), and the cache, which holds the gradient.
@@ -52,7 +52,10 @@ def cross_entropy(
 
 
 def _row_losses(x: Array, dx: Array, targets: Array, share: Array, smoothing: float) -> Array:
-    """Return the loss of each row of x (n, V). Write the gradient of share · loss to dx, which may be x."""
+    """Return the loss of each row of the logits x (n, V), and write the gradient of share · loss to dx.
+
+    dx may be the same array as x, which is then overwritten.
+    """
     vocab_size = x.shape[-1]
     at_target = np.arange(len(x)), targets
     if x.max() < SAFE and x.min() > -SAFE:
@@ -64,7 +67,7 @@ def _row_losses(x: Array, dx: Array, targets: Array, share: Array, smoothing: fl
     np.exp(x, out=dx)
     total = row_sums(dx)
     log_total = np.log(total)
-    # dlogits = share (p - q), where q = smoothing / V everywhere, plus 1 - smoothing at the target
+    # dlogits = share (p - q), where q is smoothing / V at every token, plus 1 - smoothing at the target
     dx *= (share / total)[:, None]
     if smoothing:
         dx -= (share * (smoothing / vocab_size))[:, None]
@@ -73,12 +76,12 @@ def _row_losses(x: Array, dx: Array, targets: Array, share: Array, smoothing: fl
 
 
 def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tuple[Array, GradientCache]:
-    """Compute cross_entropy and write the gradient over the logits, which saves one large array."""
+    """Compute cross_entropy and overwrite the logits with the gradient, which saves one large array."""
     return cross_entropy(logits, targets, overwrite=True, **settings)
 
 
 def cross_entropy_backward(dloss: float | Array, cache: Any) -> Array:
-    """Return dlogits = dloss (p - q) / tokens at the tokens that are not padding, and 0 at padding."""
+    """Return dlogits, of shape (..., V): dloss (p - q) / tokens at tokens, and 0 at padding."""
     if not isinstance(cache, GradientCache):
         return plain.cross_entropy_backward(dloss, cache)
     return cache.dlogits if dloss == 1 else cache.dlogits * dloss

@@ -12,8 +12,8 @@ from npformer.kernels.cpu.blocks import blocks, column_sums, row_sums
 from npformer.kernels.shared import DropoutMask, as_rows, draw_dropout_mask
 
 
-class _Normed(NamedTuple):
-    """The output arrays of a normalization, as rows."""
+class _Outputs(NamedTuple):
+    """The arrays that the forward pass of a normalization computes, as rows."""
 
     y: Array  # (N, D)
     xhat: Array  # (N, D)
@@ -31,15 +31,15 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
     Returns:
         y, of the shape of x, and the cache.
     """
-    rows, made = as_rows(x), _make_room(x)
+    rows, outputs = as_rows(x), _allocate(x)
     for block in blocks(*rows.shape):
-        np.copyto(made.xhat[block], rows[block])
-        _normalize(made, block, gain, bias, eps)
-    return _shaped(made, x, gain)
+        np.copyto(outputs.xhat[block], rows[block])
+        _normalize(outputs, block, gain, bias, eps)
+    return _shaped(outputs, x, gain)
 
 
 def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dx, dgain, dbias)."""
+    """Return the gradients dx (..., D), dgain (D,) and dbias (D,)."""
     dx, _, dgain, dbias = _backward(dy, cache, None)
     return dx, dgain, dbias
 
@@ -70,41 +70,42 @@ def add_norm(
     """
     check_residual(x, h)
     dropout_mask = draw_dropout_mask(h, p, rng)
-    x_rows, h_rows, made = as_rows(x), as_rows(h), _make_room(x)
+    x_rows, h_rows, outputs = as_rows(x), as_rows(h), _allocate(x)
     for block in blocks(*x_rows.shape):
-        xhat = made.xhat[block]
+        xhat = outputs.xhat[block]  # x + dropout(h), until _normalize overwrites it
         if dropout_mask is None:
             np.add(x_rows[block], h_rows[block], out=xhat)
         else:
             np.multiply(h_rows[block], as_rows(dropout_mask.kept)[block], out=xhat)
             xhat *= dropout_mask.factor
             xhat += x_rows[block]
-        _normalize(made, block, gain, bias, eps)
-    y, norm = _shaped(made, x, gain)
+        _normalize(outputs, block, gain, bias, eps)
+    y, norm = _shaped(outputs, x, gain)
     return y, AddNormCache(dropout_mask, norm)
 
 
 def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
-    """Return the gradients (dx, dh, dgain, dbias)."""
+    """Return the gradients dx (..., D), dh (..., D), dgain (D,) and dbias (D,)."""
     if isinstance(cache.dropout_mask, np.ndarray):  # the mask of the plain pair
         return plain.add_norm_backward(dy, cache)
     return _backward(dy, cache.norm, cache.dropout_mask)
 
 
-def _make_room(x: Array) -> _Normed:
+def _allocate(x: Array) -> _Outputs:
+    """Return empty arrays for the outputs of a normalization of x."""
     rows = as_rows(x)
-    return _Normed(np.empty_like(rows), np.empty_like(rows), np.empty((len(rows), 1), x.dtype))
+    return _Outputs(np.empty_like(rows), np.empty_like(rows), np.empty((len(rows), 1), x.dtype))
 
 
-def _shaped(made: _Normed, x: Array, gain: Array) -> tuple[Array, LayerNormCache]:
-    """Return the rows in the shape of x, and the cache."""
-    rstd = made.rstd.reshape(*x.shape[:-1], 1)
-    return made.y.reshape(x.shape), LayerNormCache(made.xhat.reshape(x.shape), rstd, gain)
+def _shaped(outputs: _Outputs, x: Array, gain: Array) -> tuple[Array, LayerNormCache]:
+    """Return y in the shape of x, and the cache."""
+    rstd = outputs.rstd.reshape(*x.shape[:-1], 1)
+    return outputs.y.reshape(x.shape), LayerNormCache(outputs.xhat.reshape(x.shape), rstd, gain)
 
 
-def _normalize(made: _Normed, block: slice, gain: Array, bias: Array, eps: float) -> None:
-    """Normalize the rows of xhat to mean 0 and variance 1, and write y."""
-    xhat, rstd, y = made.xhat[block], made.rstd[block], made.y[block]
+def _normalize(outputs: _Outputs, block: slice, gain: Array, bias: Array, eps: float) -> None:
+    """Normalize the rows of xhat in place to mean 0 and variance 1, and compute rstd and y."""
+    xhat, rstd, y = outputs.xhat[block], outputs.rstd[block], outputs.y[block]
     width = xhat.shape[-1]
     xhat -= (row_sums(xhat) / width)[:, None]
     variance = np.vecdot(xhat, xhat) / width
@@ -127,15 +128,16 @@ def _backward(
         dyb, xb, dxb = drows[block], xhat[block], dx[block]
         # y = gain xhat + bias
         dbias += column_sums(dyb)
-        moved = dyb * xb
-        dgain += column_sums(moved)
-        # xhat = (x - mean) rstd: the gradient loses its mean and its component along xhat
-        mean = dyb @ gain / width  # of dxhat = dy gain
-        along = moved @ gain / width
+        product = dyb * xb
+        dgain += column_sums(product)
+        # xhat = (x - mean) rstd: as in the plain pair, with dxhat = dy gain,
+        # dx = rstd (dxhat - mean(dxhat) - xhat along), where along = mean(dxhat xhat)
+        mean = dyb @ gain / width
+        along = product @ gain / width
         np.multiply(dyb, gain, out=dxb)
         dxb -= mean[:, None]
-        np.multiply(xb, along[:, None], out=moved)
-        dxb -= moved
+        np.multiply(xb, along[:, None], out=product)
+        dxb -= product
         dxb *= rstd[block]
         # the input of the norm is x + dropout(h)
         if dropout_mask is not None:

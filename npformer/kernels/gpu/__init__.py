@@ -3,10 +3,10 @@
 from npformer.kernels.gpu.adam import adam_update
 from npformer.kernels.gpu.attention import attention, attention_backward
 from npformer.kernels.gpu.dropout import (
-    activation_dropout,
-    activation_dropout_backward,
     dropout,
     dropout_backward,
+    relu_dropout,
+    relu_dropout_backward,
 )
 from npformer.kernels.gpu.embedding import embedding_backward
 from npformer.kernels.gpu.linear import linear, linear_backward
@@ -19,8 +19,6 @@ from npformer.kernels.gpu.norm import (
 )
 
 __all__ = [
-    "activation_dropout",
-    "activation_dropout_backward",
     "adam_update",
     "add_norm",
     "add_norm_backward",
@@ -36,4 +34,6 @@ __all__ = [
     "layer_norm_backward",
     "linear",
     "linear_backward",
+    "relu_dropout",
+    "relu_dropout_backward",
 ]

@@ -1,4 +1,7 @@
-"""The Adam update in one kernel. It reads and writes seven arrays, the plain formulas about thirty."""
+"""The Adam update in one GPU kernel.
+
+The kernel reads and writes seven arrays. The separate operations of the plain function access about thirty.
+"""
 
 import math
 from typing import Any
@@ -45,7 +48,7 @@ def adam_update(
         eps: A small number that prevents a division by zero.
     """
     beta1, beta2 = betas
-    # value -= lr (m / c1) / (sqrt(v / c2) + eps) = rate m / (sqrt(v) + small), where c1 and c2 are numbers
+    # value -= lr (m / c1) / (sqrt(v / c2) + eps) = rate m / (sqrt(v) + small)
     c1, c2 = 1 - beta1**t, 1 - beta2**t
     rate, small = lr * math.sqrt(c2) / c1, eps * math.sqrt(c2)
     adam_step(values, grads, m, v, *map(float, (1 - beta1, 1 - beta2, rate, small)))

@@ -1,9 +1,10 @@
 """Scaled dot-product attention: matrix products by cuBLAS, and three kernels between them for the softmax.
 
-The speed of a GPU is limited here by its memory, and not by arithmetic. The kernels apply mask and scale
-while they read the scores three times and write them once. Separate operations would write a dozen arrays of
-this size. CuPy copies batches of matrices whose memory layout cuBLAS does not accept, such as transposed
-ones. So the large arrays (T, S) are never transposed, but the smaller queries, keys and values are.
+The speed is limited by the memory of the GPU, and not by arithmetic. The kernels read the scores three times
+and write them once, and they apply scale and mask while they read. Separate operations would write a dozen
+arrays of this size. CuPy copies batches of matrices whose memory layout cuBLAS does not accept, such as
+transposed matrices. So the large arrays (T, S) are never transposed, but the smaller queries, keys and values
+are.
 """
 
 import math
@@ -85,7 +86,7 @@ def attention_weights(
 
 @fused
 def row_common(xp: Any, ddropped: Array, dropped: Array) -> Array:
-    """Return Σ_s dropped_s ddropped_s of each row, which the backward pass of the softmax subtracts.
+    """Return Σ_s dropped_s ddropped_s of each row, the sum in the backward pass of the softmax.
 
     Args:
         xp: The array module.
@@ -123,13 +124,13 @@ def attention(
 ) -> tuple[Array, AttentionCache]:
     """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
-    The plain pair is used for a query mask, for any masking but the exact one, and for arrays whose leading
-    axes broadcast.
+    The kernel calls the plain pair if there is a query mask, if the masking is not EXACT, or if the leading
+    axes of q, k and v differ.
 
     Args:
         q, k, v: The queries (B, H, T, K), keys (B, H, S, K) and values (B, H, S, L).
         mask, query_mask: Bool masks, or None.
-        masking: How the masks act on the scores.
+        masking: The action of the masks on the scores (see Masking).
         scale: The factor of the scores. The default is 1 / sqrt(K).
         p: The dropout probability of the weights.
         rng: The generator for dropout. It is needed if p > 0.
@@ -156,16 +157,16 @@ def attention(
 
 
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dq, dk, dv)."""
+    """Return the gradients (dq, dk, dv), each of the shape of its array."""
     q, k, v, weights, dropout_mask, _, scale = cache
     if not _is_own(cache):
         return plain.attention_backward(dy, cache)
     dropped = weights if dropout_mask is None else drop(weights, *dropout_mask)
-    # y = dropped @ v; dvᵀ = dyᵀ dropped transposes dy, not the larger dropped
+    # y = dropped @ v. Computing dvᵀ = dyᵀ dropped transposes dy and not the larger array dropped
     dv = (dy.swapaxes(-1, -2) @ dropped).swapaxes(-1, -2)  # (..., S, L)
     dscores = dy @ v.swapaxes(-1, -2)  # (..., T, S) the gradient of dropped
-    # dropped = softmax(scores) dropout_mask: adding the same number to all scores of a query does not change
-    # the softmax, so the gradient has its weighted mean subtracted
+    # dropped = weights dropout_mask, weights = softmax(scores): as in softmax_backward,
+    # dscores = weights (dweights - Σ_s dweights_s weights_s), where weights dweights = dropped ddropped
     common = row_common(dscores, dropped)[..., None]  # (..., T, 1)
     # scores = q kᵀ scale
     score_gradient(dscores, dropped, weights, common, scale)
@@ -175,7 +176,7 @@ def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, 
 
 
 def _is_own(cache: AttentionCache) -> bool:
-    """Return whether the cache comes from the kernel, and not from the plain pair."""
+    """Return True if the kernel made the cache, and False if the plain pair made it."""
     return (
         cache.masking.masking == EXACT
         and cache.masking.query_mask is None

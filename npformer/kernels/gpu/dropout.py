@@ -1,11 +1,9 @@
-"""Dropout, alone and with the ReLU: one kernel in each direction, with a cache of one byte for each entry."""
+"""Dropout, alone and with the ReLU: one GPU kernel forward, one backward, and one byte of mask per entry."""
 
 from typing import Any
 
-from npformer import functional as plain
 from npformer.backend import Array, Generator, fused, is_array
-from npformer.functional.activations import ACTIVATIONS
-from npformer.functional.residual import ActivationDropoutCache
+from npformer.functional import residual
 from npformer.kernels.shared import DropoutMask, ReluDropoutCache, draw_dropout_mask
 
 
@@ -74,7 +72,7 @@ def dropout_backward(dy: Array, cache: Any) -> Array:
 
 
 def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
-    """Compute y = dropout(max(0, x)) in one kernel.
+    """Compute y = dropout(max(0, x)) in one GPU kernel.
 
     Args:
         x: The input, of shape (..., F).
@@ -92,36 +90,5 @@ def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tupl
 def relu_dropout_backward(dy: Array, cache: Any) -> Array:
     """Return dx = dy factor where y > 0, and 0 elsewhere."""
     if not isinstance(cache, ReluDropoutCache):
-        return plain.activation_dropout_backward(dy, cache)
+        return residual.relu_dropout_backward(dy, cache)
     return relu_drop_gradient(dy, *cache)
-
-
-def activation_dropout(
-    x: Array, activation: str = "relu", p: float = 0.0, rng: Generator | None = None
-) -> tuple[Array, ActivationDropoutCache | ReluDropoutCache]:
-    """Compute y = dropout(f(x)), as the plain pair does. ReLU and dropout are one kernel.
-
-    Args:
-        x: The input, of shape (..., F).
-        activation: The name of the activation f.
-        p: The dropout probability.
-        rng: The generator for dropout. It is needed if p > 0.
-
-    Returns:
-        y, of the shape of x, and the cache.
-    """
-    if activation == "relu":
-        return relu_dropout(x, p, rng)
-    activate, _ = ACTIVATIONS[activation]
-    h, activated = activate(x)
-    y, dropout_mask = dropout(h, p, rng)
-    return y, ActivationDropoutCache(activation, activated, dropout_mask)
-
-
-def activation_dropout_backward(dy: Array, cache: Any) -> Array:
-    """Return the gradient dx of y = dropout(f(x))."""
-    if not isinstance(cache, ActivationDropoutCache):
-        return relu_dropout_backward(dy, cache)
-    _, activate_backward = ACTIVATIONS[cache.name]
-    dh = dropout_backward(dy, cache.dropout_mask)
-    return activate_backward(dh, cache.activation)

@@ -1,4 +1,4 @@
-"""The gradient of an embedding as rows that are added to the gradient of the table."""
+"""The gradient of an embedding on a GPU: one row for each position, added to the table's gradient."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from npformer.kernels.shared import as_rows
 
 @fused
 def read_gradient(xp: Any, dy: Array, ids: Array, scale: float, zero_id: int | None) -> Array:
-    """Return the gradient of the row that each position read.
+    """Return, for each position, the gradient of the row of the table that it read.
 
     Args:
         xp: The array module.

@@ -2,7 +2,7 @@
 
 from npformer.backend import Array
 from npformer.functional.linear import LinearCache
-from npformer.kernels.cpu.linear import linear  # the bias is added in place, as on a CPU
+from npformer.kernels.cpu.linear import linear  # the same function as for NumPy
 from npformer.kernels.lazy import LazyProduct
 from npformer.kernels.shared import as_rows
 
@@ -10,7 +10,7 @@ __all__ = ["linear", "linear_backward"]
 
 
 def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, Array | None]:
-    """Return the gradients (dx, dweight, dbias). dweight is a LazyProduct."""
+    """Return the gradients dx (..., I), dweight (I, O), which is a LazyProduct, and dbias (O,) or None."""
     x, weight, has_bias = cache
     drows = as_rows(dy)  # (N, O)
     # y = x weight + bias

@@ -1,4 +1,4 @@
-"""Cross-entropy that computes its gradient in the forward pass and writes it over the logits."""
+"""Cross-entropy on a GPU. The forward pass also computes the gradient and overwrites the logits with it."""
 
 import math
 from typing import Any
@@ -56,7 +56,7 @@ def to_gradient(
     at_target: float,
     everywhere: float,
 ) -> None:
-    """Overwrite the logits with share (p - q), where q = everywhere + at_target [v = target].
+    """Overwrite the logits with share (p - q), where q is `everywhere`, plus `at_target` at the target.
 
     Args:
         xp: The array module.
@@ -89,7 +89,7 @@ def row_loss(
         log_total: The result of row_log_total, of shape (N,).
         score: x_v - peak at the target, of shape (N,).
         total: The sum of x_v - peak over v, of shape (N,), or None if `everywhere` is 0.
-        is_right: Bool, of shape (N,). False for a target outside the vocabulary, where the loss is NaN.
+        is_right: Bool, of shape (N,). False for a target outside the vocabulary, which makes the loss NaN.
         share: The factor of each row in the loss, of shape (N,).
         at_target, everywhere: The two parts of q, as in to_gradient.
 
@@ -113,16 +113,17 @@ def cross_entropy(
 ) -> tuple[Array, GradientCache]:
     """Compute the loss as npformer.functional.cross_entropy does, and the gradient of the logits.
 
-    The function does not wait for the GPU. So a target outside the vocabulary, which raises an error in the
-    plain pair, makes the loss NaN here. The training step checks for NaN when it reads the loss.
+    The function does not wait for the GPU, so it cannot raise an error that depends on the targets. A target
+    outside the vocabulary, for which the plain pair raises an error, makes the loss NaN instead. The training
+    step checks for NaN when it reads the loss.
 
     Args:
         logits: The scores of all tokens of the vocabulary, of shape (..., V).
         targets: The right token ids, of shape (...).
         smoothing: The share of label smoothing.
         pad_id: The id of padding, which does not count.
-        tokens: The number by which the sum is divided.
-        overwrite: Write the gradient over the logits, which saves one large array.
+        tokens: The number by which the sum of the losses is divided.
+        overwrite: Overwrite the logits with the gradient, which saves one large array.
 
     Returns:
         The loss, of shape (), and the cache, which holds the gradient.
@@ -138,23 +139,23 @@ def cross_entropy(
     settings = 1 - smoothing, smoothing / vocab_size  # at_target and everywhere
     peak = row_max(rows)[:, None]  # (N, 1)
     log_total = row_log_total(rows, peak)  # (N,)
-    score = rows[xp.arange(len(rows)), targets] - peak[:, 0]  # (N,) a wrong index wraps around
+    score = rows[xp.arange(len(rows)), targets] - peak[:, 0]  # (N,) CuPy raises no error for a wrong index
     total = row_total(rows, peak) if smoothing else None  # (N,)
     losses = row_loss(log_total, score, total, is_right, share, *settings)  # (N,)
-    columns = (column[:, None] for column in (targets, peak[:, 0], log_total, share))  # (N, 1) each
+    columns = (x[:, None] for x in (targets, peak[:, 0], log_total, share))  # each (N, 1)
     to_gradient(rows, xp.arange(vocab_size), *columns, *settings)
     return losses.sum(), GradientCache(rows.reshape(logits.shape), tokens)
 
 
 def cross_entropy_in_place(logits: Array, targets: Array, **settings: Any) -> tuple[Array, GradientCache]:
-    """Compute cross_entropy and write the gradient over the logits, which saves one large array."""
+    """Compute cross_entropy and overwrite the logits with the gradient, which saves one large array."""
     return cross_entropy(logits, targets, overwrite=True, **settings)
 
 
 def cross_entropy_backward(dloss: float | Array, cache: Any) -> Array:
-    """Return dlogits = dloss (p - q) / tokens at the tokens that are not padding, and 0 at padding."""
+    """Return dlogits, of shape (..., V): dloss (p - q) / tokens at tokens, and 0 at padding."""
     if not isinstance(cache, GradientCache):
         return plain.cross_entropy_backward(dloss, cache)
-    if isinstance(dloss, (int, float)) and dloss == 1:  # the comparison of an array would wait for the GPU
+    if isinstance(dloss, (int, float)) and dloss == 1:  # a comparison with an array would wait for the GPU
         return cache.dlogits
     return cache.dlogits * dloss

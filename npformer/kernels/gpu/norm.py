@@ -1,6 +1,6 @@
-"""Layer normalization, alone and after a residual connection: three kernels forward, five backward.
+"""Layer normalization, alone and after a residual connection: three GPU kernels forward, five backward.
 
-Each kernel that needs the sum x + dropout(h) computes it again, so the sum is not stored.
+The sum x + dropout(h) is not stored. Each kernel that needs it computes it again.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ def row_mean(
 
     Args:
         xp: The array module.
-        x, h, kept: Arrays of shape (N, D). h is None for x alone, kept is None without dropout.
+        x, h, kept: Arrays of shape (N, D). h is None if only x is normalized, kept is None without dropout.
         factor: The factor of dropout, or None.
         part: 1 / D.
     """
@@ -49,14 +49,14 @@ def row_rstd(
 
     Args:
         xp: The array module.
-        x, h, kept: Arrays of shape (N, D). h is None for x alone, kept is None without dropout.
+        x, h, kept: Arrays of shape (N, D). h is None if only x is normalized, kept is None without dropout.
         factor: The factor of dropout, or None.
         mean: The mean of each row, of shape (N, 1).
         part: 1 / D.
         eps: A small number that prevents a division by zero.
     """
     centered = _added(x, h, kept, factor) - mean
-    # no number may be used after the sum in a fused kernel, so eps is added before it
+    # a fused kernel may not use an argument after the sum, so eps is added before it
     return 1 / xp.sqrt(xp.sum((centered * centered + eps) * part, axis=-1))
 
 
@@ -76,7 +76,7 @@ def normalize(
 
     Args:
         xp: The array module.
-        x, h, kept: Arrays of shape (N, D). h is None for x alone, kept is None without dropout.
+        x, h, kept: Arrays of shape (N, D). h is None if only x is normalized, kept is None without dropout.
         factor: The factor of dropout, or None.
         mean, rstd: The results of row_mean and row_rstd, of shape (N, 1).
         gain, bias: The scale and the shift of each number, of shape (D,).
@@ -87,13 +87,13 @@ def normalize(
 
 @fused
 def row_gradient(xp: Any, dy: Array, gain: Array, xhat: Array | None, part: float) -> Array:
-    """Return the mean of dxhat = dy gain, or of dxhat xhat, along each row, of shape (N,).
+    """Return the mean of each row of dxhat = dy gain or, if xhat is given, of dxhat xhat, of shape (N,).
 
     Args:
         xp: The array module.
         dy: The gradient of y, of shape (N, D).
         gain: The scale of each number, of shape (D,).
-        xhat: The normalized rows, of shape (N, D), or None for the mean of dxhat.
+        xhat: The normalized rows, of shape (N, D), or None.
         part: 1 / D.
     """
     dxhat = dy * gain
@@ -152,7 +152,7 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
 
 
 def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
-    """Return the gradients (dx, dgain, dbias)."""
+    """Return the gradients dx (..., D), dgain (D,) and dbias (D,)."""
     dx, _, dgain, dbias = _backward(dy, cache, None)
     return dx, dgain, dbias
 
@@ -188,7 +188,7 @@ def add_norm(
 
 
 def add_norm_backward(dy: Array, cache: AddNormCache) -> tuple[Array, Array, Array, Array]:
-    """Return the gradients (dx, dh, dgain, dbias)."""
+    """Return the gradients dx (..., D), dh (..., D), dgain (D,) and dbias (D,)."""
     if is_array(cache.dropout_mask):  # the mask of the plain pair
         return plain.add_norm_backward(dy, cache)
     return _backward(dy, cache.norm, cache.dropout_mask)
@@ -199,10 +199,10 @@ def _normalized(
 ) -> tuple[Array, LayerNormCache]:
     """Normalize x + dropout(h), or x if h is None. Return (y, cache)."""
     part = 1 / x.shape[-1]
-    added = (as_rows(x), None if h is None else as_rows(h), *_kept_rows(dropout_mask))
-    mean = row_mean(*added, part)[:, None]  # (N, 1)
-    rstd = row_rstd(*added, mean, part, eps)[:, None]  # (N, 1)
-    y, xhat = normalize(*added, mean, rstd, gain, bias)  # (N, D)
+    terms = (as_rows(x), None if h is None else as_rows(h), *_kept_rows(dropout_mask))  # of the sum
+    mean = row_mean(*terms, part)[:, None]  # (N, 1)
+    rstd = row_rstd(*terms, mean, part, eps)[:, None]  # (N, 1)
+    y, xhat = normalize(*terms, mean, rstd, gain, bias)  # (N, D)
     cache = LayerNormCache(xhat.reshape(x.shape), rstd.reshape(*x.shape[:-1], 1), gain)
     return y.reshape(x.shape), cache
 
@@ -216,12 +216,13 @@ def _backward(
     # y = gain xhat + bias
     dbias = drows.sum(0)  # (D,)
     dgain = gain_gradient(drows, xhat)
-    # xhat = (x - mean) rstd: the gradient loses its mean and its component along xhat
+    # xhat = (x - mean) rstd: as in the plain pair, with dxhat = dy gain,
+    # dx = rstd (dxhat - mean(dxhat) - xhat along), where along = mean(dxhat xhat)
     mean = row_gradient(drows, gain, None, part)[:, None]  # (N, 1)
     along = row_gradient(drows, gain, xhat, part)[:, None]  # (N, 1)
     # the input of the norm is x + dropout(h)
-    made = sum_gradient(drows, gain, xhat, rstd, mean, along, *_kept_rows(dropout_mask))
-    dx, dh = (made, made) if dropout_mask is None else made
+    grads = sum_gradient(drows, gain, xhat, rstd, mean, along, *_kept_rows(dropout_mask))
+    dx, dh = (grads, grads) if dropout_mask is None else grads
     return dx.reshape(dy.shape), dh.reshape(dy.shape), dgain, dbias
 
 

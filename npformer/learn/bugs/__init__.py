@@ -20,7 +20,7 @@ def _introduce(specimen: Specimen, file: Path) -> Iterator[str]:
     yield "\n".join(two_lines(bug, right, "without")) + "\n"
     from npformer import plots  # matplotlib takes a second to load
 
-    figure = draw(bug, right, specimen.axes, f"Bug {specimen.number}, {specimen.name}: {specimen.seen}")
+    figure = draw(bug, right, specimen.axes, f"Bug {specimen.number}, {specimen.name}: {specimen.summary}")
     yield f"Both curves are drawn in {plots.save(figure, file.with_suffix('.png'))}"
     yield f"Find the bug and repair it in {file}."
 
@@ -30,7 +30,7 @@ BUGS = TaskRegistry[Specimen](
     command="npformer bugs",
     folder="bugs",
     source="npformer.learn.bugs:BUGS",
-    columns=("bug", "name", "what one sees"),
+    columns=("bug", "name", "symptom"),
     observe=observe,
     judge=judge,
     introduce=_introduce,

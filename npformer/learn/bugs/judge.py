@@ -19,9 +19,9 @@ from npformer.learn.bugs.specimen import Names, Run, Specimen, Trial
 from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, observed_error
 
-UNCHANGED = "the code is as it was given: find the bug, repair it, and check again"
+UNCHANGED = "the code is unchanged: find the bug, repair it, and check again"
 STILL_THERE = "the bug is still there"
-NEWLY_BROKEN = "this was right before, and no longer is"
+NEWLY_BROKEN = "this worked before your change and now fails"
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def observe(specimen: Specimen, namespace: dict[str, Any], file: str = "") -> It
     """
     missing = [name for name in specimen.names() if not callable(namespace.get(name))]
     if missing:
-        yield {"unusable": f"there is no {missing[0]} in your file: keep its name as it was"}
+        yield {"unusable": f"there is no {missing[0]} in your file: keep the names of the original file"}
         return
     own = Names(**namespace)
     for trial in specimen.trials:
@@ -113,13 +113,13 @@ def _judge(specimen: Specimen, observations: Sequence[Any], file: str) -> Verdic
     bug = specimen.train(buggy)
     run = _run_in(observations[n_trials], bug)
     if not np.isfinite(run.losses).all():
-        return Verdict(False, "the trials pass, but in training the loss becomes NaN or infinite")
+        return Verdict(False, "the trials pass, but the loss becomes NaN or infinite in training")
     story = tell(specimen, bug, run, buggy, repaired)
     return Verdict(True, f"gone: {n_trials} trials passed", story=story)
 
 
 def unchanged(specimen: Specimen, file: Path) -> bool:
-    """Return whether the learner's file holds the same program as the one that was given."""
+    """Return whether the learner's file still holds the program with the bug."""
     try:
         return ast.dump(ast.parse(file.read_bytes())) == ast.dump(ast.parse(specimen.file_text()))
     except (OSError, SyntaxError, ValueError):
@@ -177,7 +177,7 @@ def _describe(error: Exception, file: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, UserError) or any(frame.filename == file for frame in frames):
         return describe_error(error, file)
-    return f"something has another type or shape than it had ({type(error).__name__}: {error})"
+    return f"a result has the wrong type or shape ({type(error).__name__}: {error})"
 
 
 def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names, repaired: Names) -> list[str]:
@@ -195,7 +195,7 @@ def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names, repaired: Names
     for trial in specimen.trials:
         verdict = "passes with the bug" if failure(trial, buggy, repaired) is None else "finds the bug"
         lines.append(f"  {verdict:<19}  {trial.label}")
-    return [*lines, "", "One repair, beside yours:", specimen.repair.strip("\n")]
+    return [*lines, "", "One possible repair, to compare with yours:", specimen.repair.strip("\n")]
 
 
 def fill(text: str, bug: Run, right: Run) -> str:

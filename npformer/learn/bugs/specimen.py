@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Names = (
-    SimpleNamespace  # the names that a file defines: the learner's, the one with the bug, or the repaired one
+    SimpleNamespace  # the names that a file defines: the learner's file, or the code with or without the bug
 )
 
 
@@ -34,8 +34,8 @@ class Trial:
     """One test of the code's behaviour.
 
     Args:
-        label: A description of the test. Once the bug is repaired, the learner sees the labels of the trials
-            that find the bug and of those that do not.
+        label: A description of the test. After the repair, the learner sees which trials find the bug and
+            which do not.
         observe: observe(own) runs the code and returns what it computes. It runs in the child process.
         judge: judge(observed, repaired) raises `Fault` if the code fails the test. `repaired` has the names
             of the repaired code, which gives the right results. It runs in the parent process.
@@ -53,7 +53,7 @@ class Specimen:
     Args:
         number: The number of the bug, from 1.
         name: The name of the bug.
-        seen: The symptom in one line, for the list.
+        summary: The symptom in one line, for the list.
         symptom: The symptom in paragraphs, where {bug[last]:.2f} and {right[last]:.2f} stand for numbers of
             the training with the bug and without it.
         train: A function that trains the code in a few seconds, always with the same seed.
@@ -66,7 +66,7 @@ class Specimen:
 
     number: int
     name: str
-    seen: str
+    summary: str
     symptom: str
     train: Callable[[Names], Run]
     trials: tuple[Trial, ...]
@@ -78,7 +78,7 @@ class Specimen:
     @property
     def title(self) -> str:
         """The line for the list."""
-        return self.seen
+        return self.summary
 
     @property
     def argument(self) -> str:
@@ -121,12 +121,12 @@ class Specimen:
 
     def file_text(self) -> str:
         """Return the text of the learner's file."""
-        seen = textwrap.fill(self.seen[0].upper() + self.seen[1:] + ".", 96)
+        summary = textwrap.fill(self.summary[0].upper() + self.summary[1:] + ".", 96)
         return f'''\
-"""Bug {self.number}, {self.name}. {seen}
+"""Bug {self.number}, {self.name}. {summary}
 
-The code below has one bug; all that it imports is right. {self.stem}.png shows what it does.
-The tools: npformer.gradcheck, npformer.assert_no_leak, npformer.show, and running things twice.
+The code below has one bug. The modules that it imports are right. {self.stem}.png shows its effect.
+Helpful tools: npformer.gradcheck, npformer.assert_no_leak and npformer.show.
 
 Try it out, in its folder:  python -i {self.stem}.py
 Repair it, and then:        npformer bugs check
@@ -150,7 +150,7 @@ def patched(code: str, patch: str) -> str:
         old = "".join(line[1:] + "\n" for line in lines if line[0] != "+")
         new = "".join(line[1:] + "\n" for line in lines if line[0] != "-")
         if code.count(old) != 1:
-            raise ValueError(f"the code has these lines {code.count(old)} times, and not once:\n{old}")
+            raise ValueError(f"the code has these lines {code.count(old)} times, not once:\n{old}")
         code = code.replace(old, new)
     return code
 

@@ -10,7 +10,7 @@ from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.nn.module import Module
 from npformer.training.optimizer import Adam
 
-Step = Callable[[int], float]  # the number of the step -> its loss; the gradients are added to the model
+Step = Callable[[int], float]  # takes a step's number, adds its gradients to the model, returns its loss
 
 
 class Chain(Module):

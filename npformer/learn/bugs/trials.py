@@ -128,7 +128,7 @@ def float32_stays(label: str, make: Make) -> Trial:
             if not is_array(array):
                 raise Fault(f"{name} is of type {type(array).__name__} and must be an array")
             if array.dtype != np.float32:
-                raise Fault(f"{name} is {array.dtype} where everything that was given is float32")
+                raise Fault(f"{name} is {array.dtype}, although all inputs are float32")
 
     return Trial(label, make, judge)
 

@@ -37,19 +37,19 @@ class Outcome:
 class _Tee(io.TextIOBase):
     """A stream that stores what is printed and also writes it to another stream, if there is one."""
 
-    def __init__(self, on: IO[str] | io.TextIOBase | None) -> None:
+    def __init__(self, echo: IO[str] | io.TextIOBase | None) -> None:
         self.stored = io.StringIO()
-        self.on = on
+        self.echo = echo
 
     def write(self, text: str) -> int:
-        if self.on is not None:
-            self.on.write(text)
+        if self.echo is not None:
+            self.echo.write(text)
         return self.stored.write(text)
 
     def flush(self) -> None:
         # the garbage collector may flush this stream after the other one was closed
-        if self.on is not None and not self.on.closed:
-            self.on.flush()
+        if self.echo is not None and not self.echo.closed:
+            self.echo.flush()
 
 
 class Runner:
@@ -65,14 +65,14 @@ class Runner:
         # as in a script, so that `if __name__ == "__main__"` runs
         self.namespace = {"__name__": "__main__", "__file__": str(self.lesson.path)}
 
-    def run(self, cell: Cell, on: IO[str] | io.TextIOBase | None = None) -> Outcome:
+    def run(self, cell: Cell, echo: IO[str] | io.TextIOBase | None = None) -> Outcome:
         """Run one cell of code and return its outcome, which includes any exception.
 
         Args:
             cell: The cell.
-            on: A stream to which the output is also written at once.
+            echo: A stream to which the output is also written at once.
         """
-        outcome, stream, before = Outcome(), _Tee(on), dict(self.namespace)
+        outcome, stream, before = Outcome(), _Tee(echo), dict(self.namespace)
         with collecting() as pictures, contextlib.redirect_stdout(stream):
             outcome.error = self._guarded(lambda: exec(self._compiled(cell), self.namespace))
         outcome.printed = stream.stored.getvalue()

@@ -86,15 +86,15 @@ def as_notebook(lesson: Lesson) -> str:
     """Return the text of an .ipynb file in format 4.5, without outputs."""
     cells = []
     for index, cell in enumerate(lesson.cells):
-        made: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "cell_type": "markdown" if cell.kind == "prose" else "code",
             "id": f"cell-{index:03}",
             "metadata": {},
             "source": cell.text.splitlines(keepends=True),
         }
         if cell.kind == "code":
-            made |= {"execution_count": None, "outputs": []}
-        cells.append(made)
+            entry |= {"execution_count": None, "outputs": []}
+        cells.append(entry)
     notebook = {
         "cells": cells,
         "metadata": {

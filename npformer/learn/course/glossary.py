@@ -139,10 +139,10 @@ def find_terms(word: str) -> list[Term]:
     Raises:
         UserError: If there is none. It suggests the nearest term.
     """
-    terms, asked = all_terms(), word.strip().lower()
-    named = [term for term in terms if asked and asked in f"{term.name} {term.chinese}".lower()]
-    named.sort(key=lambda term: term.name.lower() != asked)  # the word itself first
-    others = [term for term in terms if asked and asked in term.meaning.lower() and term not in named]
+    terms, query = all_terms(), word.strip().lower()
+    named = [term for term in terms if query and query in f"{term.name} {term.chinese}".lower()]
+    named.sort(key=lambda term: term.name.lower() != query)  # the word itself first
+    others = [term for term in terms if query and query in term.meaning.lower() and term not in named]
     if named or others:
         return named + others
     raise unknown("term", word, [term.name for term in terms], "npformer glossary")

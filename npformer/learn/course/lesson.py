@@ -176,30 +176,30 @@ def find_lesson(which: str) -> Lesson:
         UserError: If there is no such lesson, or if there are several. The message suggests the nearest ones.
     """
     lessons = all_lessons()
-    asked = Path(which).stem.lower().replace("-", "_").replace(" ", "_")
-    if asked.isdecimal():
-        found = [lesson for lesson in lessons if lesson.number == int(asked)]
+    query = Path(which).stem.lower().replace("-", "_").replace(" ", "_")
+    if query.isdecimal():
+        found = [lesson for lesson in lessons if lesson.number == int(query)]
     else:
-        found = [lesson for lesson in lessons if asked and asked in lesson.name.lower()]
-        found = [lesson for lesson in found if lesson.name.lower() == asked] or found
+        found = [lesson for lesson in lessons if query and query in lesson.name.lower()]
+        found = [lesson for lesson in found if lesson.name.lower() == query] or found
     if len(found) == 1:
         return found[0]
     if found:
         raise UserError(f"several lessons are called {which!r}: {_listed(found)}; give a number")
-    raise UserError(f"unknown lesson {which!r}: {_suggestion(asked, lessons)}")
+    raise UserError(f"unknown lesson {which!r}: {_suggestion(query, lessons)}")
 
 
-def _suggestion(asked: str, lessons: list[Lesson]) -> str:
+def _suggestion(query: str, lessons: list[Lesson]) -> str:
     """Return the advice at the end of the message about a lesson that does not exist."""
-    if asked.isdecimal():
-        closest = min(lessons, key=lambda lesson: abs(lesson.number - int(asked)))
+    if query.isdecimal():
+        closest = min(lessons, key=lambda lesson: abs(lesson.number - int(query)))
         return f"the nearest is {_listed([closest])}; npformer lessons lists them"
     words: dict[str, list[Lesson]] = {lesson.name[3:]: [lesson] for lesson in lessons}
     for lesson in lessons:
         for word in lesson.name[3:].split("_"):
             if len(word) > 3 and lesson not in words.setdefault(word, []):
                 words[word].append(lesson)
-    near = nearest(asked, words)
+    near = nearest(query, words)
     if near:
         return f"did you mean {_listed(words[near])}? npformer lessons lists them"
     return "npformer lessons lists them"

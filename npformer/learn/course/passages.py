@@ -138,8 +138,8 @@ def find_passages(word: str) -> list[Passage]:
     Raises:
         UserError: If there is none.
     """
-    asked = word.strip().lower()
-    found = [passage for passage in all_passages() if asked and asked in passage.searched]
+    query = word.strip().lower()
+    found = [passage for passage in all_passages() if query and query in passage.searched]
     if not found:
         raise unknown("passage", word, (), "npformer index")
     return found

@@ -32,9 +32,11 @@ class LessonProgress:
 
 def state_file() -> Path:
     """Return $XDG_STATE_HOME/npformer/lessons.json. The default of the variable is ~/.local/state."""
-    given = os.environ.get("XDG_STATE_HOME", "")
+    state_home = os.environ.get("XDG_STATE_HOME", "")
     # the specification says to ignore a relative path
-    folder = Path(given) if os.path.isabs(given) else Path(os.path.expanduser("~")) / ".local" / "state"
+    folder = (
+        Path(state_home) if os.path.isabs(state_home) else Path(os.path.expanduser("~")) / ".local" / "state"
+    )
     return folder / "npformer" / "lessons.json"
 
 

@@ -14,7 +14,7 @@ from npformer.learn.course.lesson import Cell, Lesson, Step
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.learn.course.terminal import (
     WIDTH,
-    Folded,
+    FoldedStream,
     Screen,
     code,
     escape_sequence,
@@ -26,7 +26,7 @@ from npformer.learn.course.terminal import (
 
 HELP = """\
 Enter      run the code that is shown and go on
-b          go back one step; the code before it runs again, so variables are as they were
+b          go back one step; the code before it runs again, so variables get their earlier values
 g NUMBER   go to a step, back or forward; g 1 is the first
 l          show this step again
 s NAME     show a variable; of a cache, every array with its name, shape and numbers; s alone lists all
@@ -59,7 +59,7 @@ class Stepper:
         self.next = next
         self.screen = Screen(out, self._answer, stops=stops)
         self.step = 0
-        self.failed = False  # to save the progress
+        self.save_failed = False  # the progress could not be saved
         self.drew = False  # a figure was shown
 
     def walk(self, step: int) -> int:
@@ -82,7 +82,7 @@ class Stepper:
             if not self._run(steps[self.step]) and not self.screen.stops:
                 return 1
             self.step += 1
-            self._keep()
+            self._save_progress()
         self._end()
         return 0
 
@@ -90,11 +90,11 @@ class Stepper:
         """Print how to use the stepper."""
         if not self.screen.stops:
             return
-        self._say(
+        self._print(
             "[dim]Press Enter to run the code that is shown and go on. Type ? and Enter for all commands.[/]"
         )
         if self.out.width < WIDTH:
-            self._say(
+            self._print(
                 f"[dim]Lessons are written for {WIDTH} columns, and this terminal has {self.out.width}: "
                 "long lines of code are broken.[/]"
             )
@@ -127,8 +127,8 @@ class Stepper:
         """Run a step's code and show its outcome. Return True if it succeeded."""
         if step.code is None:
             return True
-        printed = Folded(self.out.file, self.out.width if self.screen.stops else sys.maxsize)
-        outcome = self.runner.run(step.code, on=printed)
+        printed = FoldedStream(self.out.file, self.out.width if self.screen.stops else sys.maxsize)
+        outcome = self.runner.run(step.code, echo=printed)
         printed.end()
         self.screen.used += printed.lines
         self._show_outcome(step.code, outcome)
@@ -138,27 +138,28 @@ class Stepper:
     def _show_outcome(self, cell: Cell, outcome: Outcome) -> None:
         """Print the cell's definitions, figures and error. Its output has been printed already."""
         if outcome.defined:
-            self._say(f"[dim]→ {_in_line(outcome.defined)}[/]")
+            self._print(f"[dim]→ {_in_line(outcome.defined)}[/]")
         elif not (outcome.printed or outcome.pictures or outcome.error):
-            self._say(f"[dim]→ {'all assertions hold' if 'assert' in cell.text else 'done'}[/]")
+            self._print(f"[dim]→ {'all assertions hold' if 'assert' in cell.text else 'done'}[/]")
         for picture in outcome.pictures:
             path = picture.save(self.folder)
             how = protocol(os.environ) if sys.stdout.isatty() else ""
             if how:
                 print(escape_sequence(picture.png(), how), end="", file=self.out.file)
                 self.screen.used += 24  # an estimate: only the terminal knows
-            self._say(f"[bold]figure[/] {escape(str(path))}\n{escape(picture.caption)}".rstrip())
+            self._print(f"[bold]figure[/] {escape(str(path))}\n{escape(picture.caption)}".rstrip())
             if self.screen.stops and not (how or self.drew):
-                self._say("[dim](The figure is saved as a file. Open it with any image viewer.)[/]")
+                self._print("[dim](The figure is saved as a file. Open it with any image viewer.)[/]")
             self.drew = True
         if outcome.error:
-            self._say(f"[bold red]This cell failed:[/] {escape(outcome.error)}")
+            self._print(f"[bold red]This cell failed:[/] {escape(outcome.error)}")
             if self.screen.stops:
-                self._say(
+                self._print(
                     "The lesson goes on, but later cells may need names that this cell should have defined."
                 )
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
+        """Print a text with rich's markup."""
         self.screen.write(lines_of(self.out, text))
 
     @property
@@ -171,14 +172,14 @@ class Stepper:
         cells = sum(1 for earlier in self.lesson.steps[:step] if earlier.code is not None)
         if cells:
             which = "cell" if cells == 1 else f"{cells} cells"
-            self._say(f"[dim]Running the {which} before this step again.[/]")
+            self._print(f"[dim]Running the {which} before this step again.[/]")
         error = self.runner.replay(step)
         self.step = step
-        self._keep()
+        self._save_progress()
         if error:
-            self._say(f"[bold red]One of them failed:[/] {escape(error)}")
+            self._print(f"[bold red]One of them failed:[/] {escape(error)}")
 
-    def _keep(self) -> None:
+    def _save_progress(self) -> None:
         """Save the progress. If that fails, say so once."""
         if not self.screen.stops:
             return
@@ -186,21 +187,21 @@ class Stepper:
         why = save_progress(
             self.lesson.name, LessonProgress(self.step % steps, steps, self.done or self.step == steps)
         )
-        if why and not self.failed:
-            self.failed = True
-            self._say(f"[dim]{escape(why)}[/]")
+        if why and not self.save_failed:
+            self.save_failed = True
+            self._print(f"[dim]{escape(why)}[/]")
 
     def _leave(self) -> None:
         where, number = f"step {self.step + 1} of {len(self.lesson.steps)}", self.lesson.number
-        if self.failed:
+        if self.save_failed:
             again = f"[bold]npformer lesson {number}[/], then g {self.step + 1}"
-            self._say(f"You stopped at {where}, but your progress is not saved. To go on: {again}.")
+            self._print(f"You stopped at {where}, but your progress is not saved. To go on: {again}.")
         else:
-            self._say(f"You stopped at {where}. [bold]npformer lesson {number}[/] goes on from there.")
+            self._print(f"You stopped at {where}. [bold]npformer lesson {number}[/] goes on from there.")
 
     def _end(self) -> None:
         if self.screen.stops:
-            self._say(f"[bold]The end of lesson {self.lesson.number}.[/]\n{escape(self.next)}".rstrip())
+            self._print(f"[bold]The end of lesson {self.lesson.number}.[/]\n{escape(self.next)}".rstrip())
 
     def _answer(self, line: str) -> str:
         """Handle a line that the reader typed. Return "on", a command, or "" if nothing is left to do."""
@@ -211,21 +212,21 @@ class Stepper:
                 line[1:].strip() or "'write a line of Python after the !, such as !x.shape'"
             )
             if text:
-                self._say(escape(text.rstrip("\n")))
+                self._print(escape(text.rstrip("\n")))
         elif line.lower() in COMMANDS:
             return COMMANDS[line.lower()]
         elif name == "s":
-            self._say(escape(self._variable(rest)))
+            self._print(escape(self._variable(rest)))
         elif name == "g" and rest.isdecimal():
             return str(max(int(rest) - 1, 0))
         elif name in ("?", "h", "help"):
-            self._say(escape(HELP))
+            self._print(escape(HELP))
         else:
-            self._say(escape(self._no_command(name, line)))
+            self._print(escape(self._no_command(name, line)))
         return ""
 
     def _no_command(self, name: str, line: str) -> str:
-        """Return what to type instead of a line that is no command."""
+        """Return a message that says what to type instead of a line that is not a command."""
         if name == "g":
             return f"g needs the number of a step, from 1 to {len(self.lesson.steps)}, as in g 1"
         if name == "npformer":

@@ -20,7 +20,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 WIDTH = 100  # longer lines are hard to read
-HELD = "\ue000"  # stands for a space at which no line may be broken, until lines_of puts the space
+NO_BREAK = "\ue000"  # stands for a space at which no line may be broken; `lines_of` replaces it with a space
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
 FORMULA = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 THEME = Theme(
@@ -64,7 +64,7 @@ def split_formulas(text: str) -> list[tuple[str, str]]:
 
 def unbroken(text: str) -> str:
     """Replace the spaces of a text so that `lines_of` breaks no line there, if possible."""
-    return re.sub(r"\s+", HELD, text)
+    return re.sub(r"\s+", NO_BREAK, text)
 
 
 def prose(text: str) -> RenderableType:
@@ -83,15 +83,15 @@ def prose(text: str) -> RenderableType:
 
 def code(text: str) -> RenderableType:
     """Return Python code, coloured and indented."""
-    made = Syntax(text, "python", theme=CODE, word_wrap=True)
-    return Padding(made, (0, 0, 0, 2))
+    syntax = Syntax(text, "python", theme=CODE, word_wrap=True)
+    return Padding(syntax, (0, 0, 0, 2))
 
 
 def lines_of(out: Console, thing: RenderableType) -> list[str]:
     """Return the lines that printing gives, with colours. They are at most WIDTH wide."""
     with out.capture() as capture:
         out.print(thing, width=min(out.width, WIDTH))
-    return [line.rstrip() for line in capture.get().replace(HELD, " ").rstrip("\n").split("\n")]
+    return [line.rstrip() for line in capture.get().replace(NO_BREAK, " ").rstrip("\n").split("\n")]
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -183,11 +183,11 @@ class Screen:
                 return command
 
 
-class Folded(io.TextIOBase):
-    """A stream that breaks long lines between words, passes them on and counts them."""
+class FoldedStream(io.TextIOBase):
+    """A stream that breaks long lines between words, writes them to another stream, and counts them."""
 
-    def __init__(self, on: IO[str], width: int) -> None:
-        self.on = on
+    def __init__(self, target: IO[str], width: int) -> None:
+        self.target = target
         self.width = width
         self.lines = 0
         self.begun = ""  # the beginning of a line that has not ended yet
@@ -195,16 +195,17 @@ class Folded(io.TextIOBase):
     def write(self, text: str) -> int:
         *whole, self.begun = (self.begun + text).split("\n")
         for line in whole:
-            self._pass(line)
+            self._write_line(line)
         return len(text)
 
     def end(self) -> None:
-        """Pass on the last line if it has no end."""
+        """Write the last line if it does not end with a line break."""
         if self.begun:
-            self._pass(self.begun)
+            self._write_line(self.begun)
             self.begun = ""
 
-    def _pass(self, line: str) -> None:
+    def _write_line(self, line: str) -> None:
+        """Write one line in parts that fit the width."""
         indent = " " * (len(line) - len(line.lstrip()) + 2)
         parts = [line]
         if cell_len(line) > self.width:
@@ -212,8 +213,8 @@ class Folded(io.TextIOBase):
                 line, self.width, subsequent_indent=indent, replace_whitespace=False, break_on_hyphens=False
             )
         self.lines += len(parts)
-        self.on.write("\n".join(parts) + "\n")
-        self.on.flush()
+        self.target.write("\n".join(parts) + "\n")
+        self.target.flush()
 
 
 def print_in_pages(out: Console, *things: RenderableType) -> None:

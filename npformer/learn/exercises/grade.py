@@ -143,8 +143,8 @@ def _judge_gradients(exercise: Exercise, trial: Gradients, observation: Any) -> 
     for dx in float32_gradients(trial, package, player.wrap):
         if is_array(dx) and dx.dtype != np.float32:
             raise Fault(
-                f"{_who(exercise)} returns {dx.dtype} where it is given float32, with the right numbers",
-                ("dtype wrong: keep that of dy (math.sqrt, not np.sqrt(64); np.zeros with a dtype)",),
+                f"{_who(exercise)} returns the right numbers as {dx.dtype}, but its arguments are float32",
+                ("dtype wrong: keep that of dy (math.sqrt(64), not np.sqrt(64); np.zeros with a dtype)",),
             )
     report = report_of(trial, package, player.wrap)
     if not report.ok:
@@ -205,8 +205,8 @@ def _explainer(
 ) -> Callable[[], str]:
     """Return a function that searches for a change of the package's code that gives the learner's result.
 
-    The changed code must give all the learner's results up to the first wrong one, `name`. Later results may
-    differ, because they may have other mistakes.
+    The changed code must give all results of the learner up to `name`, which is the first wrong one. Later
+    results may differ, because other mistakes may affect them.
     """
     names = list(found)[: list(found).index(name) + 1]
 

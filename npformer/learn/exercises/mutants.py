@@ -1,9 +1,9 @@
-"""Explain a wrong result by a single change of the right function that gives the same numbers.
+"""Explain a wrong result: find a single change of the right function that gives the same wrong numbers.
 
-The package's function is parsed into a syntax tree. Common mistakes are made in it, one at a time: a term, a
-factor or a sign is left out, a call is skipped, or a sum runs over another axis. If the changed function
-gives the same numbers as the learner's function, the message names this mistake. It never shows the right
-line.
+The package's function is parsed into a syntax tree. The search makes one common mistake at a time in the
+tree: it leaves out a term, a factor or a sign, skips a call, or sums over another axis. If the changed
+function gives the same numbers as the learner's function, the message names this mistake. The message never
+shows the right line.
 """
 
 import ast
@@ -32,7 +32,7 @@ def explain(solution: dict[str, Function], agrees: Callable[[SimpleNamespace], b
         agrees: agrees(functions) returns True if these functions give the learner's result.
     """
     end = time.process_time() + SECONDS
-    for changes in (likely, mix_ups):  # the likely ones first
+    for changes in (likely, mix_ups):
         for name, function in solution.items():
             for text, mutant in mutants(function, changes):
                 if time.process_time() > end:
@@ -46,7 +46,7 @@ def explain(solution: dict[str, Function], agrees: Callable[[SimpleNamespace], b
 def mutants(
     function: Function, changes: Callable[[Any, Names], Iterator[Change]]
 ) -> Iterator[tuple[str, Function]]:
-    """Yield (the mistake in words, the function with this mistake).
+    """Yield pairs of a mistake in words and the function with this mistake.
 
     Args:
         function: A function written in Python.
@@ -89,9 +89,9 @@ def _steps(tree: ast.Module) -> dict[int, str]:
     for statement in ast.walk(tree):
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            text = f", in the step that makes {ast.unparse(target).strip('()')}"
+            text = f", in the step that computes {ast.unparse(target).strip('()')}"
         elif isinstance(statement, ast.Return):
-            text = ", in what is returned"
+            text = ", in the returned value"
         else:
             continue
         steps.update({id(node): text for node in ast.walk(statement)})
@@ -119,9 +119,7 @@ def likely(node: ast.AST, names: Names) -> Iterator[Change]:
     if isinstance(node, ast.BinOp):
         yield from _of_operation(node)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert, ast.Not)):
-        what = (
-            "the sign is left out" if isinstance(node.op, ast.USub) else "a condition is the wrong way round"
-        )
+        what = "the sign is left out" if isinstance(node.op, ast.USub) else "a condition is reversed"
         yield what, node.operand
     elif isinstance(node, ast.Call):
         yield from _of_call(node)
@@ -129,7 +127,7 @@ def likely(node: ast.AST, names: Names) -> Iterator[Change]:
         yield from _of_addition(node)
     elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and _is_read(node):
         yield (
-            f"{_thing(node.value)} is taken whole, or in its own order, and not cut or turned round",
+            f"{_thing(node.value)} is used whole, without its slice",
             node.value,
         )
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -143,7 +141,7 @@ def likely(node: ast.AST, names: Names) -> Iterator[Change]:
         for order in list(permutations(node.value.elts))[1:]:
             yield "the gradients are returned in another order", ast.Return(_tuple(order))
     elif isinstance(node, ast.List) and len(node.elts) == 2:
-        yield "two things stand in the wrong order", ast.List(node.elts[::-1], ast.Load())
+        yield "two elements of a list are in the wrong order", ast.List(node.elts[::-1], ast.Load())
     elif isinstance(node, ast.Compare):
         yield from _of_comparison(node)
     elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and node.value is not True:
@@ -158,11 +156,11 @@ def mix_ups(node: ast.AST, names: Names) -> Iterator[Change]:
     elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
         for other in names[""]:
             if other != node.id:
-                yield f"{other} stands where another array belongs", ast.Name(other, ast.Load())
+                yield f"{other} is used where another array belongs", ast.Name(other, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and _is_read(node):
         for other in names.get(node.value.id, ()):
             if other != node.attr:
-                text = f"{node.value.id}.{other} stands where another one belongs"
+                text = f"{node.value.id}.{other} is used where another array belongs"
                 yield text, ast.Attribute(node.value, other, ast.Load())
 
 
@@ -188,21 +186,21 @@ def _of_operation(node: ast.BinOp) -> Iterator[Change]:
     is_product = isinstance(node.op, (ast.Mult, ast.Div))
     if is_product and isinstance(left, ast.BinOp) and isinstance(left.op, (ast.Add, ast.Sub)):
         inner = ast.BinOp(left.right, node.op, right)
-        yield "the brackets round a sum are missing", ast.BinOp(left.left, left.op, inner)
+        yield "the parentheses around a sum are missing", ast.BinOp(left.left, left.op, inner)
     if isinstance(node.op, (ast.Add, ast.Sub)):
         yield f"the term {_named(right)} is left out", left
         negative = isinstance(node.op, ast.Sub)
         yield f"the term {_named(left)} is left out", ast.UnaryOp(ast.USub(), right) if negative else right
         other: ast.operator = ast.Sub() if isinstance(node.op, ast.Add) else ast.Add()
         yield f"the sign of the term {_named(right)} is wrong", ast.BinOp(left, other, right)
-        yield f"the term {_named(right)} is there twice", ast.BinOp(node, node.op, right)
-        yield f"the term {_named(left)} is there twice", ast.BinOp(left, ast.Add(), node)
+        yield f"the term {_named(right)} appears twice", ast.BinOp(node, node.op, right)
+        yield f"the term {_named(left)} appears twice", ast.BinOp(left, ast.Add(), node)
     elif isinstance(node.op, (ast.Mult, ast.Div)):
         what = "factor" if isinstance(node.op, ast.Mult) else "divisor"
         yield f"the {what} {_named(right)} is left out", left
         if isinstance(node.op, ast.Mult):
             yield f"the factor {_named(left)} is left out", right
-        yield f"the {what} {_named(right)} is there twice", ast.BinOp(node, node.op, right)
+        yield f"the {what} {_named(right)} appears twice", ast.BinOp(node, node.op, right)
         turned: ast.operator = ast.Div() if isinstance(node.op, ast.Mult) else ast.Mult()
         yield (
             f"the {what} {_named(right)} is on the wrong side of the fraction",
@@ -229,16 +227,16 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
         )
         if name == "sum":
             first = ast.Subscript(node.func.value, ast.Constant(0), ast.Load())
-            yield "only the first is taken, where a sum over all is due", first
+            yield "only the first entry is used instead of the sum over all entries", first
         for axis in ("None", "0", "-1", "-2", "(0, 1)"):
             new = ast.Call(node.func, [ast.parse(axis, mode="eval").body], node.keywords)
             yield "a sum runs over the wrong axis", new
     if isinstance(node.func, ast.Attribute) and name in ("sum", "mean", "swapaxes", "reshape", "max"):
-        what = "not transposed" if name == "swapaxes" else f"taken without its {name}"
+        what = "not transposed" if name == "swapaxes" else f"used without its {name}"
         yield f"{_thing(node.func.value)} is {what}", node.func.value
     for argument in node.args:
         if not isinstance(argument, (ast.Constant, ast.Starred)):
-            yield f"{_called(node)} is skipped, and {_thing(argument)} taken as it is", argument
+            yield f"{_called(node)} is skipped, so that {_thing(argument)} is used directly", argument
     yield from _of_arguments(node, name)
 
 
@@ -251,28 +249,31 @@ def _of_arguments(node: ast.Call, name: str) -> Iterator[Change]:
         if isinstance(argument, ast.Name):
             args = [*node.args[:index], ast.Constant(None), *node.args[index + 1 :]]
             yield (
-                f"{argument.id} is not handed on to {_called(node)}",
+                f"{argument.id} is not passed to {_called(node)}",
                 ast.Call(node.func, args, node.keywords),
             )
     if len(node.args) == 1:
         first: ast.AST = ast.Subscript(node.args[0], ast.Constant(0), ast.Load())
-        yield f"only the first of {_thing(node.args[0])} is taken, and not {_called(node)}", first
+        yield f"only the first of {_thing(node.args[0])} is used instead of {_called(node)}", first
     if len(node.args) == 2 and name.endswith("backward"):
-        yield f"{_called(node)} is a mere product", ast.BinOp(node.args[0], ast.Mult(), node.args[1])
+        yield f"{_called(node)} is replaced by a product", ast.BinOp(node.args[0], ast.Mult(), node.args[1])
     for right, wrong in (("min", "max"), ("sin", "cos"), ("max", "min"), ("cos", "sin")):
         if name == right:
             new = ast.parse(ast.unparse(node.func).removesuffix(right) + wrong, mode="eval").body  # np.cos
-            yield f"{wrong} stands where another function belongs", ast.Call(new, node.args, node.keywords)
+            yield f"{wrong} is used where another function belongs", ast.Call(new, node.args, node.keywords)
 
 
 def _of_scatter(call: ast.Call) -> Iterator[Change]:
-    """Yield the mistakes in add.at(table, index, values): a plain assignment keeps one of equal indices."""
+    """Yield the mistakes in add.at(table, index, values), where an assignment keeps one of equal indices."""
     if _last_name(call.func) == "at" and len(call.args) == 3:
         table, index, values = call.args
         target = ast.Subscript(table, index, ast.Store())
-        yield "a row that is named twice keeps only one gradient: overwritten", ast.Assign([target], values)
         yield (
-            "a row that is named twice keeps only one gradient (table[ids] += adds once)",
+            "a row whose index occurs twice keeps only one gradient, because it is overwritten",
+            ast.Assign([target], values),
+        )
+        yield (
+            "a row whose index occurs twice keeps only one gradient, because table[ids] += adds once",
             ast.AugAssign(target, ast.Add(), values),
         )
 
@@ -285,13 +286,13 @@ def _of_comparison(node: ast.Compare) -> Iterator[Change]:
     }  # fmt: skip
     for other in others.get(type(node.ops[0]), ()):
         yield (
-            "a comparison is another one (> for >=, or the wrong way round)",
+            "a comparison is wrong (> instead of >=, or reversed)",
             ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators),
         )
 
 
 def _named(node: ast.AST) -> str:
-    """Return a name as it is, and for an expression only the names in it."""
+    """Return a name unchanged, and for an expression the names that it contains."""
     if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
         return ast.unparse(node)
     names = [
@@ -301,7 +302,7 @@ def _named(node: ast.AST) -> str:
 
 
 def _thing(node: ast.AST) -> str:
-    """Return the name of a node, or words for an expression, as the subject of a sentence."""
+    """Return the name of a node, or a description of an expression, as the subject of a sentence."""
     name = _named(node)
     return f"the expression {name}" if name.startswith(("with ", "in ")) else name
 

@@ -113,8 +113,8 @@ class Watched:
             if not self.writes and not unchanged:
                 what = "the cache" if name.startswith("cache") else "its input"
                 raise Fault(
-                    f"{self.name} writes into {name}, {what}, which must stay as it was",
-                    ("input modified: y *= 2 and y[i] = 0 change the caller's array; make a new one",),
+                    f"{self.name} writes into {name}, {what}, which must not change",
+                    ("input modified: y *= 2 and y[i] = 0 change the caller's array; make a new array",),
                 )
         self.arrays = before  # the diagnosis needs the arrays as they were passed
         return returned
@@ -140,7 +140,7 @@ def watched(exercise: Exercise, functions: dict[str, Any]) -> Functions:
     for name in exercise.solution:
         function = functions.get(name)
         if not callable(function):
-            raise Fault(f"there is no function {name} in your file: keep its name as it was")
+            raise Fault(f"there is no function {name} in your file: keep the names of the original file")
         taken = inspect.signature(function).parameters.values()
         n_taken = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in taken)
         written = exercise.arguments(name)

@@ -75,9 +75,9 @@ def measure_system(
     training = find_preset("small").training.replace(
         steps=steps, warmup_steps=max(1, steps // 10), seed=seed, validate_every=steps
     )
-    began = time.process_time()
+    start = time.process_time()
     train(folder, dataset, config, training, threads=1, report=report)
-    seconds = time.process_time() - began
+    seconds = time.process_time() - start
     translator = Translator.from_checkpoint(load_checkpoint(folder / "last.safetensors"))
     answers = translator.translate([pair.english for pair in test])
     right = np.array([a == pair.french for a, pair in zip(answers, test, strict=True)])  # (N,)
@@ -102,13 +102,13 @@ def step_time(model: str, dataset: Dataset, length: int) -> float:
         length: The number of tokens in each sentence.
     """
     config = architecture(model, **(dataset.sizes | {"max_length": length + 1}))
-    made = build(config, rng=np.random.default_rng(0))
+    network = build(config, rng=np.random.default_rng(0))
     rng = np.random.default_rng(length)
     ids = [rng.integers(4, n, (16, length)) for n in dataset.sizes.values()]
     batch = Batch(ids[0], ids[1], ids[1])
     seconds = []
     for _ in range(REPEATS + 1):  # the first run is a warm-up
-        began = time.process_time()
-        loss_and_gradients(made, [batch], [np.random.default_rng(1)])
-        seconds.append(time.process_time() - began)
+        start = time.process_time()
+        loss_and_gradients(network, [batch], [np.random.default_rng(1)])
+        seconds.append(time.process_time() - start)
     return 1000 * min(seconds[1:])

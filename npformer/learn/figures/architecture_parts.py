@@ -159,7 +159,15 @@ class Tower:
         self.y += height
 
     def box(self, name: str, label: str, colour: str, gap: float, *, high: float | None = None) -> Box:
-        """Draw a box over all columns with an arrow into it from each."""
+        """Draw a box over all columns with an arrow into it from each column, and return it.
+
+        Args:
+            name: The name of the part.
+            label: The text in the box.
+            colour: A role of the palette.
+            gap: The distance from the part below, in inches.
+            high: The height of the box, in inches; by default that of the tower's boxes.
+        """
         high = high or self.spacing.high
         place = (self.middle, self.y + gap + high / 2, self.width, high)
         box = self.paint(name, label, *place, colour=colour)

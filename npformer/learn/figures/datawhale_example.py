@@ -125,7 +125,7 @@ class Head(NamedTuple):
     z: Any  # (T, K)
 
 
-def example(
+def make_example(
     sentence: str = MACHINES, *, d_model: int = 4, n_heads: int = 8, d_head: int = 3, seed: int = SEED
 ) -> Example:
     """Run a sentence through one encoder layer with random weights, no attention biases and no positions.

@@ -139,16 +139,16 @@ class _Sheet:
         board, x, y = self.board, plus.x + way * 0.62, plus.y
         near, far = ("right", "left") if way < 0 else ("left", "right")  # the sides that face each other
         if self.config.positions == "learned":
-            made = self._painter("")(
+            symbol = self._painter("")(
                 "positions", "learned\npositions", x + way * 0.2, y, 0.9, HIGH, colour="position"
             )
         else:
-            made = wave(board, x, y)
+            symbol = wave(board, x, y)
             board.text(x + way * 0.26, y, "positional\nencoding", ha=near, va="center")
             if self.highlight == "positions":
                 ends = (plus.x - way * 0.22, x + way * 1.06)
                 board.mark(min(ends), y - 0.26, max(ends), y + 0.26)
-        board.arrow(getattr(made, near), getattr(plus, far))
+        board.arrow(getattr(symbol, near), getattr(plus, far))
 
     def _memory(self, exit: Point, cross: tuple[Box, float]) -> None:
         """Draw the way from the encoder's top to keys and values of the decoder's second attention."""

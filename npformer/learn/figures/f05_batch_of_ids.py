@@ -58,11 +58,11 @@ def batch_of_ids(
         _matrix(board, source, "x: input of the encoder", 0, top)
         bottom = _matrix(board, target, "y: input of the decoder", 0, -0.45).bottom
         _legend(board, bottom - 0.15)
-        made = board.cut()
+        picture = board.cut()
     zeros = int((source == PAD).sum() + (target == PAD).sum())
     codec = dataset().source
     return Drawing(
-        made,
+        picture,
         f"A batch of {len(source)} sentence pairs, one in each row: English ids above ({shape_of(source)}), "
         f"French ids below ({shape_of(target)}). Row 0 of x is “{codec.decode(source[0])}”, followed by the "
         f"end symbol, 3. The shorter rows are padded with {zeros} zeros.",

@@ -115,15 +115,15 @@ def positions_card(position: int, d_model: int) -> Card:
 
 def feed_forward_card(x: Sequence[float], seed: int) -> Card:
     """Return the card of the feed-forward network, with one vector through a hidden layer of four numbers."""
-    given = np.asarray(x, np.float64)
-    layer = FeedForward(len(given), 4, rng=np.random.default_rng(seed), dtype=np.float64)
-    y, cache = layer.forward(given)
+    vector = np.asarray(x, np.float64)
+    layer = FeedForward(len(vector), 4, rng=np.random.default_rng(seed), dtype=np.float64)
+    y, cache = layer.forward(vector)
     return Card(
         "position-wise feed-forward network",
         "feed_forward",
         (r"$FFN(x) = \max(0,\; xW_1 + b_1)\,W_2 + b_2$",),
         (
-            f"x = ({listed(given)})",
+            f"x = ({listed(vector)})",
             f"max(0, xW₁ + b₁) = ({listed(cache.outer.x)})",
             f"FFN(x) = ({listed(y)})",
         ),

@@ -35,25 +35,25 @@ def sentence_pair(
     Returns:
         The figure with its caption.
     """
-    seen = studio.forward_pass(sentence, translation)
-    weights, number = _mean_over_heads(seen.cache, layer)  # (T, S)
+    forward = studio.forward_pass(sentence, translation)
+    weights, number = _mean_over_heads(forward.cache, layer)  # (T, S)
 
-    words = seen.predicted, seen.source
+    words = forward.predicted, forward.source
     picture = beside(
         [
             partial(attention_map, weights, *words, numbers=True, largest=1.0),
             partial(word_lines, weights, *words),
         ]
     )
-    best = zip(seen.predicted, weights.argmax(1), strict=True)
-    largest = [f"{word} → {seen.source[key]}" for word, key in best]
+    best = zip(forward.predicted, weights.argmax(1), strict=True)
+    largest = [f"{word} → {forward.source[key]}" for word, key in best]
     caption = (
         "Each row of the map, and each word at the left of the lines, is the step that writes this French "
         "word, with its weights over the English words: the mean over the heads of decoder layer "
         f"{number} of a model trained here. The largest weights: {', '.join(largest)}."
     )
     caption += unknown_words(studio.translator, sentence)
-    return Drawing(picture, caption, _over_training(studio, sentence, seen, layer))
+    return Drawing(picture, caption, _over_training(studio, sentence, forward, layer))
 
 
 def _mean_over_heads(cache: Any, layer: int) -> tuple[Array, int]:
@@ -65,17 +65,17 @@ def _mean_over_heads(cache: Any, layer: int) -> tuple[Array, int]:
 
 
 def _over_training(
-    studio: Studio, sentence: str, seen: ForwardPass, layer: int
+    studio: Studio, sentence: str, forward: ForwardPass, layer: int
 ) -> list[Callable[[], Figure]]:
     """Return a frame for each checkpoint kept by training, with the weights of that step."""
     checkpoints = studio.snapshots()
-    translation = studio.translator.target_codec.decode(seen.batch.target_out[0])
+    translation = studio.translator.target_codec.decode(forward.batch.target_out[0])
 
     def frame(checkpoint: Checkpoint) -> Figure:
         then = forward_pass(Translator.from_checkpoint(checkpoint), sentence, translation)
         weights, _ = _mean_over_heads(then.cache, layer)
         title = f"after {checkpoint.step} steps"
-        words = seen.predicted, seen.source
+        words = forward.predicted, forward.source
         return attention_map(weights, *words, numbers=True, largest=1.0, title=title)
 
     if len(checkpoints) < 2:

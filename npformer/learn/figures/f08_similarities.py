@@ -9,7 +9,7 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.learn.figures.jianshu_example import SEED, SENTENCE, dataset, example, listed, paint
+from npformer.learn.figures.jianshu_example import SEED, SENTENCE, dataset, listed, make_example, paint
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
@@ -92,18 +92,18 @@ def similarities(
     length = len(dataset().source.words(sentence)) + 1  # the end symbol; no padding here
     if not 0 <= word < length:
         raise UserError(f"word is {word}: the sentence has words 0 .. {length - 1}")
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    q, k, v = (values[0, 0] for values in seen.attend()[1].attention[:3])
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    q, k, v = (values[0, 0] for values in example.attend()[1].attention[:3])
     q = q[word : word + 1]  # (1, D)
     rng = np.random.default_rng(seed)
-    made = {name: attend(name, q, k, v, rng) for name in FORMULAS}
-    with drawing(seen.words):
-        board = Board([q, k, v, *(values for four in made.values() for values in four)])
+    results = {name: attend(name, q, k, v, rng) for name in FORMULAS}
+    with drawing(example.words):
+        board = Board([q, k, v, *(values for four in results.values() for values in four)])
         left = widest(["perceptron"], LABEL) + 1.75
-        _given(board, q, k, v, seen.words, word, left)
-        _table(board, made, seen.words, left)
+        _given(board, q, k, v, example.words, word, left)
+        _table(board, results, example.words, left)
         picture = board.cut()
-    return Drawing(picture, _caption(made, seen.words, word))
+    return Drawing(picture, _caption(results, example.words, word))
 
 
 def _given(board: Board, q: Array, k: Array, v: Array, words: Sequence[str], word: int, left: float) -> None:
@@ -116,12 +116,12 @@ def _given(board: Board, q: Array, k: Array, v: Array, words: Sequence[str], wor
     board.grid(Grid(v, "$V$", "v", rows=words, numbers=True), left + wide + 2.3, top)
 
 
-def _table(board: Board, made: dict[str, Attended], words: Sequence[str], left: float) -> None:
+def _table(board: Board, results: dict[str, Attended], words: Sequence[str], left: float) -> None:
     """Draw a row for each similarity function: its formula, the scores, the weights, and z."""
-    across = board.size(Grid(made["dot"].scores))[0]
+    across = board.size(Grid(results["dot"].scores))[0]
     places = [left, left + across + 0.45, left + 2 * (across + 0.45)]
     high = len(FORMULAS) * STEP
-    for index, (name, four) in enumerate(made.items()):
+    for index, (name, four) in enumerate(results.items()):
         y = high - (index + 0.5) * STEP
         board.text(0, y + 0.11, name, size=LABEL, ha="left", weight="bold")
         board.text(0.0, y - 0.16, FORMULAS[name], size=FORMULA, ha="left")
@@ -138,9 +138,9 @@ def _table(board: Board, made: dict[str, Attended], words: Sequence[str], left: 
         board.text(x, over, heading, size=LABEL, ha="left", va="bottom")
 
 
-def _caption(made: dict[str, Attended], words: Sequence[str], word: int) -> str:
+def _caption(results: dict[str, Attended], words: Sequence[str], word: int) -> str:
     parts = []
-    for name, four in made.items():
+    for name, four in results.items():
         best = int(four.weights[0].argmax())
         parts.append(f"{name} “{words[best]}” ({listed(four.weights[0, best])})")
     return (

@@ -11,8 +11,8 @@ from npformer.learn.figures.jianshu_example import (
     SENTENCE,
     Example,
     Paint,
-    example,
     listed,
+    make_example,
     paint,
 )
 from npformer.learn.figures.registry import Drawing, figure
@@ -58,9 +58,9 @@ def scaled_dot_product(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    stages = _stages(seen, causal)
-    with drawing(seen.words):
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    stages = _stages(example, causal)
+    with drawing(example.words):
         board = Board([stage.grid.matrix for stage in stages])
         _tower(board, stages)
         for index, stage in enumerate(stages):
@@ -70,15 +70,15 @@ def scaled_dot_product(
     t, s = min(1, len(raw) - 1), 0
     return Drawing(
         picture,
-        f"From the bottom up, for “{seen.words[t]}” (the query, row {t}) and “{seen.words[s]}” (the key, "
-        f"column {s}): q · k = {listed(raw[t, s])}; divided by √{d_model} it is {listed(scaled[t, s])}; "
+        f"From the bottom up, for “{example.words[t]}” (the query, row {t}) and “{example.words[s]}” (the "
+        f"key, column {s}): q · k = {listed(raw[t, s])}; divided by √{d_model} it is {listed(scaled[t, s])}; "
         f"after mask and softmax the weight is {listed(weights[t, s])}. The weighted mean of the values "
         f"begins with {listed(z[t, 0])}. (Queries are not masked here.)",
     )
 
 
-def _stages(seen: Example, causal: bool) -> list[Stage]:
-    y, cache = seen.attend(keys=True, causal=causal)
+def _stages(example: Example, causal: bool) -> list[Stage]:
+    y, cache = example.attend(keys=True, causal=causal)
     attention = cache.attention
     raw, _ = dot_similarity(attention.q, attention.k)
     masked, _ = mask_scores(attention.scores, attention.masking.mask)
@@ -86,16 +86,16 @@ def _stages(seen: Example, causal: bool) -> list[Stage]:
 
     def square(values: Array, label: str, role: str = "attention", **more: Any) -> Grid:
         matrix = values[0, 0]  # of the one head
-        return Grid(matrix, label, role, rows=seen.words, columns=seen.words, numbers=True, **more)
+        return Grid(matrix, label, role, rows=example.words, columns=example.words, numbers=True, **more)
 
-    padding = (("padding", seen.padded | seen.padded[:, None]),)
+    padding = (("padding", example.padded | example.padded[:, None]),)
     weights = square(attention.weights, "weights", "r", mask=mask, shade=True)
     return [
         Stage("MatMul", "linear", square(raw, "$QK^T$"), padding),
         Stage("Scale", "position", square(attention.scores, r"$QK^T\,/\,\sqrt{d_k}$"), padding),
         Stage("Mask (opt.)", "decoder", square(masked, "masked", mask=mask), ()),
         Stage("SoftMax", "softmax", weights, ()),
-        Stage("MatMul", "linear", Grid(y[0], "$Z$", "z", rows=seen.words, numbers=True), ()),
+        Stage("MatMul", "linear", Grid(y[0], "$Z$", "z", rows=example.words, numbers=True), ()),
     ]
 
 

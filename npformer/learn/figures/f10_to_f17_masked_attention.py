@@ -13,8 +13,8 @@ from npformer.learn.figures.jianshu_example import (
     SENTENCE,
     Example,
     Part,
-    example,
     listed,
+    make_example,
     paint,
     row,
 )
@@ -52,29 +52,29 @@ def embedding_grid(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, positions=positions, seed=seed)
-    ids, x = seen.ids.T, seen.x[0]  # (T, 1), (T, D)
-    with drawing(seen.words):
+    example = make_example(sentence, length=length, d_model=d_model, positions=positions, seed=seed)
+    ids, x = example.ids.T, example.x[0]  # (T, 1), (T, D)
+    with drawing(example.words):
         board = Board([ids, x])
-        numbered = Grid(ids, "id", "plain", edge="x", numbers=True, rows=seen.words, show_shape=True)
+        numbered = Grid(ids, "id", "plain", edge="x", numbers=True, rows=example.words, show_shape=True)
         columns = [str(i) for i in range(x.shape[1])]
-        vectors = Grid(x, "$X$", "x", numbers=True, columns=columns, padded=seen.padded, show_shape=True)
+        vectors = Grid(x, "$X$", "x", numbers=True, columns=columns, padded=example.padded, show_shape=True)
         height = board.size(vectors)[1]
-        left = paint(board, numbered, 0, height, ("padding", seen.padded[:, None]))
+        left = paint(board, numbered, 0, height, ("padding", example.padded[:, None]))
         right = board.grid(vectors, left.right + 1.35, height)
-        for t in range(len(seen.words)):
+        for t in range(len(example.words)):
             y = height - (t + 0.5) * CELL
             board.arrow((left.right + 0.06, y), (right.left - 0.06, y), width=0.9, colour="faint")
         middle = (left.right + right.left) / 2
         board.text(middle, height + 0.14, f"table[id] × √{d_model}", va="bottom")
-        made = board.cut()
-    zero = not x[seen.padded].any()
+        picture = board.cut()
+    zero = not x[example.padded].any()
     padding = (
         "(green) is all 0" if zero else "(green) is no longer 0 once position vectors are added to every row"
     )
     return Drawing(
-        made,
-        f"Each id selects its row of the embedding table: “{seen.words[0]}”, id {ids[0, 0]}, becomes "
+        picture,
+        f"Each id selects its row of the embedding table: “{example.words[0]}”, id {ids[0, 0]}, becomes "
         f"({listed(x[0])}). The padding {padding}.",
     )
 
@@ -107,48 +107,50 @@ def projections(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, bias=bias, activation=activation, seed=seed)
-    _, cache = seen.attend()
+    example = make_example(
+        sentence, length=length, d_model=d_model, bias=bias, activation=activation, seed=seed
+    )
+    _, cache = example.attend()
     x, attention = cache.projections[0].x[0], cache.attention
-    made = [("Q", attention.q[0, 0]), ("K", attention.k[0, 0]), ("V", attention.v[0, 0])]
+    results = [("Q", attention.q[0, 0]), ("K", attention.k[0, 0]), ("V", attention.v[0, 0])]
     weights = [projection.weight for projection in cache.projections]
-    with drawing(seen.words):
-        board = Board([x, *weights, *(values for _, values in made)])
+    with drawing(example.words):
+        board = Board([x, *weights, *(values for _, values in results)])
         step = max(x.shape) * CELL + ROWS_APART  # X and Q are T high, a weight is D high
-        given = Grid(x, "$X$", "x", rows=seen.words, numbers=True, padded=seen.padded, show_shape=True)
-        left = board.grid_at(given, board.size(given)[0] / 2, step)
-        for index, ((name, values), weight) in enumerate(zip(made, weights, strict=True)):
+        inputs = Grid(x, "$X$", "x", rows=example.words, numbers=True, padded=example.padded, show_shape=True)
+        left = board.grid_at(inputs, board.size(inputs)[0] / 2, step)
+        for index, ((name, values), weight) in enumerate(zip(results, weights, strict=True)):
             y = (2 - index) * step
-            parts = _projection(name, values, weight, seen, activation, bias)
+            parts = _projection(name, values, weight, example, activation, bias)
             placed = row(board, parts, left.right + 1.0, y)
             start, end = (left.right + 0.06, step), (placed[0].left - 0.35, y)
             via = (left.right + 0.35, step)
             board.arrow(start, *([via] if index != 1 else []), *elbow(via, end, level_first=False)[1:])
         picture = board.cut()
-    return Drawing(picture, _projection_caption(seen, made[0][1], made[1][1], bias, activation))
+    return Drawing(picture, _projection_caption(example, results[0][1], results[1][1], bias, activation))
 
 
 def _projection(
-    name: str, values: Array, weight: Array, seen: Example, activation: str, bias: float
+    name: str, values: Array, weight: Array, example: Example, activation: str, bias: float
 ) -> list[Part]:
     """Return the parts of a row: × W^Q = Q, or × W^Q + b = Q."""
     sum_sign = f"+ {bias:g}  =" if bias else "="
     role = name.lower()
     label = f"${name}$" if activation == "none" else f"${name}$ after {activation}"
-    result = Grid(values, label, role, numbers=True, padded=seen.padded, show_shape=True)
+    result = Grid(values, label, role, numbers=True, padded=example.padded, show_shape=True)
     return ["×", Grid(weight, f"$W^{name}$", "weight", role, numbers=True, show_shape=True), sum_sign, result]
 
 
-def _projection_caption(seen: Example, queries: Array, keys: Array, bias: float, activation: str) -> str:
+def _projection_caption(example: Example, queries: Array, keys: Array, bias: float, activation: str) -> str:
     after = "" if activation == "none" else f", each followed by {activation}"
     caption = (
         f"X times three learned weight matrices{after} gives every token a query, a key and a value: the "
-        f"query of “{seen.words[0]}” is ({listed(queries[0])}). "
+        f"query of “{example.words[0]}” is ({listed(queries[0])}). "
     )
-    if not seen.padded.any():
+    if not example.padded.any():
         return caption + "No position is padding here."
-    if keys[seen.padded].any():
-        padding = listed(keys[seen.padded][0, 0])
+    if keys[example.padded].any():
+        padding = listed(keys[example.padded][0, 0])
         return (
             caption
             + f"With a bias of {bias:g} padding (green) does not stay 0: its keys are {padding} throughout."
@@ -175,13 +177,13 @@ def query_key_product(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    q, k = (values[0, 0] for values in seen.attend()[1].attention[:2])
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    q, k = (values[0, 0] for values in example.attend()[1].attention[:2])
     scores, _ = dot_similarity(q, k)  # (T, T)
-    pad = seen.padded
-    with drawing(seen.words):
+    pad = example.padded
+    with drawing(example.words):
         board = Board([q, k, scores])
-        words = seen.words
+        words = example.words
         queries = Grid(q, "$Q$", "q", rows=words, padded=pad, numbers=True, show_shape=True)
         keys = Grid(k.T, "$K^T$", "k", columns=words, numbers=True, show_shape=True)
         result = Grid(scores, "$QK^T$", "attention", "k", words, words, numbers=True, show_shape=True)
@@ -191,8 +193,8 @@ def query_key_product(
     i, j = min(1, len(q) - 1), 0
     return Drawing(
         picture,
-        f"Row {i}, column {j} is the dot product of the query of “{seen.words[i]}” and the key of "
-        f"“{seen.words[j]}”, {listed(scores[i, j])}. A row holds the products of one query with all keys. "
+        f"Row {i}, column {j} is the dot product of the query of “{example.words[i]}” and the key of "
+        f"“{example.words[j]}”, {listed(scores[i, j])}. A row holds the products of one query with all keys. "
         "Products with padding (green) are 0, which is an ordinary score, so padding has to be masked.",
     )
 
@@ -220,13 +222,13 @@ def weighted_sum(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    z, cache = seen.attend(keys=True, causal=causal, queries=True)
-    weights, v, z, x = cache.attention.weights[0, 0], cache.attention.v[0, 0], z[0], seen.x[0]
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    z, cache = example.attend(keys=True, causal=causal, queries=True)
+    weights, v, z, x = cache.attention.weights[0, 0], cache.attention.v[0, 0], z[0], example.x[0]
     total = x + z  # the sum of the residual connection, before the norm
-    with drawing(seen.words):
+    with drawing(example.words):
         board = Board([weights, v, z, x, total])
-        upper, lower = _residual_rows(seen, weights, v, z, total, seen.mask(causal=causal))
+        upper, lower = _residual_rows(example, weights, v, z, total, example.mask(causal=causal))
         placed = row(board, upper, 0, len(x) * CELL + 1.15)
         # the second row under the first: X, Z and their sum end where weights, V and Z end
         start = placed[0].right - board.size(Grid(x))[0]
@@ -235,22 +237,22 @@ def weighted_sum(
         from_z = (placed[2].centre[0], placed[2].bottom - 0.3)
         board.arrow(from_z, (from_z[0], bend), (again.centre[0], bend), (again.centre[0], again.top + 0.33))
         picture = board.cut()
-    t = max(0, len(x) - 1 - int(seen.padded.sum()))
+    t = max(0, len(x) - 1 - int(example.padded.sum()))
     best = int(weights[t].argmax())
     return Drawing(
         picture,
-        f"The row of “{seen.words[t]}” in Z is a weighted mean of the rows of V, with the largest weight, "
-        f"{listed(weights[t, best])}, for “{seen.words[best]}”. The residual connection adds the input: "
+        f"The row of “{example.words[t]}” in Z is a weighted mean of the rows of V, with the largest weight, "
+        f"{listed(weights[t, best])}, for “{example.words[best]}”. The residual connection adds the input: "
         f"{listed(z[t, 0])} + {listed(x[t, 0])} = {listed(total[t, 0])} in the first cell. Padding rows "
         "(green) have weights 0 and stay 0.",
     )
 
 
 def _residual_rows(
-    seen: Example, weights: Array, v: Array, z: Array, total: Array, mask: Array
+    example: Example, weights: Array, v: Array, z: Array, total: Array, mask: Array
 ) -> tuple[list[Part], list[Part]]:
     """Return the parts of two rows: weights × V = Z, and X + Z = their sum."""
-    words, pad = seen.words, seen.padded
+    words, pad = example.words, example.padded
 
     def vectors(values: Array, label: str, role: str, **more: Any) -> Grid:
         return Grid(values, label, role, numbers=True, padded=pad, show_shape=True, **more)
@@ -258,9 +260,9 @@ def _residual_rows(
     weights_grid = Grid(
         weights, "weights", "r", rows=words, columns=words, numbers=True, shade=True, mask=mask
     )
-    given: Part = (replace(weights_grid, show_shape=True), ("padding", pad[:, None]))
-    upper: list[Part] = [given, "×", vectors(v, "$V$", "v"), "=", vectors(z, "$Z$", "z")]
-    residual = vectors(seen.x[0], "$X$, residual", "x", rows=words)
+    shaded: Part = (replace(weights_grid, show_shape=True), ("padding", pad[:, None]))
+    upper: list[Part] = [shaded, "×", vectors(v, "$V$", "v"), "=", vectors(z, "$Z$", "z")]
+    residual = vectors(example.x[0], "$X$, residual", "x", rows=words)
     lower: list[Part] = [residual, "+", vectors(z, "$Z$", "z"), "=", vectors(total, "$X + Z$", "x_position")]
     return upper, lower
 
@@ -285,15 +287,15 @@ def raw_scores(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    scores = seen.attend()[1].attention.scores[0, 0]
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    scores = example.attend()[1].attention.scores[0, 0]
     best = int(scores[0].argmax())
     return Drawing(
-        score_map(scores, seen.words, seen.words, numbers=True),
+        score_map(scores, example.words, example.words, numbers=True),
         f"Q Kᵀ / √{d_model} is a {len(scores)} × {len(scores)} matrix in which each row is a query. The "
-        f"first row holds the scores of “{seen.words[0]}” with all keys, the largest with "
-        f"“{seen.words[best]}” ({listed(scores[0, best])}). Padding has scores like any token, here 0, and "
-        "would get weight.",
+        f"first row holds the scores of “{example.words[0]}” with all keys, the largest with "
+        f"“{example.words[best]}” ({listed(scores[0, best])}). Padding has scores like any token, here 0, "
+        "and would get weight.",
     )
 
 
@@ -313,12 +315,12 @@ def key_mask(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    scores, mask = _masked(seen, causal=False)
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    scores, mask = _masked(example, causal=False)
     return Drawing(
-        score_map(scores, seen.words, seen.words, mask=mask, numbers=True),
-        f"Dark grey: no query may attend to padding ({seen.padding}), so {int((~mask).sum())} of {mask.size} "
-        "scores, which are whole columns, become −∞. The other scores are those of F13.",
+        score_map(scores, example.words, example.words, mask=mask, numbers=True),
+        f"Dark grey: no query may attend to padding ({example.padding}), so {int((~mask).sum())} of "
+        f"{mask.size} scores, which are whole columns, become −∞. The other scores are those of F13.",
     )
 
 
@@ -338,20 +340,20 @@ def causal_scores(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    scores, mask = _masked(seen, causal=True)
-    last = seen.words[min(2, len(seen.words) - 1)]
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    scores, mask = _masked(example, causal=True)
+    last = example.words[min(2, len(example.words) - 1)]
     return Drawing(
-        score_map(scores, seen.words, seen.words, mask=mask, numbers=True),
+        score_map(scores, example.words, example.words, mask=mask, numbers=True),
         "In the decoder a query may not attend to later positions either: the strict upper triangle is dark "
         f"grey too, and {int(mask.sum())} of {mask.size} scores are left. The diagonal stays, so “{last}” "
         "still attends to itself.",
     )
 
 
-def _masked(seen: Example, *, causal: bool) -> tuple[Array, Array]:
+def _masked(example: Example, *, causal: bool) -> tuple[Array, Array]:
     """Return the scores and the mask, both (T, T), from the cache of a forward pass."""
-    cache = seen.attend(keys=True, causal=causal)[1].attention
+    cache = example.attend(keys=True, causal=causal)[1].attention
     scores, mask = cache.scores[0, 0], cache.masking.mask
     assert mask is not None
     return scores, np.broadcast_to(mask[0, 0], scores.shape)
@@ -373,34 +375,34 @@ def query_mask(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, seed=seed)
-    with drawing(seen.words):
-        rows = [_panels(seen, causal=causal) for causal in (False, True)]
+    example = make_example(sentence, length=length, d_model=d_model, seed=seed)
+    with drawing(example.words):
+        rows = [_panels(example, causal=causal) for causal in (False, True)]
         picture = _draw_sheet(rows)
-    uniform = 1 / len(seen.words)
+    uniform = 1 / len(example.words)
     return Drawing(
         picture,
-        f"Encoder above, decoder below, with {seen.padding}. The document's text sets their rows to 0 before "
-        f"the softmax (left), which makes all their weights 1/{len(seen.words)} = {uniform:.2f}, even those "
-        "of padding keys (middle). The document's code and npformer apply the query mask after the softmax, "
-        "which gives rows of 0 (right).",
+        f"Encoder above, decoder below, with {example.padding}. The document's text sets their rows to 0 "
+        f"before the softmax (left), which makes all their weights 1/{len(example.words)} = {uniform:.2f}, "
+        "even those of padding keys (middle). The document's code and npformer apply the query mask after "
+        "the softmax, which gives rows of 0 (right).",
     )
 
 
-def _panels(seen: Example, *, causal: bool) -> list[HeatMap]:
+def _panels(example: Example, *, causal: bool) -> list[HeatMap]:
     """Return the heat maps of scores with padding rows 0, of their softmax, and of npformer's weights."""
-    _, after = seen.attend(keys=True, causal=causal, queries=True)
+    _, after = example.attend(keys=True, causal=causal, queries=True)
     q, k, v = after.attention[:3]
-    mask, queries = seen.mask(causal=causal), seen.query_mask
+    mask, queries = example.mask(causal=causal), example.query_mask
     _, before = attention(q, k, v, mask, query_mask=queries, masking=BEFORE)
     scores, _ = mask_scores(before.scores, mask, queries, BEFORE)
-    seen_keys = np.broadcast_to(mask, scores.shape)[0, 0]  # (T, T)
+    allowed = np.broadcast_to(mask, scores.shape)[0, 0]  # (T, T)
     # a padding row was set to 0 everywhere, masked keys included, so no cell of it is grey
-    rewritten = seen_keys | np.broadcast_to(~queries, scores.shape)[0, 0]
+    rewritten = allowed | np.broadcast_to(~queries, scores.shape)[0, 0]
     heats = [
-        make_heat_map(scores[0, 0], seen.words, seen.words, rewritten, name="scores"),
-        make_heat_map(before.weights[0, 0], seen.words, seen.words, rewritten),
-        make_heat_map(after.attention.weights[0, 0], seen.words, seen.words, seen_keys),
+        make_heat_map(scores[0, 0], example.words, example.words, rewritten, name="scores"),
+        make_heat_map(before.weights[0, 0], example.words, example.words, rewritten),
+        make_heat_map(after.attention.weights[0, 0], example.words, example.words, allowed),
     ]
     heats[0].scale = signed_scale(heats[0].values[rewritten], "score")
     for heat in heats[1:]:

@@ -36,8 +36,8 @@ def multi_head(studio: Studio, *, architecture: str = "paper-base", **settings: 
         for i, (letter, role, width) in enumerate((("V", "v", value), ("K", "k", key), ("Q", "q", key))):
             x = (i - 1) * APART
             linear = _pile(board, f"{kind}\n{d} → {width}", (x, 0.25), 1.3, "linear", heads)
-            given = _letter(board, letter, x, -0.75, role)
-            board.arrow(given.top, linear.bottom)
+            source = _letter(board, letter, x, -0.75, role)
+            board.arrow(source.top, linear.bottom)
             board.arrow(linear.top, (x, whole.bottom[1]))
         board.text(whole.right[0] + back + 0.12, whole.y, f"h = {heads}", size=FORMULA, ha="left")
         last = _above(board, whole, config)

@@ -11,8 +11,8 @@ from npformer.learn.figures.jianshu_example import (
     Example,
     Paint,
     Part,
-    example,
     listed,
+    make_example,
     paint,
     row,
 )
@@ -48,22 +48,22 @@ def three_heads(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, length=length, d_model=d_model, n_heads=n_heads, output=True, seed=seed)
-    y, cache = seen.attend(keys=True, queries=True)
+    example = make_example(sentence, length=length, d_model=d_model, n_heads=n_heads, output=True, seed=seed)
+    y, cache = example.attend(keys=True, queries=True)
     assert cache.output is not None
     concat, weight = cache.output.x, cache.output.weight  # (1, T, H·K), (H·K, D)
     heads = split_heads(concat, n_heads)[0]  # (H, T, K)
     attention = cache.attention
-    with drawing(seen.words):
+    with drawing(example.words):
         board = Board([attention.weights, attention.v, concat, weight, y])
-        placed = _heads(board, seen, attention.weights[0], attention.v[0], heads)
-        _linear(board, seen, concat[0], weight, y[0], placed)
+        placed = _heads(board, example, attention.weights[0], attention.v[0], heads)
+        _linear(board, example, concat[0], weight, y[0], placed)
         picture = board.cut()
     t = 0
-    largest = [f"“{seen.words[int(w[t].argmax())]}” ({listed(w[t].max())})" for w in attention.weights[0]]
+    largest = [f"“{example.words[int(w[t].argmax())]}” ({listed(w[t].max())})" for w in attention.weights[0]]
     return Drawing(
         picture,
-        f"Each head has its own weights: in heads 0 to {n_heads - 1}, “{seen.words[t]}” attends most to "
+        f"Each head has its own weights: in heads 0 to {n_heads - 1}, “{example.words[t]}” attends most to "
         f"{', '.join(largest)}. The heads' outputs, each {heads.shape[-1]} wide, are concatenated, and the "
         f"{weight.shape[0]} × {weight.shape[1]} matrix W^O mixes them.",
     )
@@ -73,20 +73,20 @@ def _tint(head: int) -> str:
     return paler(head_colour(head), 0.42)
 
 
-def _heads(board: Board, seen: Example, weights: Array, v: Array, z: Array) -> list[Placed]:
+def _heads(board: Board, example: Example, weights: Array, v: Array, z: Array) -> list[Placed]:
     """Draw for each head its weights, and below them × V = Z; return the place of each Z."""
-    pad, mask = seen.padded, seen.mask(causal=False)
-    side = len(seen.words) * board.cell
+    pad, mask = example.padded, example.mask(causal=False)
+    side = len(example.words) * board.cell
     step = max(side, 2 * v.shape[-1] * board.cell + 0.9) + 0.45
-    first = widest(seen.words, TEXT) + 0.1
+    first = widest(example.words, TEXT) + 0.1
     placed = []
     for head in range(len(weights)):
         grid = Grid(
             weights[head],
             f"weights of head {head}",
             _tint(head),
-            rows=seen.words if head == 0 else None,
-            columns=seen.words,
+            rows=example.words if head == 0 else None,
+            columns=example.words,
             numbers=True,
             shade=True,
             mask=mask,
@@ -94,21 +94,23 @@ def _heads(board: Board, seen: Example, weights: Array, v: Array, z: Array) -> l
         top = paint(board, grid, first + head * step, 0, ("padding", pad[:, None]))
         values = Grid(v[head], f"$V_{head}$", "v", numbers=True, padded=pad)
         result = Grid(z[head], f"$Z_{head}$", _tint(head), numbers=True, padded=pad)
-        half = len(seen.words) * CELL / 2
+        half = len(example.words) * CELL / 2
         placed.append(row(board, ["×", values, "=", result], top.left, top.bottom - 0.42 - half)[-1])
     return placed
 
 
-def _linear(board: Board, seen: Example, concat: Array, weight: Array, y: Array, heads: list[Placed]) -> None:
+def _linear(
+    board: Board, example: Example, concat: Array, weight: Array, y: Array, heads: list[Placed]
+) -> None:
     """Draw concat · W^O = the output, and arrows from every Z to its columns."""
     wide = concat.shape[1] // len(heads)
-    pad = seen.padded
+    pad = example.padded
     blocks: list[Paint] = []
     for head in range(len(heads)):
         columns = np.arange(concat.shape[1]) // wide == head
         blocks.append((_tint(head), columns & ~pad[:, None]))
     low = min(place.bottom for place in heads) - 1.15
-    joined = Grid(concat, "", "z", rows=seen.words, numbers=True, padded=pad, show_shape=True)
+    joined = Grid(concat, "", "z", rows=example.words, numbers=True, padded=pad, show_shape=True)
     middle = low - len(concat) * CELL / 2
     left = heads[0].left - board.cell
     first = paint(board, joined, left, low, *blocks)

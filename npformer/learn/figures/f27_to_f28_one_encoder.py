@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from npformer.backend import Array
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, STUDENT, Example, example
+from npformer.learn.figures.datawhale_example import MACHINES, SEED, STUDENT, Example, make_example
 from npformer.learn.figures.f22_to_f26_input_vectors import places_of
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
@@ -34,12 +34,12 @@ def one_encoder(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
-    picture, row = _tower(seen, paths=False)
+    example = make_example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
+    picture, row = _tower(example, paths=False)
     caption = (
-        f"Self-attention mixes the words, so z1 = {row(seen.normalised[0])} depends on all of them. The "
+        f"Self-attention mixes the words, so z1 = {row(example.normalised[0])} depends on all of them. The "
         "feed-forward network then transforms each z separately, which gives "
-        f"r1 = {row(seen.r[0])}. The residual connection and the norm after each sublayer are included."
+        f"r1 = {row(example.r[0])}. The residual connection and the norm after each sublayer are included."
     )
     return Drawing(picture, caption)
 
@@ -60,26 +60,26 @@ def two_words(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
-    picture, row = _tower(seen, paths=True)
+    example = make_example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
+    picture, row = _tower(example, paths=True)
     caption = (
         "Self-attention is one box, because each of its outputs depends on all words. The feed-forward "
         "network is drawn once for each position, because it transforms the positions separately, all with "
-        f"the same weights. r1 = {row(seen.r[0])} is an input of encoder #1."
+        f"the same weights. r1 = {row(example.r[0])} is an input of encoder #1."
     )
     return Drawing(picture, caption)
 
 
-def _tower(seen: Example, *, paths: bool) -> tuple[Figure, Callable[..., str]]:
+def _tower(example: Example, *, paths: bool) -> tuple[Figure, Callable[..., str]]:
     """Draw an encoder from the bottom up; return the figure, and the function that writes a vector as text.
 
     `paths` draws a feed-forward box for each position, and encoder #1.
     """
-    rows = ((seen.x, "x", "x"), (seen.normalised, "z", "normalised"), (seen.r, "r", "r"))
-    with drawing(seen.words):
+    rows = ((example.x, "x", "x"), (example.normalised, "z", "normalised"), (example.r, "r", "r"))
+    with drawing(example.words):
         board = Board([values for values, _, _ in rows])
-        width = max(seen.x.shape[1] * board.cell, LEAST)
-        places = places_of(board, seen.words, seen.x.shape[1], LEAST)
+        width = max(example.x.shape[1] * board.cell, LEAST)
+        places = places_of(board, example.words, example.x.shape[1], LEAST)
         left, right = places[0] - width / 2 - 0.45, places[-1] + width / 2 + 0.25  # of the encoder
         for row, (values, letter, colour) in enumerate(rows):
             _vectors(board, values, letter, colour, places, 2 * STEP * row)
@@ -91,7 +91,7 @@ def _tower(seen: Example, *, paths: bool) -> tuple[Figure, Callable[..., str]]:
         _arrows(board, places, paths)
         board.frame(left, STEP - 0.55, right, 3 * STEP + 0.62, colour="encoder")
         board.text(left + 0.1, 3 * STEP + 0.47, "encoder #0", ha="left", weight="bold")
-        for x, word in zip(places, seen.words, strict=True):
+        for x, word in zip(places, example.words, strict=True):
             board.text(x, -0.62, word, size=12, va="top", parse_math=False)
         if paths:
             board.box("encoder #1", (left + right) / 2, 5 * STEP - 0.1, right - left, HIGH, colour="encoder")

@@ -14,7 +14,7 @@ from npformer.learn.figures.trained_heads import (
     best_head,
     deciders,
     forward_pair,
-    seen_by,
+    head_weights,
     share_of,
     unknown_words,
 )
@@ -55,11 +55,11 @@ def one_head(
     """
     best = best_head(studio, "it", antecedent, where)
     best = _other(studio, "it", antecedent, best, layer, head)
-    seen = forward_pair(studio, sentence)
-    picture, told = _lines(seen, "it", word, [best])
+    forward = forward_pair(studio, sentence)
+    picture, description = _lines(forward, "it", word, [best])
     caption = (
-        f"{told} Over all {best.sentences} held-out sentences with “it”, the largest weight of this head "
-        f"(layer {best.layer}, head {best.head}) is on the noun that “it” refers to in "
+        f"{description} Over all {best.sentences} held-out sentences with “it”, the largest weight of this "
+        f"head (layer {best.layer}, head {best.head}) is on the noun that “it” refers to in "
         f"{best.share:.1%}{_elsewhere(studio, best)}."
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
@@ -82,12 +82,12 @@ def two_heads(
     """
     noun = best_head(studio, "it", antecedent, where)
     adjective = best_head(studio, "it", deciders, noun.where, but=noun)
-    seen = forward_pair(studio, sentence)
-    picture, told = _lines(seen, "it", word, [noun, adjective])
+    forward = forward_pair(studio, sentence)
+    picture, description = _lines(forward, "it", word, [noun, adjective])
     caption = (
-        f"{told} Over all {noun.sentences} held-out sentences with “it”, the largest weight of the orange "
-        f"head (layer {noun.layer}, head {noun.head}) is on the noun in {noun.share:.1%}, that of the green "
-        f"head (layer {adjective.layer}, head {adjective.head}) on the adjective that decides in "
+        f"{description} Over all {noun.sentences} held-out sentences with “it”, the largest weight of the "
+        f"orange head (layer {noun.layer}, head {noun.head}) is on the noun in {noun.share:.1%}, that of the "
+        f"green head (layer {adjective.layer}, head {adjective.head}) on the adjective that decides in "
         f"{adjective.share:.1%}."
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
@@ -118,12 +118,12 @@ def bank_and_river(
     """
     best = best_head(studio, "bank", deciders, where)
     best = _other(studio, "bank", deciders, best, layer, head)
-    seen = forward_pair(studio, sentence)
-    picture, told = _lines(seen, "bank", word, [best])
+    forward = forward_pair(studio, sentence)
+    picture, description = _lines(forward, "bank", word, [best])
     caption = (
-        f"{told} Over all {best.sentences} held-out sentences with “bank”, the largest weight of this head "
-        f"(layer {best.layer}, head {best.head}) is on a word that decides the meaning, such as river or "
-        f"money, in {best.share:.1%}."
+        f"{description} Over all {best.sentences} held-out sentences with “bank”, the largest weight of this "
+        f"head (layer {best.layer}, head {best.head}) is on a word that decides the meaning, such as river "
+        f"or money, in {best.share:.1%}."
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
@@ -147,25 +147,27 @@ def _elsewhere(studio: Studio, best: HeadAccuracy) -> str:
 
 
 def _lines(
-    seen: ForwardPass, family: str, word: str | None, heads: Sequence[HeadAccuracy]
+    forward: ForwardPass, family: str, word: str | None, heads: Sequence[HeadAccuracy]
 ) -> tuple[Figure, str]:
     """Draw the picture and write the sentence that describes it."""
-    views = [seen_by(seen, each.where, each.layer, each.head) for each in heads]
+    views = [head_weights(forward, each.where, each.layer, each.head) for each in heads]
     where, queries, keys = heads[0].where, views[0].queries, views[0].keys
     query = query_of(queries, family, where, word)
     weights = np.stack([view.weights for view in views])  # (N, T, S)
     # always the first two colours of the documents, independent of the heads' numbers
-    asked = f"“{queries[query]}”" + (f", for “{family}”" if where == "cross" and word is None else "")
-    title = f"writing {asked}" if where == "cross" else f"reading {asked}"
+    label = f"“{queries[query]}”" + (f", for “{family}”" if where == "cross" and word is None else "")
+    title = f"writing {label}" if where == "cross" else f"reading {label}"
     picture = word_lines(weights, queries, keys, query=query, heads=range(len(heads)), title=title)
     _number(picture, [each.head for each in heads])
-    asks = f"Where the decoder writes {asked}" if where == "cross" else f"Where the encoder reads {asked}"
+    beginning = (
+        f"Where the decoder writes {label}" if where == "cross" else f"Where the encoder reads {label}"
+    )
     attended = []
     for colour, row in zip(COLOURS, weights[:, query], strict=False):
         name = f"the {colour} head" if len(heads) > 1 else "this head"
         best = int(row.argmax())
         attended.append(f"{name} attends most to “{keys[best]}” ({row[best]:.2f})")
-    return picture, f"{asks}, {' and '.join(attended)}."
+    return picture, f"{beginning}, {' and '.join(attended)}."
 
 
 def query_of(words: Sequence[str], family: str, where: str, word: str | None) -> int:
@@ -180,11 +182,11 @@ def query_of(words: Sequence[str], family: str, where: str, word: str | None) ->
     Raises:
         UserError: If the word is not in the sentence.
     """
-    wanted = (word,) if word is not None else (family,) if where == "encoder" else FRENCH[family]
-    places = [index for index, each in enumerate(words) if each in wanted]
+    candidates = (word,) if word is not None else (family,) if where == "encoder" else FRENCH[family]
+    places = [index for index, each in enumerate(words) if each in candidates]
     if not places:
         raise UserError(
-            f"there is no {' or '.join(wanted)} in {' '.join(words)!r}: give word=, one of its words"
+            f"there is no {' or '.join(candidates)} in {' '.join(words)!r}: give word=, one of its words"
         )
     return places[0] if word is not None else places[-1]
 

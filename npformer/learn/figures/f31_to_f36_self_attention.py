@@ -19,9 +19,9 @@ from npformer.learn.figures.datawhale_example import (
     MACHINES,
     SEED,
     Head,
-    example,
     generator,
     listed,
+    make_example,
     words_of,
 )
 from npformer.learn.figures.registry import Drawing, figure
@@ -58,12 +58,12 @@ def queries_keys_values(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, d_model=d_model, d_head=d_head, seed=seed)
-    one = seen.head(head)
-    with drawing(seen.words):
-        board = Board([seen.x, *one[:6]])
+    example = make_example(sentence, d_model=d_model, d_head=d_head, seed=seed)
+    one = example.head(head)
+    with drawing(example.words):
+        board = Board([example.x, *one[:6]])
         wide = max(d_model, d_head) * board.cell
-        places = [i * (max(wide, widest(seen.words, 12)) + 0.6) for i in range(len(seen.words))]
+        places = [i * (max(wide, widest(example.words, 12)) + 0.6) for i in range(len(example.words))]
         edge = places[0] - wide / 2 - 0.45
         beyond = places[-1] + wide / 2 + 0.65 + d_head * board.cell / 2
         tall = board.size(Grid(one.wq))[1] + 0.3  # of a row with a weight matrix
@@ -71,19 +71,21 @@ def queries_keys_values(
         for y, name in zip(heights, ("input", "embedding", "queries", "keys", "values"), strict=True):
             board.text(edge, y, name, size=10, ha="right")
         for i, x in enumerate(places):
-            board.text(x, 0, seen.words[i], size=12, parse_math=False)
-            board.grid_at(Grid(seen.x[i], f"$x_{{{i + 1}}}$", "x", numbers=True), x, heights[1], label="left")
-            for y, letter, made in zip(heights[2:], LETTERS, (one.q, one.k, one.v), strict=True):
-                cells = Grid(made[i], f"${letter}_{{{i + 1}}}$", letter, numbers=True)
+            board.text(x, 0, example.words[i], size=12, parse_math=False)
+            board.grid_at(
+                Grid(example.x[i], f"$x_{{{i + 1}}}$", "x", numbers=True), x, heights[1], label="left"
+            )
+            for y, letter, vectors in zip(heights[2:], LETTERS, (one.q, one.k, one.v), strict=True):
+                cells = Grid(vectors[i], f"${letter}_{{{i + 1}}}$", letter, numbers=True)
                 board.grid_at(cells, x, y, label="left")
         for y, letter, weight in zip(heights[2:], LETTERS, one[:3], strict=True):
             cells = Grid(weight, _weight_name(letter), "weight", letter, numbers=True)
             board.grid_at(cells, beyond, y, label="right")
         picture = board.cut()
     caption = (
-        f"x1 times the matrix W^Q gives q1 = {board.row(one.q[0])}, the query of “{seen.words[0]}”; W^K and "
-        "W^V give its key and its value. The same three matrices are used for every word. They map vectors "
-        f"of {d_model} numbers to vectors of {d_head}."
+        f"x1 times the matrix W^Q gives q1 = {board.row(one.q[0])}, the query of “{example.words[0]}”; W^K "
+        "and W^V give its key and its value. The same three matrices are used for every word. They map "
+        f"vectors of {d_model} numbers to vectors of {d_head}."
     )
     return Drawing(picture, caption)
 
@@ -111,25 +113,25 @@ def projections(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, d_model=d_model, d_head=d_head, seed=seed)
-    one = seen.head(head)
-    with drawing(seen.words):
-        board = Board([seen.x, *one[:6]])
-        y, step = 0.0, max(d_model, len(seen.words)) * 0.27 + 0.75
-        for letter, weight, made in zip(LETTERS, one[:3], (one.q, one.k, one.v), strict=True):
+    example = make_example(sentence, d_model=d_model, d_head=d_head, seed=seed)
+    one = example.head(head)
+    with drawing(example.words):
+        board = Board([example.x, *one[:6]])
+        y, step = 0.0, max(d_model, len(example.words)) * 0.27 + 0.75
+        for letter, weight, vectors in zip(LETTERS, one[:3], (one.q, one.k, one.v), strict=True):
             parts: list[Grid | str] = [
-                Grid(seen.x, "$X$", "x", rows=seen.words, numbers=True, show_shape=True),
+                Grid(example.x, "$X$", "x", rows=example.words, numbers=True, show_shape=True),
                 "×",
                 Grid(weight, _weight_name(letter), "weight", letter, numbers=True, show_shape=True),
                 "=",
-                Grid(made, f"${letter.upper()}$", letter, numbers=True, show_shape=True),
+                Grid(vectors, f"${letter.upper()}$", letter, numbers=True, show_shape=True),
             ]
             board.product(parts, 0, y)
             y -= step
         picture = board.cut()
     caption = (
         "The words are the rows of X, so one product gives the queries of all words: row 1 of Q is "
-        f"{board.row(one.q[0])}, the q1 of “{seen.words[0]}”. K and V are computed in the same way, with "
+        f"{board.row(one.q[0])}, the q1 of “{example.words[0]}”. K and V are computed in the same way, with "
         "their own weights."
     )
     return Drawing(picture, caption)
@@ -158,9 +160,9 @@ def attention_as_matrices(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, d_model=d_model, d_head=d_head, seed=seed)
-    one = seen.head(head)
-    rows = seen.words
+    example = make_example(sentence, d_model=d_model, d_head=d_head, seed=seed)
+    one = example.head(head)
+    rows = example.words
     value = Grid(one.v, "$V$", "v", numbers=True, show_shape=True)
     result = Grid(one.z, "$Z$", "z", numbers=True, show_shape=True)
     with drawing(rows):

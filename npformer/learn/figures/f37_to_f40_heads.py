@@ -6,7 +6,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, Example, Head, example
+from npformer.learn.figures.datawhale_example import MACHINES, SEED, Example, Head, make_example
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.plots import Grid
@@ -40,15 +40,15 @@ def two_heads(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, d_model=d_model, seed=seed)
+    example = make_example(sentence, d_model=d_model, seed=seed)
     if len(heads) != 2:
         raise UserError(f"heads is {heads!r}: name two heads")
-    pair = [seen.head(head) for head in heads]
-    with drawing(seen.words):
-        board = Board([seen.x, *(array for one in pair for array in one[:6])])
+    pair = [example.head(head) for head in heads]
+    with drawing(example.words):
+        board = Board([example.x, *(array for one in pair for array in one[:6])])
         step = board.size(Grid(pair[0].q))[0] + 0.3
         x = 3 * step + 0.15  # between the two
-        top = board.grid_at(Grid(seen.x, "$X$", "x", rows=seen.words, numbers=True), x, 0)
+        top = board.grid_at(Grid(example.x, "$X$", "x", rows=example.words, numbers=True), x, 0)
         for index, (number, one) in enumerate(zip(heads, pair, strict=True)):
             left = index * (3 * step + 0.3)
             _head(board, one, number, (left, top.bottom - 0.5), step, 1.0 if index == 0 else PALE)
@@ -59,7 +59,7 @@ def two_heads(
     first, second = (board.row(one.q[0]) for one in pair)
     caption = (
         "Both heads read the same X, but they have their own weights, so their queries differ: the query of "
-        f"“{seen.words[0]}” is {first} in head #{heads[0]} and {second} in head #{heads[1]}."
+        f"“{example.words[0]}” is {first} in head #{heads[0]} and {second} in head #{heads[1]}."
     )
     return Drawing(picture, caption)
 
@@ -73,14 +73,14 @@ def _head(
     bottom = top - HIGH * (rows + len(one.q)) - 1.55
     board.frame(left + 0.02, bottom, left + 3 * step - 0.02, top)
     board.text(left + 1.5 * step, top - 0.2, f"attention head #{number}", size=11, weight="bold")
-    for i, (letter, weight, made) in enumerate(zip("qkv", one[:3], one[3:6], strict=True)):
+    for i, (letter, weight, vectors) in enumerate(zip("qkv", one[:3], one[3:6], strict=True)):
         x = left + (i + 0.5) * step
         name = f"${letter.upper()}_{{{number}}}$"
         grey = Grid(
             weight, f"$W_{{{number}}}^{letter.upper()}$", paler("weight", share), edge=letter, numbers=True
         )
         upper = board.grid(grey, x - columns * board.cell / 2, top - 0.68)
-        cells = Grid(made, name, paler(letter, share), edge=letter, numbers=True)
+        cells = Grid(vectors, name, paler(letter, share), edge=letter, numbers=True)
         lower = board.grid(cells, x - columns * board.cell / 2, upper.bottom - 0.5, label="below")
         board.arrow((x, upper.bottom), (x, lower.top))
 
@@ -101,15 +101,15 @@ def eight_outputs(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
-    heads = [seen.head(number) for number in range(n_heads)]
-    with drawing(seen.words):
-        board = Board([seen.x, seen.joined])
+    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
+    heads = [example.head(number) for number in range(n_heads)]
+    with drawing(example.words):
+        board = Board([example.x, example.joined])
         step = board.size(Grid(heads[0].z))[0] + 0.35
-        row = HIGH * len(seen.words) + 1.0
-        given = Grid(seen.x, "$X$", "x", rows=seen.words, numbers=True)
+        row = HIGH * len(example.words) + 1.0
+        inputs = Grid(example.x, "$X$", "x", rows=example.words, numbers=True)
         last = (n_heads - 1) // IN_A_ROW
-        x = board.grid(given, 0, -last * row / 2)
+        x = board.grid(inputs, 0, -last * row / 2)
         start, y = x.right + 0.9, x.centre[1]
         for number, one in enumerate(heads):
             r, c = divmod(number, IN_A_ROW)
@@ -122,9 +122,9 @@ def eight_outputs(
         picture = board.cut()
     first, last_row = (board.row(one.z[0]) for one in (heads[0], heads[-1]))
     caption = (
-        f"Each of the {n_heads} heads computes its own matrix Z. Row 1, for “{seen.words[0]}”, is {first} in "
-        f"head #0 and {last_row} in head #{n_heads - 1}. The feed-forward network expects one matrix, so the "
-        "outputs must be combined."
+        f"Each of the {n_heads} heads computes its own matrix Z. Row 1, for “{example.words[0]}”, is {first} "
+        f"in head #0 and {last_row} in head #{n_heads - 1}. The feed-forward network expects one matrix, so "
+        "the outputs must be combined."
     )
     return Drawing(picture, caption)
 
@@ -145,83 +145,83 @@ def joined_heads(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
-    rows, wide = seen.joined.shape
-    with drawing(seen.words):
-        board = Board([seen.joined, seen.output_weight, seen.z])
+    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
+    rows, wide = example.joined.shape
+    with drawing(example.words):
+        board = Board([example.joined, example.output_weight, example.z])
         end = wide * board.cell
         right = max(end, 5.4)  # wide enough for the sentences below it
         _note(board, 0, 0, "1   Concatenate the heads' outputs.")
-        concat(board, seen, 0, -0.65)
+        concat(board, example, 0, -0.65)
         board.text(end / 2, -0.72 - HIGH * rows, f"{rows} × {wide}", va="top", color=FAINT)
         board.text(end + 0.32, -0.65 - HIGH * rows / 2, "×", size=15)
         _note(board, right + 0.62, 0, "2   Multiply by $W^O$\n     (learned).")
-        output_weight(board, seen, right + 0.62, -0.65)
+        output_weight(board, example, right + 0.62, -0.65)
         low = -0.65 - HIGH * rows - 0.95
         _note(board, 0, low, "3   The result is one matrix from all heads.")
         board.text(0.3, low - 0.65 - HIGH * rows / 2, "=", size=15)
-        result = Grid(seen.z, "$Z$", "z", rows=seen.words, numbers=True, show_shape=True)
+        result = Grid(example.z, "$Z$", "z", rows=example.words, numbers=True, show_shape=True)
         board.grid(result, 1.4, low - 0.65)
-        _by_heads(board, seen, low - 0.65 - HIGH * rows - 0.95)
+        _by_heads(board, example, low - 0.65 - HIGH * rows - 0.95)
         picture = board.cut()
     caption = (
         f"The {n_heads} concatenated outputs are {rows} × {wide}. W^O, {wide} × {d_model}, projects them "
-        f"to the width of X: row 1, “{seen.words[0]}”, becomes {board.row(seen.z[0])}. Every head has "
+        f"to the width of X: row 1, “{example.words[0]}”, becomes {board.row(example.z[0])}. Every head has "
         "its own rows of W^O, so Z is a sum over heads."
     )
     return Drawing(picture, caption)
 
 
-def _by_heads(board: Board, seen: Example, y: float) -> None:
+def _by_heads(board: Board, example: Example, y: float) -> None:
     """Draw the same product as a sum over heads, the first two written out."""
     _note(board, 0, y, "The same head by head: each head has its own rows of $W^O$.")
     parts: list[Grid | str] = []
-    for number in range(min(2, seen.n_heads)):
-        one, block = seen.head(number), _block(seen, number)
+    for number in range(min(2, example.n_heads)):
+        one, block = example.head(number), _block(example, number)
         grey = "weight" if number % 2 == 0 else paler("weight", PALE)
         pink = "z" if number % 2 == 0 else paler("z", PALE)
         parts += ["+"] if parts else []
         parts += [Grid(one.z, f"$Z_{{{number}}}$", pink, edge="z", numbers=True), "×"]
         parts += [Grid(block, f"$W^O_{{{number}}}$", grey, edge="z", numbers=True)]
-    dots = ["+ …"] if seen.n_heads > 2 else []
-    board.product([*parts, *dots, "=  $Z$"], 0, y - 0.7 - HIGH * max(len(seen.words), len(block)) / 2)
+    dots = ["+ …"] if example.n_heads > 2 else []
+    board.product([*parts, *dots, "=  $Z$"], 0, y - 0.7 - HIGH * max(len(example.words), len(block)) / 2)
 
 
-def _block(seen: Example, number: int) -> Array:
+def _block(example: Example, number: int) -> Array:
     """Return the rows of W^O that belong to a head."""
-    width = seen.head(number).z.shape[1]
-    rows: Array = seen.output_weight[number * width : (number + 1) * width]
+    width = example.head(number).z.shape[1]
+    rows: Array = example.output_weight[number * width : (number + 1) * width]
     return rows
 
 
-def output_weight(board: Board, seen: Example, left: float, top: float) -> None:
+def output_weight(board: Board, example: Example, left: float, top: float) -> None:
     """Draw W^O with its shape, the rows of every second head in a paler colour.
 
     Args:
         board: The board to draw on.
-        seen: The example.
+        example: The example.
         left: The left edge, in inches.
         top: The upper edge, in inches.
     """
-    for number in range(seen.n_heads):
+    for number in range(example.n_heads):
         shade = "weight" if number % 2 == 0 else paler("weight", PALE)
-        placed = board.grid(Grid(_block(seen, number), "", shade, edge="z", numbers=True), left, top)
+        placed = board.grid(Grid(_block(example, number), "", shade, edge="z", numbers=True), left, top)
         top = placed.bottom
-    rows, columns = seen.output_weight.shape
+    rows, columns = example.output_weight.shape
     board.text(placed.centre[0], top - 0.07, f"{rows} × {columns}", va="top", color=FAINT)
 
 
-def concat(board: Board, seen: Example, left: float, top: float) -> None:
+def concat(board: Board, example: Example, left: float, top: float) -> None:
     """Draw the concatenated outputs of the heads, every second one in a paler colour.
 
     Args:
         board: The board to draw on.
-        seen: The example.
+        example: The example.
         left: The left edge, in inches.
         top: The upper edge, in inches.
     """
-    for number in range(seen.n_heads):
-        z = seen.head(number).z
+    for number in range(example.n_heads):
+        z = example.head(number).z
         shade = "z" if number % 2 == 0 else paler("z", PALE)
         cells = Grid(z, f"$Z_{{{number}}}$", shade, edge="z", numbers=True)
         left = board.grid(cells, left, top).right
@@ -254,45 +254,47 @@ def recap(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
+    example = make_example(sentence, n_heads=n_heads, d_model=d_model, seed=seed)
     shown = sorted({0, 1, n_heads - 1} & set(range(n_heads)))
-    with drawing(seen.words):
-        arrays = [array for number in shown for array in seen.head(number)]
-        board = Board([seen.x, seen.r, seen.z, seen.output_weight, *arrays], decimals=1, margin=0.06)
-        width = seen.head(0).q.shape[1] * board.cell
-        given = d_model * board.cell
-        steps = [given + GAP, 3 * width + 2 * APART + GAP + NAME, width + GAP, width + GAP, given + GAP]
+    with drawing(example.words):
+        arrays = [array for number in shown for array in example.head(number)]
+        board = Board(
+            [example.x, example.r, example.z, example.output_weight, *arrays], decimals=1, margin=0.06
+        )
+        width = example.head(0).q.shape[1] * board.cell
+        x_width = d_model * board.cell
+        steps = [x_width + GAP, 3 * width + 2 * APART + GAP + NAME, width + GAP, width + GAP, x_width + GAP]
         lefts = np.cumsum([0, *steps])  # of X, W, Q K V, the head's Z, W^O, Z
-        row = max(d_model * HIGH + 1.0, (3 * len(seen.words) + 1) * HIGH + 0.68)
+        row = max(d_model * HIGH + 1.0, (3 * len(example.words) + 1) * HIGH + 0.68)
         heights = [-row * (i + 0.5) for i in range(len(shown))]
         middle = (heights[0] + heights[-1]) / 2
-        _inputs(board, seen, middle)
+        _inputs(board, example, middle)
         for number, y in zip(shown, heights, strict=True):
-            _head_row(board, seen, number, lefts, y)
+            _head_row(board, example, number, lefts, y)
         if n_heads > 3:
             board.text(lefts[1] + 1.5 * width, (heights[1] + heights[2]) / 2 + 0.1, "…", size=20, rotation=90)
         _wires(board, lefts, heights, middle, width, d_model)
-        tall = seen.output_weight.shape[0] * HIGH
+        tall = example.output_weight.shape[0] * HIGH
         board.text(lefts[4] + 2 * board.cell, middle + tall / 2 + 0.08, "$W^O$", size=12, va="bottom")
-        output_weight(board, seen, lefts[4], middle + tall / 2)
-        result = Grid(seen.z, "$Z$", "z", numbers=True, show_shape=True)
-        board.grid(result, lefts[5], middle + len(seen.words) * HIGH / 2)
-        _headings(board, seen, lefts, width, max(0.15, middle + tall / 2 + 0.5))
+        output_weight(board, example, lefts[4], middle + tall / 2)
+        result = Grid(example.z, "$Z$", "z", numbers=True, show_shape=True)
+        board.grid(result, lefts[5], middle + len(example.words) * HIGH / 2)
+        _headings(board, example, lefts, width, max(0.15, middle + tall / 2 + 0.5))
         picture = board.cut()
     caption = (
         "All of multi-head attention, with the numbers of the previous figures, rounded: the input of "
-        f"“{seen.words[0]}” is {board.row(seen.x[0])} and its output is "
-        f"{board.row(seen.z[0])}. Only the first layer reads the embeddings X; "
+        f"“{example.words[0]}” is {board.row(example.x[0])} and its output is "
+        f"{board.row(example.z[0])}. Only the first layer reads the embeddings X; "
         "every other layer reads R, the output of the layer below."
     )
     return Drawing(picture, caption)
 
 
-def _inputs(board: Board, seen: Example, middle: float) -> None:
+def _inputs(board: Board, example: Example, middle: float) -> None:
     """Draw X, or R where a layer stands below."""
-    x = Grid(seen.x, "$X$", "x", rows=seen.words, numbers=True)
-    r = Grid(seen.r, "$R$", "r", rows=seen.words, numbers=True)
-    high = HIGH * len(seen.words)
+    x = Grid(example.x, "$X$", "x", rows=example.words, numbers=True)
+    r = Grid(example.r, "$R$", "r", rows=example.words, numbers=True)
+    high = HIGH * len(example.words)
     board.grid(x, 0, middle + high / 2)
     placed = board.grid(r, 0, middle - high / 2 - 1.05)
     end = placed.right - 0.02
@@ -300,19 +302,19 @@ def _inputs(board: Board, seen: Example, middle: float) -> None:
     board.text(end, placed.top + 0.45, "the output of the layer below", ha="right", va="bottom")
     y = middle + high / 2
     board.arrow((placed.centre[0], y + 0.75), (placed.centre[0], y + 0.36))
-    board.text(end, y + 0.82, " ".join(seen.words), size=12, ha="right", va="bottom", parse_math=False)
+    board.text(end, y + 0.82, " ".join(example.words), size=12, ha="right", va="bottom", parse_math=False)
 
 
-def _head_row(board: Board, seen: Example, number: int, lefts: np.ndarray, y: float) -> None:
+def _head_row(board: Board, example: Example, number: int, lefts: np.ndarray, y: float) -> None:
     """Draw one head: its weights, its Q, K and V below each other, its Z."""
-    one = seen.head(number)
+    one = example.head(number)
     rows, columns = one.wq.shape
     high, width = HIGH * len(one.q), columns * board.cell
-    for i, (letter, weight, made) in enumerate(zip("qkv", one[:3], one[3:6], strict=True)):
+    for i, (letter, weight, vectors) in enumerate(zip("qkv", one[:3], one[3:6], strict=True)):
         name = letter.upper()
         grey = Grid(weight, f"$W^{name}_{{{number}}}$", "weight", letter, numbers=True)
         board.grid(grey, lefts[1] + i * (width + APART), y + HIGH * rows / 2)
-        cells = Grid(made, f"${name}_{{{number}}}$", letter, numbers=True)
+        cells = Grid(vectors, f"${name}_{{{number}}}$", letter, numbers=True)
         board.grid(cells, lefts[2], y + 1.5 * high + HIGH / 2 - i * (high + HIGH / 2), label="left")
     board.grid(Grid(one.z, f"$Z_{{{number}}}$", "z", numbers=True), lefts[3], y + high / 2)
 
@@ -334,15 +336,15 @@ def _wires(
     board.text((lefts[4] + out + lefts[5]) / 2, middle, "=", size=15)
 
 
-def _headings(board: Board, seen: Example, lefts: np.ndarray, width: float, y: float) -> None:
+def _headings(board: Board, example: Example, lefts: np.ndarray, width: float, y: float) -> None:
     """Write the five steps above the columns."""
-    start = -widest(seen.words, 9) - 0.07
+    start = -widest(example.words, 9) - 0.07
     ends = [lefts[1] - 0.2, lefts[2] - NAME - 0.2, lefts[4] - 0.3, lefts[5] + width + board.cell]
     steps = [
         (start, "1  The sentence,\n2  a vector for each word"),
-        (lefts[1], f"3  X (or R) times the weights of each of the {seen.n_heads} heads"),
+        (lefts[1], f"3  X (or R) times the weights of each of the {example.n_heads} heads"),
         (lefts[2] - NAME, "4  Attention with each head's Q, K and V gives its Z"),
-        (lefts[4], f"5  The {seen.n_heads} concatenated Z\ntimes $W^O$ give one Z"),
+        (lefts[4], f"5  The {example.n_heads} concatenated Z\ntimes $W^O$ give one Z"),
     ]
     for (x, text), end in zip(steps, ends, strict=True):
         board.text(x, y, wrapped(text, end - x, 12), size=12, ha="left", va="bottom")

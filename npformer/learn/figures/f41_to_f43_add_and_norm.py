@@ -13,7 +13,7 @@ from npformer.learn.figures.architecture_parts import (
     layer_plan,
     wave,
 )
-from npformer.learn.figures.datawhale_example import MACHINES, SEED, example
+from npformer.learn.figures.datawhale_example import MACHINES, SEED, make_example
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
@@ -252,32 +252,32 @@ def add_and_norm(
     Returns:
         The figure with its caption.
     """
-    seen = example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
-    x, z, y = seen.x, seen.z, seen.normalised
-    with drawing(seen.words):
+    example = make_example(sentence, d_model=d_model, n_heads=n_heads, seed=seed)
+    x, z, y = example.x, example.z, example.normalised
+    with drawing(example.words):
         board = Board([x, z, y])
         wide, high = board.size(Grid(x))
         sums: list[Grid | str] = [Grid(x, "$X$", "x", numbers=True), "+", Grid(z, "$Z$", "z", numbers=True)]
-        result = Grid(y, "", "normalised", rows=seen.words, numbers=True)
+        result = Grid(y, "", "normalised", rows=example.words, numbers=True)
         up = high + 1.25  # from X to the sum
         first, second = board.product(sums, 0, up)
-        given = board.grid_at(
-            Grid(x, "$X$", "x", rows=seen.words, numbers=True), first.centre[0], 0, label="below"
+        inputs = board.grid_at(
+            Grid(x, "$X$", "x", rows=example.words, numbers=True), first.centre[0], 0, label="below"
         )
         box = board.box("self-attention", second.centre[0], 0, max(wide, 1.3), BOX, colour="attention")
         out = board.grid_at(result, (first.left + second.right) / 2, up + high + 1.25)
         _sum_frame(board, first, second)
-        board.arrow((given.right, 0), box.left)
-        board.arrow((given.centre[0], given.top), (first.centre[0], first.bottom), dashed=True)
-        board.text(given.centre[0] + 0.1, given.top + 0.2, "residual", ha="left")
+        board.arrow((inputs.right, 0), box.left)
+        board.arrow((inputs.centre[0], inputs.top), (first.centre[0], first.bottom), dashed=True)
+        board.text(inputs.centre[0] + 0.1, inputs.top + 0.2, "residual", ha="left")
         board.arrow(box.top, (second.centre[0], second.bottom))
         board.arrow((out.centre[0], first.top + 0.62), (out.centre[0], out.bottom))
         board.arrow((out.centre[0], out.top), (out.centre[0], out.top + 0.42))
         board.text(out.centre[0], out.top + 0.5, "to the feed-forward network", va="bottom")
         picture = board.cut()
-    before, made, total, after = map(board.write, (x[0, 0], z[0, 0], x[0, 0] + z[0, 0], y[0, 0]))
+    before, output, total, after = map(board.write, (x[0, 0], z[0, 0], x[0, 0] + z[0, 0], y[0, 0]))
     caption = (
-        f"The residual connection adds X to the output of self-attention: {before} + ({made}) = {total} in "
+        f"The residual connection adds X to the output of self-attention: {before} + ({output}) = {total} in "
         "the first cell. The norm then gives every row, that is every word, mean 0 and variance 1: "
         f"{total} becomes {after}."
     )

@@ -261,22 +261,22 @@ class Step(NamedTuple):
     most_probable: list[tuple[str, float]]  # words and their probabilities, best first
 
 
-def steps_of(seen: ForwardPass, translator: Translator) -> list[Step]:
+def steps_of(forward: ForwardPass, translator: Translator) -> list[Step]:
     """Return every step of a greedy translation, from the cache of one pass over the whole translation.
 
     The causal mask makes row t of that pass equal to step t.
     """
-    probabilities, _ = softmax(seen.logits[0])  # (T, V)
+    probabilities, _ = softmax(forward.logits[0])  # (T, V)
     probabilities[:, forbidden_tokens(translator.model.config)] = (
         0  # as in decoding, which never writes <UNK>
     )
-    attention = attention_layers(seen.cache, "cross")[-1][0].mean(0)  # (T, S)
+    attention = attention_layers(forward.cache, "cross")[-1][0].mean(0)  # (T, S)
     words = translator.target_codec.vocabulary.words
     steps = []
     for t, row in enumerate(probabilities):
         best = np.argsort(-row, kind="stable")[:MOST_PROBABLE]
         most_probable = [(words[word], float(row[word])) for word in best]
-        steps.append(Step(seen.target[: t + 1], seen.predicted[: t + 1], attention[t], most_probable))
+        steps.append(Step(forward.target[: t + 1], forward.predicted[: t + 1], attention[t], most_probable))
     return steps
 
 
@@ -332,11 +332,19 @@ def frames_of(panels: list[Panel]) -> list[Callable[[], Figure]]:
 def _panels(studio: Studio, sentence: str) -> tuple[list[Panel], list[Step]]:
     """Return one finished panel for each step."""
     translator = studio.from_french
-    seen = studio.forward_pass(sentence, translator=translator)
-    steps = steps_of(seen, translator)
-    layers = len(seen.cache.encoder), len(seen.cache.decoder)
+    forward = studio.forward_pass(sentence, translator=translator)
+    steps = steps_of(forward, translator)
+    layers = len(forward.cache.encoder), len(forward.cache.decoder)
     panels = [
-        Panel(seen.source, seen.target, seen.predicted, number, *layers, step.attention, step.most_probable)
+        Panel(
+            forward.source,
+            forward.target,
+            forward.predicted,
+            number,
+            *layers,
+            step.attention,
+            step.most_probable,
+        )
         for number, step in enumerate(steps, 1)
     ]
     return panels, steps

@@ -60,11 +60,11 @@ def trained_distributions(
     unknown = vocabulary.unknown(words)
     if unknown:
         raise UserError(f"the model does not know {unknown[0]!r}: give words of its vocabulary")
-    seen = studio.forward_pass(sentence, translation, translator=translator)
-    probabilities, _ = softmax(seen.logits[0])  # (T, V)
+    forward = studio.forward_pass(sentence, translation, translator=translator)
+    probabilities, _ = softmax(forward.logits[0])  # (T, V)
     rows = probabilities[:, [*vocabulary.encode(words), END]]  # (T, N)
-    picture = _grids(rows, words, seen.predicted)
-    ours = cross_entropy(probabilities, seen.batch.target_out[0])
+    picture = _grids(rows, words, forward.predicted)
+    ours = cross_entropy(probabilities, forward.batch.target_out[0])
     caption = (
         f"Each row is a position of “{translation}” and each column a word. The right word should get "
         f"probability 1. Left: the numbers printed in the document (mean cross-entropy {_of_printed():.4f}). "

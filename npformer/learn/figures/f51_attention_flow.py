@@ -44,41 +44,43 @@ def attention_flowing(studio: Studio, *, sentence: str = BANK, word: str | None 
     Raises:
         UserError: If the model does not write the word.
     """
-    seen = forward_pair(studio, sentence)
-    layers = len(seen.cache.encoder)
-    step = _step_of(seen, word)
+    forward = forward_pair(studio, sentence)
+    layers = len(forward.cache.encoder)
+    step = _step_of(forward, word)
     key: list[tuple[str, tuple[int, int | None]]] = [
         ("the first encoder layer", (1, None)),
         ("the first word", (layers, 0)),
-        (f"the step that writes “{seen.predicted[step]}”", (layers, step)),
+        (f"the step that writes “{forward.predicted[step]}”", (layers, step)),
     ]
     key = key if layers <= 3 else key[-1:]  # with more rows there is room for one frame
     names, shown = zip(*key, strict=True)
-    picture = key_frames(partial(draw_moment, seen), shown, names=names, columns=1)
-    cross = attention_layers(seen.cache, "cross")[-1][0].mean(0)[step]  # (S,)
+    picture = key_frames(partial(draw_moment, forward), shown, names=names, columns=1)
+    cross = attention_layers(forward.cache, "cross")[-1][0].mean(0)[step]  # (S,)
     first, second = cross.argsort()[::-1][:2]
     caption = (
         "Every dot is the vector of a token. The width of a line shows a weight, averaged over the heads. "
         "The encoder processes all tokens at once, layer by layer. The decoder writes one token after "
-        f"another: to write “{seen.predicted[step]}”, its last layer attends most to {seen.source[first]} "
-        f"({cross[first]:.2f}) and {seen.source[second]} ({cross[second]:.2f})."
+        f"another: to write “{forward.predicted[step]}”, its last layer attends most to "
+        f"{forward.source[first]} ({cross[first]:.2f}) and {forward.source[second]} ({cross[second]:.2f})."
     )
-    frames: list[Callable[[], Figure]] = [partial(draw_moment, seen, moment) for moment in moments(seen)]
+    frames: list[Callable[[], Figure]] = [
+        partial(draw_moment, forward, moment) for moment in moments(forward)
+    ]
     return Drawing(picture, caption + unknown_words(studio.translator, sentence), frames)
 
 
-def moments(seen: ForwardPass) -> list[tuple[int, int | None]]:
+def moments(forward: ForwardPass) -> list[tuple[int, int | None]]:
     """Return pairs (number of finished encoder layers, index of the French word being written, or None)."""
-    layers = len(seen.cache.encoder)
+    layers = len(forward.cache.encoder)
     before: list[tuple[int, int | None]] = [(done, None) for done in range(layers + 1)]
-    return before + [(layers, step) for step in range(len(seen.predicted))]
+    return before + [(layers, step) for step in range(len(forward.predicted))]
 
 
-def draw_moment(seen: ForwardPass, moment: tuple[int, int | None], ax: Axes | None = None) -> Figure:
+def draw_moment(forward: ForwardPass, moment: tuple[int, int | None], ax: Axes | None = None) -> Figure:
     """Draw one frame: the finished encoder layers, and everything that one decoder step attends to.
 
     Args:
-        seen: The forward pass.
+        forward: The forward pass.
         moment: One of the pairs that `moments` returns.
         ax: Axes to draw on; by default those of a new figure.
 
@@ -87,10 +89,10 @@ def draw_moment(seen: ForwardPass, moment: tuple[int, int | None], ax: Axes | No
     """
     done, step = moment
     encoder, decoder, cross = (
-        [weights[0].mean(0) for weights in attention_layers(seen.cache, where)]  # each (T, S)
+        [weights[0].mean(0) for weights in attention_layers(forward.cache, where)]  # each (T, S)
         for where in ("encoder", "decoder", "cross")
     )
-    rows = _rows(seen, done, step)
+    rows = _rows(forward, done, step)
     top = len(encoder)  # the encoder's last row
     flows = []
     for layer, (below, above) in enumerate(pairwise(range(top + 1))):
@@ -104,20 +106,20 @@ def draw_moment(seen: ForwardPass, moment: tuple[int, int | None], ax: Axes | No
     return attention_flow(rows, flows, legend=LEGEND, ax=ax)
 
 
-def _rows(seen: ForwardPass, done: int, step: int | None) -> list[FlowRow]:
+def _rows(forward: ForwardPass, done: int, step: int | None) -> list[FlowRow]:
     """Return the encoder's rows from the bottom up, then the decoder's, which begin at the encoder's top."""
-    layers, count, length = len(seen.cache.encoder), len(seen.source), len(seen.target)
+    layers, count, length = len(forward.cache.encoder), len(forward.source), len(forward.target)
     rows = []
     for level in range(layers + 1):
         name = f"encoder layer {level - 1}" if level else "embeddings"
-        words = None if level else seen.source
+        words = None if level else forward.source
         lit = count if level <= done else 0
         rows.append(FlowRow(name, count, 0, level, "r", words, lit=lit))
     now = -1 if step is None else step
-    last = len(seen.cache.decoder)
+    last = len(forward.cache.decoder)
     for level in range(last + 1):
         name = f"decoder layer {level - 1}" if level else "embeddings"
-        words = {0: seen.target, last: seen.predicted}.get(level)
+        words = {0: forward.target, last: forward.predicted}.get(level)
         row = FlowRow(name, length, count + 1.5, layers + level, "z", words, above=level == last)
         rows.append(replace(row, lit=now + 1, bold=now if level == last else None, name_side="right"))
     return rows
@@ -125,15 +127,15 @@ def _rows(seen: ForwardPass, done: int, step: int | None) -> list[FlowRow]:
 
 def _only(weights: Array, row: int) -> Array:
     """Return the weights of one query, and 0 for all others. Shapes: (T, S) -> (T, S)."""
-    kept = weights * 0
-    kept[row] = weights[row]
-    return kept
+    row_only = weights * 0
+    row_only[row] = weights[row]
+    return row_only
 
 
-def _step_of(seen: ForwardPass, word: str | None) -> int:
+def _step_of(forward: ForwardPass, word: str | None) -> int:
     if word is None:
-        wanted = [index for index, each in enumerate(seen.predicted) if each in ("rive", "banque")]
-        return wanted[0] if wanted else len(seen.predicted) // 2
-    if word not in seen.predicted:
-        raise UserError(f"the model does not write {word!r} here: it writes {' '.join(seen.predicted)!r}")
-    return seen.predicted.index(word)
+        meanings = [index for index, each in enumerate(forward.predicted) if each in ("rive", "banque")]
+        return meanings[0] if meanings else len(forward.predicted) // 2
+    if word not in forward.predicted:
+        raise UserError(f"the model does not write {word!r} here: it writes {' '.join(forward.predicted)!r}")
+    return forward.predicted.index(word)

@@ -49,7 +49,7 @@ def _block(board: Board, x: float, parts: Sequence[Part], inside: Sequence[int])
     """Draw boxes from the bottom up with a residual connection to the sum. The boxes `inside` are F."""
     fork, y = (x, 0.1), 0.36
     board.text(x, -0.3, "$x$", size=FORMULA, va="top")
-    below, made = (x, -0.25), []
+    below, drawn = (x, -0.25), []
     for label, colour in parts:
         if label == "+":
             box = board.sign(x, y + 0.13)
@@ -59,10 +59,10 @@ def _block(board: Board, x: float, parts: Sequence[Part], inside: Sequence[int])
             box = board.box(label, x, y + HIGH / 2, WIDE, HIGH, colour=colour)
         board.arrow(below, box.bottom)
         below, y = box.top, box.top[1] + BETWEEN
-        made.append(box)
+        drawn.append(box)
     board.arrow(below, (x, y))
     board.text(x + WIDE / 2 + SIDE + 0.1, 0.9, "$x$\nunchanged", size=FORMULA, ha="left", va="center")
-    _name(board, [made[i] for i in inside])
+    _name(board, [drawn[i] for i in inside])
 
 
 def _name(board: Board, boxes: Sequence[Box]) -> None:

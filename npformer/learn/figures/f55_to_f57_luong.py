@@ -152,13 +152,13 @@ def global_attention(
     Returns:
         The figure with its caption.
     """
-    seen = translation(lambda s, rng: GlobalAttention(s), source, target, similarity=similarity, seed=seed)
-    best = int(seen.weights.argmax())
+    run = translation(lambda s, rng: GlobalAttention(s), source, target, similarity=similarity, seed=seed)
+    best = int(run.weights.argmax())
     return Drawing(
-        _attention_picture(seen, None),
-        f"The decoder's state after “{seen.target[-1]}” is compared with every state of the source, and the "
-        f"softmax of the scores gives the weights, the largest to “{seen.source[best]}” "
-        f"({number(seen.weights[best])}). The context is the mean of the source states with these weights; "
+        _attention_picture(run, None),
+        f"The decoder's state after “{run.target[-1]}” is compared with every state of the source, and the "
+        f"softmax of the scores gives the weights, the largest to “{run.source[best]}” "
+        f"({number(run.weights[best])}). The context is the mean of the source states with these weights; "
         "context and state give the attentional state, which predicts the next word. All parameters are "
         "random.",
     )
@@ -198,43 +198,43 @@ def local_attention(
     }
     if kind not in makers:
         raise UserError(f"kind is {kind!r}: choose one of {', '.join(makers)}")
-    seen = translation(makers[kind], source, target, similarity=similarity, seed=seed)
-    p = seen.position
+    run = translation(makers[kind], source, target, similarity=similarity, seed=seed)
+    p = run.position
     where = f"The window extends {reach:g} words to either side of {number(p)}, "
     if kind == "local-p":
         how = (
             "the position predicted from the decoder's state. Pale bars: the softmax inside the window, "
             "which sums to 1. The Gaussian around the position reduces it to the full bars, which sum to "
-            f"{number(seen.weights.sum())}. "
+            f"{number(run.weights.sum())}. "
         )
     else:
         how = "the decoder's own position. The softmax inside the window gives the weights. "
     return Drawing(
-        _attention_picture(seen, kind),
+        _attention_picture(run, kind),
         where + how + "Words outside have weight 0 and do not contribute to the context.",
     )
 
 
-def _attention_picture(seen: Translation, kind: str | None) -> Figure:
+def _attention_picture(run: Translation, kind: str | None) -> Figure:
     """Draw a step of attention. kind is "local-p", "local-m", or None for global attention."""
-    with drawing(seen.source, seen.target, seen.vocabulary):
-        board = Board([seen.memory, seen.states, seen.context, seen.attentional, seen.probabilities])
-        step = max(board.cell + 0.34, widest([*seen.source, *seen.target], TEXT) + 0.14)
-        xs = [step * i for i in range(len(seen.source))]
+    with drawing(run.source, run.target, run.vocabulary):
+        board = Board([run.memory, run.states, run.context, run.attentional, run.probabilities])
+        step = max(board.cell + 0.34, widest([*run.source, *run.target], TEXT) + 0.14)
+        xs = [step * i for i in range(len(run.source))]
         room = 2.6 if kind is None else 4.0  # for the parts between encoder and decoder
-        first = max(xs[-1] + step + 0.4, xs[-1] + step + room - step * (len(seen.target) - 1))
-        ts = [first + step * i for i in range(len(seen.target))]
-        read = _states(board, xs, seen.source, seen.memory, "k")
-        written = _states(board, ts, seen.target, seen.states, "q")
-        last = written[-1]
-        board.arrow((read[-1].right, read[-1].centre[1]), (written[0].left, last.centre[1]))
+        first = max(xs[-1] + step + 0.4, xs[-1] + step + room - step * (len(run.target) - 1))
+        ts = [first + step * i for i in range(len(run.target))]
+        read = _states(board, xs, run.source, run.memory, "k")
+        targets = _states(board, ts, run.target, run.states, "q")
+        last = targets[-1]
+        board.arrow((read[-1].right, read[-1].centre[1]), (targets[0].left, last.centre[1]))
         board.text(read[0].left - 0.08, last.centre[1], r"$\bar h_s$", size=FORMULA, ha="right")
         board.text(last.right + 0.08, last.centre[1], "$h_t$", size=FORMULA, ha="left")
-        _compare(board, seen, xs, last)
+        _compare(board, run, xs, last)
         if kind is not None:
-            _window(board, seen, kind, xs, last)
-        _bars(board, seen, xs)
-        _context_and_output(board, seen, xs, last)
+            _window(board, run, kind, xs, last)
+        _bars(board, run, xs)
+        _context_and_output(board, run, xs, last)
         return board.cut(what=f"a source of {len(xs)} words")
 
 
@@ -254,9 +254,9 @@ def _states(
     return placed
 
 
-def _compare(board: Board, seen: Translation, xs: Sequence[float], last: Placed) -> None:
+def _compare(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
     """Draw lines from the decoder's state to the words it is compared with, and a dot at each comparison."""
-    inside = [x for x, weight in zip(xs, seen.weights, strict=True) if weight > 0]
+    inside = [x for x, weight in zip(xs, run.weights, strict=True) if weight > 0]
     board.arrow((last.centre[0], SCORES), (min(inside, default=xs[-1]), SCORES), head=False)
     for x in xs:
         colour = "ink" if x in inside else "#c4c7ca"
@@ -267,34 +267,34 @@ def _compare(board: Board, seen: Translation, xs: Sequence[float], last: Placed)
     board.text(middle, SCORES + 0.05, r"$score(h_t,\,\bar h_s)$", size=FORMULA, va="bottom")
 
 
-def _window(board: Board, seen: Translation, kind: str, xs: Sequence[float], last: Placed) -> None:
+def _window(board: Board, run: Translation, kind: str, xs: Sequence[float], last: Placed) -> None:
     """Draw the window behind the bars, its position, and the Gaussian."""
-    step, p, reach = xs[1] - xs[0] if len(xs) > 1 else 0.6, seen.position, seen.attention.reach
+    step, p, reach = xs[1] - xs[0] if len(xs) > 1 else 0.6, run.position, run.attention.reach
     left, right = max(p - reach, -0.5) * step, min(p + reach, len(xs)) * step
     board.frame(left, BARS, right, BARS + TALL, colour=paler("position"))
     style: dict[str, Any] = {"color": colour_of("highlight"), "linewidth": 1.6, "zorder": 4, "clip_on": False}
     board.ax.plot([p * step] * 2, [BARS, BARS + TALL], linestyle="--", **style)
     board.text(p * step, BARS + TALL + 0.12, "$p_t$", size=FORMULA)
-    told = [f"$p_t = t = {p:.0f}$"]
+    lines = [f"$p_t = t = {p:.0f}$"]
     if kind == "local-p":
-        told = [r"$p_t = S \cdot sigmoid(v_p^T\,\tanh(W_p h_t))$", f"$= {p:.2f}$"]
+        lines = [r"$p_t = S \cdot sigmoid(v_p^T\,\tanh(W_p h_t))$", f"$= {p:.2f}$"]
         x = np.linspace(left, right, 100)
         y = gaussian_curve(x / step, p, reach)
         board.ax.plot(x, BARS + TALL * y, **style)
-    wide, high = max(text_size(line, FORMULA, math=True)[0] for line in told) + 0.24, 0.28 * len(told) + 0.1
+    wide, high = max(text_size(line, FORMULA, math=True)[0] for line in lines) + 0.24, 0.28 * len(lines) + 0.1
     box = board.box("", last.centre[0] - 0.3 - wide / 2, BARS + TALL / 2, wide, high, colour="position")
-    for index, line in enumerate(told):
+    for index, line in enumerate(lines):
         y_line = box.top[1] - 0.05 - 0.28 * (index + 0.5)
         board.text(box.x, y_line, line, size=FORMULA, room=False)
     board.arrow((last.centre[0], box.y), box.right)
     board.arrow(box.left, (right, box.y))
 
 
-def _bars(board: Board, seen: Translation, xs: Sequence[float]) -> None:
+def _bars(board: Board, run: Translation, xs: Sequence[float]) -> None:
     """Draw the weights, and behind them the weights before the Gaussian."""
-    before = getattr(seen.cache, "aligned", seen.cache.weights)[0, -1]
+    before = getattr(run.cache, "aligned", run.cache.weights)[0, -1]
     scale = 0.9 * TALL / (before.max() or 1.0)
-    for x, weight, whole in zip(xs, seen.weights, before, strict=True):
+    for x, weight, whole in zip(xs, run.weights, before, strict=True):
         bars = ((whole, paler("r", 0.35)), (weight, colour_of("r"))) if weight > 0 else ()
         for height, colour in bars:
             style: dict[str, Any] = {"facecolor": colour, "edgecolor": edge_of("r"), "clip_on": False}
@@ -303,22 +303,22 @@ def _bars(board: Board, seen: Translation, xs: Sequence[float]) -> None:
     board.text(xs[0] - 0.3, NUMBERS, "$a_t$", size=FORMULA, ha="right")
 
 
-def _context_and_output(board: Board, seen: Translation, xs: Sequence[float], last: Placed) -> None:
+def _context_and_output(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
     """Draw the context, the attentional state, and the next word."""
     middle = (xs[0] + xs[-1]) / 2
-    context = board.grid_at(Grid(seen.context, "$c_t$", "z", numbers=True), middle, READ, label="left")
-    for x, weight in zip(xs, seen.weights, strict=True):
+    context = board.grid_at(Grid(run.context, "$c_t$", "z", numbers=True), middle, READ, label="left")
+    for x, weight in zip(xs, run.weights, strict=True):
         if weight > 0:
             start, width = (x, NUMBERS + 0.1), 0.6 + 6 * float(weight)
             board.arrow(start, (middle, context.bottom), width=width, colour="faint", head=False)
     at = last.centre[0]
-    grid = Grid(seen.attentional, r"$\tilde h_t$", "normalised", numbers=True)
+    grid = Grid(run.attentional, r"$\tilde h_t$", "normalised", numbers=True)
     joined = board.grid_at(grid, at, READ, label="right")
     label = r"$\tanh(W_c\,[\,c_t\,;\,h_t\,])$"
     board.arrow((context.right, READ), (joined.left, READ))
     board.text((context.right + joined.left) / 2, READ + 0.06, label, size=FORMULA, va="bottom")
     board.arrow((at, last.top), (at, joined.bottom))
-    words = Grid(seen.probabilities, "$y_t$", "x", columns=seen.vocabulary, numbers=True, shade=True)
+    words = Grid(run.probabilities, "$y_t$", "x", columns=run.vocabulary, numbers=True, shade=True)
     y = board.grid_at(words, at, READ + 0.85, label="right")
     board.arrow((at, joined.top), (at, y.bottom))
     board.text(at + 0.08, (joined.top + y.bottom) / 2, r"$softmax(W_s \tilde h_t)$", size=FORMULA, ha="left")
@@ -343,20 +343,20 @@ def predicted_position(
     Returns:
         The figure with its caption.
     """
-    seen = translation(lambda s, rng: LocalPredictive(s, reach=reach, rng=rng), source, target, seed=seed)
-    half, edge = gaussian_curve([seen.position + reach / 2, seen.position + reach], seen.position, reach)
+    run = translation(lambda s, rng: LocalPredictive(s, reach=reach, rng=rng), source, target, seed=seed)
+    half, edge = gaussian_curve([run.position + reach / 2, run.position + reach], run.position, reach)
     return Drawing(
-        _window_picture(seen),
-        f"The decoder's state after “{seen.target[-1]}” predicts a position in the source: "
-        f"{number(_share(seen))} of its length {len(seen.source)}. With σ = D / 2 = {reach / 2:g} the "
+        _window_picture(run),
+        f"The decoder's state after “{run.target[-1]}” predicts a position in the source: "
+        f"{number(_share(run))} of its length {len(run.source)}. With σ = D / 2 = {reach / 2:g} the "
         f"Gaussian multiplies a weight by {number(half, 4)} at a distance of D / 2, and by {number(edge, 4)} "
         "at D, where the window ends. Dots: the words inside the window.",
     )
 
 
-def _share(seen: Translation) -> float:
+def _share(run: Translation) -> float:
     """Return the predicted position as a share of the source's length."""
-    return float(seen.cache.predicted.share[0, -1])
+    return float(run.cache.predicted.share[0, -1])
 
 
 def gaussian_curve(places: ArrayLike, p: float, reach: float) -> np.ndarray:
@@ -372,12 +372,12 @@ def gaussian_curve(places: ArrayLike, p: float, reach: float) -> np.ndarray:
     return gaussian_window(np.ones((len(shifted), 1)), shifted, reach / 2)[0][:, 0]
 
 
-def _window_picture(seen: Translation) -> Figure:
+def _window_picture(run: Translation) -> Figure:
     """Draw the curve over the source, the window, and the factors at the words and at two distances."""
-    p, reach, count = seen.position, seen.attention.reach, len(seen.source)
+    p, reach, count = run.position, run.attention.reach, len(run.source)
     low, high = min(-0.5, p - 1.4 * reach), max(count - 0.5, p + 1.4 * reach)
-    with drawing(seen.source):
-        wide = max(5.6, (high - low) * (widest(seen.source, TEXT) + 0.1))
+    with drawing(run.source):
+        wide = max(5.6, (high - low) * (widest(run.source, TEXT) + 0.1))
         figure = new_figure(wide + SIDES, 4.5, f"a source of {count} words")
         ax = axes_at(figure, MARGIN, 0.75, wide, 3.1)
         places = np.linspace(low, high, 400)
@@ -389,21 +389,21 @@ def _window_picture(seen: Translation) -> Figure:
             ylabel="factor",
         )
         ax.axvspan(p - reach, p + reach, color=COLOURS["position"], alpha=0.5, linewidth=0, zorder=0)
-        _words(ax, seen)
+        _words(ax, run)
         _distances(ax, p, reach)
-        ax.set_xticks(range(count), [f"{s}\n{word}" for s, word in enumerate(seen.source)], fontsize=TEXT)
+        ax.set_xticks(range(count), [f"{s}\n{word}" for s, word in enumerate(run.source)], fontsize=TEXT)
         ax.set(ylim=(0, 1.08), yticks=[0, 0.5, 1])
         formula = r"$p_t = S \cdot sigmoid(v_p^T\,\tanh(W_p h_t))$"
-        result = rf"$= {count} \cdot {_share(seen):.3f} = {p:.2f}$"
+        result = rf"$= {count} \cdot {_share(run):.3f} = {p:.2f}$"
         middle = (MARGIN + wide / 2) / (wide + SIDES)
         figure.text(middle, 4.2 / 4.5, f"{formula} {result}", size=FORMULA, ha="center", va="center")
         return figure
 
 
-def _words(ax: Axes, seen: Translation) -> None:
+def _words(ax: Axes, run: Translation) -> None:
     """Draw a dot for each word inside the window at its factor."""
-    at = np.flatnonzero(seen.weights > 0)
-    factors = seen.cache.gaussian.bell[0, -1, at]
+    at = np.flatnonzero(run.weights > 0)
+    factors = run.cache.gaussian.bell[0, -1, at]
     ax.vlines(at, 0, factors, color=COLOURS["r"], linewidth=1.6, zorder=2.5)
     ax.plot(at, factors, "o", color=edge_of("r"), markersize=6, zorder=3)
 

@@ -58,19 +58,19 @@ def _search(query: str, titles: Sequence[str], scores: np.ndarray, weights: np.n
     end = wide[0] / 2 + 1.1 + wide[1]  # of the keys
     xs = (0, end - wide[1] / 2, end + 1.9, end + 4.1)  # of the query, the keys, the values, the answer
     parts = [f"{number(weight)} video {i + 1}" for i, weight in enumerate(weights)]
-    asked = board.box(query, xs[0], 0, wide[0], HIGH, colour="q")
+    query_box = board.box(query, xs[0], 0, wide[0], HIGH, colour="q")
     answer = board.box("\n+ ".join(parts), xs[3], 0, 1.3, 0.2 * len(parts) + 0.2, colour="z")
     for i, (title, weight) in enumerate(zip(titles, weights, strict=True)):
         y = ((len(titles) - 1) / 2 - i) * 0.75
         key = board.box(title, xs[1], y, wide[1], HIGH, colour="k")
         value = board.box(f"video {i + 1}", xs[2], y, 1.0, HIGH, colour="v")
-        for ends in ((asked.right, key.left), (key.right, value.left), (value.right, answer.left)):
+        for ends in ((query_box.right, key.left), (key.right, value.left), (value.right, answer.left)):
             board.arrow(*ends, width=0.8 + 5 * weight, colour="faint", head=False)
         middle = (key.right[0] + value.left[0]) / 2
         board.text(middle, y + 0.07, f"{scores[i]:.0f} → {number(weight)}", va="bottom")
     top = len(titles) / 2 * 0.75 + 0.05
     names = (("query", xs[0]), ("keys", xs[1]), ("values", xs[2]), ("answer", xs[3]))
-    for (name, x), box in zip(names, (asked, None, None, answer), strict=True):
+    for (name, x), box in zip(names, (query_box, None, None, answer), strict=True):
         height = top if box is None else box.top[1] + 0.12
         board.text(x, height, name, size=FORMULA, weight="bold", va="bottom")
     board.text((end + xs[2] - 0.5) / 2, top, "score → weight", va="bottom")

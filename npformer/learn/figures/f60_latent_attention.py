@@ -23,7 +23,7 @@ BETWEEN = 0.16  # inches, from the trigger's weights to the action's
 APART = 0.3  # and from one description to the next
 
 
-class Asked(NamedTuple):
+class QuestionAttention(NamedTuple):
     """The attention of one of the two questions, trigger or action, to a description."""
 
     latent: np.ndarray  # (S,)
@@ -36,11 +36,11 @@ class Asked(NamedTuple):
         return self.answer.partition(".")[0].lower()
 
 
-class Read(NamedTuple):
+class ReadDescription(NamedTuple):
     """A description with the weights and answers of the model."""
 
     words: list[str]
-    asked: dict[str, Asked]  # by trigger and action
+    attention: dict[str, QuestionAttention]  # by trigger and action
 
 
 @figure("F60", "Latent attention", source="paperspace", data="TR")
@@ -58,62 +58,66 @@ def latent_attention(
     if not descriptions:
         raise UserError("there is no description: give at least one")
     reader: TrainedReader = studio.recipe_reader
-    seen = [read(reader, description) for description in descriptions]
-    with drawing(*[each.words for each in seen]):
+    readings = [read(reader, description) for description in descriptions]
+    with drawing(*[each.words for each in readings]):
         board = Board(
-            [[asked.latent, asked.weights] for each in seen for asked in each.asked.values()],
-            names=[word for each in seen for word in each.words],
+            [
+                [attention.latent, attention.weights]
+                for each in readings
+                for attention in each.attention.values()
+            ],
+            names=[word for each in readings for word in each.words],
         )
         top = 0.0
-        for each in seen:
+        for each in readings:
             top = _draw(board, each, top) - APART
-        picture = board.cut(what=f"a picture of {len(seen)} descriptions")
+        picture = board.cut(what=f"a picture of {len(readings)} descriptions")
     unknown = unknown_words(reader, " ".join(descriptions))
-    return Drawing(picture, _caption(reader, seen) + unknown)
+    return Drawing(picture, _caption(reader, readings) + unknown)
 
 
-def read(reader: TrainedReader, description: str) -> Read:
+def read(reader: TrainedReader, description: str) -> ReadDescription:
     """Return the model's two attentions to a description.
 
     Raises:
         UserError: If the description is empty or too long.
     """
     *answers, cache = reader.read(description)
-    asked = {}
+    attention = {}
     for question, answer in zip(QUESTIONS, answers, strict=True):
-        attention = getattr(cache, question).attention
-        asked[question] = Asked(to_numpy(attention.latent)[0], to_numpy(attention.weights)[0], answer)
-    return Read(reader.codec.words(description), asked)
+        found = getattr(cache, question).attention
+        attention[question] = QuestionAttention(to_numpy(found.latent)[0], to_numpy(found.weights)[0], answer)
+    return ReadDescription(reader.codec.words(description), attention)
 
 
-def _draw(board: Board, seen: Read, top: float) -> float:
+def _draw(board: Board, description: ReadDescription, top: float) -> float:
     """Draw the words and below them the weights for trigger and action; return the lower end."""
-    top -= board.band(seen.words) + GAP
-    for question, asked in seen.asked.items():
-        columns = seen.words if question == QUESTIONS[0] else None
-        matrix = np.stack([asked.latent, asked.weights])  # (2, S)
+    top -= board.band(description.words) + GAP
+    for question, attention in description.attention.items():
+        columns = description.words if question == QUESTIONS[0] else None
+        matrix = np.stack([attention.latent, attention.weights])  # (2, S)
         placed = board.grid(
             Grid(matrix, "", "r", rows=ROWS, columns=columns, numbers=True, shade=True), 0, top
         )
         left, y = -widest(ROWS, TEXT) - 3 * GAP, placed.bottom + CELL / 2
         board.text(left, placed.centre[1], question, size=LABEL, ha="right", weight="bold")
         board.arrow((placed.right + 0.08, y), (placed.right + 0.45, y))
-        board.text(placed.right + 0.52, y, asked.answer, size=LABEL, ha="left", parse_math=False)
-        for place, word in enumerate(seen.words):
-            if word == asked.channel:
+        board.text(placed.right + 0.52, y, attention.answer, size=LABEL, ha="left", parse_math=False)
+        for place, word in enumerate(description.words):
+            if word == attention.channel:
                 x = placed.left + place * board.cell
                 board.mark(x, placed.bottom, x + board.cell, placed.bottom + CELL)
         top = placed.bottom - BETWEEN
     return top
 
 
-def _caption(reader: TrainedReader, seen: Sequence[Read]) -> str:
+def _caption(reader: TrainedReader, readings: Sequence[ReadDescription]) -> str:
     most = [
         " and ".join(
-            f"“{each.words[int(asked.weights.argmax())]}” for the {question}"
-            for question, asked in each.asked.items()
+            f"“{each.words[int(attention.weights.argmax())]}” for the {question}"
+            for question, attention in each.attention.items()
         )
-        for each in seen
+        for each in readings
     ]
     recipes = len(recipe_corpus().test)
     return (

@@ -180,13 +180,19 @@ class Example(NamedTuple):
     def attend(
         self, *, keys: bool = False, causal: bool = False, queries: bool = False
     ) -> tuple[np.ndarray, MultiHeadCache]:
-        """Run a forward pass with the chosen masks and return (y, cache)."""
+        """Run a forward pass with the chosen masks and return (y, cache).
+
+        Args:
+            keys: True to mask the keys of padding.
+            causal: True to mask keys of padding and keys after the query.
+            queries: True to set the weights of padding queries to 0.
+        """
         mask = self.mask(causal=causal) if keys or causal else None
         query = self.query_mask if queries else None
         return self.layer.forward(self.x, mask=mask, query_mask=query)
 
 
-def example(
+def make_example(
     sentence: str = SENTENCE,
     *,
     length: int = LENGTH,
@@ -216,12 +222,12 @@ def example(
     """
     at_least(1, d_model=d_model, n_heads=n_heads)
     at_least(0, seed=seed)
-    for name, given, choices in (
+    for name, value, choices in (
         ("positions", positions, (*LAYOUTS, "learned", "none")),
         ("activation", activation, tuple(ACTIVATIONS)),
     ):
-        if given not in choices:
-            raise UserError(f"{name} is {given!r}: choose one of {', '.join(choices)}")
+        if value not in choices:
+            raise UserError(f"{name} is {value!r}: choose one of {', '.join(choices)}")
     ids = padded_ids(sentence, length)
     rng = np.random.default_rng(seed)
     vocab_size = len(dataset().source.vocabulary)
@@ -252,12 +258,12 @@ def filled(ids: np.ndarray, length: int) -> np.ndarray:
 
 def shown_words(sentence: str, length: int) -> list[str]:
     """Return a label for each token of a padded sentence. Words outside the vocabulary keep their letters."""
-    given = dataset().source.words(sentence)
+    words = dataset().source.words(sentence)
     ids = padded_ids(sentence, length)[0]
-    return [SPECIALS[index] if index in (PAD, END) else given[t] for t, index in enumerate(ids)]
+    return [SPECIALS[index] if index in (PAD, END) else words[t] for t, index in enumerate(ids)]
 
 
 @lru_cache(maxsize=1)
 def dataset() -> Dataset:
-    """Return the built-in corpus with its vocabularies. It is made at the first call only."""
+    """Return the built-in corpus with its vocabularies. They are built at the first call only."""
     return builtin_dataset()

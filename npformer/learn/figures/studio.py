@@ -23,7 +23,7 @@ from npformer.training.if_then import STEPS as RECIPE_STEPS
 from npformer.training.if_then import TrainedReader, train_recipes
 from npformer.training.presets import find_preset
 
-# The norm stands after the sum, as in the paper. The function of a head differs from seed to seed and from
+# The norm comes after the sum, as in the paper. What a head attends to differs from seed to seed and from
 # machine to machine, so the figures measure it. With the norm after the sum, the best head found the noun of
 # *it* in 50 to 99.8 % of the held-out sentences in five trainings; with the norm before the sublayer, in 4 to
 # 45 % in four trainings.
@@ -93,7 +93,12 @@ class Studio:
     def forward_pass(
         self, sentence: str, translation: str | None = None, *, translator: Translator | None = None
     ) -> ForwardPass:
-        """Run the trained model on a sentence and its translation, by default the model's own translation.
+        """Run the trained model on a sentence and its translation.
+
+        Args:
+            sentence: The sentence.
+            translation: Its translation; by default the model's own.
+            translator: The model; by default the English-French one.
 
         Raises:
             UserError: If the sentence is empty or too long for the model.

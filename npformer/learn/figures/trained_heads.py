@@ -99,9 +99,9 @@ def head_shares(studio: Studio, family: str, targets: Targets) -> dict[HeadKey, 
     if ("attended", family) not in studio.memo:
         studio.memo["attended", family] = _strongest(studio.translator, pairs)
     attended: dict[HeadKey, np.ndarray] = studio.memo["attended", family]
-    wanted = [targets(pair.reference) for pair in pairs if pair.reference is not None]
+    target_words = [targets(pair.reference) for pair in pairs if pair.reference is not None]
     return {
-        place: float(np.mean([key in words for key, words in zip(keys, wanted, strict=True)]))
+        place: float(np.mean([key in words for key, words in zip(keys, target_words, strict=True)]))
         for place, keys in attended.items()
     }
 
@@ -123,11 +123,11 @@ def _strongest(translator: Translator, pairs: Sequence[Pair]) -> dict[HeadKey, n
         some = pairs[start : start + AT_ONCE]
         batch = make_batch([(source.encode(pair.english), target.encode(pair.french)) for pair in some])
         _, cache = translator.model.forward(batch.source, batch.target_in)
-        asked = {
+        queries_by_place = {
             "encoder": ([layer.self_attention for layer in cache.encoder.layers], "word"),
             "cross": ([layer.cross for layer in cache.decoder.layers], "answer"),
         }
-        for where, (layers, name) in asked.items():
+        for where, (layers, name) in queries_by_place.items():
             queries = [getattr(pair.reference, name) for pair in some]
             for number, layer in enumerate(layers):
                 weights = to_numpy(layer.attention.weights)[np.arange(len(some)), :, queries]  # (B, H, S)
@@ -136,7 +136,7 @@ def _strongest(translator: Translator, pairs: Sequence[Pair]) -> dict[HeadKey, n
     return {place: np.concatenate(parts) for place, parts in keys.items()}
 
 
-class Seen(NamedTuple):
+class HeadWeights(NamedTuple):
     """The weights of one head in one sentence."""
 
     weights: np.ndarray  # (T, S)
@@ -144,7 +144,7 @@ class Seen(NamedTuple):
     keys: list[str]
 
 
-def seen_by(forward: ForwardPass, where: str, layer: int, head: int) -> Seen:
+def head_weights(forward: ForwardPass, where: str, layer: int, head: int) -> HeadWeights:
     """Return the weights of one head in a sentence.
 
     The queries of "cross" are labelled with the written word, those of "decoder" with the word read.
@@ -163,7 +163,7 @@ def seen_by(forward: ForwardPass, where: str, layer: int, head: int) -> Seen:
     weights = layers[layer][0]  # (H, T, S)
     check_number("head", head, len(weights))
     rows = {"encoder": forward.source, "decoder": forward.target, "cross": forward.predicted}[where]
-    return Seen(weights[head], rows, forward.target if where == "decoder" else forward.source)
+    return HeadWeights(weights[head], rows, forward.target if where == "decoder" else forward.source)
 
 
 def check_number(name: str, number: int, count: int) -> None:

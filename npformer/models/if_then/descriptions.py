@@ -19,7 +19,7 @@ from npformer.nn.module import Module, Parameter
 
 
 class Program(NamedTuple):
-    """The logits of the triggers and of the actions. The largest of each are the predicted program."""
+    """The logits of all triggers and of all actions. The predicted program has the largest logit of each."""
 
     trigger: Any  # (B, n_triggers) logits
     action: Any  # (B, n_actions) logits
@@ -51,7 +51,7 @@ class DescriptionModel(Module):
         self.tokens = Embedding(vocab_size, d_model, rng=rng, dtype=dtype)
 
     def embed(self, ids: Any) -> tuple[Array, Array, Any]:
-        """Return (x, mask, cache): the token vectors (B, S, D), and a bool mask (B, S), True at tokens.
+        """Return the token vectors (B, S, D), a bool mask (B, S), True at tokens, and the cache.
 
         Raises:
             UserError: If ids are outside the vocabulary, or descriptions are empty or longer than max_length.
@@ -103,14 +103,14 @@ class BagOfWords(DescriptionModel):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        drawn: dict[str, Any] = {"rng": default_rng(rng), "dtype": dtype}
-        super().__init__(vocab_size, d_model, max_length, pad_id, **drawn)
-        self.trigger = Linear(d_model, n_triggers, **drawn)
-        self.action = Linear(d_model, n_actions, **drawn)
+        settings: dict[str, Any] = {"rng": default_rng(rng), "dtype": dtype}
+        super().__init__(vocab_size, d_model, max_length, pad_id, **settings)
+        self.trigger = Linear(d_model, n_triggers, **settings)
+        self.action = Linear(d_model, n_actions, **settings)
         self.flatten()
 
     def forward(self, ids: Any) -> tuple[Any, Any]:
-        """Return (program, cache)."""
+        """Return the Program with the logits (B, n_triggers) and (B, n_actions), and the cache."""
         x, mask, tokens = self.embed(ids)  # (B, S, D)
         count = array_module(x).maximum(mask.sum(-1, keepdims=True), 1)  # (B, 1)
         weights = (mask / count).astype(x.real.dtype)  # (B, S)
@@ -120,8 +120,8 @@ class BagOfWords(DescriptionModel):
         return Program(trigger, action), BagCache(tokens, weights, trigger_cache, action_cache)
 
     def backward(self, dprogram: Program, cache: Any) -> None:
-        """Accumulate the gradients of all parameters. Ids have no gradient."""
-        # trigger and action are computed from the same mean
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        # trigger and action are computed from the same mean, so its two gradients are added
         dmean = self.trigger.backward(dprogram.trigger, cache.trigger)
         dmean = dmean + self.action.backward(dprogram.action, cache.action)  # (B, D)
         # mean = Σ_j weights_j x_j
@@ -131,8 +131,8 @@ class BagOfWords(DescriptionModel):
 class ProgramLoss:
     """The training loss of an if-then model: cross-entropy of the trigger + cross-entropy of the action.
 
-    It has forward and backward like a layer, so gradcheck(ProgramLoss(model), ids, triggers, actions) checks
-    all parameters of the model at once.
+    It has the methods forward and backward of a layer. So gradcheck(ProgramLoss(model), ids, triggers,
+    actions) checks all parameters of the model at once.
     """
 
     def __init__(self, model: Any) -> None:
@@ -143,14 +143,23 @@ class ProgramLoss:
         return self.model.named_parameters()
 
     def forward(self, ids: Any, triggers: Array, actions: Array) -> tuple[Any, Any]:
-        """Return (loss, cache). Shapes: integers (B, S), (B,), (B,) -> loss ()."""
+        """Compute the loss.
+
+        Args:
+            ids: The token ids of the descriptions, of shape (B, S).
+            triggers: The index of the right trigger of each description, of shape (B,).
+            actions: The index of the right action of each description, of shape (B,).
+
+        Returns:
+            The loss, of shape (), and the cache.
+        """
         program, cache = self.model.forward(ids)
         trigger, trigger_cache = cross_entropy(program.trigger, triggers)
         action, action_cache = cross_entropy(program.action, actions)
         return trigger + action, (cache, trigger_cache, action_cache)
 
     def backward(self, dloss: Any, cache: Any) -> None:
-        """Accumulate the gradients of all parameters."""
+        """Accumulate the gradients of all parameters of the model."""
         model_cache, trigger_cache, action_cache = cache
         # loss = trigger + action: a sum passes its gradient to both terms
         dprogram = Program(

@@ -29,8 +29,8 @@ class AnswerCache(NamedTuple):
 class Answer(Module):
     """A classifier with latent attention: logits = o weight + bias.
 
-    o is a weighted mean of the token vectors. Latent attention computes the weights from the states.
-    Shapes: states (B, S, E), tokens (B, S, D), mask (B, S) bool -> logits (B, C).
+    The vector o is a weighted mean of the token vectors. Latent attention computes its weights from the
+    states. Shapes: states (B, S, E), tokens (B, S, D), mask (B, S) bool -> logits (B, C).
 
     Args:
         d_state: The width E of the states.
@@ -60,13 +60,22 @@ class Answer(Module):
         self.output = Linear(d_token, n_classes, rng=rng, dtype=dtype)
 
     def forward(self, states: Array, tokens: Array, mask: Array) -> tuple[Any, Any]:
-        """Return (logits, cache)."""
+        """Compute the logits of the classes.
+
+        Args:
+            states: The states of the recurrent layer, of shape (B, S, E).
+            tokens: The token vectors, of shape (B, S, D).
+            mask: Bool, of shape (B, S). True at tokens and False at padding.
+
+        Returns:
+            The logits, of shape (B, C), and the cache.
+        """
         o, attention = self.attention.forward(states, tokens, mask=mask)  # (B, D)
         logits, output = self.output.forward(o)  # (B, C)
         return logits, AnswerCache(attention, output)
 
     def backward(self, dlogits: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dstates, dtokens)."""
+        """Return the gradients dstates (B, S, E) and dtokens (B, S, D)."""
         do = self.output.backward(dlogits, cache.output)
         return self.attention.backward(do, cache.attention)
 
@@ -84,10 +93,11 @@ class ReaderCache(NamedTuple):
 class RecipeReader(DescriptionModel):
     """A model that predicts trigger and action by latent attention.
 
-    A bidirectional recurrent layer computes states, which depend on the order of the tokens. For the trigger
-    and for the action, an attention layer computes weights from these states. The weighted vectors are the
-    embeddings, which do not depend on the order. So the prediction depends on the order only through the
-    weights. Shapes: ids (B, S) integers -> Program with logits (B, n_triggers) and (B, n_actions).
+    A bidirectional recurrent layer computes states, which depend on the order of the tokens. One attention
+    layer for the trigger and one for the action compute weights from these states. The values of both layers
+    are the token vectors, which do not depend on the order. So the order of the tokens affects the prediction
+    only through the weights. Shapes: ids (B, S) integers -> Program with logits (B, n_triggers) and
+    (B, n_actions).
 
     Args:
         vocab_size: The number of tokens.
@@ -124,16 +134,16 @@ class RecipeReader(DescriptionModel):
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        drawn: dict[str, Any] = {"rng": default_rng(rng), "dtype": dtype}
-        super().__init__(vocab_size, d_model, max_length, pad_id, **drawn)
-        self.reading = Bidirectional(d_model, d_hidden, kind=cell, **drawn)
-        asked = {"orientation": orientation, "measure": measure, **drawn}
-        self.trigger = Answer(2 * d_hidden, d_model, n_triggers, max_length, **asked)
-        self.action = Answer(2 * d_hidden, d_model, n_actions, max_length, **asked)
+        settings: dict[str, Any] = {"rng": default_rng(rng), "dtype": dtype}
+        super().__init__(vocab_size, d_model, max_length, pad_id, **settings)
+        self.reading = Bidirectional(d_model, d_hidden, kind=cell, **settings)
+        settings |= {"orientation": orientation, "measure": measure}
+        self.trigger = Answer(2 * d_hidden, d_model, n_triggers, max_length, **settings)
+        self.action = Answer(2 * d_hidden, d_model, n_actions, max_length, **settings)
         self.flatten()
 
     def forward(self, ids: Any) -> tuple[Any, Any]:
-        """Return (program, cache)."""
+        """Return the Program with the logits (B, n_triggers) and (B, n_actions), and the cache."""
         x, mask, tokens = self.embed(ids)  # (B, S, D)
         states, reading = self.reading.forward(x, mask=mask)  # (B, S, E)
         trigger, trigger_cache = self.trigger.forward(states, x, mask)
@@ -141,10 +151,10 @@ class RecipeReader(DescriptionModel):
         return Program(trigger, action), ReaderCache(tokens, reading, trigger_cache, action_cache)
 
     def backward(self, dprogram: Program, cache: Any) -> None:
-        """Accumulate the gradients of all parameters. Ids have no gradient."""
-        # trigger and action use the same states and the same token vectors
-        dstates, dx = self.trigger.backward(dprogram.trigger, cache.trigger)
-        dmore_states, dmore_x = self.action.backward(dprogram.action, cache.action)
-        # the states are computed from the token vectors
-        dread = self.reading.backward(dstates + dmore_states, cache.reading)
-        self.tokens.backward(dx + dmore_x + dread, cache.tokens)
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        # trigger and action use the same states and the same token vectors, so their gradients are added
+        dstates_trigger, dx_trigger = self.trigger.backward(dprogram.trigger, cache.trigger)
+        dstates_action, dx_action = self.action.backward(dprogram.action, cache.action)
+        # the token vectors x are also the input of the recurrent layer
+        dx_reading = self.reading.backward(dstates_trigger + dstates_action, cache.reading)
+        self.tokens.backward(dx_trigger + dx_action + dx_reading, cache.tokens)

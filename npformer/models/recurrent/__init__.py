@@ -1,4 +1,4 @@
-"""Recurrent translators: an encoder and a decoder with LSTMs or GRUs, with or without attention."""
+"""Recurrent translators: encoder and decoder are LSTMs or GRUs, with or without attention."""
 
 from npformer.models.recurrent.config import RecurrentConfig
 from npformer.models.recurrent.decoder import RecurrentDecoder

@@ -22,8 +22,8 @@ SMALL: dict[str, Any] = {
     "target_vocab": 10000,
 }
 
-# with the vocabularies of the built-in corpus, each has as many parameters as the "small" Transformer, which
-# has 438,144, within 1 %
+# With the vocabularies of the built-in corpus, the "small" Transformer has 438,144 parameters. d_hidden is
+# chosen so that each of these models has the same number of parameters, within 1 %.
 _SETTINGS: dict[str, dict[str, Any]] = {
     "rnn": SMALL | {"attention": "none", "d_hidden": 156},
     "rnn-additive": SMALL | {"attention": "additive", "d_hidden": 120},
@@ -55,11 +55,13 @@ class RecurrentConfig:
     d_model: int = 256  # the width of the token vectors
     d_hidden: int = 256  # the width of the encoder's output and of the decoder's h
     cell: str = "lstm"
-    bidirectional: bool = True  # the encoder reads in both directions, each with the width d_hidden / 2
+    bidirectional: bool = True  # the encoder has two directions, each of the width d_hidden / 2
     max_length: int = 256  # the longest sentence, in tokens
 
     attention: str = "global"
-    score: str = "general"  # for "global", "local-m" and "local-p"; "additive" uses the perceptron
+    score: str = (
+        "general"  # the similarity of "global", "local-m" and "local-p"; "additive" uses "perceptron"
+    )
     window: int = 4  # for "local-m" and "local-p": the half width of the window, in tokens
     feeding: bool = False  # input feeding: the attentional state is an input of the next position
 

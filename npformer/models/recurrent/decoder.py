@@ -1,4 +1,4 @@
-"""The recurrent decoder, with attention before the cell, after the cell, or without attention."""
+"""The recurrent decoder: with attention before or after the recurrent cell, or without attention."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from npformer.nn.recurrent import RecurrentCache
 
 
 class Carried(NamedTuple):
-    """The state of the decoder that one position passes to the next."""
+    """The state that the decoder passes from one position to the next."""
 
     state: Any  # (B, M) the state of the cell
-    fed: Any  # (B, N) the attentional state, or None without input feeding
+    fed: Any  # (B, N) the attentional state y of this position, or None without input feeding
 
 
 @cache_class
@@ -51,12 +51,12 @@ class DecoderCache(NamedTuple):
 class RecurrentDecoder(Module):
     """A recurrent decoder: y_t = tanh([c_t; h_t] W), where the cell computes h_t and attention computes c_t.
 
-    The setting `attention` of the configuration chooses among three orders:
+    The query of attention and the input of the cell depend on the setting `attention` of the configuration:
 
-        "none"                           y_t = h_t
-        "additive" (Bahdanau)            h_{t-1} is the query of c_t, and [x_t; c_t] is the input of the cell
-        "global", "local-m", "local-p"   h_t is the query of c_t (Luong). With input feeding,
-                                         [x_t; y_{t-1}] is the input of the cell
+        "none"                           there is no attention, and y_t = h_t
+        "additive" (Bahdanau)            the query is h_{t-1}, and the input of the cell is [x_t; c_t]
+        "global", "local-m", "local-p"   the query is h_t (Luong), and the input of the cell is x_t or, with
+                                         input feeding, [x_t; y_{t-1}]
 
     Shapes: x (B, T, D), memory (B, S, N), mask (B, S) bool, state (B, M) -> y (B, T, N).
 
@@ -83,7 +83,17 @@ class RecurrentDecoder(Module):
             self.readout = AttentionalState(n, n, rng=rng, dtype=dtype)
 
     def forward(self, x: Array, memory: Array, mask: Array, state: Array) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Compute all positions, one after another.
+
+        Args:
+            x: The token vectors, of shape (B, T, D).
+            memory: The encoder's output, of shape (B, S, N).
+            mask: Bool, of shape (B, S). True at the tokens of the source.
+            state: The initial state of the cell, of shape (B, M).
+
+        Returns:
+            y, of shape (B, T, N), and the cache.
+        """
         carried, steps, y = self.begin(state), [], []
         for t in range(x.shape[1]):
             y_t, carried, cache = self.decode_step(x[:, t], carried, memory, mask, t)
@@ -92,13 +102,13 @@ class RecurrentDecoder(Module):
         return array_module(x).stack(y, 1), DecoderCache(tuple(steps))
 
     def backward(self, dy: Any, cache: Any) -> tuple[Array, Array, Array]:
-        """Return (dx, dmemory, dstate)."""
+        """Return the gradients dx (B, T, D), dmemory (B, S, N) and dstate (B, M)."""
         dx: list[Any] = [None] * len(cache.steps)
         dcarried = Carried(0, 0)
         dmemory: Any = 0
         for t, step in reversed(list(enumerate(cache.steps))):
-            dx[t], dcarried, dattended = self.decode_step_backward(dy[:, t], dcarried, step)
-            dmemory = dmemory + dattended  # every position attended to the same memory
+            dx[t], dcarried, dmemory_here = self.decode_step_backward(dy[:, t], dcarried, step)
+            dmemory = dmemory + dmemory_here  # every position attended to the same memory
         return array_module(dy).stack(dx, 1), dmemory, dcarried.state
 
     def begin(self, state: Array) -> Carried:
@@ -122,9 +132,9 @@ class RecurrentDecoder(Module):
             y, of shape (B, N), the state after this position, and the cache.
         """
         xp = array_module(x)
-        attended = readout = context = None
+        attention = readout = context = None
         if self.early:
-            context, attended = self._attend(carried.state, memory, mask, t)  # (B, N)
+            context, attention = self._attend(carried.state, memory, mask, t)  # (B, N)
             x = xp.concatenate([x, context], -1)
         elif self.feeding:
             x = xp.concatenate([x, carried.fed], -1)
@@ -133,15 +143,25 @@ class RecurrentDecoder(Module):
         y = state[:, : self.d_hidden]
         if self.attention is not None:
             if not self.early:
-                context, attended = self._attend(state, memory, mask, t)
+                context, attention = self._attend(state, memory, mask, t)
             y, readout = self.readout.forward(context, y)
-        return y, Carried(state, y if self.feeding else None), StepCache(cell, attended, readout)
+        return y, Carried(state, y if self.feeding else None), StepCache(cell, attention, readout)
 
     def decode_step_backward(self, dy: Any, dcarried: Carried, cache: Any) -> tuple[Any, Carried, Any]:
-        """Return (dx, dcarried, dmemory) of one position."""
+        """Compute the gradients of one position.
+
+        Args:
+            dy: The gradient of y, of shape (B, N).
+            dcarried: The gradient of the state after this position.
+            cache: The StepCache of this position.
+
+        Returns:
+            dx, of shape (B, D), the gradient of the state before this position, and dmemory, of shape
+            (B, S, N).
+        """
         dmemory: Any = 0
         dstate = dcarried.state
-        if self.feeding:  # y is an output and an input of the next position
+        if self.feeding:  # y is an output and an input of the next position, so its two gradients are added
             dy = dy + dcarried.fed
         dh = dy
         if self.attention is not None:
@@ -150,24 +170,24 @@ class RecurrentDecoder(Module):
         if self.attention is not None and not self.early:
             dquery, dmemory = self._attend_backward(dcontext, cache.attention)
             dstate = dstate + dquery
-        dx, dbefore = self.cell.backward(dstate[:, None], cache.cell)
+        dx, dstate_before = self.cell.backward(dstate[:, None], cache.cell)
         dx, dfed = dx[:, 0], None
-        if self.early:  # x = [x; context]
-            dx, dmore = self._cut(dx)
-            dquery, dmemory = self._attend_backward(dcontext + dmore, cache.attention)
-            dbefore = dbefore + dquery
-        elif self.feeding:  # x = [x; y of the position before]
-            dx, dfed = self._cut(dx)
-        return dx, Carried(dbefore, dfed), dmemory
+        if self.early:  # the input of the cell is [x; context], and the readout uses the context too
+            dx, dcontext_cell = self._split(dx)
+            dquery, dmemory = self._attend_backward(dcontext + dcontext_cell, cache.attention)
+            dstate_before = dstate_before + dquery
+        elif self.feeding:  # the input of the cell is [x; y of the position before]
+            dx, dfed = self._split(dx)
+        return dx, Carried(dstate_before, dfed), dmemory
 
     def _attend(self, state: Array, memory: Array, mask: Array, t: int) -> tuple[Array, Any]:
-        """Compute the context for the query h of a state. Shapes: state (B, M) -> (B, N), and the cache."""
+        """Compute the context of the query h of a state. Shapes: state (B, M) -> (B, N), and the cache."""
         query = state[:, None, : self.d_hidden]  # (B, 1, N)
         context, cache = self.attention.forward(query, memory, mask, start=t)
         return context[:, 0], cache
 
     def _attend_backward(self, dcontext: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dstate, dmemory)."""
+        """Return the gradients dstate (B, M) and dmemory (B, S, N)."""
         dquery, dmemory = self.attention.backward(dcontext[:, None], cache)
         return self._padded(dquery[:, 0]), dmemory
 
@@ -176,7 +196,7 @@ class RecurrentDecoder(Module):
         xp, hidden = array_module(dh), self.cell.d_state - self.d_hidden
         return xp.concatenate([dh, xp.zeros((len(dh), hidden), dh.dtype)], -1)
 
-    def _cut(self, dx: Array) -> tuple[Array, Array]:
+    def _split(self, dx: Array) -> tuple[Array, Array]:
         """Split the gradient of two concatenated arrays. Shapes: (B, D + N) -> (B, D), (B, N)."""
         width = dx.shape[-1] - self.d_hidden
         return dx[:, :width], dx[:, width:]

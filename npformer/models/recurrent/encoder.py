@@ -1,4 +1,4 @@
-"""The recurrent encoder, and the bridge from its last states to the first state of the decoder."""
+"""The recurrent encoder, and the bridge from its final states to the initial state of the decoder."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class RecurrentEncoder(Module):
         self.bidirectional, self.width = config.bidirectional, width
 
     def forward(self, x: Array, mask: Array) -> tuple[Array, Any]:
-        """Return (memory, cache)."""
+        """Return the memory, of shape (B, S, N), and the cache."""
         y, cache = self.reader.forward(x, mask=mask)
         return y[..., : self.width] if isinstance(self.reader, Recurrent) else y, cache
 
     def backward(self, dmemory: Array, cache: BidirectionalCache | RecurrentCache) -> Array:
-        """Return dx."""
-        if isinstance(self.reader, Recurrent):  # memory is the h of the states; the gradient of c is 0
+        """Return dx, of shape (B, S, D)."""
+        if isinstance(self.reader, Recurrent):  # the memory is the h of the states, so the gradient of c is 0
             xp, hidden = array_module(dmemory), self.reader.d_state - self.width
             dmemory = xp.concatenate([dmemory, xp.zeros((*dmemory.shape[:-1], hidden), dmemory.dtype)], -1)
         return self.reader.backward(dmemory, cache)
@@ -63,8 +63,8 @@ class Bridge(Module):
 
         state = tanh(end W + b)
 
-    `end` is the final state of the forward direction (at the last position), followed by the final state of
-    the backward direction (at position 0). Shapes: memory (B, S, N) -> state (B, M).
+    `end` is the final h of the forward direction (at the last position), followed by the final h of the
+    backward direction (at position 0). Shapes: memory (B, S, N) -> state (B, M).
 
     Args:
         config: The configuration.
@@ -87,15 +87,16 @@ class Bridge(Module):
         self.linear = Linear(config.d_hidden, d_state, rng=rng, dtype=dtype)
 
     def forward(self, memory: Array) -> tuple[Array, Any]:
-        """Return (state, cache). Padding does not change the state, so memory[:, -1] is its final value."""
+        """Return the state, of shape (B, M), and the cache."""
         xp = array_module(memory)
+        # padding does not change a state, so memory[:, -1] is the state after the last token
         end = xp.concatenate([memory[:, -1, : self.half], memory[:, 0, self.half :]], -1)  # (B, N)
         state, linear = self.linear.forward(end)
         state = xp.tanh(state)
         return state, BridgeCache(linear, state, memory.shape)
 
     def backward(self, dstate: Array, cache: Any) -> Array:
-        """Return dmemory, which is 0 except at the two ends."""
+        """Return dmemory, of shape (B, S, N), which is 0 except at the first and the last position."""
         xp = array_module(dstate)
         # state = tanh(end W + b)
         dend = self.linear.backward(dstate * (1 - cache.state * cache.state), cache.linear)

@@ -1,4 +1,4 @@
-"""RecurrentTranslator: the model of machine translation before the Transformer."""
+"""RecurrentTranslator: the kind of translation model that was common before the Transformer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TranslatorCache(NamedTuple):
 
 
 class EncodedSource(NamedTuple):
-    """The encoded source, which is computed once for each sentence."""
+    """The result of the encoder, which is computed once for each sentence."""
 
     memory: Any  # (B, S, N)
     state: Any  # (B, M) the initial state of the decoder
@@ -77,7 +77,17 @@ class RecurrentTranslator(Module):
     def forward(
         self, source: Any, target_in: Any, *, train: bool = False, rng: np.random.Generator | None = None
     ) -> tuple[Array, Any]:
-        """Return (logits, cache). With train=True dropout draws from rng."""
+        """Compute the logits of the next token at each position of target_in.
+
+        Args:
+            source: The source token ids, of shape (B, S).
+            target_in: The target token ids, shifted right, of shape (B, T).
+            train: True turns dropout on.
+            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
+
+        Returns:
+            The logits, of shape (B, T, V), and the cache.
+        """
         source = self._take_ids(source, self.config.source_vocab, "source")
         target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
         check_pairs(source, target_in)
@@ -105,12 +115,12 @@ class RecurrentTranslator(Module):
         )
 
     def backward(self, dlogits: Array, cache: Any) -> None:
-        """Accumulate the gradients of all parameters. Ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         dy = self.output.backward(dlogits, cache.output)
         dy = self.dropout.backward(dy, cache.output_dropout_mask)
         dx, dmemory, dstate = self.decoder.backward(dy, cache.decoder)
         self.target.backward(self.dropout.backward(dx, cache.target_dropout_mask), cache.target)
-        # the decoder attended to the memory, and the bridge used its two ends
+        # the decoder and the bridge used the memory, so its two gradients are added
         dmemory = dmemory + self.bridge.backward(dstate, cache.bridge)
         dx = self.encoder.backward(dmemory, cache.encoder)
         self.source.backward(self.dropout.backward(dx, cache.source_dropout_mask), cache.source)
@@ -121,7 +131,7 @@ class RecurrentTranslator(Module):
     # Inference: one position after another, without caches for a backward pass.
 
     def encode(self, source: Any) -> tuple[Any, Array]:
-        """Encode the source. Returns an EncodedSource and the mask (B, S), True at tokens."""
+        """Encode the source (B, S). Return an EncodedSource, and the source mask (B, S), True at tokens."""
         source = self._take_ids(source, self.config.source_vocab, "source")
         mask = source != self.config.pad_id
         x, _ = self.source.forward(source)
@@ -129,16 +139,17 @@ class RecurrentTranslator(Module):
         return EncodedSource(memory, self.bridge.forward(memory)[0]), mask
 
     def decode_step(
-        self, ids: Any, start: int, kv_cache: Any, memory: Any, memory_mask: Array
+        self, ids: Any, start: int, kv_cache: Any, encoded: EncodedSource, memory_mask: Array
     ) -> tuple[Array, Any]:
         """Compute the logits of the next token from the last token and the state of the decoder.
 
         Args:
             ids: The last token of each sentence, of shape (B,).
             start: The position of these tokens.
-            kv_cache: The state that the previous call returned, or None at the first position.
-            memory: The encoded source that encode returned.
-            memory_mask: The mask of the source that encode returned.
+            kv_cache: The state that the previous call returned, or None at the first position. It has the
+                name of the same argument of the Transformer, and contains no keys and values.
+            encoded: The encoded source that encode returned.
+            memory_mask: The source mask that encode returned.
 
         Returns:
             The logits, of shape (B, V), and the new state.
@@ -147,7 +158,7 @@ class RecurrentTranslator(Module):
             UserError: If ids are outside the vocabulary, or if the sentence becomes longer than max_length.
         """
         ids = self._take_ids(ids[:, None], self.config.target_vocab, "target", start)
-        carried = self.decoder.begin(memory.state) if kv_cache is None else kv_cache
+        carried = self.decoder.begin(encoded.state) if kv_cache is None else kv_cache
         x, _ = self.target.forward(ids[:, 0])  # (B, D)
-        y, carried, _ = self.decoder.decode_step(x, carried, memory.memory, memory_mask, start)
+        y, carried, _ = self.decoder.decode_step(x, carried, encoded.memory, memory_mask, start)
         return self.output.forward(y)[0], carried

@@ -20,19 +20,20 @@ from npformer.storage.validation import (
     require_share,
 )
 
-# The paper: one vocabulary and one table for both languages, no biases in attention. With a vocabulary of
-# 41,096 tokens, the numbers of parameters agree with table 3, except that of "big", which fits no vocabulary
-# that fits the others.
+# The settings of the paper: one vocabulary and one table for both languages, no biases in attention. With a
+# vocabulary of 41,096 tokens, the numbers of parameters agree with table 3, except that of "big". No
+# vocabulary size gives the printed numbers of both "big" and the other models.
 PAPER: dict[str, Any] = {"tied": "all", "attention_bias": False, "source_vocab": 37000, "target_vocab": 37000}
 
-# The settings that the documents share: a vocabulary and a table for each language, and all biases.
+# The settings with which the presets of four introductions to the Transformer begin: one vocabulary and one
+# table for each language, and biases everywhere.
 DOCUMENT: dict[str, Any] = {"tied": "none", "output_bias": True, "source_vocab": 10000, "target_vocab": 10000}
 
 _SETTINGS: dict[str, dict[str, Any]] = {
-    # for the built-in corpus, which it learns on a laptop in two minutes. With the norm before the sublayer
-    # it learned both directions more reliably. From French to English, with an earlier split of the corpus,
-    # 99.2 and 99.6 % of the held-out sentences were translated exactly (two seeds), and 95.9 % with the norm
-    # after the sublayer (one seed)
+    # for the built-in corpus, which it learns on a laptop in two minutes. The norm is before the sublayer,
+    # because both directions were then learned more reliably: from French to English, with an earlier split
+    # of the corpus, 99.2 and 99.6 % of the held-out sentences were translated exactly (two seeds), and 95.9 %
+    # with the norm after the sublayer (one seed)
     "small": {
         "norm": "pre",
         "final_norm": True,
@@ -45,7 +46,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "source_vocab": 10000,
         "target_vocab": 10000,
     },
-    # Transformer-Tiny: 2.6 million parameters with 10,000 subwords
+    # the size that is called Transformer-Tiny: 2.6 million parameters with 10,000 subwords
     "multi30k": {
         "d_model": 128,
         "d_ff": 256,
@@ -82,8 +83,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "paper-D-smoothing0.2": PAPER | {"label_smoothing": 0.2},
     # table 3, row (E): learned positions
     "paper-E-learned": PAPER | {"positions": "learned"},
-    # "Step by step through Attention is All You Need", the code of the demo: ReLU on queries, keys and
-    # values, no Wo, a large negative fill for masked scores, a query mask, dropout of weights and embeddings
+    # "Step by step through Attention is All You Need", the code of its demo: ReLU on queries, keys and
+    # values, no Wo, a large negative number for masked scores, a query mask, dropout of the attention weights
+    # and of the embeddings
     "jianshu-demo": DOCUMENT
     | {
         "positions": "learned",
@@ -98,10 +100,11 @@ _SETTINGS: dict[str, dict[str, Any]] = {
         "embedding_dropout": 0.1,
         "attention_dropout": 0.1,
     },
-    # "The illustrated Transformer" in the version of datawhale: -1e10 for masked scores, dropout of weights
+    # "The illustrated Transformer" in the version of datawhale: -1e10 for masked scores, dropout of the
+    # attention weights
     "datawhale": DOCUMENT | {"mask_fill": -1e10, "attention_dropout": 0.1},
-    # "Attention mechanisms in detail (2)", on the code of tensor2tensor: the norm before the sublayer, sines
-    # in one half and cosines in the other. The quoted code does not divide by sqrt(d_head)
+    # "Attention mechanisms in detail (2)", which explains the code of tensor2tensor: the norm before the
+    # sublayer, sines in one half and cosines in the other. The quoted code does not divide by sqrt(d_head)
     "tensor2tensor": DOCUMENT
     | {
         "tied": "all",
@@ -161,19 +164,20 @@ class TransformerConfig:
     d_value: int | None = None  # the width of the values of a head; None is d_head
     max_length: int = 256  # the longest sentence, in tokens
 
-    norm: str = "post"  # after the sum; "pre": before the sublayer; or a sequence such as "n-da"
+    # "post": after the sum; "pre": before the sublayer; or a sequence such as "n-da" (see SequenceResidual)
+    norm: str = "post"
     norm_eps: float = 1e-5
     final_norm: bool = False  # a layer norm after the last layer of each stack; norm "pre" needs it
     activation: str = "relu"  # inside the feed-forward network
-    positions: str = "interleaved"  # see CHOICES; "relative" positions are used in self-attention
-    max_distance: int = 16  # the largest distance of "relative" positions
+    positions: str = "interleaved"  # one of CHOICES; "relative" positions act in self-attention only
+    max_distance: int = 16  # the largest distance that has its own vector, with "relative" positions
     scale_embedding: bool = True  # multiply token vectors by sqrt(d_model)
     zero_padding: bool = False  # the embedding of padding is 0 and has no gradient
-    tied: str = "all"  # "output": output and target share a weight; "all": the source as well
+    tied: str = "all"  # "output": output and target embedding share a weight; "all": the source embedding too
     output_bias: bool = False
 
     dropout: float = 0.1  # of the output of every sublayer
-    embedding_dropout: float | None = None  # of embeddings plus positions; None is the same as dropout
+    embedding_dropout: float | None = None  # of embeddings plus positions; None means the value of dropout
     attention_dropout: float = 0.0  # of the attention weights
     feed_forward_dropout: float = 0.0  # of the hidden layer of the feed-forward network
     label_smoothing: float = 0.1
@@ -181,11 +185,11 @@ class TransformerConfig:
     attention_bias: bool = True
     attention_output: bool = True  # the matrix Wo
     projection_activation: str = "none"  # of queries, keys and values
-    fused_projections: bool = False  # one matrix product for several projections
+    fused_projections: bool = False  # compute several projections by one matrix product
     scale_scores: bool = True  # divide scores by sqrt(d_head)
     mask_fill: float = -math.inf  # the number for masked scores
     masking_how: str = "replace"  # replace the score by mask_fill, or "add" mask_fill to the score
-    query_masking: str = "none"  # set the rows of padding to 0 "after" or "before" the softmax
+    query_masking: str = "none"  # set the rows of queries at padding to 0 "after" or "before" the softmax
 
     pad_id: int = 0
     start_id: int = 2
@@ -209,13 +213,13 @@ class TransformerConfig:
             raise UserError(f"norm_eps is {self.norm_eps!r}: it must be a number above 0")
         if not (is_number(self.mask_fill) and self.mask_fill < math.inf):  # False for NaN too
             raise UserError(f"mask_fill is {self.mask_fill!r}: give -inf, or a number far below 0")
-        for refused, sentence in self._impossible():
-            if refused:
-                raise UserError(sentence)
+        for is_impossible, message in self._impossible():
+            if is_impossible:
+                raise UserError(message)
 
     def _impossible(self) -> Iterator[tuple[Any, str]]:
         """Yield pairs (condition, message): the configuration is impossible if the condition is true."""
-        joined = self.n_heads * self.head_value  # H·L, the width of the heads side by side
+        heads = self.n_heads * self.head_value  # H·L, the width of the concatenated heads
         yield (
             self.d_head is None and self.d_model % self.n_heads,
             f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one, or give d_head",
@@ -230,8 +234,8 @@ class TransformerConfig:
             f"{self.target_vocab} tokens: make them one vocabulary, or use tied='output'",
         )
         yield (
-            not self.attention_output and joined != self.d_model,
-            f"without attention_output the heads, {self.n_heads} × {self.head_value} = {joined} wide, are "
+            not self.attention_output and heads != self.d_model,
+            f"without attention_output the heads, {self.n_heads} × {self.head_value} = {heads} wide, are "
             f"added to the residual, {self.d_model} wide: make them equal",
         )
         yield (
@@ -274,7 +278,7 @@ class TransformerConfig:
 
     @property
     def masking(self) -> Masking:
-        """The action of the masks on the scores."""
+        """The action of the masks on the scores (see Masking)."""
         query = "after" if self.query_masking == "none" else self.query_masking
         return Masking(self.mask_fill, self.masking_how, query)
 

@@ -1,4 +1,4 @@
-"""LanguageModel: encoder layers with an output projection, the base class for gpt.py and bert.py."""
+"""LanguageModel: encoder layers with an output projection, the base class of the language models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class LanguageModel(Module):
     Shapes: ids (B, T) integers -> logits (B, T, V).
 
     Args:
-        config: A configuration with source_vocab equal to target_vocab. tied="all" means "output".
+        config: A configuration with source_vocab equal to target_vocab. tied="all" has the same effect as
+            tied="output".
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
@@ -63,7 +64,16 @@ class LanguageModel(Module):
     def forward(
         self, ids: Any, *, train: bool = False, rng: np.random.Generator | None = None
     ) -> tuple[Array, Any]:
-        """Return (logits, cache). With train=True dropout draws from rng."""
+        """Compute the logits at each position.
+
+        Args:
+            ids: The token ids, of shape (B, T).
+            train: True turns dropout on.
+            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
+
+        Returns:
+            The logits, of shape (B, T, V), and the cache.
+        """
         ids = self._take_ids(ids)
         context = Context(train, rng)
         x, embedding = self.embedding.forward(ids, context)  # (B, T, D)
@@ -72,13 +82,13 @@ class LanguageModel(Module):
         return logits, LanguageModelCache(embedding, encoder, output)
 
     def backward(self, dlogits: Array, cache: Any) -> None:
-        """Accumulate the gradients of all parameters. Ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         dx = self.output.backward(dlogits, cache.output)
         dx = self.encoder.backward(dx, cache.encoder)
         self.embedding.backward(dx, cache.embedding)
 
     def mask(self, ids: Any) -> AttentionMask:
-        """Return the AttentionMask: every token may attend to every token."""
+        """Return the AttentionMask that allows every token to attend to every token, but not to padding."""
         return make_mask(self.config, ids)
 
     def _take_ids(self, ids: Any, start: int = 0) -> Array:

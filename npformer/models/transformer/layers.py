@@ -62,21 +62,31 @@ class EncoderLayer(Module):
     def forward(
         self, x: Array, mask: Array | AttentionMask | None = None, context: Context = INFERENCE
     ) -> tuple[Array, Any]:
-        """Return (y, cache). The mask is a bool array or an AttentionMask."""
+        """Compute self-attention, then the feed-forward network.
+
+        Args:
+            x: The vectors of the tokens, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask. True means that the query may
+                attend to the key.
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (B, S, D), and the cache.
+        """
 
         def attend(h: Array) -> tuple[Array, Any]:
             return self.self_attention.forward(h, mask=mask, context=context)
 
         # every position attends to every position
-        x, attended = self.self_residual.forward(x, attend, context)
-        # each position by itself
-        x, fed = self.feed_forward_residual.forward(
+        x, self_residual = self.self_residual.forward(x, attend, context)
+        # the same network is applied to each position
+        x, feed_forward_residual = self.feed_forward_residual.forward(
             x, lambda h: self.feed_forward.forward(h, context), context
         )
-        return x, EncoderLayerCache(attended, fed)
+        return x, EncoderLayerCache(self_residual, feed_forward_residual)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (B, S, D)."""
         # the feed-forward network
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)
         # self-attention
@@ -85,11 +95,14 @@ class EncoderLayer(Module):
     def decode_step(self, x: Array, kv_cache: KVCache | None) -> tuple[Array, Any]:
         """Compute the next position under a causal mask, without a cache for a backward pass.
 
-        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache is None at first. Returns (y, kv_cache).
+        `kv_cache` contains the keys and values of the positions before. It is None at the first position.
+        Shapes: x (B, 1, D) -> y (B, 1, D), and the new KV cache.
         """
-        x, attended = self.self_residual.forward(x, lambda h: self.self_attention.decode_step(h, kv_cache))
+        x, self_residual = self.self_residual.forward(
+            x, lambda h: self.self_attention.decode_step(h, kv_cache)
+        )
         x, _ = self.feed_forward_residual.forward(x, self.feed_forward.forward)
-        return x, attended.sublayer
+        return x, self_residual.sublayer  # decode_step returned the new KV cache in place of a cache
 
 
 @cache_class
@@ -151,7 +164,18 @@ class DecoderLayer(Module):
         memory_mask: Array | AttentionMask | None = None,
         context: Context = INFERENCE,
     ) -> tuple[Array, Any]:
-        """Return (y, cache). mask and memory_mask are bool arrays or AttentionMasks."""
+        """Compute masked self-attention, cross-attention and the feed-forward network.
+
+        Args:
+            x: The vectors of the target tokens, of shape (B, T, D).
+            memory: The output of the encoder, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
+            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
 
         def attend(h: Array) -> tuple[Array, Any]:
             return self.self_attention.forward(h, mask=mask, context=context)
@@ -160,49 +184,57 @@ class DecoderLayer(Module):
             return self.cross.forward(h, memory, mask=memory_mask, context=context)
 
         # every position attends to itself and to the positions before it
-        x, attended = self.self_residual.forward(x, attend, context)
+        x, self_residual = self.self_residual.forward(x, attend, context)
         # queries from the decoder, keys and values from the encoder
-        x, crossed = self.cross_residual.forward(x, attend_memory, context)
-        # each position by itself
-        x, fed = self.feed_forward_residual.forward(
+        x, cross_residual = self.cross_residual.forward(x, attend_memory, context)
+        # the same network is applied to each position
+        x, feed_forward_residual = self.feed_forward_residual.forward(
             x, lambda h: self.feed_forward.forward(h, context), context
         )
-        return x, DecoderLayerCache(attended, crossed, fed)
+        return x, DecoderLayerCache(self_residual, cross_residual, feed_forward_residual)
 
     def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dx, dmemory)."""
+        """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
         # the feed-forward network
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)
-        # attention to the encoder's output
+        # cross-attention
         dx, dmemory = self.cross_residual.backward(dx, cache.cross_residual, self.cross.backward)
         # masked self-attention
         dx = self.self_residual.backward(dx, cache.self_residual, self.self_attention.backward)
         return dx, dmemory
 
-    def project_memory(self, memory: Array) -> Any:
-        """Return the keys and values of the memory, which are computed once for each sentence."""
+    def project_memory(self, memory: Array) -> KVCache:
+        """Return the keys and values of the memory (B, S, D), which are computed once for each sentence."""
         return self.cross.project_memory(memory)
 
     def decode_step(
         self,
         x: Array,
         kv_cache: KVCache | None,
-        memory: KVCache,
+        memory_kv: KVCache,
         memory_mask: Array | AttentionMask | None = None,
     ) -> tuple[Array, Any]:
         """Compute the next position, without a cache for a backward pass.
 
-        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache is None at first, and memory comes from project_memory.
-        Returns (y, kv_cache).
+        Args:
+            x: The vector of the position, of shape (B, 1, D).
+            kv_cache: The keys and values of the positions before, or None at the first position.
+            memory_kv: The keys and values of the memory, from project_memory.
+            memory_mask: Bool, broadcastable to (B, H, 1, S), or an AttentionMask.
+
+        Returns:
+            y, of shape (B, 1, D), and the new KV cache.
         """
 
         def attend_memory(h: Array) -> Any:
-            return self.cross.attend_memory(h, memory, memory_mask), None
+            return self.cross.attend_memory(h, memory_kv, memory_mask), None
 
-        x, attended = self.self_residual.forward(x, lambda h: self.self_attention.decode_step(h, kv_cache))
+        x, self_residual = self.self_residual.forward(
+            x, lambda h: self.self_attention.decode_step(h, kv_cache)
+        )
         x, _ = self.cross_residual.forward(x, attend_memory)
         x, _ = self.feed_forward_residual.forward(x, self.feed_forward.forward)
-        return x, attended.sublayer
+        return x, self_residual.sublayer
 
 
 def make_attention(
@@ -212,15 +244,16 @@ def make_attention(
 
     Args:
         config: The configuration.
-        fused: The projections that fused_projections joins: "qkv" for self-attention, "kv" for
-            cross-attention.
+        fused: The projections that are fused if config.fused_projections is True: "qkv" for self-attention,
+            "kv" for cross-attention.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
     kind: type[MultiHeadAttention] = MultiHeadAttention
-    more = {}
-    if config.positions == "relative" and fused == "qkv":  # only tokens of the same sentence have a distance
-        kind, more = RelativeAttention, {"max_distance": config.max_distance}
+    settings = {}
+    # cross-attention has no relative positions: there is no distance between the tokens of two sentences
+    if config.positions == "relative" and fused == "qkv":
+        kind, settings = RelativeAttention, {"max_distance": config.max_distance}
     return kind(
         config.d_model,
         config.n_heads,
@@ -235,7 +268,7 @@ def make_attention(
         masking=config.masking,
         rng=rng,
         dtype=dtype,
-        **more,
+        **settings,
     )
 
 
@@ -259,8 +292,8 @@ def make_feed_forward(config: TransformerConfig, rng: np.random.Generator | None
 
 def make_residual(config: TransformerConfig, dtype: Any) -> Residual:
     """Return the residual connection of a configuration."""
-    more = {"dropout": config.dropout, "eps": config.norm_eps, "dtype": dtype}
+    settings = {"dropout": config.dropout, "eps": config.norm_eps, "dtype": dtype}
     if "-" in config.norm:
-        return SequenceResidual(config.d_model, sequence=config.norm, **more)
+        return SequenceResidual(config.d_model, sequence=config.norm, **settings)
     kind = {"pre": PreNormResidual, "post": PostNormResidual}[config.norm]
-    return kind(config.d_model, **more)
+    return kind(config.d_model, **settings)

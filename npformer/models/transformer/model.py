@@ -63,13 +63,11 @@ def make_output(
 
 
 def make_mask(config: TransformerConfig, ids: Any, packed: bool = False) -> AttentionMask:
-    """Return the AttentionMask of a batch of sentences (B, S).
-
-    Queries may attend to the keys that are not padding.
+    """Return the AttentionMask that allows every query to attend to the keys that are not padding.
 
     Args:
-        config: The configuration. Its query_masking adds a mask of the queries.
-        ids: Integers, of shape (B, S).
+        config: The configuration. Its setting query_masking adds a query mask.
+        ids: The token ids of a batch of sentences, of shape (B, S).
         packed: Add the packing of the batch.
     """
     queries = None if config.query_masking == "none" else query_mask(ids, config.pad_id)
@@ -86,7 +84,7 @@ class TransformerCache(NamedTuple):
     target: InputCache
     decoder: StackCache
     output: Any
-    packings: tuple[Any, ...]  # of source and target; None without packing
+    packings: tuple[Any, ...]  # the packings of source and target, each None without packing
 
 
 class Masks(NamedTuple):
@@ -102,7 +100,7 @@ class Transformer(Module):
 
         logits = output(decoder(target(target_in), encoder(source(source))))
 
-    target_in is the translation shifted right: the start symbol, then all tokens but the last.
+    target_in is the translation shifted right: the start symbol, followed by all tokens except the last.
     Shapes: source (B, S) and target_in (B, T) integers -> logits (B, T, V).
 
     Args:
@@ -141,10 +139,18 @@ class Transformer(Module):
         rng: np.random.Generator | None = None,
         packed: bool = False,
     ) -> tuple[Array, Any]:
-        """Return (logits, cache). With train=True dropout draws from rng.
+        """Compute the logits of the next token at each position of target_in.
 
-        With packed=True nothing is computed at padding. The logits are then of shape (N, V), for the N tokens
-        of target_in, sentence after sentence.
+        Args:
+            source: The source token ids, of shape (B, S).
+            target_in: The target token ids, shifted right, of shape (B, T).
+            train: True turns dropout on.
+            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
+            packed: True computes nothing at padding.
+
+        Returns:
+            The logits, of shape (B, T, V), and the cache. With packed=True the logits are of shape (N, V),
+            for the N tokens of target_in, sentence after sentence.
         """
         source = self._take_ids(source, self.config.source_vocab, "source")
         target_in = self._take_ids(target_in, self.config.target_vocab, "target_in")
@@ -161,9 +167,9 @@ class Transformer(Module):
         return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output, packings)
 
     def backward(self, dlogits: Array, cache: Any) -> None:
-        """Accumulate the gradients of all parameters. Ids have no gradient."""
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
         dx = self.output.backward(dlogits, cache.output)
-        del dlogits  # a large array that is no longer needed
+        del dlogits  # a large array, whose memory can be freed if the caller does not use it either
         dx, dmemory = self.decoder.backward(dx, cache.decoder)
         source_packing, target_packing = cache.packings
         self.target.backward(unpack(dx, target_packing), cache.target)
@@ -187,7 +193,11 @@ class Transformer(Module):
     # Inference: one position after another, without caches for a backward pass.
 
     def encode(self, source: Any) -> tuple[Any, Any]:
-        """Encode the source. Returns the keys and values for each decoder layer, and the source mask."""
+        """Encode the source (B, S).
+
+        Returns:
+            The keys and values of the memory for each decoder layer, and the source mask (B, 1, 1, S).
+        """
         source = self._take_ids(source, self.config.source_vocab, "source")
         mask = make_mask(self.config, source)
         x, _ = self.source.forward(source)
@@ -195,7 +205,7 @@ class Transformer(Module):
         return self.decoder.project_memory(memory), mask.allowed
 
     def decode_step(
-        self, ids: Any, start: int, kv_cache: Any, memory: Any, memory_mask: Array
+        self, ids: Any, start: int, kv_cache: Any, memory_kv: Any, memory_mask: Array
     ) -> tuple[Array, Any]:
         """Compute the logits of the next token from the last token and the KV cache.
 
@@ -203,8 +213,8 @@ class Transformer(Module):
             ids: The last token of each sentence, of shape (B,).
             start: The position of these tokens.
             kv_cache: The KV cache that the previous call returned, or None at the first position.
-            memory: The keys and values of the source that encode returned.
-            memory_mask: The mask of the source that encode returned.
+            memory_kv: The keys and values of the memory that encode returned.
+            memory_mask: The source mask that encode returned.
 
         Returns:
             The logits, of shape (B, V), and the new KV cache.
@@ -214,13 +224,13 @@ class Transformer(Module):
         """
         ids = self._take_ids(ids[:, None], self.config.target_vocab, "target", start)
         x, _ = self.target.forward(ids, start=start)  # (B, 1, D)
-        x, kv_cache = self.decoder.decode_step(x, kv_cache, memory, memory_mask)
+        x, kv_cache = self.decoder.decode_step(x, kv_cache, memory_kv, memory_mask)
         logits, _ = self.output.forward(x)  # (B, 1, V)
         return logits[:, 0], kv_cache
 
 
 def shifted_right(target: Array, start_id: int) -> Array:
-    """Return the input of the decoder: the start symbol, then the target without its last token.
+    """Return the input of the decoder: the start symbol, followed by the target without its last token.
 
     Shapes: target (B, T) -> (B, T).
     """

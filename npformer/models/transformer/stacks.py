@@ -22,7 +22,7 @@ from npformer.nn.module import Module
 @cache_class
 @dataclass(frozen=True)
 class StackCache:
-    """The cache of a stack. cache[i] is the cache of layer i."""
+    """The cache of a stack of layers. cache[i] is the cache of layer i."""
 
     layers: tuple[Any, ...]
     norm: LayerNormCache | None
@@ -58,7 +58,16 @@ class Encoder(Module):
     def forward(
         self, x: Array, mask: Array | AttentionMask | None = None, context: Context = INFERENCE
     ) -> tuple[Array, Any]:
-        """Return (memory, cache). The mask is a bool array or an AttentionMask."""
+        """Compute all layers.
+
+        Args:
+            x: The vectors of the source tokens, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, S, S), or an AttentionMask.
+            context: The settings of the forward pass.
+
+        Returns:
+            The memory, of shape (B, S, D), and the cache.
+        """
         caches, norm = [], None
         for layer in self.layers:
             x, cache = layer.forward(x, mask, context)
@@ -68,7 +77,7 @@ class Encoder(Module):
         return x, StackCache(tuple(caches), norm)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of shape (B, S, D)."""
         if self.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
@@ -76,19 +85,19 @@ class Encoder(Module):
         return dy
 
     def decode_step(self, x: Array, kv_cache: Any) -> tuple[Array, Any]:
-        """Compute the next position under a causal mask.
+        """Compute the next position under a causal mask, without a cache for a backward pass.
 
-        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache has one entry for each layer, and is None at first.
-        Returns (y, kv_cache).
+        `kv_cache` is a list with the KV cache of each layer. It is None at the first position.
+        Shapes: x (B, 1, D) -> y (B, 1, D), and the new list.
         """
         kv_cache = [None] * len(self.layers) if kv_cache is None else kv_cache
-        new = []
+        new_kv_cache = []
         for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
-            x, kept = layer.decode_step(x, layer_kv_cache)
-            new.append(kept)
+            x, layer_kv_cache = layer.decode_step(x, layer_kv_cache)
+            new_kv_cache.append(layer_kv_cache)
         if self.norm is not None:
             x, _ = self.norm.forward(x)
-        return x, new
+        return x, new_kv_cache
 
 
 class Decoder(Module):
@@ -121,7 +130,18 @@ class Decoder(Module):
         memory_mask: Array | AttentionMask | None = None,
         context: Context = INFERENCE,
     ) -> tuple[Array, Any]:
-        """Return (y, cache). mask and memory_mask are bool arrays or AttentionMasks."""
+        """Compute all layers.
+
+        Args:
+            x: The vectors of the target tokens, of shape (B, T, D).
+            memory: The output of the encoder, of shape (B, S, D).
+            mask: Bool, broadcastable to (B, H, T, T), or an AttentionMask, for self-attention.
+            memory_mask: Bool, broadcastable to (B, H, T, S), or an AttentionMask, for cross-attention.
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
         caches, norm = [], None
         for layer in self.layers:
             x, cache = layer.forward(x, memory, mask, memory_mask, context)
@@ -131,36 +151,46 @@ class Decoder(Module):
         return x, StackCache(tuple(caches), norm)
 
     def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dx, dmemory)."""
+        """Return the gradients dx (B, T, D) and dmemory (B, S, D)."""
         if self.norm is not None:
             dy = self.norm.backward(dy, cache.norm)
         dmemory: Any = 0
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
-            # every layer attended to the same memory, so its gradients add up
+            # every layer attended to the same memory, so the gradients of all layers are added
             dy, dmemory_here = layer.backward(dy, layer_cache)
             dmemory = dmemory + dmemory_here
         return dy, dmemory
 
-    def project_memory(self, memory: Array) -> Any:
-        """Return the keys and values of the encoder's output for each layer."""
+    def project_memory(self, memory: Array) -> list[KVCache]:
+        """Return the keys and values of the memory (B, S, D) for each layer."""
         return [layer.project_memory(memory) for layer in self.layers]
 
     def decode_step(
-        self, x: Array, kv_cache: Any, memory: list[KVCache], memory_mask: Array | AttentionMask | None = None
+        self,
+        x: Array,
+        kv_cache: Any,
+        memory_kv: list[KVCache],
+        memory_mask: Array | AttentionMask | None = None,
     ) -> tuple[Array, Any]:
-        """Compute the next position.
+        """Compute the next position, without a cache for a backward pass.
 
-        Shapes: x (B, 1, D) -> y (B, 1, D). kv_cache and memory have one entry for each layer. kv_cache is
-        None at first. Returns (y, kv_cache).
+        Args:
+            x: The vector of the position, of shape (B, 1, D).
+            kv_cache: A list with the KV cache of each layer, or None at the first position.
+            memory_kv: The keys and values of the memory for each layer, from project_memory.
+            memory_mask: Bool, broadcastable to (B, H, 1, S), or an AttentionMask.
+
+        Returns:
+            y, of shape (B, 1, D), and the new list of KV caches.
         """
         kv_cache = [None] * len(self.layers) if kv_cache is None else kv_cache
-        new = []
-        for layer, layer_kv_cache, layer_memory in zip(self.layers, kv_cache, memory, strict=True):
-            x, kept = layer.decode_step(x, layer_kv_cache, layer_memory, memory_mask)
-            new.append(kept)
+        new_kv_cache = []
+        for layer, layer_kv_cache, layer_memory_kv in zip(self.layers, kv_cache, memory_kv, strict=True):
+            x, layer_kv_cache = layer.decode_step(x, layer_kv_cache, layer_memory_kv, memory_mask)
+            new_kv_cache.append(layer_kv_cache)
         if self.norm is not None:
             x, _ = self.norm.forward(x)
-        return x, new
+        return x, new_kv_cache
 
 
 def make_final_norm(config: TransformerConfig, dtype: Any) -> LayerNorm | None:

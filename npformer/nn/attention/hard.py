@@ -1,7 +1,7 @@
 """Hard attention: each query reads one position of the memory, drawn with the attention weights.
 
-The functions at the end enumerate all draws of a small example. They show that the estimated gradient is
-unbiased, and its variance.
+The functions at the end enumerate all possible draws of a small example. With them, the mean and the variance
+of the estimated gradient can be computed exactly, and the mean can be compared with the true gradient.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class HardAttention(Module):
 
         z_t = m_s,  s ~ Multinoulli(a_t),  a_t = softmax over s of similarity(h_t, m_s)
 
-    The mean over all draws is soft attention, E[z_t] = Σ_s a_ts m_s, as in GlobalAttention.
+    The expected value of z_t is the result of soft attention, E[z_t] = Σ_s a_ts m_s, as in GlobalAttention.
     With train=True the positions are drawn: once, or N times with draws=N. Otherwise each query reads its
     most probable position. Shapes: queries (B, T, K), memory (B, S, M), mask bool (B, S), True at the
-    positions that may be read -> context (B, T, M), or (N, B, T, M) for N draws. The context is 0 if the
-    whole memory of a sentence is masked.
+    positions that may be read -> context (B, T, M), or (N, B, T, M) for N draws. The context is 0 if all
+    positions of a sentence are masked.
 
     Args:
         similarity: The layer that compares queries and memory, such as Similarity.
-        straight_through: In the backward pass, treat the drawn value as the weighted mean of soft attention.
-            This gradient is biased, but it needs no rewards.
+        straight_through: In the backward pass, use the gradient of soft attention instead of that of the
+            draw. This estimate is biased, but it needs no rewards.
 
     Raises:
         UserError: If the mask has another shape or dtype, or if train is True and rng is None.
@@ -89,7 +89,19 @@ class HardAttention(Module):
         rng: np.random.Generator | None = None,
         draws: int | None = None,
     ) -> tuple[Array, Any]:
-        """Return (context, cache)."""
+        """Draw a position for each query, or choose the most probable one, and read the memory there.
+
+        Args:
+            queries: The queries, of shape (B, T, K).
+            memory: The memory, of shape (B, S, M).
+            mask: Bool, of shape (B, S). True at the positions that may be read. None for all True.
+            train: True draws the positions, False chooses the most probable ones.
+            rng: The generator of the draws. It is needed if train is True.
+            draws: The number N of draws. The default is one draw, without the axis of draws.
+
+        Returns:
+            The context, of shape ([N,] B, T, M), and the cache.
+        """
         if train and rng is None:
             raise UserError(
                 "hard attention with train=True needs a generator: give rng=np.random.default_rng(seed)"
@@ -97,15 +109,15 @@ class HardAttention(Module):
         check_queries(queries, memory, self.similarity, "HardAttention")
         check_token_mask(mask, memory)
         allowed = None if mask is None else mask[:, None]  # (B, 1, S)
-        scores, compared = self.similarity.forward(queries, memory)  # (B, T, S)
-        drawing: dict[str, Any] = {"rng": rng, "draws": draws} if train else {}
-        context, attended = hard_attend(scores, memory, allowed, **drawing)  # ([N,] B, T, M)
-        return context, HardAttentionCache(compared, attended)
+        scores, similarity_cache = self.similarity.forward(queries, memory)  # (B, T, S)
+        sampling: dict[str, Any] = {"rng": rng, "draws": draws} if train else {}
+        context, attend_cache = hard_attend(scores, memory, allowed, **sampling)  # ([N,] B, T, M)
+        return context, HardAttentionCache(similarity_cache, attend_cache)
 
     def backward(
         self, dcontext: Array, cache: Any, *, dlog_prob: Array | None = None, dentropy: Array | None = None
     ) -> tuple[Array, Array]:
-        """Return (dqueries, dmemory).
+        """Compute the gradients of the queries and of the memory.
 
         Args:
             dcontext: The gradient of the context, of shape ([N,] B, T, M).
@@ -113,6 +125,9 @@ class HardAttention(Module):
             dlog_prob: The gradient of the log-probability of the draws, broadcastable to ([N,] B, T).
                 functional.score_function computes it from the rewards.
             dentropy: The gradient of the entropy, broadcastable to (B, T).
+
+        Returns:
+            dqueries, of shape (B, T, K), and dmemory, of shape (B, S, M).
 
         Raises:
             UserError: If straight_through is True and dlog_prob or dentropy is given.
@@ -125,7 +140,7 @@ class HardAttention(Module):
             dscores, dvalues = hard_attend_backward(
                 dcontext, cache.attend, dlog_prob=dlog_prob, dentropy=dentropy
             )
-        # scores = similarity(queries, memory): the memory gives both the keys and the values
+        # scores = similarity(queries, memory): the memory is used as keys and as values
         dqueries, dkeys = self.similarity.backward(dscores, cache.similarity)
         return dqueries, dvalues + dkeys
 
@@ -133,9 +148,9 @@ class HardAttention(Module):
 class MovingBaseline:
     """A moving average of the log-likelihoods: b_k = .9 b_{k-1} + .1 log p(y | s_k), with b_0 = 0.
 
-    First use its value in score_function, then update it: the gradient of draw k needs b_{k-1}. The value b_k
-    contains draw k, so log p - b_k = .9 (log p - b_{k-1}), and the gradient of the scores would be too small
-    by the factor .9 (for N draws by the factor 1 - .1 / N).
+    For draw k, first pass the value b_{k-1} to score_function, then call update. In the other order,
+    score_function would get b_k, which depends on draw k: log p - b_k = .9 (log p - b_{k-1}). The gradient of
+    the scores would then be too small by the factor .9 (for N draws by the factor 1 - .1 / N).
 
     Args:
         decay: The weight of the old value, .9 in the formula above.
@@ -158,8 +173,8 @@ class MovingBaseline:
 
 def every_sample(n_queries: int, n_places: int) -> Array:
     """Return all possible draws of T queries from S positions. Shapes: -> (N, 1, T, S) bool, N = S^T."""
-    chosen = np.array(list(product(range(n_places), repeat=n_queries)))  # (N, T)
-    return (chosen[:, :, None] == np.arange(n_places))[:, None]
+    positions = np.array(list(product(range(n_places), repeat=n_queries)))  # (N, T)
+    return (positions[:, :, None] == np.arange(n_places))[:, None]
 
 
 class Draws(NamedTuple):
@@ -168,16 +183,17 @@ class Draws(NamedTuple):
     sample: Any  # (N, 1, T, S) bool
     probability: Any  # (N,)
     log_likelihood: Any  # (N,) log p(y | s)
-    entropy: Any  # () Σ_t H_t
+    entropy: Any  # () the sum of the entropies of all queries
 
 
 def every_draw(scores: Array, v: Array, answer: Any, mask: Array | None = None) -> Draws:
-    """Return all draws with their probabilities, and the log-likelihood of the answer for each draw.
+    """Return all possible draws, the probability of each, and the log-likelihood of the answer for each.
 
     Args:
         scores: The scores of one sentence, of shape (1, T, S).
         v: The values, of shape (1, S, L).
-        answer: A pair (f, f_backward), where f maps z (N, 1, T, L) to log p(y | s) (N, 1).
+        answer: A pair of functions (f, f_backward). f maps the context z (N, 1, T, L) to the log-likelihood
+            log p(y | s) (N, 1) of the right answer.
         mask: Bool, broadcastable to (1, T, S). True means that the query may read the position.
     """
     sample = every_sample(*scores.shape[1:])
@@ -206,11 +222,11 @@ def expected_loss(
 
 
 class Estimate(NamedTuple):
-    """The mean and the variance, over all draws, of the gradient that one draw gives."""
+    """The mean and the variance, over all draws, of the gradient estimated from one draw."""
 
-    dscores: Any  # (1, T, S) mean
-    dv: Any  # (1, S, L) mean
-    # of dscores, summed over its entries; the variance of the mean of N draws is 1/N of it
+    dscores: Any  # (1, T, S) the mean
+    dv: Any  # (1, S, L) the mean
+    # the variance of dscores, summed over its entries. The mean of N draws has 1/N of this variance
     variance: float
 
 
@@ -223,7 +239,7 @@ def estimate(
     straight_through: bool = False,
     **settings: Any,
 ) -> Estimate:
-    """Return the mean and the variance of the gradient that one draw gives.
+    """Return the mean and the variance of the gradient estimated from one draw.
 
     Args:
         scores, v, answer, mask: As in every_draw.
@@ -232,7 +248,7 @@ def estimate(
     """
     draws = every_draw(scores, v, answer, mask)
     grads = [_gradient(scores, v, answer, mask, s, straight_through, settings) for s in draws.sample[:, None]]
-    dscores, dv = (np.stack(parts) for parts in zip(*grads, strict=True))  # (N, 1, T, S) and (N, 1, S, L)
+    dscores, dv = (np.stack(grad) for grad in zip(*grads, strict=True))  # (N, 1, T, S) and (N, 1, S, L)
     p = draws.probability
     mean = np.tensordot(p, dscores, 1)  # Σ_s p(s) dscores(s)
     variance = float(np.tensordot(p.real, (dscores - mean).real ** 2, 1).sum())
@@ -251,8 +267,8 @@ def _gradient(
     """Return the gradients (dscores, dv) of one draw."""
     f, f_backward = answer
     z, cache = hard_attend(scores, v, mask, sample=sample)
-    log_likelihood, answered = f(z)  # (1, 1)
-    dz = f_backward(-np.ones_like(log_likelihood), answered)  # loss = -log p(y | s)
+    log_likelihood, answer_cache = f(z)  # (1, 1)
+    dz = f_backward(-np.ones_like(log_likelihood), answer_cache)  # loss = -log p(y | s)
     if straight_through:
         return straight_through_backward(dz, cache)
     dlog_prob, dentropy = score_function(log_likelihood, **settings)
@@ -262,15 +278,15 @@ def _gradient(
 def with_and_without_baseline(
     scores: Array, v: Array, answer: Any, mask: Array | None = None, **settings: Any
 ) -> tuple[Estimate, Estimate]:
-    """Return the estimates with the baseline b = E[log p(y | s)] and with b = 0.
+    """Return two estimates: with the baseline b = E[log p(y | s)], and with b = 0.
 
-    Both have the same mean. A moving baseline approaches the first b.
+    Both have the same mean. The value of a MovingBaseline approaches the first b.
 
     Args:
         scores, v, answer, mask: As in every_draw.
         settings: The other settings of score_function.
     """
     draws = every_draw(scores, v, answer, mask)
-    usual = float((draws.probability * draws.log_likelihood).sum())
-    with_baseline = estimate(scores, v, answer, mask, baseline=usual, **settings)
+    expected = float((draws.probability * draws.log_likelihood).sum())  # E[log p(y | s)]
+    with_baseline = estimate(scores, v, answer, mask, baseline=expected, **settings)
     return with_baseline, estimate(scores, v, answer, mask, baseline=0.0, **settings)

@@ -1,4 +1,8 @@
-"""Decoding with a KV cache: one position after another, without computing a key or a value twice."""
+"""Decoding with a KV cache: the positions one after another, each key and value computed only once.
+
+The memory is the encoder's output. Its keys and values, which are the same for every position of the decoder,
+are called memory_kv.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +14,22 @@ from npformer.nn.module import Module
 
 
 class KVCache(NamedTuple):
-    """The keys and values of all positions so far."""
+    """The keys and values of a sequence of S positions, for all heads."""
 
     k: Any  # (B, H, S, K)
     v: Any  # (B, H, S, L)
 
     def extended(self, k: Array, v: Array) -> KVCache:
-        """Return these keys and values, followed by those of the next positions."""
+        """Return these keys and values, followed by the keys k (B, H, T, K) and values v (B, H, T, L)."""
         xp = array_module(k)
         return KVCache(xp.concatenate([self.k, k], 2), xp.concatenate([self.v, v], 2))
 
 
 class DecodingAttention(Module):
-    """The decoding methods of MultiHeadAttention. They return no cache for a backward pass."""
+    """The base class of MultiHeadAttention with its methods for decoding.
+
+    These methods return no cache for a backward pass.
+    """
 
     query: Any
 
@@ -33,7 +40,7 @@ class DecodingAttention(Module):
 
         Args:
             x: The vectors of the next positions, of shape (B, T, D).
-            kv_cache: The keys and values of the S positions before, or None.
+            kv_cache: The keys and values of the S positions before, or None at the first position.
             mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
 
         Returns:
@@ -44,14 +51,23 @@ class DecodingAttention(Module):
         return self._attend(q, kv_cache, mask), kv_cache
 
     def project_memory(self, memory: Array) -> KVCache:
-        """Return the keys and values of the encoder's output (B, S, D), computed once for each sentence."""
+        """Return the keys and values of the memory (B, S, D), which are computed once for each sentence."""
         (_, k, v), _ = self.project(memory[:, :0], memory, memory)  # no queries yet
         return KVCache(k, v)
 
-    def attend_memory(self, x: Array, memory: KVCache, mask: Array | AttentionMask | None = None) -> Array:
-        """Compute the cross-attention of x to the memory. Shapes: x (B, T, D) -> y (B, T, D)."""
+    def attend_memory(self, x: Array, memory_kv: KVCache, mask: Array | AttentionMask | None = None) -> Array:
+        """Compute the cross-attention of x to the memory.
+
+        Args:
+            x: The vectors of the decoder, of shape (B, T, D).
+            memory_kv: The result of project_memory.
+            mask: Bool, broadcastable to (B, H, T, S). True means that the query may attend to the key.
+
+        Returns:
+            y, of shape (B, T, D).
+        """
         (q,), _ = self.query.project(x)
-        return self._attend(q, memory, mask)
+        return self._attend(q, memory_kv, mask)
 
     def _attend(self, q: Array, kv_cache: KVCache, mask: Array | AttentionMask | None) -> Array:
         z, _ = self.attend(q, kv_cache.k, kv_cache.v, AttentionMask.of(mask))
@@ -59,13 +75,32 @@ class DecodingAttention(Module):
         return y
 
     def project(self, query: Array, key: Array, value: Array) -> Any:
-        """Return ((q, k, v), cache)."""
+        """Compute the queries, keys and values of all heads, as MultiHeadAttention.project does.
+
+        Args:
+            query: The input of the queries, of shape (B, T, D).
+            key: The input of the keys, of shape (B, S, D).
+            value: The input of the values, of shape (B, S, D).
+
+        Returns:
+            (q, k, v), and the cache.
+        """
         raise NotImplementedError
 
     def attend(self, q: Array, k: Array, v: Array, mask: AttentionMask) -> tuple[Array, Any]:
-        """Return (z, cache)."""
+        """Compute the attention of each head, as MultiHeadAttention.attend does.
+
+        Args:
+            q: The queries, of shape (B, H, T, K).
+            k: The keys, of shape (B, H, S, K).
+            v: The values, of shape (B, H, S, L).
+            mask: The masks.
+
+        Returns:
+            z, of shape (B, H, T, L), and the cache.
+        """
         raise NotImplementedError
 
     def join(self, z: Array) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Concatenate the heads and multiply by Wo. Shapes: z (B, H, T, L) -> y (B, T, D), and the cache."""
         raise NotImplementedError

@@ -28,10 +28,10 @@ from npformer.storage.validation import require_choice
 class LatentAttentionCache(NamedTuple):
     """The cache of LatentAttention."""
 
-    telling: LinearCache  # the cache of e · u
-    pointing: LinearCache  # the cache of e V
+    latent_scores: LinearCache  # the cache of e · u
+    active_scores: LinearCache  # the cache of e V
     attend: LatentAttendCache
-    given: bool  # True if the caller gave values
+    has_values: bool  # True if the caller gave values
 
     @property
     def latent(self) -> Array:
@@ -50,23 +50,24 @@ class LatentAttentionCache(NamedTuple):
 
 
 class LatentAttention(Module):
-    """Latent attention: one vector for each sentence, o = Σ_j w_j v_j, with weights from two softmaxes.
+    """Latent attention: one vector o = Σ_j w_j v_j for each sentence. Two softmaxes give the weights w.
 
         l = softmax over j of u · e_j        the latent weights: the importance of each token
-        row i of D = softmax(e_i V)          the positions to which token i points; V has a column for each
+        row i of D = softmax(e_i V)          the positions to which token i points, one column of V for each
         w = D l, or Dᵀ l                     the active weights: the share of each token in o
 
-    The values v are the embeddings e, unless values are given: the paper allows other embeddings for them.
+    The values v are the embeddings e, unless the argument `values` gives other ones, as the paper allows.
     Shapes: e (B, S, D), values (B, S, L), mask bool (B, S) -> o (B, L). The mask is False at padding, whose
     weight is 0 in l, D and w.
 
     Args:
         d_model: The width of e.
-        max_length: The largest length J of a sentence. u is latent_weight (D, 1), V is active_weight (D, J).
+        max_length: The largest length J of a sentence. The parameters are u, which is latent_weight (D, 1),
+            and V, which is active_weight (D, J).
         orientation: "rows" is w = D l, as in the authors' program. "columns" is w = Dᵀ l, as in the paper,
             which writes A l with A = Dᵀ.
-        measure: The length by which w is divided. With "sum", w sums to 1. With "euclidean", its squares sum
-            to 1, as in the authors' program.
+        measure: The norm by which w is divided. With "sum", the weights sum to 1. With "euclidean", their
+            squares sum to 1, as in the authors' program.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
@@ -97,7 +98,16 @@ class LatentAttention(Module):
     def forward(
         self, e: Array, values: Array | None = None, *, mask: Array | None = None
     ) -> tuple[Array, Any]:
-        """Return (o, cache)."""
+        """Compute the weighted mean o of the values.
+
+        Args:
+            e: The embeddings, of shape (B, S, D).
+            values: The values, of shape (B, S, L). The default is e.
+            mask: Bool, of shape (B, S). True at tokens and False at padding. None if there is no padding.
+
+        Returns:
+            o, of shape (B, L), and the cache.
+        """
         check_floats(e, ("B", "S", self.latent_weight.shape[0]), "LatentAttention", "e")
         if values is not None:
             check_floats(values, (*e.shape[:2], "L"), "LatentAttention", "values")
@@ -108,28 +118,28 @@ class LatentAttention(Module):
                 f"a sentence has {length} tokens and this attention has {self.max_length} positions: "
                 "make it with a larger max_length"
             )
-        scores, telling = linear(e, self.latent_weight.value)  # (B, S, 1)
-        places, pointing = linear(e, self.active_weight.value[:, :length])  # (B, S, S)
-        given = values is not None
-        o, attended = latent_attend(
-            scores[..., 0],
-            places,
+        latent_scores, latent_cache = linear(e, self.latent_weight.value)  # (B, S, 1)
+        active_scores, active_cache = linear(e, self.active_weight.value[:, :length])  # (B, S, S)
+        has_values = values is not None
+        o, attend_cache = latent_attend(
+            latent_scores[..., 0],
+            active_scores,
             e if values is None else values,
             mask,
             orientation=self.orientation,
             measure=self.measure,
         )
-        return o, LatentAttentionCache(telling, pointing, attended, given)
+        return o, LatentAttentionCache(latent_cache, active_cache, attend_cache, has_values)
 
     def backward(self, do: Array, cache: Any) -> Any:
-        """Return de, or (de, dvalues) if values were given."""
-        dscores, dplaces, dvalues = latent_attend_backward(do, cache.attend)
-        # scores = e · u
-        de, dlatent_weight, _ = linear_backward(dscores[..., None], cache.telling)
+        """Return de, of shape (B, S, D), or (de, dvalues) with dvalues (B, S, L) if values were given."""
+        dlatent_scores, dactive_scores, dvalues = latent_attend_backward(do, cache.attend)
+        # latent_scores = e · u
+        de, dlatent_weight, _ = linear_backward(dlatent_scores[..., None], cache.latent_scores)
         self.latent_weight.accumulate(dlatent_weight)
-        # places = e V, with the first columns of V, one for each token of the sentence
-        dpointing, dactive_weight, _ = linear_backward(dplaces, cache.pointing)
-        self.active_weight.accumulate(dactive_weight, at=(slice(None), slice(dplaces.shape[-1])))
-        de = de + dpointing
-        # without values, e is also v
-        return (de, dvalues) if cache.given else de + dvalues
+        # active_scores = e V, with the first columns of V, one for each token of the sentence
+        de_active, dactive_weight, _ = linear_backward(dactive_scores, cache.active_scores)
+        self.active_weight.accumulate(dactive_weight, at=(slice(None), slice(dactive_scores.shape[-1])))
+        de = de + de_active
+        # if no values were given, e was also used as the values
+        return (de, dvalues) if cache.has_values else de + dvalues

@@ -1,6 +1,7 @@
-"""The attentions of recurrent networks: the state of a decoder attends to the states of the encoder.
+"""Attention layers of recurrent networks: a state of the decoder attends to the states of the encoder.
 
-It attends to all of them (GlobalAttention), or to a window of them. The window is around its own position
+The encoder's states are the memory. With GlobalAttention, a state of the decoder attends to all positions of
+the memory. With the other two layers, it attends to a window of positions: around its own position
 (LocalMonotonic) or around a predicted position (LocalPredictive). Bahdanau's additive attention is
 GlobalAttention with the similarity "perceptron".
 """
@@ -49,12 +50,13 @@ class GlobalAttentionCache(NamedTuple):
 
 
 class GlobalAttention(Module):
-    """Attention to all positions: c_t = Σ_s a_ts m_s, with a_t = softmax over s of similarity(h_t, m_s).
+    """Attention to all positions: c_t = Σ_s a_ts m_s, where a_t = softmax over s of similarity(h_t, m_s).
+
+    The queries are the states h_t of the decoder, and m_s are the vectors of the memory.
 
     Shapes: queries (B, T, N), memory (B, S, M), mask bool (B, S), True at tokens and False at padding ->
-    context (B, T, M). The context is 0 for a sentence without tokens.
-    `start` is the position of the first query, for a decoder that computes one position after another. Only
-    LocalMonotonic uses it. The other layers accept it, so that a decoder can call them in the same way.
+    context (B, T, M). The context is 0 for a sentence without tokens. Only LocalMonotonic uses the argument
+    `start`. The other layers ignore it. They accept it so that a decoder can call all layers in the same way.
 
     Args:
         similarity: The layer that compares queries and memory, such as Similarity.
@@ -71,33 +73,44 @@ class GlobalAttention(Module):
     def forward(
         self, queries: Array, memory: Array, mask: Array | None = None, *, start: int = 0
     ) -> tuple[Array, Any]:
-        """Return (context, cache)."""
+        """Compute the context of each query.
+
+        Args:
+            queries: The states of the decoder, of shape (B, T, N).
+            memory: The states of the encoder, of shape (B, S, M).
+            mask: Bool, of shape (B, S). True at tokens and False at padding. None if there is no padding.
+            start: The position of the first query. It has no effect in this layer.
+
+        Returns:
+            The context, of shape (B, T, M), and the cache.
+        """
         check_queries(queries, memory, self.similarity, type(self).__name__)
         check_token_mask(mask, memory)
         allowed = None if mask is None else mask[:, None]  # (B, 1, S)
         return self._attend(queries, memory, allowed, None)
 
     def backward(self, dcontext: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dqueries, dmemory)."""
+        """Return the gradients dqueries (B, T, N) and dmemory (B, S, M)."""
         # context = softmax(scores) memory
         dscores, dvalues = attend_backward(dcontext, cache.attend)
-        # scores = similarity(queries, memory): the memory gives both the keys and the values
+        # scores = similarity(queries, memory): the memory is used as keys and as values
         dqueries, dkeys = self.similarity.backward(dscores, cache.similarity)
         return dqueries, dvalues + dkeys
 
     def _attend(
         self, queries: Array, memory: Array, allowed: Array | None, positions: Array | None
     ) -> tuple[Array, Any]:
-        """Compute attention under a mask `allowed`, bool, broadcastable to (B, T, S)."""
-        scores, compared = self.similarity.forward(queries, memory)  # (B, T, S)
-        context, attended = attend(scores, memory, allowed)  # (B, T, M)
-        return context, GlobalAttentionCache(compared, attended, positions)
+        """Compute attention under the mask `allowed`, bool, broadcastable to (B, T, S)."""
+        scores, similarity_cache = self.similarity.forward(queries, memory)  # (B, T, S)
+        context, attend_cache = attend(scores, memory, allowed)  # (B, T, M)
+        return context, GlobalAttentionCache(similarity_cache, attend_cache, positions)
 
 
 class LocalMonotonic(GlobalAttention):
-    """Local-m attention: query t attends to the positions in the window [t - D, t + D] only.
+    """Local-m attention: query t attends only to the positions in the window [t - D, t + D].
 
-    The context is 0 for a query more than D positions behind the last token. Shapes: as in GlobalAttention.
+    The context is 0 if the window contains no token, which happens more than D positions after the last
+    token. Shapes: as in GlobalAttention.
 
     Args:
         similarity: The layer that compares queries and memory, such as Similarity.
@@ -116,14 +129,24 @@ class LocalMonotonic(GlobalAttention):
         self.reach = reach
 
     def forward(self, queries: Array, memory: Array, mask: Array | None = None, *, start: int = 0) -> Any:
-        """Return (context, cache). The queries are at the positions start, start + 1, ..."""
+        """Compute the context of each query.
+
+        Args:
+            queries: The states of the decoder, of shape (B, T, N).
+            memory: The states of the encoder, of shape (B, S, M).
+            mask: Bool, of shape (B, S). True at tokens and False at padding. None if there is no padding.
+            start: The position of the first query. The others are at start + 1, start + 2, ...
+
+        Returns:
+            The context, of shape (B, T, M), and the cache.
+        """
         check_queries(queries, memory, self.similarity, type(self).__name__)
         check_token_mask(mask, memory)
         xp = array_module(queries)
-        batch, count = queries.shape[:2]
-        positions = xp.broadcast_to(start + xp.arange(count), (batch, count))  # p_t = t
-        near = _near(positions, memory, mask, self.reach)
-        return self._attend(queries, memory, near, positions)
+        batch, n_queries = queries.shape[:2]
+        positions = xp.broadcast_to(start + xp.arange(n_queries), (batch, n_queries))  # p_t = t
+        allowed = _window_mask(positions, memory, mask, self.reach)
+        return self._attend(queries, memory, allowed, positions)
 
 
 @cache_class
@@ -138,26 +161,27 @@ class LocalPredictiveCache(NamedTuple):
 
     @property
     def positions(self) -> Array:
-        """The centres of the windows, (B, T)."""
+        """The predicted positions p, the centres of the windows, (B, T)."""
         return self.predicted.p
 
     @property
     def aligned(self) -> Array:
-        """The softmax inside the window (B, T, S), before the Gaussian."""
+        """The softmax b inside the window, before it is multiplied by the Gaussian, (B, T, S)."""
         return self.gaussian.weights
 
 
 class LocalPredictive(Module):
-    """Local-p attention: a window [p_t - D, p_t + D] around a predicted position, weighted by a Gaussian.
+    """Local-p attention: attention in a window around a predicted position, with weights times a Gaussian.
 
         p_t = S sigmoid(v · tanh(h_t weight)),  where S is the number of tokens without padding
-        a_ts = softmax over the window of similarity(h_t, m_s) · exp(-(s - p_t)² / (2 σ²)),  σ = D / 2
+        b_t = softmax of similarity(h_t, m_s) over the positions s in the window [p_t - D, p_t + D]
+        a_ts = b_ts exp(-(s - p_t)² / (2 σ²)),  where σ = D / 2
         c_t = Σ_s a_ts m_s
 
-    The parameters v and weight are position_v and position_weight. The tokens are at the positions 0 .. S - 1
-    and the padding follows them, so a window with a reach of 1 or more always holds a token. Where an edge of
-    the window passes a token, the weights jump and have no derivative. The backward pass returns the
-    derivative between the jumps. Shapes: as in GlobalAttention.
+    The parameters v and weight are position_v and position_weight. The tokens are at 0 .. S - 1, and p_t is
+    between 0 and S. So a window with D ≥ 1 always contains a token. As a function of p_t, the
+    weights jump where a token enters or leaves the window. There they have no derivative. The backward pass
+    returns the derivative for a fixed set of tokens in the window. Shapes: as in GlobalAttention.
 
     Args:
         similarity: The layer that compares queries and memory, such as Similarity.
@@ -189,7 +213,17 @@ class LocalPredictive(Module):
     def forward(
         self, queries: Array, memory: Array, mask: Array | None = None, *, start: int = 0
     ) -> tuple[Array, Any]:
-        """Return (context, cache)."""
+        """Compute the context of each query.
+
+        Args:
+            queries: The states of the decoder, of shape (B, T, N).
+            memory: The states of the encoder, of shape (B, S, M).
+            mask: Bool, of shape (B, S). True at tokens and False at padding. None if there is no padding.
+            start: The position of the first query. It has no effect in this layer.
+
+        Returns:
+            The context, of shape (B, T, M), and the cache.
+        """
         check_queries(queries, memory, self.similarity, type(self).__name__)
         check_token_mask(mask, memory)
         xp = array_module(queries)
@@ -197,14 +231,14 @@ class LocalPredictive(Module):
         positions, predicted = predict_position(
             queries, self.position_weight.value, self.position_v.value, lengths
         )  # (B, T)
-        scores, compared = self.similarity.forward(queries, memory)  # (B, T, S)
-        scores, _ = mask_scores(scores, _near(positions, memory, mask, self.reach))
+        scores, similarity_cache = self.similarity.forward(queries, memory)  # (B, T, S)
+        scores, _ = mask_scores(scores, _window_mask(positions, memory, mask, self.reach))
         aligned, _ = softmax(scores)
         weights, gaussian = gaussian_window(aligned, positions, self.reach / 2)
-        return weights @ memory, LocalPredictiveCache(memory, compared, predicted, gaussian, weights)
+        return weights @ memory, LocalPredictiveCache(memory, similarity_cache, predicted, gaussian, weights)
 
     def backward(self, dcontext: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dqueries, dmemory)."""
+        """Return the gradients dqueries (B, T, N) and dmemory (B, S, M)."""
         # context = weights memory
         dweights = dcontext @ cache.memory.swapaxes(-1, -2)  # (B, T, S)
         dvalues = cache.weights.swapaxes(-1, -2) @ dcontext  # (B, S, M)
@@ -212,19 +246,19 @@ class LocalPredictive(Module):
         daligned, dpositions = gaussian_window_backward(dweights, cache.gaussian)
         # aligned = softmax(scores); outside the window it is 0, so the gradient of the scores is 0 there
         dscores = softmax_backward(daligned, cache.aligned)
-        # scores = similarity(queries, memory): the memory gives both the keys and the values
+        # scores = similarity(queries, memory): the memory is used as keys and as values
         dqueries, dkeys = self.similarity.backward(dscores, cache.similarity)
-        # positions = S sigmoid(v · tanh(queries weight)): the queries give the positions as well
-        dsaid, dweight, dv = predict_position_backward(dpositions, cache.predicted)
+        # positions = S sigmoid(v · tanh(queries weight)): the second use of the queries
+        dqueries_position, dweight, dv = predict_position_backward(dpositions, cache.predicted)
         self.position_weight.accumulate(dweight)
         self.position_v.accumulate(dv)
-        return dqueries + dsaid, dvalues + dkeys
+        return dqueries + dqueries_position, dvalues + dkeys
 
 
-def _near(positions: Array, memory: Array, mask: Array | None, reach: float) -> Array:
-    """Return True inside the window of each query. Shapes: positions (B, T) -> bool (B, T, S)."""
-    near = inside_window(positions, memory.shape[1], reach)
-    return near if mask is None else near & mask[:, None]
+def _window_mask(positions: Array, memory: Array, mask: Array | None, reach: float) -> Array:
+    """Return True at the tokens in the window of each query. Shapes: positions (B, T) -> bool (B, T, S)."""
+    inside = inside_window(positions, memory.shape[1], reach)
+    return inside if mask is None else inside & mask[:, None]
 
 
 @cache_class
@@ -264,7 +298,7 @@ class AttentionalState(Module):
         self.join = Linear(d_context + d_state, d_out, bias=False, rng=rng, dtype=dtype)
 
     def forward(self, context: Array, state: Array) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (..., d_out), and the cache."""
         check_floats(context, (..., self.d_context), "AttentionalState", "context")
         check_floats(
             state,
@@ -278,7 +312,7 @@ class AttentionalState(Module):
         return y, AttentionalStateCache(join, y)
 
     def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dcontext, dstate)."""
+        """Return the gradients dcontext (..., d_context) and dstate (..., d_state)."""
         # y = tanh(joined), and tanh' = 1 - tanh²
         dboth = self.join.backward(dy * (1 - cache.y * cache.y), cache.join)
         # both = [context; state]

@@ -33,16 +33,17 @@ class MultiHeadCache(NamedTuple):
     projections: tuple[Any, ...]
     attention: AttentionCache
     output: LinearCache | None
-    given: int  # the number of arrays among query, key and value that the caller gave
-    packing: Packing | None  # of the queries
+    n_inputs: int  # the number of arrays among query, key and value that the caller gave: 1, 2 or 3
+    packing: Packing | None  # the packing of the queries
 
 
 class MultiHeadAttention(DecodingAttention):
-    """Multi-head attention: several attention functions in parallel, each with projections of its own.
+    """Multi-head attention: several attention functions in parallel, each with its own projections.
 
         y = Concat(head_1 .. head_H) Wo,  head_h = attention(query Wq_h, key Wk_h, value Wv_h)
 
-    Self-attention is forward(x). Cross-attention is forward(x, memory), with keys and values from the memory.
+    forward(x) computes self-attention. forward(x, memory) computes cross-attention, with keys and values from
+    the memory.
     Shapes: query (B, T, D), key and value (B, S, D) -> y (B, T, D), or (B, T, H·L) without Wo.
 
     Args:
@@ -52,12 +53,12 @@ class MultiHeadAttention(DecodingAttention):
         d_value: The width L of the values of a head. The default is d_head.
         bias: Add biases to the linear maps.
         output: Multiply the concatenated heads by Wo.
-        fused: The projections that one matrix product computes: "qkv" (for self-attention), "kv" (for
-            cross-attention) or "no".
-        activation: The activation of q, k and v. The first document uses a ReLU.
+        fused: The projections that are computed by one matrix product: "qkv" (for self-attention), "kv"
+            (for cross-attention) or "no".
+        activation: The activation of q, k and v, one of ACTIVATIONS. The preset jianshu-demo uses "relu".
         dropout: The dropout probability of the attention weights.
         scale: Divide the scores by sqrt(K).
-        masking: How the masks act on the scores.
+        masking: The action of the masks on the scores (see Masking).
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
@@ -130,41 +131,45 @@ class MultiHeadAttention(DecodingAttention):
             query: The input of the queries, of shape (B, T, D).
             key: The input of the keys, of shape (B, S, D). The default is query.
             value: The input of the values, of shape (B, S, D). The default is key.
-            mask: Bool, broadcastable to (B, H, T, S). True means that the query may attend to the key. An
-                AttentionMask also holds the query mask and the packing.
+            mask: Bool, broadcastable to (B, H, T, S). True means that the query may attend to the key. Or an
+                AttentionMask, which also contains the query mask and the packing.
             query_mask: Bool, broadcastable to (B, H, T, 1). False at queries that are padding.
             train: True turns dropout on.
             rng: The generator for dropout.
-            context: A Context that replaces train and rng.
+            context: A Context, which replaces train and rng.
 
         Returns:
             y, of shape (B, T, D), and the cache.
         """
         mask = AttentionMask.of(mask, query_mask)
         context = Context(train, rng) if context is None else context
-        given = self._check_given(key, value)
+        n_inputs = self._count_inputs(key, value)
         key = query if key is None else key
         value = key if value is None else value
-        key_packing = mask.packing if given == 1 else mask.key_packing
+        key_packing = mask.packing if n_inputs == 1 else mask.key_packing
         self._check_arrays(query, key, value, mask.packing, key_packing)
         (q, k, v), projections = self.project(query, key, value, mask.packing, key_packing)
-        z, attended = self.attend(q, k, v, mask, context)  # (B, H, T, L)
+        z, attention_cache = self.attend(q, k, v, mask, context)  # (B, H, T, L)
         y, output = self.join(z, mask.packing)  # (B, T, D)
-        return y, MultiHeadCache(projections, attended, output, given, mask.packing)
+        return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing)
 
     def backward(self, dy: Array, cache: Any) -> Any:
-        """Return dquery, (dquery, dkey) or (dquery, dkey, dvalue): a gradient for each given array."""
+        """Return the gradients of the arrays that forward was given.
+
+        These are dquery, (dquery, dkey) or (dquery, dkey, dvalue), of the shapes (B, T, D), (B, S, D) and
+        (B, S, D).
+        """
         # y = Concat(heads) Wo
         dz = self.join_backward(dy, cache)  # (B, H, T, L)
         # z = softmax(q kᵀ / sqrt(K)) v
         dq, dk, dv = self.attend_backward(dz, cache.attention)
         # q, k, v = query Wq, key Wk, value Wv
         grads = self.project_backward(dq, dk, dv, cache)  # one for each projection
-        if cache.given == 3:
+        if cache.n_inputs == 3:
             return tuple(grads)
-        if cache.given == 2:  # keys and values came from one array: their gradients add up
+        if cache.n_inputs == 2:  # keys and values were computed from one array, so their gradients are added
             return grads[0], _total(grads[1:])
-        return _total(grads)  # queries, keys and values came from one array
+        return _total(grads)  # queries, keys and values were computed from one array
 
     def project(
         self,
@@ -174,7 +179,7 @@ class MultiHeadAttention(DecodingAttention):
         packing: Packing | None = None,
         key_packing: Packing | None = None,
     ) -> tuple[list[Array], tuple[ProjectionCache, ...]]:
-        """Compute the queries, keys and values of all heads. Return ((q, k, v), cache).
+        """Compute the queries, keys and values of all heads.
 
         Args:
             query: The input of the queries, of shape (B, T, D), or packed rows (N, D).
@@ -182,28 +187,53 @@ class MultiHeadAttention(DecodingAttention):
             value: The input of the values, of shape (B, S, D), or packed rows.
             packing: The packing of the queries, or None.
             key_packing: The packing of the keys and values, or None.
+
+        Returns:
+            The list [q, k, v] of shapes (B, H, T, K), (B, H, S, K) and (B, H, S, L), and the caches.
         """
         inputs = [(query, packing), (key, key_packing), (value, key_packing)]
         heads, caches = [], []
-        for projection, which in self._projections():
-            parts, cache = projection.project(*inputs[which])
+        for projection, index in self._projections():
+            parts, cache = projection.project(*inputs[index])
             heads += parts
             caches.append(cache)
         return heads, tuple(caches)
 
     def project_backward(self, dq: Array, dk: Array, dv: Array, cache: Any) -> list[Array]:
-        """Return the gradient of the input of each projection: three, or fewer if projections are fused."""
+        """Compute the gradients of the inputs of the projections.
+
+        Args:
+            dq: The gradient of the queries, of shape (B, H, T, K).
+            dk: The gradient of the keys, of shape (B, H, S, K).
+            dv: The gradient of the values, of shape (B, H, S, L).
+            cache: The cache of forward.
+
+        Returns:
+            The gradient of the input of each projection: [dquery, dkey, dvalue], or fewer if projections are
+            fused.
+        """
         dheads, grads = [dq, dk, dv], []
-        for (projection, _), projected in zip(self._projections(), cache.projections, strict=True):
+        for (projection, _), projection_cache in zip(self._projections(), cache.projections, strict=True):
             n = len(projection.widths)
-            grads.append(projection.project_backward(dheads[:n], projected))
+            grads.append(projection.project_backward(dheads[:n], projection_cache))
             dheads = dheads[n:]
         return grads
 
     def attend(
         self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
     ) -> tuple[Array, Any]:
-        """Compute the attention of each head. Return (z, cache). Subclasses replace this method."""
+        """Compute the attention of each head. Subclasses replace this method.
+
+        Args:
+            q: The queries, of shape (B, H, T, K).
+            k: The keys, of shape (B, H, S, K).
+            v: The values, of shape (B, H, S, L).
+            mask: The masks.
+            context: The settings of the forward pass.
+
+        Returns:
+            z, of shape (B, H, T, L), and the cache.
+        """
         return attention(
             q,
             k,
@@ -217,7 +247,7 @@ class MultiHeadAttention(DecodingAttention):
         )
 
     def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
-        """Return (dq, dk, dv)."""
+        """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
         return attention_backward(dz, cache)
 
     def join(self, z: Array, packing: Packing | None = None) -> tuple[Array, Any]:
@@ -226,7 +256,7 @@ class MultiHeadAttention(DecodingAttention):
         return (y, None) if self.output is None else self.output.forward(y)
 
     def join_backward(self, dy: Array, cache: Any) -> Array:
-        """Return dz (B, H, T, L)."""
+        """Return dz, of shape (B, H, T, L). `cache` is the cache of forward."""
         if self.output is not None:
             dy = self.output.backward(dy, cache.output)  # (B, T, H·L)
         return split_heads(unpack(dy, cache.packing), self.n_heads)
@@ -248,37 +278,40 @@ class MultiHeadAttention(DecodingAttention):
         key_packing: Packing | None,
     ) -> None:
         """Check the shapes of the inputs, (B, T, D) or packed rows (N, D)."""
-        kind, width = type(self).__name__, self._projections()[0][0].weight.shape[0]
-        for name, x, packed in (
+        layer, width = type(self).__name__, self._projections()[0][0].weight.shape[0]
+        for name, x, x_packing in (
             ("query", query, packing),
             ("key", key, key_packing),
             ("value", value, key_packing),
         ):
-            check_floats(x, ("B", "T", width) if packed is None else ("N", width), kind, name)
+            check_floats(x, ("B", "T", width) if x_packing is None else ("N", width), layer, name)
         if packing is None and key_packing is None:
-            check_batches(kind, query=query, key=key, value=value)
+            check_batches(layer, query=query, key=key, value=value)
             if key.shape[1] != value.shape[1]:
                 raise UserError(
-                    f"{kind} takes a value for each key and got key of shape {key.shape} and value of shape "
+                    f"{layer} takes a value for each key and got key of shape {key.shape} and value of shape "
                     f"{value.shape}: make the second axes equal"
                 )
 
-    def _check_given(self, key: Array | None, value: Array | None) -> int:
-        """Return the number of given arrays among query, key and value. Check that it is not too large."""
+    def _count_inputs(self, key: Array | None, value: Array | None) -> int:
+        """Return the number of arrays among query, key and value that the caller gave.
+
+        Fused projections allow fewer than three.
+        """
         if key is None and value is not None:
             raise UserError("value was given without key: give both, or neither")
-        given = 1 + (key is not None) + (value is not None)
+        n_inputs = 1 + (key is not None) + (value is not None)
         most = {"no": 3, "kv": 2, "qkv": 1}[self.fused]
-        if given > most:
+        if n_inputs > most:
             raise UserError(
-                f'projections fused as "{self.fused}" take {most} of query, key and value, and {given} were '
-                'given: use fused="no"'
+                f'projections fused as "{self.fused}" take {most} of query, key and value, and {n_inputs} '
+                'were given: use fused="no"'
             )
-        return given
+        return n_inputs
 
 
 def _total(grads: list[Array]) -> Array:
-    """Return the sum of the gradients of one array that has several uses."""
+    """Return the sum of the gradients of one array that was used several times."""
     total = grads[0]
     for grad in grads[1:]:
         total = total + grad

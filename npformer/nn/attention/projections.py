@@ -38,8 +38,9 @@ class ProjectionCache(NamedTuple):
 class Projection(Linear):
     """A linear map f(x W + b) whose output is split into heads. In the paper f is the identity.
 
-    A fused projection has several weights side by side, so that one product computes, for example, keys and
-    values. Shapes: x (B, T, D), or packed rows (N, D) -> one array (B, H, T, width / H) for each part.
+    A fused projection concatenates several weight matrices, so that one matrix product computes, for example,
+    keys and values. They are the parts of the output. Shapes: x (B, T, D), or packed rows (N, D) -> one array
+    (B, H, T, width / H) for each part.
 
     Args:
         d_in: The width D of x.
@@ -66,7 +67,10 @@ class Projection(Linear):
         self.widths, self.n_heads, self.activation = tuple(widths), n_heads, activation
 
     def project(self, x: Array, packing: Packing | None = None) -> tuple[list[Array], ProjectionCache]:
-        """Return (the parts, cache). `packing` is the packing of x, or None if x is not packed."""
+        """Return a list with an array (B, H, T, width / H) for each part, and the cache.
+
+        `packing` is the packing of x, or None if x is not packed.
+        """
         activate, _ = ACTIVATIONS[self.activation]
         y, linear = self.forward(x)
         y, activation = activate(y)
@@ -78,7 +82,7 @@ class Projection(Linear):
         return parts, ProjectionCache(linear, activation, packing)
 
     def project_backward(self, dparts: Sequence[Array], cache: Any) -> Array:
-        """Return dx."""
+        """Return dx, of the shape of x, from a list with the gradient (B, H, T, width / H) of each part."""
         _, activate_backward = ACTIVATIONS[self.activation]
         # the parts lie side by side in y
         merged = [merge_heads(dpart) for dpart in dparts]

@@ -20,21 +20,22 @@ from npformer.storage.validation import require_count
 
 
 class RelativeAttention(MultiHeadAttention):
-    """Self-attention with a learned vector for each distance, added to the keys and to the values.
+    """Self-attention with learned vectors of distances, which are added to the keys and to the values.
 
         e_ij = x_i Wq (x_j Wk + aK_ij)ᵀ / sqrt(K),  z_i = Σ_j softmax_j(e_ij) (x_j Wv + aV_ij)
 
-    aK_ij and aV_ij are the vectors of the distance j - i. Larger distances than max_distance share its
-    vector, so there are 2 max_distance + 1 vectors, the same for all heads. There is no cross-attention,
-    since the tokens of two sentences have no distance. In decoding, the new tokens follow the tokens of the
-    KV cache. Shapes: x (B, T, D) -> y (B, T, D), with masks as in MultiHeadAttention.
+    aK_ij and aV_ij are the vectors of the distance j - i. A distance above max_distance uses the vector of
+    max_distance, and likewise in the other direction. So there are 2 max_distance + 1 vectors. All heads
+    share them. There is no cross-attention, since there is no distance between the tokens of two sentences.
+    In decoding, the new tokens follow the tokens of the KV cache. Shapes: x (B, T, D) -> y (B, T, D), with
+    masks as in MultiHeadAttention.
 
     Args:
         d_model: The width D.
         n_heads: The number H of heads.
-        max_distance: The largest distance with a vector of its own.
-        on_keys: Add vectors to the keys.
-        on_values: Add vectors to the values.
+        max_distance: The largest distance that has its own vector.
+        on_keys: Add the vectors aK to the keys.
+        on_values: Add the vectors aV to the values.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
         settings: The other settings of MultiHeadAttention.
@@ -73,7 +74,18 @@ class RelativeAttention(MultiHeadAttention):
     def attend(
         self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
     ) -> tuple[Array, Any]:
-        """Return (z, cache). If there are fewer queries than keys, the queries are at the last positions."""
+        """Compute the attention of each head.
+
+        Args:
+            q: The queries, of shape (B, H, T, K). If T < S, they are at the last T of the S positions.
+            k: The keys, of shape (B, H, S, K).
+            v: The values, of shape (B, H, S, L).
+            mask: The masks.
+            context: The settings of the forward pass.
+
+        Returns:
+            z, of shape (B, H, T, L), and the cache.
+        """
         key_positions, value_positions = (
             None if p is None else p.value for p in (self.key_positions, self.value_positions)
         )
@@ -93,7 +105,7 @@ class RelativeAttention(MultiHeadAttention):
         )
 
     def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
-        """Return (dq, dk, dv)."""
+        """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
         dq, dk, dv, dkey_positions, dvalue_positions = relative_attention_by_distance_backward(dz, cache)
         if self.key_positions is not None:
             self.key_positions.accumulate(dkey_positions)
@@ -102,18 +114,18 @@ class RelativeAttention(MultiHeadAttention):
         return dq, dk, dv
 
     def project_memory(self, memory: Array) -> NoReturn:
-        """Raise an error: the tokens of two sentences have no distance.
+        """Raise an error: there is no distance between the tokens of two sentences.
 
         Raises:
             UserError: Always.
         """
         raise UserError(_NO_DISTANCE)
 
-    def _check_given(self, key: Array | None, value: Any) -> int:
-        given = super()._check_given(key, value)
-        if given > 1:
+    def _count_inputs(self, key: Array | None, value: Any) -> int:
+        n_inputs = super()._count_inputs(key, value)
+        if n_inputs > 1:
             raise UserError(_NO_DISTANCE)
-        return given
+        return n_inputs
 
 
 _NO_DISTANCE = (

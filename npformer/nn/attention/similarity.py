@@ -1,4 +1,4 @@
-"""Similarities of queries and keys, multi-head attention with them, and attention without parameters."""
+"""Layers for the four similarities of queries and keys, and self-attention without parameters."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class Similarity(Module):
 
     @property
     def weights(self) -> list[Parameter]:
-        """The parameters, in the order of the arguments of the pair."""
+        """The parameters, in the order in which the pair takes them."""
         return [getattr(self, name) for name in self.names]
 
     def forward(self, q: Array, k: Array) -> tuple[Array, Any]:
-        """Return (scores, cache)."""
+        """Return the scores, of shape (..., T, S), and the cache."""
         check_floats(q, (..., self.d_query), "Similarity", "q")
         check_floats(k, (..., self.d_key), "Similarity", "k")
         pair, _ = SIMILARITIES[self.kind]
@@ -95,7 +95,7 @@ class Similarity(Module):
         return scores if self.scale is None else scores * self.scale, cache
 
     def backward(self, dscores: Array, cache: Any) -> tuple[Array, Array]:
-        """Return (dq, dk)."""
+        """Return the gradients dq (..., T, d_query) and dk (..., S, d_key)."""
         _, pair_backward = SIMILARITIES[self.kind]
         # scores = pair(q, k, weights) scale
         dscores = dscores if self.scale is None else dscores * self.scale
@@ -147,7 +147,7 @@ def _check(kind: str, d_query: int, d_key: int, width: int | None) -> None:
 
 @cache_class
 class SimilarityAttentionCache(NamedTuple):
-    """The cache of the heads of SimilarityAttention, which is `attention` in its MultiHeadCache."""
+    """The cache of SimilarityAttention.attend. It is the field `attention` of the MultiHeadCache."""
 
     similarity: Any  # the cache of the similarity
     attend: AttendCache
@@ -163,8 +163,8 @@ class SimilarityAttention(MultiHeadAttention):
 
         y = Concat(head_1 .. head_H) Wo,  head_h = softmax(similarity(query Wq_h, key Wk_h)) value Wv_h
 
-    All heads share the weights of the similarity. With "dot" the layer equals MultiHeadAttention. Shapes: as
-    in MultiHeadAttention.
+    All heads share the weights of the similarity. With "dot" the layer computes the same as
+    MultiHeadAttention. Shapes: as in MultiHeadAttention.
 
     Args:
         d_model: The width D.
@@ -203,9 +203,20 @@ class SimilarityAttention(MultiHeadAttention):
     def attend(
         self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
     ) -> tuple[Array, Any]:
-        """Return (z, cache)."""
-        scores, compared = self.similarity.forward(q, k)  # (B, H, T, S)
-        z, attended = attend(
+        """Compute the attention of each head.
+
+        Args:
+            q: The queries, of shape (B, H, T, K).
+            k: The keys, of shape (B, H, S, K).
+            v: The values, of shape (B, H, S, L).
+            mask: The masks.
+            context: The settings of the forward pass.
+
+        Returns:
+            z, of shape (B, H, T, L), and the cache.
+        """
+        scores, similarity_cache = self.similarity.forward(q, k)  # (B, H, T, S)
+        z, attend_cache = attend(
             scores,
             v,
             mask.allowed,
@@ -214,10 +225,10 @@ class SimilarityAttention(MultiHeadAttention):
             p=context.dropout(self.dropout),
             rng=context.rng,
         )  # (B, H, T, L)
-        return z, SimilarityAttentionCache(compared, attended)
+        return z, SimilarityAttentionCache(similarity_cache, attend_cache)
 
     def attend_backward(self, dz: Array, cache: Any) -> tuple[Array, Array, Array]:
-        """Return (dq, dk, dv)."""
+        """Return the gradients dq (B, H, T, K), dk (B, H, S, K) and dv (B, H, S, L)."""
         dscores, dv = attend_backward(dz, cache.attend)
         dq, dk = self.similarity.backward(dscores, cache.similarity)
         return dq, dk, dv
@@ -227,16 +238,16 @@ class BasicSelfAttention(Module):
     """Self-attention without parameters: y_i = Σ_j w_ij x_j, where w_i = softmax over j of x_i · x_j.
 
     Shapes: x (B, T, D), mask bool broadcastable to (B, T, T) -> y (B, T, D).
-    Source: "The components of the Transformer", after Bloem, Transformers from scratch.
+    Source: "The components of the Transformer", which follows Bloem, "Transformers from scratch".
     """
 
     def forward(self, x: Array, mask: Array | None = None) -> tuple[Array, Any]:
-        """Return (y, cache)."""
+        """Return y, of shape (B, T, D), and the cache."""
         check_floats(x, ("B", "T", "D"), "BasicSelfAttention")
         return attention(x, x, x, mask, scale=1.0)
 
     def backward(self, dy: Array, cache: Any) -> Array:
-        """Return dx."""
-        # x was query, key and value: three gradients add up
+        """Return dx, of shape (B, T, D)."""
+        # x was used as query, key and value, so its three gradients are added
         dq, dk, dv = attention_backward(dy, cache)
         return dq + dk + dv

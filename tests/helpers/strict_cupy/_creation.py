@@ -13,8 +13,8 @@ def array(obj, dtype=None, copy=True, order="K", subok=False, ndmin=0):
     if isinstance(obj, DeviceValue):
         check_dtype(dtype or obj.dtype)
         return wrap(np.array(obj._array, dtype=dtype, copy=copy or None, order=order, ndmin=ndmin))
-    made = upload(obj, dtype)
-    return wrap(np.array(made._array, copy=None, order=order, ndmin=ndmin))
+    array = upload(obj, dtype)
+    return wrap(np.array(array._array, copy=None, order=order, ndmin=ndmin))
 
 
 def asarray(a, dtype=None, order=None):
@@ -41,25 +41,25 @@ def asnumpy(a, stream=None, order="C", out=None):
 def empty(shape, dtype=float, order="C"):
     """Return memory that holds NaN or the largest integers, never the zeros that NumPy often gives."""
     check_dtype(dtype)
-    made = np.empty(host_argument(shape), dtype, order)
-    _poison(made)
-    return wrap(made)
+    array = np.empty(host_argument(shape), dtype, order)
+    _poison(array)
+    return wrap(array)
 
 
 def empty_like(prototype, dtype=None, order="K", subok=None, shape=None):
     """Return an `empty` array with the shape and dtype of a device array."""
-    made = np.empty_like(device_array(prototype), dtype, order, subok=False, shape=shape)
-    _poison(made)
-    return wrap(made)
+    array = np.empty_like(device_array(prototype), dtype, order, subok=False, shape=shape)
+    _poison(array)
+    return wrap(array)
 
 
-def _poison(made):
-    if made.dtype.kind in "fc":
-        made[...] = np.nan
-    elif made.dtype.kind == "b":
-        made[...] = True
+def _poison(array):
+    if array.dtype.kind in "fc":
+        array[...] = np.nan
+    elif array.dtype.kind == "b":
+        array[...] = True
     else:
-        made[...] = np.iinfo(made.dtype).max
+        array[...] = np.iinfo(array.dtype).max
 
 
 def zeros(shape, dtype=float, order="C"):

@@ -167,22 +167,22 @@ def _run(function, inputs):
             raise unsupported(value)
     arrays = [value._array for value in inputs if isinstance(value, DeviceValue)]
     trace = Trace(arrays)
-    made = function(*(value if value is None else Traced(trace, _inside(value)) for value in inputs))
+    result = function(*(value if value is None else Traced(trace, _inside(value)) for value in inputs))
     if any(a is not b and np.shares_memory(a, b) for a in arrays for b in arrays) and trace.written:
         raise FusionError("writing into one of two arguments that share memory")
-    if isinstance(made, tuple):
-        return tuple(_result(trace, one) for one in made)
-    return None if made is None else _result(trace, made)
+    if isinstance(result, tuple):
+        return tuple(_result(trace, one) for one in result)
+    return None if result is None else _result(trace, result)
 
 
 def _inside(value):
     return value._array if isinstance(value, DeviceValue) else value
 
 
-def _result(trace, made):
-    if not isinstance(made, Traced) or not made.is_array:
-        raise FusionError(f"a fused function gives None, an array or several, not {made!r}")
-    value = _value(trace, made)
+def _result(trace, result):
+    if not isinstance(result, Traced) or not result.is_array:
+        raise FusionError(f"a fused function gives None, an array or several, not {result!r}")
+    value = _value(trace, result)
     if not trace.reduced and value.shape != trace.shape:
         raise FusionError(f"a result of shape {value.shape}: CuPy would give it the shape {trace.shape}")
     return wrap(value.copy())

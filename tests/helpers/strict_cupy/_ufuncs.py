@@ -39,8 +39,8 @@ class Ufunc:
         if out is not None:
             kwargs["out"] = tuple(map(_output, out)) if isinstance(out, tuple) else _output(out)
         result = run(self._ufunc, *inputs, *outputs, **kwargs)
-        given = args[self.nin] if outputs else out
-        return given if given is not None and self.nout == 1 and not isinstance(given, tuple) else result
+        target = args[self.nin] if outputs else out
+        return target if target is not None and self.nout == 1 and not isinstance(target, tuple) else result
 
     def at(self, array, indices, values):
         """Accumulate into `array` in place, also at duplicate indices."""

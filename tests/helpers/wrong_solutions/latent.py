@@ -17,5 +17,5 @@ LATENT = (
         RETURN.replace("softmax_backward(dlatent, latent)", "dlatent"),
         "softmax_backward is skipped",
     ),
-    Wrong("latent-attend-backward", DV, DV.replace("weights", "latent"), "latent stands where another"),
+    Wrong("latent-attend-backward", DV, DV.replace("weights", "latent"), "latent is used where another"),
 )

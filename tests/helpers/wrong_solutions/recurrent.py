@@ -2,10 +2,10 @@
 
 from wrong_solutions.wrong import Wrong
 
-SHOWN = "dafter = dafter + dh * o * (1 - shown * shown)"
+TANH = "dafter = dafter + dh * o * (1 - tanh_c * tanh_c)"
 RECURRENT = (
-    Wrong("lstm-cell-backward", SHOWN, "dafter = dh * o * (1 - shown * shown)", "term.*(missing|left out)"),
-    Wrong("lstm-cell-backward", SHOWN, "dafter = dafter + dh * o", "factor.*left out"),
+    Wrong("lstm-cell-backward", TANH, "dafter = dh * o * (1 - tanh_c * tanh_c)", "term.*(missing|left out)"),
+    Wrong("lstm-cell-backward", TANH, "dafter = dafter + dh * o", "factor.*left out"),
     Wrong("lstm-cell-backward", "dafter * i, dafter * f", "dafter * i, dafter * i", "dc"),
     Wrong("lstm-cell-backward", "dg * (1 - g * g)", "dg * g * (1 - g)", "gates"),
     Wrong("gru-cell-backward", "dy * (h - n)", "dy * h", "term.*(missing|left out)"),

@@ -24,6 +24,6 @@ RELATIVE = (
     ),
     Wrong("mix-states-backward", TAKEN, "xp.where(before, dweights, 0)", "dremainder|term|only the first"),
     Wrong("mix-states-backward", TAKEN, TAKEN.replace(" - ", " + "), "sign"),
-    Wrong("mix-states-backward", "weights[..., None] * dy", "last[..., None] * dy", "last stands where"),
+    Wrong("mix-states-backward", "weights[..., None] * dy", "last[..., None] * dy", "last is used where"),
     Wrong("mix-states-backward", "(states * dy).sum(-1)", "(states * dy).mean(-1)", "averaged|1/3"),
 )

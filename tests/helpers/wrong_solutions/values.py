@@ -4,7 +4,7 @@ from wrong_solutions.wrong import Wrong
 
 VALUES = (
     Wrong("causal-mask", ">=", ">", "diagonal"),
-    Wrong("causal-mask", ">=", "<=", "transposed|wrong way round"),
+    Wrong("causal-mask", ">=", "<=", "transposed|reversed"),
     Wrong("causal-mask", ">=", "<", "opposite"),
     Wrong(
         "causal-mask",
@@ -46,7 +46,7 @@ VALUES = (
         "attention",
         "scores, masked = mask_scores(scores, mask, query_mask, masking)",
         "masked = None",
-        "not handed on",
+        "not passed",
     ),
     Wrong(
         "layer-norm",

@@ -31,14 +31,14 @@ WORSE = {
 @pytest.fixture(scope="module")
 def runs():
     """Return a function that trains a specimen with and without its bug, and caches the result."""
-    made = {}
+    cache = {}
 
-    def of(specimen):
-        if specimen.name not in made:
-            made[specimen.name] = specimen.train(specimen.buggy()), specimen.train(specimen.repaired())
-        return made[specimen.name]
+    def runs_of(specimen):
+        if specimen.name not in cache:
+            cache[specimen.name] = specimen.train(specimen.buggy()), specimen.train(specimen.repaired())
+        return cache[specimen.name]
 
-    return of
+    return runs_of
 
 
 def judged(specimen, code):
@@ -66,11 +66,11 @@ def test_the_repair_is_accepted_and_the_story_printed(specimen):
         verdict = judged(specimen, specimen.repaired_code())
     assert verdict.solved, verdict
     assert used.seconds < 5
-    told = "\n".join(verdict.story)
+    story = "\n".join(verdict.story)
     assert "{" not in verdict.story[0]
-    assert "passes with the bug" in told
-    assert "finds the bug" in told
-    assert told.endswith(specimen.repair.strip("\n"))
+    assert "passes with the bug" in story
+    assert "finds the bug" in story
+    assert story.endswith(specimen.repair.strip("\n"))
 
 
 @each
@@ -92,7 +92,7 @@ def test_the_first_trial_misses_the_bug_and_several_find_it(specimen):
     """At least two trials find the bug, so a repair that satisfies only one of them is not enough."""
     repaired = specimen.repaired()
     verdicts = [failure(trial, specimen.buggy(), repaired) for trial in specimen.trials]
-    assert verdicts[0] is None, "the first trial is the check that one would have made"
+    assert verdicts[0] is None, "the first trial is the check that most developers would have written"
     assert sum(verdict is not None for verdict in verdicts) >= (1 if specimen.name == "dropout" else 2)
     assert len(verdicts) >= 4
     for trial in specimen.trials:
@@ -163,7 +163,7 @@ def test_the_other_facts_in_the_stories(name, holds, runs):
 @each
 def test_the_declaration_is_complete(specimen):
     assert len(specimen.hints) == 3
-    assert len(specimen.seen) <= 62, "the list fits a terminal of 100 columns"
+    assert len(specimen.summary) <= 62, "the list fits a terminal of 100 columns"
     text = specimen.file_text()
     assert all(len(line) <= 110 for line in text.splitlines())
     assert specimen.names(), "the learner's file defines something"
@@ -207,7 +207,7 @@ def test_a_new_mistake_is_distinguished_from_the_bug():
     broken = specimen.repaired_code().replace(
         "return self.weight.value[ids]", "return 2 * self.weight.value[ids]"
     )
-    assert judged(specimen, broken).message.startswith("this was right before, and no longer is: ")
+    assert judged(specimen, broken).message.startswith("this worked before your change and now fails: ")
 
 
 @pytest.mark.parametrize(

@@ -1,28 +1,12 @@
-"""Running cells, describing the variables they define, saving the progress, and pictures in terminals."""
+"""Tests of running cells: errors, replay, and the description of the variables that they define."""
 
-import base64
-import json
-import re
-import sys
-import types
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from npformer.errors import UserError
-from npformer.learn.course import show_figure
 from npformer.learn.course.execute import Runner, defined, in_full, loop_names
 from npformer.learn.course.lesson import Lesson
-from npformer.learn.course.progress import (
-    LessonProgress,
-    last_lesson,
-    load_progress,
-    save_progress,
-    state_file,
-)
-from npformer.learn.course.terminal import escape_sequence, protocol
-from npformer.plots import Figure, cell_grid
 
 SOURCE = """\
 # %%
@@ -112,8 +96,8 @@ def test_definitions_are_described_by_shape():
         "np": np,
         "exp": np.exp,
     }
-    told = ["a (2, 3)", "ids (3,) int64", "cache Pair", "loss = 0.333333", "yes = True"]
-    assert defined({"old": after["old"]}, after) == told
+    described = ["a (2, 3)", "ids (3,) int64", "cache Pair", "loss = 0.333333", "yes = True"]
+    assert defined({"old": after["old"]}, after) == described
     assert loop_names("for i, (j, k) in x:\n    m = i") == {"i", "j", "k"}
 
 
@@ -121,112 +105,3 @@ def test_a_variable_is_printed_in_full():
     assert in_full("a", np.arange(3.0)) == "a (3,)\n[0. 1. 2.]"
     assert in_full("cache", Pair(np.ones(2), 0.5)).splitlines()[0] == "cache: Pair"
     assert "weights (2)" in in_full("cache", Pair(np.ones(2), 0.5))
-
-
-@pytest.fixture
-def state(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "state" / "npformer" / "lessons.json"
-
-
-def test_the_progress_is_saved(state):
-    assert load_progress() == {}
-    assert last_lesson() is None
-    assert save_progress("05_x", LessonProgress(3, 20)) == ""
-    assert save_progress("00_y", LessonProgress(0, 9, done=True)) == ""
-    assert load_progress() == {"05_x": LessonProgress(3, 20), "00_y": LessonProgress(0, 9, done=True)}
-    assert last_lesson() == "00_y"
-    assert state_file() == state
-    assert json.loads(state.read_text())["version"] == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        '{"lessons": 3}',
-        '{"lessons": {"05_x": {"step": "3"}}}',
-        '{"lessons": {"05_x": [1]}}',
-        "\udcff",
-    ],
-)
-def test_a_damaged_file_counts_as_empty(state, text):
-    state.parent.mkdir(parents=True)
-    state.write_bytes(text.encode(errors="surrogateescape"))
-    assert load_progress() == {}
-    assert last_lesson() is None
-    assert save_progress("05_x", LessonProgress(1, 2)) == ""
-    assert load_progress() == {"05_x": LessonProgress(1, 2)}
-
-
-def test_a_progress_that_cannot_be_saved_is_reported(monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert "cannot be saved" in save_progress("05_x", LessonProgress(1, 2))
-
-
-def test_a_relative_state_home_is_ignored(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_STATE_HOME", "here")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert state_file() == tmp_path / ".local" / "state" / "npformer" / "lessons.json"
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({"TERM": "xterm-256color"}, ""),
-        ({"TERM": "xterm-kitty"}, "kitty"),
-        ({"TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"}, "kitty"),
-        ({"TERM_PROGRAM": "iTerm.app"}, "iterm2"),
-        ({"TERM_PROGRAM": "WezTerm"}, "iterm2"),
-        ({"TERM": "tmux-256color", "TERM_PROGRAM": "iTerm.app"}, ""),
-        ({"KITTY_WINDOW_ID": "1", "TMUX": "/tmp/x"}, ""),
-        ({}, ""),
-    ],
-)
-def test_which_terminals_show_pictures(environment, expected):
-    assert protocol(environment) == expected
-
-
-def test_the_escape_sequences_contain_the_picture():
-    png = bytes(range(256)) * 40
-    kitty = escape_sequence(png, "kitty")
-    parts = re.findall(r"\033_G([^;]*);([^\033]*)\033\\", kitty)
-    assert base64.b64decode("".join(data for _, data in parts)) == png
-    assert [settings.split("m=")[1] for settings, _ in parts] == ["1"] * (len(parts) - 1) + ["0"]
-    assert all(len(data) <= 4096 for _, data in parts)
-    iterm = escape_sequence(png, "iterm2")
-    assert iterm.startswith("\033]1337;File=inline=1;size=10240;")
-    assert base64.b64decode(iterm.split(":")[1].split("\a")[0]) == png
-
-
-def test_a_plain_script_saves_its_figures_and_names_them(monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    figure = cell_grid(np.eye(2))
-    assert isinstance(figure, Figure)
-    show_figure(figure, "09_cells", "two cells")
-    assert capsys.readouterr().out == "figure lesson_figures/09_cells.png: two cells\n"
-    assert (tmp_path / "lesson_figures" / "09_cells.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_notebook_displays_the_figure(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    shown = []
-    shell = types.SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: shell))
-    display = types.SimpleNamespace(display=lambda data, raw: shown.append((data, raw)))
-    monkeypatch.setitem(sys.modules, "IPython.display", display)
-    show_figure(cell_grid(np.eye(2)), "09_cells", "two cells")
-    [(data, raw)] = shown
-    assert raw
-    assert data["image/png"].startswith(b"\x89PNG")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_figures_that_cannot_be_saved_are_a_users_error(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "lesson_figures").write_text("a file in the way")
-    with pytest.raises(UserError, match="lesson_figures"):
-        show_figure(cell_grid(np.eye(2)), "09_cells")

@@ -119,17 +119,17 @@ def test_a_page_of_a_lesson_that_fails_is_not_written(inside, monkeypatch, capsy
 @pytest.mark.parametrize("arguments", [["99"], ["attentoin"], ["5", "--html", "no/such/folder/x.html"]])
 def test_a_mistake_prints_one_sentence_and_gives_status_2(arguments, capsys):
     assert main(["lesson", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("npformer: ")
-    assert "Traceback" not in said
+    output = capsys.readouterr().err
+    assert output.startswith("npformer: ")
+    assert "Traceback" not in output
 
 
 def test_the_list_names_every_lesson(capsys):
     assert main(["lessons"]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     for lesson in lesson_module.all_lessons():
-        assert lesson.title in said
-    assert "npformer lesson 0 begins the course." in said
+        assert lesson.title in output
+    assert "npformer lesson 0 begins the course." in output
 
 
 def test_the_list_says_how_to_continue(capsys):

@@ -43,9 +43,9 @@ def test_each_query_reads_the_sampled_value():
         s = int(cache.sample[n, b, t].argmax())
         assert MASK[b, 0, s]
         np.testing.assert_array_equal(z[n, b, t], V[b, s])
-        seen = SCORES[b, t][MASK[b, 0]]
-        assert cache.log_prob[n, b, t] == pytest.approx(math.log(softmax_row(seen)[s]), rel=1e-12)
-        entropy = -sum(p * math.log(p) for p in softmax_row(seen))
+        unmasked = SCORES[b, t][MASK[b, 0]]
+        assert cache.log_prob[n, b, t] == pytest.approx(math.log(softmax_row(unmasked)[s]), rel=1e-12)
+        entropy = -sum(p * math.log(p) for p in softmax_row(unmasked))
         assert cache.entropy[b, t] == pytest.approx(entropy, rel=1e-12)
 
 
@@ -192,7 +192,7 @@ def test_dtypes_are_kept_and_inputs_are_not_modified(dtype, straight_through):
     queries, memory = QUERIES.astype(dtype), MEMORY.astype(dtype)
     context, cache = hard.forward(queries, memory, WORDS, train=True, rng=np.random.default_rng(0), draws=2)
     dcontext, choices = np.ones_like(context), {}
-    kept = [x.copy() for x in (queries, memory, context, cache.sample, cache.weights)]
+    copies = [x.copy() for x in (queries, memory, context, cache.sample, cache.weights)]
     if not straight_through:
         dlog_prob, dentropy = F.score_function(context.sum((-1, -2)), -1.0, entropy_weight=0.1)
         assert dlog_prob.dtype == dentropy.dtype == dtype
@@ -200,8 +200,8 @@ def test_dtypes_are_kept_and_inputs_are_not_modified(dtype, straight_through):
     dqueries, dmemory = hard.backward(dcontext, cache, **choices)
     assert {x.dtype for x in (context, dqueries, dmemory, cache.log_prob, cache.entropy)} == {np.dtype(dtype)}
     assert (dcontext == 1).all()
-    for now, then in zip((queries, memory, context, cache.sample, cache.weights), kept, strict=True):
-        np.testing.assert_array_equal(now, then)
+    for array, copy in zip((queries, memory, context, cache.sample, cache.weights), copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_dtypes_are_kept_and_inputs_are_not_modified(dtype, straight_through):
         (lambda: MovingBaseline(1.2), "decay is 1.2"),
     ],
 )
-def test_mistakes(make, message):
+def test_invalid_inputs_are_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()
 

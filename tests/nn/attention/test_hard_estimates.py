@@ -57,8 +57,8 @@ def test_the_expected_loss_computed_with_loops():
 
 @pytest.mark.parametrize("baseline", [0.0, -1.3, 40.0])
 def test_the_expected_estimate_is_the_gradient_for_every_baseline(exact, baseline):
-    made = estimate(*CASE, baseline=baseline, entropy_weight=ENTROPY)
-    for ours, expected in zip((made.dscores, made.dv), exact, strict=True):
+    result = estimate(*CASE, baseline=baseline, entropy_weight=ENTROPY)
+    for ours, expected in zip((result.dscores, result.dv), exact, strict=True):
         np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-13 * max(1, abs(baseline)))
 
 
@@ -145,9 +145,9 @@ def test_a_wrong_estimate_exceeds_four_standard_errors(exact, wrong):
 def test_a_baseline_that_includes_the_sample_reduces_the_gradient_by_a_tenth():
     """The reward's part of each sample's gradient is multiplied by exactly .9."""
     fair, _ = drawn(50, baseline=-1.0)
-    seen, _ = drawn(50, baseline=lambda r: 0.9 * -1.0 + 0.1 * r)
+    peeking, _ = drawn(50, baseline=lambda r: 0.9 * -1.0 + 0.1 * r)
     alone, _ = drawn(50, baseline=lambda r: r)  # the part of the entropy
-    np.testing.assert_allclose(seen - alone, 0.9 * (fair - alone), atol=1e-14)
+    np.testing.assert_allclose(peeking - alone, 0.9 * (fair - alone), atol=1e-14)
 
 
 def test_the_moving_baseline_is_used_before_its_update(exact):
@@ -185,11 +185,11 @@ def test_the_moving_baseline_of_the_paper():
 
 def test_straight_through_is_biased(exact):
     """The bias is exact, over all samples; it vanishes if the answer is linear in the value that was read."""
-    made = estimate(*CASE, straight_through=True)
+    result = estimate(*CASE, straight_through=True)
     true = complex_step(lambda scores: expected_loss(scores, READ, ANSWER, SEEN), SMALL)
-    assert np.linalg.norm(made.dscores - true) > 0.1 * np.linalg.norm(true)
+    assert np.linalg.norm(result.dscores - true) > 0.1 * np.linalg.norm(true)
     line = MAKE.standard_normal((2, 3))
     linear = lambda z: ((z * line).sum((-1, -2)), None), lambda d, _: d[..., None, None] * line
-    made = estimate(SMALL, READ, linear, SEEN, straight_through=True)
+    result = estimate(SMALL, READ, linear, SEEN, straight_through=True)
     true = complex_step(lambda scores: expected_loss(scores, READ, linear, SEEN), SMALL)
-    np.testing.assert_allclose(made.dscores, true, atol=1e-13)
+    np.testing.assert_allclose(result.dscores, true, atol=1e-13)

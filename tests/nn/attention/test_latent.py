@@ -24,7 +24,7 @@ def scores(seed=0, dtype=np.float64):
     return [rng.standard_normal(shape).astype(dtype) for shape in ((B, S), (B, S, S), (B, S, L))]
 
 
-def layer(dtype=np.float64, **options):
+def make_layer(dtype=np.float64, **options):
     return LatentAttention(D, 7, rng=np.random.default_rng(1), dtype=dtype, **options)
 
 
@@ -173,9 +173,9 @@ def test_gradients_are_exact(options):
 
 @every_option
 def test_the_layer_is_the_pair_after_two_linear_maps(options):
-    made, e = layer(**options), words()
-    o, cache = made.forward(e, mask=WORDS)
-    u, v = made.latent_weight.value[:, 0], made.active_weight.value[:, :S]
+    layer, e = make_layer(**options), words()
+    o, cache = layer.forward(e, mask=WORDS)
+    u, v = layer.latent_weight.value[:, 0], layer.active_weight.value[:, :S]
     expected, _ = F.latent_attend(e @ u, e @ v, e, WORDS, **options)
     np.testing.assert_allclose(o, expected, rtol=1e-12)
     assert o.shape == (B, D)
@@ -186,77 +186,77 @@ def test_the_layer_is_the_pair_after_two_linear_maps(options):
 @every_option
 def test_padding_changes_nothing(options):
     """Outputs and gradients are those without padding, whatever its length and contents."""
-    made, e = layer(**options), words()
-    alone, short = made.forward(e[1:, :3])
-    dalone = made.backward(np.ones((1, D)), short)
-    grads = {name: p.grad.copy() for name, p in made.named_parameters()}
+    layer, e = make_layer(**options), words()
+    alone, short = layer.forward(e[1:, :3])
+    dalone = layer.backward(np.ones((1, D)), short)
+    grads = {name: p.grad.copy() for name, p in layer.named_parameters()}
     rng = np.random.default_rng(3)
     for length in range(3, 8):
         padded = 100 * rng.standard_normal((1, length, D))
         padded[:, :3] = e[1:, :3]
         mask = np.arange(length)[None] < 3
-        o, cache = made.forward(padded, mask=mask)
+        o, cache = layer.forward(padded, mask=mask)
         np.testing.assert_allclose(o, alone, rtol=1e-12)
         np.testing.assert_allclose(cache.weights[:, :3], short.weights, rtol=1e-12)
         assert (cache.weights[:, 3:] == 0).all()
-        made.zero_grad()
-        de = made.backward(np.ones((1, D)), cache)
+        layer.zero_grad()
+        de = layer.backward(np.ones((1, D)), cache)
         np.testing.assert_allclose(de[:, :3], dalone, rtol=1e-10, atol=1e-14)
         assert (de[:, 3:] == 0).all()
-        for name, parameter in made.named_parameters():
+        for name, parameter in layer.named_parameters():
             np.testing.assert_allclose(parameter.grad, grads[name], rtol=1e-10, atol=1e-13)
 
 
 @every_option
 def test_values_may_be_separate_from_the_inputs(options):
-    made, e, values = layer(**options), words(), words(4, L)
-    o, cache = made.forward(e, values, mask=WORDS)
+    layer, e, values = make_layer(**options), words(), words(4, L)
+    o, cache = layer.forward(e, values, mask=WORDS)
     np.testing.assert_allclose(o, np.einsum("bj,bjk->bk", cache.weights, values), rtol=1e-13)
-    de, dvalues = made.backward(np.ones_like(o), cache)
+    de, dvalues = layer.backward(np.ones_like(o), cache)
     assert (de.shape, dvalues.shape) == (e.shape, values.shape)
-    same, same_cache = made.forward(e, e, mask=WORDS)
-    np.testing.assert_array_equal(same, made.forward(e, mask=WORDS)[0])
-    apart = made.backward(np.ones_like(same), same_cache)
-    together = made.backward(np.ones_like(same), made.forward(e, mask=WORDS)[1])
+    same, same_cache = layer.forward(e, e, mask=WORDS)
+    np.testing.assert_array_equal(same, layer.forward(e, mask=WORDS)[0])
+    apart = layer.backward(np.ones_like(same), same_cache)
+    together = layer.backward(np.ones_like(same), layer.forward(e, mask=WORDS)[1])
     np.testing.assert_allclose(apart[0] + apart[1], together, rtol=1e-12)
 
 
 def test_the_layer_depends_on_positions():
     """The map has one column for each position, so the same tokens in another order have other weights."""
-    made, e = layer(), words()
-    _, cache = made.forward(e)
-    _, turned = made.forward(e[:, ::-1])
+    layer, e = make_layer(), words()
+    _, cache = layer.forward(e)
+    _, turned = layer.forward(e[:, ::-1])
     np.testing.assert_allclose(turned.latent, cache.latent[:, ::-1], rtol=1e-12)
     assert np.abs(turned.weights - cache.weights[:, ::-1]).max() > 1e-3
 
 
 @every_option
 def test_gradients_of_the_layer_are_exact_and_add_up(options):
-    made = layer(**options)
+    layer = make_layer(**options)
     for inputs in ((words(),), (words(), words(4, L))):
-        report = gradcheck(made, *inputs, mask=WORDS, hessian=True, tolerance=1e-13)
+        report = gradcheck(layer, *inputs, mask=WORDS, hessian=True, tolerance=1e-13)
         assert report.ok, str(report)
 
 
 def test_float32_stays_float32():
-    made = layer(np.float32)
-    o, cache = made.forward(words().astype(np.float32), mask=WORDS)
-    assert {o.dtype, made.backward(o, cache).dtype, cache.weights.dtype} == {np.dtype(np.float32)}
+    layer = make_layer(np.float32)
+    o, cache = layer.forward(words().astype(np.float32), mask=WORDS)
+    assert {o.dtype, layer.backward(o, cache).dtype, cache.weights.dtype} == {np.dtype(np.float32)}
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: layer(orientation="up"), "orientation is 'up': choose one of rows, columns"),
-        (lambda: layer(measure="max"), "measure is 'max': choose one of sum, euclidean"),
+        (lambda: make_layer(orientation="up"), "orientation is 'up': choose one of rows, columns"),
+        (lambda: make_layer(measure="max"), "measure is 'max': choose one of sum, euclidean"),
         (lambda: F.latent_attend(*scores(), orientation="up"), "orientation is 'up'"),
         (lambda: F.unit_weights(np.ones(3), "max"), "measure is 'max'"),
-        (lambda: layer().forward(np.ones((1, 8, D))), "a sentence has 8 tokens .* has 7 positions"),
-        (lambda: layer().forward(words(), mask=WORDS.astype(int)), "mask has dtype int64: make it bool"),
-        (lambda: layer().forward(words(), mask=WORDS[:, :4]), r"mask has shape \(2, 4\)"),
+        (lambda: make_layer().forward(np.ones((1, 8, D))), "a sentence has 8 tokens .* has 7 positions"),
+        (lambda: make_layer().forward(words(), mask=WORDS.astype(int)), "mask has dtype int64: make it bool"),
+        (lambda: make_layer().forward(words(), mask=WORDS[:, :4]), r"mask has shape \(2, 4\)"),
         (lambda: F.latent_attend(*scores(), WORDS.astype(int)), "mask has dtype int64: make it bool"),
     ],
 )
-def test_mistakes(make, message):
+def test_invalid_inputs_are_refused(make, message):
     with pytest.raises(UserError, match=message):
         make()

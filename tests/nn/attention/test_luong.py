@@ -30,13 +30,13 @@ MAKERS = {
 every_attention = pytest.mark.parametrize("name", MAKERS)
 
 
-def layer(name, kind="general", d_key=6, *, dtype=np.float64, **settings):
+def make_layer(name, kind="general", d_key=6, *, dtype=np.float64, **settings):
     """Return one of the three attentions, with predicted positions far apart."""
     draw = np.random.default_rng(1)
-    made = MAKERS[name](Similarity(kind, 6, d_key, rng=draw, dtype=dtype), rng=draw, dtype=dtype, **settings)
+    layer = MAKERS[name](Similarity(kind, 6, d_key, rng=draw, dtype=dtype), rng=draw, dtype=dtype, **settings)
     if name == "local-p":
-        made.position_v.value *= 3
-    return made
+        layer.position_v.value *= 3
+    return layer
 
 
 @pytest.mark.parametrize("case", list(luong_cases()), ids=lambda case: case.name)
@@ -50,18 +50,18 @@ def test_gradients_are_exact(case):
 
 def expected_row(h, memory, n_tokens, score, near=lambda s: True, factor=lambda s: 1.0):
     """Return weights and context of one query by the paper's formulas. Shapes: h (N,), memory (S, M)."""
-    seen = [s for s in range(n_tokens) if near(s)]
-    raised = {s: math.exp(score(h, memory[s])) for s in seen}
+    inside = [s for s in range(n_tokens) if near(s)]
+    raised = {s: math.exp(score(h, memory[s])) for s in inside}
     weights = np.zeros(len(memory))
-    for s in seen:
+    for s in inside:
         weights[s] = raised[s] / sum(raised.values()) * factor(s)
-    return weights, sum((weights[s] * memory[s] for s in seen), np.zeros(memory.shape[1]))
+    return weights, sum((weights[s] * memory[s] for s in inside), np.zeros(memory.shape[1]))
 
 
-def check_rows(made, expected, **settings):
+def check_rows(layer, expected, **settings):
     """Check every row of the weights and every context against expected(b, t, score, n_tokens)."""
-    context, cache = made.forward(H, MEMORY, WORDS, **settings)
-    weight = made.similarity.weight.value
+    context, cache = layer.forward(H, MEMORY, WORDS, **settings)
+    weight = layer.similarity.weight.value
 
     def score(h, m):
         return h @ weight @ m
@@ -74,7 +74,7 @@ def check_rows(made, expected, **settings):
 
 
 def test_global_attention_by_loops():
-    check_rows(layer("global"), lambda b, t, score, n: expected_row(H[b, t], MEMORY[b], n, score))
+    check_rows(make_layer("global"), lambda b, t, score, n: expected_row(H[b, t], MEMORY[b], n, score))
 
 
 @pytest.mark.parametrize("start", [0, 2])
@@ -82,17 +82,17 @@ def test_local_monotonic_by_loops(start):
     def expected(b, t, score, n):
         return expected_row(H[b, t], MEMORY[b], n, score, lambda s: abs(s - start - t) <= 1)
 
-    cache = check_rows(layer("local-m", reach=1), expected, start=start)
+    cache = check_rows(make_layer("local-m", reach=1), expected, start=start)
     assert cache.positions.tolist() == [[start, start + 1, start + 2, start + 3]] * 2
 
 
 def test_local_predictive_by_loops():
     """S is the length of each sentence, the softmax is inside the window, nothing is renormalized."""
-    made = layer("local-p", reach=2)
+    layer = make_layer("local-p", reach=2)
 
     def position(b, t, n):
-        hidden = [math.tanh(H[b, t] @ made.position_weight.value[:, j]) for j in range(6)]
-        return n / (1 + math.exp(-sum(hidden * made.position_v.value)))
+        hidden = [math.tanh(H[b, t] @ layer.position_weight.value[:, j]) for j in range(6)]
+        return n / (1 + math.exp(-sum(hidden * layer.position_v.value)))
 
     def expected(b, t, score, n):
         p, sigma = position(b, t, n), 2 / 2
@@ -105,7 +105,7 @@ def test_local_predictive_by_loops():
             lambda s: math.exp(-((s - p) ** 2) / (2 * sigma**2)),
         )
 
-    cache = check_rows(made, expected)
+    cache = check_rows(layer, expected)
     for b, t in np.ndindex(2, 4):
         assert cache.positions[b, t] == pytest.approx(position(b, t, int(WORDS[b].sum())), rel=1e-12)
     assert np.ptp(cache.positions, axis=1).min() > 1  # the windows of a sentence are at different positions
@@ -116,10 +116,10 @@ def test_local_predictive_by_loops():
 
 def test_the_gaussian_at_half_the_window_and_at_its_edge():
     """p is the middle of 9 tokens with equal scores: exp(-1/2) = .6065 at D / 2, exp(-2) = .1353 at D."""
-    made = layer("local-p", kind="dot", reach=4)
+    layer = make_layer("local-p", kind="dot", reach=4)
     memory = np.zeros((1, 9, 6))
     mask = np.arange(9)[None] < 8  # S = 8, so sigmoid(0) points at 4
-    _, cache = made.forward(np.zeros((1, 1, 6)), memory, mask)
+    _, cache = layer.forward(np.zeros((1, 1, 6)), memory, mask)
     assert cache.positions.tolist() == [[4]]
     relative = cache.weights[0, 0] / cache.weights[0, 0, 4]
     assert relative[[0, 2, 4, 6, 8]].round(4).tolist() == [0.1353, 0.6065, 1, 0.6065, 0]
@@ -131,29 +131,29 @@ def test_the_gaussian_at_half_the_window_and_at_its_edge():
 
 @pytest.mark.parametrize("kind", SIMILARITIES)
 def test_a_window_over_everything_is_global(kind):
-    whole, cache = layer("global", kind).forward(H, MEMORY, WORDS)
+    whole, cache = make_layer("global", kind).forward(H, MEMORY, WORDS)
     for name, reach in {"local-m": 7, "local-p": 1e9}.items():
-        context, local = layer(name, kind, reach=reach).forward(H, MEMORY, WORDS)
+        context, local = make_layer(name, kind, reach=reach).forward(H, MEMORY, WORDS)
         np.testing.assert_allclose(local.weights, cache.weights, rtol=1e-13)
         np.testing.assert_allclose(context, whole, rtol=1e-12)
 
 
 def test_a_window_of_one_token_reads_that_token():
-    context, cache = layer("local-m", reach=0).forward(H, MEMORY)
+    context, cache = make_layer("local-m", reach=0).forward(H, MEMORY)
     np.testing.assert_array_equal(context, MEMORY[:, :4])
     np.testing.assert_array_equal(cache.weights[0], np.eye(4, 7))
 
 
 def test_global_dot_is_unscaled_attention():
-    context, _ = layer("global", "dot").forward(H, MEMORY, WORDS)
+    context, _ = make_layer("global", "dot").forward(H, MEMORY, WORDS)
     expected, _ = F.attention(H, MEMORY, MEMORY, WORDS[:, None], scale=1.0)
     np.testing.assert_array_equal(context, expected)
 
 
 def test_bahdanaus_attention_is_global_with_a_perceptron():
-    made = layer("global", "perceptron")
-    score = made.similarity
-    _, cache = made.forward(H, MEMORY)
+    layer = make_layer("global", "perceptron")
+    score = layer.similarity
+    _, cache = layer.forward(H, MEMORY)
     for b, t in np.ndindex(2, 4):
         energies = [
             score.v.value @ np.tanh(H[b, t] @ score.query_weight.value + m @ score.key_weight.value)
@@ -169,7 +169,7 @@ def test_bahdanaus_attention_is_global_with_a_perceptron():
 @every_attention
 @pytest.mark.parametrize("kind", SIMILARITIES)
 def test_decoding_step_by_step_gives_the_same_outputs_and_gradients(name, kind):
-    together, apart = (layer(name, kind) for _ in range(2))
+    together, apart = (make_layer(name, kind) for _ in range(2))
     context, cache = together.forward(H, MEMORY, WORDS)
     dcontext = rng.standard_normal(context.shape)
     dqueries, dmemory = together.backward(dcontext, cache)
@@ -191,44 +191,44 @@ def test_decoding_step_by_step_gives_the_same_outputs_and_gradients(name, kind):
 
 @every_attention
 def test_padding_changes_nothing_and_gets_no_gradient(name):
-    made = layer(name)
-    context, cache = made.forward(H, MEMORY, WORDS)
-    alone, _ = made.forward(H[1:], MEMORY[1:, :4])
+    layer = make_layer(name)
+    context, cache = layer.forward(H, MEMORY, WORDS)
+    alone, _ = layer.forward(H[1:], MEMORY[1:, :4])
     np.testing.assert_allclose(context[1:], alone, rtol=1e-12, atol=1e-14)
     changed = MEMORY.copy()
     changed[1, 4:] = 100
-    np.testing.assert_array_equal(made.forward(H, changed, WORDS)[0], context)
+    np.testing.assert_array_equal(layer.forward(H, changed, WORDS)[0], context)
     assert not cache.weights[1, :, 4:].any()
-    _, dmemory = made.backward(np.ones_like(context), cache)
+    _, dmemory = layer.backward(np.ones_like(context), cache)
     assert not dmemory[1, 4:].any()
     assert dmemory[0].any()
 
 
 @every_attention
 def test_a_sentence_of_padding_has_context_0_and_finite_gradients(name):
-    made = layer(name)
+    layer = make_layer(name)
     mask = np.array([[False] * 7, [True] * 7])
-    context, cache = made.forward(H, MEMORY, mask)
+    context, cache = layer.forward(H, MEMORY, mask)
     assert not context[0].any()
     assert context[1].any()
-    dqueries, dmemory = made.backward(np.ones_like(context), cache)
+    dqueries, dmemory = layer.backward(np.ones_like(context), cache)
     assert not dqueries[0].any()
     assert not dmemory[0].any()
-    assert all(np.isfinite(a).all() for a in (dqueries, dmemory, *(p.grad for p in made.parameters())))
+    assert all(np.isfinite(a).all() for a in (dqueries, dmemory, *(p.grad for p in layer.parameters())))
 
 
 def test_a_query_far_behind_the_last_token_has_an_empty_window():
-    context, _ = layer("local-m", reach=2).forward(H, MEMORY, WORDS, start=4)
+    context, _ = make_layer("local-m", reach=2).forward(H, MEMORY, WORDS, start=4)
     seen = [[bool(row.any()) for row in rows] for rows in context]
     assert seen == [[True] * 4, [True, True, False, False]]  # 7 tokens, and 4: up to position 8, and 5
 
 
 def test_a_predicted_window_always_contains_a_token():
     """p lies between 0 and S, so with D of 1 or more it reaches at least the first or the last token."""
-    made = layer("local-p", reach=1)
+    layer = make_layer("local-p", reach=1)
     for size in (100, -100):
-        made.position_v.value[...] = size * np.sign(made.position_v.value)
-        _, cache = made.forward(5 * H, MEMORY, WORDS)
+        layer.position_v.value[...] = size * np.sign(layer.position_v.value)
+        _, cache = layer.forward(5 * H, MEMORY, WORDS)
         assert cache.aligned.sum(-1).round(12).tolist() == [[1] * 4] * 2
 
 
@@ -238,33 +238,33 @@ def test_a_predicted_window_always_contains_a_token():
 @every_attention
 @pytest.mark.parametrize("mask", [None, WORDS])
 def test_float32_stays_float32(name, mask):
-    made = layer(name, dtype=np.float32)
-    context, cache = made.forward(H.astype(np.float32), MEMORY.astype(np.float32), mask)
-    arrays = [context, *made.backward(context, cache), *(a for _, a in named_arrays(cache))]
-    arrays += [cache.weights, *(p.grad for p in made.parameters())]
+    layer = make_layer(name, dtype=np.float32)
+    context, cache = layer.forward(H.astype(np.float32), MEMORY.astype(np.float32), mask)
+    arrays = [context, *layer.backward(context, cache), *(a for _, a in named_arrays(cache))]
+    arrays += [cache.weights, *(p.grad for p in layer.parameters())]
     assert {a.dtype for a in arrays if a.dtype.kind == "f"} == {np.dtype(np.float32)}
 
 
 @every_attention
 def test_a_mask_of_another_dtype_or_shape_is_refused(name):
     with pytest.raises(UserError, match="mask has dtype int64: make it bool"):
-        layer(name).forward(H, MEMORY, WORDS.astype(int))
+        make_layer(name).forward(H, MEMORY, WORDS.astype(int))
     with pytest.raises(UserError, match=r"mask has shape \(2, 1, 7\) and the tokens \(2, 7\)"):
-        layer(name).forward(H, MEMORY, WORDS[:, None])
+        make_layer(name).forward(H, MEMORY, WORDS[:, None])
 
 
 def test_a_window_needs_a_width():
     with pytest.raises(UserError, match="reach is -1: make it 0 or more"):
-        layer("local-m", reach=-1)
+        make_layer("local-m", reach=-1)
     with pytest.raises(UserError, match="reach is 0: make it more than 0"):
-        layer("local-p", reach=0)
+        make_layer("local-p", reach=0)
 
 
 @pytest.mark.parametrize("mask", [None, WORDS])
 @pytest.mark.parametrize("kind", ["general", "concat", "perceptron"])
 @every_attention
 def test_the_device_computes_the_same(device, name, kind, mask):
-    host, there = layer(name, kind), layer(name, kind).to("cupy")
+    host, there = make_layer(name, kind), make_layer(name, kind).to("cupy")
     context, cache = host.forward(H, MEMORY, mask, start=1)
     moved = [None if a is None else to_backend(a, "cupy") for a in (H, MEMORY, mask)]
     device_context, device_cache = there.forward(*moved, start=1)
@@ -280,16 +280,16 @@ def test_the_device_computes_the_same(device, name, kind, mask):
 
 
 def test_the_attentional_state_by_loops():
-    made = AttentionalState(6, 4, 3, rng=np.random.default_rng(1), dtype=np.float64)
+    layer = AttentionalState(6, 4, 3, rng=np.random.default_rng(1), dtype=np.float64)
     state = rng.standard_normal((2, 4, 4))
-    y, cache = made.forward(H, state)
-    weight = made.join.weight.value  # (10, 3): the rows of the context come first
+    y, cache = layer.forward(H, state)
+    weight = layer.join.weight.value  # (10, 3): the rows of the context come first
     for b, t, j in np.ndindex(2, 4, 3):
         both = [*H[b, t], *state[b, t]]
         assert y[b, t, j] == pytest.approx(
             math.tanh(sum(both[i] * weight[i, j] for i in range(10))), rel=1e-12
         )
-    dcontext, dstate = made.backward(np.ones_like(y), cache)
+    dcontext, dstate = layer.backward(np.ones_like(y), cache)
     assert (dcontext.shape, dstate.shape) == (H.shape, state.shape)
 
 

@@ -74,49 +74,49 @@ def similarity(kind, width=5, **settings):
     return Similarity(kind, D, width, rng=np.random.default_rng(1), dtype=np.float64, **settings)
 
 
-def inputs_for(made):
-    return [rng.standard_normal((B, T, made.d_query)), rng.standard_normal((B, S, made.d_key))]
+def inputs_for(layer):
+    return [rng.standard_normal((B, T, layer.d_query)), rng.standard_normal((B, S, layer.d_key))]
 
 
 @every_kind
 @pytest.mark.parametrize("scaled", [False, True])
 def test_similarity(kind, scaled):
-    made = similarity(kind, scaled=scaled)
+    layer = similarity(kind, scaled=scaled)
 
     def oracle(tensors, leaves):
-        return score(kind, *tensors, leaves) / (made.d_key**0.5 if scaled else 1)
+        return score(kind, *tensors, leaves) / (layer.d_key**0.5 if scaled else 1)
 
-    compare(made, inputs_for(made), {}, oracle)
+    compare(layer, inputs_for(layer), {}, oracle)
 
 
 @every_kind
 def test_global_attention(kind):
-    made = GlobalAttention(similarity(kind))
+    layer = GlobalAttention(similarity(kind))
     mask = torch.tensor(WORDS)[:, None]
 
     def oracle(tensors, leaves):
         return masked_softmax(score(kind, *tensors, similarity_of(leaves)), mask) @ tensors[1]
 
-    compare(made, inputs_for(made.similarity), {"mask": WORDS}, oracle)
+    compare(layer, inputs_for(layer.similarity), {"mask": WORDS}, oracle)
 
 
 @every_kind
 @pytest.mark.parametrize("start", [0, 1])
 def test_local_monotonic(kind, start):
-    made = LocalMonotonic(similarity(kind), reach=3)
+    layer = LocalMonotonic(similarity(kind), reach=3)
     away = torch.arange(S) - (start + torch.arange(T))[:, None]
     mask = torch.tensor(WORDS)[:, None] & (away.abs() <= 3)
 
     def oracle(tensors, leaves):
         return masked_softmax(score(kind, *tensors, similarity_of(leaves)), mask) @ tensors[1]
 
-    compare(made, inputs_for(made.similarity), {"mask": WORDS, "start": start}, oracle)
+    compare(layer, inputs_for(layer.similarity), {"mask": WORDS, "start": start}, oracle)
 
 
 @every_kind
 @pytest.mark.parametrize("padded", [False, True])
 def test_local_predictive(kind, padded):
-    made = LocalPredictive(similarity(kind), reach=2, rng=np.random.default_rng(2), dtype=np.float64)
+    layer = LocalPredictive(similarity(kind), reach=2, rng=np.random.default_rng(2), dtype=np.float64)
     words = torch.tensor(WORDS) if padded else torch.ones((B, S), dtype=torch.bool)
 
     def oracle(tensors, leaves):
@@ -128,24 +128,24 @@ def test_local_predictive(kind, padded):
         aligned = masked_softmax(score(kind, h, memory, similarity_of(leaves)), mask)
         return (aligned * torch.exp(-(away**2) / (2 * 1.0**2))) @ memory
 
-    compare(made, inputs_for(made.similarity), {"mask": WORDS} if padded else {}, oracle)
+    compare(layer, inputs_for(layer.similarity), {"mask": WORDS} if padded else {}, oracle)
 
 
 def test_attentional_state():
-    made = AttentionalState(D, 4, 3, rng=np.random.default_rng(1), dtype=np.float64)
+    layer = AttentionalState(D, 4, 3, rng=np.random.default_rng(1), dtype=np.float64)
     inputs = [rng.standard_normal((B, T, D)), rng.standard_normal((B, T, 4))]
     compare(
-        made, inputs, {}, lambda tensors, leaves: torch.tanh(torch.cat(tensors, -1) @ leaves["join.weight"])
+        layer, inputs, {}, lambda tensors, leaves: torch.tanh(torch.cat(tensors, -1) @ leaves["join.weight"])
     )
 
 
 @every_kind
 @pytest.mark.parametrize("scale", [False, True])
 def test_several_heads(kind, scale):
-    made = SimilarityAttention(
+    layer = SimilarityAttention(
         D, 2, similarity=kind, scale=scale, rng=np.random.default_rng(1), dtype=np.float64
     )
-    for parameter in made.parameters():
+    for parameter in layer.parameters():
         parameter.value += 0.2 * rng.standard_normal(parameter.shape)
     mask = torch.tensor(WORDS)[:, None, None]
 
@@ -163,4 +163,4 @@ def test_several_heads(kind, scale):
         return z @ leaves["output.weight"] + leaves["output.bias"]
 
     inputs = [rng.standard_normal((B, T, D)), rng.standard_normal((B, S, D))]
-    compare(made, inputs, {"mask": WORDS[:, None, None]}, oracle)
+    compare(layer, inputs, {"mask": WORDS[:, None, None]}, oracle)

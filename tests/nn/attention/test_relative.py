@@ -287,7 +287,7 @@ def test_scores_can_be_inspected():
         (lambda: RelativeAttention(7, 3), "d_model 7 is not divisible by 3 heads"),
     ],
 )
-def test_mistakes(mistake, message):
+def test_invalid_inputs_are_refused(mistake, message):
     with pytest.raises(UserError, match=message):
         mistake()
 

@@ -58,8 +58,8 @@ def test_the_scores_are_those_of_the_function_pairs(kind):
 @every_kind
 def test_scaled_divides_by_the_root_of_the_key_width(kind):
     d_key = 6 if kind == "dot" else 5
-    made = [Similarity(kind, 6, d_key, scaled=s, rng=np.random.default_rng(1), **F8) for s in (False, True)]
-    plain, scaled = (layer.forward(X, MEMORY[..., :d_key])[0] for layer in made)
+    layers = [Similarity(kind, 6, d_key, scaled=s, rng=np.random.default_rng(1), **F8) for s in (False, True)]
+    plain, scaled = (layer.forward(X, MEMORY[..., :d_key])[0] for layer in layers)
     np.testing.assert_allclose(scaled, plain / math.sqrt(d_key), rtol=1e-14)
 
 
@@ -126,9 +126,9 @@ def test_only_a_perceptron_has_a_hidden_width():
 )
 def test_dot_is_multi_head_attention(settings):
     """Drawn parameters, values and all gradients are equal to the bit, without kernels."""
-    made = [heads("dot", make, **settings) for make in (MultiHeadAttention, SimilarityAttention)]
+    layers = [heads("dot", make, **settings) for make in (MultiHeadAttention, SimilarityAttention)]
     outcomes = []
-    for layer in made:
+    for layer in layers:
         more = {"query_mask": np.arange(4)[:, None] != 1, "train": True, "rng": np.random.default_rng(3)}
         with plain_pairs():
             y, cache = layer.forward(X, MEMORY, mask=MASK, **more)
@@ -140,10 +140,10 @@ def test_dot_is_multi_head_attention(settings):
 
 @pytest.mark.parametrize("fused", ["kv", "qkv"])
 def test_fused_projections_work_too(fused):
-    made = [heads("dot", make, fused=fused) for make in (MultiHeadAttention, SimilarityAttention)]
-    given = [X] if fused == "qkv" else [X, MEMORY]
+    layers = [heads("dot", make, fused=fused) for make in (MultiHeadAttention, SimilarityAttention)]
+    inputs = [X] if fused == "qkv" else [X, MEMORY]
     with plain_pairs():
-        theirs, ours = (layer.forward(*given)[0] for layer in made)
+        theirs, ours = (layer.forward(*inputs)[0] for layer in layers)
     np.testing.assert_array_equal(ours, theirs)
 
 
@@ -181,8 +181,8 @@ def test_decoding_step_by_step_gives_the_rows_of_the_whole_sentence(kind):
 def test_attend_memory_on_a_projected_memory_is_cross_attention(kind):
     layer = heads(kind)
     whole, _ = layer.forward(X, MEMORY, mask=MASK)
-    kept = layer.project_memory(MEMORY)
-    rows = [layer.attend_memory(X[:, t : t + 1], kept, MASK) for t in range(4)]
+    projected = layer.project_memory(MEMORY)
+    rows = [layer.attend_memory(X[:, t : t + 1], projected, MASK) for t in range(4)]
     np.testing.assert_allclose(np.concatenate(rows, 1), whole, rtol=1e-12)
 
 

@@ -54,7 +54,7 @@ def batches_of(*lengths: Any) -> Any:
     return made
 
 
-def as_one(own: Names, batches: Any) -> dict[str, Any]:
+def compare_with_one_batch(own: Names, batches: Any) -> dict[str, Any]:
     """Compare the loss and the gradients of several batches with those of one batch that holds them all."""
     model, whole = model_of(9, 4), model_of(9, 4)
     loss = own.loss_and_gradients(model, batches)
@@ -88,7 +88,7 @@ def from_zero(own: Names) -> dict[str, Any]:
 ACCUMULATION = Specimen(
     number=16,
     name="accumulation",
-    seen="four small batches do not give what one large one gives",
+    summary="four small batches do not give what one large one gives",
     symptom="""
     A step is made from four small batches, since the large one does not fit into memory. The first holds
     long sentences, the others very short ones. The loss of a held-out word stays at {bug[last]:.2f} after
@@ -98,11 +98,16 @@ ACCUMULATION = Specimen(
     train=train,
     trials=(
         equal("one batch: the loss beside the package's", one_batch),
-        equal("batches of equally many words", lambda own: as_one(own, batches_of(4, 4, 4))),
-        equal("batches of different numbers of words", lambda own: as_one(own, batches_of(6, 1, 2))),
+        equal("batches of equally many words", lambda own: compare_with_one_batch(own, batches_of(4, 4, 4))),
+        equal(
+            "batches of different numbers of words",
+            lambda own: compare_with_one_batch(own, batches_of(6, 1, 2)),
+        ),
         equal(
             "batches of different numbers of sentences",
-            lambda own: as_one(own, [batches_of(6)[0], tuple(x[:1] for x in batches_of(1)[0])]),
+            lambda own: compare_with_one_batch(
+                own, [batches_of(6)[0], tuple(x[:1] for x in batches_of(1)[0])]
+            ),
         ),
         equal("a second call starts from 0", from_zero),
     ),

@@ -73,7 +73,7 @@ def order(own: Names) -> dict[str, Any]:
     return {"a parameter that comes first in the list, and last": (back.parts[0].value, forth.parts[0].value)}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return the values after a step in float32."""
     several = Several(3, dtype=np.float32)
     several.parts[0].grad = np.ones(3, np.float32)
@@ -84,7 +84,7 @@ def low(own: Names) -> dict[str, Any]:
 ADAM = Specimen(
     number=6,
     name="adam",
-    seen="the first steps jump about, and it never makes up for them",
+    summary="the first steps jump about, and it never makes up for them",
     symptom="""
     A network with {bug[parameters]} parameters learns with this Adam. The loss starts at {bug[first]:.2f},
     is {bug[last]:.2f} after {bug[steps]} steps, and with the right one {right[last]:.2f}. A model with one
@@ -95,7 +95,7 @@ ADAM = Specimen(
         equal("four steps with one parameter", lambda own: steps(own, 5)),
         equal("four steps with three parameters", lambda own: steps(own, 2, 4, 3)),
         equal("the order of the parameters does not matter", order),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "One parameter: right. Several: wrong. What do they share?",

@@ -70,7 +70,7 @@ def inputs(*batch: Any) -> Any:
     return [normal(*batch, 5, 4, seed=seed) for seed in (1, 2, 3)]
 
 
-def beside_the_package(own: Names, mask: Array | None) -> dict[str, Any]:
+def compare_with_package(own: Names, mask: Array | None) -> dict[str, Any]:
     """Compare y and all gradients with the package's."""
     q, k, v = inputs(2)
     dy = normal(2, 5, 4, seed=6)
@@ -96,12 +96,12 @@ def loud(own: Names) -> dict[str, Any]:
     return {"y[:4]": (own.attention(q[:4], k, v, MASK[:4])[0], attention(q[:4], k, v, MASK[:4])[0])}
 
 
-def looked_at(own: Names) -> tuple[Any, Any, Any]:
+def leak_arguments(own: Names) -> tuple[Any, Any, Any]:
     """Return self-attention under the causal mask, for the search for leaks."""
     return lambda x: own.attention(x, x, x, MASK)[0], normal(5, 4), MASK
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     q, k, v = (x.astype(np.float32) for x in inputs())
     y, cache = own.attention(q, k, v, MASK)
@@ -111,7 +111,7 @@ def low(own: Names) -> dict[str, Any]:
 ATTENTION = Specimen(
     number=10,
     name="attention",
-    seen="the plot of its weights is right, and padding makes it worse",
+    summary="the plot of its weights is right, and padding makes it worse",
     symptom="""
     Trained on sentences of one length the model does well: a loss of {bug[bare]:.2f} on held-out ones, and
     {right[bare]:.2f} without the bug. Its weights are exactly 0 wherever the mask forbids. The very same
@@ -121,12 +121,12 @@ ATTENTION = Specimen(
     train=train,
     trials=(
         gradients("gradient check under a causal mask", lambda own: (pair(own), *inputs(2), MASK)),
-        equal("values and gradients without a mask", lambda own: beside_the_package(own, None)),
+        equal("values and gradients without a mask", lambda own: compare_with_package(own, None)),
         equal("each row of weights sums to 1", rows),
         equal("a hidden key with a score of thousands", loud),
-        no_leak("no output moves with what the mask hides", looked_at),
-        equal("values and gradients under a mask", lambda own: beside_the_package(own, MASK)),
-        float32_stays("float32 stays float32", low),
+        no_leak("no output moves with what the mask hides", leak_arguments),
+        equal("values and gradients under a mask", lambda own: compare_with_package(own, MASK)),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The gradients are right, and the weights are 0 where they should be. What about those that are "

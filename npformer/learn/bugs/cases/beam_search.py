@@ -39,7 +39,7 @@ def train(own: Names) -> Run:
     return Run(costs, {"best": min(costs), "words": lengths[-1], "greedy": costs[0]})
 
 
-def as_greedy(own: Names) -> Any:
+def compare_with_greedy(own: Names) -> Any:
     """Compare a beam of 1 with greedy search."""
     result = {}
     for seed in range(5):
@@ -62,7 +62,7 @@ def exhaustive(own: Names) -> Any:
     return result
 
 
-def honest(own: Names) -> Any:
+def true_scores(own: Names) -> Any:
     """Compare the log-probability that is returned with that of the sentence that is returned."""
     result = {}
     for seed, beam in itertools.product(range(4), (1, 3)):
@@ -71,7 +71,7 @@ def honest(own: Names) -> Any:
     return result
 
 
-def long_ones(own: Names) -> Any:
+def long_sentences(own: Names) -> Any:
     """Search a language whose best sentence has four tokens, though the empty one is second at first."""
 
     def language(tokens: Any) -> Any:
@@ -100,7 +100,7 @@ def limited(own: Names) -> dict[str, Any]:
 BEAM_SEARCH = Specimen(
     number=18,
     name="beam-search",
-    seen="the wider the beam, the worse the sentence",
+    summary="the wider the beam, the worse the sentence",
     symptom="""
     A wider beam tries more, and should find what is at least as probable. Averaged over 40 made-up
     languages, -log p of what this one finds is at best {bug[best]:.2f}, and then rises with the beam:
@@ -109,11 +109,11 @@ BEAM_SEARCH = Specimen(
     """,
     train=train,
     trials=(
-        equal("a beam of 1 is greedy search", as_greedy),
-        equal("log p is that of the words", honest),
+        equal("a beam of 1 is greedy search", compare_with_greedy),
+        equal("log p is that of the words", true_scores),
         equal("max_length holds", limited),
         equal("a beam that holds everything finds the best of all", exhaustive),
-        equal("a long sentence that is better than an early end", long_ones),
+        equal("a long sentence that is better than an early end", long_sentences),
     ),
     hints=(
         "Nothing is learnt here, so there is no gradient to check. How long are the sentences, by beam?",

@@ -65,11 +65,17 @@ def train(own: Names) -> Run:
 
 
 def layer_of(own: Names, dropout: float = 0.3, dtype: Any = np.float64) -> Any:
-    """Return a small checkpointed layer."""
+    """Return a small checkpointed layer.
+
+    Args:
+        own: The names that the code defines.
+        dropout: The dropout probability of the layer.
+        dtype: The dtype of the parameters.
+    """
     return own.Checkpointed(FeedForward(6, 9, dropout=dropout, dtype=dtype))
 
 
-def beside_the_layer(own: Names) -> dict[str, Any]:
+def compare_with_layer(own: Names) -> dict[str, Any]:
     """Compare y and dx without dropout with those of the layer itself."""
     layer, x, dy = layer_of(own, dropout=0), normal(4, 6), normal(4, 6, seed=2)
     y, cache = layer.forward(x, train=True, rng=np.random.default_rng(5))
@@ -89,7 +95,7 @@ def undisturbed(own: Names) -> dict[str, Any]:
     return {"what the generator gives after backward": tuple(given)}
 
 
-def anew(own: Names) -> dict[str, Any]:
+def different_masks(own: Names) -> dict[str, Any]:
     """Check that two calls draw two different masks."""
     layer, x, rng = layer_of(own, 0.5), normal(4, 6), np.random.default_rng(5)
     one, two = (layer.forward(x, train=True, rng=rng)[0] for _ in "12")
@@ -103,7 +109,7 @@ def small(own: Names) -> dict[str, Any]:
     return {"whether the cache holds activations of the inner width": (9 in widths, False)}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, x = layer_of(own, dtype=np.float32), normal(4, 6).astype(np.float32)
     y, cache = layer.forward(x, train=True, rng=np.random.default_rng(5))
@@ -113,7 +119,7 @@ def low(own: Names) -> dict[str, Any]:
 CHECKPOINTING = Specimen(
     number=15,
     name="checkpointing",
-    seen="right without dropout, and with it a poor learner",
+    summary="right without dropout, and with it a poor learner",
     symptom="""
     With dropout 0 a network of these layers trains like any other. With dropout 0.5 it is at a loss of
     {bug[last]:.2f} on held-out data after {bug[steps]} steps, where the same layers without checkpointing
@@ -128,11 +134,11 @@ CHECKPOINTING = Specimen(
             train=True,
             rng=7,
         ),
-        equal("without dropout, y and dx beside the layer itself", beside_the_layer),
+        equal("without dropout, y and dx beside the layer itself", compare_with_layer),
         alike("backward draws nothing from the generator", undisturbed),
-        equal("each call drops something else", anew),
+        equal("each call drops something else", different_masks),
         equal("the cache stays small", small),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "Dropout makes the difference. gradcheck takes train=True and rng=7: each evaluation then starts "

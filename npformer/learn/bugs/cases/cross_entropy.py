@@ -39,7 +39,7 @@ def pair(own: Names) -> tuple[Any, Any]:
     return own.cross_entropy, own.cross_entropy_backward
 
 
-def beside_the_package(own: Names) -> dict[str, Any]:
+def compare_with_package(own: Names) -> dict[str, Any]:
     """Compare loss and gradient of a padded batch, with a dloss that is not 1, with the package's."""
     logits = normal(2, 5, 6)
     loss, cache = own.cross_entropy(logits, PADDED)
@@ -59,7 +59,7 @@ def more_padding(own: Names) -> dict[str, Any]:
     return {"dlogits of the same words with more padding": (long[:, :5], short)}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     _, cache = own.cross_entropy(normal(2, 5, 6).astype(np.float32), PADDED)
     return {"dlogits": own.cross_entropy_backward(1.0, cache)}
@@ -68,7 +68,7 @@ def low(own: Names) -> dict[str, Any]:
 CROSS_ENTROPY = Specimen(
     number=4,
     name="cross-entropy",
-    seen="it learns more slowly, the more padding there is",
+    summary="it learns more slowly, the more padding there is",
     symptom="""
     A next-word model learns by plain gradient descent. From sentences of one length the loss after
     {bug[steps]} steps is {bug[bare]:.2f}. The same sentences with padding behind them, which the loss does
@@ -79,8 +79,8 @@ CROSS_ENTROPY = Specimen(
         gradients("gradient check without padding", lambda own: (pair(own), normal(2, 3, 6), FULL)),
         gradients("gradient check with padding", lambda own: (pair(own), normal(2, 5, 6), PADDED)),
         equal("more padding leaves the gradient as it is", more_padding),
-        equal("loss and gradient beside the package's", beside_the_package),
-        float32_stays("float32 stays float32", low),
+        equal("loss and gradient beside the package's", compare_with_package),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The loss says the right thing of each model. Is what is followed downhill the gradient of that "

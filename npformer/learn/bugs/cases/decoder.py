@@ -69,7 +69,7 @@ def shape(own: Names) -> dict[str, Any]:
     return {"the shape of the logits": (list(model_of(own).forward(SOURCE, TARGET)[0].shape), [1, 4, 12])}
 
 
-def looked_at(own: Names) -> tuple[Any, Any]:
+def leak_arguments(own: Names) -> tuple[Any, Any]:
     """Return the logits as a function of the target, for the search for leaks."""
     model = model_of(own)
     return lambda target: model.forward(SOURCE, target)[0], TARGET
@@ -92,7 +92,7 @@ def one_word(own: Names) -> dict[str, Any]:
     return {"the shape of the cross-attention's weights": (list(weights.shape), [1, 2, 1, 3])}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     return {"logits": own.Translator(12, 8, 8, dtype=np.float32).forward(SOURCE, TARGET)[0]}
 
@@ -100,7 +100,7 @@ def low(own: Names) -> dict[str, Any]:
 DECODER = Specimen(
     number=14,
     name="decoder",
-    seen="it trains, and writes nonsense",
+    summary="it trains, and writes nonsense",
     symptom="""
     A translator learns to write six words backwards. Its training loss falls from {bug[first]:.2f} to
     {bug[last]:.2f} in {bug[steps]} steps ({right[last]:.2f} without the bug). But of the words that it
@@ -111,11 +111,11 @@ DECODER = Specimen(
     trials=(
         gradients("gradient check of the whole model", lambda own: (model_of(own), SOURCE, TARGET)),
         equal("the logits have their shape", shape),
-        no_leak("no output moves with a later word of the target", looked_at),
+        no_leak("no output moves with a later word of the target", leak_arguments),
         equal("every word of the source moves every output", every_source_word),
         equal("source and target of different lengths", other_lengths),
         equal("whom cross-attention looks at", one_word),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "While training it is given the words that it should write. What if it reads the answer there?",

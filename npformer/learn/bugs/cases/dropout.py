@@ -60,7 +60,7 @@ def shares(own: Names) -> dict[str, Any]:
     }
 
 
-def anew(own: Names) -> dict[str, Any]:
+def different_masks(own: Names) -> dict[str, Any]:
     """Check that two calls draw two different masks."""
     layer, x, rng = own.Dropout(0.5), np.ones(50), np.random.default_rng(1)
     one, two = (layer.forward(x, train=True, rng=rng)[0] for _ in "12")
@@ -76,7 +76,7 @@ def unused(own: Names) -> dict[str, Any]:
     }
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, x = own.Dropout(0.3), normal(6, 5).astype(np.float32)
     y, cache = layer.forward(x, train=True, rng=np.random.default_rng(1))
@@ -86,7 +86,7 @@ def low(own: Names) -> dict[str, Any]:
 DROPOUT = Specimen(
     number=5,
     name="dropout",
-    seen="it does worse on held-out data, and it is not overfitting",
+    summary="it does worse on held-out data, and it is not overfitting",
     symptom="""
     A network with this dropout is trained on data that are drawn anew at every step, so it cannot learn
     them by heart. Its training loss ends at {bug[training]:.2f}. Used without dropout on held-out data it
@@ -100,9 +100,9 @@ DROPOUT = Specimen(
         ),
         equal("outside training, and at rate 0, y is x", unused),
         alike("the share that is dropped, and its gradient", shares),
-        equal("a mask is drawn anew each time", anew),
+        equal("a mask is drawn anew each time", different_masks),
         equal("the mean of y over many masks is x", mean_of_many),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The gradients are right: gradcheck says so, with train=True and rng=7. So what is wrong is the "

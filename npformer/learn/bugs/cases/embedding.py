@@ -42,7 +42,7 @@ def by_loop(own: Names) -> dict[str, Any]:
     return {"weight.grad": (layer.weight.grad, right)}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, ids = own.Embedding(7, 4, dtype=np.float32), np.array([[1, 2, 1]])
     y, cache = layer.forward(ids)
@@ -53,7 +53,7 @@ def low(own: Names) -> dict[str, Any]:
 EMBEDDING = Specimen(
     number=3,
     name="embedding",
-    seen="it learns too slowly, and frequent words suffer most",
+    summary="it learns too slowly, and frequent words suffer most",
     symptom="""
     In a language where each word calls for one other, and a few words are everywhere, a model with this
     embedding learns slowly: the loss is {bug[last]:.2f} after {bug[steps]} steps, and should be
@@ -75,7 +75,7 @@ EMBEDDING = Specimen(
             lambda own: (own.Embedding(7, 4), np.array([[4, 1], [0, 4]])),
         ),
         equal("the gradients of two batches beside a loop", by_loop),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "What differs between a frequent word and a rare one, within one batch?",

@@ -49,7 +49,14 @@ class Reader(Module):
 
 
 def learn(own: Names, draws: int, optimize: Any = descend, lr: float = LR) -> Run:
-    """Train a reader by gradient descent or by another optimizer."""
+    """Train a reader.
+
+    Args:
+        own: The names that the code defines.
+        draws: The number of samples for each sentence.
+        optimize: The training loop: `descend` or `adapt`.
+        lr: The learning rate.
+    """
     rng = np.random.default_rng(3)
     reader = Reader(own, draws, rng)
     return Run(optimize(reader, lambda _: reader.learn(make_places(BATCH, rng)), steps=STEPS, lr=lr), {})
@@ -145,7 +152,7 @@ def varies_less(found: Any, repaired: Names) -> None:
         )
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     scores, v = normal(1, 2, 3).astype(np.float32), normal(1, 3, 4).astype(np.float32)
     attention = own.HardAttention(2)
@@ -157,7 +164,7 @@ def low(own: Names) -> dict[str, Any]:
 HARD_ATTENTION = Specimen(
     number=21,
     name="hard-attention",
-    seen="with two draws of a sentence it learns late, with one never",
+    summary="with two draws of a sentence it learns late, with one never",
     symptom="""
     Hard attention learns by rewards to find what stands at a place that is asked for by name. With two
     draws of every sentence it gets there, but late: after {bug[steps]} steps the loss is {bug[last]:.2f},
@@ -172,7 +179,7 @@ HARD_ATTENTION = Specimen(
         equal("over all that one draw can give, the mean is the gradient", means(1)),
         equal("the same for three draws", means(3)),
         Trial("it varies less than where answers are compared with nothing", variance, varies_less),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The draws have no gradient to check. But on average dscores has one: with two queries and three "

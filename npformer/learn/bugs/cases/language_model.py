@@ -49,7 +49,7 @@ def the_mask(own: Names) -> Any:
     return {f"may_attend({n})": (own.may_attend(n), causal_mask(n, np.empty(0))) for n in (1, 4)}
 
 
-def looked_at(own: Names) -> tuple[Any, Any]:
+def leak_arguments(own: Names) -> tuple[Any, Any]:
     """Return the model and a sentence, for the search for leaks."""
     model = model_of(own)
     return lambda ids: model.forward(ids)[0], IDS
@@ -62,7 +62,7 @@ def itself(own: Names) -> dict[str, Any]:
     return {"the weights of a sentence of one word": (logits[0], np.ones((1, 2, 1, 1)))}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     return {"logits": own.LanguageModel(12, 8, 8, dtype=np.float32).forward(IDS)[0]}
 
@@ -70,7 +70,7 @@ def low(own: Names) -> dict[str, Any]:
 LANGUAGE_MODEL = Specimen(
     number=11,
     name="language-model",
-    seen="the loss is too good to be true",
+    summary="the loss is too good to be true",
     symptom="""
     In this language either of two words may follow each word, so nobody can have a loss under log 2 = 0.69.
     The model has {bug[last]:.3f} after {bug[steps]} steps, on sentences that it has never seen. But when it
@@ -80,11 +80,11 @@ LANGUAGE_MODEL = Specimen(
     train=train,
     trials=(
         gradients("gradient check of the whole model", lambda own: (model_of(own), IDS)),
-        no_leak("no output moves with a later word", looked_at),
+        no_leak("no output moves with a later word", leak_arguments),
         equal("a beginning by itself has the same logits", beginnings),
         equal("the first word sees itself", itself),
         equal("who may look at whom", the_mask),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "A loss under what is possible means that the model knows the answer. Where from?",

@@ -38,7 +38,13 @@ class Model(Module):
 
 
 def learn(own: Names, orientation: str, seed: int) -> list[float]:
-    """Train on finding the token before "to", whose id is 0, and return the losses."""
+    """Train on finding the token before "to", whose id is 0, and return the losses.
+
+    Args:
+        own: The names that the code defines.
+        orientation: "rows" or "columns", as in LatentAttention.
+        seed: The seed of the parameters and of the sentences.
+    """
     rng = np.random.default_rng(seed)
     model = Model(own, orientation, rng)
 
@@ -58,14 +64,20 @@ def train(own: Names) -> Run:
 
 
 def layer_of(own: Names, orientation: str, dtype: Any = np.float64) -> tuple[Any, Any, Any]:
-    """Return a layer with biases that are not 0, and a sentence's states and values."""
+    """Return a layer with biases that are not 0, the states (B, S, E) and the values (B, S, D) of sentences.
+
+    Args:
+        own: The names that the code defines.
+        orientation: "rows" or "columns", as in LatentAttention.
+        dtype: The dtype of all arrays.
+    """
     layer = random_parameters(own.LatentAttention(6, 5, orientation=orientation, dtype=dtype))
     for parameter in layer.parameters():
         parameter.value = parameter.value.astype(dtype)
     return layer, normal(2, 5, 6).astype(dtype), normal(2, 5, 3, seed=4).astype(dtype)
 
 
-def beside_the_package(own: Names, orientation: str) -> dict[str, Any]:
+def compare_with_package(own: Names, orientation: str) -> dict[str, Any]:
     """Compare the output and the gradients with the package's."""
     layer, e, v = layer_of(own, orientation)
     dy = normal(2, 3, seed=5)
@@ -87,7 +99,7 @@ def equal_values(own: Names) -> dict[str, Any]:
     return {"de where all values are the same": (de, np.zeros_like(e))}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, e, v = layer_of(own, "rows", np.float32)
     y, cache = layer.forward(e, v)
@@ -98,7 +110,7 @@ def low(own: Names) -> dict[str, Any]:
 LATENT_ATTENTION = Specimen(
     number=22,
     name="latent-attention",
-    seen="right in one orientation, slow in the other",
+    summary="right in one orientation, slow in the other",
     symptom="""
     The task is to tell which word stands before a certain one. In columns, for which the layer was written
     and tested, the loss is {bug[columns]:.3f} after {bug[steps]} steps. Then somebody added rows, which can
@@ -108,10 +120,10 @@ LATENT_ATTENTION = Specimen(
     trials=(
         gradients("gradient check, columns", lambda own: layer_of(own, "columns")),
         gradients("gradient check, rows", lambda own: layer_of(own, "rows")),
-        equal("columns beside the package", lambda own: beside_the_package(own, "columns")),
-        equal("rows beside the package", lambda own: beside_the_package(own, "rows")),
+        equal("columns beside the package", lambda own: compare_with_package(own, "columns")),
+        equal("rows beside the package", lambda own: compare_with_package(own, "rows")),
         equal("in rows, equal values leave nothing to hear", equal_values),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "What differs between the orientations, apart from the lines that name them? Print cache.length in "

@@ -37,7 +37,7 @@ def halves(own: Names) -> dict[str, Any]:
     }
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, x = own.Linear(5, 3, dtype=np.float32), normal(6, 5).astype(np.float32)
     y, cache = layer.forward(x)
@@ -47,7 +47,7 @@ def low(own: Names) -> dict[str, Any]:
 LINEAR = Specimen(
     number=1,
     name="linear",
-    seen="it learns, and more slowly the larger the batch",
+    summary="it learns, and more slowly the larger the batch",
     symptom="""
     A network of two of these layers learns by plain gradient descent, always with the same learning rate.
     After {bug[steps]} steps the loss is {bug[small]:.2f} with batches of 4, and {bug[last]:.2f} with
@@ -59,7 +59,7 @@ LINEAR = Specimen(
         gradients("gradient check on seven rows", lambda own: (own.Linear(5, 3), normal(7, 5))),
         gradients("gradient check on two sentences of four", lambda own: (own.Linear(5, 3), normal(2, 4, 5))),
         equal("a batch in two halves gives the same gradients", halves),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The curve with batches of 64 looks like one with a smaller learning rate. Where may a number "

@@ -25,7 +25,13 @@ class Model(Module):
         self.read = Linear(VOCAB_SIZE + LONGEST, VOCAB_SIZE, rng=rng, dtype=np.float64)
 
     def forward(self, states: Array, memory: Array, mask: Array) -> tuple[Any, Any]:
-        """Return (logits, cache)."""
+        """Return (logits, cache).
+
+        Args:
+            states: The states of the decoder, (B, T, 3).
+            memory: The vectors of the source, (B, S, V + S).
+            mask: Bool (B, S), True at tokens.
+        """
         context, attended = self.attention.forward(states, memory, mask)
         logits, read = self.read.forward(context)
         return logits, (attended, read)
@@ -37,7 +43,13 @@ class Model(Module):
 
 
 def sentences(rng: np.random.Generator, lengths: Any, padded: int) -> tuple[Any, Any, Any, Any]:
-    """Return sentences: states (B, T, 3), memory (B, S, V + S), mask (B, S), targets (B, T)."""
+    """Return random sentences: states (B, T, 3), memory (B, S, V + S), mask (B, S), targets (B, T).
+
+    Args:
+        rng: The generator.
+        lengths: The length of each sentence, (B, 1).
+        padded: The length to which sentences are padded, S = T.
+    """
     places = np.arange(padded)
     tokens = rng.integers(0, VOCAB_SIZE, (len(lengths), padded))
     mask, to_come = places < lengths, lengths - 1 - places
@@ -50,7 +62,14 @@ def sentences(rng: np.random.Generator, lengths: Any, padded: int) -> tuple[Any,
 
 
 def loss_of(model: Any, inputs: Any, targets: Array, *, learn: bool = False) -> float:
-    """Return the cross-entropy at the tokens, and add the gradients if `learn` is set."""
+    """Return the cross-entropy at the tokens.
+
+    Args:
+        model: The model.
+        inputs: The states, the memory and the mask.
+        targets: The target tokens, (B, T), −1 at padding.
+        learn: True to add the gradients to the model.
+    """
     logits, cache = model.forward(*inputs)
     loss, judged = cross_entropy(logits, targets, pad_id=-1)
     if learn:
@@ -88,14 +107,14 @@ def layer_of(own: Names, dtype: Any = np.float64) -> Any:
     return layer
 
 
-def in_words() -> tuple[Any, Any]:
+def example_sentences() -> tuple[Any, Any]:
     """Return the states and the memory of two sentences."""
     return normal(2, 3, 4), normal(2, 7, 5, seed=3)
 
 
-def beside_the_package(own: Names, mask: Array) -> dict[str, Any]:
+def compare_with_package(own: Names, mask: Array) -> dict[str, Any]:
     """Compare the context and the gradients with the package's."""
-    layer, (states, memory), dy = layer_of(own), in_words(), normal(2, 3, 5, seed=5)
+    layer, (states, memory), dy = layer_of(own), example_sentences(), normal(2, 3, 5, seed=5)
     other = LocalPredictive(Similarity("general", 4, 5, dtype=np.float64), reach=2, dtype=np.float64)
     for mine, its in (
         (layer.score.weight, other.similarity.weight),
@@ -118,7 +137,7 @@ def beside_the_package(own: Names, mask: Array) -> dict[str, Any]:
 
 def with_and_without(own: Names) -> dict[str, Any]:
     """Compare the context of a sentence of four tokens beside a longer one with that of it alone."""
-    layer, (states, memory) = layer_of(own), in_words()
+    layer, (states, memory) = layer_of(own), example_sentences()
     beside, _ = layer.forward(states, memory, REAL)
     alone, _ = layer.forward(states[1:], memory[1:, :4], REAL[1:, :4])
     return {"the context beside a longer sentence": (beside[1:], alone)}
@@ -126,16 +145,16 @@ def with_and_without(own: Names) -> dict[str, Any]:
 
 def further_padding(own: Names) -> dict[str, Any]:
     """Compare the context with and without more padding at the end of all sentences."""
-    layer, (states, memory) = layer_of(own), in_words()
+    layer, (states, memory) = layer_of(own), example_sentences()
     context, _ = layer.forward(states, memory, REAL)
     longer = np.pad(memory, ((0, 0), (0, 3), (0, 0)))
     padded, _ = layer.forward(states, longer, np.pad(REAL, ((0, 0), (0, 3))))
     return {"the context with more padding behind": (padded, context)}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
-    layer, (states, memory) = layer_of(own, np.float32), in_words()
+    layer, (states, memory) = layer_of(own, np.float32), example_sentences()
     context, cache = layer.forward(states.astype(np.float32), memory.astype(np.float32), REAL)
     dstates, dmemory = layer.backward(np.ones_like(context), cache)
     return {"context": context, "dqueries": dstates, "dmemory": dmemory}
@@ -144,7 +163,7 @@ def low(own: Names) -> dict[str, Any]:
 LOCAL_ATTENTION = Specimen(
     number=20,
     name="local-attention",
-    seen="a short sentence beside a long one loses its place",
+    summary="a short sentence beside a long one loses its place",
     symptom="""
     Batches hold sentences of one length each, and the attention learns where to look: held-out sentences
     given one by one have a loss of {bug[bare]:.2f}. Then all lengths go into one batch, and the same
@@ -155,13 +174,13 @@ LOCAL_ATTENTION = Specimen(
     trials=(
         gradients(
             "gradient check of the layer, with padding",
-            lambda own: (layer_of(own), *in_words(), REAL),
+            lambda own: (layer_of(own), *example_sentences(), REAL),
         ),
-        equal("beside the package's, without padding", lambda own: beside_the_package(own, REAL | True)),
+        equal("beside the package's, without padding", lambda own: compare_with_package(own, REAL | True)),
         equal("a sentence by itself and beside a longer one", with_and_without),
         equal("more padding behind all sentences changes nothing", further_padding),
-        equal("beside the package's, with padding", lambda own: beside_the_package(own, REAL)),
-        float32_stays("float32 stays float32", low),
+        equal("beside the package's, with padding", lambda own: compare_with_package(own, REAL)),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "No weight ever falls on padding: look at cache.weights. So it is not what it looks at, but where.",

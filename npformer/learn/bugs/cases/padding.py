@@ -58,7 +58,7 @@ def sums_to_zero(own: Names) -> dict[str, Any]:
     return {"which weights are not 0": (weights[0, 0] > 0, np.broadcast_to(LONG != 0, (5, 5)))}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     return {"logits": own.Encoder(7, 8, 12, dtype=np.float32).forward(LONG)[0]}
 
@@ -66,7 +66,7 @@ def low(own: Names) -> dict[str, Any]:
 PADDING = Specimen(
     number=13,
     name="padding",
-    seen="a sentence means something else beside a longer one",
+    summary="a sentence means something else beside a longer one",
     symptom="""
     Trained on sentences of one length the encoder does well: a loss of {bug[bare]:.3f} on held-out ones. In
     a batch with longer sentences the short ones are padded, and the same sentences then have a loss of
@@ -78,7 +78,7 @@ PADDING = Specimen(
         equal("without padding nothing is hidden", no_padding),
         equal("padding behind a sentence changes nothing", lambda own: with_and_without(own, model_of(own))),
         equal("a word whose vector is 0 is still a word", sums_to_zero),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "Run the encoder on one sentence, and on the same with two zeros behind it. Which logits should "

@@ -79,7 +79,7 @@ def rotation(own: Names) -> dict[str, Any]:
     return {"the angle of a move by 3": (np.angle(moved), np.broadcast_to(np.angle(moved[:1]), moved.shape))}
 
 
-def beside_the_package(own: Names) -> Any:
+def compare_with_package(own: Names) -> Any:
     """Compare two tables with the package's."""
     return {f"sinusoids({n}, {d})": (own.sinusoids(n, d), sinusoids(n, d)) for n, d in ((10, 16), (50, 6))}
 
@@ -87,7 +87,7 @@ def beside_the_package(own: Names) -> Any:
 POSITIONS = Specimen(
     number=12,
     name="positions",
-    seen="it loses its way in long sentences",
+    summary="it loses its way in long sentences",
     symptom="""
     Sentences of 40 words must be written backwards. With these positions the loss is {bug[last]:.2f} after
     {bug[steps]} steps; with the right ones {right[last]:.2f}. In a table of 64 columns {bug[still]:.0f} %
@@ -98,7 +98,7 @@ POSITIONS = Specimen(
         equal("position 0, the first pair, and a width of 2", beginning),
         equal("a move is the same rotation wherever it starts", rotation),
         equal("how slowly the last pair turns", wavelengths),
-        equal("two tables beside the package's", beside_the_package),
+        equal("two tables beside the package's", compare_with_package),
     ),
     hints=(
         "There is nothing to learn here, and no gradient. Look at the table itself: plots.value_map draws "

@@ -33,7 +33,7 @@ def train(own: Names) -> Run:
     return Run(losses, {"kilobytes": size / 1000, "dtype": str(logits.dtype)})
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return the output and the gradient for float32."""
     layer, x = own.SelfAttention(16), normal(2, 3, 16).astype(np.float32)
     y, cache = layer.forward(x)
@@ -65,7 +65,7 @@ def values(own: Names) -> dict[str, Any]:
 PRECISION = Specimen(
     number=17,
     name="precision",
-    seen="the loss is right, and it takes more memory than it should",
+    summary="the loss is right, and it takes more memory than it should",
     symptom="""
     Nothing is wrong with the loss: {bug[last]:.3f} after {bug[steps]} steps, and {right[last]:.3f} without
     the bug. But the model was made for float32, and what a forward pass keeps for backward takes
@@ -75,7 +75,7 @@ PRECISION = Specimen(
     trials=(
         gradients("gradient check", lambda own: (own.SelfAttention(16, dtype=np.float64), normal(2, 3, 16))),
         equal("the numbers beside the formula", values),
-        float32_stays("float32 in, float32 out", low),
+        float32_stays("float32 in, float32 out", float32_results),
         float32_stays("what the cache holds is float32", low_cache),
         float32_stays("backward gives float32", low_backward),
     ),

@@ -27,7 +27,13 @@ class Model(Module):
         self.output = Linear(16, WORDS, rng=rng, dtype=np.float64)
 
     def learn(self, ids: Array, mask: Array, right: Any) -> Any:
-        """Add the gradients and return the loss."""
+        """Add the gradients and return the loss.
+
+        Args:
+            ids: The tokens, (B, T).
+            mask: Bool (B, T), True at tokens.
+            right: The target token of each sentence, (B,).
+        """
         x, tokens = self.tokens.forward(ids)
         states, read = self.reader.forward(x, mask)
         logits, output = self.output.forward(states[:, -1])
@@ -61,7 +67,7 @@ def reader_of(own: Names, dtype: Any = np.float64) -> Any:
     return random_parameters(own.Reader(4, 3, dtype=dtype))
 
 
-def beside_the_package(own: Names, mask: Array) -> Any:
+def compare_with_package(own: Names, mask: Array) -> Any:
     """Compare the states and the gradients with the package's for the same parameters."""
     reader, right = reader_of(own), Recurrent(4, 3, kind="gru", dtype=np.float64)
     for mine, theirs in zip(reader.parameters(), right.parameters(), strict=True):
@@ -90,7 +96,7 @@ def read_alone(own: Names) -> dict[str, Any]:
     return {"the last state with padding behind": (padded, bare), "dx with padding behind": (dpadded, dbare)}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     reader, x = own.Reader(4, 3, dtype=np.float32), normal(2, 5, 4).astype(np.float32)
     states, cache = reader.forward(x, SHORTER)
@@ -100,7 +106,7 @@ def low(own: Names) -> dict[str, Any]:
 RECURRENT = Specimen(
     number=19,
     name="recurrent",
-    seen="it learns slowly from sentences of different lengths",
+    summary="it learns slowly from sentences of different lengths",
     symptom="""
     The task is to name the first word of a sentence of one to eight words, from the state after the last.
     After {bug[steps]} steps the loss is {bug[last]:.2f}, and should be {right[last]:.2f}. Where all
@@ -111,7 +117,7 @@ RECURRENT = Specimen(
         gradients(
             "gradient check of sentences of one length", lambda own: (reader_of(own), normal(2, 5, 4), ALL)
         ),
-        equal("the same beside the package's", lambda own: beside_the_package(own, ALL)),
+        equal("the same beside the package's", lambda own: compare_with_package(own, ALL)),
         gradients(
             "gradient check with padding behind", lambda own: (reader_of(own), normal(2, 5, 4), SHORTER)
         ),
@@ -119,8 +125,8 @@ RECURRENT = Specimen(
             "gradient check with padding before", lambda own: (reader_of(own), normal(2, 5, 4), EARLIER)
         ),
         equal("padding behind a sentence changes nothing", read_alone),
-        equal("values and gradients beside the package's", lambda own: beside_the_package(own, SHORTER)),
-        float32_stays("float32 stays float32", low),
+        equal("values and gradients beside the package's", lambda own: compare_with_package(own, SHORTER)),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "The loss speaks to the last place. Print dx: which sentences of a batch hear anything?",

@@ -51,7 +51,13 @@ def songs(rng: np.random.Generator, batch: int) -> Any:
 
 
 def share_right(model: Any, ids: Array, word_by_word: bool) -> float:
-    """Return the percentage of tokens that the model continues right after a sentence's first tokens."""
+    """Return the percentage of right tokens in the model's continuation of the first PERIOD tokens.
+
+    Args:
+        model: The model.
+        ids: The sentences, (B, LENGTH).
+        word_by_word: True to decode with a KV cache, False to run the whole prefix at each step.
+    """
     written, kv_cache = ids[:, :PERIOD], None
     for t in range(PERIOD - 1):
         _, kv_cache = model.decode_step(ids[:, t : t + 1], kv_cache)
@@ -79,7 +85,7 @@ def train(own: Names) -> Run:
     return Run(losses, facts)
 
 
-def beside_the_package(own: Names) -> dict[str, Any]:
+def compare_with_package(own: Names) -> dict[str, Any]:
     """Compare the forward pass on a whole sentence with the package's relative attention."""
     layer, x = own.RelativeAttention(6, 2), normal(2, 5, 6)
     q, k, v = np.split(layer.query_key_value.forward(x)[0], 3, -1)
@@ -114,7 +120,7 @@ def nearest(own: Names) -> dict[str, Any]:
     return {"y of a word that looks at itself": (y, v[:, -1:])}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, x = own.RelativeAttention(6, 2, dtype=np.float32), normal(2, 4, 6).astype(np.float32)
     y, cache = layer.forward(x)
@@ -124,7 +130,7 @@ def low(own: Names) -> dict[str, Any]:
 RELATIVE = Specimen(
     number=23,
     name="relative",
-    seen="it learns as it should, and writes nonsense word by word",
+    summary="it learns as it should, and writes nonsense word by word",
     symptom="""
     Sentences repeat their first three words, and the model learns it: its loss is {bug[last]:.2f} after
     {bug[steps]} steps, as without the bug. Asked to go on with a sentence, it writes {bug[whole]:.0f}% of the
@@ -134,11 +140,11 @@ RELATIVE = Specimen(
     train=train,
     trials=(
         gradients("gradient check of the layer", lambda own: (own.RelativeAttention(6, 2), normal(2, 5, 6))),
-        equal("forward on a whole sentence beside the package's", beside_the_package),
+        equal("forward on a whole sentence beside the package's", compare_with_package),
         equal("word by word gives what the whole sentence gives", word_by_word),
         equal("fewer queries than keys are the last of them", last_queries),
         equal("a word that looks at itself finds itself", nearest),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "Training is right, and so is forward. What is different when step calls attend?",

@@ -50,7 +50,7 @@ def two_calls(own: Names) -> dict[str, Any]:
     return {"dx of a call that another one followed": (layer.backward(dy, cache), alone)}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     model, x = own.Universal(2, 6, 9, dtype=np.float32), normal(4, 6).astype(np.float32)
     y, cache = model.forward(x)
@@ -60,7 +60,7 @@ def low(own: Names) -> dict[str, Any]:
 SHARED_LAYER = Specimen(
     number=8,
     name="shared-layer",
-    seen="right when it is run once, worse when it is run six times",
+    summary="right when it is run once, worse when it is run six times",
     symptom="""
     A network that runs this layer once learns as it should: its loss is {bug[once]:.2f} after {bug[steps]}
     steps, as without the bug. Run six times in a row, with the same parameters each time, the layer could do
@@ -75,7 +75,7 @@ SHARED_LAYER = Specimen(
             "gradient check of a model that runs it three times",
             lambda own: (own.Universal(3, 6, 9), normal(4, 6)),
         ),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "With n_times=1 it is right. What does the second call change for the first?",

@@ -56,7 +56,7 @@ def train(own: Names) -> Run:
     return Run(learn(own, 4).losses, {"one": learn(own, 1).numbers()["last"]})
 
 
-def beside_the_package(own: Names) -> dict[str, Any]:
+def compare_with_package(own: Names) -> dict[str, Any]:
     """Compare split_heads and merge_heads with the package's."""
     x = normal(2, 3, 8)
     return {
@@ -65,33 +65,31 @@ def beside_the_package(own: Names) -> dict[str, Any]:
     }
 
 
-def there_and_back(own: Names) -> dict[str, Any]:
+def split_and_merge(own: Names) -> dict[str, Any]:
     """Check that merge_heads inverts split_heads."""
     x = normal(2, 3, 8)
     return {"merge_heads(split_heads(x, 2))": (own.merge_heads(own.split_heads(x, 2)), x)}
 
 
-def looked_at(own: Names) -> tuple[Any, Any, Any]:
+def leak_arguments(own: Names) -> tuple[Any, Any, Any]:
     """Return a layer, a sentence and the causal mask, for the search for leaks."""
     layer, mask = own.SelfAttention(8, 2), causal_mask(5, np.empty(0))
     return lambda x: layer.forward(x, mask)[0], normal(1, 5, 8), mask
 
 
-def seen(own: Names) -> dict[str, Any]:
+def dependencies(own: Names) -> dict[str, Any]:
     """Check which outputs depend on which tokens under a causal mask."""
-    forward, x, mask = looked_at(own)
-    return {"which words move which outputs": (movement(forward, x) > 0, mask)}
+    forward, x, mask = leak_arguments(own)
+    return {"which outputs depend on which words": (movement(forward, x) > 0, mask)}
 
 
-def exchanged(own: Names) -> dict[str, Any]:
+def permuted(own: Names) -> dict[str, Any]:
     """Check that attention without positions commutes with permutations of the tokens."""
     layer, x, order = own.SelfAttention(8, 2), normal(1, 5, 8), [3, 0, 4, 1, 2]
-    return {
-        "y of words that have changed places": (layer.forward(x[:, order])[0], layer.forward(x)[0][:, order])
-    }
+    return {"y of permuted words": (layer.forward(x[:, order])[0], layer.forward(x)[0][:, order])}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, x = own.SelfAttention(8, 2, dtype=np.float32), normal(1, 4, 8).astype(np.float32)
     y, cache = layer.forward(x)
@@ -101,7 +99,7 @@ def low(own: Names) -> dict[str, Any]:
 SPLIT_HEADS = Specimen(
     number=9,
     name="split-heads",
-    seen="every gradient is right, and it learns next to nothing",
+    summary="every gradient is right, and it learns next to nothing",
     symptom="""
     The task is to write a sentence backwards, which one layer of attention can learn. With four heads the
     loss is {bug[last]:.2f} after {bug[steps]} steps, little better than guessing (2.48), and should be
@@ -111,12 +109,12 @@ SPLIT_HEADS = Specimen(
     trials=(
         gradients("gradient check of the layer", lambda own: (own.SelfAttention(8, 2), normal(2, 3, 8))),
         gradients("the same with one head", lambda own: (own.SelfAttention(8, 1), normal(2, 3, 8))),
-        equal("merging undoes splitting", there_and_back),
-        no_leak("under a causal mask, no output moves with a later word", looked_at),
-        equal("under a causal mask, every output moves with every earlier word", seen),
-        equal("words that change places take their outputs along", exchanged),
-        equal("splitting and merging beside the package's", beside_the_package),
-        float32_stays("float32 stays float32", low),
+        equal("merging undoes splitting", split_and_merge),
+        no_leak("under a causal mask, no output depends on a later word", leak_arguments),
+        equal("under a causal mask, every output depends on every earlier word", dependencies),
+        equal("a permutation of the words permutes the outputs in the same way", permuted),
+        equal("splitting and merging beside the package's", compare_with_package),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "gradcheck finds nothing: backward fits forward. So the function itself is not the one that is "

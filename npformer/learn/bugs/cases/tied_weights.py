@@ -25,7 +25,14 @@ def train(own: Names) -> Run:
 
 
 def gradients_of(own: Names, ids: Array, dlogits: Array, times: int = 1) -> Any:
-    """Return the model after backward."""
+    """Return a new model after forward and backward.
+
+    Args:
+        own: The names that the code defines.
+        ids: The tokens, (B, T).
+        dlogits: The gradient of the logits, (B, T, V).
+        times: The number of forward and backward passes.
+    """
     model = own.NextToken(7, 4)
     for _ in range(times):
         _, cache = model.forward(ids)
@@ -69,7 +76,7 @@ def linear_alone(own: Names) -> dict[str, Any]:
     return {"between.bias.grad": (model.between.bias.grad, dz.sum((0, 1)))}
 
 
-def low(own: Names) -> dict[str, Any]:
+def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     model = own.NextToken(7, 4, dtype=np.float32)
     logits, cache = model.forward(np.array([[1, 2]]))
@@ -80,7 +87,7 @@ def low(own: Names) -> dict[str, Any]:
 TIED_WEIGHTS = Specimen(
     number=7,
     name="tied-weights",
-    seen="it learns, and more slowly than it should",
+    summary="it learns, and more slowly than it should",
     symptom="""
     A model whose word vectors serve at both ends has a loss of {bug[last]:.2f} after {bug[steps]} steps.
     The right one reaches {right[last]:.2f} in as many, and 0.69 would be perfect. Everything looks as it
@@ -95,7 +102,7 @@ TIED_WEIGHTS = Specimen(
         ),
         equal("a word that is offered and never read learns", unread),
         equal("two backward passes add up", twice),
-        float32_stays("float32 stays float32", low),
+        float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
         "Each end by itself is right. What do the two have in common?",

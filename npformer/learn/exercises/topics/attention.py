@@ -60,19 +60,19 @@ def dot_similarity_backward(dscores, cache):
         '''
 
 def general_similarity_backward(dscores, cache):
-    """The gradients of scores = q weight kᵀ, made in two steps: turned = q weight; scores = turned kᵀ.
+    """The gradients of scores = q weight kᵀ, made in two steps: projected = q weight; scores = projected kᵀ.
 
     dscores  (..., T, S)
-    cache    .q (..., T, K), .k (..., S, L), .weight (K, L), .turned (..., T, L)
+    cache    .q (..., T, K), .k (..., S, L), .weight (K, L), .projected (..., T, L)
     Returns (dq, dk, dweight). The weight served every query of every sentence.
     """
-    q, k, weight, turned = cache
+    q, k, weight, projected = cache
 ''',
         (pair_trial("", F.general_similarity, "general_similarity_backward", QUERIES, (2, 7, 6), (5, 6)),),
         (
-            "Go backwards: first through scores = turned kᵀ, which gives dturned and dk.",
-            "Then turned = q weight is a linear map, with dturned for its dy.",
-            "dweight = (q as rows)ᵀ @ (dturned as rows): x.reshape(-1, x.shape[-1]) makes rows.",
+            "Go backwards: first through scores = projected kᵀ, which gives dprojected and dk.",
+            "Then projected = q weight is a linear map, with dprojected for its dy.",
+            "dweight = (q as rows)ᵀ @ (dprojected as rows): x.reshape(-1, x.shape[-1]) makes rows.",
         ),
         {"general_similarity_backward": F.general_similarity_backward},
     ),

@@ -209,7 +209,7 @@ def multi_head_backward(layer, dy, cache):
     dy     (B, T, D)
     cache  .output for layer.output.backward, .attention for attention_backward(dz, cache.attention),
            which gives (dq, dk, dv) of shape (B, H, T, K)
-    Returns dx (B, T, D). The same x was query, key and value. Called with a memory (cache.given == 2),
+    Returns dx (B, T, D). The same x was query, key and value. Called with a memory (cache.n_inputs == 2),
     return (dquery, dmemory): the memory was key and value.
     """
 ''',

@@ -25,18 +25,18 @@ def lstm_cell_backward(dstate, cache):
 
     dstate  the gradient of the state, shape (..., 2N): of h' in the first half, of c' as it is handed on
             in the second
-    cache   .c the memory before this word; .i .f .g .o after sigmoid and tanh; .shown = tanh(c');
+    cache   .c the memory before this word; .i .f .g .o after sigmoid and tanh; .tanh_c = tanh(c');
             each (..., N)
     Returns (dgates, dc): of the gates before sigmoid and tanh (..., 4N), and of the memory before (..., N).
     """
-    c, i, f, g, o, shown = cache
+    c, i, f, g, o, tanh_c = cache
 ''',
         (
             pair_trial("", *LSTM, (2, 12), (2, 3)),
             pair_trial("gates (2, 4, 20)", *LSTM, (2, 4, 20), (2, 4, 5)),
         ),
         (
-            "c' was shown in h' and handed on to the next word. Add up both before you go on from it.",
+            "c' was used in h' and passed on to the next word. Add both gradients before you go on from it.",
             "Each line is a product of two numbers: each of them hears the gradient times the other.",
             "Through sigmoid: times i (1 - i). Through tanh: times 1 - g². Then np.concatenate(.., -1).",
         ),

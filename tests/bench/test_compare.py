@@ -1,0 +1,91 @@
+"""The rows of results of the benchmark."""
+
+import subprocess
+import sys
+
+import pytest
+from bench_toys import TOY
+
+from npformer.bench import compare
+from npformer.bench.measure import KINDS
+from npformer.errors import UserError
+from npformer.models.transformer import Transformer
+
+
+def results(*seconds, peak=100, above=50):
+    """Return the results of the rounds of one measurement."""
+    return [{"seconds": s, "peak": peak, "above_import": above, "gpu_peak": None} for s in seconds]
+
+
+def test_a_row_has_medians_of_ratios_not_ratios_of_medians():
+    found = {
+        "npformer": results(2.0, 4.0, 1.0),
+        "torch": results(4.0, 4.0, 3.0, peak=250, above=200),
+        "floor": results(1.0, 1.0, 0.8),
+        "packed floor": results(0.5, 2.0, 0.4),
+    }
+    row = compare.make_row(TOY, found)
+    assert row["name"] == "toy"
+    assert row["ratio"] == 2.0
+    assert row["ratio_spread"] == [1.0, 3.0]
+    assert row["step_seconds"] == 2.0
+    assert row["torch_step_seconds"] == 4.0
+    assert row["tokens_per_second"] == TOY.batch().tokens / 2.0
+    assert row["positions_per_second"] == 4 * 7 / 2.0
+    assert row["peak_memory"] == 100
+    assert row["peak_memory_ratio"] == 0.4
+    assert row["above_import_memory_ratio"] == 0.25
+    assert row["floor_seconds"] == 1.0
+    assert row["over_floor"] == 2.0
+    assert row["over_packed_floor"] == 2.5
+    assert row["packed"] is Transformer.supports_packing is True
+    assert row["share_in_products"] == 0.4
+    assert "ratio_tf32" not in row
+
+
+def test_a_row_without_pytorch():
+    found = {kind: results(1.0) for kind in ("npformer", "floor", "packed floor")}
+    row = compare.make_row(TOY, found)
+    assert row["ratio"] is None
+    assert not [key for key in row if key.startswith("torch") or key.endswith("memory_ratio")]
+
+
+def test_a_row_of_a_gpu():
+    found = {kind: results(2.0) for kind in ("npformer", "torch", "torch tf32", "floor", "packed floor")}
+    found["torch tf32"][0]["seconds"] = 1.0
+    for kind, size in (("npformer", 30), ("torch", 60)):
+        found[kind][0]["gpu_peak"] = size
+    row = compare.make_row(TOY, found)
+    assert (row["ratio"], row["ratio_tf32"]) == (1.0, 0.5)
+    assert row["gpu_peak_memory_ratio"] == 0.5
+
+
+def test_the_tasks_that_are_compared(monkeypatch):
+    compared = []
+
+    def take_turns(tasks, repeats, report):
+        compared.extend((task.kind, task.backend, task.tf32) for task in tasks)
+        return [results(1.0) * repeats for _ in tasks]
+
+    monkeypatch.setattr(compare, "take_turns", take_turns)
+    settings = {"against": True, "workers": 2, "repeats": 2, "seconds": 1.0, "report": print}
+    row = compare.compare(TOY, backend="numpy", **settings)
+    assert [kind for kind, _, _ in compared] == list(KINDS)
+    assert (row["repeats"], row["workers"], row["backend"]) == (2, 2, "numpy")
+    compared.clear()
+    row = compare.compare(TOY, backend="cupy", **settings)
+    assert "ratio_tf32" in row
+    assert row["workers"] == 1
+    assert [tf32 for kind, _, tf32 in compared if kind == "torch"] == [False, True]
+
+
+def test_pytorch_is_found_without_being_imported(monkeypatch):
+    monkeypatch.setattr(compare, "find_spec", lambda name: None)
+    with pytest.raises(UserError, match="needs PyTorch, which is not installed: pip install torch"):
+        compare.require_torch()
+    code = (
+        "import sys, npformer.cli.bench, npformer.bench.compare as c; c.find_spec and None; "
+        "print(sorted({'torch', 'matplotlib', 'cupy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

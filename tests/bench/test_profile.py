@@ -1,0 +1,57 @@
+"""The profile: the time of each component of a training step."""
+
+import pytest
+from bench_toys import TOY, Clock
+
+from npformer.bench.profile import COMPONENTS, FUNCTIONS, REST, Stopwatch, component_of, profile
+from npformer.functional import cross_entropy_backward
+from npformer.training import step as training_step
+
+
+def test_a_stopwatch_counts_nested_time_only_once(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("npformer.bench.profile.time", clock)
+    stopwatch = Stopwatch(lambda: None)
+
+    def wait(seconds):
+        clock.now += seconds
+
+    inner = stopwatch.watch(lambda: wait(3), "inner", "forward")
+    middle = stopwatch.watch(lambda: (wait(1), inner(), inner()), "middle", "backward")
+    outer = stopwatch.watch(lambda: (wait(5), middle(), inner(), wait(2)), "outer", "forward")
+    outer()
+    assert dict(stopwatch.seconds) == {
+        ("inner", "forward"): 9,
+        ("middle", "backward"): 1,
+        ("outer", "forward"): 7,
+    }
+
+
+def test_components_of_a_profile():
+    lines = profile(TOY, backend="numpy", seconds=0.0)
+    names = {line.component for line in lines}
+    known = {component for _, component in COMPONENTS} | set(FUNCTIONS.values())
+    assert names == known | {REST, "Adam", "attention: scores, softmax, values"}
+    assert [line.seconds for line in lines] == sorted((line.seconds for line in lines), reverse=True)
+    both_passes = {"logits", "cross-entropy", "residual, dropout, norm", "attention: scores, softmax, values"}
+    assert both_passes <= {line.component for line in lines if line.forward and line.backward}
+    assert training_step.cross_entropy_backward.__wrapped__ is cross_entropy_backward  # as it was before
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "component"),
+    [
+        ("source.tokens", "forward", "embeddings"),
+        ("encoder.layers.0.self_attention.query_key_value", "forward", "attention: queries, keys and values"),
+        ("decoder.layers.3.cross.output", "backward", "attention: heads, joined by Wo"),
+        ("decoder.layers.3.cross", "attend_backward", "attention: scores, softmax, values"),
+        ("decoder.layers.3.cross_residual.norm", "forward", "residual, dropout, norm"),
+        ("encoder.layers.0.feed_forward", "forward", "feed-forward: ReLU, dropout"),
+        ("encoder.layers.0.feed_forward_residual", "forward", "residual, dropout, norm"),
+        ("decoder.norm", "forward", "final norms"),
+        ("output", "forward", "logits"),
+        ("", "forward", "stacks of layers"),
+    ],
+)
+def test_the_component_of_a_method(path, method, component):
+    assert component_of(path, method) == component

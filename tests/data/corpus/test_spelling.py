@@ -1,0 +1,207 @@
+"""The French and English spelling rules of the built-in corpus, case by case."""
+
+import pytest
+
+from npformer.data.corpus import english, french, lexicon
+from npformer.data.corpus.phrases import HE, SHE, THEY, WE, I, be, conjugate, noun_phrase, predicate, words
+
+
+@pytest.mark.parametrize(
+    ("words_in_full", "written"),
+    [
+        ("la eau", "l'eau"),
+        ("le animal", "l'animal"),
+        ("le homme", "l'homme"),
+        ("le hibou", "le hibou"),
+        ("le hérisson", "le hérisson"),
+        ("la haute montagne", "la haute montagne"),
+        ("parce que il ne a pas vu", "parce qu'il n'a pas vu"),
+        ("parce que elle", "parce qu'elle"),
+        ("plus grand que un ami", "plus grand qu'un ami"),
+        ("je aime", "j'aime"),
+        ("il ne y a pas de arbre", "il n'y a pas d'arbre"),
+        ("si il pleut", "s'il pleut"),
+        ("si elle est si âgée", "si elle est si âgée"),
+        ("à le marché", "au marché"),
+        ("à les hôtels", "aux hôtels"),
+        ("de le pain", "du pain"),
+        ("de les maisons", "des maisons"),
+        ("à le hôtel", "à l'hôtel"),
+        ("de le animal", "de l'animal"),
+        ("de la eau", "de l'eau"),
+        ("à la gare", "à la gare"),
+        ("à le hibou", "au hibou"),
+        ("jusque à le lac", "jusqu'au lac"),
+        ("jusque à la rive", "jusqu'à la rive"),
+        ("de les oies", "des oies"),
+        ("merci", "merci"),
+    ],
+)
+def test_join_french(words_in_full, written):
+    assert french.join_french(words_in_full.split()) == written
+
+
+@pytest.mark.parametrize(
+    ("word", "forms"),
+    [
+        # masculine and feminine, singular and plural
+        ("grand", "grand grande grands grandes"),
+        ("jeune", "jeune jeune jeunes jeunes"),
+        ("beau", "beau belle beaux belles"),
+        ("nouveau", "nouveau nouvelle nouveaux nouvelles"),
+        ("vieux", "vieux vieille vieux vieilles"),
+        ("heureux", "heureux heureuse heureux heureuses"),
+        ("blanc", "blanc blanche blancs blanches"),
+        ("long", "long longue longs longues"),
+        ("fatigué", "fatigué fatiguée fatigués fatiguées"),
+        ("fermier", "fermier fermière fermiers fermières"),
+        ("allé", "allé allée allés allées"),
+    ],
+)
+def test_agreement(word, forms):
+    agreed = [french.agree(word, g, n) for n in ("singular", "plural") for g in ("m", "f")]
+    assert agreed == forms.split()
+
+
+@pytest.mark.parametrize(
+    ("word", "following", "form"),
+    [
+        ("beau", "animal", "bel"),
+        ("beau", "chat", "beau"),
+        ("vieux", "homme", "vieil"),
+        ("vieux", "hibou", "vieux"),
+        ("nouveau", "hôtel", "nouvel"),
+        ("petit", "âne", "petit"),
+    ],
+)
+def test_masculine_before_a_vowel_sound(word, following, form):
+    assert french.agree(word, "m", before=following) == form
+    assert french.agree(word, "f", before=following) == french.agree(word, "f")
+
+
+@pytest.mark.parametrize(
+    ("singular", "plural"),
+    [
+        ("chat", "chats"),
+        ("cheval", "chevaux"),
+        ("chapeau", "chapeaux"),
+        ("hibou", "hiboux"),
+        ("souris", "souris"),
+    ],
+)
+def test_french_plural(singular, plural):
+    assert french.plural(singular) == plural
+
+
+@pytest.mark.parametrize(
+    ("singular", "plural"),
+    [("cat", "cats"), ("man", "men"), ("woman", "women"), ("beach", "beaches"), ("key", "keys")],
+)
+def test_english_plural(singular, plural):
+    assert english.plural(singular) == plural
+
+
+@pytest.mark.parametrize(
+    ("verb", "form"),
+    [("cross", "crosses"), ("go", "goes"), ("find", "finds"), ("have", "has"), ("carry", "carries")],
+)
+def test_english_third_person(verb, form):
+    assert english.third_person(verb) == form
+
+
+def test_english_article():
+    assert (
+        english.join_english(["a", "owl", "saw", "a", "cat", "and", "a", "old", "man"])
+        == "an owl saw a cat and an old man"
+    )
+
+
+NOUNS = (
+    lexicon.ANIMALS | lexicon.MACHINES | lexicon.BUILDINGS | lexicon.THINGS | lexicon.FOOD | lexicon.DRINKS
+)
+OLD, NEW, BEAUTIFUL, BLACK, WHITE = (
+    lexicon.QUALITIES[name] for name in ("old", "new", "beautiful", "black", "white")
+)
+
+
+@pytest.mark.parametrize(
+    ("determiner", "noun", "adjectives", "plural", "english_text", "french_text"),
+    [
+        ("the", "school", (), False, "the school", "l'école"),
+        ("my", "school", (), False, "my school", "mon école"),
+        ("my", "school", (OLD,), False, "my old school", "ma vieille école"),
+        ("her", "horse", (), False, "her horse", "son cheval"),
+        ("his", "car", (WHITE,), False, "his white car", "sa voiture blanche"),
+        ("our", "horse", (), True, "our horses", "nos chevaux"),
+        ("their", "hat", (), False, "their hat", "leur chapeau"),
+        ("this", "animal", (), False, "this animal", "cet animal"),
+        ("this", "animal", (NEW,), False, "this new animal", "ce nouvel animal"),
+        ("this", "owl", (), False, "this owl", "ce hibou"),
+        ("this", "cow", (BLACK,), False, "this black cow", "cette vache noire"),
+        ("these", "owl", (), True, "these owls", "ces hiboux"),
+        ("a", "animal", (BEAUTIFUL, BLACK), False, "a beautiful black animal", "un bel animal noir"),
+        ("a-none", "tree", (), False, "a tree", "d'arbre"),
+        ("any", "tree", (OLD,), True, "any old trees", "de vieux arbres"),
+        ("some", "cat", (BLACK,), True, "some black cats", "des chats noirs"),
+        ("some", "cat", (BEAUTIFUL,), True, "some beautiful cats", "de beaux chats"),
+        ("two", "key", (NEW,), True, "two new keys", "deux nouvelles clés"),
+        ("", "car", (NEW,), True, "new cars", "les nouvelles voitures"),
+    ],
+)
+def test_noun_phrase(determiner, noun, adjectives, plural, english_text, french_text):
+    phrase = noun_phrase(determiner, NOUNS[noun], *adjectives, plural=plural)
+    assert phrase.join() == (english_text, french_text)
+
+
+def test_uncountable_nouns_take_the_partitive_article():
+    phrases = [
+        noun_phrase("some", NOUNS[name], counted=False).join()[1] for name in ("bread", "soup", "water")
+    ]
+    assert phrases == ["du pain", "de la soupe", "de l'eau"]
+
+
+@pytest.mark.parametrize(
+    ("subject", "verb", "tense", "negative", "english_text", "french_text"),
+    [
+        (I, "like", "present", False, "i like", "j'aime"),
+        (I, "like", "present", True, "i don't like", "je n'aime pas"),
+        (HE, "eat", "past", True, "he didn't eat", "il n'a pas mangé"),
+        (I, "see", "past", False, "i saw", "j'ai vu"),
+        (SHE, "go to", "past", False, "she went to", "elle est allée à"),
+        (SHE, "enter", "past", True, "she didn't enter", "elle n'est pas entrée dans"),
+        (WE, "arrive at", "past", False, "we arrived at", "nous sommes arrivés à"),
+        (THEY, "look for", "present", True, "they don't look for", "ils ne cherchent pas"),
+        (HE, "walk to", "past", False, "he walked to", "il a marché jusqu'à"),
+        (SHE, "wait near", "past", False, "she waited near", "elle a attendu près de"),
+    ],
+)
+def test_verb(subject, verb, tense, negative, english_text, french_text):
+    clause = subject + conjugate(subject, lexicon.VERBS[verb], tense, negative=negative)
+    assert clause.join() == (english_text, french_text)
+
+
+def test_the_participle_after_etre_agrees_with_a_noun():
+    women = noun_phrase("the", lexicon.PEOPLE["woman"], plural=True)
+    clause = women + conjugate(women, lexicon.VERBS["stay near"], "past", negative=True)
+    assert clause.join() == ("the women didn't stay near", "les femmes ne sont pas restées près de")
+
+
+@pytest.mark.parametrize(
+    ("subject", "tense", "negative", "english_text", "french_text"),
+    [
+        (I, "present", True, "i am not happy", "je ne suis pas heureux"),
+        (I, "past", False, "i was happy", "j'étais heureux"),
+        (I, "past", True, "i wasn't happy", "je n'étais pas heureux"),
+        (SHE, "present", True, "she isn't happy", "elle n'est pas heureuse"),
+        (WE, "past", False, "we were happy", "nous étions heureux"),
+        (THEY, "present", True, "they aren't happy", "ils ne sont pas heureux"),
+    ],
+)
+def test_to_be(subject, tense, negative, english_text, french_text):
+    phrase = be(subject, tense, negative=negative) + predicate(subject, lexicon.MOODS["happy"])
+    assert (subject + phrase).join() == (english_text, french_text)
+
+
+def test_phrases_are_concatenated_before_words_are_elided():
+    phrase = words("the door of", "la porte de") + noun_phrase("the", NOUNS["hotel"], plural=True)
+    assert phrase.join() == ("the door of the hotels", "la porte des hôtels")

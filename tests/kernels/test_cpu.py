@@ -1,0 +1,406 @@
+"""Kernels against the plain pairs: the same numbers for random shapes, masks, dtypes and settings."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import npformer.functional as F
+from npformer import TransformerConfig, kernels
+from npformer.errors import UserError
+from npformer.functional.masks import Masking
+from npformer.kernels import cpu, plain_pairs
+from npformer.kernels.cpu.blocks import BLOCK, blocks
+from npformer.kernels.shared import ReluDropoutCache
+from npformer.models.registry import build
+
+# float32 kernels are compared with the plain pairs in float64, so they differ by the rounding of float32
+TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
+dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+sizes = st.integers(1, 7)
+quick = settings(max_examples=30, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def numbers(*shape, seed=0):
+    return rng(seed).standard_normal(shape)
+
+
+def cast(dtype, *arrays):
+    """Return the arrays in the dtype of the kernel, and the same rounded numbers in float64."""
+    short = [array.astype(dtype) for array in arrays]
+    return short, [array.astype(np.float64) for array in short]
+
+
+def agree(found, expected, dtype, tolerance=None, least=0.1):
+    """Check that two tuples of arrays agree, relative to the largest number of each array.
+
+    A largest number below `least`, by default a tenth of the inputs, counts as `least`, because it is a
+    difference of larger numbers.
+    """
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == dtype
+        assert one.shape == other.shape
+        largest = float(np.abs(other).max(initial=least))
+        assert float(np.abs(one - other).max(initial=0)) <= (tolerance or TOLERANCE[dtype]) * largest
+
+
+@dtypes
+@quick
+@given(b=sizes, t=sizes, i=sizes, o=sizes, bias=st.booleans())
+def test_linear(dtype, b, t, i, o, bias):
+    short, long = cast(dtype, numbers(b, t, i), numbers(i, o, seed=1), numbers(o, seed=2))
+    (y, cache), (expected, plain) = (f(*a[: 2 + bias]) for f, a in ((cpu.linear, short), (F.linear, long)))
+    agree([y], [expected], dtype)
+    (dy,), (long_dy,) = cast(dtype, numbers(b, t, o, seed=3))
+    (dx, dweight, dbias), expected_gradients = (
+        cpu.linear_backward(dy, cache),
+        F.linear_backward(long_dy, plain),
+    )
+    agree([dx, dweight.evaluate(), dbias][: 2 + bias], expected_gradients[: 2 + bias], dtype)
+    assert bias or dbias is None
+
+
+@dtypes
+@pytest.mark.parametrize("transposed", [False, True])
+def test_an_unevaluated_product_is_written_or_added(dtype, transposed):
+    (x, weight, dy), (long_x, _, long_dy) = cast(dtype, numbers(3, 4), numbers(4, 5), numbers(3, 5))
+    _, product, _ = cpu.linear_backward(dy, cpu.linear(x, weight)[1])
+    expected = long_x.T @ long_dy
+    if transposed:
+        product, expected = product.T, expected.T
+    assert product.shape == expected.shape
+    agree([np.asarray(product)], [expected], dtype)
+    destination = np.full(expected.shape, np.nan, dtype)  # the old contents do not matter if they count as 0
+    product.add_to(destination, is_zero=True)
+    agree([destination], [expected], dtype)
+    product.add_to(destination, is_zero=False)
+    agree([destination], [2 * expected], dtype)
+
+
+def test_an_unevaluated_product_is_neither_a_tuple_nor_a_number():
+    _, product, _ = cpu.linear_backward(np.ones((3, 5)), cpu.linear(np.ones((3, 4)), np.ones((4, 5)))[1])
+    with pytest.raises(TypeError):
+        2 * product
+
+
+def run_attention(module, q, k, v, dy, mask, **settings):
+    """Return the output, the weights and all gradients of one version."""
+    y, cache = module.attention(q, k, v, mask, **settings)
+    return y, cache.weights, *module.attention_backward(dy, cache)
+
+
+masks = st.sampled_from(["none", "keys", "causal", "rows"])
+
+
+def make_mask(kind, b, h, t, s):
+    """Return no mask, a padding mask, a causal one, or a random one, which may mask a whole row."""
+    if kind == "none":
+        return None
+    if kind == "keys":
+        return (np.arange(s) <= rng(3).integers(0, s, (b, 1)))[:, None, None, :]
+    if kind == "causal":
+        return np.tril(np.ones((t, s), bool))
+    return rng(4).random((b, h, t, s)) < 0.5
+
+
+@dtypes
+@quick
+@given(
+    b=sizes,
+    h=st.integers(1, 3),
+    t=sizes,
+    s=sizes,
+    k=sizes,
+    v=sizes,
+    mask=masks,
+    p=st.sampled_from([0, 0.4]),
+)
+def test_attention(dtype, b, h, t, s, k, v, mask, p):
+    shapes = ((b, h, t, k), (b, h, s, k), (b, h, s, v), (b, h, t, v))
+    short, long = cast(dtype, *(numbers(*shape, seed=seed) for seed, shape in enumerate(shapes)))
+    mask = make_mask(mask, b, h, t, s)
+    found = run_attention(cpu, *short, mask, p=p, rng=rng(5) if p else None)
+    expected = run_attention(F, *long, mask, p=p, rng=rng(5) if p else None)
+    # where a query attends to one key, dq is a difference of two equal numbers of the size of the others
+    agree(found, expected, dtype, least=max(0.1, *(np.abs(array).max() for array in expected)))
+
+
+@dtypes
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_attention_with_huge_scores(dtype, scale):
+    q, k, v, dy = (numbers(2, 2, 5, 3, seed=seed) for seed in range(4))
+    short, long = cast(dtype, q * scale, k, v, dy)
+    mask = np.tril(np.ones((5, 5), bool))
+    mask[2] = False
+    found, expected = run_attention(cpu, *short, mask), run_attention(F, *long, mask)
+    assert all(np.isfinite(array).all() for array in found)
+    if dtype is np.float64:  # in float32 the scores, which are near 1,000, have errors of 1e-4
+        agree(found, expected, dtype, 1e-10)
+    assert not found[1][:, :, 2].any()
+
+
+def test_huge_scores_of_other_queries_change_no_bit():
+    q, k, v = (numbers(2, 2, 5, 3, seed=seed) for seed in range(3))
+    mask = np.tril(np.ones((5, 5), bool))
+    y, _ = cpu.attention(q, k, v, mask)
+    q[:, :, 3] *= 1000
+    k[:, :, 4] *= 1000
+    moved, _ = cpu.attention(q, k, v, mask)
+    np.testing.assert_array_equal(moved[:, :, :3], y[:, :, :3])
+
+
+def test_attention_propagates_nan():
+    q = numbers(1, 1, 3, 2)
+    q[0, 0, 1] = np.nan
+    y, _ = cpu.attention(q, numbers(1, 1, 3, 2), numbers(1, 1, 3, 2))
+    assert np.isnan(y[0, 0, 1]).all()
+    assert np.isfinite(y[0, 0, [0, 2]]).all()
+
+
+@pytest.mark.parametrize("kind", ["keys", "causal"])
+def test_attention_over_several_blocks_of_sentences(kind):
+    arrays = [numbers(40, 4, 32, 2, seed=seed) for seed in range(4)]
+    assert len(list(blocks(40, 4 * 32 * 32))) == 3
+    mask = make_mask(kind, 40, 4, 32, 32)
+    agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64)
+
+
+def test_long_attention_over_several_blocks_of_queries():
+    arrays = [numbers(2, 1, 300, 2, seed=seed) for seed in range(4)]
+    assert len(list(blocks(300, 300))) == 2
+    mask = make_mask("keys", 2, 1, 300, 300)
+    agree(
+        run_attention(cpu, *arrays, mask),
+        run_attention(F, *arrays, mask),
+        np.float64,
+        1e-11,
+    )
+
+
+@dtypes
+@pytest.mark.parametrize("kind", ["none", "keys", "causal", "rows"])
+def test_long_attention_stores_no_weights(dtype, kind):
+    arrays = (numbers(2, 2, 150, 3, seed=seed) for seed in range(4))
+    short, long = cast(dtype, *arrays)
+    mask = make_mask(kind, 2, 2, 150, 150)
+    if kind == "rows":
+        mask[1, :, 7] = False  # two fully masked queries
+    found = run_attention(cpu, *short, mask)
+    agree(found, run_attention(F, *long, mask), dtype, 1e-5 if dtype is np.float32 else 1e-11)
+    y, cache = cpu.attention(*short[:3], mask)
+    assert "weights" not in cache._fields
+    np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-5)
+    assert sum(a.nbytes for a in cache if isinstance(a, np.ndarray) and a.dtype != bool) < 5 * y.nbytes
+
+
+def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
+    q, k, v, dy = (numbers(1, 2, 130, 3, seed=seed) for seed in range(4))
+    y, cache = cpu.attention(q, k, v, p=0.4, rng=rng(5))
+    again, _ = cpu.attention(q, k, v, p=0.4, rng=rng(5))
+    np.testing.assert_array_equal(y, again)
+    plain, _ = cpu.attention(q, k, v)
+    assert np.abs(y - plain).max() > 0.1
+    # y is linear in v, so its gradient must be the adjoint of forward with the same dropout factors
+    dq, _, dv = cpu.attention_backward(dy, cache)
+    assert np.vdot(dv, v) == pytest.approx(np.vdot(dy, y), rel=1e-12)
+    step = 1e-6 * numbers(1, 2, 130, 3, seed=6)
+    ahead, behind = (cpu.attention(q + s, k, v, p=0.4, rng=rng(5))[0] for s in (step, -step))
+    assert np.vdot(dq, step) == pytest.approx(np.vdot(dy, ahead - behind) / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"query_mask": np.ones((2, 1, 3, 1), bool)}, {"masking": Masking(-1e9)}]
+)
+def test_the_documents_masks_use_the_plain_pair(settings):
+    q, k, v, dy = (numbers(2, 1, 3, 2, seed=seed) for seed in range(4))
+    mask = np.tril(np.ones((3, 3), bool))
+    for one, other in zip(
+        run_attention(cpu, q, k, v, dy, mask, **settings),
+        run_attention(F, q, k, v, dy, mask, **settings),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-15)
+
+
+@dtypes
+@quick
+@given(n=st.integers(1, 600), d=st.integers(8, 300))  # very short rows may have almost no variance
+def test_layer_norm(dtype, n, d):
+    short, long = cast(dtype, 3 * numbers(n, d) + 1, numbers(d, seed=1), numbers(d, seed=2))
+    (y, cache), (expected, plain) = cpu.layer_norm(*short), F.layer_norm(*long)
+    agree([y, *cache], [expected, *plain], dtype)
+    (dy,), (long_dy,) = cast(dtype, numbers(n, d, seed=3))
+    agree(cpu.layer_norm_backward(dy, cache), F.layer_norm_backward(long_dy, plain), dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("p", [0, 0.3])
+@pytest.mark.parametrize("shape", [(3, 4, 8), (700, 128), (1, 1, 2)])
+def test_add_norm(dtype, p, shape):
+    d = shape[-1]
+    arrays = (numbers(*shape), numbers(*shape, seed=1), numbers(d, seed=2), numbers(d, seed=3))
+    short, long = cast(dtype, *arrays)
+    (dy,), (long_dy,) = cast(dtype, numbers(*shape, seed=4))
+    y, cache = cpu.add_norm(*short, p=p, rng=rng(5))
+    expected, plain = F.add_norm(*long, p=p, rng=rng(5))
+    agree([y, *cache.norm], [expected, *plain.norm], dtype)
+    agree(cpu.add_norm_backward(dy, cache), F.add_norm_backward(long_dy, plain), dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("p", [0, 0.3])
+def test_dropout(dtype, p):
+    (x, dy), (long_x, long_dy) = cast(dtype, numbers(3, 4, 8), numbers(3, 4, 8, seed=1))
+    y, cache = cpu.dropout(x, p, rng(2))
+    expected, plain = F.dropout(long_x, p, rng(2))
+    agree([y], [expected], dtype)
+    agree([cpu.dropout_backward(dy, cache)], [F.dropout_backward(long_dy, plain)], dtype)
+    assert p or y is x
+
+
+@dtypes
+@pytest.mark.parametrize("p", [0, 0.3])
+@pytest.mark.parametrize("shape", [(3, 4, 8), (70, 1001)])
+@pytest.mark.parametrize("activation", ["relu", "gelu_tanh", "none"])
+def test_activation_dropout(dtype, p, shape, activation):
+    (x, dy), (long_x, long_dy) = cast(dtype, numbers(*shape), numbers(*shape, seed=1))
+    y, cache = kernels.activation_dropout(x, activation, p, rng(2))
+    if activation == "relu":
+        assert isinstance(cache, ReluDropoutCache)  # of the kernel
+    expected, plain = F.activation_dropout(long_x, activation, p, rng(2))
+    agree([y], [expected], dtype)
+    agree(
+        [kernels.activation_dropout_backward(dy, cache)],
+        [F.activation_dropout_backward(long_dy, plain)],
+        dtype,
+    )
+
+
+@dtypes
+@pytest.mark.parametrize("overwrite", [False, True])
+@quick
+@given(
+    n=st.integers(1, 300),
+    v=st.integers(2, 400),
+    smoothing=st.sampled_from([0, 0.1]),
+    tokens=st.sampled_from([None, 1000]),
+    scale=st.sampled_from([1, 100]),
+)
+def test_cross_entropy(dtype, overwrite, n, v, smoothing, tokens, scale):
+    (logits,), (long,) = cast(dtype, scale * numbers(n, v))
+    before = logits.copy()
+    targets = rng(1).integers(0, v, n)
+    settings = {"smoothing": smoothing, "pad_id": 0, "tokens": tokens}
+    loss, cache = cpu.cross_entropy(logits, targets, **settings, overwrite=overwrite)
+    expected, plain = F.cross_entropy(long, targets, **settings)
+    assert loss == pytest.approx(expected, rel=TOLERANCE[dtype], abs=1e-12)
+    agree([cpu.cross_entropy_backward(0.5, cache)], [F.cross_entropy_backward(0.5, plain)], dtype)
+    assert np.shares_memory(logits, cpu.cross_entropy_backward(1, cache)) == overwrite
+    assert overwrite or (logits == before).all()
+
+
+@dtypes
+@quick
+@given(b=sizes, t=sizes, d=sizes, zero_id=st.sampled_from([None, 0, 3]))
+def test_embedding_backward(dtype, b, t, d, zero_id):
+    ids = rng(1).integers(0, 5, (b, t))
+    (table, dy, grad), (long_table, long_dy, long_grad) = cast(
+        dtype, numbers(6, d), numbers(b, t, d, seed=2), numbers(6, d, seed=3)
+    )
+    _, cache = F.embedding(ids, table, 2.5, zero_id)
+    _, plain = F.embedding(ids, long_table, 2.5, zero_id)
+    expected = F.embedding_backward(long_dy, plain)
+    rows = cpu.embedding_backward(dy, cache)
+    assert rows.shape == expected.shape
+    agree([rows.evaluate()], [expected], dtype)
+    rows.add_to(grad, is_zero=False)
+    agree([grad], [long_grad + expected], dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("size", [1, 5, 2 * BLOCK + 3])
+def test_adam(dtype, size):
+    arrays = [numbers(size, seed=seed) for seed in range(3)] + [numbers(size, seed=3) ** 2]
+    short, long = cast(dtype, *arrays)
+    for t in (1, 2, 50):
+        cpu.adam_update(*short, 1e-3, t, (0.9, 0.98), 1e-9)
+        F.adam_update(*long, 1e-3, t, (0.9, 0.98), 1e-9)
+    agree(short, long, dtype)
+
+
+def test_blocks_cover_every_row_once():
+    for n_rows, width in ((1, 1), (1000, 300), (3, BLOCK + 1), (0, 5)):
+        assert [i for block in blocks(n_rows, width) for i in range(n_rows)[block]] == list(range(n_rows))
+    assert [block.stop for block in blocks(5, BLOCK // 2)] == [2, 4, 5]
+
+
+def test_complex_numbers_use_the_plain_pair():
+    x, weight = numbers(2, 3), numbers(3, 4, seed=1)
+    tangent = kernels.linear(x, weight + 1e-200j)[0]  # one complex array is enough
+    np.testing.assert_allclose(tangent.imag / 1e-200, x.sum(-1, keepdims=True) * np.ones((2, 4)))
+
+
+def test_the_table_chooses_by_the_arrays_in_arguments_and_caches():
+    calls = []
+
+    def plain(*args, **settings):
+        """Return the docstring of the chosen function."""
+        calls.append(("plain", settings))
+
+    chosen = kernels.choice.choose(plain, lambda *args, **settings: calls.append(("fast", settings)))
+    real, complex_ = np.ones(2), np.ones(2, complex)
+    chosen(real, 1, None, np.arange(2), real > 0, p=0.5)
+    chosen(complex_, scale=2)
+    chosen(real, (1, (complex_, real)))
+    chosen(real, real.astype(np.float32), np.arange(2))  # two precisions: NumPy's promotion decides
+    with plain_pairs():
+        chosen(real)
+    chosen(real)
+    assert [version for version, _ in calls] == ["fast", "plain", "plain", "plain", "plain", "fast"]
+    assert [list(settings) for _, settings in calls] == [["p"], ["scale"], [], [], [], []]
+    assert chosen.__doc__ == plain.__doc__
+
+
+@pytest.mark.parametrize("tied", ["all", "output", "none"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_whole_model_in_float32_equals_the_plain_one_in_float64(tied, norm):
+    config = TransformerConfig(
+        source_vocab=40,
+        target_vocab=40,
+        d_model=32,
+        d_ff=48,
+        n_heads=4,
+        n_layers=2,
+        norm=norm,
+        final_norm=True,
+        tied=tied,
+        fused_projections=tied != "none",
+        attention_dropout=0.2,
+        feed_forward_dropout=0.2,
+    )
+    source, target = rng(1).integers(4, 40, (5, 9)), rng(2).integers(4, 40, (5, 7))
+    source[0, 4:] = target[3, 2:] = 0
+    outcomes = []
+    for dtype in (np.float64, np.float32):
+        model = build(config, rng=rng(0), dtype=np.float64).astype(np.float32).astype(dtype)
+        model.zero_grad()
+        with plain_pairs() if dtype is np.float64 else nullcontext():
+            logits, cache = model.forward(source, target, train=True, rng=rng(3))
+            loss, loss_cache = kernels.cross_entropy(logits, target, smoothing=0.1, pad_id=0)
+            model.backward(kernels.cross_entropy_backward(1, loss_cache), cache)
+        outcomes.append([loss, model.grads])
+    (loss, grads), (short_loss, short_grads) = outcomes
+    assert short_loss == pytest.approx(loss, rel=1e-6)
+    assert np.abs(short_grads - grads).max() <= 1e-5 * np.abs(grads).max()
+
+
+def test_long_attention_without_a_generator_is_refused():
+    q = numbers(1, 1, 130, 3)
+    with pytest.raises(UserError, match="needs a generator"):
+        cpu.attention(q, q, q, p=0.4)

@@ -1,0 +1,264 @@
+"""The kernels for CuPy against the plain pairs: on a GPU with --backend cupy, else on a strict stand-in."""
+
+import numpy as np
+import pytest
+from gpu_comparison import agree, dtypes, rng
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import npformer.functional as F
+from npformer import kernels
+from npformer.backend import generator_near, is_cupy, random_keep_mask, to_backend, to_numpy
+from npformer.functional.masks import Masking
+from npformer.kernels import gpu, plain_pairs
+from npformer.kernels.shared import DropoutMask, ReluDropoutCache
+
+rates = pytest.mark.parametrize("p", [0, 0.3])
+sizes = st.integers(1, 7)
+quick = settings(max_examples=30, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+pytestmark = pytest.mark.usefixtures("device")
+
+
+def on_device(*arrays):
+    """Return arrays on the device, and all other objects unchanged."""
+    return tuple(to_backend(a, "cupy") if isinstance(a, np.ndarray) else a for a in arrays)
+
+
+def random_arrays(dtype, *shapes):
+    """Return random numbers, on the device in the dtype of the kernel and on the host in float64."""
+    short = [rng(seed).standard_normal(shape).astype(dtype) for seed, shape in enumerate(shapes)]
+    return on_device(*short), [array.astype(np.float64) for array in short]
+
+
+@dtypes
+@quick
+@given(b=sizes, t=sizes, i=sizes, o=sizes, bias=st.booleans())
+def test_linear(device, dtype, b, t, i, o, bias):
+    (*short, dy), (*long, long_dy) = random_arrays(dtype, (b, t, i), (i, o), (o,), (b, t, o))
+    (y, cache), (expected, plain) = gpu.linear(*short[: 2 + bias]), F.linear(*long[: 2 + bias])
+    agree([y], [expected], dtype)
+    (dx, dweight, dbias), expected_gradients = (
+        gpu.linear_backward(dy, cache),
+        F.linear_backward(long_dy, plain),
+    )
+    agree([dx, dweight.evaluate(), dbias][: 2 + bias], expected_gradients[: 2 + bias], dtype)
+    assert bias or dbias is None
+    for product, expected in ((dweight, expected_gradients[1]), (dweight.T, expected_gradients[1].T)):
+        destination = device.empty(expected.shape, dtype)
+        product.add_to(destination, is_zero=True)
+        agree([destination], [expected], dtype)
+        product.add_to(destination, is_zero=False)
+        agree([destination], [2 * expected], dtype)
+
+
+def make_mask(kind, shape):
+    """Return no mask, a padding mask, a causal one, or a random one, which may mask a whole row."""
+    *lead, t, s = shape
+    if kind == "none":
+        return None
+    if kind == "keys":
+        return np.arange(s) < rng(3).integers(1, s + 1, (lead[0], *(1 for _ in shape[1:])))
+    if kind == "causal":
+        return np.tril(np.ones((t, s), bool))
+    return rng(4).random(shape) < 0.5
+
+
+def run_attention(module, q, k, v, dy, mask, **settings):
+    """Return the output and all gradients of one version."""
+    y, cache = module.attention(q, k, v, mask, **settings)
+    return y, cache.weights, cache.scores, *module.attention_backward(dy, cache)
+
+
+@dtypes
+@quick
+@given(
+    lead=st.lists(st.integers(1, 4), min_size=1, max_size=2),
+    t=sizes,
+    s=sizes,
+    k=sizes,
+    v=sizes,
+    kind=st.sampled_from(["none", "keys", "causal", "rows"]),
+    p=st.sampled_from([0, 0.4]),
+)
+def test_attention(dtype, lead, t, s, k, v, kind, p):
+    short, long = random_arrays(dtype, (*lead, t, k), (*lead, s, k), (*lead, s, v), (*lead, t, v))
+    mask = make_mask(kind, (*lead, t, s))
+    found = run_attention(gpu, *short, *on_device(mask), p=p, rng=rng(5) if p else None)
+    expected = run_attention(F, *long, mask, p=p, rng=rng(5) if p else None)
+    agree(found, expected, dtype)
+
+
+@dtypes
+def test_attention_of_heads_whose_memory_is_interleaved(dtype):
+    short, long = random_arrays(dtype, (2, 5, 3, 4), (2, 6, 3, 4), (2, 6, 3, 4), (2, 5, 3, 4))
+    short, long = ([x.swapaxes(1, 2) for x in arrays] for arrays in (short, long))
+    agree(run_attention(gpu, *short, None), run_attention(F, *long, None), dtype)
+
+
+def test_attention_with_huge_scores():
+    (q, *short), (long_q, *long) = random_arrays(np.float64, *4 * [(2, 2, 5, 3)])
+    mask = np.tril(np.ones((5, 5), bool))
+    mask[2] = False
+    found = run_attention(gpu, q * 300, *short, *on_device(mask))
+    agree(found, run_attention(F, long_q * 300, *long, mask), np.float64, 1e-10)
+    assert not to_numpy(found[1])[:, :, 2].any()
+
+
+@pytest.mark.parametrize("own", [{"query_mask": np.ones((2, 1, 3, 1), bool)}, {"masking": Masking(-1e9)}])
+@rates
+def test_the_documents_masks_use_the_plain_pair(own, p):
+    short, long = random_arrays(np.float64, *4 * [(2, 1, 3, 2)])
+    mask = np.tril(np.ones((3, 3), bool))
+    mask[1] = False  # a query attends to all keys uniformly with -1e9, and to none with -inf
+    settings = {name: on_device(value)[0] for name, value in own.items()}
+    found = run_attention(gpu, *short, *on_device(mask), p=p, rng=rng(5), **settings)
+    agree(found, run_attention(F, *long, mask, p=p, rng=rng(5), **own), np.float64)
+
+
+def test_a_plain_cache_uses_the_plain_backward():
+    (*short, dy), (*long, long_dy) = random_arrays(np.float64, *4 * [(2, 1, 3, 2)])
+    found = gpu.attention_backward(dy, F.attention(*short, p=0.4, rng=rng(5))[1])
+    agree(found, F.attention_backward(long_dy, F.attention(*long, p=0.4, rng=rng(5))[1]), np.float64)
+
+
+@dtypes
+@quick
+@given(n=st.integers(1, 60), d=st.integers(8, 300))  # very short rows may have almost no variance
+def test_layer_norm(dtype, n, d):
+    (*short, dy), (*long, long_dy) = random_arrays(dtype, (n, d), (d,), (d,), (n, d))
+    short[0], long[0] = 3 * short[0] + 1, 3 * long[0] + 1
+    (y, cache), (expected, plain) = gpu.layer_norm(*short), F.layer_norm(*long)
+    agree([y, *cache], [expected, *plain], dtype)
+    agree(gpu.layer_norm_backward(dy, cache), F.layer_norm_backward(long_dy, plain), dtype)
+
+
+@dtypes
+@rates
+@pytest.mark.parametrize("shape", [(3, 4, 8), (70, 128), (1, 1, 2)])
+def test_add_norm(dtype, p, shape):
+    (*short, dy), (*long, long_dy) = random_arrays(dtype, shape, shape, shape[-1:], shape[-1:], shape)
+    y, cache = gpu.add_norm(*short, p=p, rng=rng(5))
+    expected, plain = F.add_norm(*long, p=p, rng=rng(5))
+    agree([y, *cache.norm], [expected, *plain.norm], dtype)
+    agree(gpu.add_norm_backward(dy, cache), F.add_norm_backward(long_dy, plain), dtype)
+
+
+def test_a_large_eps_has_its_effect():
+    short, long = random_arrays(np.float64, (5, 8), (8,), (8,))
+    agree([gpu.layer_norm(*short, eps=0.5)[0]], [F.layer_norm(*long, eps=0.5)[0]], np.float64)
+
+
+@dtypes
+@rates
+@pytest.mark.parametrize("activation", [None, "relu", "gelu_tanh", "none"])
+def test_dropout(dtype, p, activation):
+    name, settings = ("activation_dropout", (activation,)) if activation else ("dropout", ())
+    (x, dy), (long_x, long_dy) = random_arrays(dtype, (3, 4, 8), (3, 4, 8))
+    y, cache = getattr(kernels, name)(x, *settings, p, rng(2))
+    if activation == "relu":
+        assert isinstance(cache, ReluDropoutCache)  # of the kernel
+    expected, plain = getattr(F, name)(long_x, *settings, p, rng(2))
+    agree([y], [expected], dtype)
+    backward = f"{name}_backward"
+    agree([getattr(kernels, backward)(dy, cache)], [getattr(F, backward)(long_dy, plain)], dtype)
+    assert p or activation not in (None, "none") or y is x
+
+
+@dtypes
+@pytest.mark.parametrize("overwrite", [False, True])
+@quick
+@given(
+    n=st.integers(1, 30),
+    v=st.integers(2, 400),
+    smoothing=st.sampled_from([0, 0.1]),
+    tokens=st.sampled_from([None, 1000]),
+    pad_id=st.sampled_from([None, 0, -100]),
+    scale=st.sampled_from([1, 100]),
+)
+def test_cross_entropy(dtype, overwrite, n, v, smoothing, tokens, pad_id, scale):
+    (logits,), (long,) = random_arrays(dtype, (1, n, v))
+    logits, long = logits * scale, (to_numpy(logits) * dtype(scale)).astype(np.float64)
+    targets = rng(1).integers(0, v, (1, n))
+    targets[:, ::3] = 0 if pad_id is None else pad_id
+    own = {"smoothing": smoothing, "pad_id": pad_id, "tokens": tokens}
+    loss, cache = gpu.cross_entropy(logits, *on_device(targets), **own, overwrite=overwrite)
+    expected, plain = F.cross_entropy(long, targets, **own)
+    agree([loss], [expected], dtype)
+    dlogits = gpu.cross_entropy_backward(1, cache)
+    agree([dlogits], [F.cross_entropy_backward(1, plain)], dtype)
+    half, expected_half = gpu.cross_entropy_backward(0.5, cache), F.cross_entropy_backward(0.5, plain)
+    agree([half], [expected_half], dtype)
+    same = (to_numpy(logits) == to_numpy(dlogits)).all()
+    assert same if overwrite else (to_numpy(logits) == long).all()
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_a_target_outside_the_vocabulary_makes_the_loss_nan(wrong):
+    (logits,), _ = random_arrays(np.float64, (3, 5))
+    targets = np.array([1, wrong, 2])
+    assert np.isnan(float(gpu.cross_entropy(logits, *on_device(targets))[0]))
+    assert np.isfinite(float(gpu.cross_entropy(logits, *on_device(targets), pad_id=wrong)[0]))
+
+
+@dtypes
+@quick
+@given(b=sizes, t=sizes, d=sizes, zero_id=st.sampled_from([None, 0, 3]))
+def test_embedding_backward(dtype, b, t, d, zero_id):
+    ids = rng(1).integers(0, 5, (b, t))
+    (table, dy, grad), (long_table, long_dy, long_grad) = random_arrays(dtype, (6, d), (b, t, d), (6, d))
+    _, cache = F.embedding(*on_device(ids), table, 2.5, zero_id)
+    _, plain = F.embedding(ids, long_table, 2.5, zero_id)
+    expected = F.embedding_backward(long_dy, plain)
+    rows = gpu.embedding_backward(dy, cache)
+    agree([rows.evaluate()], [expected], dtype)
+    rows.add_to(grad, is_zero=False)
+    agree([grad], [long_grad + expected], dtype)
+
+
+@dtypes
+def test_adam(dtype):
+    short, long = random_arrays(dtype, *4 * [(50,)])
+    short[3][:] = short[3] * short[3]
+    long[3] = to_numpy(short[3]).astype(np.float64)
+    parts = [array[5:40] for array in short], [array[5:40] for array in long]
+    for t in (1, 2, 50):
+        gpu.adam_update(*parts[0], 1e-3, t, (0.9, 0.98), 1e-9)
+        F.adam_update(*parts[1], 1e-3, t, (0.9, 0.98), 1e-9)
+    agree(short, long, dtype)
+
+
+def test_the_table_chooses_by_the_device_of_the_arrays():
+    chosen = kernels.choice.choose(
+        lambda *args, **settings: "plain", lambda *args, **settings: "cpu", lambda *args, **settings: "gpu"
+    )
+    host = np.ones(2)
+    real, single, complex_, ids = on_device(host, host.astype(np.float32), host.astype(complex), np.arange(2))
+    generator = generator_near(rng(), real)
+    assert chosen(real, 0.1, ids, generator, out=real) == chosen((None, (real, ids))) == "gpu"
+    assert chosen(host) == "cpu"
+    assert {chosen(complex_), chosen(real, single), chosen(real, host), chosen(real, 1j)} == {"plain"}
+    with plain_pairs():
+        assert chosen(real) == "plain"
+    assert kernels.choice.choose(lambda x: "plain", lambda x: "cpu")(real) == "plain"
+
+
+def test_every_kernel_is_in_the_table():
+    (x,), _ = random_arrays(np.float32, (2, 1, 3, 4))
+    composed = {"activation_dropout", "activation_dropout_backward"}  # from relu_dropout and dropout
+    own = {"relu_dropout", "relu_dropout_backward"}
+    assert set(gpu.__all__) - own == set(kernels.__all__) - {"embedding", "plain_pairs"} - composed
+    _, cache = kernels.attention(x, x, x, p=0.5, rng=rng())
+    assert isinstance(cache.dropout_mask, DropoutMask)
+    with plain_pairs():
+        assert is_cupy(kernels.attention(x, x, x, p=0.5, rng=rng())[1].dropout_mask)
+
+
+def test_a_generator_on_the_device_is_derived_from_that_of_the_host():
+    (x,), _ = random_arrays(np.float32, (1000,))
+    host = rng(1)
+    assert generator_near(host, np.ones(1)) is host
+    assert generator_near(None, x) is None
+    kept = [to_numpy(random_keep_mask(generator_near(rng(s), x), x.shape, 0.3, x)) for s in (1, 1, 2)]
+    np.testing.assert_array_equal(kept[0], kept[1])
+    assert 0.5 < (kept[0] == kept[2]).mean() < 0.65  # by chance 0.7² + 0.3²
+    assert 0.65 < kept[0].mean() < 0.75

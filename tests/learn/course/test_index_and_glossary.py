@@ -1,0 +1,135 @@
+"""The index and the glossary: every link works, nothing is missing, and the pages are up to date."""
+
+import re
+
+import pytest
+from paths import ROOT
+
+from npformer.cli import glossary as glossary_command
+from npformer.cli import index as index_command
+from npformer.cli.main import main
+from npformer.errors import UserError
+from npformer.learn.course import passages
+from npformer.learn.course.glossary import all_terms, find_terms
+from npformer.learn.course.lesson import all_lessons
+from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
+from npformer.learn.course.references import code_location, lesson_location
+
+LESSONS = ROOT / "lessons"
+PAGES = {"INDEX.md": index_command.as_page, "GLOSSARY.md": glossary_command.as_page}
+
+
+def places():
+    """Yield every location that the index or the glossary links to."""
+    return [place for entry in (*all_passages(), *all_terms()) for place in (*entry.lessons, *entry.code)]
+
+
+def test_every_location_is_the_right_line():
+    found = places()
+    assert len(found) > 200
+    for place in found:
+        line = place.path.read_text(encoding="utf-8").splitlines()[place.line - 1]
+        if place.name.startswith("lesson "):
+            assert line.startswith("# #"), place
+            assert place.name.split(", ", 1)[1] in line, place
+        else:
+            assert re.match(rf"(def|class) {place.name}\b", line), place
+
+
+def test_every_lesson_is_in_the_index_or_explains_a_term():
+    led_to = {place.path.name for entry in (*all_passages(), *all_terms()) for place in entry.lessons}
+    assert {lesson.path.name for lesson in all_lessons()} <= led_to
+
+
+def test_the_index_has_every_section_of_the_paper():
+    sections = " ".join(entry.place for entry in all_passages() if entry.source == PAPER)
+    for section in ("3.1", "3.2.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "5.1", "5.3", "5.4", "6.1", "6.2"):
+        assert section in sections
+    for equation in ("(1)", "(2)", "(3)"):
+        assert equation in sections
+    assert len(SOURCES) == 5  # the paper and four documents
+
+
+def test_every_passage_has_a_lesson_and_code():
+    assert [entry.text for entry in all_passages() if not (entry.lessons and entry.code)] == []
+
+
+def test_no_term_occurs_twice():
+    names = [term.name.lower() for term in all_terms()]
+    assert len(set(names)) == len(names) > 50
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_in_lessons_is_up_to_date(name, tmp_path):
+    """If this fails, lines have moved: run npformer index --write lessons/INDEX.md (or glossary)."""
+    assert (LESSONS / name).read_text(encoding="utf-8") == PAGES[name](LESSONS)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_of_a_page_works(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    command = name.removesuffix(".md").lower()
+    assert main([command, "--write"]) == 0
+    assert capsys.readouterr().out == f"wrote {name}\n"
+    links = re.findall(r"\]\(([^)#]+)#L(\d+)\)", (tmp_path / name).read_text(encoding="utf-8"))
+    assert len(links) > 80
+    for path, line in links:
+        assert int(line) <= len((tmp_path / path).read_text(encoding="utf-8").splitlines())
+
+
+@pytest.mark.parametrize(
+    ("find", "reference", "message"),
+    [
+        (lesson_location, "99", "lesson 99, but there is no such lesson"),
+        (lesson_location, "5 Seven steps", "'Seven steps' in lesson 5, but no heading begins with it"),
+        (
+            code_location,
+            "functional/sofmax.softmax",
+            "npformer/functional/sofmax.py, but there is no such file",
+        ),
+        (code_location, "functional/softmax.sofmax", "sofmax in npformer/functional/softmax.py"),
+    ],
+)
+def test_the_error_names_a_broken_link(find, reference, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        find(reference)
+
+
+def test_a_broken_link_in_a_table_is_found(monkeypatch):
+    monkeypatch.setattr(passages, "SOURCES", {"A paper": "1 | text | 5 Six | functional/norm.layer_nrom"})
+    with pytest.raises(UserError, match="layer_nrom"):
+        all_passages()
+
+
+def test_searching():
+    assert [entry.place for entry in find_passages("(2)")] == ["3.3, (2)"]
+    assert "functional/softmax.py" in find_passages("logits")[0].code[0].address
+    assert find_terms("softmax")[0].name == "softmax"
+    assert find_terms("掩码")[0].chinese == "因果掩码"
+
+
+def test_the_terminal(capsys):
+    assert main(["index", "3.2.1, (1)"]) == 0
+    out = capsys.readouterr().out
+    assert "softmax(QKᵀ/√dₖ)V" in out
+    assert re.search(r"npformer/functional/attention.py:\d+", out)
+    assert re.search(r"lessons/05_scaled_dot_product_attention.py:\d+", out)
+    assert main(["glossary", "mask"]) == 0
+    assert capsys.readouterr().out.startswith("mask 掩码")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["index", "nonsense"], "unknown passage 'nonsense': npformer index prints all names"),
+        (["index", ""], "unknown passage ''"),
+        (["glossary", "sofmax"], "did you mean softmax?"),
+        (["glossary", "mask", "--write"], "leave out the word"),
+        (["index", "--write", "no/such/folder/INDEX.md"], "cannot write no/such/folder/INDEX.md"),
+    ],
+)
+def test_invalid_inputs_are_refused(arguments, message, capsys):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1

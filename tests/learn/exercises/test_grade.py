@@ -1,0 +1,148 @@
+"""The grader's diagnosis of wrong solutions: at least nine of ten are correct."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from wrong_solutions import WRONG
+
+from npformer.learn.exercises import EXERCISES, grade
+
+LEAST_SHARE = 0.9
+
+
+def text_of(verdict):
+    """Return the message and the clues in one line."""
+    return " ".join([verdict.message, *verdict.clues])
+
+
+@pytest.mark.slow
+def test_every_wrong_solution_can_be_made():
+    """Each one quotes a line of the package. If that line changes, the quote must change as well."""
+    problems = []
+    for wrong in WRONG:
+        try:
+            wrong.functions()
+        except AssertionError as error:
+            problems.append(f"{wrong.exercise}: {error}")
+    assert not problems, "\n".join(problems)
+
+
+def test_nine_of_ten_get_the_correct_diagnosis():
+    missed = []
+    for wrong in WRONG:
+        verdict = grade(EXERCISES.find(wrong.exercise), wrong.functions())
+        assert not verdict.solved, wrong
+        if not re.search(wrong.diagnosis, text_of(verdict)):
+            missed.append(
+                f"{wrong.exercise}: {wrong.new!r} should say {wrong.diagnosis!r}: {text_of(verdict)}"
+            )
+    share = 1 - len(missed) / len(WRONG)
+    print(f"{share:.1%} of {len(WRONG)}", *missed, sep="\n")
+    assert len(WRONG) >= 60
+    assert share >= LEAST_SHARE, "\n".join(missed)
+
+
+def test_the_wrong_solutions_cover_many_exercises():
+    assert len({wrong.exercise for wrong in WRONG}) >= 25
+    assert max(Counter((w.exercise, w.old, w.new) for w in WRONG).values()) == 1
+
+
+def softmax_verdict(text):
+    space = {"np": np}
+    exec(text, space)
+    return grade(EXERCISES.find("softmax-backward"), space)
+
+
+def test_the_first_wrong_entry_is_named_and_drawn():
+    verdict = softmax_verdict(
+        "def softmax_backward(dy, y):\n"
+        "    dx = y * (dy - (dy * y).sum(-1, keepdims=True))\n"
+        "    dx[2, 3] += 1\n"
+        "    return dx"
+    )
+    assert "1 of 20 entries are wrong, first dx[2, 3]: it is " in verdict.message
+    assert verdict.picture.splitlines()[0] == "dx (rows: axis 0, columns: axis 1):"
+    assert verdict.picture.splitlines()[3].split() == ["·", "·", "·", "+", "·"]
+    assert np.argmax(np.abs(verdict.difference)) == 13
+    assert max(len(line) for line in verdict.picture.splitlines()) <= 100
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return [1, 2]", "type list and must be an array"),
+        ("return 'dx'", "must be an array"),
+        ("return dy, dy", "returns 2 gradients and must return 1"),
+        ("return 1.0", "type float and must be an array"),
+        ("return dy + 0j", "complex128: it must hold real numbers"),
+        ("return dy.astype(object)", "dtype object"),
+        ("return dy[0]", "wrong shape"),
+        ("raise KeyError('x')", "KeyError: 'x'"),
+        ("return dy + undefined", "NameError"),
+        ("return softmax_backward(dy, y)", "RecursionError"),
+        ("return None", "returns nothing"),
+        ("dy[0] = 0; return dy", "writes into dy"),
+        ("y[0] = 0; return dy", "writes into y"),
+        ("return np.full_like(dy, np.nan)", "NaN"),
+        ("return np.inf * dy", "NaN or infinity"),
+        ("return np.zeros((0, 5))", "wrong shape"),
+    ],
+)
+def test_invalid_results_of_a_function_are_reported(body, words):
+    verdict = softmax_verdict(f"def softmax_backward(dy, y):\n    {body}")
+    assert not verdict.solved
+    assert words in text_of(verdict)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("softmax_backward = 3", "there is no function softmax_backward"),
+        ("other = 3", "there is no function softmax_backward"),
+        ("def softmax_backward(dy): return dy", "takes 1 arguments and must take (dy, cache)"),
+        ("def softmax_backward(dy, y, z): return dy", "TypeError"),
+        ("class softmax_backward:\n    def __init__(self, dy, y): pass", "must be an array"),
+    ],
+)
+def test_files_without_the_function(text, words):
+    assert words in text_of(softmax_verdict(text))
+
+
+def test_functions_may_have_any_number_of_arguments():
+    text = "def softmax_backward(*args):\n dy, y = args\n return y * (dy - (dy * y).sum(-1, keepdims=True))"
+    assert softmax_verdict(text).solved
+
+
+def test_two_mistakes_are_reported_one_after_the_other():
+    """The first mistake is g instead of g², the second is the missing bias correction; the first is named."""
+    text = (
+        "def adam_step(adam, lr):\n"
+        "    (b1, b2), g = adam.betas, adam.model.grads\n"
+        "    adam.t += 1\n"
+        "    adam.m = b1 * adam.m + (1 - b1) * g\n"
+        "    adam.v = b2 * adam.v + (1 - b2) * g\n"
+        "    adam.model.values -= lr * adam.m / (np.sqrt(adam.v) + adam.eps)\n"
+    )
+    space = {"np": np}
+    exec(text, space)
+    text = text_of(grade(EXERCISES.find("adam-step"), space))
+    assert "first v after step 1[0]" in text
+    assert "the factor g is left out, in the step that computes adam.v" in text
+
+
+def test_greedy_must_see_the_end_of_a_sentence():
+    text = (
+        "def greedy(model, source, *, max_length):\n"
+        "    words = np.full((len(source), 1), model.config.start_id)\n"
+        "    for _ in range(max_length):\n"
+        "        last = model.forward(source, words)[0][:, -1]\n"
+        "        last[:, :3] = -np.inf\n"
+        "        words = np.concatenate([words, last.argmax(-1)[:, None]], 1)\n"
+        "    return [CUT(row) for row in words[:, 1:].tolist()]\n"
+    )
+    for cut, solved in (("row", False), ("(row[: row.index(3)] if 3 in row else row)", True)):
+        space = {"np": np}
+        exec(text.replace("CUT(row)", cut), space)
+        assert grade(EXERCISES.find("greedy"), space).solved == solved

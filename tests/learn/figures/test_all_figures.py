@@ -1,0 +1,200 @@
+"""Tests of every registered figure: it is legible, its bytes are reproducible, and the gallery shows it."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from paths import ROOT
+
+from npformer.errors import UserError
+from npformer.learn.figures import DATA, SOURCES, Studio, all_entries, draw
+from npformer.learn.figures.gallery import make_folder, write_drawing, write_page
+from npformer.plots import save, text_problems
+
+ENTRIES = all_entries()
+GALLERY = ROOT / "figures"
+DRAWN_WITH = "3.11."  # the matplotlib that drew the gallery
+INVENTORY = [f"F{number:02}" for number in range(1, 61)]
+
+by_id = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
+untrained = pytest.mark.parametrize(
+    "entry", [entry for entry in ENTRIES if "TR" not in entry.data], ids=lambda entry: entry.id
+)
+
+
+@pytest.fixture(scope="module")
+def drawings(studio):
+    """Return a function that draws each figure once."""
+    cache = {}
+
+    def drawing_of(entry):
+        if entry.id not in cache:
+            cache[entry.id] = entry.draw(studio)
+        return cache[entry.id]
+
+    return drawing_of
+
+
+@pytest.fixture(scope="module")
+def pictures(drawings, tmp_path_factory):
+    """Return a function that writes the file of each drawing once."""
+    folder = tmp_path_factory.mktemp("pictures")
+
+    def file_of(entry):
+        path = folder / f"{entry.id}.png"
+        return path if path.exists() else save(drawings(entry).figure, path)
+
+    return file_of
+
+
+def test_the_inventory_is_complete():
+    assert [entry.id for entry in ENTRIES] == INVENTORY
+    for entry in ENTRIES:
+        assert entry.source in SOURCES
+        assert set(entry.data.split(" + ")) <= set(DATA)
+        assert entry.title
+
+
+@by_id
+def test_the_figure_is_legible(entry, drawings):
+    assert text_problems(drawings(entry).figure) == []
+
+
+@by_id
+def test_the_caption_is_complete_prose(entry, drawings):
+    caption = drawings(entry).caption
+    assert caption.endswith((".", ".)", "!"))
+    assert 40 < len(caption) < 700
+    assert not re.search(r"\bnan\b|None|np\.|\{|\}", caption), caption
+
+
+@by_id
+def test_the_same_input_gives_the_same_bytes_and_caption(entry, drawings, pictures, studio, tmp_path):
+    second = entry.draw(studio)
+    assert save(second.figure, tmp_path / "second.png").read_bytes() == pictures(entry).read_bytes()
+    assert second.caption == drawings(entry).caption
+
+
+@untrained
+def test_a_figure_without_a_trained_model_trains_none(entry, tmp_path):
+    folder = tmp_path / "models"
+    entry.draw(Studio(folder=folder))
+    assert not folder.exists()
+
+
+@untrained
+def test_the_gallery_contains_the_current_picture(entry, pictures):
+    """Check that figures/ holds this picture. If it does not, run `npformer figures`."""
+    drawn, stored = (imread(path)[..., :3] for path in (pictures(entry), GALLERY / f"{entry.id}.png"))
+    if matplotlib.__version__.startswith(DRAWN_WITH):
+        assert drawn.shape == stored.shape
+        assert np.abs(drawn - stored).max() < 0.25  # the difference of white and black is 1
+    else:  # another version of matplotlib draws letters with other shapes
+        np.testing.assert_allclose(drawn.shape, stored.shape, rtol=0.05)
+        np.testing.assert_allclose(drawn.mean((0, 1)), stored.mean((0, 1)), atol=0.02)
+
+
+@untrained
+def test_the_page_of_the_gallery_has_the_current_caption(entry, gallery):
+    now, stored = ((folder / "README.md").read_text(encoding="utf-8") for folder in (gallery, GALLERY))
+    assert section(now, entry) == section(stored, entry) != ""
+
+
+def section(page, entry):
+    """Return the part of the page about one figure."""
+    return page.partition(f"\n## {entry.id}: ")[2].partition("\n## ")[0]
+
+
+@by_id
+def test_frames_are_legible_and_of_one_size(entry, drawings):
+    figures = [frame() for frame in drawings(entry).frames]
+    assert len({tuple(figure.get_size_inches().round(6)) for figure in figures}) <= 1
+    for figure in (*figures[:2], *figures[-1:]):
+        assert text_problems(figure) == []
+
+
+def test_some_figures_are_animations(drawings):
+    """Check that decoding, attention flow and a heat map during training are animations."""
+    moving = {entry.id for entry in ENTRIES if len(drawings(entry).frames) > 1}
+    assert {"F07", "F44", "F45", "F51"} <= moving
+
+
+# The gallery.
+
+
+@pytest.fixture(scope="module")
+def gallery(drawings, tmp_path_factory):
+    """Return a folder with some of the figures, and the page of all figures."""
+    folder = tmp_path_factory.mktemp("gallery")
+    for entry in ENTRIES:
+        if entry.id in ("F01", "F44"):
+            write_drawing(drawings(entry), entry, folder, svg=True)
+    write_page(ENTRIES, {entry.id: drawings(entry).caption for entry in ENTRIES}, folder)
+    return folder
+
+
+def test_the_page_shows_every_figure_once(gallery):
+    text = (gallery / "README.md").read_text(encoding="utf-8")
+    for entry in ENTRIES:
+        assert text.count(f"\n## {entry.id}: ") == 1
+        assert text.count(f"({entry.id}.png)") == 1
+        assert text.count(f'`draw("{entry.id}", studio).figure`') == 1
+        assert len(re.findall(rf"^\| \[{entry.id}\]", text, re.M)) == 1
+    assert text.count(".gif)") == 1  # that of F44, which is in this folder
+
+
+def test_the_links_of_the_page_lead_to_its_headings(gallery):
+    text = (gallery / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(#([^)]+)\)", text)
+    headings = [re.sub(r"\\(.)", r"\1", line[3:]) for line in text.splitlines() if line.startswith("## ")]
+    anchors = [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+    assert links == anchors
+    assert len(set(anchors)) == len(anchors)
+
+
+def test_captions_are_not_taken_for_markdown(gallery, drawings):
+    text = (gallery / "README.md").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        if line and not line.startswith(("#", "!", "`", "|", "Source", "Numbers")) and "draw(" not in line:
+            assert not re.search(r"(?<!\\)[<>$]", line), line
+
+
+def test_files_of_a_figure(gallery):
+    names = {path.name for path in gallery.iterdir()}
+    assert names == {"F01.png", "F01.svg", "F44.png", "F44.svg", "F44.gif", "README.md"}
+    assert (gallery / "F44.gif").read_bytes()[:6] == b"GIF89a"
+
+
+def test_the_bytes_of_animations_are_reproducible_too(drawings, studio, gallery, tmp_path):
+    entry = next(entry for entry in ENTRIES if entry.id == "F44")
+    write_drawing(entry.draw(studio), entry, tmp_path)
+    assert digest(tmp_path / "F44.gif") == digest(gallery / "F44.gif")
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_folder_that_is_not_writable(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(UserError, match="cannot be written"):
+        make_folder(tmp_path / "file")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows would create this folder")
+def test_a_folder_that_cannot_be_created():
+    with pytest.raises(UserError, match="cannot be written"):
+        make_folder(Path("/proc/figures"))
+
+
+# draw(id).
+
+
+def test_draw_by_id(studio):
+    with pytest.raises(UserError, match="unknown figure 'F9': did you mean F"):
+        draw("F9", studio)

@@ -1,0 +1,71 @@
+"""Tests of F20: the shapes beside the arrows of two layers."""
+
+import numpy as np
+import pytest
+from jianshu_oracle import DATA
+from matplotlib.patches import FancyArrowPatch
+
+from npformer.errors import UserError
+from npformer.learn.figures import draw
+
+CHANGED = {"sentences": 3, "length": 6, "d_model": 24, "n_heads": 2, "d_ff": 48}
+
+
+def shapes_beside(figure):
+    """Return every shape as text with its nearest arrow, as pairs (text, (x, y))."""
+    return [(t.get_text(), t.get_position()) for t in figure.axes[0].texts if "×" in t.get_text()]
+
+
+@pytest.mark.parametrize("changes", [{"sentences": 4, "d_model": 32, "d_ff": 64}, CHANGED])
+def test_f20_the_shapes_are_those_of_the_batch(changes):
+    heads, d, d_ff = changes.get("n_heads", 8), changes["d_model"], changes["d_ff"]
+    examples = DATA.train[: changes["sentences"]]
+    most = changes.get("length") or 99
+    b = len(examples)
+    s = min(most, 1 + max(len(x) for x, _ in examples))
+    t = min(most, 1 + max(len(y) for _, y in examples))
+    figure = draw("F20", **changes).figure
+    columns = {"encoder": (s, s), "first": (t, t), "second": (t, s)}
+    found = sorted(shapes_beside(figure), key=lambda shape: shape[1][0])
+    edges = [t.get_position()[0] for t in figure.axes[0].texts if t.get_weight() == "bold"]
+    for index, (queries, keys) in enumerate(columns.values()):
+        right = edges[index + 1] if index < 2 else np.inf
+        mine = [text.split()[-1] for text, (x, _) in found if edges[index] <= x < right]
+        model, head = f"{b}×{queries}×{d}", f"{b}×{heads}×{queries}×{d // heads}"
+        expected = [f"{b}×{heads}×{queries}×{keys}"] * 2  # scores and weights
+        expected += [head] * 2 + [f"{b}×{heads}×{keys}×{d // heads}"] * 2  # q and z, k and v
+        if index == 1:
+            expected += [model] * 4  # in, concat, W^O, add & norm
+        else:
+            expected += [model] * 6 + [f"{b}×{queries}×{d_ff}"]  # and three of the feed-forward network
+        if index == 2:
+            expected += [f"{b}×{keys}×{d}"]  # the encoder's output
+        assert sorted(mine) == sorted(expected)
+
+
+def test_f20_every_arrow_upwards_has_a_shape():
+    """Check that a shape is beside the middle of every short upward arrow between two boxes."""
+    figure = draw("F20", sentences=2, d_model=16).figure
+    places = [place for _, place in shapes_beside(figure)]
+    arrows = [
+        p for p in figure.axes[0].patches if isinstance(p, FancyArrowPatch) and p.get_linestyle() == "-"
+    ]
+    upright = 0
+    for arrow in arrows:
+        points = arrow._path_original.vertices  # the given path, without the arrow head
+        (x0, y0), (x1, y1) = points[0], points[-1]
+        if len(points) > 2 or x0 != x1:
+            continue
+        upright += 1
+        near = [abs(x - x0) < 0.2 and y0 - 0.15 <= y <= y1 + 0.15 for x, y in places]
+        assert any(near), f"no shape beside the arrow at {x0:.2f}, {y0:.2f} .. {y1:.2f}"
+    assert upright == 2 + 3 * 8 + 2 * 3 + 2  # in; attention; feed-forward; to V of the second half, and out
+
+
+def test_f20_refuses_parts_that_do_not_exist():
+    with pytest.raises(UserError, match="sentences is 0"):
+        draw("F20", sentences=0)
+    with pytest.raises(UserError, match="not divisible"):
+        draw("F20", d_model=30, n_heads=4)
+    with pytest.raises(UserError, match="max_length is 0"):
+        draw("F20", length=0)

@@ -1,0 +1,186 @@
+"""Tests of F41 to F43: residual connections and norms follow the configuration and the layers."""
+
+import numpy as np
+import pytest
+from datawhale_cells import as_text, grids, named, row_words, shows
+from datawhale_oracle import encoder
+from figure_boxes import arrows, column, loose_ends, shapes, texts, touching
+
+from npformer.errors import UserError
+from npformer.learn.figures import draw
+from npformer.learn.figures.f41_to_f43_add_and_norm import add_and_normalize, full_detail
+from npformer.plots import text_problems
+
+CONFIGURATIONS = [{"n_layers": 1, "n_heads": 1}, {"norm": "pre"}, {"architecture": "jianshu-demo"}]
+POST = ["self-attention", "add & normalize", "feed-forward", "add & normalize"]
+PRE = ["norm", "self-attention", "add", "norm", "feed-forward", "add", "norm"]
+
+
+def rows(figure, skip=("+", "")):
+    """Return the labels of the boxes row by row from the bottom up, without the words' vectors and signs."""
+    found = []
+    for shape in shapes(figure):
+        if shape.label in skip or shape.label.startswith("$"):
+            continue
+        if not found or abs(found[-1][1] - shape.y) > 1e-6:
+            found.append((shape.label, shape.y))
+    return [label for label, _ in found]
+
+
+@pytest.mark.parametrize("draw", [add_and_normalize, full_detail])
+@pytest.mark.parametrize("changes", CONFIGURATIONS)
+def test_other_configurations_are_legible(draw, changes):
+    assert text_problems(draw(None, **changes).figure) == []
+
+
+# F41
+
+
+@pytest.mark.parametrize(("changes", "expected"), [({}, POST), ({"norm": "pre"}, PRE)])
+@pytest.mark.parametrize("sentence", ["Thinking Machines", "Je suis étudiant"])
+def test_add_and_norm_follows_both_sublayers(changes, expected, sentence):
+    figure = add_and_normalize(None, sentence=sentence, **changes).figure
+    words = sentence.split()
+    assert rows(figure) == expected
+    names = [s.label for s in shapes(figure)]
+    assert names.count("feed-forward") == len(words)
+    assert names.count("self-attention") == 1
+    assert [t for t in texts(figure) if t in words] == words
+    assert [n for n in names if n.startswith("$x")] == [f"$x_{{{i + 1}}}$" for i in range(len(words))]
+    assert text_problems(figure) == []
+    assert len(loose_ends(figure)) == len(words)  # the outgoing line at the top
+
+
+@pytest.mark.parametrize(("changes", "sums"), [({}, "add & normalize"), ({"norm": "pre"}, "add")])
+def test_the_residual_connections_are_dashed_and_end_at_the_sums(changes, sums):
+    figure = add_and_normalize(None, **changes).figure
+    dashed = [a for a in arrows(figure) if a.dashed]
+    assert len(dashed) == 2
+    tower = [s for s in shapes(figure) if s.label in (*POST, *PRE)]
+    for residual, sublayer in zip(
+        sorted(dashed, key=lambda a: a.start[1]), ("self-attention", "feed-forward"), strict=True
+    ):
+        (end,) = [s for s in tower if s.on_edge(residual.end)]
+        assert end.label == sums
+        inside = [s.label for s in tower if residual.start[1] < s.bottom and s.top < residual.end[1]]
+        assert set(inside) == ({sublayer, "norm"} if sums == "add" else {sublayer})
+        assert residual.points[1][0] < min(s.left for s in tower)
+        above = [a for a in arrows(figure) if a.start[0] == a.end[0] == residual.start[0]]
+        assert any(a.start[1] < residual.start[1] < a.end[1] for a in above)  # it starts at an arrow
+
+
+def test_other_positions_and_one_word():
+    assert texts(add_and_normalize(None, positions="learned").figure).count("$p$") == 2
+    plain = add_and_normalize(None, positions="none").figure
+    assert "+" not in texts(plain)
+    assert not plain.axes[0].lines
+    one = add_and_normalize(None, sentence="Machines", norm="pre").figure
+    assert rows(one, skip=("",))[0] == "+"
+    assert [s.label for s in shapes(one)].count("feed-forward") == 1
+    assert text_problems(one) == []
+
+
+# F42
+
+
+def test_f42_add_and_norm():
+    figure = draw("F42").figure
+    x, z, normalised, _ = encoder(2)
+    drawn = named(figure)
+    assert len(drawn["X"]) == 2
+    assert all(shows(cells, x) for cells in drawn["X"])
+    assert shows(drawn["Z"][0], z)
+    above = max(grids(figure), key=lambda cells: cells.top)
+    assert shows(above, normalised)
+    assert row_words(figure, above) == ["Thinking", "Machines"]
+    assert np.allclose(above.values.mean(1), 0, atol=0.01)
+    assert np.allclose(above.values.var(1), 1, atol=0.03)
+    other = named(draw("F42", sentence="le chat dort").figure)
+    assert shows(other["Z"][0], encoder(3)[1])
+    caption = draw("F42").caption
+    assert f"becomes {as_text(normalised[0, :1])[1:-1]}" in caption
+    assert f"{as_text(x[0, :1])[1:-1]} + ({as_text(z[0, :1])[1:-1]})" in caption
+
+
+# F43
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_every_encoder_and_decoder_in_detail(n):
+    figure = full_detail(None, n_layers=n).figure
+    assert text_problems(figure) == []
+    names = [s.label for s in shapes(figure)]
+    assert names.count("self-attention") == 2 * n
+    assert names.count("encoder-decoder attention") == n
+    assert names.count("add & normalize") == 5 * n
+    assert names.count("feed-forward") == 2 * 2 * n  # two words on each side
+    assert [t for t in texts(figure) if "coder #" in t] == [
+        *(f"encoder #{i}" for i in range(n)),
+        *(f"decoder #{i}" for i in range(n)),
+    ]
+    assert sum(a.dashed for a in arrows(figure)) == 5 * n
+    assert len(loose_ends(figure)) == 2  # the probabilities at each position of the decoder
+
+
+@pytest.mark.parametrize(
+    ("changes", "layer"),
+    [
+        ({}, ["self-attention", "encoder-decoder attention", "feed-forward"]),
+        ({"norm": "pre"}, ["self-attention", "encoder-decoder attention", "feed-forward"]),
+    ],
+)
+def test_the_order_in_the_decoders(changes, layer):
+    figure = full_detail(None, **changes).figure
+    (x,) = {s.x for s in shapes(figure) if s.label == "encoder-decoder attention"}
+    found = [label for label in column(figure, x) if label != "feed-forward"]
+    one = [
+        step
+        for name in layer
+        for step in (["norm", name, "add"] if changes else [name, "add & normalize"])
+        if step != "feed-forward"
+    ]
+    assert found == one * 2 + (["norm"] if changes else []) + ["linear", "softmax"]
+
+
+@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}])
+def test_every_decoder_is_connected_to_the_top_encoder(changes):
+    figure = full_detail(None, **changes).figure
+    crosses = [s for s in shapes(figure) if s.label == "encoder-decoder attention"]
+    sideways = [a for cross in crosses for a in touching(figure, cross, end=True) if a.end[0] == cross.left]
+    assert len(sideways) == len(crosses) == 2
+    encoder = min(s.x for s in shapes(figure) if s.label == "self-attention")
+    top = max((s for s in shapes(figure) if abs(s.x - encoder) < 1e-6), key=lambda s: s.y)
+    (trunk,) = [a for a in sideways if len(a.points) == 4]
+    lines = [a for a in arrows(figure) if not a.head]
+    leaving = [a.end for a in lines if top.on_edge(a.start)]
+    assert len(leaving) == 2  # one from each word
+    leaving += [a.end for a in lines if any(np.allclose(a.start, end) for end in leaving)]  # further up
+    assert any(np.allclose(end, trunk.start) for end in leaving)
+    bus = trunk.points[1][0]
+    rising = [a for a in arrows(figure) if not a.head and np.allclose(a.start, trunk.points[1])]
+    for other in sideways:
+        if other is not trunk:
+            heights = [trunk.points[2][1], *(a.end[1] for a in rising), trunk.points[1][1]]
+            assert other.start[0] == bus
+            assert min(heights) <= other.start[1] <= max(heights)
+
+
+def test_words_of_both_sides():
+    figure = full_detail(None, sentence="le chat dort", target="<S> the cat", n_layers=1).figure
+    for word in ("le", "chat", "dort", "<S>", "the", "cat"):
+        assert word in texts(figure)
+    assert [s.label for s in shapes(figure)].count("feed-forward") == 6
+
+
+@pytest.mark.parametrize(
+    ("draw", "changes", "words"),
+    [
+        (add_and_normalize, {"sentence": " "}, "has 0 words"),
+        (full_detail, {"target": "a b c d e f g"}, "has 7 words"),
+        (full_detail, {"n_layers": 6}, "a picture of 6 encoders and 6 decoders does not fit"),
+        (full_detail, {"n_heads": 7}, "not divisible"),
+    ],
+)
+def test_invalid_arguments_of_the_details(draw, changes, words):
+    with pytest.raises(UserError, match=words):
+        draw(None, **changes)

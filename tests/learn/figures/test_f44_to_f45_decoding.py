@@ -1,0 +1,126 @@
+"""Tests of F44 and F45: decoding step by step, compared with the model."""
+
+import numpy as np
+import pytest
+from trained_oracle import Oracle, split
+
+from npformer.errors import UserError
+from npformer.generation import greedy
+from npformer.learn.figures import draw
+from npformer.plots import animated_gif, text_problems
+
+STUDENT = split("je suis étudiant")
+
+
+@pytest.fixture(scope="module")
+def oracle(studio):
+    assert studio.from_french.model.config.n_layers == 2
+    return Oracle(studio.folder / "fr-en")
+
+
+@pytest.fixture(scope="module")
+def translation(oracle):
+    """Return the words that greedy search generates for the default sentence."""
+    return greedy_words(oracle, STUDENT)
+
+
+def greedy_words(oracle, words):
+    ids = np.array([[*map(oracle.english.index, words), 3]])
+    found = greedy(oracle.model, ids, max_length=2 * ids.shape[1] + 5)[0]
+    return [oracle.target[word] for word in found]
+
+
+def bars(ax, kind):
+    """Return rectangles of one kind, from left to right for weights and from the top for probabilities."""
+    found = [patch for patch in ax.patches if patch.get_gid() == kind]
+    return sorted(found, key=(lambda p: p.get_x()) if kind == "weight" else (lambda p: -p.get_y()))
+
+
+def scale(ax, kind, values):
+    """Check that bars are proportional to the values, and that each has its value beside it."""
+    sizes = [b.get_height() if kind == "weight" else b.get_width() for b in bars(ax, kind)]
+    assert len(sizes) == len(values)
+    unit = sizes[int(np.argmax(values))] / max(values)
+    assert np.allclose(np.array(sizes) / unit, values, atol=1e-5)
+    for bar, value in zip(bars(ax, kind), values, strict=True):
+        near = min(ax.texts, key=lambda t, b=bar: distance(t, b, kind))
+        assert abs(float(near.get_text()) - value) < 0.0051
+    return unit
+
+
+def distance(text, bar, kind):
+    """Return the distance from a text to the end of a bar. Texts that are not numbers are far away."""
+    if not text.get_text().replace(".", "").isdigit() or "." not in text.get_text():
+        return np.inf
+    x, y = text.get_position()
+    if kind == "weight":
+        return abs(x - bar.get_x() - bar.get_width() / 2) + abs(y - bar.get_y() - bar.get_height())
+    return abs(x - bar.get_x() - bar.get_width()) + abs(y - bar.get_y() - bar.get_height() / 2)
+
+
+def check_step(ax, oracle, source, target, step):
+    """Check the weights of the last decoder layer, the most probable words, the input and the output."""
+    weights = oracle.weights(source, target, "cross", 1).mean(0)[step]
+    assert scale(ax, "weight", weights) == pytest.approx(0.42)
+    probabilities = oracle.probabilities(source, target)[step]
+    probabilities[[0, 1, 2]] = 0  # never generated: padding, the unknown token, the start symbol
+    best = np.argsort(-probabilities)[:3]
+    scale(ax, "probability", probabilities[best])
+    labels = [t.get_text() for t in ax.texts]
+    for word in best:
+        assert oracle.target[word] in labels
+    low = [t.get_text() for t in ax.texts if t.get_position()[1] == pytest.approx(0.14)]
+    assert low == [*source, "</S>", "<S>", *target[:step]]
+    top = max(t.get_position()[1] for t in ax.texts)
+    line = [t.get_text() for t in ax.texts if t.get_position()[1] == top]
+    assert line[line.index("output:") + 1 :] == [*target, "</S>"][: step + 1]
+
+
+def test_the_first_step(studio, oracle, translation):
+    drawing = draw("F44", studio)
+    assert len(drawing.figure.axes) == len(drawing.frames) == 4
+    stages = drawing.figure.axes
+    check_step(stages[3], oracle, STUDENT, translation, 0)
+    assert [len(bars(ax, "weight")) for ax in stages] == [0, 0, 4, 4]
+    assert [len(bars(ax, "probability")) for ax in stages] == [0, 0, 0, 3]
+    keys = [[t.get_text() for t in ax.texts].count("K") for ax in stages]
+    assert keys == [0, 1, 1, 1]
+    for ax in stages:
+        boxes = [t.get_text() for t in ax.texts]
+        assert {"encoder 0", "encoder 1", "decoder 0", "decoder 1", "linear + softmax"} <= set(boxes)
+
+
+def test_the_other_steps(studio, oracle, translation):
+    drawing = draw("F45", studio)
+    steps = len(translation) + 1
+    assert len(drawing.frames) == steps
+    for step, frame in enumerate(drawing.frames):
+        check_step(frame().axes[0], oracle, STUDENT, translation, step)
+    assert f"steps 2 to {steps}" in drawing.caption
+
+
+def test_key_frames_of_the_other_steps(studio, oracle, translation):
+    axes = draw("F45", studio).figure.axes
+    for ax, step in zip(axes, range(1, len(axes)), strict=False):
+        check_step(ax, oracle, STUDENT, translation, step)
+    check_step(axes[-1], oracle, STUDENT, translation, len(translation))
+
+
+def test_another_sentence(studio, oracle):
+    words = split("le chat boit du lait")
+    for frame, step in zip(draw("F45", studio, sentence="le chat boit du lait").frames, (0, 1), strict=False):
+        check_step(frame().axes[0], oracle, words, greedy_words(oracle, words), step)
+    assert text_problems(draw("F44", studio, sentence="le chat boit du lait").figure) == []
+
+
+def test_frames_make_an_animation(studio, tmp_path):
+    for id in ("F44", "F45"):
+        frames = draw(id, studio).frames
+        assert animated_gif(lambda frame: frame(), frames, tmp_path / f"{id}.gif").stat().st_size > 10_000
+
+
+def test_empty_and_long_sentences(studio):
+    with pytest.raises(UserError, match="empty"):
+        draw("F44", studio, sentence=" ")
+    with pytest.raises(UserError, match="limit is 64"):
+        draw("F45", studio, sentence="chat " * 70)

@@ -1,0 +1,113 @@
+"""Tests of F49 and F50: distributions at each step, greedy search and beam search."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+from trained_oracle import Oracle, split
+
+from npformer.errors import UserError
+from npformer.generation import beam_search
+from npformer.learn.figures import draw
+from npformer.plots import text_problems
+
+STUDENT = split("je suis étudiant")
+ENGLISH = split("i am a student")
+PRINTED = [
+    [".01", ".02", ".93", ".01", ".03", ".01"],
+    [".01", ".8", ".1", ".05", ".01", ".03"],
+    [".99", ".001", ".001", ".001", ".002", ".001"],
+    [".001", ".002", ".001", ".02", ".94", ".01"],
+    [".01", ".01", ".001", ".001", ".001", ".98"],
+]
+
+
+@pytest.fixture(scope="module")
+def oracle(studio):
+    assert studio.from_french.model.config.n_layers == 2
+    return Oracle(studio.folder / "fr-en")
+
+
+# F49
+
+
+def tables(figure):
+    """Return the texts in the cells of both tables and the strengths of the cells' colours, left to right."""
+    ax = figure.axes[0]
+    cells = [c for c in ax.collections if isinstance(c, PolyCollection)]
+    found = []
+    for table in sorted(cells, key=lambda c: c.get_paths()[0].vertices[0, 0]):
+        centres = np.array([path.vertices[:4].mean(0) for path in table.get_paths()])
+        texts = []
+        for centre in centres:
+            gaps = [np.abs(np.subtract(t.get_position(), centre)).max() for t in ax.texts]
+            texts.append(ax.texts[int(np.argmin(gaps))].get_text())
+            assert min(gaps) < 0.02
+        found.append((texts, 1 - table.get_facecolor()[:, 1]))
+    return found
+
+
+def test_printed_and_trained_distributions(studio, oracle):
+    drawing = draw("F49", studio)
+    (printed, _), (ours, faces) = tables(drawing.figure)
+    assert printed == [text for row in PRINTED for text in row]
+    probabilities = oracle.probabilities(STUDENT, ENGLISH)
+    ids = [*(oracle.target.index(word) for word in ("a", "am", "i", "thanks", "student")), 3]
+    expected = probabilities[:, ids].reshape(-1)
+    for text, value in zip(ours, expected, strict=True):
+        assert value < 0.00051 if text == "<.001" else abs(float(text) - value) < 0.00051
+    assert np.allclose(np.argsort(faces)[-3:], np.argsort(expected)[-3:])
+    right = [oracle.target.index(word) for word in ENGLISH] + [3]
+    loss = -np.log(probabilities[np.arange(5), right]).mean()
+    assert ".0776" in drawing.caption
+    assert f"{loss:.4f}" in drawing.caption
+
+
+def test_distributions_of_another_sentence(studio, oracle):
+    words = ("teacher", "i", "am", "a", "happy")
+    changes = {"sentence": "je suis professeur", "translation": "i am a teacher", "words": words}
+    (_, _), (ours, _) = tables(draw("F49", studio, **changes).figure)
+    probabilities = oracle.probabilities(split("je suis professeur"), split("i am a teacher"))
+    value = probabilities[0, oracle.target.index("i")]
+    assert abs(float(ours[1]) - value) < 0.00051
+    with pytest.raises(UserError, match="does not know 'zebra'"):
+        draw("F49", studio, words=("zebra",))
+
+
+# F50
+
+
+@pytest.mark.parametrize("sentence", ["je suis étudiant", "merci pour les fleurs"])
+@pytest.mark.parametrize("beam", [2, 3])
+def test_greedy_and_beam(studio, oracle, sentence, beam):
+    drawing = draw("F50", studio, sentence=sentence, beam=beam)
+    ids = np.array([[*map(oracle.english.index, split(sentence)), 3]])
+    for ax, width in zip(drawing.figure.axes, (1, beam), strict=True):
+        trace = []
+        beam_search(oracle.model, ids, beam=width, length_penalty=0.0, trace=trace)
+        nodes = [(oracle.target[b.token], b.log_prob) for step in trace[0] for b in step]
+        assert drawn_nodes(ax) == sorted((word, f"{p:.2f}") for word, p in nodes)
+        assert len(ax.lines) == len(nodes)  # one branch to each
+    first = [oracle.target[branch.token] for branch in trace[0][0]]
+    assert all(f"“{word}”" in drawing.caption for word in first)
+    assert text_problems(drawing.figure) == []
+
+
+def drawn_nodes(ax):
+    """Return the words of the nodes and the numbers below them."""
+    found = []
+    for text in ax.texts:
+        x, y = text.get_position()
+        under = [
+            t
+            for t in ax.texts
+            if t is not text and t.get_position()[0] == x and 0 < y - t.get_position()[1] < 0.2
+        ]
+        if under and text.get_text() != "<S>":
+            number = float(under[0].get_text().replace("−", "-"))
+            found.append((text.get_text(), f"{number:.2f}"))
+    return sorted(found)
+
+
+def test_the_caption_says_if_the_beam_is_better_than_greedy_search(studio):
+    caption = draw("F50", studio, beam=4).caption
+    assert "Both find" in caption or "Greedy finds" in caption

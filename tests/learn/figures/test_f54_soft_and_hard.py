@@ -1,0 +1,82 @@
+"""Tests of F54: soft beside hard attention, compared with a softmax and sums computed by the test."""
+
+import numpy as np
+import pytest
+from datawhale_cells import grids, named, row_words, shows, texts
+
+from npformer.errors import UserError
+from npformer.learn.figures import draw
+from npformer.learn.figures.datawhale_example import embedded
+from npformer.plots import text_problems
+
+WORDS = ["the", "dog", "saw", "birds"]
+
+
+def picture(**changes):
+    return draw("F54", **changes).figure
+
+
+def attended(query=2):
+    """Return (a, α, E[z]) of the figure's sentence."""
+    a = embedded(" ".join(WORDS), positions="none").x
+    weights = np.exp(a @ a[query])
+    weights /= weights.sum()
+    return a, weights, weights @ a
+
+
+@pytest.mark.parametrize("query", [0, 2, 3])
+def test_the_weighted_mean_is_shown_beside_one_value(query):
+    figure = picture(query=query)
+    a, weights, mean = attended(query)
+    drawn = named(figure)
+    for i in range(4):
+        assert [shows(cells, a[i][:, None]) for cells in drawn[f"a_{i + 1}"]] == [True, True]
+    (soft,), (hard,) = drawn[r"E[z] = \Sigma_i\; \alpha_i\, a_i"], drawn[r"z = \Sigma_i\; s_i\, a_i"]
+    assert shows(soft, mean)
+    # the numbers beside ⊗, from left to right: the weights, then 1 at the vector that was read
+    beside = sorted((x, text) for text, x, y in texts(figure) if abs(y - 0.66) < 1e-6 and text != "×")
+    numbers = [float(text) for _, text in beside]
+    assert numbers[:4] == pytest.approx(weights, abs=0.0051)
+    assert sorted(numbers[4:]) == [0, 0, 0, 1]
+    assert shows(hard, a[numbers[4:].index(1)])
+
+
+def test_the_mean_of_many_draws_approaches_the_expectation():
+    figure = picture()
+    a, weights, mean = attended()
+    draws, read, share, of_many, alpha, expected = grids(figure)[-6:]
+    assert row_words(figure, draws) == [f"draw {i}" for i in range(1, 6)]
+    assert draws.values.shape == read.values.shape == (5, 4)
+    for sample, z in zip(draws.values, read.values, strict=True):
+        assert sorted(sample) == [0, 0, 0, 1]
+        np.testing.assert_allclose(z, a[sample.argmax()], atol=0.0051)
+    assert shows(alpha, weights)
+    assert shows(expected, mean)
+    error = np.sqrt(weights * (1 - weights) / 1000)
+    assert (np.abs(share.values[0] - weights) < 4 * error + 0.005).all()
+    np.testing.assert_allclose(of_many.values[0], share.values[0] @ a, atol=0.03)
+
+
+def test_the_caption_names_the_most_probable_word():
+    _, weights, _ = attended()
+    caption = draw("F54").caption
+    assert f"“{WORDS[weights.argmax()]}” (.{round(100 * weights.max())})" in caption
+
+
+@pytest.mark.parametrize("changes", [{"sentence": "a b a"}, {"sentence": "one", "query": 0}, {"d_model": 8}])
+def test_other_sentences_are_legible(changes):
+    assert text_problems(picture(**changes)) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"query": 4}, r"words 0 \.\. 3"),
+        ({"query": "saw"}, "query is 'saw'"),
+        ({"sentence": " "}, "at least one word"),
+        ({"sentence": "word " * 30}, "a sentence of 30 words"),
+    ],
+)
+def test_invalid_inputs_are_refused(changes, words):
+    with pytest.raises(UserError, match=words):
+        picture(**changes)

@@ -1,0 +1,171 @@
+"""Tests of Luong's attention in F55, F56 and F57: the figures show the numbers that the layers computed."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from jianshu_grids import texts
+from matplotlib.patches import FancyArrowPatch, Rectangle
+
+from npformer.errors import UserError
+from npformer.learn.figures import draw
+from npformer.learn.figures.f55_to_f57_luong import SEED, SOURCE, TARGET, gaussian_curve, translation
+from npformer.nn.attention import GlobalAttention, LocalMonotonic, LocalPredictive
+from npformer.plots import save, text_problems
+
+IDS = ["F55", "F56", "F57"]
+CHANGED = [
+    {"source": "thinking machines", "target": "je"},
+    {
+        "source": "the animal didn't cross the street because",
+        "target": "l' animal",
+        "seed": 2,
+    },
+]
+MONOTONIC = {"kind": "local-m", "reach": 1}
+
+
+def last_step(kind="global", reach=2):
+    """Return the last step of the figures' translation, computed with one kind of attention."""
+    layers = {
+        "global": lambda s, rng: GlobalAttention(s),
+        "local-m": lambda s, rng: LocalMonotonic(s, reach=reach),
+        "local-p": lambda s, rng: LocalPredictive(s, reach=reach, rng=rng),
+    }
+    return translation(layers[kind], SOURCE, TARGET, seed=SEED)
+
+
+@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize("changes", [{}, *CHANGED], ids=["as it is", "short", "long"])
+def test_all_text_is_legible(id, changes):
+    assert text_problems(draw(id, **changes).figure) == []
+
+
+@pytest.mark.parametrize(
+    "changes", [MONOTONIC, {"reach": 9}, MONOTONIC | CHANGED[0], {"similarity": "perceptron"}]
+)
+def test_other_windows_are_legible_too(changes):
+    assert text_problems(draw("F56", **changes).figure) == []
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_another_seed_gives_another_picture(id, tmp_path):
+    first, second = (
+        save(draw(id, **changes).figure, tmp_path / f"{i}.png").read_bytes()
+        for i, changes in enumerate(({}, {"seed": 11}))
+    )
+    assert first != second
+
+
+# The tensors.
+
+
+def test_the_last_step_can_be_computed_from_the_layers():
+    """Compute the last step again from the parts of the layers."""
+    step = last_step()
+    assert step.source == ["the", "dog", "didn't", "cross", "the", "road", "</S>"]
+    assert step.target == ["<S>", "le", "chien"]
+    assert step.vocabulary == ["le", "chien", "</S>"]
+    scores = step.states[-1] @ step.attention.similarity.weight.value @ step.memory.T
+    weights = np.exp(scores) / np.exp(scores).sum()
+    np.testing.assert_allclose(step.weights, weights, rtol=1e-5)
+    np.testing.assert_allclose(step.context, weights @ step.memory, rtol=1e-4, atol=1e-6)
+    assert step.probabilities.sum() == pytest.approx(1, rel=1e-6)
+    assert np.ptp(step.weights) > 0.2  # the example is not trivial
+
+
+def test_a_window_hides_the_tokens_outside():
+    step = last_step("local-p")
+    inside = np.abs(np.arange(7) - step.position) <= 2
+    assert ((step.weights > 0) == inside).all()
+    assert 0 < step.weights.sum() < 1
+
+
+# F55 and F56.
+
+
+def numbers_of(figure):
+    """Return every number in the figure's cells and above its bars."""
+    return [float(t.replace("−", "-")) for t in texts(figure) if re.fullmatch(r"−?\d*\.?\d+", t)]
+
+
+@pytest.mark.parametrize(
+    ("id", "changes", "kind", "reach"),
+    [("F55", {}, "global", 2), ("F56", {}, "local-p", 2), ("F56", MONOTONIC, "local-m", 1)],
+)
+def test_the_numbers_are_those_of_the_tensors(id, changes, kind, reach):
+    step = last_step(kind, reach)
+    numbers = numbers_of(draw(id, **changes).figure)
+    shown = [step.memory, step.states, step.context, step.attentional, step.probabilities, step.weights]
+    expected = [round(float(value), 2) for values in shown for value in np.ravel(values)]
+    assert sorted(map(abs, numbers)) == pytest.approx(sorted(map(abs, expected)), abs=0.0051)
+    assert sum(numbers) == pytest.approx(sum(expected), abs=0.2)
+
+
+def test_bars_are_proportional_to_the_weights():
+    step = last_step()
+    figure = draw("F55").figure
+    bars = [
+        p for p in figure.axes[0].patches if type(p) is Rectangle and p.get_width() == pytest.approx(0.26)
+    ]
+    heights = np.array([bar.get_height() for bar in bars]).reshape(7, 2)  # before the Gaussian, and after it
+    np.testing.assert_allclose(heights[:, 0], heights[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(heights[:, 0] / heights.max(), step.weights / step.weights.max(), rtol=1e-5)
+
+
+def test_lines_to_the_context_are_as_wide_as_the_weights():
+    for id, kind in (("F55", "global"), ("F56", "local-p")):
+        weights = last_step(kind).weights
+        lines = [p for p in draw(id).figure.axes[0].patches if type(p) is FancyArrowPatch]
+        widths = [
+            line.get_linewidth() for line in lines if line.get_edgecolor()[0] == pytest.approx(0x76 / 255)
+        ]
+        np.testing.assert_allclose(widths, 0.6 + 6 * weights[weights > 0], rtol=1e-6)
+
+
+def test_the_captions_describe_the_figures():
+    step = last_step()
+    assert "the largest to “cross” (.33)" in draw("F55").caption
+    assert step.source[int(step.weights.argmax())] == "cross"
+    assert "either side of 3.93" in draw("F56").caption
+    assert "decoder's own position" in draw("F56", **MONOTONIC).caption
+    assert "$p_t = t = 2$" in texts(draw("F56", **MONOTONIC).figure)
+
+
+def test_invalid_inputs_are_refused():
+    with pytest.raises(UserError, match="a source of 13 words does not fit"):
+        draw("F56", source="the animal didn't cross the street because it was too tired now")
+    with pytest.raises(UserError, match="kind is 'local': choose one of local-p, local-m"):
+        draw("F56", kind="local")
+
+
+# F57.
+
+
+@pytest.mark.parametrize("reach", [1, 2, 3.5])
+def test_the_gaussian_of_the_paper(reach):
+    """Check exp(-1/2) = .6065 at D / 2 and exp(-2) = .1353 at D for every D."""
+    picture = draw("F57", reach=reach).figure
+    assert {".6065 at D / 2", ".1353 at D"} <= set(texts(picture))
+    curve = picture.axes[0].lines[0]
+    x, y = curve.get_xdata(), curve.get_ydata()
+    p = last_step("local-p", reach).position
+    np.testing.assert_allclose(y, [math.exp(-((s - p) ** 2) / (2 * (reach / 2) ** 2)) for s in x], rtol=1e-12)
+
+
+def test_the_position_is_relative_to_the_source_length():
+    step = last_step("local-p")
+    share = float(step.cache.predicted.share[0, -1])
+    assert step.position == pytest.approx(7 * share, rel=1e-6)
+    (formula,) = [text for text in texts(draw("F57").figure) if "sigmoid" in text]
+    assert formula.endswith(rf"$= 7 \cdot {share:.3f} = {step.position:.2f}$")
+
+
+def test_dots_are_the_factors_at_the_tokens_inside():
+    step = last_step("local-p")
+    dots = [line for line in draw("F57").figure.axes[0].lines if line.get_marker() == "o"]
+    (dots,) = dots
+    inside = np.flatnonzero(np.abs(np.arange(7) - step.position) <= 2)
+    assert dots.get_xdata().tolist() == inside.tolist()
+    np.testing.assert_allclose(dots.get_ydata(), gaussian_curve(inside, step.position, 2), rtol=1e-5)

@@ -1,0 +1,99 @@
+"""Tests of F60: the drawn weights are those computed from the model's numbers."""
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+
+from npformer.data.if_then import ACTIONS, FAMOUS, TRIGGERS
+from npformer.errors import UserError
+from npformer.learn.figures import draw
+from npformer.plots import text_problems
+
+LIKE = "upload songs from Spotify to a YouTube playlist"
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def expected(reader, description):
+    """Compute (latent, active, answer) of trigger and action by the equations from the model's states."""
+    model, words = reader.model, reader.codec.words(description)
+    ids = np.array([reader.codec.encode(description)])
+    vectors = model.tokens.weight.value[ids].astype(np.float64)
+    states = model.reading.forward(vectors.astype(np.float32))[0][0].astype(np.float64)  # (S, E)
+    found = []
+    for answer, classes in ((model.trigger, TRIGGERS), (model.action, ACTIONS)):
+        u, v = answer.attention.latent_weight.value[:, 0], answer.attention.active_weight.value
+        latent, d = softmax(states @ u), softmax(states @ v[:, : len(words)])
+        w = np.einsum("ij,j->i", d, latent)
+        w /= w.sum()
+        logits = w @ vectors[0] @ answer.output.weight.value + answer.output.bias.value
+        found.append((latent, w, classes[int(logits.argmax())]))
+    return found
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def numbers(figure):
+    """Return the numbers in the cells in the order of writing."""
+    return [float(text) for text in texts(figure) if text.replace(".", "").isdigit()]
+
+
+@pytest.mark.parametrize(
+    "descriptions", [tuple(recipe.description for recipe in FAMOUS), (LIKE,)], ids=["the paper's", "another"]
+)
+def test_the_weights_are_those_of_the_equations(studio, descriptions):
+    figure = draw("F60", studio, descriptions=descriptions).figure
+    assert text_problems(figure) == []
+    shown = numbers(figure)
+    expected_numbers = []
+    for description in descriptions:
+        for latent, w, answer in expected(studio.recipe_reader, description):
+            expected_numbers += [*latent, *w]
+            assert answer in texts(figure)
+    np.testing.assert_allclose(shown, expected_numbers, atol=0.0051)
+
+
+def test_the_words_and_their_labels(studio):
+    figure = draw("F60", studio).figure
+    labels = texts(figure)
+    for recipe in FAMOUS:
+        for word in studio.recipe_reader.codec.words(recipe.description):
+            assert word in labels
+    assert labels.count("trigger") == labels.count("action") == 2
+    assert labels.count("latent  l") == labels.count("active  w") == 4
+
+
+def test_the_frames_are_at_the_chosen_channels(studio):
+    """Check that there is a frame for each answer whose channel the description names."""
+    figure = draw("F60", studio).figure
+    answers = [(r, found[2]) for r in FAMOUS for found in expected(studio.recipe_reader, r.description)]
+    named = sum(
+        answer.partition(".")[0].lower() in recipe.description.lower().split() for recipe, answer in answers
+    )
+    rings = [p for p in figure.axes[0].patches if isinstance(p, Rectangle) and p.get_linewidth() > 2]
+    assert len(rings) == named
+
+
+def test_the_caption_reports_the_score_and_unknown_words(studio):
+    drawing = draw("F60", studio, descriptions=("Copy Myspace photos to Dropbox",))
+    assert f"{100 * studio.recipe_reader.score.both:.0f} % right" in drawing.caption
+    assert "does not know 'myspace' and reads <UNK>" in drawing.caption
+    assert "Of 1,000 recipes" in drawing.caption
+
+
+@pytest.mark.parametrize(
+    ("descriptions", "message"),
+    [
+        ((), "there is no description: give at least one"),
+        (("",), "is empty: write at least one word"),
+        (("photos " * 30,), "30 tokens long and the model's limit is 25"),
+    ],
+)
+def test_invalid_inputs_are_refused(studio, descriptions, message):
+    with pytest.raises(UserError, match=message):
+        draw("F60", studio, descriptions=descriptions)

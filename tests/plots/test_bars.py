@@ -1,0 +1,58 @@
+"""Tests of bars of probabilities."""
+
+import numpy as np
+import pytest
+
+from npformer.errors import UserError
+from npformer.plots import probability_bars, probability_panels, text_problems
+from npformer.plots.layout import new_figure
+
+FEW = ["a", "am", "I", "thanks", "étudiant", "<eos>"]
+
+
+def texts(ax):
+    return [t.get_text() for t in ax.texts]
+
+
+def test_bars_are_as_long_as_the_probabilities():
+    model, target = np.array([0.2, 0.2, 0.1, 0.2, 0.2, 0.1]), np.eye(6)[3]
+    figure = probability_bars(model, FEW, target=target, title="merci")
+    ax = figure.axes[0]
+    first, second = ax.containers
+    assert [bar.get_width() for bar in first] == model.tolist()
+    assert [bar.get_width() for bar in second] == target.tolist()
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == FEW
+    for place, bar, other in zip(ax.get_yticks(), first, second, strict=True):
+        middle = (bar.get_y() + other.get_y() + other.get_height()) / 2
+        assert middle == pytest.approx(place)
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first word is at the top
+    assert sorted(texts(ax)) == sorted([".20", ".20", ".10", ".20", ".20", ".10", "1.00"])
+    assert text_problems(figure) == []
+
+
+def test_panels_for_positions():
+    rows = np.array([[0.01, 0.02, 0.93, 0.01, 0.02, 0.01], [0.5, 0.1, 0.1, 0.1, 0.1, 0.1]])
+    figure = probability_panels(
+        rows, FEW, ["#1", "#2"], target=np.eye(6)[[2, 0]], decimals=3, title="trained"
+    )
+    assert [[b.get_width() for b in ax.containers[0]] for ax in figure.axes] == rows.tolist()
+    assert [ax.get_title() for ax in figure.axes] == ["#1", "#2"]
+    assert ".930" in texts(figure.axes[0])
+    assert text_problems(figure) == []
+
+
+def test_difficult_bars():
+    rng = np.random.default_rng(0)
+    assert text_problems(probability_bars(rng.dirichlet(np.ones(40)), ["Donaudampf$1"] * 40)) == []
+    assert text_problems(probability_bars([1.0], ["a"], target=[1.0])) == []
+    for wrong in (
+        lambda: probability_bars(rng.dirichlet(np.ones(99)), ["a"] * 99),
+        lambda: probability_bars([2.0, -1.0], ["a", "b"]),
+        lambda: probability_bars([np.nan], ["a"]),
+        lambda: probability_bars([1.0], ["a"], target=[0.5, 0.5]),
+        lambda: probability_panels(np.eye(40), ["a"] * 40),
+        lambda: probability_bars(np.ones(9) / 9, ["a"] * 9, ax=new_figure(3, 1).add_axes((0.1, 0, 0.8, 0.8))),
+    ):
+        with pytest.raises(UserError):
+            wrong()

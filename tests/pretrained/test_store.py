@@ -1,0 +1,164 @@
+"""The pretrained translators: reproducible bytes, half the size, and detection of invalid files."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from safetensors import numpy as safetensors
+from toy_pretrained import PIECES, SENTENCE, toy_card, toy_checkpoint, toy_codec
+
+from npformer import UserError
+from npformer.generation import Translator
+from npformer.models.registry import config_from_checkpoint
+from npformer.pretrained import names, read_pretrained, save_pretrained, store, weights_fingerprint
+from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "en-de.safetensors"
+    save_pretrained(toy_checkpoint(), path, toy_card())
+    return path
+
+
+@pytest.fixture
+def shelf(monkeypatch, tmp_path, path):
+    """Return the folder of the pretrained translators, with the toy as en-de."""
+    monkeypatch.setattr(store, "FOLDER", tmp_path)
+    return tmp_path
+
+
+def test_a_saved_translator_loads_unchanged(shelf):
+    saved, (model, source, target, card) = toy_checkpoint(), read_pretrained("en-de")
+    codecs = (source.to_json(), target.to_json())
+    assert (*codecs, card) == (saved.source_codec, saved.target_codec, toy_card())
+    assert model.config == config_from_checkpoint(saved)
+    for name, value in model.state_dict().items():
+        assert value.dtype == np.float32
+        assert np.array_equal(value, saved.parameters[name].astype(np.float16))
+        assert np.allclose(value, saved.parameters[name], rtol=2**-11, atol=2**-25)
+
+
+def test_any_safetensors_reader_reads_the_weights(path):
+    tensors = safetensors.load_file(path)
+    assert {value.dtype for value in tensors.values()} == {np.dtype(np.float16)}
+    assert tensors.keys() == toy_checkpoint().parameters.keys()
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path, path):
+    again = tmp_path / "again.safetensors"
+    checkpoint = toy_checkpoint()
+    checkpoint.parameters.update(dict(reversed(checkpoint.parameters.items())))
+    save_pretrained(checkpoint, again, toy_card())
+    assert again.read_bytes() == path.read_bytes()
+    save_pretrained(toy_checkpoint(), again, toy_card(hours=3))
+    assert again.read_bytes() != path.read_bytes()
+
+
+def test_names(shelf):
+    assert names() == ["en-de"]
+    (shelf / "fr-en.safetensors").write_bytes(b"")
+    (shelf / "store.py").write_bytes(b"")
+    assert names() == ["en-de", "fr-en"]
+
+
+def test_unknown_names(shelf, monkeypatch, tmp_path):
+    with pytest.raises(UserError, match=r"unknown translator 'en-dee': did you mean en-de\?"):
+        read_pretrained("en-dee")
+    with pytest.raises(UserError, match=r"there is no translator .*nowhere\.safetensors"):
+        read_pretrained("nowhere.safetensors")
+    monkeypatch.setattr(store, "FOLDER", tmp_path / "empty")
+    with pytest.raises(UserError, match="no translator 'en-de': none ships with this copy of npformer"):
+        read_pretrained("en-de")
+
+
+def test_any_altered_byte_is_found(path):
+    data = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for place in [*range(16), *rng.integers(16, len(data), 60)]:
+        altered = bytearray(data)
+        altered[place] ^= 1 << rng.integers(8)
+        path.write_bytes(altered)
+        with pytest.raises(UserError, match=r"altered.*install npformer again, or export it again"):
+            read_pretrained(str(path))
+    for length in (0, 7, 100, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:length])
+        with pytest.raises(UserError, match="was cut short"):
+            read_pretrained(str(path))
+
+
+def test_checkpoints_and_translators_are_not_confused(tmp_path, path):
+    save_checkpoint(toy_checkpoint(), tmp_path / "run.safetensors")
+    with pytest.raises(UserError, match="not a translator of npformer"):
+        read_pretrained(str(tmp_path / "run.safetensors"))
+    with pytest.raises(UserError, match="not a checkpoint of npformer"):
+        load_checkpoint(path)
+
+
+def test_another_format(path, monkeypatch):
+    monkeypatch.setattr(store, "FORMAT", 2)
+    with pytest.raises(UserError, match="has format 1, and this npformer reads 2"):
+        read_pretrained(str(path))
+
+
+def test_codecs_that_do_not_fit_the_model(path, monkeypatch):
+    fewer = toy_codec("de", PIECES[1:])
+    with pytest.raises(UserError, match="the target vocabulary has"):
+        save_pretrained(toy_checkpoint(target=fewer), path, toy_card())
+    monkeypatch.setattr(store, "codec_from_json", lambda text: fewer)
+    with pytest.raises(UserError, match="the source vocabulary has"):
+        read_pretrained(str(path))
+
+
+@pytest.mark.parametrize("value", [65536.0, -1e9, np.inf, np.nan])
+def test_weights_that_float16_cannot_hold(path, value):
+    checkpoint, before = toy_checkpoint(), path.read_bytes()
+    name = next(iter(checkpoint.parameters))
+    checkpoint.parameters[name].flat[3] = value
+    with pytest.raises(UserError, match=f"{name} has weights beyond what float16 holds"):
+        save_pretrained(checkpoint, path, toy_card())
+    assert path.read_bytes() == before
+
+
+def test_a_place_that_is_not_writable(tmp_path):
+    with pytest.raises(UserError, match="cannot be written"):
+        save_pretrained(toy_checkpoint(), tmp_path / "no" / "x.safetensors", toy_card())
+    with pytest.raises(UserError, match=r"does not end in \.safetensors"):
+        save_pretrained(toy_checkpoint(), tmp_path / "x.bin", toy_card())
+
+
+def test_any_english_sentence_is_accepted_and_the_german_is_detokenized(shelf):
+    model, source, target, _ = read_pretrained("en-de")
+    assert source.encode(SENTENCE) == source.encode("a man is riding a bicycle .")
+    assert 1 not in source.encode(SENTENCE.upper())  # no <UNK>
+    assert Translator(model, source, target).translate([SENTENCE], max_length=5)
+
+
+def test_translating_imports_neither_training_nor_optional_packages(shelf):
+    code = (
+        "import sys; from pathlib import Path; from npformer.pretrained import store; "
+        f"store.FOLDER = Path({str(shelf)!r}); from npformer.cli.main import main; "
+        f"status = main(['translate', '--model', 'en-de', {SENTENCE!r}]); "
+        "unwanted = {'sentencepiece', 'sacrebleu', 'matplotlib', 'socket', 'npformer.training'}; "
+        "print(status, *(unwanted & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0"
+
+
+def test_the_pretrained_translator_is_small_and_has_a_score():
+    assert "en-de" in names()
+    for name in names():
+        path = store.FOLDER / f"{name}.safetensors"
+        assert path.stat().st_size <= 6_000_000
+        model, _, _, card = read_pretrained(name)
+        assert {each.weights for each in card.scores} == {weights_fingerprint(model.state_dict())}
+        assert {each.setting for each in card.scores} == {"tokenised", "raw"}
+
+
+def test_the_pretrained_translator_translates():
+    model, source, target, card = read_pretrained("en-de")
+    translator = Translator(model, source, target)
+    (found,) = translator.translate([SENTENCE], beam=card.beam, length_penalty=card.length_penalty)
+    assert found.startswith("ein mann")
