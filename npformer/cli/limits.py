@@ -8,15 +8,18 @@ import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from npformer.data.dataset import Dataset
 from npformer.errors import UserError
 from npformer.functional.positions import LAYOUTS
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import ModelConfig
 from npformer.models.transformer import TransformerConfig
 from npformer.nn.recurrent import KINDS
-from npformer.training import TrainingConfig
+
+if TYPE_CHECKING:  # translating a sentence loads neither of them
+    from npformer.data.dataset import Dataset
+    from npformer.training import TrainingConfig
 
 FLOAT = 4  # bytes of a float32
 # parameters and gradients, each once in the layers and once in the buffer of the model, which is made from
@@ -193,7 +196,7 @@ def model_bytes(config: ModelConfig, *, workers: int = 1) -> int:
     return needed
 
 
-def step_bytes(config: ModelConfig, training: TrainingConfig, dataset: Dataset) -> int:
+def step_bytes(config: ModelConfig, training: "TrainingConfig", dataset: "Dataset") -> int:
     """Return the bytes of the largest arrays that batches of average sentences need in a training step.
 
     Args:
@@ -217,7 +220,7 @@ def step_bytes(config: ModelConfig, training: TrainingConfig, dataset: Dataset) 
 
 
 def require_training(
-    config: ModelConfig, training: TrainingConfig, dataset: Dataset, *, workers: int | None
+    config: ModelConfig, training: "TrainingConfig", dataset: "Dataset", *, workers: int | None
 ) -> None:
     """Raise UserError if a model with its optimizer, or a batch, does not fit into the memory or the time.
 

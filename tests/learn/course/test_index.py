@@ -124,7 +124,7 @@ def test_the_terminal(capsys):
         (["index", "nonsense"], "unknown passage 'nonsense': npformer index prints all names"),
         (["index", ""], "unknown passage ''"),
         (["glossary", "sofmax"], "did you mean softmax?"),
-        (["glossary", "mask", "--write"], "leave out the word"),
+        (["glossary", "mask", "--write"], "mask has no effect with --write"),
         (["index", "--write", "no/such/folder/INDEX.md"], "cannot write no/such/folder/INDEX.md"),
     ],
 )
