@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from npformer.cli.limits import require_beam
-from npformer.cli.options import COUNT, FINITE, add_backend_argument
+from npformer.cli.options import COUNT, EXPONENT, add_backend_argument
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.pretrained import LoadedTranslator, load, names
@@ -37,7 +37,7 @@ def add_search_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--length-penalty",
-        type=FINITE,
+        type=EXPONENT,
         help=f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
     )
     add_backend_argument(parser)

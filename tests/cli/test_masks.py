@@ -288,6 +288,9 @@ def test_without_a_sentence_an_example_is_used(seen):
     assert '"je suis étudiant" --pad 2 --causal' in printed.err
     _, found, _, _ = seen("--window", "1")
     assert list(found.masks) == ["window 1"]
+    _, found, _, printed = seen("--pad", "0")  # the default, but it was asked for
+    assert list(found.masks) == []
+    assert "--pad 2" not in printed.err
 
 
 def test_maps_of_many_tokens_have_no_numbers(seen):

@@ -6,6 +6,7 @@ from npformer import UserError
 from npformer.cli.main import COMMANDS, load_command, main, make_parser, read_command_line
 from npformer.cli.options import (
     COUNT,
+    EXPONENT,
     FINITE,
     INDEX,
     INTEGERS,
@@ -50,6 +51,8 @@ def test_the_ends_of_each_range():
     ]  # fmt: skip
     assert SHAPE("2,5,8") == (2, 5, 8)
     refused = [(COUNT, "0"), (POSITIVE, "0"), (POSITIVE, "1e-999"), (SHARE, "1"), (SHARE, "-0.1")]
+    assert [EXPONENT("10"), EXPONENT("-10")] == [10.0, -10.0]
+    refused += [(EXPONENT, "10.01"), (EXPONENT, "-1e9")]
     refused += [(SECONDS, "86401"), (SECONDS, "0"), (Whole(0, 9), "10")]
     refused += [(SHAPE, text) for text in ("", "2,,3", "0,5", "-1", "2, 5", "1_0", ",".join(["1"] * 33))]
     for kind, text in refused:

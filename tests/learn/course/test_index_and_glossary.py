@@ -124,8 +124,8 @@ def test_the_terminal(capsys):
         (["index", "nonsense"], "unknown passage 'nonsense': npformer index prints all names"),
         (["index", " "], "unknown passage ' '"),
         (["glossary", "sofmax"], "did you mean softmax?"),
-        (["glossary", "mask", "--write"], "leave out the word"),
         (["index", "--write", "no/such/folder/INDEX.md"], "no/such/folder/INDEX.md cannot be written"),
+        (["glossary", "mask", "--write"], "mask has no effect with --write"),
     ],
 )
 def test_invalid_inputs_are_refused(arguments, message, capsys):
