@@ -183,6 +183,14 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
     data.add_argument(
         "--data", metavar="FOLDER", help=f"the folder of the preset's corpus (default: {FOLDER})"
     )
+    _add_vocabulary_arguments(data)
+
+
+def _add_vocabulary_arguments(data: Any) -> None:
+    """Add the arguments that choose the sentences and the tokens of one's own files.
+
+    `data` is the group of the arguments about data.
+    """
     data.add_argument(
         "--max-length",
         type=COUNT,

@@ -1,1 +1,1 @@
-"""Files and text from outside: atomic writes, checksummed files, checkpoints, foreign JSON, printable text."""
+"""Files and text from outside: atomic writes, checksummed files, checkpoints, foreign JSON, safe text."""
