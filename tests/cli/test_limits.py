@@ -294,10 +294,10 @@ def unencodable():
             OSError(errno.EACCES, "Permission denied", "a/b"),
             "a/b cannot be read or written (Permission",
         ),
-        (OSError(errno.EMFILE, "Too many open files", b"a"), "a cannot be read or written (Too many open"),
+        (OSError(errno.EMFILE, "Too many open files", b"a"), "the system allows no more open files (Too many open"),
         (
             OSError(errno.ENAMETOOLONG, "File name too long", "\x1b"),
-            r"'\x1b' cannot be read or",
+            r"\x1b cannot be read or",
         ),
         (undecodable(), "a text is not valid utf-8 (byte 0xff at place 2): convert it to UTF-8"),
         (unencodable(), r"the character '\ud800' cannot be written as utf-8: leave it out, or use UTF-8"),
@@ -325,5 +325,5 @@ def test_output_that_cannot_be_written_is_one_sentence(arguments):
         command = [sys.executable, "-m", "npformer", *arguments.split()]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("npformer: a file cannot be read or written (No space left on device)")
+    assert done.stderr.startswith("npformer: standard output cannot be written (No space left on device)")
     assert done.stderr.count("\n") == 1

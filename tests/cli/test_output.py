@@ -237,7 +237,7 @@ def test_a_user_without_a_home_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     guard_streams(lambda: 0)
     assert os.environ["MPLCONFIGDIR"] == os.devnull
-    assert "there is no home folder" in save_progress("a", LessonProgress(1, 2))
+    assert "there is no home folder" in save_progress("a", LessonProgress(1, 2)).note
     (tmp_path / "~/.local/state/npformer").mkdir(parents=True)
     (tmp_path / "~/.local/state/npformer/lessons.json").write_text(
         '{"lessons": {"a": {"step": 1, "steps": 2}}}'
@@ -470,7 +470,7 @@ def test_files_with_any_name_are_read(inside, capfd):
 def test_a_card_from_outside_is_text(tmp_path, capfd, monkeypatch):
     """Its fields may contain anything; the name of its file too."""
     monkeypatch.chdir(tmp_path)
-    fields = {field: f"{NAME} {field}" for field in ("title", "data", "licence", "recipe", "command")}
+    fields = {field: f"{NAME} {field}" for field in ("title", "data", "licence", "training", "command")}
     card = toy_card(**fields)
     save_pretrained(toy_checkpoint(), f"{NAME}.safetensors", card)
     out, _ = run(capfd, "pretrained", f"{NAME}.safetensors")
@@ -499,8 +499,8 @@ def test_a_translation_has_no_line_break(capsys):
     """Line n of the output translates line n of the input, even if a word of the model has a line end."""
 
     class Odd:
-        def translate(self, lines, **settings):
-            return ["a\nb\u2028c", ""]
+        def translate_stream(self, lines, **settings):
+            yield ["a\nb\u2028c", ""]
 
         def unknown_words(self, line):
             return []
@@ -638,4 +638,4 @@ def test_what_a_learner_prints_and_raises_is_text(inside, capfd):
 def test_what_a_layer_of_ones_own_raises_is_text(inside, capfd):
     (inside / "own.py").write_text(LOUD.splitlines()[2], encoding="utf-8")
     _, error = run(capfd, "gradcheck", "own.py:double", "--shape", "2", statuses=(2,))
-    assert r"[/x] \x1b[31m\r\nnpformer: forged" in error
+    assert r"[/x] \x1b[31m npformer: forged" in error
