@@ -1,5 +1,6 @@
 """Options and fixtures of all tests."""
 
+import os
 import signal
 
 import figure_studio
@@ -32,8 +33,13 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests that use the fixture `device`: with --backend cupy they run on a real GPU."""
+    """Mark the tests that use the fixture `device`, and skip those for the night unless they are asked for.
+
+    With --backend cupy, the tests with `device` run on a real GPU.
+    """
     for item in items:
+        if "nightly" in item.keywords and not os.environ.get("NPFORMER_NIGHTLY"):
+            item.add_marker(pytest.mark.skip(reason="it takes minutes: set NPFORMER_NIGHTLY=1 to run it"))
         if "device" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
 

@@ -32,7 +32,6 @@ ORDER = [
     "plots",
     "storage",
     "backend",
-    "text",
     "errors",
 ]
 
@@ -114,7 +113,7 @@ def test_no_import_cycles_within_a_part():
 # test files of a topic that concerns several modules
 TOPICS = {
     "checking": {"gradcheck"},
-    "cli": {"subwords"},
+    "cli": {"forged_models", "fuzz", "ignored_options", "subwords"},
     "data/corpus": {"corpus", "spelling"},
     "functional": {"broadcasting", "document_numbers"},
     "kernels": {"gpu_training_step", "random_cases"},
@@ -124,6 +123,7 @@ TOPICS = {
     "learn/figures": {"all_figures", "changed_inputs"},
     "models": {"backward_details", "document_numbers", "language_models", "torch_parity"},
     "nn": {"batch_norm", "input_errors", "protocol"},
+    "storage": {"command_kills", "damaged_files", "writers"},
     "training": {"kills", "mpi"},
 }
 

@@ -16,8 +16,8 @@ from npformer.data.files import read_lines
 from npformer.errors import UserError
 from npformer.learn.console import text_column
 from npformer.storage.atomic import make_folder, temporary_path, write_file
+from npformer.storage.text import printable, shell_word
 from npformer.storage.validation import require_name
-from npformer.text import printable, shell_word
 
 EPILOG = """\
 Examples: npformer data multi30k

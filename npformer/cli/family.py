@@ -42,7 +42,7 @@ from npformer.nn.attention import (
 from npformer.nn.module import Module
 from npformer.storage.atomic import write_file
 from npformer.storage.json_files import OUTPUT_FORMAT, versioned_rows
-from npformer.text import printable
+from npformer.storage.text import printable
 
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
 FOOT = f"""\

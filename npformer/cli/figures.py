@@ -20,7 +20,7 @@ from npformer.learn.console import text_column
 from npformer.pretrained import names
 from npformer.storage.atomic import make_folder
 from npformer.storage.json_files import versioned_rows
-from npformer.text import printable
+from npformer.storage.text import printable
 from npformer.training.events import Event, Started, Stopped
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def run(arguments: Namespace) -> int:
         return 0
     if arguments.model and not any("TR" in entry.data for entry in entries):
         raise UserError(
-            f"--model has no effect on {' '.join(arguments.ids)}, which show no trained model: leave it out"
+            f"--model has no effect on {' '.join(arguments.ids)}, because no trained model is shown: "
+            "leave it out"
         )
     draw_all(arguments, entries, every)
     return 0

@@ -13,7 +13,7 @@ from npformer.learn.console import styled
 from npformer.learn.course.passages import Passage, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.terminal import print_in_pages
-from npformer.text import printable
+from npformer.storage.text import printable
 
 HEADING = """\
 # Index

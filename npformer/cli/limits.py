@@ -8,15 +8,18 @@ import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from npformer.data.dataset import Dataset
 from npformer.errors import UserError
 from npformer.functional.positions import LAYOUTS
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import ModelConfig
 from npformer.models.transformer import TransformerConfig
 from npformer.nn.recurrent import KINDS
-from npformer.training import TrainingConfig
+
+if TYPE_CHECKING:  # translating a sentence loads neither of them
+    from npformer.data.dataset import Dataset
+    from npformer.training import TrainingConfig
 
 FLOAT = 4  # bytes of a float32
 # parameters and gradients, each once in the layers and once in the buffer of the model, which is made from
@@ -24,6 +27,7 @@ FLOAT = 4  # bytes of a float32
 COPIES = 4
 LAYER = 10_000  # bytes of the Python objects of a layer, without its arrays
 MOST_THREADS = 1024
+MOST_EPOCHS = 10_000  # the batches of all epochs are planned before the first step, to count them
 MOST_LABELS = 119  # lines of 8 points on the side of the largest picture
 
 PROCESS = Path("/proc/self")
@@ -192,8 +196,8 @@ def model_bytes(config: ModelConfig, *, workers: int = 1) -> int:
     return needed
 
 
-def step_bytes(config: ModelConfig, training: TrainingConfig, dataset: Dataset) -> int:
-    """Return the bytes of the largest arrays that a batch of average sentences needs in a training step.
+def step_bytes(config: ModelConfig, training: "TrainingConfig", dataset: "Dataset") -> int:
+    """Return the bytes of the largest arrays that batches of average sentences need in a training step.
 
     Args:
         config: The configuration of the model.
@@ -211,13 +215,14 @@ def step_bytes(config: ModelConfig, training: TrainingConfig, dataset: Dataset) 
     if isinstance(config, TransformerConfig):
         # queries, keys, values and output of attention, and the hidden layer of the feed-forward network
         needed += config.n_layers * (sources + targets) * (4 * config.d_model + config.d_ff)
-    return math.ceil(FLOAT * needed * part)
+    ids = 8 * (sources + 2 * targets) * training.accumulate  # of all batches of the step
+    return math.ceil((FLOAT * needed + ids) * part)
 
 
 def require_training(
-    config: ModelConfig, training: TrainingConfig, dataset: Dataset, *, workers: int | None
+    config: ModelConfig, training: "TrainingConfig", dataset: "Dataset", *, workers: int | None
 ) -> None:
-    """Raise UserError if a model with its optimizer, or a batch, does not fit into the memory.
+    """Raise UserError if a model with its optimizer, or a batch, does not fit into the memory or the time.
 
     Args:
         config: The configuration of the model.
@@ -226,6 +231,8 @@ def require_training(
         workers: The number of workers, or None for one.
     """
     require_threads("--workers", workers)
+    if training.epochs is not None and training.epochs > MOST_EPOCHS:
+        raise UserError(f"epochs is {training.epochs}: give {MOST_EPOCHS} at most, or a number of steps")
     workers = workers or 1
     count = count_parameters(config)
     what, remedy = f"a model with {count:,} parameters, with gradients and optimizer", "make it smaller"
@@ -235,7 +242,7 @@ def require_training(
     require_memory(
         model_bytes(config, workers=workers) + step_bytes(config, training, dataset),
         f"a training step of a model with {count:,} parameters",
-        "give a smaller --batch-size",
+        "give a smaller --batch-size, or add up fewer batches",
     )
 
 

@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from npformer.cli.limits import require_beam
-from npformer.cli.options import COUNT, Real, add_backend_argument
+from npformer.cli.options import COUNT, EXPONENT, add_backend_argument
 from npformer.errors import UserError
-from npformer.generation.search import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
+from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.pretrained import LoadedTranslator, load, names
 
 MODEL = (
     "a translator that ships (npformer pretrained lists them), the folder of a run, a checkpoint, "
     "or an exported file"
 )
-PENALTY = Real(f"a number from 0 to {MOST_LENGTH_PENALTY}", lambda value: 0 <= value <= MOST_LENGTH_PENALTY)
 
 
 def add_model_arguments(parser: ArgumentParser, default: str = "the run trained last") -> None:
@@ -38,7 +37,7 @@ def add_search_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--length-penalty",
-        type=PENALTY,
+        type=EXPONENT,
         help=f"the exponent of the length penalty (default: {LENGTH_PENALTY}{own})",
     )
     add_backend_argument(parser)

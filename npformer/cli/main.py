@@ -56,6 +56,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     """Run one command and return its exit status, with one sentence on standard error if it failed."""
     try:
+        refuse_empty(argv)
         return _run_command(argv)
     except BaseException as error:
         if was_stopped() or isinstance(error, KeyboardInterrupt):
@@ -74,6 +75,17 @@ def _run_command(argv: list[str]) -> int:
     command, arguments = read_command_line(argv)
     status: int = command.run(arguments)
     return status
+
+
+def refuse_empty(argv: Sequence[str]) -> None:
+    """Raise UserError for an empty argument, which a command would take for one that was not given.
+
+    An empty variable of the shell makes one, as in --model "$run".
+    """
+    if "" in argv:
+        before = argv[: argv.index("")]
+        where = f"the argument after {before[-1]}" if before else "the first argument"
+        raise UserError(f"{where} is empty: give a name or a text, or leave it out")
 
 
 def read_command_line(argv: Sequence[str]) -> tuple[ModuleType, Arguments]:

@@ -105,6 +105,7 @@ SEED = Whole(0)
 POSITIVE = Real("a number above 0", lambda value: value > 0)
 SHARE = Real("a number, at least 0 and below 1", lambda value: 0 <= value < 1)
 FINITE = Real("a finite number")
+EXPONENT = Real("a number from -10 to 10", lambda value: abs(value) <= 10)
 SECONDS = Real(f"a number of seconds above 0, at most {DAY}", lambda value: 0 < value <= DAY)
 SHAPE = Shape()
 

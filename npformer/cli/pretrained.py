@@ -20,7 +20,7 @@ from npformer.pretrained.template import TO_WRITE, card_template, require_filled
 from npformer.storage.atomic import create_atomically, explain_os_errors
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 from npformer.storage.json_files import read_json
-from npformer.text import printable
+from npformer.storage.text import printable
 
 EPILOG = """\
 Examples: npformer pretrained en-de

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from npformer.learn.console import text_column
-from npformer.text import printable
+from npformer.storage.text import printable
 from npformer.training.events import Averaged, Event, Noted, Report, Scored, Started, Stepped, Validated
 
 
@@ -47,7 +47,8 @@ def training_progress(out: Console) -> Iterator[Report]:
 def _line(event: Event) -> str | None:
     """Return the line that stays on the screen, of at most 80 columns, or None if the event leaves none."""
     if isinstance(event, Started):
-        return f"{event.parameters:,} parameters, {event.steps - event.step:,} steps to go"
+        left = event.steps - event.step
+        return f"{event.parameters:,} parameters, {left:,} step{'' if left == 1 else 's'} to go"
     if isinstance(event, Validated):
         best = "  (best so far)" if event.best else ""
         accuracy = f"token accuracy {event.accuracy:.1%}"

@@ -17,7 +17,7 @@ from npformer.learn.course.terminal import print_in_pages
 from npformer.learn.tasks import Folder, TaskRegistry, Verdict
 from npformer.learn.tasks.process import SECONDS, check
 from npformer.learn.tasks.registry import T
-from npformer.text import printable, shell_word
+from npformer.storage.text import printable, shell_word
 
 PRINTED_LINES = 20  # of the learner's output, the first ones
 

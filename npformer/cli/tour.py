@@ -23,12 +23,13 @@ from npformer.errors import UserError
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation import Translator
 from npformer.generation.evaluation import evaluate_families, strongest_head
+from npformer.generation.search import BEAM
 from npformer.learn.console import styled
 from npformer.models.transformer import TransformerConfig
 from npformer.pretrained.train_on_files import threads_for
 from npformer.storage.atomic import make_folder
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.text import printable, shell_word
+from npformer.storage.text import printable, shell_word
 from npformer.training import train
 from npformer.training.presets import find_preset
 
@@ -144,7 +145,7 @@ def show_translations(out: Console, translator: Translator) -> None:
     """Translate the ambiguous sentences of the documents, and a few held-out ones."""
     held_out = [pair.english for pair in builtin_corpus().test if pair.family == "plain"]
     sentences = [*IT_SENTENCES, *BANK_SENTENCES, *held_out[::150]]
-    for sentence, translation in zip(sentences, translator.translate(sentences), strict=True):
+    for sentence, translation in zip(sentences, translator.translate(sentences, beam=BEAM), strict=True):
         out.print(styled(f"  {sentence}\n    ", (translation, "cyan")))
 
 
@@ -152,7 +153,7 @@ def show_evaluation(out: Console, translator: Translator) -> None:
     """Print the shares of exact translations and of right ambiguous words over all held-out sentences."""
     pairs = builtin_corpus().test
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("held-out sentences")
+    table.add_column("held-out sentences, greedy search")
     for title in ("number", "exact", "right word"):
         table.add_column(title, justify="right")
     table.add_column("what the strongest head attends to")

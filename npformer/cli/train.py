@@ -16,6 +16,7 @@ from npformer.cli.options import (
     FINITE,
     INTEGERS,
     SEED,
+    Whole,
     add_backend_argument,
     excludes,
     name_of,
@@ -44,7 +45,7 @@ from npformer.pretrained.train_on_files import (
     run_name,
     threads_for,
 )
-from npformer.text import printable, shell_word
+from npformer.storage.text import printable, shell_word
 from npformer.training import Report, Result, TrainingConfig
 from npformer.training import resume as resume_run
 from npformer.training import train as train_run
@@ -104,6 +105,8 @@ RULES = (
 )
 
 MOST_CHARACTERS = 200  # of a value of --set
+ANY_WHOLE = Whole(-INTEGERS)
+MOST_SUBWORDS = 2**31 - 1  # the library that learns them counts with 32 bits
 
 # --set NAME has an effect only if another setting has one of these values
 SETTINGS_ONLY_WITH: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -180,6 +183,14 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
     data.add_argument(
         "--data", metavar="FOLDER", help=f"the folder of the preset's corpus (default: {FOLDER})"
     )
+    _add_vocabulary_arguments(data)
+
+
+def _add_vocabulary_arguments(data: Any) -> None:
+    """Add the arguments that choose the sentences and the tokens of one's own files.
+
+    `data` is the group of the arguments about data.
+    """
     data.add_argument(
         "--max-length",
         type=COUNT,
@@ -199,7 +210,10 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
         help=f"leave out words that occur less often (default: {MIN_COUNT})",
     )
     data.add_argument(
-        "--subwords", type=COUNT, metavar="N", help="use N subwords for both files instead of words"
+        "--subwords",
+        type=Whole(1, MOST_SUBWORDS),
+        metavar="N",
+        help="use N subwords for both files instead of words",
     )
     data.add_argument("--cased", action="store_true", help="keep capitals (default: convert to lower case)")
     data.add_argument(
@@ -365,7 +379,7 @@ def _parse_value(name: str, text: str) -> Any:
             raise UserError(f"--set {name}={text} is too large: give a number below 2**63")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
-            FINITE(text)
+            ANY_WHOLE(text) if isinstance(value, int) else FINITE(text)
         except ArgumentTypeError:  # a form of Python that no option takes, such as 1_000 or 0x10
             return text
     return value

@@ -81,7 +81,10 @@ def fetch(
     url = f"{base_url.rstrip('/')}/{file.name}"
     if not re.fullmatch(r"https?://[!-~]+", url):
         raise UserError(f"{base_url!r} is not an address: give one that begins with https:// or http://")
-    target, part = folder / file.name, part_of(folder / file.name)
+    target = folder / file.name
+    if target.is_symlink():  # a link stays a link
+        target = Path(os.path.realpath(target))
+    part = part_of(target)
     with _disk(part, "written"):
         part.parent.mkdir(parents=True, exist_ok=True)
     resumed = _size(part) > 0
@@ -93,7 +96,7 @@ def fetch(
         part.unlink()
         raise UserError(f"{url} is not the expected file (its SHA-256 differs): {_ELSEWHERE}")
     with _disk(target, "written"):
-        os.replace(part, os.path.realpath(target))  # a link stays a link
+        os.replace(part, target)
     return True
 
 

@@ -89,15 +89,15 @@ def translate_in_parts(
     progress = progress or (lambda count: None)
     batches = batches_by_length(sources, batch_tokens // beam)
     translated = set(chain.from_iterable(batches))
-    found: dict[int, list[int]] = {index: [] for index in range(n) if index not in translated}
-    progress(len(found))  # the empty sentences
+    translations: dict[int, list[int]] = {index: [] for index in range(n) if index not in translated}
+    progress(len(translations))  # the empty sentences
     yielded = 0
     # a GPU runs one kernel after another, so more threads would gain nothing
     results = _map_in_threads(translate, batches, 1 if is_cupy(model.values) else threads)
     for indices, outputs in chain([([], [])], zip(batches, results, strict=True)):
-        found.update(zip(indices, outputs, strict=True))
+        translations.update(zip(indices, outputs, strict=True))
         progress(len(indices))
-        part = [found.pop(index) for index in takewhile(found.__contains__, range(yielded, n))]
+        part = [translations.pop(index) for index in takewhile(translations.__contains__, range(yielded, n))]
         yielded += len(part)
         if part:
             yield part

@@ -12,8 +12,8 @@ from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.old_names import rename_card_fields
+from npformer.storage.text import markdown, markdown_code, markdown_fence, printable, shell_word
 from npformer.storage.validation import is_number, require_count
-from npformer.text import markdown, markdown_code, markdown_fence, printable, shell_word
 
 MOST_BEAM = 1000  # a larger one would need the memory of as many decoders
 FORMAT = 1  # of a card and of the output of npformer score --json

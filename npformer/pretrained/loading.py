@@ -16,7 +16,7 @@ from npformer.pretrained.attention import SentenceAttention, attention_of
 from npformer.pretrained.card import Card
 from npformer.pretrained.store import SUFFIX, is_pretrained_file, names, pretrained_path, read_pretrained
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.text import printable
+from npformer.storage.text import printable
 
 
 class LoadedTranslator:

@@ -51,7 +51,7 @@ def card_template(checkpoint: Checkpoint, folder: Path) -> dict[str, Any]:
         "title": _title(checkpoint),
         "data": f"{TO_WRITE} what the text is and where it comes from ({_describe(checkpoint.dataset)})",
         "licence": f"{TO_WRITE} the licence of the text, and what follows from it for these weights",
-        "recipe": _recipe(checkpoint),
+        "training": _training(checkpoint),
         "command": _command(checkpoint),
         "hours": _hours(folder),
         "machine": f"{TO_WRITE} the processor and the number of its cores, or the GPU",
@@ -83,7 +83,7 @@ def _title(checkpoint: Checkpoint) -> str:
     return f"{source} to {target}" if source and target else f"{TO_WRITE} a title, as in English to German"
 
 
-def _recipe(checkpoint: Checkpoint) -> str:
+def _training(checkpoint: Checkpoint) -> str:
     """Return a description of the model and of its training."""
     model, training = checkpoint.model_settings, checkpoint.training_settings
     parts = [

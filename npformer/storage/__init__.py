@@ -1,1 +1,1 @@
-"""Files: atomic writes, checksummed files, checkpoints, and checks of settings."""
+"""Files and text from outside: atomic writes, checksummed files, checkpoints, foreign JSON, safe text."""

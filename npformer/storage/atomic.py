@@ -5,6 +5,7 @@ which lines are appended, are listed with their reasons in `tests/storage/test_w
 """
 
 import contextlib
+import errno
 import hashlib
 import os
 import signal
@@ -55,7 +56,7 @@ def create_atomically(path: Path, data: bytes) -> None:
             raise
         except OSError:  # a file system without links
             if os.path.lexists(path):
-                raise FileExistsError(17, os.strerror(17), str(path)) from None
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
             os.replace(temporary, path)
     _sync_folder(path.parent)
 
@@ -88,7 +89,7 @@ def make_folder(folder: Path, *, advice: str = "give another folder") -> None:
     with explain_os_errors(folder, "written", advice):
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(13, os.strerror(13))
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def require_place(path: Path, *, advice: str = "give another file") -> None:
@@ -188,7 +189,7 @@ def _removed_on_signals(temporary: Path) -> Iterator[None]:
 def _require_permission(path: Path) -> None:
     """Raise PermissionError for a write-protected file, which a rename would replace."""
     if path.exists() and not os.access(path, os.W_OK):
-        raise PermissionError(13, os.strerror(13), str(path))
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 def _copy_permissions(path: Path, temporary: Path) -> None:

@@ -172,8 +172,8 @@ def _check_tree(value: Any, fail: Any) -> None:
         below: list[Any] = []
         for each in level:
             if isinstance(each, str):
-                try:
-                    each.encode()
+                try:  # the name of a file that is not UTF-8 has a lone surrogate for each such byte
+                    each.encode(errors="surrogateescape")
                 except UnicodeEncodeError:
                     fail(f"has a string that is not Unicode ({short(each)})")
             elif isinstance(each, dict):

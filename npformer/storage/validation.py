@@ -12,7 +12,7 @@ import numpy as np
 
 from npformer.errors import UserError, did_you_mean
 
-LARGEST_COUNT = 10**9  # no setting that counts something is larger in practice
+LARGEST_COUNT = 2**63 - 1  # the largest whole number in an array
 
 _TYPE_NAMES = {
     bool: "true or false",

@@ -58,8 +58,8 @@ class Snapshots:
 
     Args:
         run: The folder of the run.
-        keep: The number of files.
-        first: The snapshots after this step are averaged.
+        keep: The number of files to keep.
+        first: Only the snapshots after this step are averaged.
     """
 
     def __init__(self, run: RunFolder, keep: int, first: int = 0) -> None:

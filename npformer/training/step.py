@@ -17,7 +17,7 @@ class Evaluation(NamedTuple):
     """The quality of a model's predictions on sentences outside the training set."""
 
     loss: float  # mean cross-entropy of a token, without label smoothing
-    accuracy: float  # share of tokens that get the highest probability, given the right tokens before them
+    accuracy: float  # share of target tokens that get the highest probability, given the tokens before them
     tokens: int  # number of target tokens, with the end symbols and without padding
     objective: float  # the loss with label smoothing, which training minimizes
 

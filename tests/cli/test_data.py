@@ -150,6 +150,14 @@ def test_a_copy_from_a_folder(source, inside, capsys):
     assert "all already there" in capsys.readouterr().out
 
 
+def test_a_new_folder_is_ignored_by_git_even_if_the_first_attempt_was_killed(source, inside):
+    folder = inside / "data/multi30k"
+    folder.mkdir(parents=True)
+    (folder / "..gitignore.partial").write_bytes(b"*")
+    assert data("--from", str(source)) == 0
+    assert there(folder) == DATA | {".gitignore": b"*\n"}
+
+
 def test_the_source_and_the_target_are_the_same_folder(source, capsys):
     assert data("--from", str(source), "--folder", str(source)) == 0
     assert there(source) == DATA  # an existing folder gets no .gitignore either

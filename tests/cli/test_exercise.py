@@ -117,6 +117,13 @@ def test_a_png_of_the_difference(file, capsys, tmp_path):
     assert (tmp_path / "difference.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_png_of_several_checks_is_refused(file, capsys):
+    assert main(["exercise", "start", "layer-norm-backward"]) == 0
+    capsys.readouterr()
+    sentence = refused(capsys, "check", "--all", "--png", "a.png")
+    assert "--png draws one picture, and 2 files are checked" in sentence
+
+
 def test_another_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["exercise", "start", "pad", "--dir", "mine/here"]) == 0

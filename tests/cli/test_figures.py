@@ -101,6 +101,11 @@ def test_training_in_a_folder_that_is_not_writable(capsys, inside):
     assert "runs/figures cannot be written" in refused(capsys, "F29")
 
 
+def test_a_model_that_no_figure_shows_is_refused(capsys):
+    assert main(["figures", "F23", "--model", "runs/x"]) == 2
+    assert "--model has no effect on F23, because no trained model is shown" in capsys.readouterr().err
+
+
 def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):
     def stopped(*_, **__):
         return Result(1, 2, None, "stopped after step 1")

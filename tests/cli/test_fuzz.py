@@ -1,7 +1,7 @@
 """Any command line of any command does its work or is refused in one sentence, and loses and ignores nothing.
 
 The command lines are random but the same in every run. The first test runs a few of every command, and the
-second one, which is slow, runs many.
+second one, which takes minutes, runs many.
 """
 
 import tempfile
@@ -72,7 +72,7 @@ def test_a_few_random_command_lines(prepared, command):
     run_many(prepared, command, FEW)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", COMMANDS)
 def test_many_random_command_lines(prepared, command):
     run_many(prepared, command, MANY)

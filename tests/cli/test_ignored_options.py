@@ -180,6 +180,7 @@ def test_an_ignored_option_is_noticed():
         (["seed=3", "--seed=3"], "--seed and --set seed were both given: leave one of them out"),
         (["steps=3", "--steps=3"], "--steps and --set steps were both given"),
         (["batch_size=3", "--batch-size=3"], "--batch-size and --set batch_size were both given"),
+        (["batch_tokens=9223372036854775807"], "both of batch_size and batch_tokens is given"),
         (["d_model=9223372036854775808"], "--set d_model=9223372036854775808 is too large"),
         (["dropout=1e999"], "--set dropout=1e999 is too large"),
         (["betas=(0.9,1e999)"], "--set betas=(0.9,1e999) is too large"),

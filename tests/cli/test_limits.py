@@ -95,6 +95,29 @@ def test_the_bytes_of_a_model_are_a_little_below_what_it_takes():
     assert 2 * model.grads.nbytes <= with_worker <= 2.2 * model.grads.nbytes
 
 
+def test_the_bytes_of_a_step_are_those_of_its_logits_and_ids():
+    dataset = task_dataset("copy", n=10)
+    config = RecurrentConfig(source_vocab=1000, target_vocab=1000, d_model=2, d_hidden=2)
+    sources, targets = dataset.train_lengths.sum(0)
+    logits, ids = 4 * targets * 1000, 8 * (sources + 2 * targets)
+
+    def needed(**settings):
+        return limits.step_bytes(config, TrainingConfig(steps=1, **settings), dataset)
+
+    assert needed(batch_size=10**9) == 2 * logits + ids
+    assert needed(batch_size=5) == needed(batch_tokens=int(targets) // 2) == (2 * logits + ids) // 2
+    assert needed(batch_size=10, accumulate=7) == 2 * logits + 7 * ids
+
+
+def test_the_bytes_of_a_beam(monkeypatch):
+    recurrent = RecurrentConfig(source_vocab=9, target_vocab=1000, d_model=2, d_hidden=2)
+    row = 2 * 4 * 1000 + 16 * 30  # two arrays of logits, and 30 tokens with their probabilities
+    monkeypatch.setattr(limits, "available_memory", lambda: 30 * row)
+    limits.require_beam(recurrent, 30)
+    with pytest.raises(UserError, match="--beam 31 needs "):
+        limits.require_beam(recurrent, 31)
+
+
 # the memory of this machine
 
 
@@ -198,6 +221,8 @@ def gigabyte(monkeypatch, tmp_path):
         ("train --task copy --threads 100000", "--threads is 100000, and this machine has"),
         ("train --resume x --workers 100000", "--workers is 100000, and this machine has"),
         ("train --task copy --batch-size 1000000 --set d_ff=40000", "a training step of a model with"),
+        ("train --task copy --set accumulate=9223372036854775807", "a training step of a model with"),
+        ("train --task copy --preset jianshu-demo --set epochs=10001", "epochs is 10001: give 10000 at most"),
         ("translate --model en-de --beam 10000000 x", "--beam 10000000 needs"),
         ("score a a --model en-de --beam 10000000", "--beam 10000000 needs"),
         ("masks je --pad 100000", "a picture of 100,001 × 100,001 cells has no room for its words"),
@@ -269,10 +294,13 @@ def unencodable():
             OSError(errno.EACCES, "Permission denied", "a/b"),
             "a/b cannot be read or written (Permission",
         ),
-        (OSError(errno.EMFILE, "Too many open files", b"a"), "a cannot be read or written (Too many open"),
+        (
+            OSError(errno.EMFILE, "Too many open files", b"a"),
+            "the system allows no more open files (Too many open",
+        ),
         (
             OSError(errno.ENAMETOOLONG, "File name too long", "\x1b"),
-            r"'\x1b' cannot be read or",
+            r"\x1b cannot be read or",
         ),
         (undecodable(), "a text is not valid utf-8 (byte 0xff at place 2): convert it to UTF-8"),
         (unencodable(), r"the character '\ud800' cannot be written as utf-8: leave it out, or use UTF-8"),
@@ -300,5 +328,5 @@ def test_output_that_cannot_be_written_is_one_sentence(arguments):
         command = [sys.executable, "-m", "npformer", *arguments.split()]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr.startswith("npformer: a file cannot be read or written (No space left on device)")
+    assert done.stderr.startswith("npformer: standard output cannot be written (No space left on device)")
     assert done.stderr.count("\n") == 1

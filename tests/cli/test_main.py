@@ -55,6 +55,12 @@ def test_help_names_every_command(capsys):
         assert "usage: npformer " + command in capsys.readouterr().out
 
 
+def test_the_help_of_the_tour_names_the_number_of_steps(capsys):
+    with pytest.raises(SystemExit):
+        main(["tour", "--help"])
+    assert "(default: 2200)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_an_unknown_command_has_status_2(capsys):
     assert "there is no command 'translat': did you mean translate?" in refused(capsys, "translat")
 

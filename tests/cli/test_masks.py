@@ -288,6 +288,9 @@ def test_without_a_sentence_an_example_is_used(seen):
     assert '"je suis étudiant" --pad 2 --causal' in printed.err
     _, found, _, _ = seen("--window", "1")
     assert list(found.masks) == ["window 1"]
+    _, found, _, printed = seen("--pad", "0")  # the default, but it was asked for
+    assert list(found.masks) == []
+    assert "--pad 2" not in printed.err
 
 
 def test_maps_of_many_tokens_have_no_numbers(seen):
@@ -304,7 +307,7 @@ def test_maps_of_many_tokens_have_no_numbers(seen):
         (["je suis", "--window", "-1"], "--window is '-1'"),
         (["je suis", "--pad", "-2"], "--pad is '-2'"),
         (["  "], "the sentence is empty"),
-        (["je", "--cross", ""], "the sentence of --cross is empty"),
+        (["je", "--cross", " "], "the sentence of --cross is empty"),
         (["je", "--cross", "i", "--window", "1"], "--window has no effect with --cross, because"),
         (["je", "--cross", "i", "--causal"], "--causal has no effect with --cross, because"),
         (["je", "--layer", "2"], "--layer is 2, and the model has 2: give 0 to 1"),

@@ -6,6 +6,7 @@ from npformer import UserError
 from npformer.cli.main import COMMANDS, load_command, main, make_parser, read_command_line
 from npformer.cli.options import (
     COUNT,
+    EXPONENT,
     FINITE,
     INDEX,
     INTEGERS,
@@ -50,6 +51,8 @@ def test_the_ends_of_each_range():
     ]  # fmt: skip
     assert SHAPE("2,5,8") == (2, 5, 8)
     refused = [(COUNT, "0"), (POSITIVE, "0"), (POSITIVE, "1e-999"), (SHARE, "1"), (SHARE, "-0.1")]
+    assert [EXPONENT("10"), EXPONENT("-10")] == [10.0, -10.0]
+    refused += [(EXPONENT, "10.01"), (EXPONENT, "-1e9")]
     refused += [(SECONDS, "86401"), (SECONDS, "0"), (Whole(0, 9), "10")]
     refused += [(SHAPE, text) for text in ("", "2,,3", "0,5", "-1", "2, 5", "1_0", ",".join(["1"] * 33))]
     for kind, text in refused:
@@ -220,8 +223,10 @@ REFUSED = {
         "--list --seed 0",
         "--list --verbose",
         "--list --json",
+        "--list --seconds 3",
         "--json --verbose",
         "--shape 2,3",
+        "--seconds 3",
         "softmax a.py:b",
     ],
     "lesson": [
@@ -261,6 +266,7 @@ REFUSED = {
         "--resume c --min-count 2",
         "--resume c --subwords 100",
         "--resume c --unfiltered",
+        "--resume c --cased",
         "--resume c --preset small",
         "--resume c --architecture small",
         "--resume c --batch-size 64",
@@ -277,6 +283,7 @@ REFUSED = {
         "--min-count 2",
         "--subwords 100",
         "--unfiltered",
+        "--cased",
         "a b --subwords 100 --vocab-size 8000",
         "a b --subwords 100 --min-count 2",
         "a b --direction en-fr",

@@ -1,6 +1,7 @@
 """Text from outside is printed as text, and standard streams may be closed, full, or read by `head`."""
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -9,13 +10,17 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
+from toy_pretrained import toy_card, toy_checkpoint
 
 import npformer
 from npformer.cli.main import COMMANDS, main
 from npformer.cli.output import PLAIN, guard_streams, note, print_data, print_line, print_lines
+from npformer.cli.translate import translate_lines
 from npformer.learn.course.progress import LessonProgress, load_progress, save_progress
 from npformer.learn.exercises import EXERCISES
-from npformer.text import printable, shell_word
+from npformer.pretrained import save_pretrained
+from npformer.storage.text import printable, shell_word
 
 FULL = Path("/dev/full")
 posix = pytest.mark.skipif(os.name != "posix" or not FULL.exists(), reason="needs /dev/full")
@@ -232,7 +237,7 @@ def test_a_user_without_a_home_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     guard_streams(lambda: 0)
     assert os.environ["MPLCONFIGDIR"] == os.devnull
-    assert "there is no home folder" in save_progress("a", LessonProgress(1, 2))
+    assert "there is no home folder" in save_progress("a", LessonProgress(1, 2)).note
     (tmp_path / "~/.local/state/npformer").mkdir(parents=True)
     (tmp_path / "~/.local/state/npformer/lessons.json").write_text(
         '{"lessons": {"a": {"step": 1, "steps": 2}}}'
@@ -449,10 +454,59 @@ def test_names_from_outside_are_text_and_the_right_files_are_written(inside, cap
 
 
 @posix
+def test_files_with_any_name_are_read(inside, capfd):
+    """A name that is not UTF-8 reaches the checkpoint, the log and the scores as it is."""
+    for language in ("en", "fr"):
+        (inside / f"{NAME}.{language}").write_bytes((inside / f"train.{language}").read_bytes())
+    files = [f"{NAME}.en", f"{NAME}.fr"]
+    run(capfd, "train", *files, "--valid", *files, "--run", f"{NAME}-again", *QUICK)
+    run(capfd, "train", "--resume", f"{NAME}-again")
+    own = ["--model", f"{NAME}-again", "--limit", "2"]
+    out, _ = run(capfd, "score", *files, *own, "--json", "--out", f"{NAME}.out")
+    assert json.loads(out)["source"] == files[0]
+    assert (inside / f"{NAME}.out").exists()
+
+
+def test_a_card_from_outside_is_text(tmp_path, capfd, monkeypatch):
+    """Its fields may contain anything; the name of its file too."""
+    monkeypatch.chdir(tmp_path)
+    fields = {field: f"{NAME} {field}" for field in ("title", "data", "licence", "training", "command")}
+    card = toy_card(**fields)
+    save_pretrained(toy_checkpoint(), f"{NAME}.safetensors", card)
+    out, _ = run(capfd, "pretrained", f"{NAME}.safetensors")
+    for text in (f"{NAME}.safetensors", *fields.values()):
+        assert "".join(printable(text).split()) in "".join(out.split())
+    page, _ = run(capfd, "pretrained", f"{NAME}.safetensors", "--markdown")
+    tokens = MarkdownIt("commonmark").enable("table").parse(page)
+    heading, *cells = [token for token in tokens if token.type == "inline"]
+    assert "".join(child.content for child in heading.children).endswith(printable(f"{NAME} title"))
+    assert printable(f"{NAME} data") in ["".join(child.content for child in cell.children) for cell in cells]
+    assert ["code_inline"] in [[child.type for child in cell.children] for cell in cells]
+    [fence] = [token.content for token in tokens if token.type == "fence"]
+    assert shell_word(NAME) in fence
+    out, _ = run(capfd, "pretrained", f"{NAME}.safetensors", "--json")
+    assert json.loads(out)[0]["title"] == f"{NAME} title"
+
+
+@posix
 def test_what_translate_prints_is_text_on_a_terminal(inside, capfd, monkeypatch):
     monkeypatch.setattr("npformer.cli.output._GuardedStream.isatty", lambda stream: True)
     _, error = run(capfd, "translate", "the cat", f"a {NAME} zebra", "--model", NAME, statuses=(0, 2))
     assert "does not know" in error or "UTF-8" in error
+
+
+def test_a_translation_has_no_line_break(capsys):
+    """Line n of the output translates line n of the input, even if a word of the model has a line end."""
+
+    class Odd:
+        def translate_stream(self, lines, **settings):
+            yield ["a\nb\u2028c", ""]
+
+        def unknown_words(self, line):
+            return []
+
+    translate_lines(Odd(), ["one", ""], {})
+    assert capsys.readouterr().out == "a b c\n\n"
 
 
 @posix
@@ -524,11 +578,23 @@ def test_a_message_about_a_name_is_one_line_of_text(inside, capfd, command, argu
 
 @posix
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*OTHERS, "a" * 300, ""], ids=ascii)
+@pytest.mark.parametrize("name", [*OTHERS, "a" * 300], ids=ascii)
 def test_a_message_about_any_name_is_one_line_of_text(inside, capfd, name):
     for command, arguments in refusals(name):
         run(capfd, command, *arguments, statuses=(0, 1, 2))
     assert not list(inside.glob("x.*"))
+
+
+EMPTY = [(command, arguments) for command, arguments in refusals("") if "" in arguments]
+
+
+@pytest.mark.parametrize(("command", "arguments"), EMPTY)
+def test_an_empty_argument_is_refused(capfd, command, arguments):
+    """It is not taken for an argument that was not given, such as the model that was trained last."""
+    _, error = run(capfd, command, *arguments, statuses=(2,))
+    before = [command, *arguments][arguments.index("")]
+    where = f"the argument after {before} is empty"
+    assert error == f"npformer: {where}: give a name or a text, or leave it out\n"
 
 
 @posix
@@ -572,4 +638,4 @@ def test_what_a_learner_prints_and_raises_is_text(inside, capfd):
 def test_what_a_layer_of_ones_own_raises_is_text(inside, capfd):
     (inside / "own.py").write_text(LOUD.splitlines()[2], encoding="utf-8")
     _, error = run(capfd, "gradcheck", "own.py:double", "--shape", "2", statuses=(2,))
-    assert r"[/x] \x1b[31m\r\nnpformer: forged" in error
+    assert r"[/x] \x1b[31m npformer: forged" in error

@@ -74,6 +74,7 @@ def test_each_measurement_leaves_one_line(shown, tmp_path):
 
 def test_the_bar_begins_with_the_loss_of_the_first_step(shown, tmp_path):
     assert shown(Started(0, 9, 2_600_000, tmp_path)) == ["2,600,000 parameters, 9 steps to go"]
+    assert shown(Started(8, 9, 2_600_000, tmp_path)) == ["2,600,000 parameters, 1 step to go"]
     lines = shown(Started(4, 9, 2_600_000, tmp_path), step_of(5, 9), step_of(6, 9))
     assert lines[0] == "2,600,000 parameters, 5 steps to go"
     bars = [line for line in lines if line.startswith("training")]

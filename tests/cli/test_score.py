@@ -141,6 +141,10 @@ def test_empty_lines_have_empty_translations(capsys):
         (["test.en", "gone.de"], "there is no file gone.de"),
         (["test.en", "latin.de"], "latin.de is not UTF-8 text at line 1"),
         (["test.en", "test.de", "--limit", "0"], "--limit is '0'"),
+        (
+            ["test.en", "test.de", "--beam", "1", "--length-penalty", "0.6"],
+            "--length-penalty has no effect with a beam of 1",
+        ),
         (["test.en", "test.de", "--beam", "0"], "--beam is '0'"),
         (["test.en", "test.de", "--out", "no/found.de"], "there is no folder no"),
         (["test.en", "test.de", "--out", "shelf"], "shelf cannot be written (it is a folder)"),

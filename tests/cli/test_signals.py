@@ -42,10 +42,11 @@ sys.meta_path.insert(0, Finder())
 """
 AT_ONCE = {"try_": "", "except_": ""}
 AS_IMPORT_ERROR = {"try_": "\n            try: ", "except_": "except BaseException: raise ImportError(name)"}
+AS_OS_ERROR = {"try_": "\n            try: ", "except_": "except BaseException: raise OSError(5, name)"}
 AS_SYSTEM_ERROR = {"try_": "\n            try: ", "except_": "except BaseException: raise SystemError(name)"}
 
 
-@pytest.mark.parametrize("how", [AT_ONCE, AS_IMPORT_ERROR, AS_SYSTEM_ERROR])
+@pytest.mark.parametrize("how", [AT_ONCE, AS_IMPORT_ERROR, AS_OS_ERROR, AS_SYSTEM_ERROR])
 @pytest.mark.parametrize(
     "name", ["npformer.cli.main", "npformer.cli.train", "numpy", "numpy._core.multiarray", "rich.console"]
 )

@@ -55,6 +55,17 @@ def test_a_file_that_changed_is_fetched_again(server, tmp_path):
     assert_whole(tmp_path)
 
 
+def test_a_link_stays_a_link(server, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("old")
+    (tmp_path / "raw").mkdir()
+    (tmp_path / NAME).symlink_to(elsewhere)
+    get(server, tmp_path)
+    assert_whole(tmp_path)
+    assert (tmp_path / NAME).is_symlink()
+    assert elsewhere.read_bytes() == DATA
+
+
 def test_cut_connections_are_resumed_where_they_were_cut(server, tmp_path):
     server.cuts = [1000, 70_000, 0, 5]
     get(server, tmp_path)

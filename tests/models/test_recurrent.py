@@ -202,7 +202,7 @@ def test_the_commands(tmp_path, monkeypatch, capsys):
         ({"score": "cosine"}, "score is 'cosine'"),
         ({"d_hidden": 7}, "bidirectional needs an even d_hidden, and it is 7"),
         ({"attention": "additive", "feeding": True}, "feeding needs attention after the cell"),
-        ({"dropout": 1}, "dropout is 1: it is a share"),
+        ({"dropout": 1}, "dropout is 1: it must be at least 0"),
         ({"window": 0}, "window is 0: it must be a whole number, 1 or more"),
         ({"n_heads": 2}, "a RecurrentConfig has no setting 'n_heads'"),
     ],

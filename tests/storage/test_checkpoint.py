@@ -148,6 +148,32 @@ def test_a_checkpoint_without_a_version_is_one_of_version_1(path):
     assert_equal(load_checkpoint(path), make_checkpoint())
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"m": np.zeros(3, np.float32)}, r"adam\.m in .* has shape \(3,\), not \("),
+        ({"v": None}, "has only one of Adam's two moments"),
+        ({"m": None}, "has only one of Adam's two moments"),
+        ({"v": lambda v: -v}, r"adam\.v in .* has numbers below 0"),
+        ({"m": lambda m: m * np.float32(np.nan)}, r"adam\.m in .* has numbers that are not finite"),
+        ({"m": lambda m: m.astype(np.int32)}, r"adam\.m in .* has the type int32"),
+        ({"parameters": {}}, r"adam\.m in .* has shape"),
+        ({"best_loss": math.inf}, "'best_loss' in .* is not finite"),
+        ({"step": -1}, "'step' of .* is -1, not 0 to"),
+        ({"workers": 10**6}, "'workers' of .* is 1000000, not 1 to 10000"),
+        ({"threads": "all"}, "the entry 'threads' of .* is 'all', not a whole number or null"),
+    ],
+)
+def test_impossible_content_is_refused(path, changes, message):
+    saved = make_checkpoint()
+    changes = {
+        name: value(getattr(saved, name)) if callable(value) else value for name, value in changes.items()
+    }
+    save_checkpoint(dataclasses.replace(saved, **changes), path)
+    with pytest.raises(UserError, match=message):
+        load_checkpoint(path)
+
+
 class Disk:
     """A replacement for the module os in which one call fails."""
 

@@ -283,7 +283,7 @@ def test_a_command_is_killed(command, template, tmp_path, ask, server):
     kill(command, template, tmp_path, ask, server, at_random=1, in_writes=3)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", COMMANDS, ids=name_of)
 def test_a_command_is_killed_again_and_again(command, template, tmp_path, ask, server):
     kill(command, template, tmp_path, ask, server, at_random=11, in_writes=4)

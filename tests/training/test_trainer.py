@@ -277,6 +277,12 @@ def test_signals_without_a_handler_keep_their_effect():
         signal.signal(signal.SIGHUP, before)
 
 
+def test_threads_beside_workers_are_refused(tmp_path):
+    dataset = tiny_dataset()
+    with pytest.raises(UserError, match="threads is 3 and workers is 2: each worker has one thread"):
+        train(tmp_path / "run", dataset, tiny_model(dataset), tiny_training(), workers=2, threads=3)
+
+
 def test_it_runs_in_a_thread_that_cannot_handle_signals(tmp_path, unbroken):
     thread = threading.Thread(target=tiny_run, args=[tmp_path / "run"])
     thread.start()

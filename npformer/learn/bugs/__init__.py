@@ -8,7 +8,7 @@ from npformer.learn.bugs.judge import fill, judge, observe
 from npformer.learn.bugs.picture import draw, two_lines
 from npformer.learn.bugs.specimen import Run, Specimen, Trial
 from npformer.learn.tasks.registry import TaskRegistry
-from npformer.text import printable
+from npformer.storage.text import printable
 
 __all__ = ["BUGS", "Run", "Specimen", "Trial"]
 

@@ -34,8 +34,8 @@ class Trial:
     """One test of the code's behaviour.
 
     Args:
-        label: A description of the test. Once the bug is repaired, the learner sees the labels of the trials
-            that find the bug and of those that do not.
+        label: A description of the test. After the repair, the learner sees which trials find the bug and
+            which do not.
         observe: observe(own) runs the code and returns what it computes. It runs in the child process.
         judge: judge(observed, repaired) raises `Fault` if the code fails the test. `repaired` has the names
             of the repaired code, which gives the right results. It runs in the parent process.

@@ -16,7 +16,7 @@ from npformer.learn.course.execute import Outcome, run_lesson
 from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.terminal import split_formulas
-from npformer.text import printable
+from npformer.storage.text import printable
 
 COLUMNS = re.compile(r" {2,}")
 RAISED = re.compile(r"\^(\{[^}]*\}|\w)")

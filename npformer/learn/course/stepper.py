@@ -23,7 +23,7 @@ from npformer.learn.course.terminal import (
     protocol,
     unbroken,
 )
-from npformer.text import printable
+from npformer.storage.text import printable
 
 HELP = """\
 Enter      run the code that is shown and go on

@@ -19,7 +19,7 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from npformer.text import printable
+from npformer.storage.text import printable
 
 WIDTH = 100  # longer lines are hard to read
 NO_BREAK = "\ue000"  # stands for a space at which no line may be broken; `lines_of` replaces it with a space

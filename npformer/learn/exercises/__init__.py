@@ -9,7 +9,7 @@ from npformer.learn.exercises.observe import observe
 from npformer.learn.exercises.topics import ALL
 from npformer.learn.tasks.registry import TaskRegistry
 from npformer.learn.tasks.verdict import Verdict
-from npformer.text import printable
+from npformer.storage.text import printable
 
 __all__ = ["EXERCISES", "Exercise", "Verdict", "grade"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
 from npformer.plots import animated_gif, save
 from npformer.plots.style import write
-from npformer.text import markdown
+from npformer.storage.text import markdown
 
 SECONDS = 1.2  # the time for which a frame of an animation is shown
 PAGE = "README.md"
@@ -49,14 +49,6 @@ def write_drawing(drawing: Drawing, entry: Entry, folder: Path, *, svg: bool = F
         path = folder / f"{entry.id}.gif"
         paths.append(animated_gif(lambda frame: frame(), drawing.frames, path, seconds=SECONDS))
     return paths
-
-
-def make_folder(folder: Path) -> None:
-    """Create the folder if it does not exist.
-
-    Raises:
-        UserError: If it cannot be created or written.
-    """
 
 
 def write_page(entries: Sequence[Entry], captions: dict[str, str], folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Tasks, which are exercises and bugs: a learner edits a file, and a child process runs and judges it."""
+"""Tasks, which are exercises and bugs: a child process runs the learner's file, and the parent judges it."""
 
 from npformer.learn.tasks.folder import Folder
 from npformer.learn.tasks.registry import Task, TaskRegistry

@@ -2,11 +2,14 @@
 
 import contextlib
 import faulthandler
+import os
 import signal
+import sys
 from typing import TextIO
 
 FILE_SIZE = 64 << 20  # bytes of the largest file that may be written
 OPEN_FILES = 256
+MORE_TASKS = 100  # processes and threads that the user may have beyond those that run when the check starts
 HAS_TIMER = hasattr(signal, "setitimer")  # of processor time
 
 
@@ -26,6 +29,9 @@ def limit_resources(memory: int) -> None:
         "RLIMIT_NOFILE": OPEN_FILES,
         "RLIMIT_CORE": 0,
     }
+    if sys.platform == "linux":
+        # stops a program that forks without end; the system does not apply it to root
+        limits["RLIMIT_NPROC"] = _tasks_of_user() + MORE_TASKS
     for name, limit in limits.items():
         kind = getattr(resource, name, None)
         if kind is None:
@@ -34,6 +40,17 @@ def limit_resources(memory: int) -> None:
         lowest = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(kind, (lowest, lowest))
+
+
+def _tasks_of_user() -> int:
+    """Return the number of processes and threads of this user, which is what the system limits."""
+    tasks = 0
+    for process in os.listdir("/proc"):
+        if process.isdecimal():
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{process}").st_uid == os.getuid():
+                    tasks += len(os.listdir(f"/proc/{process}/task"))
+    return tasks
 
 
 def limit_time(seconds: float, altogether: float, stack: TextIO) -> None:

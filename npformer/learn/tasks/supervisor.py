@@ -5,7 +5,8 @@ the supervisor, also if it left its session (setsid) or forked twice. So the sup
 them. On other systems it ends the process group, which such a process may have left.
 
 The learner's code runs under the same user, so it can send signals to the supervisor and to npformer itself.
-This is not prevented. The learner's own process ends with the supervisor.
+This is not prevented. The learner's own process ends with the supervisor. A program that forks without end is
+stopped by a limit on the number of processes (see limits.py), from which the system exempts root.
 """
 
 import contextlib

@@ -2,7 +2,7 @@
 
 from wrong_solutions.wrong import Wrong
 
-COLLECTED = "collected = of_query @ at.astype(y.real.dtype)"
+COLLECTED = "x = by_query @ is_at.astype(y.real.dtype)"
 TAKEN = "xp.where(before, dweights - dremainder, 0)"
 
 OVERWRITTEN = """
@@ -18,8 +18,8 @@ RELATIVE = (
     Wrong("collect-by-distance", COLLECTED, f"{COLLECTED} / y.shape[-1]", "averaged|1/6"),
     Wrong(
         "collect-by-distance",
-        "collected.swapaxes(0, 1).reshape",
-        "collected.reshape",
+        "x.swapaxes(0, 1).reshape",
+        "x.reshape",
         "shape|transposed|swapaxes",
     ),
     Wrong("mix-states-backward", TAKEN, "xp.where(before, dweights, 0)", "dremainder|term|only the first"),

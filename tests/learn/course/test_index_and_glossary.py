@@ -13,7 +13,7 @@ from npformer.learn.course import passages
 from npformer.learn.course.glossary import all_terms, find_terms
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
-from npformer.learn.course.references import code_location, lesson_location
+from npformer.learn.course.references import SourceLocation, code_location, lesson_location
 
 LESSONS = ROOT / "lessons"
 PAGES = {"INDEX.md": index_command.as_page, "GLOSSARY.md": glossary_command.as_page}
@@ -122,10 +122,10 @@ def test_the_terminal(capsys):
     ("arguments", "message"),
     [
         (["index", "nonsense"], "unknown passage 'nonsense': npformer index prints all names"),
-        (["index", ""], "unknown passage ''"),
+        (["index", " "], "unknown passage ' '"),
         (["glossary", "sofmax"], "did you mean softmax?"),
-        (["glossary", "mask", "--write"], "leave out the word"),
         (["index", "--write", "no/such/folder/INDEX.md"], "no/such/folder/INDEX.md cannot be written"),
+        (["glossary", "mask", "--write"], "mask has no effect with --write"),
     ],
 )
 def test_invalid_inputs_are_refused(arguments, message, capsys):
@@ -133,3 +133,8 @@ def test_invalid_inputs_are_refused(arguments, message, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_a_link_leads_through_folders_of_any_name(tmp_path):
+    place = SourceLocation("x", tmp_path / "a) b [c]" / "file.py", 3)
+    assert place.link(tmp_path, "x") == "[x](a%29%20b%20%5Bc%5D/file.py#L3)"

@@ -1,8 +1,11 @@
 """The screens of a lesson in terminals of any size: no word is cut, and nothing scrolls away unread."""
 
+import io
 import sys
 
 from pseudo_terminal import COLUMNS, ROWS, Terminal, start
+
+from npformer.learn.course.terminal import Folded
 
 __all__ = ["start"]  # a fixture
 
@@ -55,3 +58,11 @@ def test_a_list_longer_than_the_screen_is_shown_in_pages(tmp_path):
     assert "swish-backward" not in terminal.type()
     terminal.type("q", until="\n")
     assert terminal.close() == 0
+
+
+def test_what_a_cell_prints_is_text():
+    stream = io.StringIO()
+    folded = Folded(stream, 80)
+    folded.write("a\x1b[31m\tb\rc\n  d\u202e")
+    folded.end()
+    assert stream.getvalue() == "a\\x1b[31m\tb\\rc\n  d\\u202e\n"

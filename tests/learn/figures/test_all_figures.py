@@ -13,8 +13,9 @@ from paths import ROOT
 
 from npformer.errors import UserError
 from npformer.learn.figures import DATA, SOURCES, Studio, all_entries, draw
-from npformer.learn.figures.gallery import make_folder, write_drawing, write_page
+from npformer.learn.figures.gallery import write_drawing, write_page
 from npformer.plots import save, text_problems
+from npformer.storage.atomic import make_folder
 
 ENTRIES = all_entries()
 GALLERY = ROOT / "figures"

@@ -87,7 +87,8 @@ DAMAGED = [
     b'{"other": 1}', b'{"other": ["a"]}', b'{"array": []}', b'{"array": ["<f8", [1], "!!!"]}',
     b'{"array": ["<f8", [2], "AAAAAAAAAAA="]}', b'{"array": ["|O", [1], "AAAAAAAAAAA="]}',
     b'{"array": ["<f8", [-1], "AAAAAAA="]}', b'{"array": ["f8,O", [1], ""]}', b'{"array": ["<f8", "x", ""]}',
-    b'{"array": [["<f8"], [1], ""]}', b'{"array": ["<U0", [0], ""]}', b'{"objects": [1000000, 1000000]}',
+    b'{"array": ["<M8[s]", [1], "AAAAAAAAAAA="]}', b'{"array": [["<f8"], [1], ""]}',
+    b'{"array": ["<U0", [0], ""]}', b'{"objects": [100000000]}',
     b'{"objects": ["a"]}', b'{"objects": null}', b'{"scalar": ["<f8", [], ""]}', b"[" * 100_000,
     b"1" * 10_000, b'{"other": ["\\u0000", ""]}',
 ]  # fmt: skip

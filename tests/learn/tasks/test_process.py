@@ -41,6 +41,11 @@ def test_a_right_solution_is_solved(judged):
     assert judged(RIGHT).solved
 
 
+@POSIX
+def test_a_solution_that_forks_answers_once(judged):
+    assert judged(RIGHT + "import os\nos.fork()\n").solved
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Forged verdicts
 

@@ -30,10 +30,13 @@ NEVER = {
     "no head width": ({"d_head": 0}, "d_head is 0: it must be a whole number"),
     "no value width": ({"d_value": -1}, "d_value is -1: it must be a whole number"),
     "all dropped": ({"dropout": 1.0}, "dropout is 1.0: it must be at least 0 and below 1"),
-    "input dropped": ({"embedding_dropout": 1.5}, "input_dropout is 1.5: it is a share"),
-    "negative": ({"attention_dropout": -0.1}, "attention_dropout is -0.1: it is a share"),
-    "not a number": ({"feed_forward_dropout": math.nan}, "feed_forward_dropout is nan: it is a share"),
-    "all smoothed": ({"label_smoothing": 1}, "label_smoothing is 1: it is a share"),
+    "input dropped": ({"embedding_dropout": 1.5}, "input_dropout is 1.5: it must be at least 0"),
+    "negative": ({"attention_dropout": -0.1}, "attention_dropout is -0.1: it must be at least 0"),
+    "not a number": (
+        {"feed_forward_dropout": math.nan},
+        "feed_forward_dropout is nan: it must be at least 0",
+    ),
+    "all smoothed": ({"label_smoothing": 1}, "label_smoothing is 1: it must be at least 0"),
     "heads": ({"n_heads": 3}, "d_model 8 is not divisible by n_heads 3: change one, or give d_head"),
     "odd": ({"d_model": 9, "n_heads": 3}, "'interleaved' pair sines with cosines, and d_model 9 is odd"),
     "odd halves": ({"d_model": 9, "n_heads": 3, "positions": "halves"}, "'halves' pair sines with cosines"),
@@ -43,7 +46,7 @@ NEVER = {
     "undone": ({"query_masking": "before"}, "query_masking='before' gives masked queries equal weights"),
     "adding infinity": ({"masking_how": "add"}, "masking_how='add' with a mask_fill of -inf is"),
     "equal ids": ({"pad_id": 2}, r"pad_id, start_id and end_id are \(2, 2, 3\): they must differ"),
-    "a negative id": ({"pad_id": -1}, r"are \(-1, 2, 3\): they must differ and lie inside both"),
+    "a negative id": ({"pad_id": -1}, "pad_id is -1: it must be a whole number, 0 or more"),
     "an id too large": ({"end_id": 9}, r"are \(0, 2, 9\): they must differ and lie inside both"),
 }
 

@@ -17,7 +17,8 @@ _UNPRINTABLE = re.compile(
     "\ud800-\udfff"  # lone surrogates: the bytes of a file name that is not UTF-8
     "]"
 )
-_MARKDOWN = re.compile(r"[\\`*\[\]<>$#&~]|(?<![^\W_])_|_(?![^\W_])")  # d_model is a word, _this_ is emphasis
+# d_model is a word, _this_ is emphasis; & begins a character reference only before its name or number
+_MARKDOWN = re.compile(r"[\\`*\[\]<>$#~]|&(?=#?\w+;)|(?<![^\W_])_|_(?![^\W_])")
 
 
 def printable(text: object, *, keep: str = "") -> str:
