@@ -60,6 +60,7 @@ def test_only_scores_of_these_weights_are_accepted(path):
         ({"date": "31.1.2026"}, "write it as 2026-01-31"),
         ({"beam": 0}, "the card's beam is 0"),
         ({"length_penalty": -1}, "the card's length_penalty is -1"),
+        ({"length_penalty": 51}, "the card's length_penalty is 51: it must be 0 or more, at most 50"),
         ({"score": 41}, r"has an unknown entry 'score' \(did you mean scores\?\)"),
         ({"colour": 1}, r"has an unknown entry 'colour' \(perhaps a newer npformer wrote it\)"),
         ({"format": 2}, "the model card has format 2, and this npformer reads up to 1"),
