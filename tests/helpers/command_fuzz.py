@@ -2,7 +2,13 @@
 
 A command line is drawn from the arguments that the parser of a command declares. Each value is either one
 that the command can use or an odd one: a number, name, sentence or file of a kind that has to be refused or
-shown as it is. `run_case` runs a command line in a copy of the prepared folder and returns what is wrong.
+shown as it is. `run_case` runs a command line in a copy of the prepared folder and returns what is wrong: an
+exception or a warning, a status other than 0, 1 (of commands that check) and 2, an error that is not one
+sentence, a character that steers the terminal, a temporary file that stays, a prepared file that is lost or
+changes without being named, and an option that is not read.
+
+Work that takes long is replaced after the options have been read: the training is short, and what cannot be
+short raises WouldBegin, after which only the text and the files are checked.
 """
 
 import contextlib
@@ -15,6 +21,7 @@ import os
 import re
 import shutil
 import sys
+import traceback
 import warnings
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -526,7 +533,7 @@ WRITTEN = [
     "--out", "--notebook", "--html", "--write", "--json", "--curves", "--run", "--resume", "--card",
     "--folder", "--dir", "--figures", "--png",
 ]  # fmt: skip
-# notes that may stand before the sentence of an error
+# with status 2, the last line of standard error is the sentence, and only these notes may stand before it
 NOTES = re.compile(
     r"npformer: (no sentence was given|(line \d+: )?the model does not know|.* printed: |other programs use|"
     r"too many words for a grid|there is no matrix|.*progress)",
@@ -550,7 +557,6 @@ class Outcome:
 
     status: int | None
     wrong: list[str]
-    ignored: list[str]
     stdout: str
     stderr: str
 
@@ -593,11 +599,8 @@ def run_case(line, prepared, place):
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            place_of = error.__traceback__
-            while place_of.tb_next:
-                place_of = place_of.tb_next
-            code = place_of.tb_frame.f_code
-            wrong.append(f"{type(error).__name__}: {error} at {code.co_filename}:{place_of.tb_lineno}")
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            wrong.append(f"{type(error).__name__}: {error} at {last.filename}:{last.lineno}")
     stdout, stderr = (path.read_bytes().decode("utf-8", "surrogatepass") for path in printed)
     wrong += wrong_status(line, status) if not wrong else []
     wrong += wrong_text(line, status, stdout, stderr)
@@ -605,7 +608,7 @@ def run_case(line, prepared, place):
     ignored = recorded[0]._ignored if recorded and status in (0, 1) else []
     if ignored:
         wrong.append(f"ignored: {', '.join(ignored)}")
-    return Outcome(status, wrong, ignored, stdout, stderr)
+    return Outcome(status, wrong, stdout, stderr)
 
 
 @contextlib.contextmanager
