@@ -525,7 +525,7 @@ assert (model_config.d_model, full[1].d_model, model_config.dropout) == (64, 96,
 def tell(event):
     """One line for each validation."""
     if isinstance(event, Validated):
-        print(f"step {event.step:5}   loss {event.loss:.3f}   token accuracy {event.accuracy:.1%}")
+        print(f"step {event.step:5}   loss {event.loss:.3f}   accuracy {event.accuracy:.1%}")
 
 
 if prepare(FOLDER, recipe):

@@ -51,7 +51,7 @@ threadpool_limits(1, user_api="blas")  # small products are quickest on one thre
 def tell(event):
     """One line for each validation, where it has to be trained first."""
     if isinstance(event, Validated):
-        print(f"step {event.step:5}   loss {event.loss:.3f}   token accuracy {event.accuracy:.1%}")
+        print(f"step {event.step:5}   loss {event.loss:.3f}   accuracy {event.accuracy:.1%}")
 
 
 checkpoint = trained(report=tell)  # lesson 13's run, or the same training now

@@ -44,7 +44,7 @@ def run(arguments: Namespace) -> int:
         for number, sentence in enumerate(arguments.sentences, 1):
             _require_words(sentence, number)
         translate_lines(loaded, arguments.sentences, settings)
-    elif sys.stdin is not None and sys.stdin.isatty():
+    elif sys.stdin.isatty():
         converse(loaded, settings)
     else:
         translate_standard_input(loaded, settings)
@@ -69,8 +69,6 @@ def translate_standard_input(loaded: LoadedTranslator, settings: dict[str, Any])
         UserError: If there is no input, or, after the translations of the lines before it, if a line is not
             UTF-8 or too long for the model.
     """
-    if sys.stdin is None:  # as with `<&-` in a shell
-        raise UserError("standard input is closed: give the sentences as arguments, or in a file or a pipe")
     stream, first_line = sys.stdin.buffer, 1
     assert isinstance(stream, BufferedIOBase)  # as every standard input of Python
     with TranslationBar(size_in_bytes(stream)) as bar:

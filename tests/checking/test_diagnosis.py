@@ -65,7 +65,7 @@ CLUES = {
     "one a row": (clue(RIGHT, RIGHT + AT * OTHER, arrays={"targets": IDS}), "entries at the indices targets"),
     "dy": (clue(RIGHT, DY, dy=DY), "dy itself"),
     "a factor of dy": (clue(RIGHT, DY * OTHER, dy=DY, arrays={"s": OTHER}), "it is only dy · s"),
-    "an array": (clue(RIGHT, OTHER, arrays={"x": OTHER}), "it is x itself"),
+    "an array": (clue(RIGHT, OTHER, arrays={"x": OTHER}), "it equals x itself"),
     "all rows alike": (clue(RIGHT, np.ones((4, 1)) * OTHER[:1]), "same all along axis 0"),
     "unknown": (clue(RIGHT, OTHER), UNKNOWN),
 }  # fmt: skip

@@ -39,7 +39,7 @@ def test_the_list_as_json(capsys):
     rows = json.loads(capsys.readouterr().out)
     assert [row["id"] for row in rows] == [entry.id for entry in all_entries()]
     for row in rows:
-        assert set(row) == {"id", "title", "file", "source", "data", "function"}
+        assert set(row) == {"format", "id", "title", "file", "source", "data", "function"}
         assert row["file"] == f"figures/{row['id']}.png"
         module, _, name = row["function"].rpartition(".")
         assert callable(getattr(sys.modules[module], name))

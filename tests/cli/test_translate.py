@@ -3,6 +3,7 @@
 import io
 import os
 import select
+import shlex
 import subprocess
 import sys
 from itertools import chain
@@ -187,10 +188,11 @@ def test_lines_before_a_mistake_are_printed():
     assert done.stderr.startswith(b"npformer: line 3 has ")
 
 
-def test_a_closed_standard_input_is_refused(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", None)
-    assert main(["translate", "--model", "toy"]) == 2
-    assert capsys.readouterr().err.startswith("npformer: standard input is closed: give the sentences")
+def test_a_closed_standard_input_is_refused():
+    command = [sys.executable, "-m", "npformer", "translate", "--model", "toy"]
+    done = subprocess.run(f"exec {shlex.join(command)} <&-", shell=True, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"npformer: standard input is empty: give one sentence on each line")
 
 
 def test_an_open_pipe_gets_answers():

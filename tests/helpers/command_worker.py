@@ -19,7 +19,7 @@ from corpus_server import known
 
 from npformer.bench import measure, setups
 from npformer.cli import bench, family, tour
-from npformer.cli.main import COMMANDS, _module, main
+from npformer.cli.main import COMMANDS, load_command, main
 from npformer.data import multi30k
 from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
@@ -138,7 +138,7 @@ def serve():
     """Answer one request after the other."""
     make_small(Path(sys.argv[1]))
     for name in COMMANDS:
-        _module(name)
+        load_command(name)
     import sacrebleu  # noqa: F401
 
     from npformer import learn, plots  # noqa: F401

@@ -374,7 +374,9 @@ def test_two_processes_cannot_train_in_one_folder(tmp_path):
 
 def test_a_run_folder_that_is_a_file_is_refused(tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UserError, match=r"the run folder .* cannot be used \(File exists\)"):
+    with pytest.raises(
+        UserError, match=r"cannot be written \(File exists\): choose another folder for the run"
+    ):
         tiny_run(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
 

@@ -140,7 +140,7 @@ def test_f48_with_label_smoothing():
         ("F47", {"probabilities": (0.5, 0.1, 0.1, 0.1, 0.1, 0.2)}, "sum to 1"),
         ("F47", {"probabilities": (1, 0, 0, 0, 0, 0)}, "above 0"),
         ("F47", {"target": "merci"}, "'merci' is not in the vocabulary"),
-        ("F47", {"smoothing": 1}, "a share"),
+        ("F47", {"smoothing": 1}, "at least 0 and below 1"),
         ("F48", {"sentence": ""}, "at least one word"),
         ("F48", {"sentence": "hello"}, "'hello' is not in the vocabulary"),
     ],
