@@ -177,7 +177,7 @@ show_figure(figure, "15_kinds", caption)
 
 # %% [markdown]
 # Read it row by row: heads do divide the words among them. One gives the adjective more than .4 of its
-# weight, one the end symbol more than a quarter. And heads of one layer, side by side, do so differently:
+# weight, one the end symbol more than a sixth. And heads of one layer, side by side, do so differently:
 
 # %%
 for name, share, head in zip(kinds, shares.max(0), shares.argmax(0), strict=True):
@@ -185,7 +185,7 @@ for name, share, head in zip(kinds, shares.max(0), shares.argmax(0), strict=True
     beside = shares[first : first + H, kinds.index(name)].min()
     print(f"{name:11} at most {share:.2f}, by {names[head]}; in its layer at least {beside:.2f}")
 assert shares.max(0)[2] > 0.4
-assert shares.max(0)[4] > 0.25
+assert shares.max(0)[4] > 1 / 6
 
 # %% [markdown]
 # ## How often at the antecedent, and what is chance?

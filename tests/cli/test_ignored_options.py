@@ -24,7 +24,7 @@ from npformer.training.presets import Preset
 TINY = "--set schedule=constant --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1"
 SCORE = {
     "source": "a", "reference": "b", "setting": "raw", "bleu": 1.0, "signature": "s", "beam": 5,
-    "length_penalty": 0.6, "sentences": 3, "empty": 0, "weights": "",
+    "length_penalty": 0.6, "sentences": 3, "empty": 0,
 }  # fmt: skip
 OWN = "def double(x):\n    return 2 * x, None\n\ndef double_backward(dy, cache):\n    return 2 * dy\n"
 
@@ -93,7 +93,6 @@ def folder(tmp_path_factory):
     (path / "train.fr").write_text("le chat dort\nle chien mange\nun chat mange\n" * 10, encoding="utf-8")
     (path / "raw.de").write_text("Ein Mann\n" * 3, encoding="utf-8")
     (path / "own.py").write_text(OWN)
-    (path / "s.json").write_text(json.dumps(SCORE))
     return path
 
 
@@ -134,11 +133,15 @@ def quick(folder, monkeypatch):
 def exported(folder, monkeypatch):
     """Make an untrained run with subwords, and a card, for the export."""
     from npformer.cli import pretrained
+    from npformer.pretrained import read_pretrained, save_pretrained, weights_fingerprint
     from npformer.storage.checkpoint import save_checkpoint
 
     (folder / "runs/toy").mkdir(parents=True, exist_ok=True)
     save_checkpoint(toy_pretrained.toy_checkpoint(), folder / "runs/toy/last.safetensors")
     (folder / "card.json").write_text(json.dumps(toy_pretrained.FIELDS))
+    save_pretrained(toy_pretrained.toy_checkpoint(), folder / "same.safetensors", toy_pretrained.toy_card())
+    weights = weights_fingerprint(read_pretrained(str(folder / "same.safetensors")).model.state_dict())
+    (folder / "s.json").write_text(json.dumps(SCORE | {"weights": weights}))
     monkeypatch.setattr(pretrained.Card, "from_dict", lambda entries: toy_pretrained.toy_card())
 
 
