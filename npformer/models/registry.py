@@ -68,10 +68,28 @@ def config_from_checkpoint(checkpoint: Checkpoint) -> ModelConfig:
     """Return the configuration of the model in a checkpoint.
 
     Raises:
-        UserError: If the kind or a setting is unknown, or if a setting is of a wrong type or impossible.
+        UserError: If the kind or a setting is unknown, if a setting is of a wrong type or impossible, or if
+            the model would be much larger than the parameters in the checkpoint.
     """
     with in_context(checkpoint.place):
-        return config_from_settings(checkpoint.model_kind, checkpoint.model_settings)
+        config = config_from_settings(checkpoint.model_kind, checkpoint.model_settings)
+        _require_size(config, checkpoint.parameters)
+    return config
+
+
+def _require_size(config: ModelConfig, state: Mapping[str, np.ndarray]) -> None:
+    """Raise UserError if a model is much larger than a state, before it is built and uses memory."""
+    size = sum(array.size for array in state.values())
+    if config.least_parameters > size:
+        raise UserError(
+            f"the settings describe a model of more than {short(config.least_parameters)} numbers, and the "
+            f"file has {size:,}: use an undamaged file"
+        )
+    if config.max_length * config.d_model > LARGEST_TABLE:
+        raise UserError(
+            f"max_length is {config.max_length:,}, and the table of positions would have more than "
+            f"{LARGEST_TABLE:,} numbers: use an undamaged file"
+        )
 
 
 def model_from_checkpoint(checkpoint: Checkpoint, backend: str = "numpy") -> Model:
@@ -99,17 +117,7 @@ def model_from_state(config: ModelConfig, state: Mapping[str, np.ndarray], dtype
         UserError: If the configuration does not fit the parameters. A model that is much larger than they
             are is not even built.
     """
-    size = sum(array.size for array in state.values())
-    if config.least_parameters > size:
-        raise UserError(
-            f"the settings describe a model of more than {short(config.least_parameters)} numbers, and the "
-            f"file has {size:,}: use an undamaged file"
-        )
-    if config.max_length * config.d_model > LARGEST_TABLE:
-        raise UserError(
-            f"max_length is {config.max_length:,}, and the table of positions would have more than "
-            f"{LARGEST_TABLE:,} numbers: use an undamaged file"
-        )
+    _require_size(config, state)
     model = build(config, dtype=dtype)
     model.load_state_dict(dict(state))
     return model

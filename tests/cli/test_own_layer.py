@@ -6,8 +6,6 @@ import os
 import pytest
 
 from npformer.cli.main import main
-from npformer.cli.own_layer import check_own_layer
-from npformer.errors import UserError
 
 DOUBLE = """
 def double(x):
@@ -57,10 +55,10 @@ def test_the_output_of_the_file_does_not_disturb_the_report(tmp_path, monkeypatc
     assert printed.err == "npformer: own.py:double printed: two words\n"
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
-def test_a_time_limit_must_be_positive(seconds):
-    with pytest.raises(UserError, match=r"--seconds is .*: it must be more than 0"):
-        check_own_layer("own.py:double", ["2,3"], "complex", 0, seconds)
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
+def test_a_time_limit_must_be_positive(seconds, capsys):
+    assert main(["gradcheck", "own.py:double", "--shape", "2,3", "--seconds", seconds]) == 2
+    assert f"--seconds is '{seconds}': give a number of seconds above 0" in capsys.readouterr().err
 
 
 def test_a_forged_report_is_refused(tmp_path, monkeypatch, capsys):
