@@ -68,16 +68,13 @@ def config_from_checkpoint(checkpoint: Checkpoint) -> ModelConfig:
     """Return the configuration of the model in a checkpoint.
 
     Raises:
-        UserError: If the kind or a setting is unknown, if a setting is of a wrong type or impossible, or if
-            the model would be much larger than the parameters in the checkpoint.
+        UserError: If the kind or a setting is unknown, or if a setting is of a wrong type or impossible.
     """
     with in_context(checkpoint.place):
-        config = config_from_settings(checkpoint.model_kind, checkpoint.model_settings)
-        _require_size(config, checkpoint.parameters)
-    return config
+        return config_from_settings(checkpoint.model_kind, checkpoint.model_settings)
 
 
-def _require_size(config: ModelConfig, state: Mapping[str, np.ndarray]) -> None:
+def require_size(config: ModelConfig, state: Mapping[str, np.ndarray]) -> None:
     """Raise UserError if a model is much larger than a state, before it is built and uses memory."""
     size = sum(array.size for array in state.values())
     if config.least_parameters > size:
@@ -117,7 +114,7 @@ def model_from_state(config: ModelConfig, state: Mapping[str, np.ndarray], dtype
         UserError: If the configuration does not fit the parameters. A model that is much larger than they
             are is not even built.
     """
-    _require_size(config, state)
+    require_size(config, state)
     model = build(config, dtype=dtype)
     model.load_state_dict(dict(state))
     return model

@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from npformer.backend import choose_backend, like, to_numpy
 from npformer.data.dataset import Dataset, open_dataset
 from npformer.data.loader import Batch, DataLoader
-from npformer.errors import UserError, quantity
-from npformer.models.registry import ModelConfig, build, config_from_checkpoint, kind_of
+from npformer.errors import UserError, in_context, quantity
+from npformer.models.registry import ModelConfig, build, config_from_checkpoint, kind_of, require_size
 from npformer.storage.checkpoint import Checkpoint, save_checkpoint
 from npformer.training.config import TrainingConfig, make_schedule
 from npformer.training.events import Event, Noted, Report, Saved, Started, Stepped, Stopped
@@ -173,10 +173,13 @@ def resume(
         UserError: As for `train`, and if there is no checkpoint to continue from.
     """
     checkpoint = load_last(RunFolder(run_dir))
+    model_config = config_from_checkpoint(checkpoint)
+    with in_context(checkpoint.place):
+        require_size(model_config, checkpoint.parameters)
     return train(
         run_dir,
         dataset or open_dataset(checkpoint.dataset),
-        config_from_checkpoint(checkpoint),
+        model_config,
         TrainingConfig.from_checkpoint(checkpoint).replace(**(changes or {})),
         backend=backend or checkpoint.backend,
         threads=threads,
