@@ -117,7 +117,7 @@ def require_sacrebleu() -> None:
         UserError: If it is not. The message contains the command that installs it.
     """
     try:
-        import sacrebleu  # noqa: F401
+        import sacrebleu  # noqa: F401 - only to see whether it is installed
     except ImportError:
         raise UserError(
             "BLEU needs sacrebleu, which is not installed: pip install 'npformer[translation]'"
