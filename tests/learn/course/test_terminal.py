@@ -5,7 +5,7 @@ import sys
 
 from pseudo_terminal import COLUMNS, ROWS, Terminal, start
 
-from npformer.learn.course.terminal import Folded
+from npformer.learn.course.terminal import FoldedStream
 
 __all__ = ["start"]  # a fixture
 
@@ -62,7 +62,7 @@ def test_a_list_longer_than_the_screen_is_shown_in_pages(tmp_path):
 
 def test_what_a_cell_prints_is_text():
     stream = io.StringIO()
-    folded = Folded(stream, 80)
+    folded = FoldedStream(stream, 80)
     folded.write("a\x1b[31m\tb\rc\n  d\u202e")
     folded.end()
     assert stream.getvalue() == "a\\x1b[31m\tb\\rc\n  d\\u202e\n"
