@@ -13,8 +13,11 @@ pytest.register_assert_rewrite("gpu_comparison", "training_runs")
 
 studio = figure_studio.studio  # a fixture for all tests
 
-# as in a terminal: jobs in the background, and their children, start with Ctrl-C ignored
+# as in a terminal: jobs in the background, and their children, start with Ctrl-C ignored, and those under
+# nohup with SIGHUP ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP"):  # Windows has none
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # no limit on the wall time of an example, which would fail at random on a busy machine
 hypothesis.settings.register_profile(
