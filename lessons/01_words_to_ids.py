@@ -248,7 +248,7 @@ grids = [
     Grid(ten.target_in, "target_in: the decoder reads", mask=ten.target_in != 0, **style),
 ]
 dark = int((ten.source == 0).sum() + (ten.target_in == 0).sum())
-caption = f"Each row is a sentence: 3 ends a source, 2 begins a target; {dark} cells are padding"
+caption = f"3 ends each source, 2 begins each target; the {dark} dark cells are padding"
 show_figure(cell_product(grids), "01_batch", caption)
 
 # %% [markdown]
@@ -321,7 +321,7 @@ assert (np.sort(np.concatenate(epochs[0])) == np.arange(len(lengths))).all()  # 
 
 
 def together_again(first, second):
-    """Return the share of pairs in a batch of the first plan that share one of the second too."""
+    """Return the share of pairs in a batch of the first plan that share one of the second."""
     batch_of = np.zeros(len(lengths), int)
     for number, batch in enumerate(first):
         batch_of[batch] = number
