@@ -277,7 +277,7 @@ for j, n in enumerate(widths.tolist()):
 figure = curves(
     lengths,
     widths,
-    labels=["√D · embedding", "position", "embedding"],
+    labels=["times √D", "position", "embedding"],
     xlabel="D",
     ylabel="length of a vector",
     xscale="log",
