@@ -7,7 +7,7 @@
 #
 # - read the shapes of arrays, and predict the shape of a product and of a sum;
 # - derive the gradients of a linear layer, and write them in three lines of NumPy;
-# - say what a layer has to store for its backward pass;
+# - decide what a layer has to store for its backward pass;
 # - measure a derivative to 16 digits, and use it to find a wrong gradient.
 #
 # `[embedding] → [attention] → [add & norm] → [feed-forward] → … → [LINEAR] → [softmax]`
@@ -28,8 +28,9 @@ rng = np.random.default_rng(0)
 # ## Why gradients?
 #
 # A neural network turns arrays of numbers into other arrays of numbers. During training we compute one more
-# number, the **loss**. It says how wrong the output is. To reduce it, we must know how the loss changes when
-# one of the weights changes. The Transformer of the paper has 65 million weights.
+# number, the **loss**, which measures how wrong the output is. To reduce the loss, we must know how it
+# changes when one of the network's weights changes. The Transformer of the paper has 65 million weights, so
+# we need 65 million derivatives.
 #
 # How can so many derivatives be written in a few lines? And how can you be sure that these lines are right?
 # This lesson answers both questions for the smallest layer, $y = xW + b$.
@@ -50,9 +51,9 @@ print(x[0, 2])  # the vector of the third token in the first sentence
 # %% [markdown]
 # You need two rules of NumPy in every lesson.
 #
-# 1. **Matrix product.** `x @ w` multiplies matrices that lie in the last two axes. The axes before them stay
-#    as they are. So (2, 3, 4) @ (4, 5) gives (2, 3, 5): each of the six tokens is multiplied by the same
-#    matrix.
+# 1. **Matrix product.** `x @ w` treats the last two axes of each array as a matrix and multiplies these
+#    matrices. All axes before them stay as they are. So (2, 3, 4) @ (4, 5) gives (2, 3, 5): the vector of
+#    each of the six tokens is multiplied by the same matrix.
 # 2. **Broadcasting.** When two arrays are added, NumPy compares their shapes from right to left. If an axis
 #    is missing or has length 1, NumPy repeats the array along this axis. So (2, 3, 5) + (5,) adds the same
 #    five numbers to each of the six tokens.
@@ -64,11 +65,11 @@ y = x @ w + b  # (B, T, O)
 print(x.shape, "@", w.shape, "+", b.shape, "->", y.shape)
 
 # %% [markdown]
-# Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract from each
-# row of a matrix its mean. The means have shape (3,), so NumPy places them along the *columns*. With
-# `keepdims=True` they have shape (3, 1), and each mean is repeated along its own row. Only then do the rows
-# sum to 0. The package therefore writes `keepdims=True` wherever the mean, maximum or sum of a row is
-# combined with the row again.
+# Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract its mean
+# from each row of a (3, 3) matrix. The three means have shape (3,). NumPy compares from the right, so it
+# subtracts one mean from each *column*. With `keepdims=True` they have shape (3, 1), and each mean is
+# repeated along its own row. Only then do the rows sum to 0. The package therefore writes `keepdims=True`
+# wherever the mean, maximum or sum of a row is combined with the row again.
 
 # %%
 square = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
@@ -80,7 +81,8 @@ print("with keepdims\n", square - square.mean(-1, keepdims=True))  # (3, 3) - (3
 #
 # The **forward pass** computes the output of a layer from its input. A **linear layer** multiplies its input
 # by a **weight matrix** and adds a vector, the **bias**. For example, the feed-forward network of the
-# Transformer (section 3.3 of the paper) has two linear layers with a nonlinearity between them:
+# Transformer (section 3.3 of the paper) consists of two linear layers. Between them, max(0, ·) replaces
+# negative numbers by 0:
 #
 # > FFN(x) = max(0, xW₁ + b₁)W₂ + b₂
 #
@@ -112,14 +114,14 @@ print("three computations, one result:", y[0, 0])
 # %% [markdown]
 # ## The loss and the gradient of an array
 #
-# The layers after ours turn y into one number, the loss L. In this lesson a simple formula replaces them. It
-# is nonlinear, because a linear loss would hide some mistakes:
+# In a network, further layers turn y into the loss L. In this lesson we replace them by a simple formula. We
+# choose a nonlinear one, because a linear loss would hide some mistakes:
 #
 # $$L = \frac{1}{2} \sum \tanh(y)^2$$
 #
 # The **gradient** of an array has the same shape as the array. Each entry of the gradient is the derivative
 # of L with respect to the corresponding entry of the array. In code, the gradient of `y` is always called
-# `dy`. The chain rule gives it, because the derivative of tanh is $1 - \tanh^2$:
+# `dy`. The derivative of tanh is $1 - \tanh^2$, so the chain rule gives
 #
 # $$dy = \tanh(y) \cdot (1 - \tanh^2(y))$$
 
@@ -133,8 +135,8 @@ print(f"L = {loss:.4f}, dy has shape {dy.shape}")
 # ## The backward pass
 #
 # The **backward pass** of a layer receives dy, the gradient of its output. It returns the gradients of
-# everything that went in: dx, dw and db. It does not need to know how L is computed from y, because dy tells
-# it everything that it needs about the later layers. So the data flow in two directions:
+# everything that the forward pass received: dx, dw and db. It does not need to know how the later layers
+# compute L, because it needs only dy from them. So the data flow in two directions:
 #
 # ```text
 # forward    x (B, T, D) ──┐
@@ -150,8 +152,8 @@ print(f"L = {loss:.4f}, dy has shape {dy.shape}")
 # ### The gradient of x
 #
 # Take one entry $x_{ni}$. It affects every output component of its own token n, and no output of another
-# token. By the forward formula, its effect on $y_{nj}$ has the derivative $w_{ij}$. The chain rule adds the
-# contributions of all these outputs:
+# token. By the forward formula, the derivative of $y_{nj}$ with respect to $x_{ni}$ is $w_{ij}$. The chain
+# rule adds up the contributions of all these outputs:
 #
 # $$
 # \begin{aligned}
@@ -178,9 +180,9 @@ assert_allclose(dx, dx_slow, rtol=1e-12)
 # %% [markdown]
 # ### The gradients of w and b
 #
-# The weight $w_{ij}$ is used by *every* token of every sentence. For token n, its effect on $y_{nj}$ has the
-# derivative $x_{ni}$. The bias $b_j$ is added for every token, with derivative 1. So both gradients are sums
-# over all tokens:
+# The weight $w_{ij}$ is used by *every* token of every sentence. For token n, the derivative of $y_{nj}$ with
+# respect to $w_{ij}$ is $x_{ni}$. The bias $b_j$ is added for every token, so its derivative is 1. So both
+# gradients are sums over all tokens:
 #
 # $$
 # \begin{aligned}
@@ -211,7 +213,7 @@ assert_allclose(db, db_slow, rtol=1e-12)
 # %% [markdown]
 # The picture shows this product. The two matrices share the axis of the six tokens, so the product sums over
 # them. The shapes help you to remember the formula. You have a (6, 4) and a (6, 5) matrix, and the result
-# must have the shape (4, 5) of w. Only one product does.
+# must have the shape (4, 5) of w. Only $X^\top dY$ has this shape.
 
 # %% tags=["plot"]
 grids = [
@@ -262,8 +264,8 @@ print("dx, dw and db agree with the package")
 # ## Measure the derivative
 #
 # We compared our formulas with a package that uses the same formulas, so both could be wrong. We need an
-# independent test. The forward pass defines the function, so a derivative that we *measure* with the forward
-# pass must be right.
+# independent test. The forward pass defines the function. So we *measure* the derivative with the forward
+# pass alone and compare.
 #
 # To test all entries of dw at once, we measure along a **direction**. Let v be an array with the shape of w,
 # and let h be a small number. If we replace w by w + hv, the loss changes by
@@ -300,16 +302,17 @@ for h in (1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
 assert measured == 0  # at the last h, no digit of L changes
 
 # %% [markdown]
-# The error first decreases and then increases. At $h = 10^{-16}$ the measured derivative is 0. There are two
-# sources of error:
+# The error first decreases and then increases. At $h = 10^{-16}$ the measured derivative is even 0. The
+# measurement has two errors:
 #
-# - **Truncation error.** The Taylor series has further terms. They become smaller when h becomes smaller.
+# - **Truncation error.** We ignore the further terms of the Taylor series. They become smaller when h becomes
+#   smaller.
 # - **Rounding error.** A float64 number has 16 digits, with $\varepsilon \approx 1.1 \cdot 10^{-16}$. L(h)
-#   and L(0) begin with the same digits, and these cancel in the subtraction. The remaining error is divided
-#   by h, so it becomes *larger* when h becomes smaller.
+#   and L(0) begin with the same digits. These digits cancel in the subtraction, and only the last, inaccurate
+#   digits remain. Their error is divided by h, so it becomes *larger* when h becomes smaller.
 #
-# A **forward difference** uses h and 0. A **central difference** uses h and −h, so that the terms with even
-# powers of h cancel:
+# So far we used a **forward difference**, from 0 to h. A **central difference** goes from −h to h. Then L″
+# cancels, and the truncation error is much smaller:
 #
 # $$
 # \begin{aligned}
@@ -318,7 +321,8 @@ assert measured == 0  # at the last h, no digit of L changes
 # \end{aligned}
 # $$
 #
-# For both, rounding adds an error of about $\varepsilon L / h$. The next cell measures both for many h.
+# Rounding adds an error of about $\varepsilon L / h$ to both. The next cell computes both for many values of
+# h.
 
 # %%
 steps = 10.0 ** -np.arange(1, 21)
@@ -326,10 +330,10 @@ forward = [(loss_along(h) - loss_along(0)) / h for h in steps]
 central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 
 # %% [markdown]
-# The best h makes the two errors equal. For the forward difference it is near
-# $\sqrt{\varepsilon} \approx 10^{-8}$, and half of the 16 digits are lost. For the central difference it is
-# near $\sqrt[3]{\varepsilon} \approx 5 \cdot 10^{-6}$, and a third of the digits are lost. In our example L
-# is twenty times as large as L′, which costs about one more digit.
+# The total error is smallest where truncation and rounding are about equal. For the forward difference it is
+# near $\sqrt{\varepsilon} \approx 10^{-8}$, and half of the 16 digits are lost. For the central difference it
+# is near $\sqrt[3]{\varepsilon} \approx 5 \cdot 10^{-6}$, and a third of the digits are lost. In our example
+# L is twenty times as large as L′, which costs about one more digit.
 #
 # ## The complex step
 #
@@ -342,10 +346,10 @@ central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 # \end{aligned}
 # $$
 #
-# The imaginary part contains only the odd terms, so dividing it by h gives the derivative. **Nothing is
-# subtracted, so no digits cancel.** Therefore h may be so small that the term with $h^2$ is negligible: for
-# example $10^{-20}$ or even $10^{-200}$. This method is called the **complex step** (Squire and Trapp, 1998).
-# The next cell compares the three methods.
+# Divide the imaginary part by h, and you get the derivative. **Nothing is subtracted, so no digits cancel.**
+# Therefore h may be so small that the term with $h^2$ is negligible: for example $10^{-20}$ or even
+# $10^{-200}$. This method is called the **complex step** (Squire and Trapp, 1998). The next cell compares the
+# three methods.
 
 # %%
 complex_step = [loss_along(1j * h).imag / h for h in steps]
@@ -378,8 +382,8 @@ print("error at h = 1e-200:", abs(loss_along(1e-200j).imag / 1e-200 / computed -
 # %% [markdown]
 # Read the curves from the right, where h is large. The error of the forward difference falls with slope 1,
 # because it is $\frac{h}{2} L''$. The other two fall with slope 2. They lie on one line, because their errors
-# are $\frac{h^2}{6} L'''$ with opposite signs. Further to the left, rounding makes the two differences worse
-# again, with slope −1. The complex step stays accurate.
+# are $\frac{h^2}{6} L'''$ with opposite signs. For smaller h, rounding makes the two differences worse again,
+# with slope −1. The complex step stays accurate.
 #
 # ## Why sixteen digits matter
 #
@@ -405,8 +409,9 @@ assert by_difference.ok
 assert not by_complex_step.ok
 
 # %% [markdown]
-# With central differences the checker must accept errors up to $10^{-6}$. The mistake causes an error of only
-# about $10^{-8}$, so it is not found. With the complex step the checker accepts $10^{-11}$ and finds it.
+# Central differences are inaccurate, so with them the checker must accept errors up to $10^{-6}$. The mistake
+# causes an error of only about $10^{-8}$, so the checker does not find it. With the complex step, the checker
+# accepts errors up to only $10^{-11}$, and it finds the mistake.
 #
 # ## What the complex step requires
 #
@@ -434,8 +439,9 @@ print("derivative of |x| at 3, with where:", np.imag(absolute(np.complex128(3 + 
 #
 # A **gradient check** compares the gradients of a backward pass with measured derivatives of the forward
 # pass. `gradcheck` draws a random dy and, for every array, a random direction of ±1. It makes one complex
-# step for each. It also checks that the backward pass does not modify its inputs, and that it is linear in
-# dy.
+# step for each array, which gives one line of the report. The other lines test further properties. The
+# backward pass must be linear in dy, and it must not modify its inputs. If it is called twice, the gradients
+# of parameters must add up. The line "adjoint" tests all arrays together.
 
 # %%
 report = gradcheck((linear, linear_backward), x, w, b)
@@ -458,9 +464,9 @@ print(wrong_report)
 
 # %% [markdown]
 # The report names the array, the first wrong entry and the factor by which it is wrong. A network with this
-# mistake still trains. Its bias learns six times too slowly. With the optimizer Adam, which divides each
-# gradient by its own typical size, there is not even this difference. The curve of the loss would not show
-# the mistake.
+# mistake still learns: its bias only changes six times too slowly. The optimizer Adam (lesson 13) divides
+# each gradient by its own typical size, so with Adam the bias does not even change more slowly. You would not
+# notice the mistake in the loss.
 
 # %% tags=["check"]
 assert report.ok
@@ -491,8 +497,8 @@ assert wrong_report.failures[0].tensor == "bias"
 # **Question.** Why does the central difference not become exact when h goes to 0?
 #
 # <details><summary>Answer</summary>
-# The two losses agree in more and more digits, and these cancel. The rounding error grows like
-# $\varepsilon L / h$.
+# Its truncation error goes to 0, but its rounding error grows like $\varepsilon L / h$. The two losses agree
+# in more and more digits, and these digits cancel.
 # </details>
 
 # %% [markdown]

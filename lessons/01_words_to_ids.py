@@ -40,8 +40,8 @@ rng = np.random.default_rng(1)
 # %% [markdown]
 # ## Why ids?
 #
-# A network multiplies and adds numbers, so it cannot read text. Before a sentence enters the Transformer, it
-# goes through the following steps. The number k stands for the id of "thanks".
+# A network multiplies and adds numbers, so it cannot read text. So a sentence is first turned into numbers.
+# The diagram shows the steps for the sentence "thanks", where k is the id of this word.
 #
 # ```text
 # text                "thanks"
@@ -49,7 +49,7 @@ rng = np.random.default_rng(1)
 # tokens              ["thanks"]
 #   │ find each token in the vocabulary
 # ids                 [k]
-#   │ append the end of the sentence
+#   │ append 3, the id of the end of a sentence
 # ids                 [k, 3]
 #   │ pad to the longest sentence of the batch
 # a row of (B, T)     [k, 3, 0, 0, 0, 0]
@@ -66,8 +66,8 @@ rng = np.random.default_rng(1)
 # > Sentence pairs were batched together by approximate sequence length.
 #
 # You will do both here, but in a simpler way: each token is a whole word or a punctuation mark. The text
-# comes from the built-in **corpus**, a collection of sentences. A grammar generated them in English, each
-# with its French translation. The **training sentences** are used to train a model, and the **test
+# comes from the built-in **corpus**, a collection of English sentences with their French translations. A
+# program generated them from a grammar. The **training sentences** are used to train a model, and the **test
 # sentences** to measure how good it is.
 
 # %%
@@ -80,9 +80,8 @@ for pair in corpus.train[:3]:
 # ## From sentences to tokens
 #
 # A **codec** converts text to ids and back. First it splits the text into lower-case words and punctuation
-# marks. An English apostrophe stays inside its word (didn't), and a French one ends a word (l' animal). The
-# sign "<" is always a token of its own. So no text can imitate one of the special tokens below, such as
-# `<S>`.
+# marks. An apostrophe stays inside an English word (didn't), but it ends a French word (l' animal). The sign
+# "<" is always a token of its own. So no text can imitate one of the special tokens below, such as `<S>`.
 
 # %%
 english = TextCodec.from_lines([p.english for p in corpus.train], language=LANGUAGES["en"])
@@ -94,7 +93,7 @@ print(french.words("L'animal n'a pas traversé la rue"))
 # ## From tokens to ids
 #
 # The **vocabulary** is the list of all tokens that the model knows. The **id** of a token is its place in
-# this list. The first four places belong to **special tokens**:
+# this list, counted from 0. The first four places belong to **special tokens**:
 #
 # - 0 `<PAD>` fills the places after a short sentence;
 # - 1 `<UNK>` stands for any token that is not in the vocabulary;
@@ -121,8 +120,8 @@ n_en, n_fr = len(english.vocabulary), len(french.vocabulary)
 print(n_en, "English ids,", n_fr, "French ids")
 
 # %% [markdown]
-# An id is only a *name*. Token 23 is not larger or more important than token 22. In lesson 2 each id gets a
-# vector, and with vectors one can calculate.
+# An id is only a *name*. Token 23 is not larger or better than token 22. Lesson 2 replaces each id by a
+# vector, because one can calculate with vectors.
 #
 # **Encoding** replaces tokens by ids, and **decoding** does the reverse. The word "zebra" does not occur in
 # the corpus.
@@ -147,9 +146,9 @@ assert english.vocabulary.unknown(english.words(sentence)) == ["zebra"]
 # %% [markdown]
 # ## How many words are unknown?
 #
-# The answer depends on the amount of text from which the vocabulary was made. We make the vocabulary from the
-# first n training sentences and then read all test sentences. We count two things: the share of unknown
-# words, and the share of sentences that contain at least one unknown word.
+# This depends on the amount of text from which the vocabulary was made. The next cell makes vocabularies from
+# the first n training sentences, for several n. Then it reads all test sentences and measures two things: the
+# share of unknown words, and the share of sentences with at least one unknown word.
 
 # %% tags=["plot"]
 test = [english.words(pair.english) for pair in corpus.test]
@@ -190,10 +189,10 @@ print("the numbers of the text agree with the table")
 #
 # ## Sentences to one array
 #
-# All rows of an array have the same length. So we fill short sentences with 0 on the right, which is called
-# **padding**. Sentences that are too long are cut, which is called **truncation**. A truncated sentence must
-# still end with `</S>`. Otherwise the model would learn that sentences can end anywhere. So one more word
-# must be removed to make room for `</S>`.
+# All rows of an array have the same length. So short sentences are filled with 0 on the right. This is called
+# **padding**. Sentences that are too long are cut. This is called **truncation**. A truncated sentence must
+# still end with `</S>`, or the model would learn that sentences can stop in the middle. So one more word is
+# removed to make room for `</S>`.
 
 # %%
 texts = ("the cat drinks some milk", "thanks", "i am a student")
@@ -213,8 +212,8 @@ assert cut == truncate(rows[0], 4)
 
 # %% [markdown]
 # A translation model needs *pairs* of sentences, and it uses the target sentence twice. The encoder reads
-# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`: the same
-# tokens, one place earlier, with `</S>` at the end.
+# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`, which
+# contains the same tokens one place earlier, and `</S>` at the end.
 #
 # ```text
 # target_in    <S>   le    chat   boit   du     lait
@@ -254,9 +253,9 @@ show_figure(cell_product(grids), "01_batch", caption)
 # %% [markdown]
 # ## How much of it is padding?
 #
-# A network computes the padded cells like all others, and then it ignores the results. This is wasted time.
-# Let $l_n$ be the length of sentence n and B the number of sentences in a batch. Every row of a batch is as
-# long as its longest sentence, so
+# A network spends as much time on padding as on real tokens, so we want little padding. To measure it, let
+# $l_n$ be the length of sentence n, and let B be the number of sentences in a batch. Every row of a batch is
+# as long as the longest sentence in it. So the number of cells and the share of padding are
 #
 # $$
 # \begin{aligned}
@@ -281,15 +280,15 @@ def padding_of(plan):
 # %% [markdown]
 # We compare three ways to make batches of 64 sentences:
 #
-# 1. all sentences are padded to the longest sentence of the corpus;
+# 1. all sentences are padded to the length of the longest sentence in the corpus;
 # 2. the sentences of a batch are chosen at random;
 # 3. the sentences are sorted by length before they are divided into batches.
 #
 # **Question.** Which one has the least padding, and what could be its disadvantage?
 #
 # <details><summary>Answer</summary>
-# Sorting has the least padding. But an **epoch** is one pass through the training sentences, and the batches
-# would be the same in every epoch. A sentence would always share its batch with the same other sentences.
+# Sorting has the least padding. An **epoch** is one pass through all training sentences. With sorting, the
+# batches are the same in every epoch, so a sentence always shares its batch with the same other sentences.
 # </details>
 
 # %% tags=["check"]
@@ -309,9 +308,10 @@ print(f"at random               {padding_of(by_chance):.1%}")
 print(f"sorted                  {padding_of(in_order):.1%}")
 
 # %% [markdown]
-# `plan_batches` keeps most of the advantage and avoids the disadvantage. In every epoch it adds up to 1.5
-# tokens, at random, to each target length. It sorts by these changed lengths and then shuffles the batches.
-# The next cell measures how often two sentences that share a batch do so again in the next epoch.
+# `plan_batches` has almost the same advantage without the disadvantage. In every epoch it adds a random
+# number between 0 and 1.5 to each target length. It sorts by these changed lengths, divides the sentences
+# into batches and shuffles the batches. The next cell considers all pairs of sentences that share a batch. It
+# measures how many of these pairs share a batch again in the next epoch.
 
 # %%
 epochs = [plan_batches(lengths, seed=0, epoch=e, batch_size=64) for e in range(2)]
@@ -342,9 +342,10 @@ caption = "Sixteen English sentences of a batch, one in each row: dark cells are
 show_figure(cell_product(grids), "01_plan", caption)
 
 # %% [markdown]
-# A larger batch has a longer longest sentence, so it contains more padding. With random batches the share
-# grows towards the 45 % of the first way. With planned batches it stays small, because there are enough
-# sentences of each length. It only rises when a batch is so large that it needs several lengths.
+# The more sentences a random batch contains, the longer its longest sentence is, and the more padding it
+# needs. The share of padding grows towards the 45 % of method 1. Planned batches need little padding, because
+# there are enough sentences of each length. Their share only rises when batches become so large that they
+# contain several lengths.
 
 # %% tags=["plot"]
 batch_sizes = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256])
@@ -369,7 +370,7 @@ show_figure(figure, "01_padding", caption)
 # have 1.6 times as many cells to compute.
 #
 # The paper measures a batch in *tokens*, about 25,000 on each side. Then a step with long sentences takes
-# about as much work as a step with short ones. In npformer, `batch_tokens` does this. It limits the product
+# about as much work as a step with short ones. The argument `batch_tokens` does this: it limits the product
 # of the longest length and the number of sentences.
 
 # %%
@@ -388,12 +389,12 @@ print("the numbers of the text agree with the table")
 # %% [markdown]
 # ## What padding must not do
 #
-# Padding must not change any result. **The result for a sentence must not depend on the other sentences of
-# its batch**, because they determine how much padding it gets.
+# The amount of padding after a sentence depends on the other sentences of its batch. But **the result for a
+# sentence must not depend on the other sentences.** So padding must not change any result.
 #
 # We try this with the simplest layer that combines all tokens of a sentence: the mean of their vectors. Let
 # $x_t$ be the vector of token t, and T the length of the array. Let $m_t$ be 1 at a real token and 0 at
-# padding. An array that says where the real tokens are is called a **mask**.
+# padding. The array of all $m_t$ is called a **mask**.
 #
 # $$
 # \begin{aligned}
@@ -402,8 +403,8 @@ print("the numbers of the text agree with the table")
 # \end{aligned}
 # $$
 #
-# The next cell invents vectors for the tokens, also for `<PAD>`. Then it compares both formulas with the mean
-# of the sentence "thanks" without any batch.
+# The next cell draws random vectors for all tokens, including `<PAD>`. Then it compares both formulas with
+# the mean for the sentence "thanks" alone, without padding.
 
 # %%
 table = rng.standard_normal((n_en, 4))  # (V, D), one row for each of the V tokens
@@ -430,13 +431,14 @@ assert_allclose(slow[1], alone.mean(0))
 # ## The layer and its backward pass
 #
 # Now we write this layer as a pair of functions, as in lesson 0. The entry $x_{ti}$ affects only component i
-# of the mean of its own sentence. By the formula above, the derivative is $m_t / n$. So
+# of the mean of its own sentence. By the formula above, the derivative of $y_i$ with respect to $x_{ti}$ is
+# $m_t / n$. So
 #
 # $$dx_{ti} = dy_i \frac{\partial y_i}{\partial x_{ti}} = \frac{m_t}{n} dy_i$$
 #
 # At padding m = 0, so **the gradient is exactly 0**. This must be so, because padding did not contribute to
-# the output. A token of a short sentence gets a larger gradient, because 1/n is larger: it was a larger part
-# of the mean. The cache must contain m and n, but not x.
+# the output. In a short sentence 1/n is larger, so each token gets a larger gradient. This is right too,
+# because each token was a larger part of the mean. The cache must contain m and n, but not x.
 
 # %%
 
@@ -465,12 +467,13 @@ y, cache = sentence_mean(x, real)
 show(cache)
 
 # %% [markdown]
-# We use `np.where` and not `m * x`. An array may contain NaN ("not a number") at its padding, for example if
-# its memory was never written, and 0 · NaN is NaN.
+# We use `np.where` and not `m * x`. At its padding an array may contain NaN ("not a number"), for example if
+# nothing was ever written there. Multiplication does not remove it, because 0 · NaN is NaN.
 #
-# The package contains this layer as a special case. **Attention** (lesson 5) computes a weighted mean. If its
-# query is 0, all weights are equal, and `padding_mask(source)` excludes the padding. So its output must be
-# our mean, and the gradient of its values must be our dx. The next cell checks this.
+# The package does not contain this layer, but attention can do the same. **Attention** (lesson 5) computes a
+# weighted mean of vectors, its values. The weights come from a vector called the query. If the query is 0,
+# all weights are equal, and `padding_mask(source)` excludes the padding. So the output must be our mean, and
+# the gradient of the values must be our dx.
 
 # %% tags=["check"]
 zero_query = np.zeros((3, 1, 1, 4))  # (B, H, T, K): one query for each sentence, one head
@@ -520,8 +523,8 @@ print("without the mask, first wrong entry: sentence", sentence, "place", place)
 
 # %% [markdown]
 # Every later layer that combines the tokens of a sentence needs this mask. Attention masks its scores (lesson
-# 6), and the loss is a mean over real tokens (lesson 12). You can always test it in the same way. Compute a
-# sentence alone and in a batch: the result must be the same.
+# 6), and the loss is a mean over real tokens (lesson 12). You can always test this in the same way: compute a
+# sentence alone and in a batch, and compare the results.
 
 # %% tags=["check"]
 assert report.ok
@@ -542,11 +545,11 @@ assert not real[sentence, place]
 # %% [markdown]
 # ## Summary
 #
-# - A vocabulary gives each token an id. Unknown tokens become `<UNK>`, and their identity is lost.
+# - A vocabulary gives each token an id. All unknown tokens get the id of `<UNK>`.
 # - Padding makes all sentences of a batch equally long. Truncation must keep `</S>`.
 # - The decoder reads `target_in` and predicts `target_out`, which is one place ahead.
 # - Batches of sentences of similar length contain little padding.
-# - A mask keeps padding out of the result, and then its gradient is 0.
+# - A mask excludes padding from the result, and then the gradient of the padding is 0.
 
 # %% [markdown]
 # ## Questions
@@ -555,8 +558,8 @@ assert not real[sentence, place]
 # padding?
 #
 # <details><summary>Answer</summary>
-# It has 3 · 7 = 21 cells, and 9 of them are padding. As a batch of the first two sentences and a batch of the
-# third there are 13 cells, and only 1 is padding.
+# It has 3 · 7 = 21 cells, and 9 of them are padding. Now put the third sentence into a batch of its own. Then
+# there are 2 · 3 + 7 = 13 cells, and only 1 of them is padding.
 # </details>
 
 # %% [markdown]
