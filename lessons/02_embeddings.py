@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 2 · Embeddings
 #
-# *About 30 minutes. You need: the gradients of a linear layer (lesson 0), ids and padding (lesson 1).*
+# *About 29 minutes. You need: the gradients of a linear layer (lesson 0), ids and padding (lesson 1).*
 #
 # **After this lesson you can**
 #
@@ -33,9 +33,9 @@ rng = np.random.default_rng(2)
 # %% [markdown]
 # ## Why vectors?
 #
-# After lesson 1 a sentence is a list of ids, for example 4 5 6 4 7. An id is only a name, and one cannot
-# calculate with names. So each token gets a vector, its **embedding**. The network learns these vectors
-# during training. The paper describes this in section 3.4:
+# After lesson 1 a sentence is a list of ids, for example 4 5 6 4 7. An id is only a name, and a network
+# cannot calculate with names. So each token gets a vector, its **embedding**. The entries of these vectors
+# are learned during training. The paper describes this in section 3.4:
 #
 # > we use learned embeddings to convert the input tokens and output tokens to vectors of dimension d_model.
 # > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
@@ -51,8 +51,8 @@ rng = np.random.default_rng(2)
 # ```
 
 # %% [markdown]
-# Here D stands for d_model, and V is the number of tokens in the vocabulary. Our example is a small batch
-# with everything that can occur: a token that occurs three times ("the"), and padding.
+# Here D stands for d_model, and V is the number of tokens in the vocabulary. Our example is a small batch. It
+# contains a token that occurs three times ("the"), and padding.
 
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "the", "cat", "sees", "dog"]  # V = 8
@@ -69,8 +69,8 @@ for row in ids:
 #
 # $$y_{ni} = c \cdot E_{\mathrm{id}_n,\, i}$$
 #
-# The constant c is 1 or √D. In NumPy this is very short. If you use an array of ids as an index, you get an
-# array of rows.
+# The constant c is 1 or √D. You will see below why the paper uses √D. In NumPy one line is enough, because an
+# array of ids as an index returns an array of rows.
 
 # %%
 v_size, d_model = 8, 4
@@ -97,7 +97,7 @@ assert_allclose(y[0, 0], y[1, 0])  # "the" has the same vector at every place
 # To find the gradient of the table, we write the same computation as a matrix product. We write id 4 as a row
 # of V numbers that is 1 in column 4 and 0 everywhere else. This is called a **one-hot** vector. If we
 # multiply it by the table, row 4 is multiplied by 1, and all other rows by 0. So the product is row 4. Let O
-# hold the one-hot vectors of all N = B · T ids. Then
+# be the matrix whose rows are the one-hot vectors of all N = B · T ids. Then
 #
 # $$
 # \begin{aligned}
@@ -131,9 +131,9 @@ caption = 'The first sentence: each 1 selects a row of the table; both "the" sel
 show_figure(cell_product(grids), "02_look_up", caption)
 
 # %% [markdown]
-# Nobody computes embeddings in this way. With the paper's batch of 25,000 tokens and its vocabulary of
-# 37,000, O would have 925 million entries. It would need 3.7 GB in float32, only to store 25,000 ones. We use
-# the product for *thinking*: it tells us the gradient.
+# In practice nobody computes embeddings in this way. With the paper's batch of 25,000 tokens and its
+# vocabulary of 37,000, O would have 925 million entries. It would need 3.7 GB in float32, only to store
+# 25,000 ones. But the product helps us to find the gradient.
 
 # %% tags=["check"]
 assert 25_000 * 37_000 == 925_000_000
@@ -156,8 +156,9 @@ assert 25_000 * 37_000 * 4 / 1e9 == 3.7
 # forward pass copied row v to all these places, so the backward pass adds up their gradients.** The gradient
 # of a token that does not occur in the batch is 0.
 #
-# In code we do not need O. For each place, we add the gradient to the row that this place has read. This is
-# called a **scatter-add**. There is an obvious line of NumPy for it, and it is wrong. Compare both results.
+# In code we do not need O. For each place n, we add the gradient of $y_n$ to the row of the table that was
+# copied to this place. This is called a **scatter-add**. The next cell contains two lines for it that seem to
+# do the same. Only the second is right.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (B, T, D)
@@ -213,8 +214,8 @@ show_figure(cell_product(grids), "02_scatter_add", caption)
 # %% [markdown]
 # ## The row of the padding
 #
-# In the picture the row of `<PAD>` gets gradients from three places, although these places contain no tokens.
-# One can prevent this by setting the embedding of padding to 0. In npformer the argument `zero_id=0` does
+# In the picture the row of `<PAD>` gets gradients from three places, although these places contain no words.
+# You can prevent this by replacing the embedding of padding by 0. In npformer the argument `zero_id=0` does
 # this. With $m_n = 0$ at padding and 1 elsewhere, as in lesson 1:
 #
 # $$
@@ -243,7 +244,7 @@ assert (dtable_zero[0] == 0).all()
 assert_allclose(dtable_zero[1:], dtable[1:])  # all other rows are as before
 
 # %% [markdown]
-# The last line of the output shows that you should not rely on these zeros. The next layer adds positions
+# The last line of the output shows why you should not rely on these zeros. The next layer adds positions
 # (lesson 3), and then the vectors of padding are not 0 any more. A mask that is made from the *ids* excludes
 # padding reliably (lesson 6). With such a mask, the row of `<PAD>` may contain anything. For this reason
 # npformer does not use `zero_id` by default.
@@ -287,9 +288,10 @@ caption = "Times √D, an embedding is √2 times as long as a position at every
 show_figure(figure, "02_lengths", caption)
 
 # %% [markdown]
-# For D = 512 an embedding has length 1, while a position has length 16. In their sum the embedding would
-# contribute only 1 part in 257 of the squared length, or 0.4 %. Multiplied by √512, it has length 22.6. Then
-# its part is 512 of 768, or two thirds, for every D.
+# For D = 512 an embedding has length 1 and a position has length 16, with squares 1 and 256. So the embedding
+# would contribute only 1/257, or 0.4 %, to the squared length of their sum. After the multiplication by √512,
+# the embedding has length 22.6 with square 512. Then it contributes 512/768, or two thirds. For other D it is
+# also two thirds.
 #
 # **Question.** Why not draw the table with √D times larger entries, and leave out the factor?
 #
@@ -337,14 +339,15 @@ for name, s in {"s² = 1/D": 512**-0.5, "s² = 1": 1.0}.items():
     print(f"{name:9} standard deviation {logits.std():6.2f}   loss {losses[-1]:6.2f}")
 print(f"equal probability for all tokens: ln 1000 = {math.log(1000):.2f}")
 
+# %% [markdown]
+# With equal probabilities for all tokens, the loss would be 6.91. A loss of 7.3 is hardly worse, but 72 is
+# ten times as large. So the table should have variance 1/D at the output and 1 at the input. **A table of
+# variance 1/D, multiplied by √D at the input,** satisfies both. This explanation is ours.
+
 # %% tags=["check"]
 assert_allclose(losses, [7.3, 72], atol=0.5)
 
 # %% [markdown]
-# A loss of 7.3 is hardly worse than that of equal probabilities, and 72 is ten times as large. So the table
-# should have variance 1/D at the output and 1 at the input. **A table of variance 1/D, multiplied by √D at
-# the input,** satisfies both. This explanation is ours.
-#
 # ## Two uses, two gradients
 #
 # A table that is used at both ends has **tied weights**. What is its gradient? Call it $E_1$ at the input and
@@ -353,17 +356,18 @@ assert_allclose(losses, [7.3, 72], atol=0.5)
 #
 # $$L(E + \delta, E + \delta) = L + \langle dE_1, \delta \rangle + \langle dE_2, \delta \rangle + \dots$$
 #
-# So $dE = dE_1 + dE_2$. We know both parts: $dE_1$ is the scatter-add, and $dE_2$ is the gradient of a linear
-# layer with the weight matrix $W = E^\top$:
+# So $dE = dE_1 + dE_2$. Suppose there are no layers between input and output, so that h = y. Then $dE_1$ is
+# the scatter-add of dh, and $dE_2$ is the gradient of a linear layer with the weight matrix $W = E^\top$:
 #
 # $$
 # \begin{aligned}
-# dE_1 &= c\, O^\top dy \\
+# dE_1 &= c\, O^\top dh \\
 # dE_2 &= (h^\top d\mathrm{logits})^\top = d\mathrm{logits}^\top h
 # \end{aligned}
 # $$
 #
-# The next cell uses a minimal language model. It predicts each token from the token before it.
+# The next cell computes both for this minimal **language model**, which predicts each token from the token
+# before it.
 
 # %%
 read, wanted = ids[:, :-1], ids[:, 1:]  # (B, T): the cat sees ... -> cat sees the ...
@@ -378,7 +382,8 @@ de1 = np.zeros_like(table)
 np.add.at(de1, read.reshape(-1), c * dh.reshape(-1, d_model))
 
 # %% [markdown]
-# In the package, two layers share one parameter. Each backward pass *adds* its gradient to `.grad`.
+# In the package, two layers share one parameter. Each backward pass *adds* its gradient to `.grad`, so the
+# sum arises by itself.
 
 # %% tags=["check"]
 tokens = Embedding(v_size, d_model, scale=c, dtype=np.float64)
@@ -407,8 +412,8 @@ show_figure(cell_product(grids), "02_tied", caption)
 # At the input, only tokens that were read get a gradient. `<PAD>` gets none, because nothing is predicted
 # from it. At the output, every token gets a gradient at every step. A training step moves the row of the
 # right token towards h, and all other rows away from it. So with tied weights even a rare token is trained at
-# every step. The row of `<PAD>` also changes. (`zero_id` does not write zeros into the table but only into y,
-# so they stay.)
+# every step. The row of `<PAD>` also changes. This does no harm to `zero_id`, which writes zeros into y and
+# not into the table.
 #
 # ## Check the gradient
 #
@@ -419,8 +424,8 @@ report = gradcheck((embedding, embedding_backward), ids, table, scale=c, zero_id
 print(report)
 
 # %% [markdown]
-# Then we check the language model as one function of its table. With `forget=True`, it forgets one of the two
-# gradients. The checker must notice this.
+# Then we check the language model as a function of its one table. With `forget=True`, its backward pass
+# forgets one of the two gradients. The checker must find this mistake.
 
 # %%
 
@@ -471,8 +476,8 @@ assert not report.ok
 # > - *图解transformer* draws three tokens, "Je suis étudiant", with a vector of four numbers each. It adds
 # >   positions and mentions no factor.
 # > - *一步步解析Attention is All You Need!* has the two settings `zero_pad` and `scale`. `zero_pad` replaces
-# >   row 0 by zeros in every forward pass. The document then finds padding by vectors whose sum is 0, but
-# >   positions are added in the next statement (lesson 6).
+# >   row 0 by zeros in every forward pass. The document takes vectors whose sum is 0 for padding. But its
+# >   next statement adds positions, so the sums are not 0 any more (lesson 6).
 
 # %% [markdown]
 # ## Summary
@@ -490,7 +495,7 @@ assert not report.ok
 # after `np.add.at`, and what is it after `dE[ids] += c * dy`?
 #
 # <details><summary>Answer</summary>
-# (2, 2) after the first, and (0, 2) after the second.
+# (2, 2) after the first line, and (0, 2) after the second.
 # </details>
 
 # %% [markdown]

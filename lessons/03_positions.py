@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 3 · Positions
 #
-# *About 30 minutes. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
+# *About 29 minutes. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
 #
 # **After this lesson you can**
 #
@@ -32,15 +32,15 @@ f8 = {"rng": rng, "dtype": np.float64}
 # %% [markdown]
 # ## Why positions?
 #
-# "the cat sees the dog" and "the dog sees the cat" contain the same five vectors in another order. We will
-# see that attention does not notice the difference. The paper solves this problem in section 3.5:
+# "the cat sees the dog" and "the dog sees the cat" consist of the same five words in another order. We will
+# see that attention cannot distinguish them. The paper solves this problem in section 3.5:
 #
 # > Since our model contains no recurrence and no convolution, in order for the model to make use of the order
 # > of the sequence, we must inject some information about the relative or absolute position of the tokens in
 # > the sequence.
 #
-# For each position there is a vector, a **positional encoding**. It is added to the embedding of the token at
-# this position:
+# Each position gets a vector, a **positional encoding**, which is added to the embedding of the token at this
+# position:
 #
 # ```text
 # ids (B, T) ──▶ embedding · √D (B, T, D) ──▶ (+) ──▶ dropout ──▶ first layer (B, T, D)
@@ -81,16 +81,11 @@ y, y_permuted = (layer.forward(z[None])[0][0] for z in (x, permuted))  # (T, D)
 print("cat, who sees:   ", y[1, :4])
 print("cat, who is seen:", y_permuted[4, :4])
 
-# %% tags=["check"]
-assert_allclose(y_permuted, y[order], rtol=1e-12)
-one_head = [attention(z, z, z)[0] for z in (x, permuted)]
-assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
-
 # %% [markdown]
-# Both vectors are equal. To prove that this is always so, let Π be a matrix that permutes the tokens. The
-# queries Q, keys K and values V are computed from each token separately, so they are permuted in the same
-# way. Let S be the scores, P the attention weights, and $c = 1/\sqrt{d_k}$. A prime marks the permuted
-# sentence:
+# Both vectors are equal. To prove that this is true for all weights, let Π be a matrix that permutes the
+# tokens. The queries Q, keys K and values V are computed from each token separately, so they are permuted in
+# the same way. Let S be the scores, P the attention weights, and $c = 1/\sqrt{d_k}$. A prime marks the
+# permuted sentence:
 #
 # $$
 # \begin{aligned}
@@ -104,10 +99,15 @@ assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
 # third line uses $\Pi^\top \Pi = 1$, where 1 is the identity matrix. So if you permute the tokens, the
 # outputs are permuted, and nothing else changes. Attention is **permutation-equivariant**.
 
+# %% tags=["check"]
+assert_allclose(y_permuted, y[order], rtol=1e-12)
+one_head = [attention(z, z, z)[0] for z in (x, permuted)]
+assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
+
 # %% [markdown]
 # The other parts of an encoder layer (lessons 8 and 9) process each token separately, so they do not help.
-# The encoder would treat a sentence like a bag of words. In the decoder the causal mask of lesson 6 gives
-# some information: the first token attends to one token, the second to two.
+# The encoder would treat a sentence as a collection of words without order. In the decoder the causal mask of
+# lesson 6 gives some information: the first token attends to one token, the second to two.
 #
 # Now we add a different vector at each position.
 
@@ -123,9 +123,10 @@ assert abs(y[1] - y_permuted[4]).max() > 0.1
 # %% [markdown]
 # ## The table of sinusoids
 #
-# Let us compute the formula number by number. The columns form pairs: a sine and a cosine of the *same* angle
-# $\omega_i \cdot pos$, with the frequency $\omega_i = 10000^{-2i/D}$. Be careful to write 10000 with four
-# zeros. With another number nothing crashes, and the mistake is hard to notice.
+# The next cell computes the formula number by number. The columns form pairs. Each pair contains the sine and
+# the cosine of the *same* angle $\omega_i \cdot pos$, with the frequency $\omega_i = 10000^{-2i/D}$. Be
+# careful to write 10000 with four zeros. With another number there is no error message, and the mistake is
+# hard to notice.
 
 # %%
 
@@ -161,14 +162,16 @@ caption = "D = 20: dimensions 4 and 5 have the period 39.64, dimensions 6 and 7 
 show_figure(figure, "03_curves", caption)
 
 # %% [markdown]
-# A pair (sin, cos) is a point on a circle. Think of it as the tip of the hand of a clock. The hand of the
-# first pair turns once in $2\pi = 6.28$ positions. Each further hand is slower by the factor $10000^{2/D}$.
+# A pair (sin, cos) is a point on a circle, like the tip of a clock hand. From position to position, the hand
+# turns by the angle $\omega_i$. The hand of the first pair makes a full turn in $2\pi = 6.28$ positions. Each
+# further hand is slower by the factor $10000^{2/D}$.
 #
 # **Question.** Why are many hands necessary? Is the fastest one not enough?
 #
 # <details><summary>Answer</summary>
-# One hand returns to the same point after each full turn, so positions that differ by full turns look the
-# same. Fast and slow hands together determine the position, just as minutes and hours do.
+# One hand returns to the same point after each full turn, so it cannot distinguish positions that differ by
+# full turns. Fast and slow hands together determine the position, just as the hour hand and the minute hand
+# determine the time.
 # </details>
 #
 # The paper says that the wavelengths range "from 2π to 10000 · 2π". The last i is D/2 − 1, so the longest
@@ -216,12 +219,12 @@ show_figure(figure, "03_layouts", caption)
 
 # %% [markdown]
 # The first two layouts contain almost the same numbers in different columns. The order of the columns has no
-# meaning. The next layer multiplies by a weight matrix, and permuting the rows of this matrix compensates for
-# it.
+# meaning. If you permute the columns, you can permute the rows of the next weight matrix in the same way.
+# Then all results stay the same.
 #
 # The third layout is really different. From column D/2 on, its wavelengths are longer than 10000 · 2π. Within
-# 100 positions, 43 of its 64 columns change by less than .1. In the other layouts these are 21 columns. It
-# also lacks the property that comes next.
+# 100 positions, 43 of its 64 columns change by less than .1. In each of the other layouts, only 21 columns
+# change so little. The third layout also lacks the property that we prove next.
 
 # %% tags=["check"]
 still = {}
@@ -234,8 +237,8 @@ assert still == {"interleaved": 21, "halves": 21, "jianshu": 43}
 # %% [markdown]
 # ## An offset is a rotation
 #
-# Now we prove the claim of the paper. Take one pair with the angle $a = \omega\, pos$. If we move on by k
-# positions, we add $b = \omega k$ to the angle. The addition theorems say
+# Now we prove the claim of the paper. Take one pair with the angle $a = \omega\, pos$. If we move k positions
+# forward, the angle becomes a + b with $b = \omega k$. The addition theorems say
 #
 # $$
 # \begin{aligned}
@@ -244,7 +247,7 @@ assert still == {"interleaved": 21, "halves": 21, "jianshu": 43}
 # \end{aligned}
 # $$
 #
-# This is the product of a row with a matrix. The matrix is a rotation by the angle b:
+# Together they are the product of a row and a matrix. This matrix rotates by the angle b:
 #
 # $$
 # (\sin(a + b), \cos(a + b)) = (\sin a, \cos a)
@@ -283,10 +286,10 @@ for k in (1, 5, 50):
 print("PE(pos + k) = PE(pos) R for", len(pe) - k, "positions, k =", k)
 
 # %% [markdown]
-# Does such a matrix exist for the other layouts? We search with least squares for *any* matrix that moves
-# five positions on. For the first two layouts we find one that is right to 12 digits. For the third layout,
-# the best matrix still makes errors of up to 1.1, although the numbers themselves are at most 1. The reason
-# is that a sine without its cosine does not tell whether it is rising or falling.
+# Does such a matrix exist for the other layouts? With the method of least squares we search for the best
+# matrix that moves five positions forward. For the first two layouts it is right to 12 digits. For the third
+# layout, the best matrix makes errors of up to 1.1, although the numbers themselves are at most 1. The reason
+# is that a sine without its cosine does not show whether it is rising or falling.
 
 # %% tags=["check"]
 for layout in ("interleaved", "halves", "jianshu"):
@@ -338,7 +341,8 @@ assert_allclose([dots[512][100] / 256, dots[64][100] / 32], [0.44, 0.56], atol=5
 #
 # This is largest at s = p − 1. So every token attends to **the token before it**, at every position, with one
 # matrix that does not depend on the position. This is the meaning of "easily learn to attend by relative
-# positions". Here is such a head. It sees positions only, and a factor of 4 makes the weights more distinct.
+# positions". The next cell builds such a head. Its input consists of positions only, without embeddings. The
+# scores are multiplied by 4, so that the largest weight of each row is close to 1.
 
 # %%
 words = ["the", "cat", "sees", "the", "dog", "and", "runs", "away"]
@@ -350,15 +354,15 @@ print("weight on the token before:", np.diag(before, -1).round(2))
 # %% tags=["plot"]
 assert (before[1:].argmax(-1) == np.arange(7)).all()
 figure = attention_map(before, words, words, numbers=True)
-caption = "Each token attends to the one before it, with one rotation for all rows"
+caption = "Each token attends to the one before it (the first has none), with one rotation"
 show_figure(figure, "03_before", caption)
 
 # %% [markdown]
 # ## Learned positions
 #
-# There is another way: a table of parameters P with one row for each position, which is learned like the
-# embeddings. Its rows begin with length 1, because they are drawn like embeddings but not multiplied by √D.
-# So they have to grow during training. For sentence n, place t and component i:
+# There is another way: a table of parameters P with one row for each position. It is learned like the table
+# of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
+# During training they have to grow. For sentence n, place t and component i:
 #
 # $$
 # \begin{aligned}
@@ -368,9 +372,9 @@ show_figure(figure, "03_before", caption)
 # \end{aligned}
 # $$
 #
-# This is the rule of lesson 0: row t was copied to every sentence, so its gradient is the sum over all
-# sentences. A sum of two terms passes its gradient unchanged to both terms. Sinusoids have no parameters, so
-# they need no gradient.
+# The last line is the rule of lesson 0: row t was copied to every sentence, so its gradient is the sum over
+# all sentences. The second line shows that an addition passes its gradient on unchanged. Sinusoids have no
+# parameters, so they need no gradient.
 
 # %%
 learned = LearnedPositions(10, 4, **f8)  # weight (max_length, D)
@@ -389,7 +393,7 @@ assert_allclose(np.linalg.norm(wide, axis=-1).mean(), 1, atol=0.01)
 # %% [markdown]
 # In the package, `InputEmbedding` contains everything before the first layer: embeddings times √D, plus
 # positions, then dropout (lesson 8, switched off here). In its cache, `positions = (0, 6)` means that six
-# rows from row 0 on were read. The backward pass needs nothing else.
+# rows were read, beginning with row 0. The backward pass of the positions needs nothing else.
 
 # %%
 ids = np.array([[4, 5, 6, 4, 7, 3], [4, 7, 3, 0, 0, 0], [4, 5, 3, 0, 0, 0]])  # (B, T)
@@ -434,11 +438,13 @@ assert report.failures[0].tensor == "positions.weight"
 # %% [markdown]
 # ## Beyond the longest sentence
 #
-# **Question.** What happens if a sentence is longer than all training sentences, with each kind of positions?
+# **Question.** A sentence is longer than all training sentences. What happens with learned positions, and
+# what happens with sinusoids?
 #
 # <details><summary>Answer</summary>
-# A learned table ends. A position without a row is an error. Rows that few sentences reach are hardly
-# trained: above, rows 6 to 9 got no gradient at all. The formula of the sinusoids has no end.
+# A learned table has an end, and a position without a row is an error. Rows that few sentences reach are
+# hardly trained: above, rows 6 to 9 got no gradient at all. The formula of the sinusoids has no end, and a
+# longer table begins with the shorter one.
 # </details>
 
 # %%
@@ -456,32 +462,37 @@ turns = 100 / (2 * np.pi * 10000 ** (np.arange(0, 512, 2) / 512))  # (D/2,) in 1
 assert (sinusoids(200, 512)[:100] == sinusoids(100, 512)).all()
 print(f"pairs with less than one full turn in 100 positions: {(turns < 1).sum()} of 256")
 print(f"numbers at positions 100-199 outside the range of positions 0-99: {new.mean():.0%}")
-assert (turns < 1).sum() == 179
-assert_allclose(new.mean(), 0.39, atol=6e-3)
 
 # %% [markdown]
 # So the sinusoid "may allow the model to extrapolate to sequence lengths longer than the ones encountered
-# during training", as the paper says. Note the word *may*: the vectors exist, but the trained layers have
-# never seen them. Of 256 pairs, 179 make less than one full turn in 100 positions. At the next 100 positions,
-# 39 % of the numbers lie outside the range that their column had before, by more than .01.
+# during training", as the paper says. Note the word *may*: the vectors exist, but the layers were never
+# trained with them. Of 256 pairs, 179 make less than one full turn in 100 positions. At the next 100
+# positions, 39 % of the numbers lie outside the range of their column in the first 100 positions, by more
+# than .01.
 #
-# In table 3, row (E), of the paper, learned positions are about as good as sinusoids: 25.7 and 25.8 BLEU (a
-# score for translations, lesson 14). The authors chose sinusoids because they may extrapolate.
+# In table 3, row (E), of the paper, learned positions are about as good as sinusoids. They reach 25.7 and
+# 25.8 BLEU, a score for the quality of translations. The authors chose sinusoids because these may
+# extrapolate.
+
+# %% tags=["check"]
+assert (turns < 1).sum() == 179
+assert_allclose(new.mean(), 0.39, atol=6e-3)
 
 # %% [markdown]
 # ## What the documents say
 #
 # > - *Attention机制详解（二）* describes the library tensor2tensor, which uses the halves layout. It also
 # >   mentions relative positions (Shaw et al. 2018), which put the distance into attention itself.
-# > - *图解transformer* draws dimensions 4 to 7 over the first hundred positions, as above. Its i runs over
-# >   [0, D), but it should run over [0, D/2), because each i makes two columns. Its numbers for D = 4 ([.84,
-# >   .0001, .54, 1] at position 1) belong to the halves layout, its formula to the interleaved one.
+# > - *图解transformer* draws dimensions 4 to 7 over the first hundred positions, as above. In its formula i
+# >   runs over [0, D). It should run over [0, D/2), because each i makes two columns. Its numbers for D = 4
+# >   ([.84, .0001, .54, 1] at position 1) belong to the halves layout, its formula to the interleaved one.
 # > - *一步步解析Attention is All You Need!* has the third layout and calls i "the dimension". Its `zero_pad`
 # >   for positions would set *position 0* to zero, which is the first token, although the text speaks of
 # >   padding. (`sinusoids(..., zero_first=True)` shows it.) Its demo trains learned positions by default.
 # > - *The components of the Transformer* uses the interleaved layout. It says that i tells whether a position
-# >   is odd or even, but this is true of the column. It gives the lost order as the reason for several heads.
-# >   The order is lost without positions, but more heads do not restore it: our layer above had four.
+# >   is odd or even, but this is true of the column. It says that several heads are needed because the order
+# >   of words does not change attention scores. This is true without positions, but several heads do not
+# >   help: our layer above had four.
 
 # %% [markdown]
 # ## Summary
