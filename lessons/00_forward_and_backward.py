@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0 · Forward, backward, and how to know that a gradient is right
 #
-# *About 28 minutes. You need: NumPy arrays, the product of two matrices, the chain rule.*
+# *About 38 minutes, in two parts. You need: NumPy arrays, the product of two matrices, the chain rule.*
 #
 # **After this lesson you can**
 #
@@ -29,8 +29,7 @@ rng = np.random.default_rng(0)
 #
 # A neural network turns arrays of numbers into other arrays of numbers. During training we compute one more
 # number, the **loss**, which measures how wrong the output is. To reduce the loss, we must know how it
-# changes when one of the network's weights changes. The Transformer of the paper has 65 million weights, so
-# we need 65 million derivatives.
+# changes when one of the network's weights changes. The Transformer of the paper has 65 million weights.
 #
 # How can so many derivatives be written in a few lines? And how can you be sure that these lines are right?
 # This lesson answers both questions for the smallest layer, $y = xW + b$.
@@ -261,6 +260,8 @@ assert_allclose(db, db_package, rtol=1e-12)
 print("dx, dw and db agree with the package")
 
 # %% [markdown]
+# *This is a good place for a break. The second part shows how to test a backward pass.*
+#
 # ## Measure the derivative
 #
 # We compared our formulas with a package that uses the same formulas, so both could be wrong. We need an
@@ -303,13 +304,14 @@ assert measured == 0  # at the last h, no digit of L changes
 
 # %% [markdown]
 # The error first decreases and then increases. At $h = 10^{-16}$ the measured derivative is even 0. The
-# measurement has two errors:
+# measurement has two sources of error:
 #
 # - **Truncation error.** We ignore the further terms of the Taylor series. They become smaller when h becomes
 #   smaller.
-# - **Rounding error.** A float64 number has 16 digits, with $\varepsilon \approx 1.1 \cdot 10^{-16}$. L(h)
-#   and L(0) begin with the same digits. These digits cancel in the subtraction, and only the last, inaccurate
-#   digits remain. Their error is divided by h, so it becomes *larger* when h becomes smaller.
+# - **Rounding error.** A float64 number has about 16 digits. Its relative error is at most
+#   $\varepsilon \approx 1.1 \cdot 10^{-16}$. L(h) and L(0) begin with the same digits. These digits cancel in
+#   the subtraction, and only the last, inaccurate digits remain. Their error is divided by h, so it becomes
+#   *larger* when h becomes smaller.
 #
 # So far we used a **forward difference**, from 0 to h. A **central difference** goes from −h to h. Then L″
 # cancels, and the truncation error is much smaller:
@@ -464,9 +466,9 @@ print(wrong_report)
 
 # %% [markdown]
 # The report names the array, the first wrong entry and the factor by which it is wrong. A network with this
-# mistake still learns: its bias only changes six times too slowly. The optimizer Adam (lesson 13) divides
-# each gradient by its own typical size, so with Adam the bias does not even change more slowly. You would not
-# notice the mistake in the loss.
+# mistake still learns, but its bias changes six times too slowly. With the optimizer Adam (lesson 13) the
+# bias even changes at its normal speed, because Adam divides each gradient by its own typical size. So you
+# would not notice the mistake in the loss.
 
 # %% tags=["check"]
 assert report.ok

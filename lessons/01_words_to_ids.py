@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1 · Words to ids
 #
-# *About 30 minutes. You need: shapes of arrays, the gradient check (lesson 0).*
+# *About 29 minutes. You need: shapes of arrays, the gradient check (lesson 0).*
 #
 # **After this lesson you can**
 #
@@ -40,7 +40,7 @@ rng = np.random.default_rng(1)
 # %% [markdown]
 # ## Why ids?
 #
-# A network multiplies and adds numbers, so it cannot read text. So a sentence is first turned into numbers.
+# A network multiplies and adds numbers, so it cannot read text. Each sentence is first turned into numbers.
 # The diagram shows the steps for the sentence "thanks", where k is the id of this word.
 #
 # ```text
@@ -124,14 +124,8 @@ print(n_en, "English ids,", n_fr, "French ids")
 # vector, because one can calculate with vectors.
 #
 # **Encoding** replaces tokens by ids, and **decoding** does the reverse. The word "zebra" does not occur in
-# the corpus.
-#
-# **Question.** What do you get if you encode "the zebra didn't cross the street" and decode the ids?
-#
-# <details><summary>Answer</summary>
-# The same sentence, but with the unknown token in place of "zebra". All unknown words have the id 1, so
-# decoding cannot know which word it was.
-# </details>
+# the corpus, so it gets the id 1 of `<UNK>`. All unknown words have this id, so decoding cannot know which
+# word it was.
 
 # %%
 sentence = "the zebra didn't cross the street"
@@ -147,8 +141,8 @@ assert english.vocabulary.unknown(english.words(sentence)) == ["zebra"]
 # ## How many words are unknown?
 #
 # This depends on the amount of text from which the vocabulary was made. The next cell makes vocabularies from
-# the first n training sentences, for several n. Then it reads all test sentences and measures two things: the
-# share of unknown words, and the share of sentences with at least one unknown word.
+# the first n training sentences, for several n. Then it reads all test sentences. It measures the share of
+# unknown words, and the share of sentences with at least one unknown word.
 
 # %% tags=["plot"]
 test = [english.words(pair.english) for pair in corpus.test]
@@ -373,12 +367,10 @@ show_figure(figure, "01_padding", caption)
 # about as much work as a step with short ones. The argument `batch_tokens` does this: it limits the product
 # of the longest length and the number of sentences.
 
-# %%
+# %% tags=["check"]
 by_tokens = plan_batches(lengths, seed=0, epoch=0, batch_tokens=800)
 counted = sorted((int(lengths[b].max()), len(b)) for b in by_tokens)
 print("(longest, sentences):", counted[0], "...", counted[-1])
-
-# %% tags=["check"]
 assert max(longest * size for longest, size in counted) <= 800
 assert_allclose([fixed, padding_of(in_order), again], [0.450, 0.010, 0.062], atol=6e-4)
 assert_allclose(padding[:, 6], [0.384, 0.026], atol=6e-4)

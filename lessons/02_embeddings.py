@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 2 · Embeddings
 #
-# *About 29 minutes. You need: the gradients of a linear layer (lesson 0), ids and padding (lesson 1).*
+# *About 38 minutes, in two parts. You need: the gradients of a linear layer (lesson 0), ids and padding
+# (lesson 1).*
 #
 # **After this lesson you can**
 #
@@ -248,6 +249,8 @@ assert_allclose(dtable_zero[1:], dtable[1:])  # all other rows are as before
 # (lesson 3), and then the vectors of padding are not 0 any more. A mask that is made from the *ids* excludes
 # padding reliably (lesson 6). With such a mask, the row of `<PAD>` may contain anything. For this reason
 # npformer does not use `zero_id` by default.
+#
+# *This is a good place for a break. The second part explains the factor √D and the second use of the table.*
 #
 # ## Why √D?
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 3 · Positions
 #
-# *About 29 minutes. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
+# *About 40 minutes, in two parts. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
 #
 # **After this lesson you can**
 #
@@ -300,6 +300,9 @@ for layout in ("interleaved", "halves", "jianshu"):
     assert 1.05 < error < 1.15 if layout == "jianshu" else error < 1e-11
 
 # %% [markdown]
+# *This is a good place for a break. The second part uses sinusoids in attention and treats learned
+# positions.*
+#
 # ## What attention can do with it
 #
 # Attention compares vectors by dot products. What is the dot product of two positional encodings? Each pair
