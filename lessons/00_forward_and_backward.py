@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0 · Forward, backward, and how to know that a gradient is right
 #
-# *About 38 minutes, in two parts. You need: NumPy arrays, the product of two matrices, the chain rule.*
+# *About 30 minutes. You need: NumPy arrays, the product of two matrices, the chain rule.*
 #
 # **After this lesson you can**
 #
@@ -233,21 +233,12 @@ show_figure(cell_product(grids), "00_dw", "dW = xᵀ dy: each entry is a sum ove
 #
 # The package writes every operation as a pair of functions:
 #
-# $$
-# \begin{aligned}
-# y, \mathrm{cache} &= \mathrm{linear}(x, w, b) \\
-# dx, dw, db &= \mathrm{linear\_backward}(dy, \mathrm{cache})
-# \end{aligned}
-# $$
+# $$y, \mathrm{cache} = \mathrm{linear}(x, w, b)$$
 #
-# The **cache** contains the arrays that the backward pass needs, and nothing else.
+# $$dx, dw, db = \mathrm{linear\_backward}(dy, \mathrm{cache})$$
 #
-# **Question.** Which of x, w, b and y must the cache of `linear` contain?
-#
-# <details><summary>Answer</summary>
-# Only x (for dw) and w (for dx). Neither b nor y occurs in the three formulas. The cache only notes that
-# there is a bias.
-# </details>
+# The **cache** contains the arrays that the backward pass needs, and nothing else. Here these are x (for dw)
+# and w (for dx). Neither b nor y occurs in the three formulas, so the cache only notes that there is a bias.
 
 # %%
 show(cache)
@@ -260,7 +251,6 @@ assert_allclose(db, db_package, rtol=1e-12)
 print("dx, dw and db agree with the package")
 
 # %% [markdown]
-# *This is a good place for a break. The second part shows how to test a backward pass.*
 #
 # ## Measure the derivative
 #
@@ -289,6 +279,8 @@ def loss_along(h):
 
 computed = (dw * v).sum()
 measured = (loss_along(1e-6) - loss_along(0)) / 1e-6
+
+# %% tags=["check"]
 print(f"computed by the backward pass   {computed:.15f}")
 print(f"measured with h = 1e-6          {measured:.15f}")
 
@@ -296,7 +288,7 @@ print(f"measured with h = 1e-6          {measured:.15f}")
 # Six digits agree. Do the others differ because our gradient is wrong, or because the measurement is
 # inaccurate? We try smaller values of h.
 
-# %%
+# %% tags=["check"]
 for h in (1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
     measured = (loss_along(h) - loss_along(0)) / h
     print(f"h = {h:.0e}   measured {measured:+.9f}   off by {abs(measured / computed - 1):.0e}")
@@ -316,12 +308,9 @@ assert measured == 0  # at the last h, no digit of L changes
 # So far we used a **forward difference**, from 0 to h. A **central difference** goes from −h to h. Then L″
 # cancels, and the truncation error is much smaller:
 #
-# $$
-# \begin{aligned}
-# \frac{L(h) - L(0)}{h}   &= L' + \frac{h}{2} L'' + \dots \\
-# \frac{L(h) - L(-h)}{2h} &= L' + \frac{h^2}{6} L''' + \dots
-# \end{aligned}
-# $$
+# $$\frac{L(h) - L(0)}{h} = L' + \frac{h}{2} L'' + \dots$$
+#
+# $$\frac{L(h) - L(-h)}{2h} = L' + \frac{h^2}{6} L''' + \dots$$
 #
 # Rounding adds an error of about $\varepsilon L / h$ to both. The next cell computes both for many values of
 # h.
@@ -341,17 +330,15 @@ central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 #
 # There is a better way: choose an *imaginary* step ih. The Taylor series is the same:
 #
-# $$
-# \begin{aligned}
-# L(ih) &= L + ih L' - \frac{h^2}{2} L'' - \frac{ih^3}{6} L''' + \dots \\
-# \frac{\operatorname{Im} L(ih)}{h} &= L' - \frac{h^2}{6} L''' + \dots
-# \end{aligned}
-# $$
+# $$L(ih) = L + ih L' - \frac{h^2}{2} L'' - \frac{ih^3}{6} L''' + \dots$$
 #
-# Divide the imaginary part by h, and you get the derivative. **Nothing is subtracted, so no digits cancel.**
-# Therefore h may be so small that the term with $h^2$ is negligible: for example $10^{-20}$ or even
-# $10^{-200}$. This method is called the **complex step** (Squire and Trapp, 1998). The next cell compares the
-# three methods.
+# The derivative is part of the imaginary part. Divide the imaginary part by h:
+#
+# $$\frac{\operatorname{Im} L(ih)}{h} = L' - \frac{h^2}{6} L''' + \dots$$
+#
+# **Nothing is subtracted, so no digits cancel.** Therefore h may be so small that the term with $h^2$ is
+# negligible: for example $10^{-20}$ or even $10^{-200}$. This method is called the **complex step** (Squire
+# and Trapp, 1998). The next cell compares the three methods.
 
 # %%
 complex_step = [loss_along(1j * h).imag / h for h in steps]

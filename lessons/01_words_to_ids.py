@@ -251,12 +251,9 @@ show_figure(cell_product(grids), "01_batch", caption)
 # $l_n$ be the length of sentence n, and let B be the number of sentences in a batch. Every row of a batch is
 # as long as the longest sentence in it. So the number of cells and the share of padding are
 #
-# $$
-# \begin{aligned}
-# \mathrm{cells}   &= \sum_{\mathrm{batches}} B \cdot \max_n l_n \\
-# \mathrm{padding} &= 1 - \frac{\sum_n l_n}{\mathrm{cells}}
-# \end{aligned}
-# $$
+# $$\mathrm{cells} = \sum_{\mathrm{batches}} B \cdot \max_n l_n$$
+#
+# $$\mathrm{padding} = 1 - \frac{\sum_n l_n}{\mathrm{cells}}$$
 #
 # Both sums count source and target sentences. The function in the next cell computes the share of padding for
 # a plan. A **plan** is a list of batches, and each batch is an array of sentence numbers.
@@ -388,12 +385,9 @@ print("the numbers of the text agree with the table")
 # $x_t$ be the vector of token t, and T the length of the array. Let $m_t$ be 1 at a real token and 0 at
 # padding. The array of all $m_t$ is called a **mask**.
 #
-# $$
-# \begin{aligned}
-# \text{wrong:} \quad y &= \frac{1}{T} \sum_t x_t \\
-# \text{right:} \quad y &= \frac{1}{n} \sum_t m_t x_t, \qquad n = \sum_t m_t
-# \end{aligned}
-# $$
+# $$\text{wrong:} \quad y = \frac{1}{T} \sum_t x_t$$
+#
+# $$\text{right:} \quad y = \frac{1}{n} \sum_t m_t x_t, \qquad n = \sum_t m_t$$
 #
 # The next cell draws random vectors for all tokens, including `<PAD>`. Then it compares both formulas with
 # the mean for the sentence "thanks" alone, without padding.

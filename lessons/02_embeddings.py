@@ -1,8 +1,7 @@
 # %% [markdown]
 # # 2 · Embeddings
 #
-# *About 38 minutes, in two parts. You need: the gradients of a linear layer (lesson 0), ids and padding
-# (lesson 1).*
+# *About 30 minutes. You need: the gradients of a linear layer (lesson 0), ids and padding (lesson 1).*
 #
 # **After this lesson you can**
 #
@@ -58,6 +57,8 @@ rng = np.random.default_rng(2)
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "the", "cat", "sees", "dog"]  # V = 8
 ids = np.array([[4, 5, 6, 4, 7, 3], [4, 7, 3, 0, 0, 0]])  # (B, T)
+
+# %% tags=["check"]
 for row in ids:
     print([vocabulary[i] for i in row])
 
@@ -100,12 +101,11 @@ assert_allclose(y[0, 0], y[1, 0])  # "the" has the same vector at every place
 # multiply it by the table, row 4 is multiplied by 1, and all other rows by 0. So the product is row 4. Let O
 # be the matrix whose rows are the one-hot vectors of all N = B · T ids. Then
 #
-# $$
-# \begin{aligned}
-# \sum_v O_{nv} E_{vi} &= E_{\mathrm{id}_n,\, i} \\
-# Y &= c\, O E
-# \end{aligned}
-# $$
+# $$\sum_v O_{nv} E_{vi} = E_{\mathrm{id}_n,\, i}$$
+#
+# For all places and with the constant c, this is the matrix product
+#
+# $$Y = c\, O E$$
 #
 # The shapes are (N, D) = (N, V) (V, D). So an embedding is the linear layer of lesson 0. Its input is
 # one-hot, and its weight matrix is E.
@@ -219,12 +219,9 @@ show_figure(cell_product(grids), "02_scatter_add", caption)
 # You can prevent this by replacing the embedding of padding by 0. In npformer the argument `zero_id=0` does
 # this. With $m_n = 0$ at padding and 1 elsewhere, as in lesson 1:
 #
-# $$
-# \begin{aligned}
-# y_{ni}  &= c\, m_n E_{\mathrm{id}_n,\, i} \\
-# dE_{vi} &= c \sum_{n:\, \mathrm{id}_n = v} m_n\, dy_{ni}
-# \end{aligned}
-# $$
+# $$y_{ni} = c\, m_n E_{\mathrm{id}_n,\, i}$$
+#
+# $$dE_{vi} = c \sum_{n:\, \mathrm{id}_n = v} m_n\, dy_{ni}$$
 #
 # For v = 0 all $m_n$ are 0, so row 0 of the table gets no gradient.
 
@@ -247,10 +244,8 @@ assert_allclose(dtable_zero[1:], dtable[1:])  # all other rows are as before
 # %% [markdown]
 # The last line of the output shows why you should not rely on these zeros. The next layer adds positions
 # (lesson 3), and then the vectors of padding are not 0 any more. A mask that is made from the *ids* excludes
-# padding reliably (lesson 6). With such a mask, the row of `<PAD>` may contain anything. For this reason
-# npformer does not use `zero_id` by default.
-#
-# *This is a good place for a break. The second part explains the factor √D and the second use of the table.*
+# padding reliably (lesson 6), whatever the row of `<PAD>` contains. For this reason npformer does not use
+# `zero_id` by default.
 #
 # ## Why √D?
 #
@@ -258,13 +253,9 @@ assert_allclose(dtable_zero[1:], dtable[1:])  # all other rows are as before
 # package draws the entries of the table with variance 1/D. A position vector is added to each embedding. It
 # consists of D/2 pairs (sin, cos) of one angle, and $\sin^2 + \cos^2 = 1$. So the squared lengths are
 #
-# $$
-# \begin{aligned}
-# |\mathrm{embedding}|^2           &\approx D \cdot \frac{1}{D} = 1 \\
-# |\sqrt{D}\, \mathrm{embedding}|^2 &\approx D \\
-# |\mathrm{position}|^2            &= \frac{D}{2}
-# \end{aligned}
-# $$
+# $$|\mathrm{embedding}|^2 \approx D \cdot \frac{1}{D} = 1, \qquad |\mathrm{position}|^2 = \frac{D}{2}$$
+#
+# Multiplied by √D, the embedding has a squared length of about D.
 
 # %% tags=["plot"]
 widths = np.array([16, 64, 256, 512, 1024])
@@ -292,9 +283,8 @@ show_figure(figure, "02_lengths", caption)
 
 # %% [markdown]
 # For D = 512 an embedding has length 1 and a position has length 16, with squares 1 and 256. So the embedding
-# would contribute only 1/257, or 0.4 %, to the squared length of their sum. After the multiplication by √512,
-# the embedding has length 22.6 with square 512. Then it contributes 512/768, or two thirds. For other D it is
-# also two thirds.
+# would contribute only 1/257, or 0.4 %, to the squared length of their sum. Multiplied by √512, it has length
+# 22.6 with square 512. Then it contributes 512/768, or two thirds, and the same is true for every other D.
 #
 # **Question.** Why not draw the table with √D times larger entries, and leave out the factor?
 #
@@ -362,12 +352,9 @@ assert_allclose(losses, [7.3, 72], atol=0.5)
 # So $dE = dE_1 + dE_2$. Suppose there are no layers between input and output, so that h = y. Then $dE_1$ is
 # the scatter-add of dh, and $dE_2$ is the gradient of a linear layer with the weight matrix $W = E^\top$:
 #
-# $$
-# \begin{aligned}
-# dE_1 &= c\, O^\top dh \\
-# dE_2 &= (h^\top d\mathrm{logits})^\top = d\mathrm{logits}^\top h
-# \end{aligned}
-# $$
+# $$dE_1 = c\, O^\top dh$$
+#
+# $$dE_2 = (h^\top d\mathrm{logits})^\top = d\mathrm{logits}^\top h$$
 #
 # The next cell computes both for this minimal **language model**, which predicts each token from the token
 # before it.

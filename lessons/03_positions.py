@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 3 · Positions
 #
-# *About 40 minutes, in two parts. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
+# *About 30 minutes. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
 #
 # **After this lesson you can**
 #
@@ -51,12 +51,9 @@ f8 = {"rng": rng, "dtype": np.float64}
 # %% [markdown]
 # The paper computes these vectors with sines and cosines, called **sinusoids**:
 #
-# $$
-# \begin{aligned}
-# PE_{(pos,\, 2i)}   &= \sin(pos / 10000^{2i/D}) \\
-# PE_{(pos,\, 2i+1)} &= \cos(pos / 10000^{2i/D}), \qquad i = 0, \dots, D/2 - 1
-# \end{aligned}
-# $$
+# $$PE_{(pos,\, 2i)} = \sin(pos / 10000^{2i/D})$$
+#
+# $$PE_{(pos,\, 2i+1)} = \cos(pos / 10000^{2i/D}), \qquad i = 0, \dots, D/2 - 1$$
 #
 # > We chose this function because we hypothesized it would allow the model to easily learn to attend by
 # > relative positions, since for any fixed offset k, PE_pos+k can be represented as a linear function of
@@ -240,12 +237,9 @@ assert still == {"interleaved": 21, "halves": 21, "jianshu": 43}
 # Now we prove the claim of the paper. Take one pair with the angle $a = \omega\, pos$. If we move k positions
 # forward, the angle becomes a + b with $b = \omega k$. The addition theorems say
 #
-# $$
-# \begin{aligned}
-# \sin(a + b) &= \cos b \sin a + \sin b \cos a \\
-# \cos(a + b) &= -\sin b \sin a + \cos b \cos a
-# \end{aligned}
-# $$
+# $$\sin(a + b) = \cos b \sin a + \sin b \cos a$$
+#
+# $$\cos(a + b) = -\sin b \sin a + \cos b \cos a$$
 #
 # Together they are the product of a row and a matrix. This matrix rotates by the angle b:
 #
@@ -300,9 +294,6 @@ for layout in ("interleaved", "halves", "jianshu"):
     assert 1.05 < error < 1.15 if layout == "jianshu" else error < 1e-11
 
 # %% [markdown]
-# *This is a good place for a break. The second part uses sinusoids in attention and treats learned
-# positions.*
-#
 # ## What attention can do with it
 #
 # Attention compares vectors by dot products. What is the dot product of two positional encodings? Each pair
@@ -367,17 +358,14 @@ show_figure(figure, "03_before", caption)
 # of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
 # During training they have to grow. For sentence n, place t and component i:
 #
-# $$
-# \begin{aligned}
-# y_{nti}  &= x_{nti} + P_{ti} \\
-# dx_{nti} &= dy_{nti} \\
-# dP_{ti}  &= \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial P_{ti}} = \sum_n dy_{nti}
-# \end{aligned}
-# $$
+# $$y_{nti} = x_{nti} + P_{ti}$$
 #
-# The last line is the rule of lesson 0: row t was copied to every sentence, so its gradient is the sum over
-# all sentences. The second line shows that an addition passes its gradient on unchanged. Sinusoids have no
-# parameters, so they need no gradient.
+# An addition passes its gradient on unchanged, so $dx_{nti} = dy_{nti}$. The gradient of P is
+#
+# $$dP_{ti} = \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial P_{ti}} = \sum_n dy_{nti}$$
+#
+# This is the rule of lesson 0: row t was copied to every sentence, so its gradient is the sum over all
+# sentences. Sinusoids have no parameters, so they need no gradient.
 
 # %%
 learned = LearnedPositions(10, 4, **f8)  # weight (max_length, D)
@@ -441,14 +429,9 @@ assert report.failures[0].tensor == "positions.weight"
 # %% [markdown]
 # ## Beyond the longest sentence
 #
-# **Question.** A sentence is longer than all training sentences. What happens with learned positions, and
-# what happens with sinusoids?
-#
-# <details><summary>Answer</summary>
-# A learned table has an end, and a position without a row is an error. Rows that few sentences reach are
-# hardly trained: above, rows 6 to 9 got no gradient at all. The formula of the sinusoids has no end, and a
-# longer table begins with the shorter one.
-# </details>
+# What happens if a sentence is longer than all training sentences? A learned table has an end, and a position
+# without a row is an error. Rows that few sentences reach are hardly trained: above, rows 6 to 9 got no
+# gradient at all. The formula of the sinusoids has no end, and a longer table begins with the shorter one.
 
 # %%
 try:
