@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 1 · Words to ids
 #
-# *About 29 minutes. You need: shapes of arrays, the gradient check (lesson 0).*
+# *About 30 minutes. You need: shapes of arrays, the gradient check (lesson 0).*
 #
 # **After this lesson you can**
 #

@@ -51,8 +51,8 @@ rng = np.random.default_rng(2)
 # ```
 
 # %% [markdown]
-# Here D stands for d_model, and V is the number of tokens in the vocabulary. Our example is a small batch. It
-# contains a token that occurs three times ("the"), and padding.
+# Here D stands for d_model, and V is the number of tokens in the vocabulary. Our example is a small batch
+# with a token that occurs three times ("the") and with padding.
 
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "the", "cat", "sees", "dog"]  # V = 8
@@ -132,9 +132,9 @@ caption = 'The first sentence: each 1 selects a row of the table; both "the" sel
 show_figure(cell_product(grids), "02_look_up", caption)
 
 # %% [markdown]
-# In practice nobody computes embeddings in this way. With the paper's batch of 25,000 tokens and its
-# vocabulary of 37,000, O would have 925 million entries. It would need 3.7 GB in float32, only to store
-# 25,000 ones. But the product helps us to find the gradient.
+# Nobody computes embeddings in this way. With the paper's batch of 25,000 tokens and its vocabulary of
+# 37,000, O would have 925 million entries, or 3.7 GB in float32, only to store 25,000 ones. But the product
+# helps us to find the gradient.
 
 # %% tags=["check"]
 assert 25_000 * 37_000 == 925_000_000
@@ -216,8 +216,8 @@ show_figure(cell_product(grids), "02_scatter_add", caption)
 # ## The row of the padding
 #
 # In the picture the row of `<PAD>` gets gradients from three places, although these places contain no words.
-# You can prevent this by replacing the embedding of padding by 0. In npformer the argument `zero_id=0` does
-# this. With $m_n = 0$ at padding and 1 elsewhere, as in lesson 1:
+# The argument `zero_id=0` prevents this by replacing the embedding of padding by 0. With $m_n = 0$ at padding
+# and 1 elsewhere, as in lesson 1:
 #
 # $$y_{ni} = c\, m_n E_{\mathrm{id}_n,\, i}$$
 #
