@@ -51,8 +51,8 @@ rng = np.random.default_rng(2)
 # ```
 
 # %% [markdown]
-# Here D stands for d_model, and V is the number of tokens in the vocabulary. Our example is a small batch
-# with a token that occurs three times ("the") and with padding.
+# D stands for d_model, and V is the size of the vocabulary. Our example is a small batch with a token that
+# occurs three times ("the") and with padding.
 
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "the", "cat", "sees", "dog"]  # V = 8
@@ -132,9 +132,9 @@ caption = 'The first sentence: each 1 selects a row of the table; both "the" sel
 show_figure(cell_product(grids), "02_look_up", caption)
 
 # %% [markdown]
-# Nobody computes embeddings in this way. With the paper's batch of 25,000 tokens and its vocabulary of
-# 37,000, O would have 925 million entries, or 3.7 GB in float32, only to store 25,000 ones. But the product
-# helps us to find the gradient.
+# Nobody computes embeddings in this way. The paper has batches of 25,000 tokens and a vocabulary of 37,000.
+# So O would have 925 million entries, or 3.7 GB in float32, to store 25,000 ones. But the product helps us to
+# find the gradient.
 
 # %% tags=["check"]
 assert 25_000 * 37_000 == 925_000_000
@@ -308,7 +308,7 @@ print("the numbers of the text agree with the table")
 # %% [markdown]
 # ## Back to tokens with the same table
 #
-# At its end the model has a vector h for each place and must choose a token. The dot product of h with a row
+# In the end the model has a vector h for each place and must choose a token. The dot product of h with a row
 # of the table is the score of this token, its **logit**:
 #
 # $$\mathrm{logit}_v = \sum_i h_i E_{vi}, \qquad \mathrm{logits} = h E^\top$$
