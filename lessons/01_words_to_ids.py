@@ -1,12 +1,15 @@
 # %% [markdown]
 # # 1 · Words to ids
 #
-# *20 minutes to read, 4 seconds to run. Lesson 0 for shapes and the gradient check.*
+# *About 30 minutes. You need: shapes of arrays, the gradient check (lesson 0).*
 #
-# **The question.** A network multiplies and adds numbers. "thanks" is one word, "i didn't go to the park
-# because i was tired" is ten. How do 64 sentences of any lengths become *one* array of numbers, how much of
-# that array is filling (four cells in ten, if nobody takes care), and what keeps the filling from having a
-# say in the result, and in the gradient?
+# **After this lesson you can**
+#
+# - turn sentences into ids, and ids back into sentences;
+# - put sentences of different lengths into one array, and arrange them so that little of it is padding;
+# - write a layer whose result and gradient do not depend on the padding.
+#
+# `sentences → [IDS] → [embedding] → [attention] → … → [linear] → [softmax] → sentences`
 
 # %%
 from typing import Any, NamedTuple
@@ -35,31 +38,50 @@ from npformer.plots import Grid, cell_product, curves
 rng = np.random.default_rng(1)
 
 # %% [markdown]
-# ## The passage
+# ## Why ids?
 #
-# *Attention Is All You Need*, section 5.1:
+# A network multiplies and adds numbers, so it cannot read text. Each sentence is first turned into numbers.
+# The diagram shows the steps for the sentence "thanks", where k is the id of this word.
+#
+# ```text
+# text                "thanks"
+#   │ split the text
+# tokens              ["thanks"]
+#   │ find each token in the vocabulary
+# ids                 [k]
+#   │ append 3, the id of the end of a sentence
+# ids                 [k, 3]
+#   │ pad to the longest sentence of the batch
+# a row of (B, T)     [k, 3, 0, 0, 0, 0]
+#   │ embedding (lesson 2)
+# vectors (B, T, D)
+# ```
+
+# %% [markdown]
+# The paper describes its data in section 5.1:
 #
 # > Sentences were encoded using byte-pair encoding [3], which has a shared source-target vocabulary of about
 # > 37000 tokens.
 #
 # > Sentence pairs were batched together by approximate sequence length.
 #
-# *一步步解析Attention is All You Need!* shows the outcome: two matrices of integers, x for the encoder and y
-# for the decoder, a sentence a row, each row filled up with zeros. We make such matrices from the built-in
-# corpus: 18,152 English sentences for training, each with its French, made by a grammar.
+# You will do both here, but in a simpler way: each token is a whole word or a punctuation mark. The text
+# comes from the built-in **corpus**, a collection of English sentences with their French translations. A
+# program generated them from a grammar. The **training sentences** are used to train a model, and the **test
+# sentences** to measure how good it is.
 
 # %%
 corpus = builtin_corpus()
-print(len(corpus.train), "pairs to train on,", len(corpus.test), "to test on. Three of them:")
+print(len(corpus.train), "pairs for training,", len(corpus.test), "for testing. Three of them:")
 for pair in corpus.train[:3]:
     print("-", pair.english, "\n ", pair.french)
 
 # %% [markdown]
-# ## Sentences to words
+# ## From sentences to tokens
 #
-# A codec splits a text into lower-case words and punctuation marks. An English apostrophe stays inside its
-# word (didn't), a French one ends a word (l' animal). A "<" is a mark by itself, so no text can forge one of
-# the special words below.
+# A **codec** converts text to ids and back. First it splits the text into lower-case words and punctuation
+# marks. An apostrophe stays inside an English word (didn't), but it ends a French word (l' animal). The sign
+# "<" is always a token of its own. So no text can imitate one of the special tokens below, such as `<S>`.
 
 # %%
 english = TextCodec.from_lines([p.english for p in corpus.train], language=LANGUAGES["en"])
@@ -68,95 +90,103 @@ print(english.words("The cat didn't drink, <S>!"))
 print(french.words("L'animal n'a pas traversé la rue"))
 
 # %% [markdown]
-# ## Words to ids, the slow way
+# ## From tokens to ids
 #
-# Count every word; the most frequent gets the smallest number, words of equal count go by the alphabet. The
-# first four numbers are taken:
+# The **vocabulary** is the list of all tokens that the model knows. The **id** of a token is its place in
+# this list, counted from 0. The first four places belong to **special tokens**:
 #
-# - 0 `<PAD>`: the filling behind a short sentence,
-# - 1 `<UNK>`: any word that is not in the list,
-# - 2 `<S>`: where a translation starts,
-# - 3 `</S>`: where a sentence ends.
+# - 0 `<PAD>` fills the places after a short sentence;
+# - 1 `<UNK>` stands for any token that is not in the vocabulary;
+# - 2 `<S>` marks the start of a translation;
+# - 3 `</S>` marks the end of a sentence.
 #
-# An id is a *name*: 23 is not more than 22. Lesson 2 makes vectors of them, with which one can calculate.
+# After them come the tokens of the training sentences, the most frequent token first. Tokens with equal
+# counts are in alphabetical order.
 
 # %%
 counts: dict[str, int] = {}
 for pair in corpus.train:
-    for word in english.words(pair.english):
-        counts[word] = counts.get(word, 0) + 1
+    for token in english.words(pair.english):
+        counts[token] = counts.get(token, 0) + 1
 
-ranked = sorted(counts, key=lambda word: (-counts[word], word))
-id_of = {word: i for i, word in enumerate([*SPECIALS, *ranked])}
-assert tuple(id_of) == english.vocabulary.words  # the package's list
+ranked = sorted(counts, key=lambda token: (-counts[token], token))
+id_of = {token: i for i, token in enumerate([*SPECIALS, *ranked])}
+for token in ("the", "because", "bank", "student"):
+    print(f"{token:8} id {id_of[token]:3}   {counts[token]:6,} times")
 
+# %% tags=["check"]
+assert tuple(id_of) == english.vocabulary.words  # the list of the package
 n_en, n_fr = len(english.vocabulary), len(french.vocabulary)
 print(n_en, "English ids,", n_fr, "French ids")
-for word in ("the", "because", "bank", "student"):
-    print(f"{word:8} id {id_of[word]:3}   {counts[word]:6,} times")
 
 # %% [markdown]
-# Encoding looks each word up, decoding looks each id up. What was unknown on the way in is lost on the way
-# out: no id leads back to "zebra".
+# An id is only a *name*. Token 23 is not larger or better than token 22. Lesson 2 replaces each id by a
+# vector, because one can calculate with vectors.
+#
+# **Encoding** replaces tokens by ids, and **decoding** does the reverse. The word "zebra" does not occur in
+# the corpus, so it gets the id 1 of `<UNK>`. All unknown words have this id, so decoding cannot know which
+# word it was.
 
 # %%
 sentence = "the zebra didn't cross the street"
-ids = [id_of.get(word, 1) for word in english.words(sentence)]
-assert ids == english.encode(sentence)
+ids = [id_of.get(token, 1) for token in english.words(sentence)]
 print(ids)
 print(english.decode(ids))
+
+# %% tags=["check"]
+assert ids == english.encode(sentence)
 assert english.vocabulary.unknown(english.words(sentence)) == ["zebra"]
 
 # %% [markdown]
-# ## Unknown words: how many?
+# ## How many words are unknown?
 #
-# That depends on how much text the vocabulary was made from. Make it from the first n sentences of the
-# training, then read the 1,600 test sentences: which share of their words is unknown, and which share of
-# the sentences has an unknown word in it?
+# This depends on the amount of text from which the vocabulary was made. The next cell makes vocabularies from
+# the first n training sentences, for several n. Then it reads all test sentences. It measures the share of
+# unknown words, and the share of sentences with at least one unknown word.
 
-# %%
+# %% tags=["plot"]
 test = [english.words(pair.english) for pair in corpus.test]
 sizes = np.array([10, 30, 100, 300, 1000])
 unknown = np.zeros((2, 5))  # share of words, share of sentences
 for j, n in enumerate(sizes):
-    known = {word for pair in corpus.train[:n] for word in english.words(pair.english)}
-    missing = [sum(word not in known for word in words) for words in test]
+    known = {token for pair in corpus.train[:n] for token in english.words(pair.english)}
+    missing = [sum(token not in known for token in tokens) for tokens in test]
     unknown[:, j] = sum(missing) / sum(map(len, test)), np.mean(np.array(missing) > 0)
     print(f"{n:5} sentences   {len(known):3} words   unknown {unknown[0, j]:6.1%}", end="")
     print(f"   sentences with one {unknown[1, j]:6.1%}")
 
-# %%
 figure = curves(
     100 * unknown,
     sizes,
     labels=["unknown words", "sentences with an unknown word"],
-    xlabel="training sentences that the vocabulary was made from",
+    xlabel="training sentences from which the vocabulary was made",
     ylabel="% of the test",
     xscale="log",
     legend=True,
 )
-caption = "At 100: 8.5 % of the words unknown, half of the sentences spoilt; at 1,000: none"
+caption = "With 100 sentences 8.5 % of the words are unknown; with 1,000 sentences none is"
 show_figure(figure, "01_unknown", caption)
 
-# %% [markdown]
-# Read it at 100: 8.5 % of the words are unknown, which sounds little, and 52 % of the sentences have one. It
-# ends before 1,000 sentences because a grammar made them: its English has 280 words. Human text never runs
-# out of new ones: names, numbers, typing errors. So the paper's byte-pair encoding cuts a rare word into
-# frequent *pieces*; almost nothing is unknown, and sentences become longer. Here a word is a word.
-
-# %%
+# %% tags=["check"]
 assert_allclose(unknown[:, 2], [0.085, 0.516], atol=5e-4)
 assert (unknown[:, 4] == 0).all()
 assert n_en == 280 + len(SPECIALS) == 284
 assert n_fr == 380
-print("the numbers of the text are those of the table")
+print("the numbers of the text agree with the table")
 
 # %% [markdown]
+# With 100 sentences, 8.5 % of the words are unknown. This seems to be little, but 52 % of the sentences
+# contain an unknown word. With 1,000 sentences no word is unknown, because the grammar uses only 280 English
+# words. Texts written by people always contain new words: names, numbers, typing errors. **Byte-pair
+# encoding**, which the paper uses, therefore splits rare words into frequent pieces. Then almost nothing is
+# unknown, but sentences become longer.
+#
 # ## Sentences to one array
 #
-# An array has no ragged edge. Rows that are too short are filled with 0 on the right: **padding**. Rows that
-# are too long are cut: **truncation**. A cut sentence must still end with `</S>`, or the model learns that
-# sentences stop in the middle; so the cut takes one word more.
+# All rows of an array have the same length. So short sentences are filled with 0 on the right. This is called
+# **padding**. Sentences that are too long are cut. This is called **truncation**. A truncated sentence must
+# still end with `</S>`, or the model would learn that sentences can stop in the middle. So one more word is
+# removed to make room for `</S>`.
 
 # %%
 texts = ("the cat drinks some milk", "thanks", "i am a student")
@@ -164,76 +194,99 @@ rows = [[*english.encode(text), 3] for text in texts]
 longest = max(len(row) for row in rows)
 padded = np.zeros((3, longest), np.int64)  # (B, T)
 for b, row in enumerate(rows):
-    for t, index in enumerate(row):
-        padded[b, t] = index
+    padded[b, : len(row)] = row
 print(padded)
-assert (padded == pad(rows)).all()
 
 cut = [*rows[0][: 4 - 1], 3]
+print("truncated to 4 ids:", cut, "=", english.decode(cut))
+
+# %% tags=["check"]
+assert (padded == pad(rows)).all()
 assert cut == truncate(rows[0], 4)
-print("cut to 4:", cut, "=", english.decode(cut))
 
 # %% [markdown]
-# Now a batch of pairs. The encoder reads `source`. The decoder reads `target_in`, which starts with `<S>`,
-# and is asked for `target_out`, the same words one place earlier, with `</S>` at their end. Column by column:
-# having read target_in[:, : t + 1], it should say target_out[:, t]. (How it is kept from reading on is lesson
-# 6; why it is all done at once, lesson 11.)
+# A translation model needs *pairs* of sentences, and it uses the target sentence twice. The encoder reads
+# `source`. The decoder reads `target_in`, which begins with `<S>`. It has to predict `target_out`, which
+# contains the same tokens one place earlier, and `</S>` at the end.
 #
-# ```math
+# ```text
 # target_in    <S>   le    chat   boit   du     lait
+#               ▼     ▼     ▼      ▼      ▼      ▼        predict the next token
 # target_out   le    chat  boit   du     lait   </S>
 # ```
+#
+# At place t the decoder has read `target_in[:, :t + 1]` and should predict `target_out[:, t]`. Lesson 6 shows
+# how we prevent it from reading further. Lesson 11 explains why all places can be computed at once.
 
 # %%
-examples = [(english.encode(p.english), french.encode(p.french)) for p in corpus.train]
 two = {"the cat drinks some milk": "le chat boit du lait", "thanks": "merci"}
 small = make_batch([(english.encode(x), french.encode(y)) for x, y in two.items()])
 print("source", small.source, "target_in", small.target_in, sep="\n")
 print("target_out", small.target_out, sep="\n")
+
+# %% tags=["check"]
 assert (small.target_in[:, 0] == 2).all()  # <S>
 assert (small.target_in[0, 1:] == small.target_out[0, :-1]).all()
 assert french.decode(small.target_out[1]) == "merci"  # up to </S>
 
 # %% [markdown]
-# Ten pairs that fit into ten columns, as *一步步解析Attention is All You Need!* draws them:
+# The picture shows the two arrays that the model reads, for ten pairs of sentences with at most ten ids each.
 
-# %%
+# %% tags=["plot"]
+examples = [(english.encode(p.english), french.encode(p.french)) for p in corpus.train]
 ten = make_batch([e for e in examples if max(map(len, e)) < 10][:10])
 style = {"colour": "plain", "edge": "x", "numbers": True}
 grids = [
-    Grid(ten.source, "x: the encoder reads", mask=ten.source != 0, **style),
-    Grid(ten.target_in, "y: the decoder reads", mask=ten.target_in != 0, **style),
+    Grid(ten.source, "source: the encoder reads", mask=ten.source != 0, **style),
+    Grid(ten.target_in, "target_in: the decoder reads", mask=ten.target_in != 0, **style),
 ]
 dark = int((ten.source == 0).sum() + (ten.target_in == 0).sum())
-caption = f"A sentence a row: 3 ends each x, 2 starts each y; {dark} dark cells are padding"
+caption = f"3 ends each source, 2 begins each target; the {dark} dark cells are padding"
 show_figure(cell_product(grids), "01_batch", caption)
 
 # %% [markdown]
 # ## How much of it is padding?
 #
-# A network computes the padded cells like any others, and throws the results away. With lengths lₙ (source
-# and target each), and all that counts in a batch being its longest:
+# A network spends as much time on padding as on real tokens, so we want little padding. To measure it, let
+# $l_n$ be the length of sentence n, and let B be the number of sentences in a batch. Every row of a batch is
+# as long as the longest sentence in it. So the number of cells and the share of padding are
 #
-# ```math
-# cells    = Σ_batches  B · max lₙ            summed over source and target
-# padding  = 1 − Σₙ lₙ / cells
-# ```
+# $$\mathrm{cells} = \sum_{\mathrm{batches}} B \cdot \max_n l_n$$
 #
-# Three ways to make batches of 64. Every sentence padded to the longest of the whole corpus; sentences taken
-# by chance; sentences sorted by length first.
+# $$\mathrm{padding} = 1 - \frac{\sum_n l_n}{\mathrm{cells}}$$
+#
+# Both sums count source and target sentences. The function in the next cell computes the share of padding for
+# a plan. A **plan** is a list of batches, and each batch is an array of sentence numbers.
 
 # %%
-lengths = example_lengths(examples)  # (N, 2) source and target, <S> or </S> counted
+lengths = example_lengths(examples)  # (N, 2): source and target, with <S> or </S>
 
 
 def padding_of(plan):
-    """The share of padding, for a list of arrays of sentence numbers."""
+    """Return the share of padding."""
     cells = sum(len(batch) * lengths[batch].max(0).sum() for batch in plan)
     return 1 - lengths.sum() / cells
 
 
+# %% [markdown]
+# We compare three ways to make batches of 64 sentences:
+#
+# 1. all sentences are padded to the length of the longest sentence in the corpus;
+# 2. the sentences of a batch are chosen at random;
+# 3. the sentences are sorted by length before they are divided into batches.
+#
+# **Question.** Which one has the least padding, and what could be its disadvantage?
+#
+# <details><summary>Answer</summary>
+# Sorting has the least padding. An **epoch** is one pass through all training sentences. With sorting, the
+# batches are the same in every epoch, so a sentence always shares its batch with the same other sentences.
+# </details>
+
+# %% tags=["check"]
+
+
 def cut_into(order, size):
-    """Batches of at most `size`, as even as can be."""
+    """Divide an order of sentences into batches of at most `size`, as equal as possible."""
     return np.array_split(order, -(-len(order) // size))
 
 
@@ -241,23 +294,25 @@ by_chance = cut_into(rng.permutation(len(lengths)), 64)
 in_order = cut_into(np.lexsort((lengths[:, 0], lengths[:, 1])), 64)  # by target, then by source
 fixed = 1 - lengths.sum() / (len(lengths) * lengths.max(0).sum())
 print(f"lengths {lengths.min(0)} to {lengths.max(0)}, mean {lengths.mean(0).round(1)}")
-print(f"all as long as the longest   {fixed:.1%}")
-print(f"by chance                    {padding_of(by_chance):.1%}")
-print(f"sorted                       {padding_of(in_order):.1%}")
+print(f"padded to the longest   {fixed:.1%}")
+print(f"at random               {padding_of(by_chance):.1%}")
+print(f"sorted                  {padding_of(in_order):.1%}")
 
 # %% [markdown]
-# Sorting has a price: the batches are the same in every epoch, and a sentence always learns in the same
-# company. So `plan_batches` adds up to 1.5 tokens to each target length, at random, anew in every epoch,
-# sorts by that, and shuffles the batches. Of all pairs of sentences that share a batch, what part is together
-# again in the next epoch?
+# `plan_batches` has almost the same advantage without the disadvantage. In every epoch it adds a random
+# number between 0 and 1.5 to each target length. It sorts by these changed lengths, divides the sentences
+# into batches and shuffles the batches. The next cell considers all pairs of sentences that share a batch. It
+# measures how many of these pairs share a batch again in the next epoch.
 
 # %%
 epochs = [plan_batches(lengths, seed=0, epoch=e, batch_size=64) for e in range(2)]
-assert (np.sort(np.concatenate(epochs[0])) == np.arange(len(lengths))).all()  # each once
+
+# %% tags=["check"]
+assert (np.sort(np.concatenate(epochs[0])) == np.arange(len(lengths))).all()  # all, once
 
 
 def together_again(first, second):
-    """Of all pairs in a batch of the first plan, the share in one batch of the second."""
+    """Return the share of pairs in a batch of the first plan that share one of the second."""
     batch_of = np.zeros(len(lengths), int)
     for number, batch in enumerate(first):
         batch_of[batch] = number
@@ -269,20 +324,21 @@ again = together_again(*epochs)
 print(f"planned: {padding_of(epochs[0]):.1%} padding, {again:.1%} together again")
 print(f"sorted:  {padding_of(in_order):.1%} padding, {together_again(in_order, in_order):.0%}")
 
-# %%
+# %% tags=["plot"]
 grids = []
-for name, plan in {"by chance": by_chance, "planned by length": epochs[0]}.items():
-    ids = make_batch([examples[i] for i in plan[0][:16]]).source  # (16, S)
-    grids.append(Grid(ids, name, "x", mask=ids != 0))
-caption = "Sixteen English sentences of a batch, a row each: dark cells are padding"
+for name, plan in {"at random": by_chance, "planned by length": epochs[0]}.items():
+    source_ids = make_batch([examples[i] for i in plan[0][:16]]).source  # (16, S)
+    grids.append(Grid(source_ids, name, "x", mask=source_ids != 0))
+caption = "Sixteen English sentences of a batch, one in each row: dark cells are padding"
 show_figure(cell_product(grids), "01_plan", caption)
 
 # %% [markdown]
-# The larger a batch, the longer its longest sentence, and the more filling. By chance it grows towards the
-# 45 % of "all as long as the longest"; planned, there are simply enough sentences of each length, until the
-# batches become so large that they span several.
+# The more sentences a random batch contains, the longer its longest sentence is, and the more padding it
+# needs. The share of padding grows towards the 45 % of method 1. Planned batches need little padding, because
+# there are enough sentences of each length. Their share only rises when batches become so large that they
+# contain several lengths.
 
-# %%
+# %% tags=["plot"]
 batch_sizes = np.array([1, 2, 4, 8, 16, 32, 64, 128, 256])
 shuffled = np.concatenate(by_chance)
 padding = np.zeros((2, 9))
@@ -292,51 +348,61 @@ for j, n in enumerate(batch_sizes.tolist()):
 figure = curves(
     100 * padding,
     batch_sizes,
-    labels=["by chance", "planned by length"],
+    labels=["at random", "planned by length"],
     xlabel="sentences in a batch",
     ylabel="% of the cells that are padding",
     xscale="log",
 )
-caption = "At 64 sentences a batch: 38 % padding by chance, 2.6 % planned"
+caption = "With 64 sentences in a batch: 38 % padding at random, 2.6 % planned"
 show_figure(figure, "01_padding", caption)
 
 # %% [markdown]
-# At 64, planning leaves 2.6 % in place of 38 %. For the same words, batches by chance have 1.6 times as many
-# cells to compute.
+# With 64 sentences in a batch, planning reduces padding from 38 % to 2.6 %. For the same text, random batches
+# have 1.6 times as many cells to compute.
 #
-# The paper counts a batch in *tokens*, about 25,000 on each side, so that a step on long sentences costs what
-# a step on short ones does. `batch_tokens` does this: longest length times sentences is at most that number.
+# The paper measures a batch in *tokens*, about 25,000 on each side. Then a step with long sentences takes
+# about as much work as a step with short ones. The argument `batch_tokens` does this: it limits the product
+# of the longest length and the number of sentences.
 
-# %%
+# %% tags=["check"]
 by_tokens = plan_batches(lengths, seed=0, epoch=0, batch_tokens=800)
 counted = sorted((int(lengths[b].max()), len(b)) for b in by_tokens)
-print("longest and sentences:", counted[0], "...", counted[-1])
+print("(longest, sentences):", counted[0], "...", counted[-1])
 assert max(longest * size for longest, size in counted) <= 800
-
 assert_allclose([fixed, padding_of(in_order), again], [0.450, 0.010, 0.062], atol=6e-4)
 assert_allclose(padding[:, 6], [0.384, 0.026], atol=6e-4)
 assert_allclose(padding[0, 6], padding_of(by_chance))
 assert_allclose((1 - padding[1, 6]) / (1 - padding[0, 6]), 1.6, atol=0.03)
-print("the numbers of the text are those of the table")
+print("the numbers of the text agree with the table")
 
 # %% [markdown]
 # ## What padding must not do
 #
-# **A sentence must not know with whom it was put into a batch.** Take the simplest layer that looks at a
-# whole sentence: the mean of its words' vectors. xₜ is the vector of word t (lesson 2; here made up, that of
-# `<PAD>` too), and T the length of the array:
+# The amount of padding after a sentence depends on the other sentences of its batch. But **the result for a
+# sentence must not depend on the other sentences.** So padding must not change any result.
 #
-# ```math
-# wrong   y = 1/T Σₜ xₜ                     all T places
-# right   y = 1/n Σₜ mₜ xₜ,  n = Σₜ mₜ        mₜ = 1 where there is a word, 0 at padding
-# ```
+# We try this with the simplest layer that combines all tokens of a sentence: the mean of their vectors. Let
+# $x_t$ be the vector of token t, and T the length of the array. Let $m_t$ be 1 at a real token and 0 at
+# padding. The array of all $m_t$ is called a **mask**.
+#
+# $$\text{wrong:} \quad y = \frac{1}{T} \sum_t x_t$$
+#
+# $$\text{right:} \quad y = \frac{1}{n} \sum_t m_t x_t, \qquad n = \sum_t m_t$$
+#
+# The next cell draws random vectors for all tokens, including `<PAD>`. Then it compares both formulas with
+# the mean for the sentence "thanks" alone, without padding.
 
 # %%
-table = rng.standard_normal((n_en, 4))  # (V, D)
-source = pad(rows)  # (B, T): the cat, thanks, i am a student
-real = source != 0  # (B, T) bool
+table = rng.standard_normal((n_en, 4))  # (V, D), one row for each of the V tokens
+source = pad(rows)  # (B, T): the three sentences from above
+real = source != 0  # (B, T) bool, the mask
 x = table[source]  # (B, T, D)
+alone = table[rows[1]]  # (2, D) "thanks </S>", without padding
+print("thanks, alone            ", alone.mean(0))
+print("in the batch, wrong      ", x[1].mean(0))
+print("in the batch, with mask  ", x[1][real[1]].mean(0))
 
+# %% tags=["check"]
 slow = np.zeros((3, 4))
 for b in range(3):
     n = 0
@@ -345,138 +411,152 @@ for b in range(3):
             slow[b] += x[b, t]
             n += 1
     slow[b] /= n
-
-alone = table[rows[1]]  # (2, D) "thanks </S>", in no batch
-print("thanks, alone          ", alone.mean(0))
-print("in the batch, wrong    ", x[1].mean(0))
-print("in the batch, with m   ", slow[1])
 assert_allclose(slow[1], alone.mean(0))
 
 # %% [markdown]
-# ## The pair, and what comes back to padding
+# ## The layer and its backward pass
 #
-# Which outputs does xₜᵢ of a sentence reach? Number i of its own mean, with slope mₜ/n. The rule of lesson
-# 0, what a sum collects backward hands out:
+# Now we write this layer as a pair of functions, as in lesson 0. The entry $x_{ti}$ affects only component i
+# of the mean of its own sentence. By the formula above, the derivative of $y_i$ with respect to $x_{ti}$ is
+# $m_t / n$. So
 #
-# ```math
-# yᵢ   = 1/n Σₜ mₜ xₜᵢ
-# dxₜᵢ = dyᵢ ∂yᵢ/∂xₜᵢ = mₜ dyᵢ / n
-# ```
+# $$dx_{ti} = dy_i \frac{\partial y_i}{\partial x_{ti}} = \frac{m_t}{n} dy_i$$
 #
-# At padding m = 0, so **the gradient is exactly 0**: what had no say hears nothing. The words of a short
-# sentence hear more each (1/n), since each was a larger part of the mean. The cache needs m and n, not x.
+# At padding m = 0, so **the gradient is exactly 0**. This must be so, because padding did not contribute to
+# the output. In a short sentence 1/n is larger, so each token gets a larger gradient. This is right too,
+# because each token was a larger part of the mean. The cache must contain m and n, but not x.
 
 # %%
 
 
 class MeanCache(NamedTuple):
-    """What sentence_mean_backward needs."""
+    """The arrays that sentence_mean_backward needs."""
 
     real: Any  # (B, T) bool
-    count: Any  # (B, 1) words in each sentence
+    count: Any  # (B, 1), tokens in each sentence
 
 
 def sentence_mean(x, real):
-    """The mean of each sentence's words. Shapes: x (B, T, D), real (B, T) -> y (B, D)."""
+    """Return the mean vector of each sentence. Shapes: x (B, T, D), real (B, T) -> y (B, D)."""
     count = real.sum(-1, keepdims=True)  # (B, 1)
     y = np.where(real[..., None], x, 0).sum(1) / count  # (B, D)
     return y, MeanCache(real, count)
 
 
 def sentence_mean_backward(dy, cache):
-    """Gradient dx (B, T, D) of y = 1/n sum of m x."""
+    """Return the gradient dx (B, T, D)."""
     each = dy / cache.count  # (B, D)
     return np.where(cache.real[..., None], each[:, None, :], 0)
 
 
 y, cache = sentence_mean(x, real)
-assert_allclose(y, slow)
 show(cache)
 
 # %% [markdown]
-# `np.where`, and not `m * x`: in an array that was never filled a cell may hold NaN, and 0 · NaN is NaN.
+# We use `np.where` and not `m * x`. At its padding an array may contain NaN ("not a number"), for example if
+# nothing was ever written there. Multiplication does not remove it, because 0 · NaN is NaN.
 #
-# The package has this layer in disguise. Attention (lesson 5) with a query of zeros likes all words alike, so
-# its weights are 1/n, and `padding_mask(source)` keeps it off the padding. Its output must be our mean, and
-# the gradient of its values our dx:
+# The package does not contain this layer, but attention can do the same. **Attention** (lesson 5) computes a
+# weighted mean of vectors, its values. The weights come from a vector called the query. If the query is 0,
+# all weights are equal, and `padding_mask(source)` excludes the padding. So the output must be our mean, and
+# the gradient of the values must be our dx.
 
-# %%
-zeros = np.zeros((3, 1, 1, 4))  # (B, H, T, K): one query a sentence, one head
-likes, made = attention(zeros, x[:, None], x[:, None], mask=padding_mask(source))  # (B, 1, 1, D)
-assert_allclose(likes[:, 0, 0], y)
+# %% tags=["check"]
+zero_query = np.zeros((3, 1, 1, 4))  # (B, H, T, K): one query for each sentence, one head
+output, attended = attention(zero_query, x[:, None], x[:, None], mask=padding_mask(source))
+assert_allclose(y, slow)
+assert_allclose(output[:, 0, 0], y)  # (B, 1, 1, D) -> (B, D)
 
 dy = rng.standard_normal(y.shape)  # (B, D)
 dx = sentence_mean_backward(dy, cache)  # (B, T, D)
-_, _, dv = attention_backward(dy[:, None, None], made)
+_, _, dv = attention_backward(dy[:, None, None], attended)
 assert_allclose(dv[:, 0], dx)
 assert (dx[~real] == 0).all()
-print("weights of attention", made.weights[1, 0, 0], "for thanks")
+print("attention weights", attended.weights[1, 0, 0], "for thanks")
 
-# %%
-words = [english.vocabulary.words[i] for i in source[1]]
+# %% tags=["plot"]
+names = [english.vocabulary.words[i] for i in source[1]]
 parts = [
-    Grid(x[1], "$x$", "x", numbers=True, rows=words, padded=~real[1]),
+    Grid(x[1], "$x$", "x", numbers=True, rows=names, padded=~real[1]),
     "→",
     Grid(y[1], "$y$", "z", numbers=True),
-    "   back:",
+    "   backward:",
     Grid(dy[1], "$dy$", "z", numbers=True),
     "→",
-    Grid(dx[1], "$dx$", "x", numbers=True, rows=words, padded=~real[1]),
+    Grid(dx[1], "$dx$", "x", numbers=True, rows=names, padded=~real[1]),
 ]
-caption = "thanks: padding (dark green) has no say in y, and 0 in dx; a word gets dy / 2"
+caption = "Padding (dark green) does not affect y and gets 0 in dx; each token gets dy / 2"
 show_figure(cell_product(parts), "01_mean", caption)
 
 # %% [markdown]
-# ## Is it right?
-
-# %%
-report = gradcheck((sentence_mean, sentence_mean_backward), x, real)
-print(report)
-assert report.ok
-
-# %% [markdown]
-# And with the mistake that is made here, a backward pass without m:
+# ## Check the gradient
+#
+# First we check our backward pass. Then we check the typical mistake: a backward pass without the mask.
 
 # %%
 
 
-def padding_hears(dy, cache):
-    """Wrong: every place gets dy / n."""
+def backward_without_mask(dy, cache):
+    """Return a wrong dx: padding gets dy / n too."""
     return np.repeat((dy / cache.count)[:, None], cache.real.shape[1], axis=1)
 
 
-report = gradcheck((sentence_mean, padding_hears), x, real)
-sentence, place, _ = report.failures[0].entry
-print("first wrong entry: sentence", sentence, "place", place)
+report = gradcheck((sentence_mean, sentence_mean_backward), x, real)
+print(report)
+wrong_report = gradcheck((sentence_mean, backward_without_mask), x, real)
+sentence, place, _ = wrong_report.failures[0].entry
+print("without the mask, first wrong entry: sentence", sentence, "place", place)
+
+# %% [markdown]
+# Every later layer that combines the tokens of a sentence needs this mask. Attention masks its scores (lesson
+# 6), and the loss is a mean over real tokens (lesson 12). You can always test this in the same way: compute a
+# sentence alone and in a batch, and compare the results.
+
+# %% tags=["check"]
+assert report.ok
 assert not real[sentence, place]
 
 # %% [markdown]
-# Every later lesson that looks across a sentence has this m in some form: attention masks its scores
-# (lesson 6), the loss is a mean over words and not over cells (lesson 12). The test is always the one above:
-# take a sentence out of its batch; the result must not change.
+# ## What the documents say
 #
+# > - *一步步解析Attention is All You Need!* shows the same two arrays, x for the encoder and y for the
+# >   decoder. It pads every batch to one fixed length, 10 in its demo, and leaves out longer sentences.
+# > - *图解transformer* chooses one greatest length, pads shorter sentences and truncates longer ones. It says
+# >   that a larger length is better but more expensive. With batches by length it costs nothing, because only
+# >   batches with a long sentence are wide. The document does not say that `</S>` must survive truncation.
+# > - The paper has one vocabulary of word pieces for both languages, so "Paris" has one id on both sides.
+# >   npformer has one vocabulary of words for each language, unless a dataset is made with `shared=True`.
+# > - *Attention机制详解（二）* and *The components of the Transformer* begin with vectors.
+
+# %% [markdown]
+# ## Summary
+#
+# - A vocabulary gives each token an id. All unknown tokens get the id of `<UNK>`.
+# - Padding makes all sentences of a batch equally long. Truncation must keep `</S>`.
+# - The decoder reads `target_in` and predicts `target_out`, which is one place ahead.
+# - Batches of sentences of similar length contain little padding.
+# - A mask excludes padding from the result, and then the gradient of the padding is 0.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Sentences of 2, 3 and 7 ids form one batch. How many cells does it have, and how much is
+# padding?
+#
+# <details><summary>Answer</summary>
+# It has 3 · 7 = 21 cells, and 9 of them are padding. Now put the third sentence into a batch of its own. Then
+# there are 2 · 3 + 7 = 13 cells, and only 1 of them is padding.
+# </details>
+
+# %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 1` has them, each graded on examples.
+# `npformer exercise list 1` lists the exercises. Each is graded on examples.
 #
-# - `npformer exercise start pad`: rows of any lengths, an empty one among them, as one array.
+# - `npformer exercise start pad`: put rows of any lengths, one of them empty, into one array.
 # - `npformer exercise start truncate`: three cases; one of them must keep its end.
-# - By hand: sentences of 2, 3 and 7 ids in one batch. How many cells, and which share is padding? (21; 9/21.)
-#   And as a batch of the first two and a batch of the third? (13; 1/13.)
 #
-# To try now, in the terminal: `!english.encode("the cat sat on the mat")`, and
+# Try this in the terminal: `!english.encode("the cat sat on the mat")`, and
 # `!padding_of(plan_batches(lengths, seed=0, epoch=3, batch_size=64))`.
 #
-# ## Where the documents differ
-#
-# - *一步步解析Attention is All You Need!* pads every batch to one fixed length, 10 in its demo, and leaves
-#   longer sentences out. Here an array is as long as its longest sentence.
-# - *图解transformer* chooses one greatest length, pads what is shorter, truncates what is longer, and calls
-#   a larger one better but dearer. With batches by length it costs nothing to allow more: only batches that
-#   hold a long sentence are wide. It does not say that `</S>` must survive the cut.
-# - The paper has one vocabulary of word pieces for both languages, so that "Paris" is one id on both sides
-#   (lesson 2 needs that for one table); npformer has one of words for each, unless a dataset is
-#   made with `shared=True`.
-# - *Attention机制详解（二）* and *The components of the Transformer* begin at vectors.
-#
-# **Next**, lesson 2 gives every id its vector.
+# **Next**, lesson 2 gives a vector to every id.

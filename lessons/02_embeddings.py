@@ -1,12 +1,16 @@
 # %% [markdown]
 # # 2 · Embeddings
 #
-# *25 minutes to read, 3 seconds to run. Lesson 0 for dW = xᵀ dy, lesson 1 for ids and padding.*
+# *About 30 minutes. You need: the gradients of a linear layer (lesson 0), ids and padding (lesson 1).*
 #
-# **The question.** A sentence has come in as ids: 4 5 6 4 7. One cannot calculate with a name. What is the
-# vector of word 4, and who chose it? The same word stands at many places of a batch: what does each of them
-# say to the one vector? Why does the paper multiply it by √512 = 22.6? And how can the table that turns words
-# into vectors be the one that turns vectors back into words?
+# **After this lesson you can**
+#
+# - turn ids into vectors, and explain why this is a matrix product;
+# - derive the gradient of the table, and avoid a common mistake in NumPy;
+# - explain why the paper multiplies embeddings by √d_model;
+# - use one table for the input and the output, and add its two gradients.
+#
+# `ids → [EMBEDDING] → [positions] → [attention] → … → [LINEAR, SAME TABLE] → [softmax]`
 
 # %%
 import math
@@ -27,148 +31,177 @@ from npformer.plots import Grid, cell_product, curves
 rng = np.random.default_rng(2)
 
 # %% [markdown]
-# ## The passage
+# ## Why vectors?
 #
-# *Attention Is All You Need*, section 3.4, nearly whole:
+# After lesson 1 a sentence is a list of ids, for example 4 5 6 4 7. An id is only a name, and a network
+# cannot calculate with names. So each token gets a vector, its **embedding**. The entries of these vectors
+# are learned during training. The paper describes this in section 3.4:
 #
 # > we use learned embeddings to convert the input tokens and output tokens to vectors of dimension d_model.
 # > [...] we share the same weight matrix between the two embedding layers and the pre-softmax linear
 # > transformation, similar to [30]. In the embedding layers, we multiply those weights by √d_model.
 #
-# *图解transformer* draws it for "Je suis étudiant": three words, a vector of four numbers each. *一步步解析
-# Attention is All You Need!* gives the code, with two settings to watch: `zero_pad` and `scale`.
+# So one table is used twice. It turns ids into vectors, and at the end it turns vectors into scores for
+# tokens:
 #
-# Ours is the smallest batch that has everything: a word that occurs three times, and padding.
+# ```text
+# ids (B, T) ──▶ rows of E, × √D ──▶ + positions ──▶ layers ──▶ h (B, T, D) ──▶ h Eᵀ ──▶ (B, T, V)
+#                      ▲                                                        ▲
+#                      └────────────── the table E (V, D), used twice ──────────┘
+# ```
+
+# %% [markdown]
+# D stands for d_model, and V is the size of the vocabulary. Our example is a small batch with a token that
+# occurs three times ("the") and with padding.
 
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "the", "cat", "sees", "dog"]  # V = 8
 ids = np.array([[4, 5, 6, 4, 7, 3], [4, 7, 3, 0, 0, 0]])  # (B, T)
+
+# %% tags=["check"]
 for row in ids:
     print([vocabulary[i] for i in row])
 
 # %% [markdown]
-# ## A table, and a look-up
+# ## A table with one row for each token
 #
-# The table has one row of D numbers for each word of the vocabulary. At first they are random; they are
-# parameters, like a weight matrix, and gradients move them. With c a constant (1 or √D):
+# The table E has one row of D numbers for each token of the vocabulary. The numbers are random at first. They
+# are parameters, like a weight matrix, and training changes them. The layer copies the rows that the ids
+# select, and multiplies them by a constant c. For place n of the batch and component i:
 #
-# ```math
-# yₙᵢ = c · E[idₙ, i]          n: a place in the batch, i: one of the D numbers
-# ```
+# $$y_{ni} = c \cdot E_{\mathrm{id}_n,\, i}$$
+#
+# The constant c is 1 or √D. You will see below why the paper uses √D. In NumPy one line is enough, because an
+# array of ids as an index returns an array of rows.
 
 # %%
 v_size, d_model = 8, 4
 c = math.sqrt(d_model)  # 2
 table = rng.standard_normal((v_size, d_model)) / math.sqrt(d_model)  # (V, D)
+y = c * table[ids]  # (B, T, D)
 
+y, cache = embedding(ids, table, scale=c)  # the function of the package
+show(cache)
+
+# %% tags=["check"]
 slow = np.zeros((2, 6, d_model))  # (B, T, D)
 for b in range(2):
     for t in range(6):
         for i in range(d_model):
             slow[b, t, i] = c * table[ids[b, t], i]
-
-y = c * table[ids]  # NumPy's look-up: an array of ids as an index gives an array of rows
+assert_allclose(c * table[ids], slow)
 assert_allclose(y, slow)
-y, cache = embedding(ids, table, scale=c)
-assert_allclose(y, slow)
-assert_allclose(y[0, 0], y[1, 0])  # "the" is "the", wherever it stands
-show(cache)
+assert_allclose(y[0, 0], y[1, 0])  # "the" has the same vector at every place
 
 # %% [markdown]
-# ## The look-up is a product
+# ## The lookup is a matrix product
 #
-# Write id 4 as a row of V numbers, 0 everywhere and 1 in column 4: **one-hot**. Times the table, all rows but
-# row 4 are multiplied by 0:
+# To find the gradient of the table, we write the same computation as a matrix product. We write id 4 as a row
+# of V numbers that is 1 in column 4 and 0 everywhere else. This is called a **one-hot** vector. If we
+# multiply it by the table, row 4 is multiplied by 1, and all other rows by 0. So the product is row 4. Let O
+# be the matrix whose rows are the one-hot vectors of all N = B · T ids. Then
 #
-# ```math
-# Σᵥ O[n, v] E[v, i] = E[idₙ, i]          O[n, v] = 1 if v = idₙ, else 0
-# Y = c O E                               (N, D) = (N, V) (V, D)
-# ```
+# $$\sum_v O_{nv} E_{vi} = E_{\mathrm{id}_n,\, i}$$
 #
-# So an embedding is lesson 0's linear layer whose input is one-hot and whose weight is E.
+# For all places and with the constant c, this is the matrix product
+#
+# $$Y = c\, O E$$
+#
+# The shapes are (N, D) = (N, V) (V, D). So an embedding is the linear layer of lesson 0. Its input is
+# one-hot, and its weight matrix is E.
 
 # %%
-flat = ids.reshape(-1)  # (N,), N = B·T = 12
+flat = ids.reshape(-1)  # (N,), N = B · T = 12
 one_hot = np.zeros((12, v_size))  # (N, V)
-for n in range(12):
-    one_hot[n, flat[n]] = 1
+one_hot[np.arange(12), flat] = 1
+
+# %% tags=["check"]
 assert_allclose(c * one_hot @ table, y.reshape(12, d_model))
 
-# %%
-said = [vocabulary[i] for i in ids[0]]
+# %% tags=["plot"]
+tokens_read = [vocabulary[i] for i in ids[0]]
 ones = one_hot.astype(int)
 grids = [
-    Grid(ones[:6], "$O$", numbers=True, rows=said, shade=True),
+    Grid(ones[:6], "$O$", numbers=True, rows=tokens_read, shade=True),
     "×",
     Grid(table, "$E$", "weight", edge="x", numbers=True, rows=vocabulary),
     "=",
     Grid(table[ids[0]], "$O E$", "x", numbers=True),
 ]
-caption = 'The first sentence: each 1 picks a row of the table, both times "the" the same row'
+caption = 'The first sentence: each 1 selects a row of the table; both "the" select the same row'
 show_figure(cell_product(grids), "02_look_up", caption)
 
 # %% [markdown]
-# Nobody computes it so. With the paper's batch of 25,000 tokens and 37,000 words, O would have 925 million
-# entries (3.7 GB in float32) in order to hold 25,000 ones. The product is for *thinking*: it tells us the
-# gradient.
+# Nobody computes embeddings in this way. The paper has batches of 25,000 tokens and a vocabulary of 37,000.
+# So O would have 925 million entries, or 3.7 GB in float32, to store 25,000 ones. But the product helps us to
+# find the gradient.
 
-# %%
+# %% tags=["check"]
 assert 25_000 * 37_000 == 925_000_000
 assert 37_000 * 512 == 18_944_000
 assert 25_000 * 37_000 * 4 / 1e9 == 3.7
 
 # %% [markdown]
-# ## Backward, derived
+# ## The gradient of the table
 #
-# Lesson 0 had dW = xᵀ dy. Here the input is O and the weight E:
+# In lesson 0 the gradient of the weights was $dW = X^\top dY$. Here the input X is O, and the weight is E:
 #
-# ```math
-# dE = c Oᵀ dY                                   (V, D) = (V, N) (N, D)
-# dE[v, i] = c Σₙ O[n, v] dyₙᵢ = c Σ_{n: idₙ = v} dyₙᵢ
-# ```
+# $$
+# \begin{aligned}
+# dE      &= c\, O^\top dY \\
+# dE_{vi} &= c \sum_n O_{nv}\, dy_{ni} = c \sum_{n:\, \mathrm{id}_n = v} dy_{ni}
+# \end{aligned}
+# $$
 #
-# The last sum runs over the places where word v stands. **Forward copied row v to each of them; backward adds
-# up what they all say.** A word that is not in the batch hears 0.
+# The last sum contains only the places at which token v stands. This is the rule of lesson 0 again: **the
+# forward pass copied row v to all these places, so the backward pass adds up their gradients.** The gradient
+# of a token that does not occur in the batch is 0.
+#
+# In code we do not need O. For each place n, we add the gradient of $y_n$ to the row of the table that was
+# copied to this place. This is called a **scatter-add**. The next cell contains two lines for it that seem to
+# do the same. Only the second is right.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (B, T, D)
 drows = dy.reshape(12, d_model)  # (N, D)
 
-dtable_slow = np.zeros_like(table)  # (V, D)
-for n in range(12):
-    for i in range(d_model):
-        dtable_slow[flat[n], i] += c * drows[n, i]
-assert_allclose(dtable_slow, c * one_hot.T @ drows)
-assert_allclose(dtable_slow[4], c * (dy[0, 0] + dy[0, 3] + dy[1, 0]))  # the, three times
-assert (dtable_slow[1] == 0).all()  # <UNK> is not in the batch
-
-# %% [markdown]
-# The loop is a **scatter-add**: take each place's gradient to the row that the place read, and add. It looks
-# like one line of NumPy, and the obvious line is wrong:
-
-# %%
 lost = np.zeros_like(table)
 lost[flat] += c * drows  # WRONG
 
 dtable = np.zeros_like(table)
 np.add.at(dtable, flat, c * drows)  # right
-for word in ("the", "cat"):
-    v = vocabulary.index(word)
-    print(f"{word} ({(flat == v).sum()} ×)")
+
+# %% tags=["check"]
+for token in ("the", "cat"):
+    v = vocabulary.index(token)
+    print(f"{token} ({(flat == v).sum()} ×)")
     print("   [ids] +=  ", lost[v])
     print("   add.at    ", dtable[v])
-assert_allclose(lost[4], c * dy[1, 0])  # its last place, and nothing else
+
+dtable_slow = np.zeros_like(table)  # (V, D)
+for n in range(12):
+    for i in range(d_model):
+        dtable_slow[flat[n], i] += c * drows[n, i]
 assert_allclose(dtable, dtable_slow)
+assert_allclose(dtable, c * one_hot.T @ drows)
 assert_allclose(dtable, embedding_backward(dy, cache))
+assert_allclose(dtable[4], c * (dy[0, 0] + dy[0, 3] + dy[1, 0]))  # "the", three times
+assert (dtable[1] == 0).all()  # <UNK> is not in the batch
+assert_allclose(lost[4], c * dy[1, 0])  # only the last place
 
 # %% [markdown]
-# `lost[flat] += g` means lost[flat] = lost[flat] + g: all rows are read first, then all written, and where a
-# row is written three times the last one stays. No error, and "cat", which occurs once, is right. In lesson
-# 1's corpus "the" occurs 24,879 times in 18,152 sentences: 88 times in a batch of 64. It would hear one of
-# the 88. `np.add.at` adds each one.
+# **Question.** Why is the row of "the" wrong in the first version, while the row of "cat" is right?
+#
+# <details><summary>Answer</summary>
+# NumPy first reads all rows, then adds, and then writes all rows. The row of "the" is written three times,
+# and each result replaces the one before. Only the last one stays. "cat" occurs once, so nothing is replaced.
+# The function add.at adds every contribution.
+# </details>
+#
+# There is no error message. In the corpus of lesson 1, "the" occurs 24,879 times in 18,152 sentences, which
+# is 88 times in a batch of 64. With the wrong line, 87 of these 88 gradients would be lost.
 
-# %%
-assert round(64 * 24_879 / 18_152) == 88
+# %% tags=["plot"]
 grids = [
     Grid(ones.T, "$O^T$", numbers=True, rows=vocabulary, shade=True),
     "×",
@@ -176,122 +209,118 @@ grids = [
     "× 2   =",
     Grid(dtable, "$dE$", "weight", edge="x", numbers=True, rows=vocabulary),
 ]
-caption = 'Row "the" has three ones, so it adds up three rows of dy; <UNK> and <S> hear nothing'
+caption = 'Row "the" contains three ones, so it adds up three rows of dy; <UNK> and <S> get 0'
 show_figure(cell_product(grids), "02_scatter_add", caption)
 
 # %% [markdown]
 # ## The row of the padding
 #
-# In the picture `<PAD>` hears three places, which are no words. *一步步解析Attention is All You Need!* wants
-# padding to be all 0, and stay so: `zero_pad` replaces row 0 of the table by zeros in every forward pass. In
-# npformer that is `zero_id=0`. With mₙ = 0 at padding and 1 elsewhere, as in lesson 1:
+# In the picture the row of `<PAD>` gets gradients from three places, although these places contain no words.
+# The argument `zero_id=0` prevents this by replacing the embedding of padding by 0. With $m_n = 0$ at padding
+# and 1 elsewhere, as in lesson 1:
 #
-# ```math
-# yₙᵢ      = c mₙ E[idₙ, i]
-# dE[v, i] = c Σ_{n: idₙ = v} mₙ dyₙᵢ         so dE[0, i] = 0
-# ```
+# $$y_{ni} = c\, m_n E_{\mathrm{id}_n,\, i}$$
+#
+# $$dE_{vi} = c \sum_{n:\, \mathrm{id}_n = v} m_n\, dy_{ni}$$
+#
+# For v = 0 all $m_n$ are 0, so row 0 of the table gets no gradient.
 
 # %%
 y_zero, cache_zero = embedding(ids, table, scale=c, zero_id=0)
+with_positions = y_zero + sinusoids(6, d_model)
+print("padding, before positions are added:", y_zero[1, 5])
+print("padding, afterwards:                ", with_positions[1, 5])
+
+# %% tags=["check"]
 not_padding = (ids != 0)[..., None]  # (B, T, 1)
 dtable_zero = np.zeros_like(table)
 np.add.at(dtable_zero, flat, (c * not_padding * dy).reshape(12, d_model))
-
 assert_allclose(y_zero, c * not_padding * table[ids])
 assert_allclose(dtable_zero, embedding_backward(dy, cache_zero))
 assert (y_zero[1, 3:] == 0).all()
 assert (dtable_zero[0] == 0).all()
-assert_allclose(dtable_zero[1:], dtable[1:])  # all other rows as before
-
-with_positions = y_zero + sinusoids(6, d_model)
-print("padding, before positions:", y_zero[1, 5])
-print("padding, after:           ", with_positions[1, 5])
+assert_allclose(dtable_zero[1:], dtable[1:])  # all other rows are as before
 
 # %% [markdown]
-# The last line is why one must not lean on it. The next thing that happens to y is that positions are added
-# (lesson 3), and the padding is not 0 any more. That document goes on to find the padding by looking for
-# vectors whose sum is 0; lesson 6 shows what becomes of that. What keeps padding out is a mask made from the
-# *ids*; with it, the row of `<PAD>` may hold anything. So npformer's default is no `zero_id`.
+# The last line of the output shows why you should not rely on these zeros. The next layer adds positions
+# (lesson 3), and then the vectors of padding are not 0 any more. A mask that is made from the *ids* excludes
+# padding reliably (lesson 6), whatever the row of `<PAD>` contains. For this reason npformer does not use
+# `zero_id` by default.
 #
-# ## Why √D: who speaks louder?
+# ## Why √D?
 #
-# The paper says that it multiplies by √d_model, and not why. So we measure. The package draws the entries of
-# the table with variance 1/D. A position vector, which will be added to the word, consists of pairs sin, cos
-# of one angle, and sin² + cos² = 1. Squared lengths:
+# The paper multiplies by √d_model but does not give a reason. So we measure the length of the vectors. The
+# package draws the entries of the table with variance 1/D. A position vector is added to each embedding. It
+# consists of D/2 pairs (sin, cos) of one angle, and $\sin^2 + \cos^2 = 1$. So the squared lengths are
 #
-# ```math
-# |word|²       = Σᵢ E²       ≈ D · 1/D  = 1
-# |√D word|²                  ≈ D · 1    = D
-# |position|²   = D/2 pairs · 1         = D/2
-# ```
+# $$|\mathrm{embedding}|^2 \approx D \cdot \frac{1}{D} = 1, \qquad |\mathrm{position}|^2 = \frac{D}{2}$$
 #
-# At D = 512 the bare word has length 1, beside a position of length 16; multiplied, 22.6.
+# Multiplied by √D, the embedding has a squared length of about D.
 
-# %%
+# %% tags=["plot"]
 widths = np.array([16, 64, 256, 512, 1024])
 lengths = np.zeros((3, 5))
 for j, n in enumerate(widths.tolist()):
     weight = Embedding(1000, n, rng=rng, dtype=np.float64).weight.value  # (V, D)
-    word = np.linalg.norm(weight, axis=-1).mean()
+    bare = np.linalg.norm(weight, axis=-1).mean()
     position = np.linalg.norm(sinusoids(50, n), axis=-1)  # (50,)
-    assert_allclose(position, math.sqrt(n / 2))  # every position, not on average
-    lengths[:, j] = math.sqrt(n) * word, position[0], word
-    print(f"D {n:5}   √D · word {lengths[0, j]:6.2f}   position {lengths[1, j]:6.2f}", end="")
-    print(f"   word {word:5.2f}")
+    assert_allclose(position, math.sqrt(n / 2))  # at every position, not only on average
+    lengths[:, j] = math.sqrt(n) * bare, position[0], bare
+    print(f"D {n:5}   embedding {bare:5.2f}   times √D {lengths[0, j]:6.2f}", end="")
+    print(f"   position {lengths[1, j]:6.2f}")
 
-# %%
 figure = curves(
     lengths,
     widths,
-    labels=["√D · word", "position", "word"],
+    labels=["times √D", "position", "embedding"],
     xlabel="D",
     ylabel="length of a vector",
     xscale="log",
     yscale="log",
 )
-caption = "Times √D, a word is √2 times as long as a position, at every width; bare it drowns"
+caption = "Times √D, an embedding is √2 times as long as a position at every width"
 show_figure(figure, "02_lengths", caption)
 
 # %% [markdown]
-# What enters the encoder is the sum of both. Of its squared length the bare word is 1 part in 257, 0.4 %; the
-# multiplied word is 512 in 768, two thirds, at every width.
+# For D = 512 an embedding has length 1 and a position has length 16, with squares 1 and 256. So the embedding
+# would contribute only 1/257, or 0.4 %, to the squared length of their sum. Multiplied by √512, it has length
+# 22.6 with square 512. Then it contributes 512/768, or two thirds, and the same is true for every other D.
 #
-# It depends on how the table is drawn. *一步步解析Attention is All You Need!* multiplies as well, but draws
-# by Xavier's rule for a (V, D) matrix, variance 2/(V + D): with V = 10,000 a word's entries have a spread of
-# .31 after the multiplication, and less the larger the vocabulary. Keras, which *The components of the
-# Transformer* uses, draws between −.05 and .05: .65 after it. A position's have 1/√2 = .71.
+# **Question.** Why not draw the table with √D times larger entries, and leave out the factor?
 #
-# But why not draw the table larger by √D, and multiply by nothing? Because of the table's second use.
+# <details><summary>Answer</summary>
+# Then the embeddings would have the right length at the input. But the same table is also used at the output,
+# where large entries are harmful. The next section shows this.
+# </details>
 
-# %%
+# %% tags=["check"]
 assert_allclose(lengths[:, 3], [22.63, 16, 1], rtol=0.01)
 assert_allclose(lengths[0] / lengths[1], math.sqrt(2), rtol=0.02)
-word, position = lengths[2, 3] ** 2, lengths[1, 3] ** 2
-assert_allclose(word / (word + position), 1 / 257, rtol=0.02)
-assert_allclose(512 * word / (512 * word + position), 2 / 3, rtol=0.02)
-spreads = math.sqrt(512) * np.array([math.sqrt(2 / (10_000 + 512)), 0.05 / math.sqrt(3)])
-assert_allclose(spreads, [0.31, 0.65], atol=5e-3)
+bare, position = lengths[2, 3] ** 2, lengths[1, 3] ** 2
+assert_allclose(bare / (bare + position), 1 / 257, rtol=0.02)
+assert_allclose(512 * bare / (512 * bare + position), 2 / 3, rtol=0.02)
+deviations = math.sqrt(512) * np.array([math.sqrt(2 / (10_000 + 512)), 0.05 / math.sqrt(3)])
+assert_allclose(deviations, [0.31, 0.65], atol=5e-3)
 assert_allclose((sinusoids(50, 512) ** 2).mean(), 1 / 2)
-print("the numbers of the text are those of the table")
+assert round(64 * 24_879 / 18_152) == 88
+print("the numbers of the text agree with the table")
 
 # %% [markdown]
-# ## Back to words, with the same table
+# ## Back to tokens with the same table
 #
-# At its end the model has a vector h for each place and must say a word. It asks each row of the table: how
-# alike are we? A word's score, its **logit**, is the dot product:
+# In the end the model has a vector h for each place and must choose a token. The dot product of h with a row
+# of the table is the score of this token, its **logit**:
 #
-# ```math
-# logitᵥ = Σᵢ hᵢ E[v, i]          logits = h Eᵀ          (N, V) = (N, D) (D, V)
-# ```
+# $$\mathrm{logit}_v = \sum_i h_i E_{vi}, \qquad \mathrm{logits} = h E^\top$$
 #
-# h comes out of a layer norm (lesson 8), so Σ hᵢ² = D. With entries of E of variance s², the logits' is
+# The shapes are (N, V) = (N, D) (D, V). How large are the logits? The vector h comes from a layer norm
+# (lesson 8), so $\sum_i h_i^2 = D$. If the entries of E have variance $s^2$, then
 #
-# ```math
-# Var(logitᵥ) = Σᵢ hᵢ² s² = D s²
-# ```
+# $$\operatorname{Var}(\mathrm{logit}_v) = \sum_i h_i^2 s^2 = D s^2$$
 #
-# which is 1 for s² = 1/D, and D for s² = 1. Logits of spread 22.6 mean a model that is *sure* before it has
-# learned anything. Its loss, −ln of the probability of the right word (lesson 12), for 1,000 words:
+# This is 1 for $s^2 = 1/D$, but D for $s^2 = 1$. With logits of standard deviation √512 = 22.6, the model
+# gives almost all probability to one token, although it has learned nothing yet. The next cell measures the
+# loss, −ln of the probability of the right token (lesson 12), for 1,000 tokens.
 
 # %%
 h, _ = layer_norm(rng.standard_normal((200, 512)), np.ones(512), np.zeros(512))  # (N, D)
@@ -300,28 +329,35 @@ losses = []
 for name, s in {"s² = 1/D": 512**-0.5, "s² = 1": 1.0}.items():
     logits = h @ (s * rng.standard_normal((1000, 512))).T  # (N, V)
     losses.append(cross_entropy(logits, targets)[0])
-    print(f"{name:9} spread of the logits {logits.std():6.2f}   loss {losses[-1]:6.2f}")
-print(f"knowing nothing: ln 1000 = {math.log(1000):.2f}")
+    print(f"{name:9} standard deviation {logits.std():6.2f}   loss {losses[-1]:6.2f}")
+print(f"equal probability for all tokens: ln 1000 = {math.log(1000):.2f}")
+
+# %% [markdown]
+# With equal probabilities for all tokens, the loss would be 6.91. A loss of 7.3 is hardly worse, but 72 is
+# ten times as large. So the table should have variance 1/D at the output and 1 at the input. **A table of
+# variance 1/D, multiplied by √D at the input,** satisfies both. This explanation is ours.
+
+# %% tags=["check"]
 assert_allclose(losses, [7.3, 72], atol=0.5)
 
 # %% [markdown]
-# 7.3 is hardly worse than knowing nothing; 72 is ten times as bad.
-#
-# So one table, two demands: variance 1/D where it makes logits, 1 where it meets positions. **Small table,
-# times √D at the entrance** serves both. That is our reading; the paper leaves it open.
-#
 # ## Two uses, two gradients
 #
-# Let E₁ be the table at the entrance and E₂ the one at the exit. L is a function of both, and then we set
-# E₁ = E₂ = E. Moving E moves both, and to first order what they do to L adds up:
+# A table that is used at both ends has **tied weights**. What is its gradient? Call it $E_1$ at the input and
+# $E_2$ at the output. The loss is a function of both. A small change δ of E changes both, and to first order
+# the effects add up:
 #
-# ```math
-# L(E + δ, E + δ) = L + ⟨dE₁, δ⟩ + ⟨dE₂, δ⟩ + …          so  dE = dE₁ + dE₂
-# dE₁ = c Oᵀ dy            the scatter-add
-# dE₂ = dlogitsᵀ h         lesson 0's dW = hᵀ dlogits, transposed, since W = Eᵀ
-# ```
+# $$L(E + \delta, E + \delta) = L + \langle dE_1, \delta \rangle + \langle dE_2, \delta \rangle + \dots$$
 #
-# In a network that guesses each next word from the word before it, and from nothing else:
+# So $dE = dE_1 + dE_2$. Suppose there are no layers between input and output, so that h = y. Then $dE_1$ is
+# the scatter-add of dh, and $dE_2$ is the gradient of a linear layer with the weight matrix $W = E^\top$:
+#
+# $$dE_1 = c\, O^\top dh$$
+#
+# $$dE_2 = (h^\top d\mathrm{logits})^\top = d\mathrm{logits}^\top h$$
+#
+# The next cell computes both for this minimal **language model**, which predicts each token from the token
+# before it.
 
 # %%
 read, wanted = ids[:, :-1], ids[:, 1:]  # (B, T): the cat sees ... -> cat sees the ...
@@ -335,17 +371,22 @@ dh = dlogits @ table  # (B, T, D)
 de1 = np.zeros_like(table)
 np.add.at(de1, read.reshape(-1), c * dh.reshape(-1, d_model))
 
-tokens = Embedding(v_size, d_model, scale=c, dtype=np.float64)  # the package's two layers
+# %% [markdown]
+# In the package, two layers share one parameter. Each backward pass *adds* its gradient to `.grad`, so the
+# sum arises by itself.
+
+# %% tags=["check"]
+tokens = Embedding(v_size, d_model, scale=c, dtype=np.float64)
 tokens.weight.value[:] = table
 output = TiedProjection(tokens.weight, dtype=np.float64)  # the same Parameter
 _, output_cache = output.forward(h)
-tokens.backward(output.backward(dlogits, output_cache), tokens_cache)  # each adds to .grad
+tokens.backward(output.backward(dlogits, output_cache), tokens_cache)
 assert_allclose(tokens.weight.grad, de1 + de2, atol=1e-15)
 assert (de1[0] == 0).all()  # <PAD>
 assert (de2[0] != 0).all()
-print(f"loss {loss:.4f}; dE is that of the package")
+print(f"loss {loss:.4f}; dE agrees with the package")
 
-# %%
+# %% tags=["plot"]
 style = {"colour": "weight", "numbers": True, "shade": True, "rows": vocabulary}
 grids = [
     Grid(de1, "$dE_1$", edge="x", **style),
@@ -354,29 +395,33 @@ grids = [
     "=",
     Grid(de1 + de2, "$dE$", edge="x", **style),
 ]
-caption = "Entrance: the four words that were read to guess from. Exit: every word, said or not"
+caption = "Input: only the four tokens that were read. Output: all tokens of the vocabulary"
 show_figure(cell_product(grids), "02_tied", caption)
 
 # %% [markdown]
-# At the entrance a word is moved only when it is read, and `<PAD>` never, since nothing is guessed from it.
-# At the exit every word is moved at every step: one that was wanted towards h, all others away from it. So
-# with a tied table a rare word learns all the time, and the row of `<PAD>` moves too, however carefully the
-# entrance was kept at 0. (`zero_id` writes the zeros into y, not into the table: they stay.)
+# At the input, only tokens that were read get a gradient. `<PAD>` gets none, because nothing is predicted
+# from it. At the output, every token gets a gradient at every step. A training step moves the row of the
+# right token towards h, and all other rows away from it. So with tied weights even a rare token is trained at
+# every step. The row of `<PAD>` also changes. This does no harm to `zero_id`, which writes zeros into y and
+# not into the table.
 #
-# ## Is it right?
+# ## Check the gradient
 #
-# First the pair, with padding and scale; then the two uses in one, checked as one function of the table.
+# First we check the embedding with padding and scale.
 
 # %%
 report = gradcheck((embedding, embedding_backward), ids, table, scale=c, zero_id=0)
 print(report)
-assert report.ok
+
+# %% [markdown]
+# Then we check the language model as a function of its one table. With `forget=True`, its backward pass
+# forgets one of the two gradients. The checker must find this mistake.
 
 # %%
 
 
 class NextToken:
-    """logits = embedding(ids) tableᵀ, with one table."""
+    """Predict logits = embedding(ids) tableᵀ, with one table."""
 
     def __init__(self, forget=False):
         self.tokens, self.output = tokens, output
@@ -393,40 +438,68 @@ class NextToken:
     def backward(self, dlogits, cache):
         dh = self.output.backward(dlogits, cache[1])
         if self.forget:
-            self.tokens.weight.grad[:] = 0  # as "grad = ..." in place of "grad += ..." would
+            self.tokens.weight.grad[:] = 0  # the effect of "grad = ..." instead of "grad += ..."
         self.tokens.backward(dh, cache[0])
 
 
+# %% tags=["check"]
+assert report.ok
 report = gradcheck(NextToken(), ids)
 print(report)
 assert report.ok
 report = gradcheck(NextToken(forget=True), ids)
-print("with = in place of +=, first wrong entry", report.failures[0].entry)
+print("with = instead of +=, first wrong entry", report.failures[0].entry)
 assert not report.ok
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - The paper has one table for source, target and output (`tied="all"` in npformer). These are 37,000 ·
+# >   512 = 18.9 million numbers once instead of three times. *一步步解析Attention is All You Need!* and *The
+# >   components of the Transformer* have a table for each language and a separate output matrix
+# >   (`tied="none"`).
+# > - Both also multiply by √D, but their tables have other variances. *一步步解析Attention is All You Need!*
+# >   uses Xavier's rule with variance 2/(V + D). For V = 10,000 and D = 512, the embeddings have standard
+# >   deviation .31 after the multiplication, and less for a larger vocabulary. Keras, which *The components
+# >   of the Transformer* uses, draws between −.05 and .05, which gives .65. A position has
+# >   $1/\sqrt{2} = .71$.
+# > - *图解transformer* draws three tokens, "Je suis étudiant", with a vector of four numbers each. It adds
+# >   positions and mentions no factor.
+# > - *一步步解析Attention is All You Need!* has the two settings `zero_pad` and `scale`. `zero_pad` replaces
+# >   row 0 by zeros in every forward pass. The document takes vectors whose sum is 0 for padding. But its
+# >   next statement adds positions, so the sums are not 0 any more (lesson 6).
+
+# %% [markdown]
+# ## Summary
+#
+# - An embedding selects rows of a table. It is a linear layer with one-hot input.
+# - Its gradient is a scatter-add. Use `np.add.at`, because `table[ids] += …` loses repeated ids.
+# - The factor √D gives embeddings a length similar to that of positions.
+# - The same table gives the logits $h E^\top$. There it must have a variance of about 1/D.
+# - The gradient of a tied table is the sum of the gradients of both uses.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** The sentence is "the the", with dy = (1, 0) and (0, 1), and c = 2. What is the row "the" of dE
+# after `np.add.at`, and what is it after `dE[ids] += c * dy`?
+#
+# <details><summary>Answer</summary>
+# (2, 2) after the first line, and (0, 2) after the second.
+# </details>
 
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 2` has them, each graded by the gradient checker.
+# `npformer exercise list 2` lists the exercises. Each is graded by the gradient checker.
 #
 # - `npformer exercise start embedding-backward`: the scatter-add, with scale and zero padding.
-# - `npformer exercise start tied-backward`: the exit's half; mind whose transpose dw is.
+# - `npformer exercise start tied-backward`: the gradient at the output; note which matrix is transposed in
+#   dw.
 # - `npformer exercise start linear-layer-backward`: += for a layer that is used more than once.
-# - By hand: the sentence "the the", dy = (1, 0) and (0, 1), c = 2. What does row "the" of dE hold after
-#   `np.add.at`, and what after `dE[ids] += c * dy`? ((2, 2), and (0, 2).)
 #
-# To try now, in the terminal: `!embedding(np.array([4, 7]), table)[0]`, and `!np.diag(one_hot.T @ one_hot)`:
-# what does it count?
+# Try this in the terminal: `!embedding(np.array([4, 7]), table)[0]`, and `!np.diag(one_hot.T @ one_hot)`.
+# What does the second one count?
 #
-# ## Where the documents differ
-#
-# - The paper has one table for source, target and output: 37,000 · 512 = 18.9 million numbers once, not
-#   three times (`tied="all"` in npformer). *一步步解析Attention is All You Need!* and *The components of the
-#   Transformer* keep a table for each language, and a matrix of its own at the exit (`tied="none"`).
-# - Both multiply by √D, on tables drawn otherwise (.31 and .65, above). *图解transformer* adds words and
-#   positions and mentions no factor.
-# - *一步步解析Attention is All You Need!* counts on padding being 0 when it makes its masks; it is so only
-#   until positions are added, in the next statement.
-#
-# **Next**, lesson 3: "the cat sees the dog" and "the dog sees the cat" are the same vectors in another order.
-# What tells them apart?
+# **Next**, lesson 3: "the cat sees the dog" and "the dog sees the cat" consist of the same vectors in another
+# order. How can the model tell them apart?

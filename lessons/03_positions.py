@@ -1,11 +1,16 @@
 # %% [markdown]
 # # 3 · Positions
 #
-# *30 minutes to read, 2 seconds to run. Lesson 2 for word vectors; sine and cosine of a sum of angles.*
+# *About 30 minutes. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
 #
-# **The question.** "the cat sees the dog" and "the dog sees the cat" are the same five vectors in another
-# order. Does attention notice? (It does not.) What can one add to a vector so that it does? Why sines and
-# cosines, and why so many? And what does a learned position hear from a batch?
+# **After this lesson you can**
+#
+# - show that attention alone does not know the order of the tokens;
+# - compute the sinusoids of the paper, and recognize their three layouts;
+# - prove that moving by k positions is a rotation, and use this in an attention head;
+# - derive the gradient of learned positions.
+#
+# `ids → [embedding] → [POSITIONS] → [attention] → [add & norm] → [feed-forward] → …`
 
 # %%
 import math
@@ -25,38 +30,42 @@ rng = np.random.default_rng(3)
 f8 = {"rng": rng, "dtype": np.float64}
 
 # %% [markdown]
-# ## The passage
+# ## Why positions?
 #
-# *Attention Is All You Need*, section 3.5:
+# "the cat sees the dog" and "the dog sees the cat" consist of the same five words in another order. We will
+# see that attention cannot distinguish them. The paper solves this problem in section 3.5:
 #
 # > Since our model contains no recurrence and no convolution, in order for the model to make use of the order
 # > of the sequence, we must inject some information about the relative or absolute position of the tokens in
 # > the sequence.
 #
-# ```math
-# PE(pos, 2i)   = sin(pos / 10000^(2i/D))
-# PE(pos, 2i+1) = cos(pos / 10000^(2i/D))          i = 0 .. D/2 − 1
+# Each position gets a vector, a **positional encoding**, which is added to the embedding of the token at this
+# position:
+#
+# ```text
+# ids (B, T) ──▶ embedding · √D (B, T, D) ──▶ (+) ──▶ dropout ──▶ first layer (B, T, D)
+#                                              ▲
+#              positional encodings (T, D) ────┘   the same T rows for all B sentences
 # ```
+
+# %% [markdown]
+# The paper computes these vectors with sines and cosines, called **sinusoids**:
+#
+# $$PE_{(pos,\, 2i)} = \sin(pos / 10000^{2i/D})$$
+#
+# $$PE_{(pos,\, 2i+1)} = \cos(pos / 10000^{2i/D}), \qquad i = 0, \dots, D/2 - 1$$
 #
 # > We chose this function because we hypothesized it would allow the model to easily learn to attend by
 # > relative positions, since for any fixed offset k, PE_pos+k can be represented as a linear function of
 # > PE_pos.
 #
-# Three claims: order is lost without, sinusoids bring it back, and an offset is linear. We test each.
+# These passages make three claims: without positions the order is lost, sinusoids restore it, and an offset
+# is a linear function. You will test all three.
 #
-# ## Without positions, order is lost
+# ## Without positions, the order is lost
 #
-# Let Π be a matrix that permutes the words. Queries, keys and values are made word by word, so each is
-# permuted too. Then, with c = 1/√dₖ (attention itself is the topic of lesson 5):
-#
-# ```math
-# S′ = c (ΠQ)(ΠK)ᵀ = Π S Πᵀ              the same scores, rows and columns permuted
-# P′ = softmax(S′) = Π P Πᵀ              a softmax works along its row, in whatever order
-# Y′ = P′ (ΠV) = Π P Πᵀ Π V = Π Y        since Πᵀ Π = 1
-# ```
-#
-# Permute the words, and the outputs are permuted; nothing else happens. Attention is
-# **permutation-equivariant**: each word gets the same vector, wherever it and the others stand.
+# Does the encoder compute different vectors for the cat that sees and for the cat that is seen? We apply
+# attention, the topic of lesson 5, to both sentences.
 
 # %%
 the, cat, sees, dog = rng.standard_normal((4, 8))  # (D,) each
@@ -64,39 +73,63 @@ x = np.stack([the, cat, sees, the, dog])  # (T, D)
 order = [3, 4, 2, 0, 1]
 permuted = x[order]  # the dog sees the cat
 
-one_head = [attention(z, z, z)[0] for z in (x, permuted)]
-assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
-
-layer = MultiHeadAttention(8, 4, **f8)  # several heads do not help
+layer = MultiHeadAttention(8, 4, **f8)
 y, y_permuted = (layer.forward(z[None])[0][0] for z in (x, permuted))  # (T, D)
-assert_allclose(y_permuted, y[order], rtol=1e-12)
 print("cat, who sees:   ", y[1, :4])
 print("cat, who is seen:", y_permuted[4, :4])
 
 # %% [markdown]
-# The cat that sees and the cat that is seen are one vector. All that follows in a layer (lessons 8 and 9)
-# treats each word by itself, so it would stay so to the end of the encoder: a bag of words. (In the decoder
-# the causal mask of lesson 6 gives a hint: the first word sees one word, the second two.) Now add a different
-# vector at each *place*, the same whatever word stands there:
+# Both vectors are equal. To prove that this is true for all weights, let Π be a matrix that permutes the
+# tokens. The queries Q, keys K and values V are computed from each token separately, so they are permuted in
+# the same way. Let S be the scores, P the attention weights, and $c = 1/\sqrt{d_k}$. A prime marks the
+# permuted sentence:
+#
+# $$
+# \begin{aligned}
+# S' &= c\, (\Pi Q)(\Pi K)^\top = \Pi S \Pi^\top \\
+# P' &= \mathrm{softmax}(S') = \Pi P \Pi^\top \\
+# Y' &= P' (\Pi V) = \Pi P \Pi^\top \Pi V = \Pi Y
+# \end{aligned}
+# $$
+#
+# The second line holds because a softmax works within each row, and the order in the row does not matter. The
+# third line uses $\Pi^\top \Pi = 1$, where 1 is the identity matrix. So if you permute the tokens, the
+# outputs are permuted, and nothing else changes. Attention is **permutation-equivariant**.
+
+# %% tags=["check"]
+assert_allclose(y_permuted, y[order], rtol=1e-12)
+one_head = [attention(z, z, z)[0] for z in (x, permuted)]
+assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
+
+# %% [markdown]
+# The other parts of an encoder layer (lessons 8 and 9) process each token separately, so they do not help.
+# The encoder would treat a sentence as a collection of words without order. In the decoder the causal mask of
+# lesson 6 gives some information: the first token attends to one token, the second to two.
+#
+# Now we add a different vector at each position.
 
 # %%
-places = sinusoids(5, 8)  # (T, D)
-y, y_permuted = (layer.forward((z + places)[None])[0][0] for z in (x, permuted))
+positions = sinusoids(5, 8)  # (T, D)
+y, y_permuted = (layer.forward((z + positions)[None])[0][0] for z in (x, permuted))
 print("cat, who sees:   ", y[1, :4])
 print("cat, who is seen:", y_permuted[4, :4])
+
+# %% tags=["check"]
 assert abs(y[1] - y_permuted[4]).max() > 0.1
 
 # %% [markdown]
 # ## The table of sinusoids
 #
-# The formula, one number at a time. Columns come in pairs, a sine and a cosine of *one* angle ωᵢ · pos, with
-# the frequency ωᵢ = 10000^(−2i/D). (A zero more in 10000 is a common slip, and nothing crashes.)
+# The next cell computes the formula number by number. The columns form pairs. Each pair contains the sine and
+# the cosine of the *same* angle $\omega_i \cdot pos$, with the frequency $\omega_i = 10000^{-2i/D}$. Be
+# careful to write 10000 with four zeros. With another number there is no error message, and the mistake is
+# hard to notice.
 
 # %%
 
 
 def slow_sinusoids(length, d_model):
-    """PE (T, D), column by column."""
+    """Return PE (T, D), number by number."""
     table = np.zeros((length, d_model))
     for pos in range(length):
         for i in range(d_model // 2):
@@ -106,58 +139,70 @@ def slow_sinusoids(length, d_model):
     return table
 
 
-pe = sinusoids(100, 20)  # (T, D)
-assert_allclose(pe, slow_sinusoids(100, 20), atol=1e-12)
+pe = sinusoids(100, 20)  # (T, D), the function of the package
 for pos in (0, 1, 10, 99):
     print(f"position {pos:2}, dimensions 4 to 7: {pe[pos, 4:8].round(4)}")
+
+# %% tags=["check"]
+assert_allclose(pe, slow_sinusoids(100, 20), atol=1e-12)
 assert_allclose(pe[10, 4:8], [0.9999, -0.0141, 0.5899, 0.8075], atol=5e-5)
 assert_allclose(pe[99, 4:8], [0.0175, -0.9998, -0.0367, 0.9993], atol=5e-5)
 
-# %% [markdown]
-# *图解transformer* draws dimensions 4, 5, 6 and 7 over the first hundred positions. With D = 20:
-
-# %%
+# %% tags=["plot"]
 figure = curves(
     pe[:, 4:8].T,
     labels=["dim 4", "dim 5", "dim 6", "dim 7"],
     xlabel="position",
     ylabel="value",
 )
-caption = "Dims 4 and 5 turn once in 39.64 positions, dims 6 and 7 in 99.58"
+caption = "D = 20: dimensions 4 and 5 have the period 39.64, dimensions 6 and 7 the period 99.58"
 show_figure(figure, "03_curves", caption)
+
+# %% [markdown]
+# A pair (sin, cos) is a point on a circle, like the tip of a clock hand. From position to position, the hand
+# turns by the angle $\omega_i$. The hand of the first pair makes a full turn in $2\pi = 6.28$ positions. Each
+# further hand is slower by the factor $10000^{2/D}$.
+#
+# **Question.** Why are many hands necessary? Is the fastest one not enough?
+#
+# <details><summary>Answer</summary>
+# One hand returns to the same point after each full turn, so it cannot distinguish positions that differ by
+# full turns. Fast and slow hands together determine the position, just as the hour hand and the minute hand
+# determine the time.
+# </details>
+#
+# The paper says that the wavelengths range "from 2π to 10000 · 2π". The last i is D/2 − 1, so the longest
+# wavelength is slightly shorter. For D = 512 it is 9,647 · 2π.
+
+# %% tags=["check"]
 period = 2 * np.pi * 10000 ** (np.arange(0, 20, 2) / 20)  # (D/2,)
 assert_allclose(period[2:4], [39.64, 99.58], atol=5e-3)
 assert_allclose(period[0], 6.2832, atol=5e-5)
+assert round(10000 ** (510 / 512)) == 9647
 
 # %% [markdown]
-# A pair (sin, cos) is the hand of a clock, seen as two coordinates. The first turns once in 2π = 6.28 words,
-# each next one more slowly by the factor 10000^(2/D). One hand alone tells the time up to whole turns; many
-# hands, fast and slow, tell exactly where we are, as hours and minutes do.
-#
-# The paper says that the wavelengths go "from 2π to 10000 · 2π". Its last i is D/2 − 1, so the last one falls
-# a little short: for D = 512 it is 9,647 · 2π.
-#
 # ## Three layouts
 #
-# The documents agree on the idea and not on the columns.
+# You will meet this table in three layouts, which differ in the order of the columns or in the frequencies:
 #
-# - `"interleaved"`: the paper, and the code of *The components of the Transformer*.
-# - `"halves"`: all sines, then all cosines, exponent i/(D/2 − 1): tensor2tensor, the library that
-#   *Attention机制详解（二）* reads. It does reach 10000 · 2π.
-# - `"jianshu"`: the code of *一步步解析Attention is All You Need!*: exponent 2i/D with i counting *columns*,
-#   so a sine and its neighbour, a cosine, have different frequencies.
+# - `"interleaved"`, the layout of the paper: sine, cosine, sine, cosine, …
+# - `"halves"`, the layout of the library tensor2tensor: first all sines, then all cosines. Its exponent is
+#   i/(D/2 − 1), so it does reach the wavelength 10000 · 2π.
+# - `"jianshu"`, the layout of one of our documents: the exponent is 2i/D, but i counts *columns*. So a sine
+#   and the cosine beside it have different frequencies.
 
 # %%
 for layout in ("interleaved", "halves", "jianshu"):
     print(f"{layout:12} position 1, D = 4: {sinusoids(2, 4, layout)[1].round(5)}")
+
+# %% tags=["check"]
 assert_allclose(sinusoids(2, 4)[1], [0.8415, 0.5403, 0.0100, 0.99995], atol=5e-5)
 assert_allclose(sinusoids(2, 4, "jianshu")[1], [0.8415, 0.99995, 0.0001, 1], atol=5e-5)
 assert_allclose(sinusoids(2, 4, "halves")[1], [0.8415, 0.0001, 0.5403, 1], atol=5e-5)
 assert_allclose(sinusoids(3, 4, "halves")[2], [0.91, 0.0002, -0.42, 1], atol=5e-3)
-assert (sinusoids(3, 4, "jianshu", zero_first=True)[0] == 0).all()  # see the end
-assert round(10000 ** (510 / 512)) == 9647
+assert (sinusoids(3, 4, "jianshu", zero_first=True)[0] == 0).all()  # see the documents below
 
-# %%
+# %% tags=["plot"]
 side_by_side = np.zeros((50, 3 * 64 + 2 * 8))  # white columns between them
 for j, layout in enumerate(("interleaved", "halves", "jianshu")):
     side_by_side[:, 72 * j : 72 * j + 64] = sinusoids(50, 64, layout)
@@ -166,76 +211,81 @@ figure = value_map(
     xlabel="columns 0-63: interleaved     72-135: halves     144-207: jianshu",
     ylabel="position",
 )
-caption = "D = 64 in three layouts, fast hands first; in the third most stand still"
+caption = "D = 64 in three layouts: in the third, most columns hardly change"
 show_figure(figure, "03_layouts", caption)
 
 # %% [markdown]
-# The first two are the same hands in different columns, at slightly different speeds. The order of columns
-# means nothing: permute the rows of the weights that read them, and all is as before. The third is another
-# thing. From column D/2 on its wavelengths are over 10000 · 2π; in 100 positions 43 of its 64 columns change
-# by less than .1, against 21. And it has lost the next property.
+# The first two layouts contain almost the same numbers in different columns. The order of the columns has no
+# meaning. If you permute the columns, you can permute the rows of the next weight matrix in the same way.
+# Then all results stay the same.
+#
+# The third layout is really different. From column D/2 on, its wavelengths are longer than 10000 · 2π. Within
+# 100 positions, 43 of its 64 columns change by less than .1. In each of the other layouts, only 21 columns
+# change so little. The third layout also lacks the property that we prove next.
 
-# %%
+# %% tags=["check"]
 still = {}
 for layout in ("interleaved", "halves", "jianshu"):
     table = sinusoids(100, 64, layout)
     still[layout] = int(((table.max(0) - table.min(0)) < 0.1).sum())
-print("columns that hardly move:", still)
+print("columns that change by less than .1:", still)
 assert still == {"interleaved": 21, "halves": 21, "jianshu": 43}
 
 # %% [markdown]
 # ## An offset is a rotation
 #
-# Take one pair, with the angle a = ω pos. To go k positions on is to add b = ω k. The addition theorems:
+# Now we prove the claim of the paper. Take one pair with the angle $a = \omega\, pos$. If we move k positions
+# forward, the angle becomes a + b with $b = \omega k$. The addition theorems say
 #
-# ```math
-# sin(a + b) =  cos b · sin a + sin b · cos a
-# cos(a + b) = −sin b · sin a + cos b · cos a
-# ```
+# $$\sin(a + b) = \cos b \sin a + \sin b \cos a$$
 #
-# As a row times a matrix, which is a rotation: the hand moves on by the angle b.
+# $$\cos(a + b) = -\sin b \sin a + \cos b \cos a$$
 #
-# ```math
-#                                        ⎡ cos b   −sin b ⎤
-# (sin(a+b), cos(a+b)) = (sin a, cos a)  ⎣ sin b    cos b ⎦
-# ```
+# Together they are the product of a row and a matrix. This matrix rotates by the angle b:
 #
-# **The matrix contains k, and not pos.** Put D/2 of them on the diagonal of a D × D matrix Rₖ:
+# $$
+# (\sin(a + b), \cos(a + b)) = (\sin a, \cos a)
+# \begin{pmatrix} \cos b & -\sin b \\ \sin b & \cos b \end{pmatrix}
+# $$
 #
-# ```math
-# PE(pos + k) = PE(pos) Rₖ          for every pos; vectors are rows
-# Rₖ Rₘ = Rₖ₊ₘ ,  Rₖ Rₖᵀ = 1 ,  Rₖᵀ = R₋ₖ
-# ```
+# **The matrix contains k, but not pos.** There is one such matrix for each of the D/2 pairs. Put them on the
+# diagonal of a D × D matrix $R_k$. Let PE(pos) be row pos of the table. Then, for every position,
+#
+# $$PE(pos + k) = PE(pos)\, R_k$$
+#
+# Rotations have simple rules: $R_k R_m = R_{k+m}$, $R_k R_k^\top = 1$ and $R_k^\top = R_{-k}$.
 
 # %%
 
 
 def rotation(k, d_model):
-    """R_k (D, D): PE(pos + k) = PE(pos) R_k, for the interleaved layout."""
+    """Return R_k (D, D), so that PE(pos + k) = PE(pos) R_k in the interleaved layout."""
     r = np.zeros((d_model, d_model))
     for i in range(d_model // 2):
         b = k / 10000 ** (2 * i / d_model)
         s, c = 2 * i, 2 * i + 1  # the columns of sine and cosine
-        r[s, s], r[c, s] = math.cos(b), math.sin(b)  # what makes the new sine
-        r[s, c], r[c, c] = -math.sin(b), math.cos(b)  # what makes the new cosine
+        r[s, s], r[c, s] = math.cos(b), math.sin(b)  # these make the new sine
+        r[s, c], r[c, c] = -math.sin(b), math.cos(b)  # these make the new cosine
     return r
 
 
+# %% tags=["check"]
 pe = sinusoids(200, 64)  # (T, D)
 for k in (1, 5, 50):
     r = rotation(k, 64)
-    assert_allclose(pe[:-k] @ r, pe[k:], atol=1e-12)  # one matrix, every position
+    assert_allclose(pe[:-k] @ r, pe[k:], atol=1e-12)  # one matrix for every position
     assert_allclose(r @ rotation(3, 64), rotation(k + 3, 64), atol=1e-12)
     assert_allclose(r @ r.T, np.eye(64), atol=1e-12)
     assert_allclose(r.T, rotation(-k, 64), atol=1e-12)
 print("PE(pos + k) = PE(pos) R for", len(pe) - k, "positions, k =", k)
 
 # %% [markdown]
-# For the third layout we look for *any* matrix that leads five positions on, by least squares: the best one
-# is wrong by up to 1.1, where numbers are at most 1. (For the other two it is found, to 12 digits.) A sine
-# without its cosine does not know whether it is going up or down.
+# Does such a matrix exist for the other layouts? With the method of least squares we search for the best
+# matrix that moves five positions forward. For the first two layouts it is right to 12 digits. For the third
+# layout, the best matrix makes errors of up to 1.1, although the numbers themselves are at most 1. The reason
+# is that a sine without its cosine does not show whether it is rising or falling.
 
-# %%
+# %% tags=["check"]
 for layout in ("interleaved", "halves", "jianshu"):
     table = sinusoids(200, 64, layout)
     best = np.linalg.lstsq(table[:-5], table[5:], rcond=None)[0]  # (D, D)
@@ -246,15 +296,15 @@ for layout in ("interleaved", "halves", "jianshu"):
 # %% [markdown]
 # ## What attention can do with it
 #
-# Attention compares by dot products. Of two position vectors, with cos a cos b + sin a sin b = cos(a − b):
+# Attention compares vectors by dot products. What is the dot product of two positional encodings? Each pair
+# contributes $\cos a \cos b + \sin a \sin b = \cos(a - b)$. So
 #
-# ```math
-# PE(p) · PE(p + k) = Σᵢ [sin ωᵢp sin ωᵢ(p+k) + cos ωᵢp cos ωᵢ(p+k)] = Σᵢ cos(ωᵢ k)
-# ```
+# $$PE(p) \cdot PE(p + k) = \sum_i \cos(\omega_i k)$$
 #
-# It depends on the **distance** k only, wherever p is. At k = 0 it is D/2; near 0 it falls quickly.
+# It depends only on the **distance** k, and not on p. For k = 0 it is D/2, and for small k it decreases
+# quickly.
 
-# %%
+# %% tags=["plot"]
 dots = {}
 for d_model in (64, 512):
     pe = sinusoids(200, d_model)
@@ -262,180 +312,203 @@ for d_model in (64, 512):
     omega = 10000 ** (-np.arange(0, d_model, 2) / d_model)  # (D/2,)
     dots[d_model] = np.cos(np.arange(101)[:, None] * omega).sum(-1)  # (101,)
     for k in range(101):
-        assert_allclose(np.diag(gram, k), dots[d_model][k], atol=1e-9)  # every p alike
+        assert_allclose(np.diag(gram, k), dots[d_model][k], atol=1e-9)  # for every p
 chosen = [0, 1, 2, 3, 10, 100]
-print("D = 512, over D/2, at k =", chosen, "\n", (dots[512][chosen] / 256).round(2))
+print("D = 512, divided by D/2, for k =", chosen, "\n", (dots[512][chosen] / 256).round(2))
 
-# %%
 figure = curves(
     np.stack([dots[512] / 256, dots[64] / 32]),
     labels=["D = 512", "D = 64"],
     xlabel="distance k",
-    ylabel="PE(p) · PE(p + k), over D/2",
+    ylabel="PE(p) · PE(p + k), divided by D/2",
 )
-caption = "The nearer, the more alike; at distance 100 still .44 (D = 512) and .56 (D = 64)"
+caption = "Near positions are more similar; at distance 100 it is .44 (D = 512) and .56 (D = 64)"
 show_figure(figure, "03_distance", caption)
 assert_allclose([dots[512][100] / 256, dots[64][100] / 32], [0.44, 0.56], atol=5e-3)
 
 # %% [markdown]
-# The curve is even in k: by itself a dot product cannot tell left from right. But a head has matrices W_Q and
-# W_K in between, and one of them may be a rotation. Take W_Q = R₋₁ and W_K = 1:
+# The curve is the same for k and −k, so the dot product alone cannot distinguish left from right. But an
+# attention head multiplies queries and keys by matrices $W_Q$ and $W_K$, and one of them may be a rotation.
+# Take $W_Q = R_{-1}$ and $W_K = 1$. For a query at position p and a key at position s,
 #
-# ```math
-# q · k = PE(p) R₋₁ · PE(s) = PE(p − 1) · PE(s)          largest at s = p − 1
-# ```
+# $$q \cdot k = PE(p) R_{-1} \cdot PE(s) = PE(p - 1) \cdot PE(s)$$
 #
-# A head that looks at **the word before**, at every position, with one matrix that does not know the
-# position. This is what "easily learn to attend by relative positions" means. Made by hand, of positions
-# alone, and sharpened by a factor:
+# This is largest at s = p − 1. So every token attends to **the token before it**, at every position, with one
+# matrix that does not depend on the position. This is the meaning of "easily learn to attend by relative
+# positions". The next cell builds such a head. Its input consists of positions only, without embeddings. The
+# scores are multiplied by 4, so that the largest weight of each row is close to 1.
 
 # %%
 words = ["the", "cat", "sees", "the", "dog", "and", "runs", "away"]
 p = sinusoids(8, 64)
 _, cache = attention(p @ rotation(-1, 64), p, p, scale=4.0)
 before = cache.weights  # (T, S)
-assert (before[1:].argmax(-1) == np.arange(7)).all()
-print("weight on the word before:", np.diag(before, -1).round(2))
+print("weight on the token before:", np.diag(before, -1).round(2))
 
-# %%
+# %% tags=["plot"]
+assert (before[1:].argmax(-1) == np.arange(7)).all()
 figure = attention_map(before, words, words, numbers=True)
-caption = "One rotation, every row: each word looks at the one before it (the first has none)"
+caption = "Each token attends to the one before it (the first has none), with one rotation"
 show_figure(figure, "03_before", caption)
 
 # %% [markdown]
 # ## Learned positions
 #
-# The other way: a table of parameters P, one row a position, drawn at random as the words' is, but not
-# multiplied by √D: beside words of length √D its rows begin with length 1, and have to grow. Number i at
-# place t of sentence b, and what comes back:
+# There is another way: a table of parameters P with one row for each position. It is learned like the table
+# of embeddings. Its rows are drawn in the same way but not multiplied by √D, so their length is 1 at first.
+# During training they have to grow. For sentence n, place t and component i:
 #
-# ```math
-# yᵦₜᵢ  = xᵦₜᵢ + Pₜᵢ
-# dxᵦₜᵢ = dyᵦₜᵢ
-# dPₜᵢ  = Σᵦ dyᵦₜᵢ ∂yᵦₜᵢ/∂Pₜᵢ = Σᵦ dyᵦₜᵢ
-# ```
+# $$y_{nti} = x_{nti} + P_{ti}$$
 #
-# Lesson 0's rule again: row t was copied to every sentence, so it adds up what all sentences say at place t.
-# A sum hands its gradient to both of its terms unchanged. And sinusoids have no gradient: nothing to learn.
+# An addition passes its gradient on unchanged, so $dx_{nti} = dy_{nti}$. The gradient of P is
+#
+# $$dP_{ti} = \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial P_{ti}} = \sum_n dy_{nti}$$
+#
+# This is the rule of lesson 0: row t was copied to every sentence, so its gradient is the sum over all
+# sentences. Sinusoids have no parameters, so they need no gradient.
 
 # %%
 learned = LearnedPositions(10, 4, **f8)  # weight (max_length, D)
-dy = rng.standard_normal((3, 6, 4))  # (B, T, D): three sentences of six
+dy = rng.standard_normal((3, 6, 4))  # (B, T, D): three sentences of six tokens
+dp = np.zeros((10, 4))  # (max_length, D)
+dp[:6] = dy.sum(0)
+
+# %% tags=["check"]
 _, made = learned.forward(6)
 learned.backward(dy, made)
-
-dp = np.zeros((10, 4))  # (max_length, D)
-for b in range(3):
-    for t in range(6):
-        dp[t] += dy[b, t]
 assert_allclose(learned.weight.grad, dp, rtol=1e-12)
-assert (learned.weight.grad[6:] == 0).all()  # no sentence went there
-
+assert (learned.weight.grad[6:] == 0).all()  # no sentence has these positions
 wide = LearnedPositions(100, 512, **f8).weight.value
 assert_allclose(np.linalg.norm(wide, axis=-1).mean(), 1, atol=0.01)
 
 # %% [markdown]
-# In the package, `InputEmbedding` is all that lies before the first layer: words times √D, plus positions,
-# then dropout (lesson 8; off here). Its cache is what this lesson and the one before are about:
+# In the package, `InputEmbedding` contains everything before the first layer: embeddings times √D, plus
+# positions, then dropout (lesson 8, switched off here). In its cache, `positions = (0, 6)` means that six
+# rows were read, beginning with row 0. The backward pass of the positions needs nothing else.
 
 # %%
 ids = np.array([[4, 5, 6, 4, 7, 3], [4, 7, 3, 0, 0, 0], [4, 5, 3, 0, 0, 0]])  # (B, T)
-entrance = InputEmbedding(8, 4, 10, positions="learned", **f8)
-y, cache = entrance.forward(ids)  # (B, T, D)
-tokens_table, positions_table = entrance.tokens.weight, entrance.positions.weight
-assert_allclose(y, 2 * tokens_table.value[ids] + positions_table.value[:6])
+input_layer = InputEmbedding(8, 4, 10, positions="learned", **f8)
+y, cache = input_layer.forward(ids)  # (B, T, D)
+input_layer.backward(dy, cache)
+show(cache)
 
-entrance.backward(dy, cache)
+# %% tags=["check"]
+tokens_table, positions_table = input_layer.tokens.weight, input_layer.positions.weight
+assert_allclose(y, 2 * tokens_table.value[ids] + positions_table.value[:6])
 dtokens = np.zeros((8, 4))
 np.add.at(dtokens, ids.reshape(-1), 2 * dy.reshape(-1, 4))  # lesson 2
 assert_allclose(tokens_table.grad, dtokens)
 assert_allclose(positions_table.grad, dp)
-show(cache)
 
 # %% [markdown]
-# `positions` is (start, length): rows 0 to 5 of the table were read. Backward needs to know no more.
+# ## Check the gradient
 #
-# ## Is it right?
+# We check the layer, and then a version with a mistake: the gradient of the last sentence replaces the sum
+# over all sentences.
 
 # %%
-report = gradcheck(entrance, ids)
+report = gradcheck(input_layer, ids)
 print(report)
-assert report.ok
 
 
 class LastSentenceOnly(InputEmbedding):
-    """Wrong: = where the sum over the batch belongs."""
+    """Make a mistake: use = where the sum over the batch belongs."""
 
     def backward(self, dy, cache):
         super().backward(dy, cache)
         self.positions.weight.grad[: dy.shape[1]] -= dy[:-1].sum(0)  # dy[-1] is left
 
 
+# %% tags=["check"]
+assert report.ok
 report = gradcheck(LastSentenceOnly(8, 4, 10, positions="learned", **f8), ids)
-print("a sum over the batch forgotten:", report.failures[0].tensor, "is wrong")
+print("without the sum over the batch:", report.failures[0].tensor, "is wrong")
 assert report.failures[0].tensor == "positions.weight"
 
 # %% [markdown]
 # ## Beyond the longest sentence
 #
-# A learned table ends. Position 10 of ten rows does not exist, and rows that few sentences reach are hardly
-# trained: above, rows 6 to 9 heard nothing at all. The formula has no end, and a longer table begins with the
-# shorter one:
+# What happens if a sentence is longer than all training sentences? A learned table has an end, and a position
+# without a row is an error. Rows that few sentences reach are hardly trained: above, rows 6 to 9 got no
+# gradient at all. The formula of the sinusoids has no end, and a longer table begins with the shorter one.
 
 # %%
-assert (sinusoids(200, 512)[:100] == sinusoids(100, 512)).all()
 try:
     learned.forward(12)
 except UserError as error:
     print(error)
 
 pe = sinusoids(200, 512)
-low, high = pe[:100].min(0), pe[:100].max(0)  # (D,) what a model saw that was trained on 100
+low, high = pe[:100].min(0), pe[:100].max(0)  # (D,) the range in 100 training positions
 new = (pe[100:] < low - 0.01) | (pe[100:] > high + 0.01)
 turns = 100 / (2 * np.pi * 10000 ** (np.arange(0, 512, 2) / 512))  # (D/2,) in 100 positions
-print(f"hands that made no full turn in 100 positions: {(turns < 1).sum()} of 256")
-print(f"numbers at positions 100-199 outside what was seen: {new.mean():.0%}")
+
+# %% tags=["check"]
+assert (sinusoids(200, 512)[:100] == sinusoids(100, 512)).all()
+print(f"pairs with less than one full turn in 100 positions: {(turns < 1).sum()} of 256")
+print(f"numbers at positions 100-199 outside the range of positions 0-99: {new.mean():.0%}")
 
 # %% [markdown]
 # So the sinusoid "may allow the model to extrapolate to sequence lengths longer than the ones encountered
-# during training", as the paper puts it, with a careful *may*. That the vectors exist does not say that the
-# trained layers know what to do with them: of 256 hands, 179 have not been once round in 100 positions, and
-# of the numbers at the next 100 positions 39 % lie outside anything that their column has shown (by .01 or
-# more).
+# during training", as the paper says. Note the word *may*: the vectors exist, but the layers were never
+# trained with them. Of 256 pairs, 179 make less than one full turn in 100 positions. At the next 100
+# positions, 39 % of the numbers lie outside the range of their column in the first 100 positions, by more
+# than .01.
 #
-# In the paper's table 3, row (E), learned positions do as well as sinusoids: 25.7 against 25.8 BLEU. It chose
-# sinusoids for the sake of that *may*.
+# In table 3, row (E), of the paper, learned positions are about as good as sinusoids. They reach 25.7 and
+# 25.8 BLEU, a score for the quality of translations. The authors chose sinusoids because these may
+# extrapolate.
 
-# %%
+# %% tags=["check"]
 assert (turns < 1).sum() == 179
 assert_allclose(new.mean(), 0.39, atol=6e-3)
-print("the numbers of the text are those of the table")
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - *Attention机制详解（二）* describes the library tensor2tensor, which uses the halves layout. It also
+# >   mentions relative positions (Shaw et al. 2018), which put the distance into attention itself.
+# > - *图解transformer* draws dimensions 4 to 7 over the first hundred positions, as above. In its formula i
+# >   runs over [0, D). It should run over [0, D/2), because each i makes two columns. Its numbers for D = 4
+# >   ([.84, .0001, .54, 1] at position 1) belong to the halves layout, its formula to the interleaved one.
+# > - *一步步解析Attention is All You Need!* has the third layout and calls i "the dimension". Its `zero_pad`
+# >   for positions would set *position 0* to zero, which is the first token, although the text speaks of
+# >   padding. (`sinusoids(..., zero_first=True)` shows it.) Its demo trains learned positions by default.
+# > - *The components of the Transformer* uses the interleaved layout. It says that i tells whether a position
+# >   is odd or even, but this is true of the column. It says that several heads are needed because the order
+# >   of words does not change attention scores. This is true without positions, but several heads do not
+# >   help: our layer above had four.
+
+# %% [markdown]
+# ## Summary
+#
+# - Attention is permutation-equivariant: without positions it does not know the order.
+# - Sinusoids are pairs (sin, cos) with D/2 frequencies. They are added to the embeddings.
+# - Moving by k positions is a rotation that does not depend on the position.
+# - So one head can attend to the token before, at every position.
+# - The gradient of a learned position is the sum over the sentences of the batch.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Two tokens enter a head as w + p and w′ + p′, with embeddings w and positions p. Multiply out
+# $(w + p) W_Q W_K^\top (w' + p')^\top$. Which of the four terms remains without positions, and which one is
+# used by the head that attends to the token before?
+#
+# <details><summary>Answer</summary>
+# Without positions only the term of w and w′ remains. Our head uses only the term of p and p′.
+# </details>
 
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 3` has them, each graded on numbers or by the gradient checker.
+# `npformer exercise list 3` lists the exercises. They are graded on numbers or by the gradient checker.
 #
-# - `npformer exercise start sinusoids`: the paper's table, without a loop over positions.
+# - `npformer exercise start sinusoids`: the table of the paper, without a loop over positions.
 # - `npformer exercise start positions-backward`: the sum over the batch, at rows start .. start + T.
-# - By hand: words w, w′ and positions p, p′ enter a head as w + p and w′ + p′. Multiply out
-#   (w + p) W_Q W_Kᵀ (w′ + p′)ᵀ. Which of the four terms would be left if positions were not added at all,
-#   and which one is the head that we made by hand? (Words with words; positions with positions.)
 #
-# To try now, in the terminal: `!attention(p @ rotation(2, 64), p, p, scale=4.0)[1].weights.argmax(-1)`
-# looks two words ahead; the last two have nowhere to look.
+# Try this in the terminal: `!attention(p @ rotation(2, 64), p, p, scale=4.0)[1].weights.argmax(-1)`. Each
+# token attends to the token two places ahead. For the last two tokens there is no such place.
 #
-# ## Where the documents differ
-#
-# - *图解transformer* lets i run over [0, D). It runs over [0, D/2): each i makes two columns. Its cells for
-#   D = 4 ([.84, .0001, .54, 1] at position 1) are the halves layout, its formula the interleaved one.
-# - *一步步解析Attention is All You Need!* has the third layout, above, and calls i "the dimension". Its
-#   `zero_pad` for positions would zero *position 0*, the first word's, where it speaks of the padding
-#   (`sinusoids(..., zero_first=True)` shows it). Its demo trains learned positions unless told otherwise.
-# - *The components of the Transformer* says that i tells whether a position is odd or even: that is the
-#   column. And it introduces several heads because word order changes no attention score: true without
-#   positions, but heads do not mend it, as our four heads showed.
-# - *Attention机制详解（二）* points to relative positions (Shaw et al. 2018), which put the distance into
-#   attention itself.
-#
-# **Next**, lesson 4: attention as a soft look-up, with queries, keys and values.
+# **Next**, lesson 4 shows attention as a way to retrieve values by queries and keys.
