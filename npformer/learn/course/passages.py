@@ -60,7 +60,7 @@ SOURCES = {
     宏观结构    | the structure as a whole: six encoders, six decoders | 10 The stack; 11 | models/transformer/model.Transformer
     词向量      | word vectors, padding and truncation | 1 Sentences to one array; 2 A table | data/loader.pad; nn/embedding.Embedding
     位置向量    | position vectors, halves and interleaved | 3 Three layouts | functional/positions.sinusoids
-    编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each word | models/transformer/layers.EncoderLayer
+    编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each token | models/transformer/layers.EncoderLayer
     概览        | the antecedent of "it": the animal was too tired | 15 The passages; 15 Where do the heads look | generation/evaluation.strongest_head
     细节        | six steps with queries, keys and values | 5 Six steps | functional/attention.attention
     矩阵计算    | the six steps as products of matrices | 5 All words | functional/attention.attention
