@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5 · Scaled dot-product attention
 #
-# *About 54 minutes, in parts of 16, 17 and 21. You need: the pair forward/backward and the gradient check
+# *About 55 minutes, in three parts. You need: the pair forward/backward and the gradient check
 # (lesson 0), queries, keys and values (lesson 4), the chain rule.*
 #
 # **After this lesson you can**

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 6 · Masks: which keys a query may attend to
 #
-# *About 65 minutes, in parts of 14, 18, 17 and 16. You need: scaled dot-product attention and its backward
+# *About 65 minutes, in four parts. You need: scaled dot-product attention and its backward
 # pass (lesson 5).*
 #
 # **After this lesson you can**
@@ -53,11 +53,11 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # ```
 #
 # **The future.** The decoder learns to predict the next token. In training it reads the whole target sentence
-# at once, and so the token that it has to predict is part of its input. If a query may attend to this token,
-# the decoder only learns to copy it.
+# at once, so the token to be predicted is part of its input. If a query may attend to this token, the decoder
+# only learns to copy it.
 #
-# A **mask** is an array of booleans that says which query may attend to which key. It has the shape of the
-# scores, (T, S), or a shape that broadcasts to it. In npformer, **True always means that the query may attend
+# A **mask** is a bool array that says which query may attend to which key. It has the shape of the scores,
+# (T, S), or broadcasts to it. In npformer, **True always means that the query may attend
 # to the key**. When it is False, we say that the key is *masked* for this query.
 
 # %% [markdown]

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 7 · Heads
 #
-# *About 80 minutes, in parts of 20, 15, 19 and 26. You need: scaled dot-product attention (lesson 5), masks
+# *About 80 minutes, in four parts. You need: scaled dot-product attention (lesson 5), masks
 # (lesson 6), and the idea that x contains the position of a token (lesson 3).*
 #
 # **After this lesson you can**

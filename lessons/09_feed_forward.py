@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9 · The feed-forward network
 #
-# *About 70 minutes, in parts of 21, 20, 16 and 13. You need: the linear layer, its backward pass and the
+# *About 70 minutes, in four parts. You need: the linear layer, its backward pass and the
 # complex step (lesson 0), attention (lesson 5).*
 #
 # **After this lesson you can**
@@ -35,9 +35,8 @@ rng = np.random.default_rng(9)
 # function of one token. So attention can collect information from several tokens, but for given weights it
 # is linear.
 #
-# Nonlinear processing is the task of the **feed-forward network**, which follows attention in every layer. It
-# computes a new vector from the vector of one token. Two thirds of the parameters of an encoder layer belong
-# to it.
+# The **feed-forward network** follows attention in every layer and adds what is missing. It computes a
+# nonlinear function of the vector of each token. It has two thirds of the parameters of an encoder layer.
 
 # %% [markdown]
 # ## The passage in the paper
@@ -50,8 +49,8 @@ rng = np.random.default_rng(9)
 # > The dimensionality of input and output is d_model = 512, and the inner-layer has dimensionality
 # > d_ff = 2048.
 #
-# So the network makes the vector four times as wide, applies a nonlinear function to each entry, and makes
-# the vector narrow again. With D for d_model and F for d_ff:
+# So the vector becomes four times as wide, a nonlinear function is applied to each entry, and the vector
+# becomes narrow again. With D for d_model and F for d_ff:
 #
 # ```text
 # x (B, T, D) ─→ x W₁ + b₁ ─→ h (B, T, F) ─→ max(0, h) ─→ a (B, T, F) ─→ a W₂ + b₂ ─→ y (B, T, D)
@@ -175,8 +174,8 @@ assert (network == product).all()
 #
 # The backward pass begins with $dy$, of shape (B, T, D), and goes through the diagram from right to left.
 #
-# **First, y = a W₂ + b₂.** This is the linear layer of lesson 0. The sums run over all tokens of all
-# sentences, $n = 1 \ldots B \cdot T$:
+# **First, y = a W₂ + b₂.** This is the linear layer of lesson 0. The sums run over all tokens $n$ of all
+# sentences:
 #
 # $$\begin{aligned}
 # da &= dy\; W_2^\top \\
@@ -482,7 +481,15 @@ assert abs(made["gelu"][1][0]) < 1e-3
 # | their number | the length of the sentence | always F |
 # | weights | sum to 1 | any sum; all of them may be 0 |
 #
-# So the network can store knowledge in its parameters. A token may match several keys, or none.
+# So the network can store knowledge in its parameters. A token may match several keys, or none. The cell
+# computes the network of this lesson with the new formula.
+
+# %%
+terms = [np.maximum(0, x @ w1[:, f] + b1[f])[..., None] * w2[f] for f in range(16)]
+print("largest difference:", abs(sum(terms) + b2 - y).max())
+
+# %% tags=["check"]
+assert_allclose(sum(terms) + b2, y, rtol=1e-9)
 
 # %% [markdown]
 # We write such a memory by hand. It knows the capitals of three countries. Each name is a random vector of
@@ -553,14 +560,14 @@ show_figure(figure, "09_memory", "The weights of each token: 1 for its key, or 0
 #
 # > Another way of describing this is as two convolutions with kernel size 1.
 #
-# A **convolution** computes the output of each token from a *window* of neighbouring tokens. The **kernel
-# size** $n$ is the number of tokens in the window. For each place $j$ in the window there is one matrix
-# $W_j$. Beyond the ends of the sentence, the input counts as 0:
+# A **convolution** computes each output from a *window* of neighbouring tokens. The **kernel size** $n$ is
+# the number of tokens in the window. Each place $j$ in the window has a matrix $W_j$. Beyond the ends of the
+# sentence, the input counts as 0:
 #
 # $$y_t = b + \sum_j x_{t+j}\, W_j, \qquad j = -\frac{n-1}{2}, \ldots, \frac{n-1}{2}$$
 #
 # With $n = 1$ the window contains only the token itself, and $W_0$ is the matrix of a linear layer. So the
-# sentence of the paper describes the same network in other words. The cell confirms it.
+# paper's sentence describes the same network.
 
 # %%
 
