@@ -55,8 +55,8 @@ words = ["Thinking", "Machines"]
 #           └─ × W^V ─→ v (S, K) ─────────────────────────────────────────────────┴─→ y (T, K)
 # ```
 #
-# **Question.** Two of the arrays must have the same width, and two must have the same number of rows. Which
-# ones?
+# **Question.** Of the arrays q, k and v, two must have the same width, and two must have the same number of
+# rows. Which ones?
 #
 # <details><summary>Answer</summary>
 # Queries and keys must have the same width, because each score is a dot product of a query and a key. Keys
@@ -234,9 +234,9 @@ assert_allclose(scores, cache.scores, rtol=1e-12)
 #
 # ## Backward, from the last line to the first
 #
-# The backward pass begins with $dY$, an array of shape (T, K). It holds the gradient of the loss with respect
-# to each entry of $Y$. From it we compute the gradients of $Q$, $K$ and $V$. We take the three lines in
-# reverse order, and for each line we ask what the gradients of its inputs are:
+# As in lesson 0, a $d$ before a name means the gradient of the loss with respect to this array. The backward
+# pass begins with $dY$, of shape (T, K), and ends with $dQ$, $dK$ and $dV$. We take the three lines in
+# reverse order, and for each line we compute the gradients of its inputs:
 #
 # ```text
 # forward   q, k ──→ scores S ──→ weights P ──→ output Y          v ──→ Y
@@ -304,8 +304,8 @@ print(jacobian)
 # The last line does not need the Jacobian. It needs one sum for each row, S numbers instead of S².
 #
 # The sum $\sum_i dp_i\, p_i$ is the mean of $dp$, weighted with the attention weights. So the gradient of a
-# score is **the difference between its own $dp$ and the weighted mean of all $dp$**, multiplied by its
-# attention weight.
+# score is **the difference between its own $dp_j$ and the weighted mean**, multiplied by its attention
+# weight.
 
 # %%
 average = (dweights * weights).sum(-1, keepdims=True)  # (T, 1)
@@ -436,7 +436,8 @@ show_figure(figure, "05_deviation", "Scores grow as √dₖ; divided by it, they
 # $ds_j = p_j (dp_j - \sum_i dp_i\, p_i)$. Suppose that one weight is nearly 1. Then the softmax is
 # **saturated**, and two things happen:
 #
-# - For the large weight, the weighted mean of all $dp$ is nearly its own $dp$. So the bracket is nearly 0.
+# - For the key with the large weight, the weighted mean is nearly equal to its own $dp_j$. So the bracket is
+#   nearly 0.
 # - For all other keys, the weight $p_j$ in front of the bracket is nearly 0.
 #
 # In both cases the gradient is nearly 0. For two keys there is a short formula. With $p_2 = 1 - p_1$, the
@@ -508,13 +509,14 @@ caption = "With the division, the gradient does not depend on dₖ; without it, 
 show_figure(figure, "05_gradient", caption)
 
 # %% [markdown]
-# **With the division**, the gradient does not depend on the width. The gradient of the scores has length .30
-# at every width. The gradient of the query has the same length from a width of 64 on. A key has length
-# $\sqrt{d_k}$ there, and the factor $c = 1/\sqrt{d_k}$ in $dQ = c\, dS\, K$ cancels it.
+# **With the division**, the gradient of the scores has length .30 at every width. The gradient of the query
+# has the same length from a width of 64 on. The reason is the formula $dQ = c\, dS\, K$: the keys have a
+# length of about $\sqrt{d_k}$, and the factor $c = 1/\sqrt{d_k}$ cancels it.
 #
 # **Without the division**, at the paper's width of 64, the effect is moderate. More than a third of the
 # queries give one key a weight above .99, before any training. The gradient of the scores is nearly eight
-# times smaller. But the gradient of the query is .31, because the factor $c = 1/8$ is missing too.
+# times smaller. But the gradient of the query is .31, about as long as with the division. Without the
+# division $c$ is 1 and not 1/8, and this compensates for the smaller $dS$.
 #
 # At a width of 1,024 nothing compensates for the saturation. The gradient of the scores is 150,000 times
 # smaller, and the gradient of the query 5,000 times. These are medians, so half of the queries receive even

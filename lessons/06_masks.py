@@ -57,8 +57,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # only learns to copy it.
 #
 # A **mask** is a bool array that says which query may attend to which key. It has the shape of the scores,
-# (T, S), or broadcasts to it. In npformer, **True always means that the query may attend
-# to the key**. When it is False, we say that the key is *masked* for this query.
+# (T, S), or broadcasts to it. In npformer, **True means that the query may attend to the key**. Where it is
+# False, we say that the key is *masked* for this query.
 
 # %% [markdown]
 # ## The definition
@@ -68,7 +68,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # > We implement this inside of scaled dot-product attention by masking out (setting to −∞) all values in the
 # > input of the softmax which correspond to illegal connections.
 #
-# So the mask acts between the scores and the softmax:
+# The mask acts between scores and softmax:
 #
 # ```text
 # q (T, K) ─┐                                mask (T, S), bool
@@ -312,7 +312,7 @@ print("the numbers of the text are those of the table")
 #
 # The plain formula of the softmax fails in such a row. The maximum of the row is −∞, and −∞ − (−∞) is NaN,
 # "not a number". The cell uses a softmax without any protection. It also computes $dV = P^\top dY$, with a
-# gradient `quiet` that is 0 in the two fully masked rows.
+# gradient `dy_rest` that is 0 in the two fully masked rows.
 
 # %%
 late = np.array([[0, 0, 4, 5, 6, 7]])  # padded on the left
@@ -322,12 +322,12 @@ masked = np.where(left, scores, -np.inf)
 with np.errstate(invalid="ignore"):
     e = np.exp(masked - masked.max(-1, keepdims=True))
 unprotected = e / e.sum(-1, keepdims=True)  # (T, S)
-quiet = np.where(np.arange(6)[:, None] < 2, 0, dy)  # no gradient for rows 0 and 1
+dy_rest = np.where(np.arange(6)[:, None] < 2, 0, dy)  # no gradient for rows 0 and 1
 print("rows with NaN:", np.isnan(unprotected).any(-1).nonzero()[0])
-print("rows of dv with NaN:", np.isnan(unprotected.T @ quiet).any(-1).nonzero()[0])
+print("rows of dv with NaN:", np.isnan(unprotected.T @ dy_rest).any(-1).nonzero()[0])
 
 # %% tags=["check"]
-assert np.isnan(unprotected.T @ quiet).all()
+assert np.isnan(unprotected.T @ dy_rest).all()
 
 # %% [markdown]
 # Nobody uses the outputs of these two rows, and their gradient is 0. Still, the gradient of *every* value is
@@ -424,9 +424,9 @@ def moves(mask):
 print("changes exactly where the mask is True:", ((moves(causal) > 0) == causal).all())
 
 # %% [markdown]
-# The package has this test as one line, `assert_no_leak`. We call it with the correct mask, and then with a
-# mask that has one diagonal too many. With this mask each position may also attend to the next token. It is a
-# typical **off-by-one error**.
+# The package contains this test as a function, `assert_no_leak`. We call it with the correct mask, and then
+# with a mask that has one diagonal too many. With this mask each position may also attend to the next token.
+# It is a typical **off-by-one error**.
 
 # %%
 assert_no_leak(lambda x: layer.forward(x, mask=causal), x[None])
@@ -521,8 +521,8 @@ def train(mask, steps=300):
 #
 # 1. the correct model, with its mask;
 # 2. the leaking model, with its own wrong mask;
-# 3. the leaking model when it *generates*. Then the next throw does not exist yet, so it cannot attend to it.
-#    The correct mask has the same effect.
+# 3. the leaking model when it *generates*. Then the next throw does not exist yet, so the model cannot
+#    attend to it. The correct mask has the same effect.
 #
 # **Question.** There are 8 positions. What is the lowest loss that the leaking model can reach?
 #
@@ -626,15 +626,16 @@ print("with dy = 0 at padding, all three give the same gradients")
 # %% [markdown]
 # ## A mask computed from the vectors
 #
-# How does a model know which tokens are padding? npformer compares the *ids* with the id of `<PAD>`. The
-# same document computes the mask from the *vectors* instead. Its embedding of padding is a vector of zeros.
-# So a key counts as padding when its entries sum to 0. For the embeddings alone this is correct.
+# How does a model know which tokens are padding? npformer compares the *ids* with the id of `<PAD>`.
+# *一步步解析Attention is All You Need!* computes the mask from the *vectors* instead. Its embedding of
+# padding is a vector of zeros. So a token counts as padding when the entries of its vector sum to 0. For the
+# embeddings alone this is correct.
 #
 # **Question.** After the embedding, the model adds a position vector to each token (lesson 3). What does the
 # mask look like when it is computed after this addition?
 #
 # <details><summary>Answer</summary>
-# The vector of a padding token is now its position vector, and the entries of this do not sum to 0. So no
+# The vector of a padding token is now equal to its position vector, whose entries do not sum to 0. So no
 # token counts as padding, and the mask is True everywhere.
 # </details>
 
@@ -649,10 +650,10 @@ print("once positions are added", masks.mask_from_embeddings(with_positions)[0, 
 
 # %% [markdown]
 # The error raises no exception and gives no NaN. In the higher layers there is a second problem. Their input
-# is the output of a layer norm, and its entries sum to 0 *by construction*. This holds as long as the gain
-# is 1 and the bias is 0, as at the start of training. In practice, rounding makes the sum a tiny number. For
-# some tokens the rounding errors cancel, the sum is exactly 0, and the mask hides a real token. How often
-# does this happen?
+# is the output of a layer norm, where the entries of *every* vector sum to 0. (This holds as long as the
+# gain is 1 and the bias is 0, as at the start of training.) In practice, rounding errors make the sum a tiny
+# number. For some tokens the rounding errors cancel. Then the sum is exactly 0, and the mask hides a real
+# token. How often does this happen?
 
 # %%
 many = rng.standard_normal((1, 4000, 512)).astype(np.float32)  # (B, S, D) real tokens

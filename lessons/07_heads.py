@@ -85,8 +85,8 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 #
 # $$z = p\,a + r\,b$$
 #
-# The person wants $a$ and $b$, but gets only $z$. All other operations of the layer are linear. So the best
-# estimate of $a$ is a multiple $m z$, and we look for the best $m$.
+# The person wants $a$ and $b$, but gets only $z$. All other operations of the layer are linear, and the other
+# numbers of the notes say nothing about $a$. So the best estimate of $a$ is a multiple $m z$.
 #
 # The numbers of the notes are independent, with mean 0 and variance 1. So $E\,a^2 = E\,b^2 = 1$ and
 # $E\,ab = 0$. It follows that $E\,az = p$ and $E\,z^2 = p^2 + r^2$. The mean squared error of the estimate is

@@ -32,11 +32,11 @@ rng = np.random.default_rng(9)
 # ## Why another layer after attention?
 #
 # Attention only *mixes*. The output of a head is a weighted average of values, and each value is a linear
-# function of one token. So attention can collect information from several tokens, but for given weights it
+# function of one token. So attention collects information from several tokens, but for given weights it
 # is linear.
 #
-# The **feed-forward network** follows attention in every layer and adds what is missing. It computes a
-# nonlinear function of the vector of each token. It has two thirds of the parameters of an encoder layer.
+# The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
+# vector of each token. It has two thirds of the parameters of an encoder layer.
 
 # %% [markdown]
 # ## The passage in the paper
@@ -49,8 +49,8 @@ rng = np.random.default_rng(9)
 # > The dimensionality of input and output is d_model = 512, and the inner-layer has dimensionality
 # > d_ff = 2048.
 #
-# So the vector becomes four times as wide, a nonlinear function is applied to each entry, and the vector
-# becomes narrow again. With D for d_model and F for d_ff:
+# So the vector becomes four times as wide, each entry goes through a nonlinear function, and the vector
+# becomes narrow again. We write D for d_model and F for d_ff:
 #
 # ```text
 # x (B, T, D) ─→ x W₁ + b₁ ─→ h (B, T, F) ─→ max(0, h) ─→ a (B, T, F) ─→ a W₂ + b₂ ─→ y (B, T, D)
@@ -172,7 +172,7 @@ assert (network == product).all()
 # %% [markdown]
 # ## Backward, from the last line to the first
 #
-# The backward pass begins with $dy$, of shape (B, T, D), and goes through the diagram from right to left.
+# The backward pass begins with $dy$, of shape (B, T, D). It follows the diagram from right to left.
 #
 # **First, y = a W₂ + b₂.** This is the linear layer of lesson 0. The sums run over all tokens $n$ of all
 # sentences:
@@ -183,8 +183,8 @@ assert (network == product).all()
 # \end{aligned}$$
 #
 # **Second, a = max(0, h)**, number by number. Where $h > 0$, we have $a = h$, so the derivative is 1. Where
-# $h < 0$, $a$ is constant, so the derivative is 0. With the bracket $[h > 0]$, which is 1 where $h > 0$ and 0
-# elsewhere:
+# $h < 0$, $a$ is constant, so the derivative is 0. We write $[h > 0]$ for a factor that is 1 where $h > 0$,
+# and 0 elsewhere:
 #
 # $$dh = da \cdot [h > 0]$$
 #
@@ -199,8 +199,8 @@ assert (network == product).all()
 # Two details about the second step:
 #
 # - At $h = 0$ the ReLU has no derivative: the slope is 0 on the left and 1 on the right. The package uses 0.
-# - The backward pass needs to know where $h > 0$. This is exactly where $a > 0$. So the cache keeps $a$,
-#   which $dW_2$ needs anyway, and not $h$.
+# - We need to know where $h > 0$, which is exactly where $a > 0$. So the cache keeps only $a$, which $dW_2$
+#   needs anyway.
 
 # %%
 
@@ -546,8 +546,8 @@ figure = attention_map(weights, sentence, list(known), numbers=True)
 show_figure(figure, "09_memory", "The weights of each token: 1 for its key, or 0 for all")
 
 # %% [markdown]
-# In a Transformer, this output is added to the residual (lesson 8). So "Japan" continues as the sum of the
-# vectors of Japan and Tokyo. "and" continues unchanged. A softmax would add about a third of each capital to
+# In a Transformer, this output is added to the residual (lesson 8). So "Japan" becomes the sum of the
+# vectors of Japan and Tokyo, and "and" stays unchanged. A softmax would add about a third of each capital to
 # it.
 #
 # **Your turn.** In the terminal, ask for a country that is not in the sentence, with
@@ -556,7 +556,7 @@ show_figure(figure, "09_memory", "The weights of each token: 1 for its key, or 0
 # %% [markdown]
 # ## As a convolution
 #
-# The paper says about the network:
+# The paper says:
 #
 # > Another way of describing this is as two convolutions with kernel size 1.
 #
@@ -699,7 +699,7 @@ assert round(parts["12 feed-forward networks"] / sum(parts.values()), 2) == 0.39
 # | scores and weighted sums | 2 T D | 1,024 T |
 #
 # The last row grows with the length of the sentence. At which length does attention do as much work as the
-# feed-forward network?
+# feed-forward network? We divide the equation by 2 D:
 #
 # $$\begin{aligned}
 # 4 D^2 + 2 T D &= 2 D F \\
