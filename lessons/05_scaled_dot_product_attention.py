@@ -515,12 +515,11 @@ show_figure(figure, "05_gradient", caption)
 #
 # **Without the division**, at the paper's width of 64, the effect is moderate. More than a third of the
 # queries give one key a weight above .99, before any training. The gradient of the scores is nearly eight
-# times smaller. But the gradient of the query is .31, about as long as with the division. Without the
-# division $c$ is 1 and not 1/8, and this compensates for the smaller $dS$.
+# times smaller. But the gradient of the query is .31, about as long as with the division. The factor $c$ is 1
+# here and not 1/8, which compensates for the smaller $dS$.
 #
 # At a width of 1,024 nothing compensates for the saturation. The gradient of the scores is 150,000 times
-# smaller, and the gradient of the query 5,000 times. These are medians, so half of the queries receive even
-# less.
+# smaller, and that of the query 5,000 times. Half of the queries receive even less than this median.
 
 # %% tags=["check"]
 assert_allclose(of_scores[1], 0.3, atol=0.015)

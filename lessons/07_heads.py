@@ -88,8 +88,9 @@ print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2],
 # The person wants $a$ and $b$, but gets only $z$. All other operations of the layer are linear, and the other
 # numbers of the notes say nothing about $a$. So the best estimate of $a$ is a multiple $m z$.
 #
-# The numbers of the notes are independent, with mean 0 and variance 1. So $E\,a^2 = E\,b^2 = 1$ and
-# $E\,ab = 0$. It follows that $E\,az = p$ and $E\,z^2 = p^2 + r^2$. The mean squared error of the estimate is
+# Let $E$ be the expected value, the mean over many tables. The numbers of the notes are independent, with
+# mean 0 and variance 1. So $E\,a^2 = E\,b^2 = 1$ and $E\,ab = 0$. It follows that $E\,az = p$ and
+# $E\,z^2 = p^2 + r^2$. The mean squared error of the estimate is
 #
 # $$\begin{aligned}
 # E\,(a - m z)^2 &= E\,a^2 - 2m\,E\,az + m^2\,E\,z^2 \\
@@ -148,8 +149,8 @@ for p, errors in measured.items():
 # \mathrm{head}_i &= \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)
 # \end{aligned}$$
 #
-# The paper uses $h = 8$ heads with $d_k = d_v = d_{model} / h = 64$. So the heads together are as wide as the
-# model. In **self-attention**, $Q$, $K$ and $V$ are the same array $x$.
+# The paper uses $h = 8$ heads with $d_k = d_v = d_{\mathrm{model}} / h = 64$. So the heads together are as
+# wide as the model. In **self-attention**, $Q$, $K$ and $V$ are the same array $x$.
 
 # %% [markdown]
 # The next cell writes this formula with loops over the sentences, the tokens and the heads. It is slow, but
@@ -202,8 +203,8 @@ assert_allclose(y, wanted[:3], atol=1e-12)
 # %% [markdown]
 # Nothing is lost. Each head has a softmax of its own, and each softmax attends to one person.
 #
-# **Question.** The paper divides the width by the number of heads, so that more heads are narrower. Why is
-# this enough in our example?
+# **Question.** The paper divides the width by the number of heads, so each head is narrow. Why are narrow
+# heads sufficient in our example?
 #
 # <details><summary>Answer</summary>
 # A head needs to carry one note, which has six numbers. With D = 12 and two heads, each head is six entries
@@ -255,7 +256,7 @@ assert_allclose(q[..., 6:], x @ w_q[1], rtol=1e-12)  # head #1 has the second ha
 # 2. Exchange the axes of tokens and heads: (B, T, H, K) → (B, H, T, K).
 #
 # We look at this for one sentence of four tokens, D = 6 and two heads. Its numbers tell where they come from:
-# 23 is the number 3 of token 2.
+# 23 is entry 3 of token 2.
 
 # %%
 coded = 10 * np.arange(1, 5)[:, None] + np.arange(6)  # (T, D), T 4, D 6

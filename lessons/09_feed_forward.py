@@ -11,7 +11,7 @@
 # - read the network as a memory with learned keys and values, and as a convolution;
 # - compute its share of the parameters and of the work of a Transformer.
 #
-# `[attention] → [add & norm] → [FEED-FORWARD] → [add & norm] → …`  (you are in the upper box of Figure 1)
+# `… → [attention] → [add & norm] → [FEED-FORWARD] → [add & norm]`  (you are in Figure 1, third box)
 
 # %%
 import math
@@ -41,8 +41,8 @@ rng = np.random.default_rng(9)
 # %% [markdown]
 # ## The passage in the paper
 #
-# Section 3.3 of *Attention Is All You Need* says that each layer contains a network "which is applied to each
-# position separately and identically". Equation (2) defines it:
+# Section 3.3 of *Attention Is All You Need* describes a network "which is applied to each position separately
+# and identically". Equation (2) defines it:
 #
 # $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$
 #
@@ -172,7 +172,7 @@ assert (network == product).all()
 # %% [markdown]
 # ## Backward, from the last line to the first
 #
-# The backward pass begins with $dy$, of shape (B, T, D). It follows the diagram from right to left.
+# The backward pass begins with $dy$, of shape (B, T, D). It follows the diagram backwards.
 #
 # **First, y = a W₂ + b₂.** This is the linear layer of lesson 0. The sums run over all tokens $n$ of all
 # sentences:
@@ -236,10 +236,12 @@ print("dx and the gradients of four parameters are those of the package")
 # %%
 on = h[0, 1] > 0  # (F,) the units that are active for "animal"
 linear_part = w1[:, on] @ w2[on]  # (D, D)
+linear_output = x[0, 1] @ linear_part + (b1[on] @ w2[on] + b2)  # (D,)
 print(f"{on.sum()} of 16 units are active")
+print("largest difference from the network:", abs(linear_output - y[0, 1]).max())
 
 # %% tags=["check"]
-assert_allclose(x[0, 1] @ linear_part + (b1[on] @ w2[on] + b2), y[0, 1], rtol=1e-9)
+assert_allclose(linear_output, y[0, 1], rtol=1e-9)
 assert_allclose(dx[0, 1], dy[0, 1] @ linear_part.T, rtol=1e-9)
 
 # %% [markdown]
@@ -546,8 +548,8 @@ figure = attention_map(weights, sentence, list(known), numbers=True)
 show_figure(figure, "09_memory", "The weights of each token: 1 for its key, or 0 for all")
 
 # %% [markdown]
-# In a Transformer, this output is added to the residual (lesson 8). So "Japan" becomes the sum of the
-# vectors of Japan and Tokyo, and "and" stays unchanged. A softmax would add about a third of each capital to
+# In a Transformer, this output is added to the residual (lesson 8). So "Japan" becomes Japan plus Tokyo, and
+# "and" stays unchanged. A softmax would add about a third of each capital to
 # it.
 #
 # **Your turn.** In the terminal, ask for a country that is not in the sentence, with
