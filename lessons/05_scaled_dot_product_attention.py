@@ -510,8 +510,8 @@ show_figure(figure, "05_gradient", caption)
 
 # %% [markdown]
 # **With the division**, the gradient of the scores has length .30 at every width. The gradient of the query
-# has the same length from a width of 64 on. The reason is the formula $dQ = c\, dS\, K$: the keys have a
-# length of about $\sqrt{d_k}$, and the factor $c = 1/\sqrt{d_k}$ cancels it.
+# has the same length from a width of 64 on. In $dQ = c\, dS\, K$ the keys have a length of about
+# $\sqrt{d_k}$, which the factor $c = 1/\sqrt{d_k}$ cancels.
 #
 # **Without the division**, at the paper's width of 64, the effect is moderate. More than a third of the
 # queries give one key a weight above .99, before any training. The gradient of the scores is nearly eight

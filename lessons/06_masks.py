@@ -71,10 +71,11 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # The mask acts between scores and softmax:
 #
 # ```text
-# q (T, K) ─┐                                mask (T, S), bool
-#           │                                     ↓
-# k (S, K) ─┴─→ scores (T, S) ─→ scores, −∞ where the mask is False ─→ softmax ─→ weights (T, S) ─┐
-# v (S, K) ────────────────────────────────────────────────────────────────────────────────────────┴─→ y
+# q (T, K) ─┐                mask (T, S), bool
+#           │                        ↓
+# k (S, K) ─┴─→ scores ─→ [−∞ where it is False] ─→ softmax ─→ weights ─┐
+#               (T, S)            (T, S)                       (T, S)   │
+# v (S, K) ─────────────────────────────────────────────────────────────┴─→ y (T, K)
 # ```
 
 # %% [markdown]

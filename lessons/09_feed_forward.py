@@ -361,9 +361,9 @@ assert_allclose(made["swish"][0][lowest], grid[lowest] + 1, atol=1e-3)
 # - $\max(0, x) = (x + |x|)/2$ is correct for real numbers. But the absolute value of a complex number is
 #   real, so the imaginary part is halved.
 # - `math.erf` refuses complex numbers.
-# - $1/(1 + e^{-x})$ overflows for large negative $x$.
+# - $1/(1 + e^{-x})$ overflows for very negative $x$.
 #
-# The cell shows the three failures and, beside two of them, a form that works.
+# The cell shows the three failures, and a working form of two of the functions.
 
 # %%
 tiny = 1e-20
@@ -451,18 +451,19 @@ show_figure(figure, "09_dead", "Five steps at .4 kill most units of a ReLU netwo
 # not only small. The networks with GELU and swish continue to learn after the same five steps. Their slope
 # is not 0 for negative $x$.
 #
-# But this helps only near 0, as the slopes at −10 show. The slope of swish is −.0004, and that of GELU is so
+# But this slope is noticeable only near 0. At x = −10, the slope of swish is −.0004, and that of GELU is so
 # small that it has no effect.
 
 # %%
+far_left = {}
 for name in shown:
     f, f_backward = ACTIVATIONS[name]
-    slope = f_backward(np.ones(1), f(np.array([-10.0]))[1])[0]
-    print(f"slope of {name} at −10: {slope:.0e}")
+    far_left[name] = f_backward(np.ones(1), f(np.array([-10.0]))[1])[0]
+    print(f"slope of {name} at −10: {far_left[name]:.0e}")
 
 # %% tags=["check"]
-assert abs(slope + 0.0004) < 2e-5  # swish, the last one
-assert abs(made["gelu"][1][0]) < 1e-3
+assert abs(far_left["swish"] + 0.0004) < 2e-5
+assert abs(far_left["gelu"]) < 1e-20
 
 # %% [markdown]
 # *This is a good place for a break. The next part shows two other views of the same network.*
