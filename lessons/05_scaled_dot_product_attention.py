@@ -10,7 +10,7 @@
 # - derive the backward pass of attention and check it with the gradient checker;
 # - explain why the scores are divided by √dₖ, and measure what happens without it.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (you are in the second box of Figure 1)
+# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (you are in Figure 1, second box)
 
 # %%
 import math
@@ -47,7 +47,7 @@ words = ["Thinking", "Machines"]
 
 # %% [markdown]
 # The diagram shows the formula with the shapes of the arrays. There are T queries and S keys, and K is $d_k$,
-# the width of a query and a key. In this lesson all of them come from the same tokens $x$, so S = T.
+# the width of a query and a key. In this lesson all of them come from the same tokens $x$, so T = S.
 #
 # ```text
 # x (T, D) ─┬─ × W^Q ─→ q (T, K) ─┐

@@ -465,7 +465,7 @@ show_figure(figure, "06_leak", caption)
 # next throw:
 #
 # ```text
-# ids (B, T) ─→ [embedding] ─→ x (B, T, D) ─→ [attention, mask] ─→ z (B, T, D) ─→ [linear] ─→ (B, T, 8)
+# ids (B, T) → [embedding] → (B, T, D) → [attention, mask] → (B, T, D) → [linear] → (B, T, 8)
 # ```
 
 # %%
@@ -679,9 +679,9 @@ assert 0.05 < hidden < 0.1
 # >   is NaN.
 # > - **True and False.** In *图解transformer* 0 means masked, and in *The components of the Transformer* 1
 # >   does. In npformer True means that the query may attend, and a mask that is not bool is refused.
-# > - **The diagonal.** *一步步解析Attention is All You Need!* and *图解transformer* say that the decoder sees
-# >   only what is before position i. Their masks keep the diagonal, which is correct: position i of the input
-# >   holds token i − 1 of the output.
+# > - **The diagonal.** *一步步解析Attention is All You Need!* and *图解transformer* say that the decoder
+# >   attends only to what is before position i. Their masks keep the diagonal, which is correct: position i
+# >   of the input holds token i − 1 of the output.
 # > - **Zeros.** The first of these two says that padding stays 0 through the projections. This holds only
 # >   without positions and biases.
 
