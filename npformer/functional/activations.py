@@ -66,7 +66,7 @@ TANH_SCALE = math.sqrt(2 / math.pi)
 def gelu_tanh(x: Array) -> tuple[Array, tuple[Array, Array]]:
     """Compute y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2.
 
-    GPT and BERT use this approximation of gelu.
+    GPT-2 and the later versions of Google's BERT code use this approximation of gelu.
 
     Source: Hendrycks and Gimpel 2016, section 2.
     """

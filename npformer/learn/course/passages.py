@@ -45,7 +45,7 @@ SOURCES = {
     1           | the whole architecture | 10; 11 | models/transformer/model.Transformer
     2           | Position Embedding | 3 Three layouts; 2 The row of the padding | functional/positions.sinusoids; nn/positions.FixedPositions
     3.1         | attention in brief: similarity, softmax, weighted sum; four similarities | 4 Four ways | nn/attention/similarity.Similarity; functional/similarity.concat_similarity
-    3.2, 1      | first step: the embedding, with zeros for padding | 2 The row of the padding; 6 A mask that forgets | nn/embedding.Embedding; functional/masks.mask_from_embeddings
+    3.2, 1      | first step: the embedding, with zeros for padding | 2 The row of the padding; 6 A mask computed | nn/embedding.Embedding; functional/masks.mask_from_embeddings
     3.2, 2      | second step: Q, K and V | 4 Query, key and value; 7 All heads | nn/attention/multi_head.MultiHeadAttention
     3.2, 3      | third step: similarities, divided by √dₖ | 5 Six steps; 5 What √dₖ does | functional/attention.attention
     3.2, 4      | fourth step: masks of keys, of the future and of queries | 6 Numbers in place; 6 The query mask | functional/masks.mask_scores; functional/masks.mask_queries
@@ -60,7 +60,7 @@ SOURCES = {
     宏观结构    | the structure as a whole: six encoders, six decoders | 10 The stack; 11 | models/transformer/model.Transformer
     词向量      | word vectors, padding and truncation | 1 Sentences to one array; 2 A table | data/loader.pad; nn/embedding.Embedding
     位置向量    | position vectors, halves and interleaved | 3 Three layouts | functional/positions.sinusoids
-    编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each word | models/transformer/layers.EncoderLayer
+    编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each token | models/transformer/layers.EncoderLayer
     概览        | the antecedent of "it": the animal was too tired | 15 The passages; 15 Where do the heads look | generation/evaluation.strongest_head
     细节        | six steps with queries, keys and values | 5 Six steps | functional/attention.attention
     矩阵计算    | the six steps as products of matrices | 5 All words | functional/attention.attention
