@@ -230,7 +230,8 @@ def _line_legend(ax: Axes, entries: Sequence[tuple[str, str]], top: float) -> No
         y = top - (index + 0.6) * LEGEND
         if colour:
             ax.plot([0, KEY - 0.08], [y, y], color=colour, linewidth=3, clip_on=False)
-        ax.text(KEY if colour else 0, y, text, size=SMALL, va="center_baseline", parse_math=False)
+        x = KEY if colour else 0
+        ax.text(x, y, text, size=SMALL, va="center_baseline", parse_math=False, gid="legend")
 
 
 def _dark(number: int) -> tuple[float, float, float]:
@@ -366,7 +367,8 @@ def _dot_places(row: FlowRow, left: float, low: float, pitch: float) -> np.ndarr
 
 
 def _flow_lines(ax: Axes, flow: Flow, weights: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
-    drawn, _ = strongest(weights[None], weights.any(1))
+    queries = weights.max(1) > 0  # (T,), the others have no lines
+    drawn, _ = strongest(weights[None], queries)
     t, s = np.nonzero(drawn[0])
     shown = weights[t, s]  # (N,)
     colours = np.tile(to_rgba(colour_of(flow.colour)), (len(t), 1))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from npformer.bench.machine import cores
 from npformer.data.dataset import builtin_dataset
@@ -21,6 +22,7 @@ from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import Checkpoint
 from npformer.training import RunFolder
 from npformer.training.events import Event, Report, Saved
+from npformer.training.if_then import STEPS as IF_THEN_STEPS
 
 TRAININGS = 3  # of the model from English to French
 KEPT_EVERY = 200  # steps between the checkpoints that the picture of training shows
@@ -49,6 +51,23 @@ def french_recipe(*, steps: int | None = None) -> LessonTraining:
     recipe = _lesson_recipe()
     dataset = builtin_dataset(FRENCH)
     return _shortened(recipe._replace(dataset=dataset, model=recipe.model.replace(**dataset.sizes)), steps)
+
+
+def recipes_as_json() -> dict[str, Any]:
+    """Return all settings of the trainings as plain values, with a fingerprint of each corpus.
+
+    The gallery keeps them, so that a test can tell if its pictures of trained models are from this recipe.
+    """
+    recipes = {"en-fr": figure_recipe(), "fr-en": french_recipe()}
+    rows: dict[str, Any] = {
+        name: {
+            "corpus": recipe.dataset.fingerprint,
+            "model": recipe.model.to_dict(),
+            "training": recipe.training.to_dict(),
+        }
+        for name, recipe in recipes.items()
+    }
+    return {"trainings": TRAININGS, **rows, "if-then": {"steps": IF_THEN_STEPS}}
 
 
 def _shortened(recipe: LessonTraining, steps: int | None) -> LessonTraining:
