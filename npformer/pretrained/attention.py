@@ -208,7 +208,8 @@ class SentenceAttention:
         among = "" if layer is None else f" of layer {layer}"
         among = among if head is None else f" with this number{among}"
         layer, head = self.most_informative_head(kind, layer=layer, head=head)
-        return kind, layer, head, f"{name_of_head(layer, head)}, the most informative head{among}"
+        which = f"{name_of_head(layer, head)}, the most informative head{among}"
+        return kind, layer, head, f"{which}: its weights depend most on the words"
 
     def _require(self, kind: str) -> None:
         """Raise UserError if the model has no attention of this kind."""

@@ -88,7 +88,7 @@ def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
         check_lines(shown[f"{kind}_lines.png"], expected[layer], [head])
         for what in ("grid", "lines"):
             title = " ".join(t.get_text() for t in shown[f"{kind}_{what}.png"].texts).replace("\n", " ")
-            assert f"layer {layer}, head {head}, the most informative head" in title
+            assert f"layer {layer}, head {head}, the most informative head: its weights depend most" in title
 
 
 def most_informative(weights, kind):
@@ -161,7 +161,7 @@ def test_the_most_informative_head_of_a_layer(shown, run, oracle):
     _, head = most_informative(expected[None], "encoder")
     check_lines(shown["encoder_lines.png"], expected, [head])
     title = " ".join(t.get_text() for t in shown["encoder_lines.png"].texts).replace("\n", " ")
-    assert f"layer 0, head {head}, the most informative head of layer 0" in title
+    assert f"layer 0, head {head}, the most informative head of layer 0: its weights depend" in title
 
 
 def test_the_last_checkpoint(shown, run, studio):
