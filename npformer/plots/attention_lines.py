@@ -126,22 +126,12 @@ def _draw_word_lines(
     )
     _head_lines(ax, values, drawn, numbers, (x0, y_left), (x1, y_right), row)
     _blocks(ax, values[:, shown].mean(1), numbers, x1, y_right, row)
+    style: dict[str, Any] = {"size": size, "va": "center_baseline", "parse_math": False}
     for y, word, chosen in zip(y_left, left, shown, strict=True):
-        weight = "bold" if chosen and query is not None else "normal"
-        colour = "#222222" if chosen else "#767676"
-        ax.text(
-            x0 - GAP,
-            y,
-            word,
-            size=size,
-            ha="right",
-            va="center_baseline",
-            color=colour,
-            weight=weight,
-            parse_math=False,
-        )
+        style["weight"] = "bold" if chosen and query is not None else "normal"
+        ax.text(x0 - GAP, y, word, ha="right", color="#222222" if chosen else "#767676", **style)
     for y, word in zip(y_right, right, strict=True):
-        ax.text(x1 + blocks + GAP, y, word, size=size, va="center_baseline", parse_math=False)
+        ax.text(x1 + blocks + GAP, y, word, **style | {"weight": "normal"})
     _column_names(ax, below + n * row, [] if names else numbers, x0, x1, blocks)
     _line_legend(ax, entries, below)
     return root(ax)

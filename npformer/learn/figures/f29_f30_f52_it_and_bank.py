@@ -75,7 +75,7 @@ def one_head(
     forward = forward_pair(studio, sentence)
     views = _views(studio, forward, "it", antecedent, where, word, layer, head)
     picture, description = _picture(forward, "it", word, views)
-    measured = _measured(studio, "it", antecedent, views, "the noun that “it” refers to")
+    measured = _measured(studio, "it", antecedent, views, "the noun that the pronoun stands for")
     caption = f"{description} {measured}{_elsewhere(studio, views)} {_brackets(studio)}".rstrip()
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 

@@ -82,6 +82,11 @@ def train_in(folder: Path, recipe: LessonTraining, *, report: Report | None = No
 
     A copy of every checkpoint of the training stays in the folder, named by its step.
 
+    Args:
+        folder: The folder of the run.
+        recipe: The dataset and the settings.
+        report: The progress callback.
+
     Raises:
         UserError: If the folder cannot be written.
         KeyboardInterrupt: If Ctrl-C stopped the training.

@@ -13,6 +13,7 @@ from npformer.errors import UserError
 from npformer.generation.evaluation import strongest_head
 from npformer.learn.figures import draw
 from npformer.learn.figures import f29_f30_f52_it_and_bank as module
+from npformer.learn.figures.trained_heads import PARTS
 from npformer.models.registry import attention_layers
 from npformer.plots import text_problems
 
@@ -39,6 +40,11 @@ def trained(studio):
 
 def close(a, b):
     return np.allclose(a, b, atol=2e-5)
+
+
+def held_out(family):
+    """Return the sentences of the first part in which heads are measured."""
+    return [pair for pair in getattr(builtin_corpus(), next(iter(PARTS))) if pair.family == family]
 
 
 def measured(oracle, pairs, family, where, layer, head):
@@ -115,19 +121,19 @@ def test_one_head_for_it(studio, oracle, where, source, target, query):
     (bold,) = [t.get_text() for t in ax.texts if t.get_fontweight() == "bold"]
     assert bold == query
     assert ax.collections[0].get_colors()[0][:3] == pytest.approx((1, 0x71 / 255, 0))  # orange
-    pairs = [pair for pair in builtin_corpus().test if pair.family == "it"]
+    pairs = held_out("it")
     noun, _ = measured(oracle, pairs, "it", where, layer, head)
-    assert f"refers to in {share(noun)}" in drawing.caption
+    assert f"the noun that the pronoun stands for in {share(noun)}" in drawing.caption
 
 
 def test_the_head_is_the_one_that_the_evaluation_finds(studio, oracle):
     for family, id in (("it", "F29"), ("bank", "F52")):
-        pairs = [pair for pair in builtin_corpus().test if pair.family == family]
+        pairs = held_out(family)
         best = strongest_head(oracle.model, studio.translator, pairs)
         drawing = draw(id, studio)
         panels = range(len(drawing.figure.axes))
         assert [(best.layer, best.head)] in [named_heads(drawing, panel) for panel in panels]
-        assert f"{share(best.share)} of {len(pairs)} held-out sentences" in drawing.caption
+        assert f"{share(best.share)} of {len(pairs)} {next(iter(PARTS.values()))}" in drawing.caption
 
 
 def test_the_captions_give_the_mean_and_the_range_of_three_trainings(studio):
@@ -136,7 +142,7 @@ def test_the_captions_give_the_mean_and_the_range_of_three_trainings(studio):
     oracles = [Oracle(folder) for folder in folders]
     seeds = [oracle.checkpoint.training_settings["seed"] for oracle in oracles]
     assert len(set(seeds)) == 3
-    its, banks = ([p for p in builtin_corpus().test if p.family == family] for family in ("it", "bank"))
+    its, banks = held_out("it"), held_out("bank")
 
     def noun(reference):
         return [reference.antecedent]
@@ -192,7 +198,7 @@ def test_two_heads_for_it(studio, oracle):
     assert colours[1] == pytest.approx((0, 0xAB / 255, 0x2C / 255))
     keys = {line.get_color() for line in ax.lines}
     assert keys == {"#ff7100", "#00ab2c"}  # beside the names of the heads
-    pairs = [pair for pair in builtin_corpus().test if pair.family == "it"]
+    pairs = held_out("it")
     shares = [measured(oracle, pairs, "it", "cross", *place)[i] for i, place in enumerate((first, second))]
     assert f"the noun in {share(shares[0])}" in drawing.caption
     assert f"that decides in {share(shares[1])}" in drawing.caption
@@ -206,7 +212,7 @@ def test_bank_and_river(studio, oracle, source, target, query):
     row = [*target, "</S>"].index(query)
     weights = drawn(oracle.weights(source, target, "cross", 1)[2])
     assert close(line_weights(drawing.figure.axes[0])[0][row], weights[row])
-    pairs = [pair for pair in builtin_corpus().test if pair.family == "bank"]
+    pairs = held_out("bank")
     assert share(measured(oracle, pairs, "bank", "cross", 1, 2)[1]) in drawing.caption
     assert text_problems(drawing.figure) == []
 
