@@ -19,6 +19,7 @@ from npformer.learn.figures.trained_heads import (
     forward_pair,
     head_weights,
     measure,
+    measured_parts,
     share_of,
     unknown_words,
 )
@@ -39,6 +40,7 @@ RESOLVES = 0.5
 
 
 NAMES = {"encoder": "encoder self-attention", "cross": "encoder-decoder attention"}
+SIDES = {"encoder": "encoder", "cross": "decoder"}
 
 
 class View(NamedTuple):
@@ -75,8 +77,11 @@ def one_head(
     forward = forward_pair(studio, sentence)
     views = _views(studio, forward, "it", antecedent, where, word, layer, head)
     picture, description = _picture(forward, "it", word, views)
-    measured = _measured(studio, "it", antecedent, views, "the noun that the pronoun stands for")
-    caption = f"{description} {measured}{_elsewhere(studio, views)} {_brackets(studio)}".rstrip()
+    shares = _shares(studio, "it", antecedent, views)
+    caption = (
+        f"{description} In {measured_parts('it')}, the largest weight of this head is on the noun that the "
+        f"pronoun stands for in {shares}{_elsewhere(studio, views)}.{_brackets(studio)}"
+    )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
 
@@ -102,10 +107,13 @@ def two_heads(
         adjective = best_head(studio, "it", deciders, view.where, but=noun)
         views.append(View(view.where, [noun, adjective]))
     picture, description = _picture(forward, "it", word, views)
-    orange = _measured(studio, "it", antecedent, views, "the noun", name="the orange head")
-    target = "the adjective that decides"
-    green = _measured(studio, "it", deciders, views, target, name="the green head", but=antecedent)
-    caption = f"{description} {orange} {green} {_brackets(studio)}".rstrip()
+    nouns = _shares(studio, "it", antecedent, views)
+    adjectives = _shares(studio, "it", deciders, views, but=antecedent)
+    caption = (
+        f"{description} In {measured_parts('it')}, the largest weight of the orange head is on the noun in "
+        f"{nouns}, and that of the green head on the adjective that decides in {adjectives}."
+        f"{_brackets(studio)}"
+    )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
 
@@ -135,9 +143,11 @@ def bank_and_river(
     forward = forward_pair(studio, sentence)
     views = _views(studio, forward, "bank", deciders, where, word, layer, head)
     picture, description = _picture(forward, "bank", word, views)
-    target = "a word that decides the meaning, such as river or money,"
-    measured = _measured(studio, "bank", deciders, views, target)
-    caption = f"{description} {measured} {_brackets(studio)}".rstrip()
+    shares = _shares(studio, "bank", deciders, views)
+    caption = (
+        f"{description} In {measured_parts('bank')}, the largest weight of this head is on a word that "
+        f"decides the meaning, such as river or money, in {shares}.{_brackets(studio)}"
+    )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
 
@@ -170,42 +180,34 @@ def _views(
     return shown or [View(best.where, [best])]
 
 
-def _measured(
-    studio: Studio,
-    family: str,
-    targets: Targets,
-    views: Sequence[View],
-    target: str,
-    *,
-    name: str = "this head",
-    but: Targets | None = None,
+def _shares(
+    studio: Studio, family: str, targets: Targets, views: Sequence[View], *, but: Targets | None = None
 ) -> str:
-    """Return the sentence of a caption that says how often the head of each view attends to a target.
+    """Return the shares of sentences in which the head of each view attends to a target, for a caption.
 
     Args:
         studio: The source of the trained models.
         family: "it" or "bank".
         targets: The function that returns the targets of a sentence.
         views: What is drawn.
-        target: The name of the targets.
-        name: The name of the head.
         but: For the second head of each view, the targets of the first.
     """
-    parts = []
+    texts = []
     for view in views:
         head = view.heads[0 if but is None else 1]
-        shares = " and ".join(map(str, measure(studio, family, targets, head, but=but)))
-        parts.append(shares if len(views) == 1 else f"{shares} ({NAMES[view.where]})")
-    return f"The largest weight of {name} is on {target} in {', '.join(parts)}."
+        text = " and ".join(map(str, measure(studio, family, targets, head, but=but)))
+        texts.append(text if len(views) == 1 else f"{text} in the {SIDES[view.where]}")
+    return " and in ".join(texts)
 
 
 def _elsewhere(studio: Studio, views: Sequence[View]) -> str:
-    """Return the sentence of a caption about the best head of the encoder, or "" if the encoder is shown."""
+    """Return the end of a sentence about the best head of the encoder, or "" if the encoder is shown."""
     if any(view.where == "encoder" for view in views):
         return ""
-    other = best_head(studio, "it", antecedent, "encoder")
-    shares = " and ".join(map(str, measure(studio, "it", antecedent, other)))
-    return f" At “it” itself, that of the encoder's best head is in {shares}."
+    best = View("encoder", [best_head(studio, "it", antecedent, "encoder")])
+    return (
+        f"; at “it” itself, that of the encoder's best head is in {_shares(studio, 'it', antecedent, [best])}"
+    )
 
 
 def _brackets(studio: Studio) -> str:
@@ -213,7 +215,7 @@ def _brackets(studio: Studio) -> str:
     count = len(studio.translators)
     if count == 1:
         return ""
-    return f"In brackets: mean and range of the best heads of {count} trainings, which differ in their seed."
+    return f" In brackets: mean and range of the best heads of {count} trainings with different seeds."
 
 
 def _picture(
@@ -254,8 +256,9 @@ def _lines(
     attended = []
     for colour, row in zip(COLOURS, weights[:, query], strict=False):
         which = f"the {colour} head" if len(view.heads) > 1 else "this head"
+        verb = "" if attended else " attends most"
         best = int(row.argmax())
-        attended.append(f"{which} attends most to “{keys[best]}” ({row[best]:.2f})")
+        attended.append(f"{which}{verb} to “{keys[best]}” ({row[best]:.2f})")
     name = f"{NAMES[view.where]}, {'writing' if writing else 'reading'} {label}"
     return draw, name, f"{beginning}, {' and '.join(attended)}."
 

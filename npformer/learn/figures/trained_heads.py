@@ -19,9 +19,9 @@ from npformer.training.if_then import TrainedReader
 AT_ONCE = 64  # sentences in a forward pass
 PLACES = ("encoder", "cross")  # the attention in which the heads are measured
 
-# The parts of the corpus in which heads are measured, and their names in captions. In each training the best
-# head is chosen on the first part, and its shares on the other parts are measured.
-PARTS = {"test": "held-out sentences"}
+# The parts of the corpus in which heads are measured, and the words in captions after their number of
+# sentences. In each training the best head is chosen on the first part, and measured on the others too.
+PARTS = {"test": "such held-out sentences"}
 
 HeadKey = tuple[str, int, int]  # "encoder" or "cross", layer, head
 Targets = Callable[[Reference], tuple[int, ...]]
@@ -40,17 +40,23 @@ def deciders(reference: Reference) -> tuple[int, ...]:
 class Measurement(NamedTuple):
     """The share of the sentences of one part in which a head's largest weight is on a target."""
 
-    part: str  # the name of the part in captions
-    sentences: int
     share: float  # of the head that is drawn
     shares: tuple[float, ...]  # of the best head of each training
 
     def __str__(self) -> str:
-        own = f"{self.share:.1%} of {self.sentences} {self.part}"
         if len(self.shares) == 1:
-            return own
+            return f"{self.share:.1%}"
         low, mean, high = min(self.shares), np.mean(self.shares), max(self.shares)
-        return f"{own} (mean {mean:.1%}, {low:.1%} to {high:.1%})"
+        return f"{self.share:.1%} ({mean:.1%}, {low:.1%} to {high:.1%})"
+
+
+def measured_parts(family: str) -> str:
+    """Return the numbers of sentences in which the heads are measured, for a caption.
+
+    Args:
+        family: "it" or "bank".
+    """
+    return " and ".join(f"{len(_pairs(part, family))} {name}" for part, name in PARTS.items())
 
 
 def measure(
@@ -67,7 +73,7 @@ def measure(
     """
     drawn = (head.where, head.layer, head.head)
     found = []
-    for part, name in PARTS.items():
+    for part in PARTS:
         shares = []
         for number in range(len(studio.translators)):
             taken = None
@@ -76,7 +82,7 @@ def measure(
             chosen = _best(head_shares(studio, family, targets, number=number), head.where, taken)
             shares.append(head_shares(studio, family, targets, part, number=number)[chosen])
         own = head_shares(studio, family, targets, part)[drawn]
-        found.append(Measurement(name, len(_pairs(part, family)), own, tuple(shares)))
+        found.append(Measurement(own, tuple(shares)))
     return found
 
 

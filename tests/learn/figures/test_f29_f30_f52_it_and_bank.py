@@ -92,7 +92,7 @@ def best_share(oracle, pairs, where, targets, taken=lambda reference: ()):
 
 
 def spread(shares):
-    return f"(mean {np.mean(shares):.1%}, {min(shares):.1%} to {max(shares):.1%})"
+    return f"({np.mean(shares):.1%}, {min(shares):.1%} to {max(shares):.1%})"
 
 
 def share(text):
@@ -123,7 +123,7 @@ def test_one_head_for_it(studio, oracle, where, source, target, query):
     assert ax.collections[0].get_colors()[0][:3] == pytest.approx((1, 0x71 / 255, 0))  # orange
     pairs = held_out("it")
     noun, _ = measured(oracle, pairs, "it", where, layer, head)
-    assert f"the noun that the pronoun stands for in {share(noun)}" in drawing.caption
+    assert f"the noun that the pronoun stands for in {share(noun)} (" in drawing.caption
 
 
 def test_the_head_is_the_one_that_the_evaluation_finds(studio, oracle):
@@ -133,7 +133,8 @@ def test_the_head_is_the_one_that_the_evaluation_finds(studio, oracle):
         drawing = draw(id, studio)
         panels = range(len(drawing.figure.axes))
         assert [(best.layer, best.head)] in [named_heads(drawing, panel) for panel in panels]
-        assert f"{share(best.share)} of {len(pairs)} {next(iter(PARTS.values()))}" in drawing.caption
+        assert f"in {share(best.share)} (" in drawing.caption
+        assert f"In {len(pairs)} {next(iter(PARTS.values()))}" in drawing.caption
 
 
 def test_the_captions_give_the_mean_and_the_range_of_three_trainings(studio):
@@ -177,7 +178,7 @@ def test_encoder_and_decoder_are_shown_if_both_find_the_noun(studio, oracle, mon
             for lines, (layer, head) in zip(line_weights(ax), named_heads(drawing, panel), strict=True):
                 expected = drawn(oracle.weights(ANIMAL, ANIMAL_FR, where, layer)[head])
                 assert close(lines[row], expected[row])
-        assert "(encoder self-attention)" in drawing.caption
+        assert "in the encoder and in" in drawing.caption
         assert text_problems(drawing.figure) == []
     monkeypatch.setattr(module, "RESOLVES", 1.01)
     assert len(draw("F29", studio).figure.axes) == 1
