@@ -253,7 +253,7 @@ def _lines(
         names=[name_of_head(each.layer, each.head) for each in view.heads],
     )
     beginning = f"Where the decoder writes {label}" if writing else f"Where the encoder reads {label}"
-    attended = []
+    attended: list[str] = []
     for colour, row in zip(COLOURS, weights[:, query], strict=False):
         which = f"the {colour} head" if len(view.heads) > 1 else "this head"
         verb = "" if attended else " attends most"

@@ -25,7 +25,7 @@ from npformer.training.events import Event, Report, Saved
 from npformer.training.if_then import STEPS as IF_THEN_STEPS
 
 TRAININGS = 3  # of the model from English to French
-KEPT_EVERY = 200  # steps between the checkpoints that the picture of training shows
+KEPT = 6  # checkpoints of a training, which the picture of training shows
 FRENCH = "fr-en"  # the direction of the second model
 
 
@@ -42,7 +42,9 @@ def figure_recipe(number: int = 0, *, steps: int | None = None) -> LessonTrainin
         steps: The number of training steps; by default that of the lessons.
     """
     recipe = _lesson_recipe()
-    training = recipe.training.replace(seed=recipe.training.seed + number, checkpoint_every=KEPT_EVERY)
+    assert recipe.training.steps is not None  # the lessons' recipe counts steps, not epochs
+    every = max(1, recipe.training.steps // KEPT)
+    training = recipe.training.replace(seed=recipe.training.seed + number, checkpoint_every=every)
     return _shortened(recipe._replace(training=training), steps)
 
 
