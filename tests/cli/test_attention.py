@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from head_oracle import informativeness_row_by_row
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from trained_oracle import Oracle, drawn, line_weights, split
@@ -92,29 +93,11 @@ def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
 
 
 def most_informative(weights, kind):
-    """Compute the head whose rows are hardest to guess from its other rows, row by row."""
+    """Compute the head whose rows are hardest to guess from its other rows."""
     n_queries, n_keys = weights.shape[2:]
     may = np.tri(n_queries, dtype=bool) if kind == "decoder" else np.ones((n_queries, n_keys), bool)
-    best = None
-    for layer, head in np.ndindex(*weights.shape[:2]):
-        missed = []
-        for t in range(n_queries):
-            if may[t].sum() < 2:
-                continue
-            guesses = []
-            for by_distance in (False, True)[: 1 if kind == "cross" else 2]:
-                guess = np.zeros(n_keys)
-                for s in np.flatnonzero(may[t]):
-                    others = [(u, s + (u - t) * by_distance) for u in range(n_queries) if u != t]
-                    others = [(u, k) for u, k in others if 0 <= k < n_keys and may[u, k]]
-                    guess[s] = np.mean([weights[layer, head, u, k] for u, k in others]) if others else 0
-                guess /= guess.sum() or 1
-                guesses.append(1 - np.minimum(weights[layer, head, t], guess).sum())
-            missed.append(min(guesses))
-        value = np.mean(missed)
-        if best is None or value > best[0] + 1e-9:
-            best = (value, layer, head)
-    return best[1:]
+    values = informativeness_row_by_row(weights, may, by_distance=kind != "cross")
+    return tuple(int(index) for index in np.unravel_index(values.argmax(), values.shape))
 
 
 def check_grid(figure, weights, large):

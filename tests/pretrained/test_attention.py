@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from head_oracle import informativeness_row_by_row
 
 from npformer.pretrained.attention import informativeness
 
@@ -42,6 +43,16 @@ def test_a_head_that_looks_up_words_is_the_most_informative():
     assert values[0].argmax() == 3
     assert values[0, 3] > 0.7
     assert values[0, 3] > values[0, 4] > values[0, :3].max()
+
+
+@pytest.mark.parametrize("by_distance", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_measure_is_that_of_a_computation_row_by_row(rng, by_distance, causal):
+    mask = np.tri(N, dtype=bool) if causal else np.ones((N, N), bool)
+    weights = rng.dirichlet(np.full(N, 0.3), (2, 3, N)) * mask
+    weights /= weights.sum(-1, keepdims=True)
+    expected = informativeness_row_by_row(weights, mask, by_distance=by_distance)
+    np.testing.assert_allclose(informativeness(weights, mask, by_distance=by_distance), expected, rtol=1e-10)
 
 
 def test_masked_places_are_no_guess():
