@@ -4,7 +4,7 @@ import numpy as np
 
 
 def informativeness_row_by_row(weights, may, *, by_distance):
-    """Return the share of each head's weight that its other rows do not tell. Weights (L, H, T, S) -> (L, H)."""
+    """Return the share of each head's weight that its other rows do not tell: (L, H, T, S) -> (L, H)."""
     return np.array([[_of_head(head, may, by_distance) for head in layer] for layer in weights])
 
 
