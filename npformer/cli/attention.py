@@ -9,7 +9,7 @@ from npformer.cli.load_model import add_model_arguments, load_model
 from npformer.cli.options import INDEX, Rule, one_of
 from npformer.cli.output import note, print_line
 from npformer.errors import UserError
-from npformer.pretrained.attention import KINDS, SentenceAttention
+from npformer.pretrained.attention import KINDS, SentenceAttention, name_of_head
 from npformer.storage.atomic import make_folder
 
 if TYPE_CHECKING:
@@ -30,10 +30,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("--kind", **one_of(KINDS), help="draw only this attention (default: all three)")
     parser.add_argument(
-        "--layer", type=INDEX, help="the layer to draw large and as lines, counted from 0 (default: the last)"
+        "--layer",
+        type=INDEX,
+        help="the layer of the head to draw large and as lines, counted from 0 (default: that of the most "
+        "informative head, whose weights depend most on the words)",
     )
     parser.add_argument(
-        "--head", type=INDEX, help="the head to draw large and as lines (default: head 0 large, all as lines)"
+        "--head",
+        type=INDEX,
+        help="the head to draw large and as lines, counted from 0 (default: the most informative one)",
     )
     parser.add_argument("--word", help="draw only the lines from this query")
     parser.add_argument(
@@ -92,7 +97,7 @@ def _kinds_with_query(found: SentenceAttention, kinds: list[str], word: str) -> 
 
 
 def draw(found: SentenceAttention, kind: str, arguments: Namespace) -> "dict[str, Figure]":
-    """Draw the maps of all layers and heads, and the lines of one layer.
+    """Draw the maps of all layers and heads, and the lines of one head.
 
     Args:
         found: The attention weights of the sentence.
@@ -112,11 +117,9 @@ def draw(found: SentenceAttention, kind: str, arguments: Namespace) -> "dict[str
             grid = found.plot(kind, layer=layer, head=head)
         except UserError:  # one head alone has room for more tokens
             grid = found.plot_head(kind, layer=layer, head=head)
-            shown = len(found.weights[kind]) - 1 if layer is None else layer
-            note(
-                f"too many words for a grid of the {KINDS[kind]}: "
-                f"only layer {shown}, head {head or 0} is drawn"
-            )
+            if layer is None or head is None:
+                layer, head = found.most_informative_head(kind, layer=layer, head=head)
+            note(f"too many words for a grid of the {KINDS[kind]}: only {name_of_head(layer, head)} is drawn")
     except UserError as error:
         longest = max(map(len, found.tokens(kind)))
         raise UserError(f"{longest} words are too many for a picture of the {KINDS[kind]}: {error}") from None

@@ -233,7 +233,7 @@ def draw_curves(rows: Rows, path: str) -> None:
     from npformer.plots import save
     from npformer.plots.curve_plots import cost_panels
 
-    axis = {"length": "length in words", "batch": f"sentences of {LENGTH} words"}
+    axis = {"length": "length in tokens", "batch": f"sentences of {LENGTH} tokens"}
     lines = curves_of(rows)
     sizes = {axis[against]: sizes for (_, against), (sizes, _, _) in lines.items()}
     costs: dict[str, dict[str, list[float]]] = {}
@@ -242,7 +242,7 @@ def draw_curves(rows: Rows, path: str) -> None:
             label = f"{name}: slope {slope(steps, values):.1f}"
             costs.setdefault(f"{what} {axis[against]}", {})[label] = values
     panels = [[(what, against) for what in ("seconds", "megabytes")] for against in sizes]
-    title = "What forward and backward cost, on one core (slope: at the right end)"
+    title = "Time and memory of forward and backward passes, on one core (slopes at the right end)"
     save(cost_panels(costs, sizes, panels=panels, title=title), path)
 
 

@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--model",
         metavar="RUN",
         help="the folder of a run to draw from, because some figures need all of its checkpoints; a single "
-        "model is not enough (default: train one in runs/figures)",
+        "model is not enough (default: train models in runs/figures)",
     )
     parser.add_argument("--list", action="store_true", help="list the figures and draw nothing")
     parser.add_argument("--json", action="store_true", help="with --list: print JSON")
@@ -109,7 +109,8 @@ def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[
         every: All figures.
     """
     from npformer.learn.figures import Studio
-    from npformer.learn.figures.gallery import write_drawing, write_page
+    from npformer.learn.figures.gallery import write_drawing, write_page, write_recipes
+    from npformer.learn.figures.trainings import recipes_as_json
 
     start, out, folder = time.perf_counter(), console(), Path(arguments.out)
     make_folder(folder, advice="give a folder that may be, with --out")
@@ -131,6 +132,8 @@ def draw_all(arguments: Namespace, entries: "Sequence[Entry]", every: "Sequence[
             progress.advance(task)
     if len(entries) == len(every):
         paths.append(write_page(every, captions, folder))
+        if arguments.model is None:
+            paths.append(write_recipes(recipes_as_json(), folder))
     seconds = time.perf_counter() - start
     out.print(
         f"wrote {len(paths)} files to {printable(folder)} in {seconds:.0f} s: {_names(paths)}", soft_wrap=True

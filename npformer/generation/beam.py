@@ -72,6 +72,7 @@ def beam_search(
     n_best: int | None = None,
     cached: bool = True,
     allow_unk: bool = False,
+    first: Sequence[int] | None = None,
     trace: list[list[list[Branch]]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the translations with the best score log p(y | source) / ((5 + |y|) / 6)^length_penalty.
@@ -90,6 +91,7 @@ def beam_search(
             of the same translations, and the search ends sooner.
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
+        first: The ids among which the first token is chosen; by default all.
         trace: A list that receives the search tree: trace[b][t] are the branches kept for sentence b at
             step t, best first.
 
@@ -106,10 +108,12 @@ def beam_search(
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
     forbidden = forbidden_tokens(config, allow_unk=allow_unk)
+    not_first = [] if first is None else sorted(set(range(config.target_vocab)) - set(first))
 
     def next_tokens(logits: Array, length: int) -> NextTokens:
         # the `beam` best continuations of a sentence are among the `beam` best of each of its hypotheses
         early = [config.end_id] if length < min_length else []
+        early += not_first if length == 0 else []
         return best_tokens(logits, forbidden + early, beam, config.end_id)
 
     settings = (config.end_id, beam, length_penalty)

@@ -19,12 +19,17 @@ from npformer.plots.layout import MAX_SIDE, PAD, array, root, sheet, word_line, 
 from npformer.plots.palette import COLOURS, edge, head_colour
 from npformer.plots.palette import colour as colour_of
 from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, text_size, widest
+from npformer.plots.style import number as number_text
 
 WIDEST = 5.0  # points, the line of a weight of 1
 FAINTEST = 0.01  # the smallest weight that is drawn
+MANY = 20  # with more queries than this, only the strongest lines are drawn, because the others hide them
+PER_QUERY = 2  # the lines that are drawn then, for each query on average
 BLOCK = 0.17  # width of a head's block, in inches
 GAP = 0.08
 BETWEEN = 1.9  # inches, from the queries to the keys
+LEGEND = 1.4 * line_height(SMALL)  # from one line of the legend to the next
+KEY = 0.38  # inches, from the left edge of a legend to its texts
 
 
 def word_lines(
@@ -34,13 +39,16 @@ def word_lines(
     *,
     query: int | None = None,
     heads: Sequence[int] | None = None,
+    names: Sequence[str] | None = None,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
     """Draw lines from the queries at the left to the keys at the right: wider and darker for larger weights.
 
     Beside every key stands a block for each head. Its colour shows the weight that the key gets from `query`,
-    or the mean over all queries if `query` is None. Weights below .01 are not drawn.
+    or the mean over all queries if `query` is None. Weights below .01 are not drawn. If the lines of more
+    than 20 queries are drawn, only the strongest are, two for each query on average, and a note below the
+    picture says so.
 
     Args:
         weights: The weights, (T, S), or (H, T, S) for several heads.
@@ -48,6 +56,8 @@ def word_lines(
         keys: S labels.
         query: The index of one query. Only its lines are drawn, and its label is bold.
         heads: The numbers of the H heads, which choose their colours; 0, 1, ... by default.
+        names: A name for each of the H heads, for a legend below the picture. By default the heads have
+            their numbers above their blocks if there are several.
         ax: Axes to draw on; by default those of a new figure.
         title: A title above the picture.
 
@@ -57,16 +67,18 @@ def word_lines(
     Raises:
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
-    with drawing(queries, keys, title):
+    with drawing(queries, keys, names, title):
         values = array(weights, "weights", 2 if np.ndim(weights) == 2 else 3).astype(np.float64)
         values = values.reshape(-1, *values.shape[-2:])  # (H, T, S)
         left = words(queries, values.shape[1], "queries")
         right = words(keys, values.shape[2], "keys")
         numbers = _head_numbers(heads, len(values))
+        if names is not None:
+            names = words(names, len(values), "names")
         if query is not None and not 0 <= query < len(left):
             raise UserError(f"query is {query}: there are queries 0 .. {len(left) - 1}")
         _require_line_widths(values)
-        return _draw_word_lines(values, left, right, query, numbers, ax, title)
+        return _draw_word_lines(values, left, right, query, numbers, names, ax, title)
 
 
 def _require_line_widths(weights: np.ndarray) -> None:
@@ -88,9 +100,15 @@ def _draw_word_lines(
     right: list[str],
     query: int | None,
     numbers: list[int],
+    names: list[str] | None,
     ax: Axes | None,
     title: str | None,
 ) -> Figure:
+    shown = np.zeros(len(left), bool)
+    shown[slice(None) if query is None else query] = True
+    drawn, note = strongest(values, shown)
+    entries = [(head_colour(index), name) for index, name in zip(numbers, names or [], strict=False)]
+    entries += [("", note)] if note else []
     n = max(len(left), len(right))
     row = word_line(TEXT) * 1.25 if n <= 30 else word_line(SMALL)
     size = TEXT if n <= 30 else SMALL
@@ -98,49 +116,63 @@ def _draw_word_lines(
     left_width = max(widest(left, size), text_size("query", LABEL)[0])
     blocks = BLOCK * len(numbers) + (GAP if len(numbers) else 0)
     right_width = blocks + GAP + max(widest(right, size), text_size("key", LABEL)[0])
-    width, height = left_width + GAP + BETWEEN + right_width, n * row + head
-    ax = sheet(width, height, ax=ax, title=title, what=f"a picture of {n} words")
+    width, below = left_width + GAP + BETWEEN + right_width, LEGEND * len(entries)
+    width = max(width, KEY + widest([text for _, text in entries], SMALL))
+    ax = sheet(width, below + n * row + head, ax=ax, title=title, what=f"a picture of {n} words")
     x0, x1 = left_width + GAP, left_width + GAP + BETWEEN
-    y_left = (n * row - (n - len(left)) * row / 2) - row * (np.arange(len(left)) + 0.5)
-    y_right = (n * row - (n - len(right)) * row / 2) - row * (np.arange(len(right)) + 0.5)
-    shown = np.zeros(len(left), bool)
-    shown[slice(None) if query is None else query] = True
-    _head_lines(ax, values, shown, numbers, (x0, y_left), (x1, y_right), row)
+    y_left, y_right = (
+        below + (n * row - (n - len(side)) * row / 2) - row * (np.arange(len(side)) + 0.5)
+        for side in (left, right)
+    )
+    _head_lines(ax, values, drawn, numbers, (x0, y_left), (x1, y_right), row)
     _blocks(ax, values[:, shown].mean(1), numbers, x1, y_right, row)
+    style: dict[str, Any] = {"size": size, "va": "center_baseline", "parse_math": False}
     for y, word, chosen in zip(y_left, left, shown, strict=True):
-        weight = "bold" if chosen and query is not None else "normal"
-        colour = "#222222" if chosen else "#767676"
-        ax.text(
-            x0 - GAP,
-            y,
-            word,
-            size=size,
-            ha="right",
-            va="center_baseline",
-            color=colour,
-            weight=weight,
-            parse_math=False,
-        )
+        style["weight"] = "bold" if chosen and query is not None else "normal"
+        ax.text(x0 - GAP, y, word, ha="right", color="#222222" if chosen else "#767676", **style)
     for y, word in zip(y_right, right, strict=True):
-        ax.text(x1 + blocks + GAP, y, word, size=size, va="center_baseline", parse_math=False)
-    _column_names(ax, n * row, numbers, x0, x1, blocks)
+        ax.text(x1 + blocks + GAP, y, word, **style | {"weight": "normal"})
+    _column_names(ax, below + n * row, [] if names else numbers, x0, x1, blocks)
+    _line_legend(ax, entries, below)
     return root(ax)
+
+
+def strongest(weights: np.ndarray, shown: np.ndarray) -> tuple[np.ndarray, str]:
+    """Return which weights are drawn as lines, and a note if some are left out for their number.
+
+    Args:
+        weights: The weights, (H, T, S).
+        shown: True for the queries whose lines are drawn, (T,).
+
+    Returns:
+        Bool (H, T, S), and the note or "".
+    """
+    lines = (weights >= FAINTEST) & shown[:, None]
+    count, most = int(lines.sum()), PER_QUERY * len(shown)
+    if shown.sum() <= MANY or count <= most:
+        return lines, ""
+    least = np.sort(weights[lines])[-most]
+    drawn = lines & (weights >= least)
+    return drawn, f"the {drawn.sum()} strongest of {count} lines: weights from {number_text(least)}"
 
 
 def _head_lines(
     ax: Axes,
     values: np.ndarray,
-    shown: np.ndarray,
+    drawn: np.ndarray,
     numbers: Sequence[int],
     start: tuple[float, np.ndarray],
     end: tuple[float, np.ndarray],
     row: float,
 ) -> None:
-    """Draw the lines of each head. They end at slightly different heights, so that all heads are visible."""
+    """Draw the lines of each head. They end at slightly different heights, so that all heads are visible.
+
+    Shapes: values and drawn (H, T, S).
+    """
     (x0, y_left), (x1, y_right) = start, end
     apart = np.linspace(0.28, -0.28, len(numbers)) * row if len(numbers) > 1 else np.zeros(1)
-    for head, number, shift in zip(values, numbers, apart, strict=True):
-        t, s = np.nonzero((head >= FAINTEST) & shown[:, None])
+    for head, some, number, shift in zip(values, drawn, numbers, apart, strict=True):
+        t, s = np.nonzero(some)
         starts = np.stack([np.full(len(t), x0), y_left[t]], -1)
         ends = np.stack([np.full(len(s), x1), y_right[s] + shift], -1)
         weights = head[t, s]  # (N,)
@@ -180,6 +212,16 @@ def _column_names(ax: Axes, top: float, numbers: Sequence[int], x0: float, x1: f
             ax.text(
                 x, y, str(number), size=SMALL, ha="center", va="bottom", color=_dark(number), weight="bold"
             )
+
+
+def _line_legend(ax: Axes, entries: Sequence[tuple[str, str]], top: float) -> None:
+    """Write the names of the heads below the words, each after a line in its colour, and the note."""
+    for index, (colour, text) in enumerate(entries):
+        y = top - (index + 0.6) * LEGEND
+        if colour:
+            ax.plot([0, KEY - 0.08], [y, y], color=colour, linewidth=3, clip_on=False)
+        x = KEY if colour else 0
+        ax.text(x, y, text, size=SMALL, va="center_baseline", parse_math=False, gid="legend")
 
 
 def _dark(number: int) -> tuple[float, float, float]:
@@ -251,7 +293,8 @@ def attention_flow(
 ) -> Figure:
     """Draw rows of dots, and lines between rows whose width in points is 5 times the weight.
 
-    Weights below .01 are not drawn.
+    Weights below .01 are not drawn. Between rows of more than 20 dots only the strongest lines are drawn, two
+    for each dot on average.
 
     Args:
         rows: The rows of dots.
@@ -314,7 +357,9 @@ def _dot_places(row: FlowRow, left: float, low: float, pitch: float) -> np.ndarr
 
 
 def _flow_lines(ax: Axes, flow: Flow, weights: np.ndarray, source: np.ndarray, target: np.ndarray) -> None:
-    t, s = np.nonzero(weights >= FAINTEST)
+    queries = weights.max(1) > 0  # (T,), the others have no lines
+    drawn, _ = strongest(weights[None], queries)
+    t, s = np.nonzero(drawn[0])
     shown = weights[t, s]  # (N,)
     colours = np.tile(to_rgba(colour_of(flow.colour)), (len(t), 1))
     colours[:, 3] = (0.12 + 0.1 * shown) if flow.faint else np.clip(0.2 + 0.8 * shown, 0, 1)

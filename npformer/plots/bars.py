@@ -16,6 +16,7 @@ from npformer.plots.palette import COLOURS
 from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
 
 MODEL, BEST, TARGET = COLOURS["r"], "#1b5fa8", COLOURS["k"]
+BORDER: dict[str, Any] = {"edgecolor": "#b85c00", "linewidth": 0.8}  # of the bars of the target
 LENGTH = 3.0  # inches, of a probability of 1
 
 
@@ -24,6 +25,7 @@ def probability_bars(
     words: Sequence[str],
     *,
     target: ArrayLike | None = None,
+    names: tuple[str, str] = ("model", "target"),
     decimals: int = 2,
     ax: Axes | None = None,
     title: str | None = None,
@@ -34,6 +36,7 @@ def probability_bars(
         probabilities: The probabilities, (V,).
         words: V labels.
         target: The target distribution, (V,), drawn as a second bar for each word.
+        names: The names of the two distributions in the legend.
         decimals: The number of decimals.
         ax: Axes to draw on; by default those of a new figure.
         title: A title above the picture.
@@ -44,17 +47,19 @@ def probability_bars(
     Raises:
         UserError: If a shape is wrong, a number is outside 0 .. 1, or the labels do not fit.
     """
-    with drawing(words, title):
+    with drawing(words, names, title):
         values = _probabilities(probabilities, "probabilities", 1)
-        names = word_list(words, len(values), "words")
+        labels = word_list(words, len(values), "words")
         targets = _targets(target, values)
         if ax is None:
-            ax = _own_axes(names, targets is not None, decimals, title)
+            ax = _own_axes(labels, targets is not None, decimals, title)
         else:
-            _must_fit(ax, len(names), targets is not None)
+            _must_fit(ax, len(labels), targets is not None)
             if title:
                 ax.set_title(wrapped(title, size_of(ax)[0]))
-        _draw(ax, values, names, targets, decimals)
+        _draw(ax, values, labels, targets, decimals)
+        if targets is not None:
+            _legend(ax, names)
         return root(ax)
 
 
@@ -114,7 +119,9 @@ def _panels(
     )
     for index, (row, head, target) in enumerate(zip(values, heads, target_rows, strict=True)):
         ax = axes_at(figure, left + index * step, PAD + below, length, height)
-        _draw(ax, row, names if index == 0 else [""] * len(names), target, decimals, legend=index == 0)
+        _draw(ax, row, names if index == 0 else [""] * len(names), target, decimals)
+        if with_target and index == 0:
+            _legend(ax, ("model", "target"))
         ax.set_title(head, size=LABEL, parse_math=False)
     if title:
         put_title(figure, title)
@@ -171,8 +178,6 @@ def _draw(
     names: Sequence[str],
     targets: np.ndarray | None,
     decimals: int,
-    *,
-    legend: bool = True,
 ) -> None:
     places = np.arange(len(values))
     best = int(values.argmax())
@@ -182,11 +187,8 @@ def _draw(
     ax.barh(places + shift, values, height=thick, color=faces, label="model")
     _write(ax, places + shift, values, decimals)
     if targets is not None:
-        border: dict[str, Any] = {"edgecolor": "#b85c00", "linewidth": 0.8}
-        ax.barh(places - shift, targets, height=thick, color=TARGET, label="target", **border)
-        _write(ax, (places - shift)[targets > 0], targets[targets > 0], decimals)
-        if legend:
-            _legend(ax, border)
+        ax.barh(places - shift, targets, height=thick, color=TARGET, label="target", **BORDER)
+        _write(ax, places - shift, targets, decimals)
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0, labelsize=TEXT)
     ax.set_xticks([])
@@ -195,10 +197,11 @@ def _draw(
     ax.spines[["top", "right", "bottom"]].set_visible(False)
 
 
-def _legend(ax: Axes, border: dict[str, Any]) -> None:
-    """Write below the axes which bar is the model's and which the target's."""
+def _legend(ax: Axes, names: tuple[str, str]) -> None:
+    """Write the names of the two distributions below the axes."""
     _, height = size_of(ax)
-    handles = [Patch(facecolor=MODEL, label="model"), Patch(facecolor=TARGET, label="target", **border)]
+    model, target = names
+    handles = [Patch(facecolor=MODEL, label=model), Patch(facecolor=TARGET, label=target, **BORDER)]
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, -0.06 / height), "borderaxespad": 0}
     ax.legend(handles=handles, ncols=2, borderpad=0, handlelength=1, **place)
 

@@ -53,7 +53,8 @@ def beside(
     pieces = [_piece(draw()) for draw in draws]
     with drawing(heads, title):
         over = line_height(LABEL) * 1.6 if any(heads) else 0.0
-        wide = [max(each.width, text_size(head, LABEL)[0]) for each, head in zip(pieces, heads, strict=True)]
+        names_wide = [text_size(head, LABEL, weight="bold")[0] for head in heads]
+        wide = [max(each.width, name) for each, name in zip(pieces, names_wide, strict=True)]
         high = [each.height + over for each in pieces]
         gaps = BETWEEN * (len(draws) - 1)
         width, height = (max(wide), sum(high) + gaps) if down else (sum(wide) + gaps, max(high))

@@ -631,7 +631,7 @@ def _scores_heat(
 
 NARROW = 0.08  # between panels, in inches
 BESIDE = 1.2  # the space for the colour bar at the right, and that for a title
-LEAST_PANEL, LARGEST_PANEL = 0.5, 1.7  # the longer side of a panel without labels
+LEAST_PANEL, LARGEST_PANEL = 0.5, 2.6  # the longer side of a panel without labels
 
 
 def attention_grid(
@@ -652,7 +652,8 @@ def attention_grid(
         queries: T row labels, or None to number the rows.
         keys: S column labels, or None to number the columns.
         mask: Bool, broadcastable to (T, S), True where a query may attend.
-        large: A pair (layer, head) that is drawn once more, large and with labels, at the right.
+        large: A pair (layer, head) that is drawn once more, large and with labels, at the right of the
+            grid, or below it where the panels can be larger then.
         title: A title above the picture.
 
     Returns:
@@ -671,8 +672,7 @@ def attention_grid(
         for heat in (heat for row in heats for heat in row):
             heat.scale = weight_scale(shown)
         one = _enlarged(heats, large)
-        plan = _grid_plan(heats, 0.0 if one is None else room(one, one.cell, bar=False).total[0] + 4 * PAD)
-        return _draw_grid(heats, plan, one, large, title)
+        return _draw_grid(heats, _best_plan(heats, one), one, large, title)
 
 
 Heats = list[list[HeatMap]]  # heats[layer][head]
@@ -687,6 +687,7 @@ class Plan(NamedTuple):
     top: float  # the height of head names and column labels
     size: float  # the size of the labels, in points
     rotation: int
+    under: bool = False  # whether the large heat map stands below the grid and not at its right
 
 
 def _enlarged(heats: Heats, large: tuple[int, int] | None) -> HeatMap | None:
@@ -701,8 +702,38 @@ def _enlarged(heats: Heats, large: tuple[int, int] | None) -> HeatMap | None:
     return replace(heats[layer][head], title=f"layer {layer}, head {head}")
 
 
-def _grid_plan(heats: Heats, beside: float) -> Plan:
-    """Return the layout with the largest panels that fit in a figure, with labels if they can be read."""
+def _best_plan(heats: Heats, one: HeatMap | None) -> Plan:
+    """Return the layout with the larger panels: the large heat map at the right of the grid, or below it.
+
+    Raises:
+        UserError: If neither fits in one figure.
+    """
+    if one is None:
+        return _grid_plan(heats, 0, 0)
+    width, height = room(one, one.cell, bar=False).total
+    plans: list[Plan] = []
+    refused: list[UserError] = []
+    for beside, below in ((width + 4 * PAD, 0.0), (0.0, height + 4 * PAD)):
+        try:
+            plans.append(_grid_plan(heats, beside, below)._replace(under=below > 0))
+        except UserError as error:
+            refused.append(error)
+    if not plans:
+        raise refused[0]
+    return max(plans, key=lambda plan: plan.cell)  # at the right if the cells are equally large
+
+
+def _grid_plan(heats: Heats, beside: float, below: float) -> Plan:
+    """Return the layout with the largest panels that fit in a figure, with labels if they can be read.
+
+    Args:
+        heats: The heat maps.
+        beside: The width, in inches, that something else takes at the right of the grid.
+        below: The height that something else takes below the grid.
+
+    Raises:
+        UserError: If the panels do not fit.
+    """
     heat = heats[0][0]
     n_queries, n_keys = heat.values.shape
     left, top = text_size(f"layer {len(heats)}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
@@ -717,11 +748,11 @@ def _grid_plan(heats: Heats, beside: float) -> Plan:
         beside_words = AXIS + widest(heat.queries, SMALL) + GAP
         plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
         width, height = _grid_size(plan, heats)
-        if width + beside + BESIDE <= MAX_SIDE and height + BESIDE <= MAX_SIDE:
+        if width + beside + BESIDE <= MAX_SIDE and height + below + BESIDE <= MAX_SIDE:
             return plan
     plan = Plan(0.0, False, left + AXIS, top + AXIS, SMALL, 0)
     width = (MAX_SIDE - plan.left - BESIDE - beside) / len(heats[0]) - NARROW
-    height = (MAX_SIDE - plan.top - BESIDE) / len(heats) - NARROW
+    height = (MAX_SIDE - plan.top - below - BESIDE) / len(heats) - NARROW
     cell = min(width / n_keys, height / n_queries, max(LARGEST_PANEL / max(n_keys, n_queries), name))
     if cell * max(n_keys, n_queries) < LEAST_PANEL or cell < name:
         raise UserError(
@@ -751,9 +782,15 @@ def _draw_grid(
     width, height = _grid_size(plan, heats)
     bar_high = bar_height(height - plan.top)
     bar = PAD + max(bar_room(heats[0][0].scale, bar_high), 0.85)  # the legend "masked" stands below it
-    beside = room(one, one.cell, bar=False) if one else None
-    across = width + bar + (beside.total[0] + 4 * PAD if beside else 0)
-    high = max(height, bar_high + plan.top + LEGEND + PAD, beside.total[1] if beside else 0)
+    across, high = width + bar, max(height, bar_high + plan.top + LEGEND + PAD)
+    beside = across + 4 * PAD  # the left edge of the large heat map at the right of the grid
+    under = high + 4 * PAD  # the upper edge of the large heat map below the grid, from the top
+    if one:
+        one_width, one_height = room(one, one.cell, bar=False).total
+        if plan.under:
+            across, high = max(across, one_width), under + one_height
+        else:
+            across, high = beside + one_width, max(high, one_height)
     line_width = max(across + 2 * PAD, LEAST_TITLE)
     figure, _ = titled_figure(across, high, title, line_width=line_width)
     top = PAD + high
@@ -763,7 +800,8 @@ def _draw_grid(
     if not heats[0][0].mask.all():
         legend(beside_grid, (MASKED,), -PAD / bar_high)
     if one:
-        draw_at(figure, one, PAD + width + bar + 4 * PAD, top, cell=one.cell, bar=False)
+        left, upper = (PAD, top - under) if plan.under else (PAD + beside, top)
+        draw_at(figure, one, left, upper, cell=one.cell, bar=False)
     return figure
 
 

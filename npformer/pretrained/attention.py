@@ -82,8 +82,9 @@ class SentenceAttention:
         Args:
             kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
                 has if it has no "cross".
-            layer: The layer that is drawn large, counted from 0. The default is the last one.
-            head: The head that is drawn large. The default is head 0.
+            layer: The layer that is drawn large, counted from 0.
+            head: The head that is drawn large. If the layer or the head is not given, the most informative
+                head is drawn large, as `most_informative_head` chooses it, and the title says so.
 
         Raises:
             UserError: If the model has no such attention, layer or head, or if there are too many tokens for
@@ -91,11 +92,16 @@ class SentenceAttention:
         """
         from npformer import plots  # matplotlib takes a second to load
 
-        kind, layer, head = self._chosen(kind, layer, head)
+        kind, layer, head, reason = self._chosen(kind, layer, head)
         queries, keys = self.tokens(kind)
         large = (layer, head) if min(len(queries), len(keys)) > 2 else None  # two tokens are large anyway
         return plots.attention_grid(
-            self.weights[kind], queries, keys, mask=self._mask(kind), large=large, title=_title(kind)
+            self.weights[kind],
+            queries,
+            keys,
+            mask=self._mask(kind),
+            large=large,
+            title=_title(kind) + (reason and f"; {reason}" if large else ""),
         )
 
     def plot_head(
@@ -106,8 +112,9 @@ class SentenceAttention:
         Args:
             kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
                 has if it has no "cross".
-            layer: The layer, counted from 0. The default is the last one.
-            head: The head, counted from 0. The default is head 0.
+            layer: The layer, counted from 0.
+            head: The head, counted from 0. If the layer or the head is not given, the most informative head
+                is drawn, as `most_informative_head` chooses it, and the title says so.
 
         Raises:
             UserError: If the model has no such attention, layer or head, or if there are too many tokens for
@@ -115,9 +122,9 @@ class SentenceAttention:
         """
         from npformer import plots
 
-        kind, layer, head = self._chosen(kind, layer, head)
+        kind, layer, head, reason = self._chosen(kind, layer, head)
         queries, keys = self.tokens(kind)
-        title = f"{_title(kind)}, layer {layer}, head {head}"
+        title = f"{_title(kind)}, {reason or name_of_head(layer, head)}"
         return plots.attention_map(
             self.weights[kind][layer, head], queries, keys, mask=self._mask(kind), title=title
         )
@@ -130,13 +137,14 @@ class SentenceAttention:
         head: int | None = None,
         token: str | None = None,
     ) -> "Figure":
-        """Draw the attention of one layer as lines from the queries to the keys.
+        """Draw the attention of one head as lines from the queries to the keys.
 
         Args:
             kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
                 has if it has no "cross".
-            layer: The layer, counted from 0. The default is the last one.
-            head: Draw only this head. The default is all heads of the layer.
+            layer: The layer, counted from 0.
+            head: The head, counted from 0. If the layer or the head is not given, the most informative head
+                is drawn, as `most_informative_head` chooses it, and the title says so.
             token: Draw only the lines of this query. The default is all queries.
 
         Raises:
@@ -145,23 +153,49 @@ class SentenceAttention:
         """
         from npformer import plots
 
-        kind, layer, _ = self._chosen(kind, layer, head)
+        kind, layer, head, reason = self._chosen(kind, layer, head)
         queries, keys = self.tokens(kind)
         if token is not None and token not in queries:
             raise UserError(f"{token!r} is not a query of the {KINDS[kind]}: {did_you_mean(token, queries)}")
-        heads = list(range(self.weights[kind].shape[1])) if head is None else [head]
-        title = f"{_title(kind)}, layer {layer}"
         return plots.word_lines(
-            self.weights[kind][layer, heads],
+            self.weights[kind][layer, [head]],
             queries,
             keys,
-            heads=heads,
+            heads=[head],
             query=None if token is None else queries.index(token),
-            title=title if len(heads) > 1 else f"{title}, head {heads[0]}",
+            title=f"{_title(kind)}, {reason or name_of_head(layer, head)}",
         )
 
-    def _chosen(self, kind: str | None, layer: int | None, head: int | None) -> tuple[str, int, int]:
-        """Return the kind, the layer and the head, each replaced by its default if it is None."""
+    def most_informative_head(
+        self, kind: str, *, layer: int | None = None, head: int | None = None
+    ) -> tuple[int, int]:
+        """Return the layer and the head whose weights in this sentence depend most on the words.
+
+        The measure is `informativeness`. In encoder-decoder attention it counts a fixed distance as
+        informative: a translation has roughly the order of its source, so a head that aligns the words of the
+        two sentences also attends at almost a fixed distance.
+
+        Args:
+            kind: "encoder", "decoder" or "cross".
+            layer: Choose among the heads of this layer; by default among those of all layers.
+            head: Choose among the heads with this number in their layers.
+
+        Raises:
+            UserError: If the model has no such attention.
+        """
+        self._require(kind)
+        values = informativeness(self.weights[kind], self._mask(kind), by_distance=kind != "cross")  # (L, H)
+        rows = slice(None) if layer is None else slice(layer, layer + 1)
+        columns = slice(None) if head is None else slice(head, head + 1)
+        some = values[rows, columns]
+        best = np.unravel_index(int(some.argmax()), some.shape)  # the first of equal ones
+        return int(best[0]) + (layer or 0), int(best[1]) + (head or 0)
+
+    def _chosen(self, kind: str | None, layer: int | None, head: int | None) -> tuple[str, int, int, str]:
+        """Return the kind, the layer and the head, each replaced by its default if it is None.
+
+        The fourth item says how the head was chosen. It is "" if the caller gave both layer and head.
+        """
         if kind is None:
             kind = "cross" if "cross" in self.weights or not self.weights else self.kinds[0]
         self._require(kind)
@@ -169,7 +203,13 @@ class SentenceAttention:
         for name, value, count in (("layer", layer, n_layers), ("head", head, n_heads)):
             if value is not None and not 0 <= value < count:
                 raise UserError(f"{name} is {value}: this model has {name}s 0 .. {count - 1}")
-        return kind, n_layers - 1 if layer is None else layer, head or 0
+        if layer is not None and head is not None:
+            return kind, layer, head, ""
+        among = "" if layer is None else f" of layer {layer}"
+        among = among if head is None else f" with this number{among}"
+        layer, head = self.most_informative_head(kind, layer=layer, head=head)
+        which = f"{name_of_head(layer, head)}, the most informative head{among}"
+        return kind, layer, head, f"{which}: its weights depend most on the words"
 
     def _require(self, kind: str) -> None:
         """Raise UserError if the model has no attention of this kind."""
@@ -250,6 +290,65 @@ def forward_pass(
         logits=logits,
         cache=cache,
     )
+
+
+def informativeness(weights: Array, mask: Array | None = None, *, by_distance: bool = True) -> Array:
+    """Return how much the weights of each head depend on the words of the sentence, between 0 and 1.
+
+    A head tells little about a sentence if its weights can be told without reading it: if it spreads them
+    evenly, if every query attends to the same key, such as the end symbol, or if every query attends at the
+    same distance, such as to the token before it. Therefore each row of weights is guessed from the other
+    rows in two ways: as their mean for each key, and as their mean for each distance from query to key. A
+    guess misses the share 1 − Σ_s min(weight, guess) of the row's weight. The result is the smaller of the
+    two shares, averaged over all rows in which the mask leaves a choice.
+
+    Args:
+        weights: The attention weights, (..., T, S), whose rows sum to 1.
+        mask: Bool, (T, S), True where a query may attend; by default everywhere.
+        by_distance: Whether the second guess is made.
+
+    Returns:
+        The measure of each head, (...).
+    """
+    n_queries, n_keys = weights.shape[-2:]
+    allowed = np.ones((n_queries, n_keys), bool) if mask is None else np.asarray(mask)
+    key = np.broadcast_to(np.arange(n_keys), allowed.shape)
+    distance = key - np.arange(n_queries)[:, None] + n_queries - 1  # at least 0
+    missed = [
+        1 - np.minimum(weights, _guess(weights, group, allowed)).sum(-1)  # (..., T)
+        for group in ((key, distance) if by_distance else (key,))
+    ]
+    choice = allowed.sum(-1) > 1  # (T,)
+    if not choice.any():
+        return np.zeros(weights.shape[:-2])
+    result: Array = np.min(missed, axis=0)[..., choice].mean(-1)
+    return result
+
+
+def _guess(weights: Array, group: Array, allowed: Array) -> Array:
+    """Guess each row of weights from the other rows: the mean weight of the same group, normalized.
+
+    Args:
+        weights: The attention weights, (..., T, S).
+        group: The number of the group of each place, (T, S). A row has at most one place of each group.
+        allowed: Bool, (T, S), True where a query may attend.
+
+    Returns:
+        The guessed weights, (..., T, S). A row is 0 if no other row has one of its groups.
+    """
+    flat, n_groups = group.ravel(), int(group.max()) + 1
+    heads = weights.reshape(*weights.shape[:-2], -1)  # (..., T·S)
+    totals = np.apply_along_axis(lambda head: np.bincount(flat, head, n_groups), -1, heads)  # (..., G)
+    others = np.bincount(flat, allowed.ravel(), n_groups)[group] - 1  # (T, S)
+    guess = np.where(allowed, (totals[..., group] - weights) / np.maximum(others, 1), 0)
+    total = guess.sum(-1, keepdims=True)
+    normalized: Array = guess / np.where(total > 0, total, 1)
+    return normalized
+
+
+def name_of_head(layer: int, head: int) -> str:
+    """Return the name of a head, such as "layer 1, head 0"."""
+    return f"layer {layer}, head {head}"
 
 
 def _title(kind: str) -> str:

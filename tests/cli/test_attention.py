@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from head_oracle import informativeness_row_by_row
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from trained_oracle import Oracle, drawn, line_weights, split
@@ -83,8 +84,20 @@ def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
         assert text_problems(shown[name]) == []
     for kind in KINDS:
         expected = np.stack([oracle.weights(split(ANIMAL), target, kind, layer) for layer in range(2)])
-        check_grid(shown[f"{kind}_grid.png"], expected, (1, 0))
-        check_lines(shown[f"{kind}_lines.png"], expected[1], range(4))
+        layer, head = most_informative(expected, kind)
+        check_grid(shown[f"{kind}_grid.png"], expected, (layer, head))
+        check_lines(shown[f"{kind}_lines.png"], expected[layer], [head])
+        for what in ("grid", "lines"):
+            title = " ".join(t.get_text() for t in shown[f"{kind}_{what}.png"].texts).replace("\n", " ")
+            assert f"layer {layer}, head {head}, the most informative head: its weights depend most" in title
+
+
+def most_informative(weights, kind):
+    """Compute the head whose rows are hardest to guess from its other rows."""
+    n_queries, n_keys = weights.shape[2:]
+    may = np.tri(n_queries, dtype=bool) if kind == "decoder" else np.ones((n_queries, n_keys), bool)
+    values = informativeness_row_by_row(weights, may, by_distance=kind != "cross")
+    return tuple(int(index) for index in np.unravel_index(values.argmax(), values.shape))
 
 
 def check_grid(figure, weights, large):
@@ -117,17 +130,28 @@ def test_one_layer_and_head(capsys, shown, run, oracle):
 
 def test_the_lines_of_one_word(shown, run, oracle):
     assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--word", "it"]) == 0
-    expected = drawn(oracle.weights(split(ANIMAL), [], "encoder", 1))
+    every = np.stack([oracle.weights(split(ANIMAL), [], "encoder", layer) for layer in range(2)])
+    expected = drawn(every[most_informative(every, "encoder")])
     row = split(ANIMAL).index("it")
-    for lines, weights in zip(line_weights(shown["encoder_lines.png"].axes[0]), expected, strict=True):
-        assert np.allclose(lines[row], weights[row], atol=2e-5)
-        assert not np.delete(lines, row, 0).any()
+    (lines,) = line_weights(shown["encoder_lines.png"].axes[0])
+    assert np.allclose(lines[row], expected[row], atol=2e-5)
+    assert not np.delete(lines, row, 0).any()
+
+
+def test_the_most_informative_head_of_a_layer(shown, run, oracle):
+    assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--layer", "0"]) == 0
+    expected = oracle.weights(split(ANIMAL), [], "encoder", 0)
+    _, head = most_informative(expected[None], "encoder")
+    check_lines(shown["encoder_lines.png"], expected, [head])
+    title = " ".join(t.get_text() for t in shown["encoder_lines.png"].texts).replace("\n", " ")
+    assert f"layer 0, head {head}, the most informative head of layer 0: its weights depend" in title
 
 
 def test_the_last_checkpoint(shown, run, studio):
-    assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--last"]) == 0
+    head = ["--layer", "1", "--head", "2"]
+    assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--last", *head]) == 0
     expected = Oracle(studio.folder).weights(split(ANIMAL), [], "encoder", 1)
-    check_lines(shown["encoder_lines.png"], expected, range(4))
+    check_lines(shown["encoder_lines.png"], expected, [2])
 
 
 @pytest.mark.parametrize("words", [1, 2, 12, 40, 48])
@@ -144,7 +168,7 @@ def test_heads_that_do_not_fit_into_the_grid(capsys, shown, run):
     assert main(["attention", sentence, "--model", run, "--kind", "encoder"]) == 0
     said = capsys.readouterr().err
     assert re.search(
-        r"too many words for a grid of the encoder self-attention: only layer 1, head 0 is drawn", said
+        r"too many words for a grid of the encoder self-attention: only layer \d, head \d is drawn", said
     )
     for figure in shown.values():
         assert text_problems(figure) == []

@@ -110,7 +110,7 @@ def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):
     def stopped(*_, **__):
         return Result(1, 2, None, "stopped after step 1")
 
-    monkeypatch.setattr("npformer.learn.figures.studio.train", stopped)
+    monkeypatch.setattr("npformer.learn.course.trained.train", stopped)
     assert main(["figures", "F29"]) == 130
     assert not (inside / "figures/F29.png").exists()
 

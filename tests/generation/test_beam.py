@@ -247,6 +247,20 @@ def test_padding_start_and_unknown_are_never_chosen():
     assert [hypotheses[0].ids for hypotheses in best] == [[UNK] * 3] * 6
 
 
+def test_the_first_token_can_be_given():
+    """Check that only the given tokens come first, with the probabilities that the model gives them."""
+    model = model_with_bias(token_5=90.0)
+    source = random_source(model.config)
+    trace = []
+    found = beam_search(model, source, beam=2, max_length=4, first=[6, 7], trace=trace)
+    for row, hypotheses, steps in zip(source, found, trace, strict=True):
+        assert {branch.token for branch in steps[0]} == {6, 7}
+        assert {hypothesis.ids[0] for hypothesis in hypotheses} <= {6, 7}
+        for ids, log_prob, _ in hypotheses:
+            assert log_prob == pytest.approx(*log_probs_of(model, row, [ids]), rel=1e-11)
+        assert hypotheses[0].ids[1:] == [5] * 3  # later tokens are free
+
+
 def test_max_length():
     model = model_with_bias(token_3=-900.0)
     source = random_source(model.config, (2, 7))

@@ -58,7 +58,7 @@ def line_weights(ax):
     """Return for each colour the weights (T, S) that the lines between two columns of words show."""
     places = {}
     for side in ("right", "left"):
-        own = [t for t in ax.texts if t.get_ha() == side and t.get_position()[1] < max_word(ax)]
+        own = [t for t in ax.texts if t.get_ha() == side and is_word(ax, t)]
         places[side] = sorted((t.get_position()[1] for t in own), reverse=True)
     left, right = places["right"], places["left"]
     found = []
@@ -71,9 +71,16 @@ def line_weights(ax):
     return found
 
 
-def max_word(ax):
-    """Return the heights of the words of the columns."""
-    return next(t.get_position()[1] for t in ax.texts if t.get_text() == "query")
+def is_word(ax, text):
+    """Return whether a text is a word of the columns: below their names, and not in the legend."""
+    top = next(t.get_position()[1] for t in ax.texts if t.get_text() == "query")
+    return text.get_position()[1] < top and text.get_gid() != "legend"
+
+
+def legend(ax):
+    """Return the texts of the legend, from the top."""
+    own = [t for t in ax.texts if t.get_gid() == "legend"]
+    return [t.get_text() for t in sorted(own, key=lambda t: -t.get_position()[1])]
 
 
 def nearest(places, value):
@@ -90,6 +97,5 @@ def drawn(weights):
 
 def column(ax, side):
     """Return the words in the "right" column (the queries of an alignment) or the "left" one (the keys)."""
-    top = max_word(ax)
-    words = [t for t in ax.texts if t.get_ha() == side and t.get_position()[1] < top]
+    words = [t for t in ax.texts if t.get_ha() == side and is_word(ax, t)]
     return [t.get_text() for t in sorted(words, key=lambda t: -t.get_position()[1])]

@@ -16,7 +16,7 @@ def texts(ax):
 
 def test_bars_are_as_long_as_the_probabilities():
     model, target = np.array([0.2, 0.2, 0.1, 0.2, 0.2, 0.1]), np.eye(6)[3]
-    figure = probability_bars(model, FEW, target=target, title="merci")
+    figure = probability_bars(model, FEW, target=target, names=("untrained", "one-hot"), title="merci")
     ax = figure.axes[0]
     first, second = ax.containers
     assert [bar.get_width() for bar in first] == model.tolist()
@@ -27,7 +27,9 @@ def test_bars_are_as_long_as_the_probabilities():
         middle = (bar.get_y() + other.get_y() + other.get_height()) / 2
         assert middle == pytest.approx(place)
     assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first word is at the top
-    assert sorted(texts(ax)) == sorted([".20", ".20", ".10", ".20", ".20", ".10", "1.00"])
+    assert sorted(texts(ax)) == sorted([".20", ".20", ".10", ".20", ".20", ".10", "1.00", *[".00"] * 5])
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["untrained", "one-hot"]
     assert text_problems(figure) == []
 
 

@@ -196,6 +196,45 @@ def test_one_query_of_two_heads():
     assert text_problems(figure) == []
 
 
+def test_names_of_heads_stand_in_a_legend_in_their_colours():
+    weights = np.random.default_rng(0).dirichlet(np.ones(5), (2, 5))
+    names = ["layer 1, head 0", "layer 0, head 0"]
+    figure = word_lines(weights, WORDS, WORDS, names=names)
+    ax = figure.axes[0]
+    texts = {t.get_text(): t.get_position()[1] for t in ax.texts}
+    keys = {line.get_ydata()[0]: line.get_color() for line in ax.lines}
+    for index, name in enumerate(names):
+        assert keys[texts[name]] == head_colour(index)
+        assert texts[name] < texts["it"]
+    assert "head" not in texts  # no numbers above the blocks, which would be the same twice
+    assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_of_many_lines_only_the_strongest_are_drawn(heads):
+    n = 30
+    weights = np.random.default_rng(0).dirichlet(np.full(n, 0.3), (heads, n))
+    figure = word_lines(weights, [f"w{i}" for i in range(n)], [f"w{i}" for i in range(n)])
+    widths = np.concatenate([widths for _, widths, _ in lines_of(figure)])
+    assert sorted(widths) == pytest.approx(5 * np.sort(weights, None)[-2 * n :])  # two for each query
+    count = (weights >= 0.01).sum()
+    (note,) = [t.get_text() for t in figure.axes[0].texts if "strongest" in t.get_text()]
+    assert note.startswith(f"the {2 * n} strongest of {count} lines: weights from .")
+    assert text_problems(figure) == []
+
+
+def test_all_lines_of_few_queries_are_drawn():
+    weights = np.random.default_rng(0).dirichlet(np.full(30, 0.3), 30)
+    words = [f"w{i}" for i in range(30)]
+    for figure, shown in (
+        (word_lines(weights, words, words, query=3), weights[3]),
+        (word_lines(weights[:20], words[:20], words), weights[:20]),
+    ):
+        ((_, widths, _),) = lines_of(figure)
+        assert len(widths) == (shown >= 0.01).sum()
+        assert not any("strongest" in t.get_text() for t in figure.axes[0].texts)
+
+
 @pytest.mark.parametrize(("heads", "queries", "keys"), [(1, 1, 1), (16, 40, 40), (2, 1, 40), (12, 8, 3)])
 def test_difficult_sentences_are_legible(heads, queries, keys):
     weights = np.random.default_rng(0).dirichlet(np.ones(keys), (heads, queries))
@@ -213,6 +252,7 @@ def test_invalid_lines_are_refused():
         (lambda: word_lines(weights * np.nan, words, words), "finite"),
         (lambda: word_lines(np.ones((120, 1)), ["a"] * 120, ["b"]), "120 words does not fit"),
         (lambda: word_lines(weights, words[:2], words), "queries has 2 labels"),
+        (lambda: word_lines(weights, words, words, names=["one", "two"]), "names has 2 labels"),
     ):
         with pytest.raises(UserError, match=match):
             wrong()

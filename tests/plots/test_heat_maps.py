@@ -231,6 +231,18 @@ def test_the_grid_has_a_panel_for_every_layer_and_head():
     assert text_problems(figure) == []
 
 
+@pytest.mark.parametrize(("layers", "heads"), [(2, 4), (3, 8)])
+def test_the_panels_of_thirty_words_are_large_beside_a_large_map(layers, heads):
+    """Check that the large map stands below the grid if the panels would be smaller beside it."""
+    words = [f"wörd{i}" for i in range(30)]
+    figure = attention_grid(random_weights(30, 30, lead=(layers, heads)), words, words, large=(0, 1))
+    *panels, one = [p.axes.get_window_extent() for p in images(figure) if p.get_array().shape == (30, 30)]
+    assert len(panels) == layers * heads
+    assert min(panel.width for panel in panels) / figure.dpi > 1.2
+    assert one.y1 < min(panel.y0 for panel in panels)
+    assert text_problems(figure) == []
+
+
 def test_sixteen_heads_of_twelve_layers():
     words = [f"wörd{i}" for i in range(40)]
     figure = attention_grid(random_weights(40, 40, lead=(12, 16)), words, words)

@@ -275,7 +275,7 @@ BEFORE = Masking(float(-(2**32) + 1), "replace", "before")
 def raw_scores(
     studio: Studio, *, sentence: str = SENTENCE, length: int = LENGTH, d_model: int = 6, seed: int = SEED
 ) -> Drawing:
-    """Draw Q Kᵀ / √d_k of a padded sentence before any mask.
+    """Draw Q Kᵀ of a padded sentence: the scores before the division by √d_k, the masks and the softmax.
 
     Args:
         studio: Not used.
@@ -288,14 +288,16 @@ def raw_scores(
         The figure with its caption.
     """
     example = make_example(sentence, length=length, d_model=d_model, seed=seed)
-    scores = example.attend()[1].attention.scores[0, 0]
+    q, k = (values[0, 0] for values in example.attend()[1].attention[:2])
+    scores, _ = dot_similarity(q, k)  # (T, T)
     best = int(scores[0].argmax())
+    title = "raw scores $QK^T$"
     return Drawing(
-        score_map(scores, example.words, example.words, numbers=True),
-        f"Q Kᵀ / √{d_model} is a {len(scores)} × {len(scores)} matrix in which each row is a query. The "
-        f"first row holds the scores of “{example.words[0]}” with all keys, the largest with "
-        f"“{example.words[best]}” ({listed(scores[0, best])}). Padding has scores like any token, here 0, "
-        "and would get weight.",
+        score_map(scores, example.words, example.words, numbers=True, title=title),
+        f"Q Kᵀ is a {len(scores)} × {len(scores)} matrix of raw scores, not yet scaled, masked or "
+        "normalized. Each row is a query: the first row holds the scores of "
+        f"“{example.words[0]}” with all keys, the largest with “{example.words[best]}” "
+        f"({listed(scores[0, best])}). Padding has scores like any token, here 0, and would get weight.",
     )
 
 
@@ -318,9 +320,10 @@ def key_mask(
     example = make_example(sentence, length=length, d_model=d_model, seed=seed)
     scores, mask = _masked(example, causal=False)
     return Drawing(
-        score_map(scores, example.words, example.words, mask=mask, numbers=True),
+        _scaled_map(example, scores, mask, "keys of padding masked"),
         f"Dark grey: no query may attend to padding ({example.padding}), so {int((~mask).sum())} of "
-        f"{mask.size} scores, which are whole columns, become −∞. The other scores are those of F13.",
+        f"{mask.size} scores, which are whole columns, become −∞. The other scores are those of F13, divided "
+        f"by √{d_model}.",
     )
 
 
@@ -344,11 +347,17 @@ def causal_scores(
     scores, mask = _masked(example, causal=True)
     last = example.words[min(2, len(example.words) - 1)]
     return Drawing(
-        score_map(scores, example.words, example.words, mask=mask, numbers=True),
+        _scaled_map(example, scores, mask, "later keys masked as well"),
         "In the decoder a query may not attend to later positions either: the strict upper triangle is dark "
         f"grey too, and {int(mask.sum())} of {mask.size} scores are left. The diagonal stays, so “{last}” "
         "still attends to itself.",
     )
+
+
+def _scaled_map(example: Example, scores: Array, mask: Array, state: str) -> Figure:
+    """Draw scores that are scaled and masked. The title gives their formula and says which are masked."""
+    title = rf"$QK^T / \sqrt{{{example.x.shape[-1]}}}$, {state}"
+    return score_map(scores, example.words, example.words, mask=mask, numbers=True, title=title)
 
 
 def _masked(example: Example, *, causal: bool) -> tuple[Array, Array]:

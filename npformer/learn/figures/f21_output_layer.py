@@ -39,7 +39,9 @@ def output_layer(
     d_model: int = 6,
     seed: int = SEED,
 ) -> Drawing:
-    """Draw the decoder's output times W plus b, and its softmax. The vocabulary is that of `translation`.
+    """Draw the decoder's output times W plus b, and its softmax, for an untrained model.
+
+    The vocabulary of the model has only the words of `translation`.
 
     Args:
         studio: Not used.
@@ -57,14 +59,14 @@ def output_layer(
     with drawing(top.words, top.read):
         board = Board([top.r, top.weight, top.bias, top.logits, p])
         _draw(board, top, p, best)
-        picture = board.cut()
+        picture = board.cut("The output layer of an untrained model: all weights are random")
     t = len(top.read) - 1
     return Drawing(
         picture,
         f"A dense layer turns each of the decoder's {len(p)} vectors into {len(top.words)} logits, one for "
-        "each token of the vocabulary; the softmax makes each row sum to 1. After "
+        "each token of the vocabulary; the softmax makes each row sum to 1. The model is untrained: after "
         f"“{top.read[t]}” the most probable token (yellow) is “{top.words[best[t]]}” with "
-        f"{listed(p[t, best[t]])}, which is chance in an untrained model.",
+        f"{listed(p[t, best[t]])} by chance.",
     )
 
 

@@ -1,6 +1,8 @@
 """F29, F30 and F52: the noun of *it* and the meaning of *bank*, in the heads that find them most often."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,17 +11,21 @@ from npformer.generation.evaluation import HeadAccuracy
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.learn.figures.trained_heads import (
+    PLACES,
     Targets,
     antecedent,
     best_head,
     deciders,
     forward_pair,
     head_weights,
+    measure,
+    measured_parts,
     share_of,
     unknown_words,
 )
 from npformer.plots import Figure, word_lines
-from npformer.pretrained.attention import ForwardPass
+from npformer.plots.composition import beside
+from npformer.pretrained.attention import ForwardPass, name_of_head
 
 ANIMAL = "the animal didn't cross the street because it was too tired"
 BANK = "i arrived at the bank after crossing the river"
@@ -27,6 +33,21 @@ BANK = "i arrived at the bank after crossing the river"
 # To write one of these, the decoder must have decided the meaning of *it* or *bank*.
 FRENCH = {"it": ("il", "elle"), "bank": ("rive", "banque")}
 COLOURS = ("orange", "green")
+
+# A kind of attention is shown if its best head attends to a target in at least this share of the held-out
+# sentences. Two nouns come before *it*, so a head that always chose the same of them would reach about half.
+RESOLVES = 0.5
+
+
+NAMES = {"encoder": "encoder self-attention", "cross": "encoder-decoder attention"}
+SIDES = {"encoder": "encoder", "cross": "decoder"}
+
+
+class View(NamedTuple):
+    """The heads of one kind of attention that are drawn in one picture."""
+
+    where: str  # "encoder" or "cross"
+    heads: list[HeadAccuracy]
 
 
 @figure("F29", "“it” attending, in one head", source="datawhale", data="TR")
@@ -42,10 +63,10 @@ def one_head(
     """Draw lines from *it* to the words of the sentence, in the head that attends to its noun most often.
 
     Args:
-        studio: The source of the trained model.
+        studio: The source of the trained models.
         sentence: An English sentence.
         where: "encoder" for the encoder's heads at *it*, "cross" for the decoder's heads at the step that
-            writes il or elle. By default the better of the two.
+            writes il or elle. By default both if both attend to the noun in most sentences, or the better.
         layer: The layer of another head.
         head: The number of another head.
         word: Another query.
@@ -53,14 +74,13 @@ def one_head(
     Returns:
         The figure with its caption.
     """
-    best = best_head(studio, "it", antecedent, where)
-    best = _other(studio, "it", antecedent, best, layer, head)
     forward = forward_pair(studio, sentence)
-    picture, description = _lines(forward, "it", word, [best])
+    views = _views(studio, forward, "it", antecedent, where, word, layer, head)
+    picture, description = _picture(forward, "it", word, views)
+    shares = _shares(studio, "it", antecedent, views)
     caption = (
-        f"{description} Over all {best.sentences} held-out sentences with “it”, the largest weight of this "
-        f"head (layer {best.layer}, head {best.head}) is on the noun that “it” refers to in "
-        f"{best.share:.1%}{_elsewhere(studio, best)}."
+        f"{description} In {measured_parts('it')}, the largest weight of this head is on the noun that the "
+        f"pronoun stands for in {shares}{_elsewhere(studio, views)}.{_brackets(studio)}"
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
@@ -72,23 +92,27 @@ def two_heads(
     """Draw the lines of two heads: orange finds the noun most often, green the adjective.
 
     Args:
-        studio: The source of the trained model.
+        studio: The source of the trained models.
         sentence: An English sentence.
-        where: "encoder" or "cross", as for F29. By default the better of the two.
+        where: "encoder" or "cross", as for F29.
         word: Another query.
 
     Returns:
         The figure with its caption.
     """
-    noun = best_head(studio, "it", antecedent, where)
-    adjective = best_head(studio, "it", deciders, noun.where, but=noun)
     forward = forward_pair(studio, sentence)
-    picture, description = _lines(forward, "it", word, [noun, adjective])
+    views = []
+    for view in _views(studio, forward, "it", antecedent, where, word):
+        (noun,) = view.heads
+        adjective = best_head(studio, "it", deciders, view.where, but=noun)
+        views.append(View(view.where, [noun, adjective]))
+    picture, description = _picture(forward, "it", word, views)
+    nouns = _shares(studio, "it", antecedent, views)
+    adjectives = _shares(studio, "it", deciders, views, but=antecedent)
     caption = (
-        f"{description} Over all {noun.sentences} held-out sentences with “it”, the largest weight of the "
-        f"orange head (layer {noun.layer}, head {noun.head}) is on the noun in {noun.share:.1%}, that of the "
-        f"green head (layer {adjective.layer}, head {adjective.head}) on the adjective that decides in "
-        f"{adjective.share:.1%}."
+        f"{description} In {measured_parts('it')}, the largest weight of the orange head is on the noun in "
+        f"{nouns}, and that of the green head on the adjective that decides in {adjectives}."
+        f"{_brackets(studio)}"
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
@@ -106,9 +130,9 @@ def bank_and_river(
     """Draw lines from *bank* to the words that decide its meaning.
 
     Args:
-        studio: The source of the trained model.
+        studio: The source of the trained models.
         sentence: An English sentence.
-        where: "encoder" or "cross", as for F29. By default the better of the two.
+        where: "encoder" or "cross", as for F29.
         layer: The layer of another head.
         head: The number of another head.
         word: Another query.
@@ -116,58 +140,127 @@ def bank_and_river(
     Returns:
         The figure with its caption.
     """
-    best = best_head(studio, "bank", deciders, where)
-    best = _other(studio, "bank", deciders, best, layer, head)
     forward = forward_pair(studio, sentence)
-    picture, description = _lines(forward, "bank", word, [best])
+    views = _views(studio, forward, "bank", deciders, where, word, layer, head)
+    picture, description = _picture(forward, "bank", word, views)
+    shares = _shares(studio, "bank", deciders, views)
     caption = (
-        f"{description} Over all {best.sentences} held-out sentences with “bank”, the largest weight of this "
-        f"head (layer {best.layer}, head {best.head}) is on a word that decides the meaning, such as river "
-        f"or money, in {best.share:.1%}."
+        f"{description} In {measured_parts('bank')}, the largest weight of this head is on a word that "
+        f"decides the meaning, such as river or money, in {shares}.{_brackets(studio)}"
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
 
-def _other(
-    studio: Studio, family: str, targets: Targets, best: HeadAccuracy, layer: int | None, head: int | None
-) -> HeadAccuracy:
-    """Return the head that the caller asked for with its share, or else the best one."""
-    if layer is None and head is None:
-        return best
-    layer, head = best.layer if layer is None else layer, best.head if head is None else head
-    return share_of(studio, family, targets, best.where, layer, head)
+def _views(
+    studio: Studio,
+    forward: ForwardPass,
+    family: str,
+    targets: Targets,
+    where: str | None,
+    word: str | None,
+    layer: int | None = None,
+    head: int | None = None,
+) -> list[View]:
+    """Return what is drawn: the best head, or the one that the caller asked for, of each kind of attention.
+
+    Without a wish of the caller these are the kinds whose best head attends to a target in most sentences,
+    the encoder's first, or the better one if there is none.
+    """
+    best = best_head(studio, family, targets, where)
+    if layer is not None or head is not None:
+        layer, head = best.layer if layer is None else layer, best.head if head is None else head
+        return [View(best.where, [share_of(studio, family, targets, best.where, layer, head)])]
+    views = [View(place, [best_head(studio, family, targets, place)]) for place in PLACES]
+    queries = {"encoder": forward.source, "cross": forward.predicted}
+    shown = [
+        view
+        for view in views
+        if where is None and view.heads[0].share >= RESOLVES and (word is None or word in queries[view.where])
+    ]
+    return shown or [View(best.where, [best])]
 
 
-def _elsewhere(studio: Studio, best: HeadAccuracy) -> str:
-    """Return the part of a caption about the best head of the encoder, or "" if `best` is in the encoder."""
-    if best.where == "encoder":
+def _shares(
+    studio: Studio, family: str, targets: Targets, views: Sequence[View], *, but: Targets | None = None
+) -> str:
+    """Return the shares of sentences in which the head of each view attends to a target, for a caption.
+
+    Args:
+        studio: The source of the trained models.
+        family: "it" or "bank".
+        targets: The function that returns the targets of a sentence.
+        views: What is drawn.
+        but: For the second head of each view, the targets of the first.
+    """
+    texts = []
+    for view in views:
+        head = view.heads[0 if but is None else 1]
+        text = " and ".join(map(str, measure(studio, family, targets, head, but=but)))
+        texts.append(text if len(views) == 1 else f"{text} in the {SIDES[view.where]}")
+    return " and in ".join(texts)
+
+
+def _elsewhere(studio: Studio, views: Sequence[View]) -> str:
+    """Return the end of a sentence about the best head of the encoder, or "" if the encoder is shown."""
+    if any(view.where == "encoder" for view in views):
         return ""
-    other = best_head(studio, "it", antecedent, "encoder")
-    return f"; at “it” itself, the best head of this encoder does so in {other.share:.1%}"
+    best = View("encoder", [best_head(studio, "it", antecedent, "encoder")])
+    return (
+        f"; at “it” itself, that of the encoder's best head is in {_shares(studio, 'it', antecedent, [best])}"
+    )
+
+
+def _brackets(studio: Studio) -> str:
+    """Return the sentence of a caption that explains the brackets, or "" if there is a single training."""
+    count = len(studio.translators)
+    if count == 1:
+        return ""
+    return f" In brackets: mean and range of the best heads of {count} trainings with different seeds."
+
+
+def _picture(
+    forward: ForwardPass, family: str, word: str | None, views: Sequence[View]
+) -> tuple[Figure, str]:
+    """Draw a picture for each view, side by side, and write the sentences that describe them."""
+    draws, names, descriptions = [], [], []
+    for view in views:
+        draw, name, description = _lines(forward, family, word, view)
+        draws.append(draw)
+        names.append(name)
+        descriptions.append(description)
+    if len(views) == 1:
+        return draws[0](title=names[0]), descriptions[0]
+    return beside(draws, names=names), " ".join(descriptions)
 
 
 def _lines(
-    forward: ForwardPass, family: str, word: str | None, heads: Sequence[HeadAccuracy]
-) -> tuple[Figure, str]:
-    """Draw the picture and write the sentence that describes it."""
-    views = [head_weights(forward, each.where, each.layer, each.head) for each in heads]
-    where, queries, keys = heads[0].where, views[0].queries, views[0].keys
-    query = query_of(queries, family, where, word)
-    weights = np.stack([view.weights for view in views])  # (N, T, S)
-    # always the first two colours of the documents, independent of the heads' numbers
-    label = f"“{queries[query]}”" + (f", for “{family}”" if where == "cross" and word is None else "")
-    title = f"writing {label}" if where == "cross" else f"reading {label}"
-    picture = word_lines(weights, queries, keys, query=query, heads=range(len(heads)), title=title)
-    _number(picture, [each.head for each in heads])
-    beginning = (
-        f"Where the decoder writes {label}" if where == "cross" else f"Where the encoder reads {label}"
+    forward: ForwardPass, family: str, word: str | None, view: View
+) -> tuple[Callable[..., Figure], str, str]:
+    """Return the function that draws a view, its name, and the sentence that describes it."""
+    weights_of = [head_weights(forward, each.where, each.layer, each.head) for each in view.heads]
+    queries, keys = weights_of[0].queries, weights_of[0].keys
+    query = query_of(queries, family, view.where, word)
+    weights = np.stack([each.weights for each in weights_of])  # (N, T, S)
+    writing = view.where == "cross"
+    label = f"“{queries[query]}”" + (f", for “{family}”" if writing and word is None else "")
+    draw = partial(
+        word_lines,
+        weights,
+        queries,
+        keys,
+        query=query,
+        heads=range(len(view.heads)),  # always the first two colours, which are those of the documents
+        names=[name_of_head(each.layer, each.head) for each in view.heads],
     )
-    attended = []
+    beginning = f"Where the decoder writes {label}" if writing else f"Where the encoder reads {label}"
+    attended: list[str] = []
     for colour, row in zip(COLOURS, weights[:, query], strict=False):
-        name = f"the {colour} head" if len(heads) > 1 else "this head"
+        which = f"the {colour} head" if len(view.heads) > 1 else "this head"
+        verb = "" if attended else " attends most"
         best = int(row.argmax())
-        attended.append(f"{name} attends most to “{keys[best]}” ({row[best]:.2f})")
-    return picture, f"{beginning}, {' and '.join(attended)}."
+        attended.append(f"{which}{verb} to “{keys[best]}” ({row[best]:.2f})")
+    name = f"{NAMES[view.where]}, {'writing' if writing else 'reading'} {label}"
+    return draw, name, f"{beginning}, {' and '.join(attended)}."
 
 
 def query_of(words: Sequence[str], family: str, where: str, word: str | None) -> int:
@@ -189,13 +282,3 @@ def query_of(words: Sequence[str], family: str, where: str, word: str | None) ->
             f"there is no {' or '.join(candidates)} in {' '.join(words)!r}: give word=, one of its words"
         )
     return places[0] if word is not None else places[-1]
-
-
-def _number(picture: Figure, heads: Sequence[int]) -> None:
-    """Write the heads' own numbers above their columns of blocks, where word_lines wrote 0, 1."""
-    if len(heads) == 1:
-        return
-    texts = picture.axes[0].texts
-    counted = [text for text in texts if text.get_fontweight() == "bold" and text.get_text().isdigit()]
-    for text, head in zip(counted, heads, strict=True):
-        text.set_text(str(head))

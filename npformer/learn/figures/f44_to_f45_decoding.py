@@ -88,7 +88,7 @@ def _place(panel: Panel) -> PanelLayout:
     needs = [sum(widths) + APART * (len(widths) - 1) for widths in boxes]
     steps = _steps_line(panel)
     name = text_size(f"decoder {panel.decoders}", 10)[0] + 0.3
-    needs[0] = max(needs[0], name, text_size(steps, weight="bold")[0])
+    needs[0] = max(needs[0], name, text_size(steps, weight="bold")[0], text_size(_of_bars(panel), SMALL)[0])
     written = text_size("output: " + " ".join(panel.predicted), weight="bold")[0]
     needs[1] = max(needs[1], name, text_size("linear + softmax", 10)[0] + 0.2, written)
     edge_keys = text_size("K")[0] + 0.08
@@ -98,7 +98,7 @@ def _place(panel: Panel) -> PanelLayout:
     keys = first + (panel.encoders - 1) * RISE + BLOCK / 2 + 0.2
     linear = first + panel.decoders * RISE
     words = linear + BLOCK / 2 + 0.2 + (len(panel.most_probable) - 0.5) * LINE
-    top = max(words + 0.6 * LINE + 0.3, keys + 2 * CELL + BAR + 0.55)
+    top = max(words + 1.6 * LINE + 0.3, keys + 2 * CELL + BAR + 0.7)
     source, target = _middles(boxes[0], left), _middles(boxes[1], right)
     return PanelLayout(source, target, boxes[0], boxes[1], left, right, first, keys, linear, words, top)
 
@@ -155,6 +155,9 @@ def _keys_and_values(ax: Axes, panel: Panel, place: PanelLayout) -> None:
             cell = Rectangle((x - wide / 2, y), wide, CELL, facecolor=COLOURS[role], edgecolor=edge(role))
             cell.set(zorder=3, clip_on=False)
             ax.add_patch(cell)
+        for x, word in zip(place.source, panel.source, strict=True):
+            middle_of_cell: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 4}
+            ax.text(x, y + CELL / 2, visible(word), size=SMALL, parse_math=False, **middle_of_cell)
     start = place.source[-1] + place.source_widths[-1] / 2, place.keys + CELL
     turn = place.left[1] + MIDDLE / 2
     for level in range(panel.decoders):
@@ -164,8 +167,15 @@ def _keys_and_values(ax: Axes, panel: Panel, place: PanelLayout) -> None:
         _weights(ax, panel, place)
 
 
+def _of_bars(panel: Panel) -> str:
+    return f"attention weights of decoder {panel.decoders - 1}"
+
+
 def _weights(ax: Axes, panel: Panel, place: PanelLayout) -> None:
+    """Draw a bar for the weight of each word above its K, and the name of the bars above them."""
     base = place.keys + 2 * CELL
+    above = base + BAR + 0.28
+    ax.text(place.left[0], above, _of_bars(panel), size=SMALL, va="center")
     best = int(panel.attention.argmax())
     for index, (x, wide, weight) in enumerate(
         zip(place.source, place.source_widths, panel.attention, strict=True)
@@ -215,6 +225,8 @@ def _output(ax: Axes, panel: Panel, place: PanelLayout) -> None:
         bar.set(clip_on=False, gid="probability", zorder=3)
         ax.add_patch(bar)
         ax.text(x + longest * probability + 0.05, y, number(probability), size=SMALL, va="center_baseline")
+    heading = "probabilities of the next word:"
+    ax.text(place.right[0], place.words + LINE, heading, size=SMALL, va="center_baseline")
     y, x = place.top - 0.12, place.right[0]
     ax.text(x, y, "output:", va="center_baseline", color=COLOURS["faint"])
     x += text_size("output: ")[0] + 0.04
@@ -348,9 +360,8 @@ def _panels(studio: Studio, sentence: str) -> tuple[list[Panel], list[Step]]:
 
 def about_model(studio: Studio, sentence: str) -> str:
     """Return the part of a caption that names the model and the words it does not know."""
-    return (
-        f" (By a second model, French to English, trained here for {studio.french_training.steps} steps.)"
-        + unknown_words(studio.from_french, sentence)
+    return " (By a second model, French to English, trained here.)" + unknown_words(
+        studio.from_french, sentence
     )
 
 

@@ -50,7 +50,13 @@ def untrained_and_target(
     distance, _ = l2_distance(logits, q)
     entropy, _ = cross_entropy(logits[None], np.array([target_id]), smoothing=smoothing)
     divergence, _ = kl_divergence(logits, q)
-    picture = probability_bars(p, vocabulary, target=q, title="“merci”: probability of each word")
+    picture = probability_bars(
+        p,
+        vocabulary,
+        target=q,
+        names=("the untrained model", "the target"),
+        title="“merci”: the probability of each word",
+    )
     ax = picture.axes[0]
     for bar in ax.patches[: len(p)]:  # all equal, because several words have the largest probability
         bar.set_facecolor(COLOURS["r"])

@@ -11,16 +11,17 @@ from npformer.data.codecs import Codec
 from npformer.data.vocabulary import END
 from npformer.errors import UserError
 from npformer.functional import softmax
-from npformer.generation import Hypothesis, beam_search
+from npformer.generation import Hypothesis, Translator, beam_search
 from npformer.learn.figures.f44_to_f45_decoding import about_model
 from npformer.learn.figures.registry import Drawing, figure
 from npformer.learn.figures.studio import Studio
 from npformer.plots import Figure, Grid, beam_tree
 from npformer.plots.board import Board
 from npformer.plots.composition import beside
-from npformer.plots.search_tree import steps_of_trace
+from npformer.plots.search_tree import Node, steps_of_trace
 from npformer.plots.style import drawing
 
+FIRST = ("i", "a")  # the two words that the document's beam keeps at first
 STUDENT, ENGLISH = "je suis étudiant", "i am a student"
 WORDS = ("a", "am", "i", "thanks", "student")  # the document's vocabulary; the end symbol is the sixth
 
@@ -57,12 +58,10 @@ def trained_distributions(
     """
     translator = studio.from_french
     vocabulary = translator.target_codec.vocabulary
-    unknown = vocabulary.unknown(words)
-    if unknown:
-        raise UserError(f"the model does not know {unknown[0]!r}: give words of its vocabulary")
+    word_ids = [_known_id(translator.target_codec, word) for word in words]
     forward = studio.forward_pass(sentence, translation, translator=translator)
     probabilities, _ = softmax(forward.logits[0])  # (T, V)
-    rows = probabilities[:, [*vocabulary.encode(words), END]]  # (T, N)
+    rows = probabilities[:, [*word_ids, END]]  # (T, N)
     picture = _grids(rows, words, forward.predicted)
     ours = cross_entropy(probabilities, forward.batch.target_out[0])
     caption = (
@@ -102,39 +101,73 @@ def _table(values: Array, label: str, columns: Sequence[str], rows: Sequence[str
 
 
 @figure("F50", "Greedy search and beam search", source="datawhale", data="TR")
-def greedy_and_beam(studio: Studio, *, sentence: str = STUDENT, beam: int = 2) -> Drawing:
+def greedy_and_beam(
+    studio: Studio, *, sentence: str = STUDENT, beam: int = 2, first: Sequence[str] | None = None
+) -> Drawing:
     """Draw the tree of a beam search of a trained model and the single path of greedy search.
+
+    The document assumes that the beam keeps “I” and “a” at first. Which words a trained model keeps there
+    depends on its training, because all but the most probable one are improbable. If it keeps others in the
+    document's sentence, the first words of the tree are given, and the picture says so.
 
     Args:
         studio: The source of the trained model.
         sentence: A French sentence.
         beam: The number of prefixes that beam search keeps.
+        first: The words that the beam keeps at first: by default those of the document for its sentence, and
+            the most probable ones for other sentences.
 
     Returns:
         The figure with its caption.
+
+    Raises:
+        UserError: If the model does not know one of the words.
     """
     translator = studio.from_french
     codec = translator.target_codec
     ids = studio.forward_pass(sentence, "", translator=translator).batch.source  # (1, S)
-    found, trees = [], []
-    for width in (1, beam):
-        trace: list[Any] = []
-        best = beam_search(translator.model, ids, beam=width, length_penalty=0.0, trace=trace)[0][0]
-        found.append(best)
-        trees.append(steps_of_trace(trace[0], codec.vocabulary.words, END))
+    if first is None:
+        first = FIRST if sentence == STUDENT else ()
+    greedy, greedy_tree = _search(translator, ids, 1)
+    best, tree = _search(translator, ids, beam)
+    given = bool(first) and {node.token for node in tree[0]} != set(first)
+    if given:
+        best, tree = _search(translator, ids, beam, [_known_id(codec, word) for word in first])
+    kept = " and ".join(f"“{node.token}”" for node in tree[0])
+    name = f"beam search: the best {beam} prefixes, at first {kept}{' (given)' if given else ''}"
     picture = beside(
-        [partial(beam_tree, tree, start="<S>") for tree in trees],
-        names=["greedy search: the most probable token", f"beam search: the best {beam} prefixes"],
+        [partial(beam_tree, steps, start="<S>") for steps in (greedy_tree, tree)],
+        names=["greedy search: the most probable token", f"{name}; grey: dropped at the next step"],
         down=True,
     )
-    first = [f"“{node.token}” ({node.log_prob:.2f})" for node in trees[1][0]]
-    greedy, best = found
+    numbers = " and ".join(f"“{node.token}” ({node.log_prob:.2f})" for node in tree[0])
+    why = "; these two are given, as the document assumes them" if given else ""
     caption = (
         f"“{sentence}”: greedy search keeps one prefix, a beam of {beam} keeps the best {beam}, at first "
-        f"{' and '.join(first)}. The numbers are the log-probabilities of all tokens so far. Grey prefixes "
+        f"{numbers}{why}. The numbers are the log-probabilities of all tokens so far. Grey prefixes "
         f"were kept for a step and then dropped. {_comparison(codec, greedy, best)}"
     )
     return Drawing(picture, caption + about_model(studio, sentence))
+
+
+def _search(
+    translator: Translator, ids: Array, beam: int, first: Sequence[int] | None = None
+) -> tuple[Hypothesis, list[list[Node]]]:
+    """Return the best translation of a beam search, and the steps of its tree."""
+    trace: list[Any] = []
+    found = beam_search(translator.model, ids, beam=beam, length_penalty=0.0, first=first, trace=trace)
+    return found[0][0], steps_of_trace(trace[0], translator.target_codec.vocabulary.words, END)
+
+
+def _known_id(codec: Codec, word: str) -> int:
+    """Return the id of a word.
+
+    Raises:
+        UserError: If the vocabulary does not have it.
+    """
+    if codec.vocabulary.unknown([word]):
+        raise UserError(f"the model does not know {word!r}: give words of its vocabulary")
+    return int(codec.vocabulary.encode([word])[0])
 
 
 def _comparison(codec: Codec, greedy: Hypothesis, best: Hypothesis) -> str:

@@ -20,13 +20,15 @@ from npformer.plots.style import FORMULA, LABEL, drawing, widest
 DRAWS = 1000
 SHOWN = 5  # the number of draws in the table
 APART = 1.0  # between the two pictures, in inches
+MEAN = r"$E[\hat z] = \Sigma_i\; \alpha_i\, a_i$"
+SAMPLED = r"s \sim \mathrm{Multinoulli}(\alpha)"  # as the document writes it
 
 
 @figure("F54", "Soft and hard attention", source="paperspace", data="FW")
 def soft_and_hard(
     studio: Studio, *, sentence: str = "the dog saw birds", query: int = 2, d_model: int = 4, seed: int = SEED
 ) -> Drawing:
-    """Draw E[z] = Σ_i α_i a_i beside z = Σ_i s_i a_i with s ~ Multinoulli(α), and the mean of many draws.
+    """Draw E[ẑ] = Σ_i α_i a_i beside ẑ = Σ_i s_i a_i with s ~ Multinoulli(α), and the mean of many draws.
 
     Args:
         studio: Not used.
@@ -48,13 +50,13 @@ def soft_and_hard(
         board = Board([a, z, soft.weights], names=words)
         step = max(board.cell, widest(words, 11)) + 0.5
         places = step * np.arange(len(words))
-        _picture(board, places, words, query, a, soft.weights[0], mean, r"$E[z] = \Sigma_i\; \alpha_i\, a_i$")
+        _picture(board, places, words, query, a, soft.weights[0], mean, MEAN)
         right = places + max(places[-1] + board.cell, d_model * board.cell) + APART
         # the first draw as integers, because 0 and 1 are not probabilities here
         drawn = hard.sample[0, 0].astype(int)
-        _picture(board, right, words, query, a, drawn, z[0], r"$z = \Sigma_i\; s_i\, a_i$")
-        board.text(places.mean(), 3.4, "soft attention", size=LABEL, weight="bold", va="bottom")
-        board.text(right.mean(), 3.4, "hard attention", size=LABEL, weight="bold", va="bottom")
+        _picture(board, right, words, query, a, drawn, z[0], r"$\hat z = \Sigma_i\; s_i\, a_i$")
+        _heading(board, places, "soft attention", r"\alpha", soft.weights[0])
+        _heading(board, right, "hard attention", rf"{SAMPLED},\ \ s", drawn)
         _table(board, (places[0] + right[-1]) / 2, -CELL * d_model - 1.35, words, z, hard, mean)
         picture = board.cut(what=f"a sentence of {len(words)} words")
     return Drawing(picture, _caption(words, query, hard, z, mean, board.write))
@@ -82,6 +84,13 @@ def _picture(
     board.arrow((places.mean(), 2.24), (places.mean(), placed.bottom))
 
 
+def _heading(board: Board, places: np.ndarray, name: str, symbol: str, weights: Array) -> None:
+    """Write the name of the attention, and below it its weights: "symbol = (...)"."""
+    board.text(places.mean(), 3.75, name, size=LABEL, weight="bold", va="bottom")
+    values = ", ".join(map(board.write, weights))
+    board.text(places.mean(), 3.42, f"${symbol} =$ ({values})", size=LABEL, va="bottom")
+
+
 def _table(
     board: Board, middle: float, start: float, words: list[str], z: Array, hard: HardAttendCache, mean: Array
 ) -> None:
@@ -93,7 +102,7 @@ def _table(
     rows = [
         (samples[:SHOWN].astype(int), read[:SHOWN], [f"draw {i + 1}" for i in range(SHOWN)], words),
         (samples.mean(0)[None], read.mean(0)[None], [f"mean of {len(read)} draws"], None),
-        (hard.weights, mean, ["soft: α and E[z]"], None),
+        (hard.weights, mean, ["soft: α and E[ẑ]"], None),
     ]
     top = start
     for s, values, names, columns in rows:
@@ -102,8 +111,8 @@ def _table(
         board.grid(Grid(values, "", "z", numbers=True), beside, top)
         top -= len(s) * CELL + 0.12
     over = start + board.band(words) + 0.12
-    board.text(left + n * board.cell / 2, over, "$s$", size=FORMULA, va="bottom")
-    board.text(beside + z.shape[-1] * board.cell / 2, over, "$z$", size=FORMULA, va="bottom")
+    board.text(left + n * board.cell / 2, over, f"${SAMPLED}$", size=FORMULA, va="bottom")
+    board.text(beside + z.shape[-1] * board.cell / 2, over, r"$\hat z$", size=FORMULA, va="bottom")
 
 
 def _caption(
@@ -113,8 +122,8 @@ def _caption(
     off = float(np.abs(z.mean(0) - mean).max())
     return (
         f"The query of “{words[query]}” gives every vector a weight, α = softmax(a{query + 1} · ai). Soft "
-        "attention takes their weighted mean. Hard attention reads one of them: s is drawn with the "
-        f"probabilities α; at inference the most probable one is taken, “{words[best]}” "
-        f"({write(hard.weights[0, best])}). On average the two agree: the mean of {len(z)} draws is within "
-        f"{write(off)} of E[z]."
+        "attention takes their weighted mean. Hard attention reads one of them: s ~ Multinoulli(α) is 1 for "
+        "one word, which is drawn with the probabilities α, and 0 for the others; at inference the most "
+        f"probable one is taken, “{words[best]}” ({write(hard.weights[0, best])}). On average the two agree: "
+        f"the mean of {len(z)} draws is within {write(off)} of E[ẑ]."
     )

@@ -128,7 +128,9 @@ FEET, SCORES, BARS, READ = (
     4.35,
 )  # heights of the states' lower ends, the scores, the bars and the context
 TALL = 0.95  # height of the room for the bars
+THICK = 0.26  # width of a bar
 NUMBERS = BARS + TALL + 0.34
+FULL, PALE = colour_of("r"), paler("r", 0.35)  # the weights a_t, and the weights before the Gaussian
 
 
 @figure("F55", "Luong's global attention", source="paperspace", data="FW")
@@ -200,18 +202,19 @@ def local_attention(
         raise UserError(f"kind is {kind!r}: choose one of {', '.join(makers)}")
     run = translation(makers[kind], source, target, similarity=similarity, seed=seed)
     p = run.position
-    where = f"The window extends {reach:g} words to either side of {number(p)}, "
+    where = f"The window (yellow) extends D = {reach:g} words to either side of {number(p)}, "
     if kind == "local-p":
         how = (
             "the position predicted from the decoder's state. Pale bars: the softmax inside the window, "
-            "which sums to 1. The Gaussian around the position reduces it to the full bars, which sum to "
-            f"{number(run.weights.sum())}. "
+            "which sums to 1. The Gaussian around the position (orange) reduces it to the blue bars, the "
+            f"weights, which sum to {number(run.weights.sum())}. "
         )
     else:
         how = "the decoder's own position. The softmax inside the window gives the weights. "
     return Drawing(
         _attention_picture(run, kind),
-        where + how + "Words outside have weight 0 and do not contribute to the context.",
+        where + how + "Words outside have weight 0 and do not contribute to the context. All parameters are "
+        "random.",
     )
 
 
@@ -234,6 +237,7 @@ def _attention_picture(run: Translation, kind: str | None) -> Figure:
         if kind is not None:
             _window(board, run, kind, xs, last)
         _bars(board, run, xs)
+        _legend(board, xs[0] - 0.3, _meanings(run, kind))
         _context_and_output(board, run, xs, last)
         return board.cut(what=f"a source of {len(xs)} words")
 
@@ -271,7 +275,10 @@ def _window(board: Board, run: Translation, kind: str, xs: Sequence[float], last
     """Draw the window behind the bars, its position, and the Gaussian."""
     step, p, reach = xs[1] - xs[0] if len(xs) > 1 else 0.6, run.position, run.attention.reach
     left, right = max(p - reach, -0.5) * step, min(p + reach, len(xs)) * step
-    board.frame(left, BARS, right, BARS + TALL, colour=paler("position"))
+    inside = [x for x, weight in zip(xs, run.weights, strict=True) if weight > 0]
+    margin = THICK / 2 + 0.06  # the frame contains the bars of the words at the edges of the window
+    low, high = min([left, *(x - margin for x in inside)]), max([right, *(x + margin for x in inside)])
+    board.frame(low, BARS, high, BARS + TALL, colour=paler("position"))
     style: dict[str, Any] = {"color": colour_of("highlight"), "linewidth": 1.6, "zorder": 4, "clip_on": False}
     board.ax.plot([p * step] * 2, [BARS, BARS + TALL], linestyle="--", **style)
     board.text(p * step, BARS + TALL + 0.12, "$p_t$", size=FORMULA)
@@ -281,13 +288,14 @@ def _window(board: Board, run: Translation, kind: str, xs: Sequence[float], last
         x = np.linspace(left, right, 100)
         y = gaussian_curve(x / step, p, reach)
         board.ax.plot(x, BARS + TALL * y, **style)
-    wide, high = max(text_size(line, FORMULA, math=True)[0] for line in lines) + 0.24, 0.28 * len(lines) + 0.1
-    box = board.box("", last.centre[0] - 0.3 - wide / 2, BARS + TALL / 2, wide, high, colour="position")
+    wide = max(text_size(line, FORMULA, math=True)[0] for line in lines) + 0.24
+    tall = 0.28 * len(lines) + 0.1
+    box = board.box("", last.centre[0] - 0.3 - wide / 2, BARS + TALL / 2, wide, tall, colour="position")
     for index, line in enumerate(lines):
         y_line = box.top[1] - 0.05 - 0.28 * (index + 0.5)
         board.text(box.x, y_line, line, size=FORMULA, room=False)
     board.arrow((last.centre[0], box.y), box.right)
-    board.arrow(box.left, (right, box.y))
+    board.arrow(box.left, (high, box.y))
 
 
 def _bars(board: Board, run: Translation, xs: Sequence[float]) -> None:
@@ -295,12 +303,37 @@ def _bars(board: Board, run: Translation, xs: Sequence[float]) -> None:
     before = getattr(run.cache, "aligned", run.cache.weights)[0, -1]
     scale = 0.9 * TALL / (before.max() or 1.0)
     for x, weight, whole in zip(xs, run.weights, before, strict=True):
-        bars = ((whole, paler("r", 0.35)), (weight, colour_of("r"))) if weight > 0 else ()
+        bars = ((whole, PALE), (weight, FULL)) if weight > 0 else ()
         for height, colour in bars:
             style: dict[str, Any] = {"facecolor": colour, "edgecolor": edge_of("r"), "clip_on": False}
-            board.ax.add_patch(Rectangle((x - 0.13, BARS), 0.26, height * scale, zorder=3, **style))
+            left = x - THICK / 2
+            board.ax.add_patch(Rectangle((left, BARS), THICK, height * scale, zorder=3, **style))
         board.text(x, NUMBERS, number(weight) if weight > 0 else "0", size=TEXT)
     board.text(xs[0] - 0.3, NUMBERS, "$a_t$", size=FORMULA, ha="right")
+
+
+def _meanings(run: Translation, kind: str | None) -> list[tuple[str, str]]:
+    """Return the entries of the legend, pairs (colour, meaning)."""
+    if kind is None:
+        return [(FULL, "$a_t$: softmax of the scores")]
+    window = (paler("position"), rf"window $[p_t - D,\ p_t + D]$, $D = {run.attention.reach:g}$")
+    if kind == "local-m":
+        return [(FULL, "$a_t$: softmax inside the window"), window]
+    return [
+        (PALE, "softmax inside the window"),
+        (FULL, "$a_t$: softmax times Gaussian"),
+        (colour_of("highlight"), r"Gaussian round $p_t$, 1 at $p_t$, $\sigma = D / 2$"),
+        window,
+    ]
+
+
+def _legend(board: Board, left: float, entries: Sequence[tuple[str, str]]) -> None:
+    """Draw the meaning of each colour, from the top of the picture down."""
+    for index, (colour, text) in enumerate(entries):
+        y = READ + 1.15 - 0.27 * index
+        style: dict[str, Any] = {"facecolor": colour, "edgecolor": "#444444", "clip_on": False}
+        board.ax.add_patch(Rectangle((left, y - 0.06), 0.2, 0.12, **style))
+        board.text(left + 0.28, y, text, size=FORMULA, ha="left")
 
 
 def _context_and_output(board: Board, run: Translation, xs: Sequence[float], last: Placed) -> None:
@@ -325,6 +358,7 @@ def _context_and_output(board: Board, run: Translation, xs: Sequence[float], las
 
 
 MARGIN, SIDES = 0.75, 1.65  # inches at the left of the axes, and at both sides
+HIGH = 4.8  # inches, of the figure
 
 
 @figure("F57", "The predicted position and its Gaussian", source="paperspace", data="FW")
@@ -348,7 +382,7 @@ def predicted_position(
     return Drawing(
         _window_picture(run),
         f"The decoder's state after “{run.target[-1]}” predicts a position in the source: "
-        f"{number(_share(run))} of its length {len(run.source)}. With σ = D / 2 = {reach / 2:g} the "
+        f"{number(_share(run))} of its length {len(run.source)}. With D = {reach:g} and σ = D / 2 the "
         f"Gaussian multiplies a weight by {number(half, 4)} at a distance of D / 2, and by {number(edge, 4)} "
         "at D, where the window ends. Dots: the words inside the window.",
     )
@@ -378,7 +412,7 @@ def _window_picture(run: Translation) -> Figure:
     low, high = min(-0.5, p - 1.4 * reach), max(count - 0.5, p + 1.4 * reach)
     with drawing(run.source):
         wide = max(5.6, (high - low) * (widest(run.source, TEXT) + 0.1))
-        figure = new_figure(wide + SIDES, 4.5, f"a source of {count} words")
+        figure = new_figure(wide + SIDES, HIGH, f"a source of {count} words")
         ax = axes_at(figure, MARGIN, 0.75, wide, 3.1)
         places = np.linspace(low, high, 400)
         curves(
@@ -395,8 +429,10 @@ def _window_picture(run: Translation) -> Figure:
         ax.set(ylim=(0, 1.08), yticks=[0, 0.5, 1])
         formula = r"$p_t = S \cdot sigmoid(v_p^T\,\tanh(W_p h_t))$"
         result = rf"$= {count} \cdot {_share(run):.3f} = {p:.2f}$"
+        width = rf"$D = {reach:g},\quad \sigma = D / 2 = {reach / 2:g}$"
         middle = (MARGIN + wide / 2) / (wide + SIDES)
-        figure.text(middle, 4.2 / 4.5, f"{formula} {result}", size=FORMULA, ha="center", va="center")
+        for y, line in ((4.5, f"{formula} {result}"), (4.2, width)):
+            figure.text(middle, y / HIGH, line, size=FORMULA, ha="center", va="center")
         return figure
 
 

@@ -1,8 +1,10 @@
 """The gallery: write figures into a folder, and a page that shows them all."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from npformer.learn.figures.registry import DATA, SOURCES, Drawing, Entry
 from npformer.plots import animated_gif, save
@@ -11,6 +13,7 @@ from npformer.storage.text import markdown
 
 SECONDS = 1.2  # the time for which a frame of an animation is shown
 PAGE = "README.md"
+RECIPES = "recipes.json"  # the settings of the trainings that the figures show
 
 HEAD = """\
 # Figures
@@ -61,6 +64,16 @@ def write_page(entries: Sequence[Entry], captions: dict[str, str], folder: Path)
     """
     text = "\n".join(_page(entries, captions, {path.name for path in folder.iterdir()}))
     return write(folder / PAGE, text.encode())
+
+
+def write_recipes(recipes: Mapping[str, Any], folder: Path) -> Path:
+    """Write the settings of the trainings beside the figures and return the path.
+
+    Args:
+        recipes: The settings, as `recipes_as_json` returns them.
+        folder: The folder.
+    """
+    return write(folder / RECIPES, (json.dumps(recipes, indent=1, sort_keys=True) + "\n").encode())
 
 
 def _page(entries: Sequence[Entry], captions: Mapping[str, str], files: set[str]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Measurements of the heads on all held-out sentences, by which figures choose the heads that they show."""
+"""Measurements of the heads on held-out sentences, by which figures choose the heads that they show."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npformer.backend import to_numpy
-from npformer.data.corpus import Pair, Reference, builtin_corpus
+from npformer.data.corpus import BuiltinCorpus, Pair, Reference, builtin_corpus
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.generation import Translator
@@ -18,6 +17,11 @@ from npformer.pretrained.attention import ForwardPass
 from npformer.training.if_then import TrainedReader
 
 AT_ONCE = 64  # sentences in a forward pass
+PLACES = ("encoder", "cross")  # the attention in which the heads are measured
+
+# The parts of the corpus in which heads are measured, and the words in captions after their number of
+# sentences. In each training the best head is chosen on the first part, and measured on the others too.
+PARTS = {"test": "such held-out sentences"}
 
 HeadKey = tuple[str, int, int]  # "encoder" or "cross", layer, head
 Targets = Callable[[Reference], tuple[int, ...]]
@@ -33,6 +37,55 @@ def deciders(reference: Reference) -> tuple[int, ...]:
     return reference.deciders
 
 
+class Measurement(NamedTuple):
+    """The share of the sentences of one part in which a head's largest weight is on a target."""
+
+    share: float  # of the head that is drawn
+    shares: tuple[float, ...]  # of the best head of each training
+
+    def __str__(self) -> str:
+        if len(self.shares) == 1:
+            return f"{self.share:.1%}"
+        low, mean, high = min(self.shares), np.mean(self.shares), max(self.shares)
+        return f"{self.share:.1%} ({mean:.1%}, {low:.1%} to {high:.1%})"
+
+
+def measured_parts(family: str) -> str:
+    """Return the numbers of sentences in which the heads are measured, for a caption.
+
+    Args:
+        family: "it" or "bank".
+    """
+    return " and ".join(f"{len(_pairs(part, family))} {name}" for part, name in PARTS.items())
+
+
+def measure(
+    studio: Studio, family: str, targets: Targets, head: HeadAccuracy, *, but: Targets | None = None
+) -> list[Measurement]:
+    """Measure a head in every part of the corpus, and beside it the best head of each training.
+
+    Args:
+        studio: The source of the trained models.
+        family: "it" or "bank".
+        targets: The function that returns the targets of a sentence.
+        head: The head that is drawn. Its attention, "encoder" or "cross", is that of the other trainings too.
+        but: Leave out the head of each training that is the best for these other targets.
+    """
+    drawn = (head.where, head.layer, head.head)
+    found = []
+    for part in PARTS:
+        shares = []
+        for number in range(len(studio.translators)):
+            taken = None
+            if but is not None:
+                taken = _best(head_shares(studio, family, but, number=number), head.where)
+            chosen = _best(head_shares(studio, family, targets, number=number), head.where, taken)
+            shares.append(head_shares(studio, family, targets, part, number=number)[chosen])
+        own = head_shares(studio, family, targets, part)[drawn]
+        found.append(Measurement(own, tuple(shares)))
+    return found
+
+
 def best_head(
     studio: Studio,
     family: str,
@@ -41,9 +94,9 @@ def best_head(
     *,
     but: HeadAccuracy | None = None,
 ) -> HeadAccuracy:
-    """Return the head whose largest weight, at *it* or *bank*, is most often on a target.
+    """Return the head of the drawn model whose largest weight, at *it* or *bank*, is most often on a target.
 
-    The share is measured on all held-out sentences of the family, as in generation.evaluation.
+    The share is measured on the held-out sentences of the family, as in generation.evaluation.
 
     Args:
         studio: The source of the trained model.
@@ -56,13 +109,17 @@ def best_head(
     Raises:
         UserError: If `where` is something else.
     """
-    if where not in (None, "encoder", "cross"):
+    if where not in (None, *PLACES):
         raise UserError(f"where is {where!r}: choose encoder or cross")
     shares = head_shares(studio, family, targets)
-    taken = None if but is None else (but.where, but.layer, but.head)
-    mine = {p: share for p, share in shares.items() if where in (None, p[0]) and p != taken}
-    place, share = max(mine.items(), key=lambda item: item[1])  # the first of equal ones
-    return HeadAccuracy(*place, share, len(_held_out(family)))
+    place = _best(shares, where, None if but is None else (but.where, but.layer, but.head))
+    return HeadAccuracy(*place, shares[place], len(_pairs(_first_part(), family)))
+
+
+def _best(shares: dict[HeadKey, float], where: str | None, taken: HeadKey | None = None) -> HeadKey:
+    """Return the head with the largest share, the first of equal ones."""
+    some = {key: share for key, share in shares.items() if where in (None, key[0]) and key != taken}
+    return max(some, key=lambda key: some[key])
 
 
 def share_of(
@@ -84,21 +141,29 @@ def share_of(
     shares = head_shares(studio, family, targets)
     check_number("layer", layer, 1 + max(p[1] for p in shares if p[0] == where))
     check_number("head", head, 1 + max(p[2] for p in shares))
-    return HeadAccuracy(where, layer, head, shares[where, layer, head], len(_held_out(family)))
+    share = shares[where, layer, head]
+    return HeadAccuracy(where, layer, head, share, len(_pairs(_first_part(), family)))
 
 
-def head_shares(studio: Studio, family: str, targets: Targets) -> dict[HeadKey, float]:
-    """Return for every head the share of held-out sentences in which its largest weight is on a target.
+def head_shares(
+    studio: Studio, family: str, targets: Targets, part: str | None = None, *, number: int = 0
+) -> dict[HeadKey, float]:
+    """Return for every head the share of sentences in which its largest weight is on a target.
 
     Args:
-        studio: The source of the trained model.
+        studio: The source of the trained models.
         family: "it" or "bank".
         targets: The function that returns the targets of a sentence.
+        part: The part of the corpus; by default the first of PARTS.
+        number: The number of the training. Training 0 is that of the drawn model.
     """
-    pairs = _held_out(family)
-    if ("attended", family) not in studio.memo:
-        studio.memo["attended", family] = _strongest(studio.translator, pairs)
-    attended: dict[HeadKey, np.ndarray] = studio.memo["attended", family]
+    part = part or _first_part()
+    pairs = _pairs(part, family)
+    known = ("attended", family, part, number)
+    if known not in studio.memo:
+        translator = studio.translators[number] if number else studio.translator
+        studio.memo[known] = _strongest(translator, pairs)
+    attended: dict[HeadKey, np.ndarray] = studio.memo[known]
     target_words = [targets(pair.reference) for pair in pairs if pair.reference is not None]
     return {
         place: float(np.mean([key in words for key, words in zip(keys, target_words, strict=True)]))
@@ -107,12 +172,17 @@ def head_shares(studio: Studio, family: str, targets: Targets) -> dict[HeadKey, 
 
 
 @cache
-def _test_pairs() -> tuple[Pair, ...]:
-    return builtin_corpus().test  # takes a second
+def _corpus() -> BuiltinCorpus:
+    return builtin_corpus()  # takes a second
 
 
-def _held_out(family: str) -> list[Pair]:
-    return [pair for pair in _test_pairs() if pair.family == family]
+def _first_part() -> str:
+    return next(iter(PARTS))
+
+
+def _pairs(part: str, family: str) -> list[Pair]:
+    """Return the sentences of a family in a part of the corpus."""
+    return [pair for pair in getattr(_corpus(), part) if pair.family == family]
 
 
 def _strongest(translator: Translator, pairs: Sequence[Pair]) -> dict[HeadKey, np.ndarray]:
@@ -123,14 +193,10 @@ def _strongest(translator: Translator, pairs: Sequence[Pair]) -> dict[HeadKey, n
         some = pairs[start : start + AT_ONCE]
         batch = make_batch([(source.encode(pair.english), target.encode(pair.french)) for pair in some])
         _, cache = translator.model.forward(batch.source, batch.target_in)
-        queries_by_place = {
-            "encoder": ([layer.self_attention for layer in cache.encoder.layers], "word"),
-            "cross": ([layer.cross for layer in cache.decoder.layers], "answer"),
-        }
-        for where, (layers, name) in queries_by_place.items():
+        for where, name in (("encoder", "word"), ("cross", "answer")):
             queries = [getattr(pair.reference, name) for pair in some]
-            for number, layer in enumerate(layers):
-                weights = to_numpy(layer.attention.weights)[np.arange(len(some)), :, queries]  # (B, H, S)
+            for number, layer in enumerate(attention_layers(cache, where)):
+                weights = layer[np.arange(len(some)), :, queries]  # (B, H, S)
                 for head, best in enumerate(weights.argmax(-1).T):
                     keys.setdefault((where, number, head), []).append(best)
     return {place: np.concatenate(parts) for place, parts in keys.items()}
@@ -183,7 +249,8 @@ def check_number(name: str, number: int, count: int) -> None:
 
 def forward_pair(studio: Studio, sentence: str) -> ForwardPass:
     """Run the model on a sentence with its translation: the corpus's for a held-out one, else its own."""
-    known = [pair.french for pair in _test_pairs() if pair.english == sentence]
+    held_out = [pair for part in PARTS for pair in getattr(_corpus(), part)]
+    known = [pair.french for pair in held_out if pair.english == sentence]
     return studio.forward_pass(sentence, known[0] if known else None)
 
 

@@ -1,6 +1,7 @@
 """Tests of every registered figure: it is legible, its bytes are reproducible, and the gallery shows it."""
 
 import hashlib
+import json
 import os
 import re
 from pathlib import Path
@@ -13,7 +14,8 @@ from paths import ROOT
 
 from npformer.errors import UserError
 from npformer.learn.figures import DATA, SOURCES, Studio, all_entries, draw
-from npformer.learn.figures.gallery import write_drawing, write_page
+from npformer.learn.figures.gallery import RECIPES, write_drawing, write_page
+from npformer.learn.figures.trainings import recipes_as_json
 from npformer.plots import save, text_problems
 from npformer.storage.atomic import make_folder
 
@@ -104,6 +106,12 @@ def test_the_gallery_contains_the_current_picture(entry, pictures):
 def test_the_page_of_the_gallery_has_the_current_caption(entry, gallery):
     now, stored = ((folder / "README.md").read_text(encoding="utf-8") for folder in (gallery, GALLERY))
     assert section(now, entry) == section(stored, entry) != ""
+
+
+def test_the_pictures_of_trained_models_are_from_the_present_recipe():
+    """Check the corpus and all settings. If this fails, run `npformer figures`, which trains again."""
+    recorded = json.loads((GALLERY / RECIPES).read_text(encoding="utf-8"))
+    assert recorded == json.loads(json.dumps(recipes_as_json()))
 
 
 def section(page, entry):

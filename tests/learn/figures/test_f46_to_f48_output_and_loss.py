@@ -70,9 +70,11 @@ def test_f47_bars(changes, target):
     ax = figure.axes[0]
     assert [t.get_text() for t in ax.get_yticklabels()] == WORDS
     faces = {bar.get_facecolor() for bar in ax.containers[0]}
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["the untrained model", "the target"]
     assert len(faces) == 1  # four words have the same probability, so none is marked
     labels = [(round(t.get_position()[1]), t.get_text()) for t in ax.texts]
-    for place, value in [*enumerate(model), *((i, v) for i, v in enumerate(target_bars) if v > 0)]:
+    for place, value in [*enumerate(model), *enumerate(target_bars)]:
         assert (place, f"{value:.2f}".removeprefix("0")) in labels
     assert text_problems(figure) == []
 

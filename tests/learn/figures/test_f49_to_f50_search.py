@@ -78,18 +78,44 @@ def test_distributions_of_another_sentence(studio, oracle):
 
 @pytest.mark.parametrize("sentence", ["je suis étudiant", "merci pour les fleurs"])
 @pytest.mark.parametrize("beam", [2, 3])
-def test_greedy_and_beam(studio, oracle, sentence, beam):
-    drawing = draw("F50", studio, sentence=sentence, beam=beam)
+@pytest.mark.parametrize("first", [(), ("i", "a")])
+def test_greedy_and_beam(studio, oracle, sentence, beam, first):
+    drawing = draw("F50", studio, sentence=sentence, beam=beam, first=first)
     ids = np.array([[*map(oracle.english.index, split(sentence)), 3]])
     for ax, width in zip(drawing.figure.axes, (1, beam), strict=True):
         trace = []
-        beam_search(oracle.model, ids, beam=width, length_penalty=0.0, trace=trace)
+        given = [oracle.target.index(word) for word in first] if width > 1 and first else None
+        beam_search(oracle.model, ids, beam=width, length_penalty=0.0, first=given, trace=trace)
         nodes = [(oracle.target[b.token], b.log_prob) for step in trace[0] for b in step]
         assert drawn_nodes(ax) == sorted((word, f"{p:.2f}") for word, p in nodes)
         assert len(ax.lines) == len(nodes)  # one branch to each
     first = [oracle.target[branch.token] for branch in trace[0][0]]
     assert all(f"“{word}”" in drawing.caption for word in first)
     assert text_problems(drawing.figure) == []
+
+
+def test_the_tree_of_the_document_keeps_i_and_a(studio, oracle):
+    """Check the first words with a model that is hardly trained, so that other words are more probable."""
+    ids = np.array([[*map(oracle.english.index, STUDENT), 3]])
+    trace = []
+    beam_search(oracle.model, ids, beam=2, trace=trace)
+    assert {oracle.target[branch.token] for branch in trace[0][0]} != {"i", "a"}
+    drawing = draw("F50", studio)
+    ax = drawing.figure.axes[1]
+    nodes = {word for word, _ in drawn_nodes(ax)}
+    assert {"i", "a"} <= nodes
+    log_p = np.log(oracle.probabilities(STUDENT, ENGLISH)[0])
+    for word in ("i", "a"):
+        assert f"“{word}” ({log_p[oracle.target.index(word)]:.2f})" in drawing.caption
+    assert "are given, as the document assumes" in drawing.caption
+    (name,) = [t.get_text() for t in drawing.figure.texts if t.get_text().startswith("beam search")]
+    assert "“i”" in name
+    assert "“a”" in name
+    assert "(given)" in name
+    free = draw("F50", studio, first=()).figure
+    assert not any("(given)" in t.get_text() for t in free.texts)
+    with pytest.raises(UserError, match="does not know 'zebra'"):
+        draw("F50", studio, first=("i", "zebra"))
 
 
 def drawn_nodes(ax):

@@ -31,7 +31,8 @@ def test_the_weighted_mean_is_shown_beside_one_value(query):
     drawn = named(figure)
     for i in range(4):
         assert [shows(cells, a[i][:, None]) for cells in drawn[f"a_{i + 1}"]] == [True, True]
-    (soft,), (hard,) = drawn[r"E[z] = \Sigma_i\; \alpha_i\, a_i"], drawn[r"z = \Sigma_i\; s_i\, a_i"]
+    (soft,) = drawn[r"E[\hat z] = \Sigma_i\; \alpha_i\, a_i"]
+    (hard,) = drawn[r"\hat z = \Sigma_i\; s_i\, a_i"]
     assert shows(soft, mean)
     # the numbers beside ⊗, from left to right: the weights, then 1 at the vector that was read
     beside = sorted((x, text) for text, x, y in texts(figure) if abs(y - 0.66) < 1e-6 and text != "×")
@@ -39,6 +40,11 @@ def test_the_weighted_mean_is_shown_beside_one_value(query):
     assert numbers[:4] == pytest.approx(weights, abs=0.0051)
     assert sorted(numbers[4:]) == [0, 0, 0, 1]
     assert shows(hard, a[numbers[4:].index(1)])
+    # the weights, and the s that was drawn with these probabilities, above the two pictures
+    written = [text for text, _, _ in texts(figure)]
+    assert r"$\alpha =$ ({})".format(", ".join(text for _, text in beside[:4])) in written
+    sample = ", ".join(text for _, text in beside[4:])
+    assert rf"$s \sim \mathrm{{Multinoulli}}(\alpha),\ \ s =$ ({sample})" in written
 
 
 def test_the_mean_of_many_draws_approaches_the_expectation():
