@@ -37,7 +37,7 @@ COMMANDS = {
     "family": "compare the members of the attention family, and check their gradients",
     "bench": "measure the speed and the memory of the training step, alone or beside PyTorch",
     "index": "find the lesson and the code of an equation of the paper or a passage of the documents",
-    "glossary": "explain the terms of the course, each in a sentence",
+    "glossary": "define the terms of the course, with formulas and shapes",
 }
 
 # the new names of options of earlier versions, by command
