@@ -104,8 +104,9 @@ W^O | | The matrix that multiplies the concatenated outputs of the heads in mult
 """  # noqa: E501 - a row of a table is a line
 
 SHAPES = (
-    "Letters of shapes: B sentences; T target tokens or queries; S source tokens or keys; D = d_model; H heads; "
-    "K and L the widths of keys and values; F = d_ff; V tokens in the vocabulary; N rows, steps or hidden units."
+    "Letters of shapes: B sentences; T target tokens or queries; S source tokens or keys; D = d_model; "
+    "H heads; K and L the widths of keys and values; F = d_ff; V tokens in the vocabulary; "
+    "N rows, steps or hidden units."
 )
 
 

@@ -81,7 +81,7 @@ VALUES = (
     Wrong("warmup", "min(step", "max(step", "max stands|another function"),
     Wrong("cosine-schedule", ") / 2", ")", "2 times the right one|divisor 2"),
     Wrong("cosine-schedule", "1 + math.cos", "1 - math.cos", "sign"),
-    Wrong("clip-gradient", "max_norm / norm", "norm / max_norm", "fraction"),
+    Wrong("clip-gradient", "max_norm / norm", "norm / max_norm", "numerator"),
     Wrong("clip-gradient", "if norm > max_norm", "if True", "case|times the right one"),
     Wrong("shift-right", "[start, target[:, :-1]]", "[target[:, 1:], start]", "wrong order|shifted"),
     Wrong("shift-right", "target.dtype", "float", "dtype"),
