@@ -58,7 +58,7 @@ def test_from_start_to_solved(tmp_path, monkeypatch, capsys):
     assert state(capsys, "embedding") == "not started"
     assert main(["bugs", "start", "3"]) == 0
     out = capsys.readouterr().out
-    assert "bugs/03_embedding.py is yours" in out
+    assert "Wrote bugs/03_embedding.py" in out
     assert "with the bug  █" in out
     assert "npformer bugs check" in out
     assert (tmp_path / "bugs/03_embedding.png").read_bytes().startswith(b"\x89PNG")
@@ -82,7 +82,7 @@ def test_from_start_to_solved(tmp_path, monkeypatch, capsys):
         assert main(["bugs", "check"]) == 0
     assert used.seconds < 5
     out = capsys.readouterr().out
-    assert "The bug of embedding is gone" in out
+    assert "The bug of embedding is repaired" in out
     assert "finds the bug" in out
     assert "+        np.add.at(self.weight.grad, cache.ids, dy)" in out
     assert state(capsys, "embedding") == "solved"
@@ -106,7 +106,7 @@ def test_check_by_path_and_of_all(file, capsys):
     assert main(["bugs", "start", "17", "--dir", "bugs"]) == 0
     assert main(["bugs", "check", "--all"]) == 1
     out = capsys.readouterr().out
-    assert "The bug of embedding is gone" in out
+    assert "The bug of embedding is repaired" in out
     assert "precision: not yet" in out
 
 
