@@ -96,7 +96,7 @@ def test_a_comment_is_not_a_repair(file, capsys):
 
 def test_start_does_not_overwrite_a_file(file, capsys):
     file.write_text("mine\n", encoding="utf-8")
-    assert "is there already" in refused(capsys, "start", "embedding")
+    assert "exists already" in refused(capsys, "start", "embedding")
     assert file.read_text(encoding="utf-8") == "mine\n"
 
 
@@ -107,7 +107,7 @@ def test_check_by_path_and_of_all(file, capsys):
     assert main(["bugs", "check", "--all"]) == 1
     out = capsys.readouterr().out
     assert "The bug of embedding is repaired" in out
-    assert "precision: not yet" in out
+    assert "precision: not correct yet" in out
 
 
 def test_another_folder(tmp_path, monkeypatch, capsys):
@@ -214,7 +214,7 @@ def test_repairs_that_end_the_process(text, words, file):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "empty: move it away, and npformer bugs start embedding writes it anew"),
+        (b"", "empty: move it away, and npformer bugs start embedding writes it again"),
         (b"\xff\xfe\x00", "UTF-8"),
         (b"x = 3\n", "there is no Embedding in your file"),
         (b"def (\n", "line 1 raised SyntaxError"),
