@@ -15,7 +15,7 @@ def test_output_is_broken_between_words(start):
     lesson.read()
     lesson.type("g 20")
     printed = lesson.type()
-    assert "(averaged\n          where it should be summed?)\n" in printed
+    assert "(is it\n          averaged instead of summed?)\n" in printed
     assert max(map(len, printed.splitlines())) <= COLUMNS
 
 

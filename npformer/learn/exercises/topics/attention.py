@@ -75,7 +75,7 @@ def general_similarity_backward(dscores, cache):
             "Begin with the last step, scores = projected kᵀ. It gives dprojected and dk.",
             "The first step, projected = q weight, is a linear layer. Its dy is dprojected.",
             "Reshape q and dprojected to rows with x.reshape(-1, x.shape[-1]). Then dweight is the "
-            "transposed rows of q times the rows of dprojected.",
+            "transpose of the first array times the second one.",
         ),
         {"general_similarity_backward": F.general_similarity_backward},
     ),

@@ -153,8 +153,8 @@ def pad(rows, pad_id=0):
         (
             "First find the width of the array. Then fill the array with one number before you copy the "
             "rows.",
-            "np.full makes an array in which all numbers are equal. Copy a row to the first len(row) entries "
-            "of its line.",
+            "np.full makes an array in which all numbers are equal. Then copy list i to the first entries of "
+            "row i of this array.",
             "padded = np.full((B, T), pad_id). Then padded[i, : len(row)] = row for each row.",
         ),
         {"pad": pad},

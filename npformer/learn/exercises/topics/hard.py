@@ -76,7 +76,7 @@ def score_function(log_likelihood, baseline=0.0, *, reward_weight=1.0, entropy_w
     The mean is over samples and sentences.
     log_likelihood  log p(y | s) of each sentence for each sample s, of shape (N, B); or (B,) if there is one
                     sample for each sentence
-    baseline        a number b that is subtracted from log p(y | s), such as its usual value
+    baseline        a number b that is subtracted from log p(y | s), such as its mean
     The reward of a sample is (log p(y | s) - b) · reward_weight.
     Returns (dlog_prob, dentropy). dlog_prob is the gradient of log p(s), of shape (N, B, 1) or (B, 1).
     dentropy is the gradient of the entropy H of each sentence, of shape (B, 1). The last axis has length 1,

@@ -92,7 +92,7 @@ def latent_attend_backward(dy, cache):
             "dweights_j = v_j · dy, which is (v @ dy[..., None])[..., 0]. dv_j = weights_j dy, which is the "
             "product of a column and a row.",
             "The gradient of active_ij is dw_i latent_j. The gradient of latent_j is Σ_i active_ij dw_i, "
-            "which is the transposed active.swapaxes(-1, -2) times dw.",
+            "which is active.swapaxes(-1, -2) times dw.",
         ),
         {"latent_attend_backward": F.latent_attend_backward},
     ),

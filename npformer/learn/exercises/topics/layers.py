@@ -123,14 +123,14 @@ def layer_norm_backward(dy, cache):
     Exercise(
         "residual-backward",
         8,
-        "residual connections with post-norm, pre-norm",
+        "residual connections, post-norm and pre-norm",
         '''
 
 def post_norm_backward(layer, dy, cache, sublayer_backward):
     """Compute the backward pass of y = norm(x + dropout(h)), where h = f(x) and f is the sublayer.
 
     layer  layer.norm.backward(dy, cache.add_norm) is the backward pass of norm(x + dropout(h)). It adds the
-           gradients of the norm's parameters and returns (dx, dh), in which x and h count as two inputs.
+           gradients of the norm's parameters and returns (dx, dh), the gradients of its two inputs.
     sublayer_backward  sublayer_backward(dh, cache.sublayer) returns the gradient of the sublayer's input
     Returns the complete gradient dx, through the residual connection and through the sublayer.
     """
