@@ -87,12 +87,12 @@ SHARED_LAYER = Specimen(
         "in the cache?",
     ),
     story="""
-    The layer stored in an attribute where the ReLU was active, as many tutorials do. Each forward pass
-    overwrote this attribute, so all six backward passes used the values of the last forward pass. The
-    gradients had the correct shapes and roughly the correct direction. So the loss decreased, but only to
-    {bug[last]:.3f}. With your repair it reaches {right[last]:.3f}. The same error occurs if two decoders use
-    one encoder, if layers share weights, or if two threads use the same layer. A test that calls forward once
-    and then backward once cannot find it. gradcheck calls forward with another input in between.
+    The layer stored the positions where the ReLU was active in an attribute, as many tutorials do. Each
+    forward pass overwrote this attribute, so all six backward passes used the values of the last forward
+    pass. The gradients had the correct shapes and roughly the correct direction. So the loss decreased, but
+    only to {bug[last]:.3f}. With your repair it reaches {right[last]:.3f}. The same error occurs if two
+    decoders use one encoder, if layers share weights, or if two threads use the same layer. A test that calls
+    forward once and then backward once cannot find it. gradcheck calls forward with another input in between.
     """,
     repair="""
      inner: Any

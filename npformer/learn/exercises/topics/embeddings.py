@@ -89,8 +89,8 @@ def embedding_backward(dy, cache):
             _embedding_trial("scale 1.7, padding zero", scale=1.7, zero_id=0),
         ),
         (
-            "In the forward pass, each position reads one row of the table. In the backward pass, it adds its "
-            "dy to this row. This operation is called scatter-add.",
+            "In the forward pass, each position reads one row of the table. In the backward pass, it adds "
+            "its dy to this row. This operation is called scatter-add.",
             "dtable[ids] += dy adds only once if an id occurs several times. np.add.at adds each time.",
             "First set dy to 0 at the positions of zero_id, without changing the argument dy. Then call "
             "np.add.at(dtable, ids, scale * dy).",
