@@ -63,7 +63,7 @@ def gradcheck(
         inputs: The arguments of forward. Arrays of floats, of any shape, are checked. Token ids, masks and
             other arguments are passed on.
         method: "complex" is exact to rounding, and the forward pass must accept complex numbers. "difference"
-            uses central differences, which are right to about nine digits.
+            uses central differences, which are correct to about nine digits.
         tolerance: The largest error that passes. The default is 1e-11 for "complex" and 1e-6 for
             "difference".
         seed: The seed of the random directions.
@@ -74,7 +74,7 @@ def gradcheck(
 
     Returns:
         A Report with .ok, .rows, .failures and .worst. Its string is a table with one row for each tensor and
-        each property, and with a diagnosis for each wrong gradient.
+        each property, and with a diagnosis for each incorrect gradient.
 
     Raises:
         UserError: If there is no such method, if there is nothing to check, or if forward or backward does
@@ -107,14 +107,14 @@ def _check_tensor(name: str, value: Array, context: _Context, tolerance: float, 
     target, tensor, g, dy, method, _ = context
     how = METHOD_NAMES[method]
     if np.shape(g) != value.shape:
-        why = f"the gradient has shape {np.shape(g)} and the tensor {value.shape}: is an axis not summed?"
+        why = f"the gradient has shape {np.shape(g)} and the tensor {value.shape}: must an axis be summed?"
         return CheckRow(name, tensor, np.inf, how, tolerance, None, why)
     v = signs(rng, value.shape)
     error = directional_error(v, *context)
     if error <= tolerance:
         return CheckRow(name, tensor, error, how, tolerance)
     # With entries ±1, errors might cancel in a part of the tensor, so the entries get different sizes. "not
-    # <=" stands in place of ">", because an error of NaN is wrong as well.
+    # <=" stands in place of ">", because an error of NaN is a failure as well.
     uneven = v * rng.uniform(0.5, 1.5, v.shape)
     entry = first_wrong_entry(lambda part: not directional_error(part, *context) <= tolerance, uneven)
     return CheckRow(

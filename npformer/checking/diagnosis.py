@@ -73,7 +73,7 @@ def describe(context: DiagnosisContext) -> str:
 
 
 def diagnose(target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, tolerance: float) -> str:
-    """Return a sentence about the difference between the gradient g of a tensor and the right one.
+    """Return a sentence about the difference between the gradient g of a tensor and the correct one.
 
     Args:
         target: The forward and backward pass.
@@ -84,18 +84,18 @@ def diagnose(target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, t
         tolerance: The largest error that passes.
     """
     if not np.isfinite(g).all():
-        return "the gradient holds NaN or infinity"
+        return "the gradient contains NaN or infinity"
     value = target.tensors[tensor]
     index = _entries_to_check(value.size)
     numeric = _numeric_gradient(target, tensor, dy, method, index)
     analytic = np.asarray(g, np.float64).reshape(-1)[index]
     rtol = max(tolerance, 1e-9) if method == "complex" else 1e-4
     if method == "complex" and same(numeric, analytic, 1e-5):
-        return "it is right to about seven digits: part of it was computed in float32"
+        return "it is correct to about seven digits: a part of it was computed in float32"
     if method == "complex" and _passes_differences(target, tensor, dy, analytic, index):
         return (
-            "central differences agree with the gradient: the forward pass loses the imaginary part "
-            "(abs, max, comparisons or a norm?); check with method='difference'"
+            "central differences agree with the gradient, so the forward pass loses the imaginary part "
+            "(does it use abs, max, a comparison or a norm?): check with method='difference'"
         )
     numbers = named_numbers(target, dy)
     part = DiagnosisContext(numeric, analytic, numbers=numbers, rtol=rtol)
@@ -164,12 +164,12 @@ def _passes_differences(target: CheckTarget, tensor: str, dy: Any, analytic: Arr
 def _state_on_layer(
     target: CheckTarget, tensor: str, dy: Any, numeric: Array, index: Array, rtol: float
 ) -> str:
-    """Recognize activations in attributes: without a second forward pass the gradient is right."""
+    """Recognize activations in attributes: without a second forward pass the gradient is correct."""
     _, cache = target.run()
     again = np.asarray(target.vjp(dy, cache)[tensor], np.float64).reshape(-1)[index]
     if same(numeric, again, rtol):
         return (
-            "it is right until forward runs a second time before backward: activations are kept on the "
-            "layer, and belong in the cache"
+            "it is correct unless forward runs a second time before backward: the layer stores activations "
+            "in attributes, and they belong in the cache"
         )
     return ""

@@ -1,4 +1,4 @@
-"""Patterns of factors: the result is zero, or the right one times a number or an array."""
+"""Patterns of factors: the result is zero, or the correct one times a number or an array."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from npformer.checking.diagnosis_context import DiagnosisContext
 def nothing(context: DiagnosisContext) -> str:
     """Recognize a result that is zero and should not be, or that should be zero."""
     if not context.found.any() and context.right.any():
-        return "every entry is 0: no gradient reached this tensor (a branch or a tied weight left out?)"
+        return "every entry is 0: no gradient reached this tensor (is a branch or a tied weight left out?)"
     if np.abs(context.right).max(initial=0) <= context.rtol * np.abs(context.found).max(initial=0):
         return "every entry should be 0: the output does not depend on this tensor"
     return ""
@@ -30,8 +30,8 @@ def factor(context: DiagnosisContext) -> str:
         for power, text in ((1, what), (-1, f"1/{what}"), (0.5, f"√{what}"), (-0.5, f"1/√{what}")):
             for sign, minus in ((1, ""), (-1, "-")):
                 if math.isclose(c, sign * number**power, rel_tol=10 * context.rtol):
-                    return f"it is {c:.4g} = {minus}{text} times the right one{_explain(power, number)}"
-    return _ratio(context, c) or f"it is {c:.6g} times the right one"
+                    return f"it is {c:.4g} = {minus}{text} times the correct one{_explain(power, number)}"
+    return _ratio(context, c) or f"it is {c:.6g} times the correct one"
 
 
 def _ratio(context: DiagnosisContext, c: float) -> str:
@@ -41,18 +41,18 @@ def _ratio(context: DiagnosisContext, c: float) -> str:
         for b, of_b in counts:
             if a != b and math.isclose(c, a / b, rel_tol=10 * context.rtol):
                 return (
-                    f"it is {c:.4g} = {a} / {b} times the right one, that is {of_a} over {of_b}: "
-                    "divided by one count where the other is right?"
+                    f"it is {c:.4g} = {a} / {b} times the correct one, which is {of_a} divided by {of_b}: "
+                    "is it divided by the wrong one of these two counts?"
                 )
     return ""
 
 
 def _explain(power: float, number: float) -> str:
     if power == -1 and number > 2:
-        return " (averaged where it should be summed?)"
+        return " (is it averaged instead of summed?)"
     if power in (0.5, -0.5):
-        return " (a scale of √d left out, or applied twice?)"
-    return " (counted twice?)" if number == 2 and power == 1 else ""
+        return " (is a factor √d left out, or applied twice?)"
+    return " (is it counted twice?)" if number == 2 and power == 1 else ""
 
 
 def factor_array(context: DiagnosisContext) -> str:
@@ -61,7 +61,7 @@ def factor_array(context: DiagnosisContext) -> str:
         if context.same(context.found * array, context.right):
             return f"the factor {name} is missing"
         if context.same(context.found, context.right * array):
-            return f"the factor {name} occurs once too often"
+            return f"the factor {name} is applied once too often"
     return ""
 
 
@@ -84,7 +84,7 @@ def factor_by_row(context: DiagnosisContext) -> str:
         c = (context.found * context.right).sum(axis, keepdims=True) / np.where(square == 0, 1, square)
         if c.any() and context.same(context.found, c * context.right):
             return (
-                f"all along axis {axis} it is the right one times a number that differs from row to row: "
-                "a factor or a normalization that belongs to the row is missing"
+                f"along axis {axis} it is the correct one times a number that differs from row to row: "
+                "a factor or a normalization of each row is missing"
             )
     return ""

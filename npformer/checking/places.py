@@ -1,4 +1,4 @@
-"""Patterns of positions: the right numbers are at other positions, or only some entries are wrong."""
+"""Patterns of positions: the correct numbers are at other positions, or only some entries are wrong."""
 
 from itertools import combinations
 
@@ -12,7 +12,7 @@ def other_tensor(context: DiagnosisContext) -> str:
     """Recognize the gradient of another tensor: backward returned them in another order."""
     for name, right in context.others.items():
         if right.shape == context.found.shape and right.any() and context.same(right, context.found):
-            return f"it is the same as {name}: are the two swapped, or is a factor missing?"
+            return f"it is the same as {name}: are the two exchanged, or is a factor missing?"
     return ""
 
 
@@ -29,7 +29,7 @@ def transposed(context: DiagnosisContext) -> str:
 def opposite(context: DiagnosisContext) -> str:
     """Recognize a mask in which True and False, or 1 and 0, are exchanged."""
     if set(np.unique(context.right)) == {0, 1} and np.array_equal(context.found, 1 - context.right):
-        return "every entry is the opposite of the right one: True must mean that the query may attend"
+        return "every entry is the opposite of the correct one: True must mean that the query may attend"
     return ""
 
 
@@ -49,7 +49,7 @@ def shifted(context: DiagnosisContext) -> str:
 
 
 def reordered_along(context: DiagnosisContext) -> str:
-    """Recognize the right numbers in another order along one axis."""
+    """Recognize the correct numbers in another order along one axis."""
     for axis in range(context.right.ndim):
         right, found = np.sort(context.right, axis), np.sort(context.found, axis)
         if (
@@ -57,18 +57,18 @@ def reordered_along(context: DiagnosisContext) -> str:
             and len(np.unique(right)) > 3
             and context.same(right, found)
         ):
-            return f"along axis {axis} it holds the right numbers in the wrong order"
+            return f"along axis {axis} it contains the correct numbers in the wrong order"
     return ""
 
 
 def reordered(context: DiagnosisContext) -> str:
-    """Recognize the right numbers in another order."""
+    """Recognize the correct numbers in another order."""
     if len(np.unique(context.right)) > 3 and context.same(
         np.sort(context.right, None), np.sort(context.found, None)
     ):
         return (
-            "it holds the right numbers in the wrong order: axes swapped, or a reshape where axes must be "
-            "swapped first?"
+            "it contains the correct numbers in the wrong order: are axes swapped, or must axes be swapped "
+            "before a reshape?"
         )
     return ""
 
@@ -82,7 +82,7 @@ def on_a_diagonal(context: DiagnosisContext) -> str:
     if len(offset) > 1 or wrong.shape[-1] < 3 or wrong.shape[-2] < 3:
         return ""
     where = "the diagonal" if offset[0] == 0 else f"the diagonal {offset[0]:+d}"
-    return f"the wrong entries are all on {where} of the last two axes: a boundary is off by one (< or <=?)"
+    return f"the wrong entries are all on {where} of the last two axes: a limit is off by one (< or <=?)"
 
 
 def repeated_rows(context: DiagnosisContext) -> str:
@@ -112,7 +112,9 @@ def one_a_row(context: DiagnosisContext) -> str:
         wrong = context.wrong.reshape(-1, context.right.shape[-1])
         rows, columns = np.nonzero(wrong)
         if len(rows) and len(rows) == len(set(rows)) and (ids.reshape(-1)[rows] == columns).all():
-            return f"only the entries at the indices {name} are wrong, one in each row: check the subtraction"
+            return (
+                f"only the entries at the indices {name} are wrong, one in each row: check what is subtracted"
+            )
     return ""
 
 
@@ -123,17 +125,14 @@ def some_entries(context: DiagnosisContext) -> str:
         return ""
     share = f"{wrong.sum()} of {wrong.size} entries are wrong{_line(wrong)}"
     if not right[wrong].any():
-        return (
-            f"{share}, and they should be 0: no gradient may flow back through masked, dropped or padded "
-            "positions"
-        )
+        return f"{share}, and they should be 0: masked, dropped and padded positions get no gradient"
     if not found[wrong].any():
         return f"{share}: they are 0 and should not be, so backward leaves out a path of the forward pass"
     if right[wrong].all():
         c = found[wrong] / right[wrong]
         if np.ptp(c) <= context.rtol * np.abs(c).max():
-            return f"{share}, by the factor {c[0]:.4g} (a repeated index or a shared row counted wrongly?)"
-    return f"{share}, and the others are right: one position, row or branch is treated wrongly"
+            return f"{share}, by the factor {c[0]:.4g} (is a repeated index or a shared row counted wrongly?)"
+    return f"{share}, and the others are correct: one position, row or branch is treated incorrectly"
 
 
 def _line(wrong: Array) -> str:
@@ -151,5 +150,7 @@ def every_row_alike(context: DiagnosisContext) -> str:
         if context.right.shape[axis] < 2 or np.ptp(context.found, axis=axis).any():
             continue
         if np.ptp(context.right, axis=axis).any():
-            return f"it is the same all along axis {axis}: is it a sum over an axis that must stay?"
+            return (
+                f"all entries along axis {axis} are equal: is it a sum over an axis that must not be summed?"
+            )
     return ""

@@ -83,7 +83,7 @@ def _gradients_accumulate(target: CheckTarget, dy: Any, grads: Gradients) -> tup
         if error > worst:
             worst, why = (
                 error,
-                f"the gradient of {name} changes when backward runs twice: it alters the cache",
+                f"the gradient of {name} changes when backward runs twice: it modifies the cache",
             )
     return worst, "backward twice", why if worst > 1e-12 else ""
 

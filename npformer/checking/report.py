@@ -65,9 +65,9 @@ class Report:
 
     def __str__(self) -> str:
         width = max(len(row.tensor) for row in self.rows)
-        lines = [f"{self.name}: {'all gradients right' if self.ok else 'WRONG'}"]
+        lines = [f"{self.name}: {'all gradients correct' if self.ok else 'INCORRECT'}"]
         for row in self.rows:
-            mark = "ok   " if row.ok else "WRONG"
+            mark = "ok   " if row.ok else "FAIL "
             lines.append(f"  {mark} {row.tensor:{width}}  {row.error:8.1e}  {row.method}")
             if row.diagnosis:
                 where = f"first wrong entry {list(row.entry)}: " if row.entry is not None else ""

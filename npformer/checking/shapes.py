@@ -9,10 +9,10 @@ from npformer.checking.diagnosis_context import same
 
 
 def describe_shape(right: Array, found: Array, rtol: float = 1e-9) -> str:
-    """Return a sentence about a result whose shape differs from the right one.
+    """Return a sentence about a result whose shape differs from the correct one.
 
     Args:
-        right: The right result.
+        right: The correct result.
         found: The result with another shape.
         rtol: The relative tolerance of comparisons.
     """
@@ -26,18 +26,18 @@ def _why(right: Array, found: Array, rtol: float) -> str:
         return ""
     if found.size == right.size:
         if same(found.reshape(right.shape), right, rtol):
-            return ": the numbers are right, in another shape"
+            return ": the numbers are correct, but they have another shape"
         if found.ndim == right.ndim == 2 and same(found.T, right, rtol):
             return ": it is transposed"
     axes = _axes(found, right, rtol)
     if axes is not None:
-        return f": summed over {axes} it would be right, so an axis is not summed"
+        return f": its sum over {axes} is correct, so an axis must still be summed"
     axes = _axes(right, found, rtol)
     if axes is not None:
-        return f": it is summed over {axes} of the right one, which must stay"
+        return f": it is the sum of the correct result over {axes}, but this sum must not be computed"
     if found.ndim > right.ndim:
-        return ": an axis not summed?"
-    return ": an axis summed that must stay?" if found.ndim < right.ndim else ""
+        return ": must an axis still be summed?"
+    return ": is an axis summed that must not be summed?" if found.ndim < right.ndim else ""
 
 
 def _axes(large: Array, small: Array, rtol: float) -> str | None:

@@ -13,9 +13,9 @@ def residual(context: DiagnosisContext) -> str:
     if np.shape(context.dy) != context.right.shape or not context.right.ndim:
         return ""
     if context.same(context.right - context.dy, context.found):
-        return "dy itself is missing from it: the residual connection was left out"
+        return "the term dy is missing from it: the residual connection was left out"
     if context.same(context.right + context.dy, context.found):
-        return "it holds dy once too often: the residual connection was added twice"
+        return "it contains dy once too often: the residual connection was added twice"
     return ""
 
 
@@ -27,8 +27,8 @@ def along_axis(context: DiagnosisContext) -> str:
         mean = context.difference.mean(axis, keepdims=True)
         if mean.any() and context.same(context.difference, np.broadcast_to(mean, context.right.shape)):
             return (
-                f"it is off by the same amount all along axis {axis}: the term that passes through the "
-                "mean or the sum over that axis is missing"
+                f"along axis {axis} it differs from the correct one by a constant: the term from the mean "
+                "or the sum over that axis is missing"
             )
     return ""
 
@@ -43,8 +43,8 @@ def along_array(context: DiagnosisContext) -> str:
             if context.same(context.difference, c * array):
                 through = "variance" if _is_normalized(array, axis) else "sum"
                 return (
-                    f"it is off by a multiple of {name} all along axis {axis}: the term that passes through "
-                    f"the {through} over that axis {_error_of_term(context, array, axis, c)}"
+                    f"along axis {axis} it differs from the correct one by a multiple of {name}: the term "
+                    f"from the {through} over that axis {_error_of_term(context, array, axis, c)}"
                 )
     return ""
 
@@ -58,8 +58,8 @@ def two_terms(context: DiagnosisContext) -> str:
         rest = context.difference - context.difference.mean(axis, keepdims=True)
         if context.same(rest, _coefficient(rest, array, axis) * array):
             return (
-                f"all along axis {axis} it is off by a number and a multiple of {name}: the terms that pass "
-                "through the mean and through the variance are missing"
+                f"along axis {axis} it differs from the correct one by a constant and a multiple of {name}: "
+                "the terms from the mean and from the variance are missing"
             )
     return ""
 
@@ -94,11 +94,11 @@ def _error_of_term(context: DiagnosisContext, array: Array, axis: int, c: Array)
     if np.ndim(context.dy) and np.size(context.dy) == context.right.size:
         dy = context.dy.reshape(context.right.shape)
         for term in ((dy * array).sum(axis, keepdims=True), dy.sum(axis, keepdims=True)):
-            for times, text in ((1, "is missing"), (2, "has the wrong sign"), (-1, "is there twice")):
+            for times, text in ((1, "is missing"), (2, "has the wrong sign"), (-1, "occurs twice")):
                 if context.same(c, times * term):
                     return text
             if context.same(c - term, np.broadcast_to((c - term).mean(), c.shape)):
-                return "is one number for all rows: sum row by row, over that axis alone"
+                return "is the same number for all rows: compute the sum over that axis only, for each row"
     return "is missing or wrong"
 
 
@@ -116,7 +116,7 @@ def only_a_factor(context: DiagnosisContext) -> str:
         return ""
     dy = np.reshape(context.dy, context.right.shape)
     if context.same(context.found, dy):
-        return "it is dy itself: the derivative of this step was left out"
+        return "it is dy itself: the derivative of this step is left out"
     for name, array in context.alike():
         if context.same(context.found, dy * array):
             return f"it is only dy · {name}: another term of the derivative is missing"

@@ -1,4 +1,4 @@
-"""npformer bugs: find and repair a bug in code that looks right and mostly trains."""
+"""npformer bugs: find and repair a bug in code that looks correct and mostly trains."""
 
 from npformer.cli.tasks import RULES, TaskCommand
 from npformer.learn.bugs import BUGS, Specimen
@@ -6,15 +6,15 @@ from npformer.learn.tasks import Verdict
 
 EPILOG = """\
 npformer bugs list       lists all bugs with their symptoms and your progress
-npformer bugs start 3    writes bugs/03_embedding.py and a picture of its loss: find the bug, repair it
-npformer bugs check      says whether the bug is gone, and then tells its story
-npformer bugs hint       names a tool to use, and gives one more hint with each call"""
+npformer bugs start 3    writes bugs/03_embedding.py, whose bug you repair, and a figure of its loss
+npformer bugs check      tests your repair, and explains the bug if the repair is correct
+npformer bugs hint       prints a hint, and one more hint with each call"""
 
 __all__ = ["RULES", "add_arguments", "run"]
 
 
 class BugCommand(TaskCommand[Specimen]):
-    """The command, which tells the story of a bug once it is repaired."""
+    """The command, which explains a bug once it is repaired."""
 
     def solved_lines(self, task: Specimen, verdict: Verdict, seconds: float) -> list[str]:
         """Return the lines to print when a bug is repaired.
@@ -27,7 +27,7 @@ class BugCommand(TaskCommand[Specimen]):
         return [
             f"The bug of {task.name} is {verdict.message}, in {seconds:.1f} s.\n",
             "\n".join(verdict.story),
-            "\nThe others: npformer bugs list",
+            "\nTo list the other bugs, run npformer bugs list",
         ]
 
 

@@ -16,10 +16,10 @@ from npformer.learn.tasks import Folder, Verdict
 
 EPILOG = """\
 npformer exercise list                     lists all exercises with your progress (list 5: of lesson 5)
-npformer exercise start softmax-backward   writes exercises/softmax-backward.py: fill it in with any editor
-npformer exercise check                    grades it and explains a mistake
-npformer exercise hint                     gives a hint, and one more with each call
-npformer exercise solution NAME            prints npformer's own code"""
+npformer exercise start softmax-backward   writes exercises/softmax-backward.py, which you complete
+npformer exercise check                    grades your solution and explains mistakes
+npformer exercise hint                     prints a hint, and one more hint with each call
+npformer exercise solution NAME            prints the solution, which is npformer's own code"""
 
 RULES = (
     *tasks.RULES,
@@ -64,13 +64,13 @@ class ExerciseCommand(TaskCommand[Exercise]):
         """
         return [
             f"{task.name} is {verdict.message}, in {seconds:.1f} s.",
-            f"Compare yours with the package's: npformer exercise solution {task.name}",
-            f"The others of its lesson: npformer exercise list {task.lesson}",
+            f"To compare it with the code of the package, run npformer exercise solution {task.name}",
+            f"To list the other exercises of the lesson, run npformer exercise list {task.lesson}",
         ]
 
     def last_hint(self, task: Exercise) -> str:
         """Return the line that follows the last hint."""
-        return f"That was the last one. The solution: npformer exercise solution {task.name}"
+        return f"That was the last hint. To see the solution, run npformer exercise solution {task.name}"
 
     def show_solution(self, arguments: Namespace, folder: Folder) -> int:
         """Print the source of the package's own functions, with file and line."""

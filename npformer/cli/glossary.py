@@ -1,4 +1,4 @@
-"""npformer glossary: explain the terms of the course, each in a sentence."""
+"""npformer glossary: define the terms of the course, with their formulas and shapes."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
@@ -9,17 +9,19 @@ from rich.text import Text
 from npformer.cli.options import excludes
 from npformer.cli.output import console, print_line
 from npformer.learn.console import styled
-from npformer.learn.course.glossary import Term, all_terms, find_terms
+from npformer.learn.course.glossary import SHAPES, Term, all_terms, find_terms
 from npformer.learn.course.terminal import print_in_pages
 from npformer.storage.atomic import write_file
 
-HEADING = """\
+HEADING = f"""\
 # Glossary
 
-The terms of the course, each in a sentence, with the lessons that introduce it and its place in the code.
+The terms of the course with their definitions, the lessons that introduce them, and the code.
 Written by `npformer glossary --write`.
 
-| term | meaning | lessons | code |
+{SHAPES}
+
+| term | definition | lessons | code |
 |---|---|---|---|
 """
 
@@ -45,15 +47,16 @@ def run(arguments: Namespace) -> int:
         save_page(arguments, as_page)
         return 0
     terms = all_terms() if arguments.word is None else find_terms(arguments.word)
-    print_in_pages(console(), *map(_in_two_lines, terms))
+    print_in_pages(console(), *map(_in_two_lines, terms), styled((SHAPES, "dim")))
     return 0
 
 
 def _in_two_lines(term: Term) -> Text:
-    """Return a term with its meaning, and its lessons below."""
+    """Return a term with its definition, and its lessons below."""
     where = "; ".join(place.name for place in term.lessons)
     name = term.name + (f" {term.chinese}" if term.chinese else "")
-    return styled((name, "bold"), f"  {term.meaning}\n    ", (where, "dim"))
+    meaning = term.meaning.replace("`", "")
+    return styled((name, "bold"), f"  {meaning}\n    ", (where, "dim"))
 
 
 def save_page(arguments: Namespace, make: Callable[[Path], str]) -> None:

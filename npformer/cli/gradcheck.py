@@ -77,7 +77,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Check, and print a table. Return 0 if all gradients are right, and 1 otherwise."""
+    """Check, and print a table. Return 0 if all gradients are correct, and 1 otherwise."""
     if arguments.list:
         print_lines("\n".join(case.name for case in choose(arguments.what)))
         return 0
@@ -136,7 +136,7 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
     table.add_column("at")
     for report in _grouped(reports) if grouped else reports:
         worst = report.worst
-        tensor = worst.tensor if report.ok else styled(("WRONG", "bold red"), f" {worst.tensor}")
+        tensor = worst.tensor if report.ok else styled(("FAIL", "bold red"), f" {worst.tensor}")
         table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", tensor)
     out.print(table)
     wrong = [report for report in reports if not report.ok]
@@ -144,7 +144,7 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
         out.print(str(report))
     rows = [row for report in reports for row in report.rows]
     largest = max(row.error for row in rows)
-    verdict = f"{len(wrong)} WRONG" if wrong else "all right"
+    verdict = f"{len(wrong)} INCORRECT" if wrong else "all correct"
     out.print(
         f"{len(reports)} components, {len(rows)} checks in {seconds:.1f} s: {verdict}; "
         f"largest relative error {largest:.1e}"

@@ -37,7 +37,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         help="the number or name of a lesson (default: the last one you read, or the next if that is done)",
     )
-    parser.add_argument("--restart", action="store_true", help="begin at the top, not where you stopped")
+    parser.add_argument(
+        "--restart", action="store_true", help="begin at the first step and not where you stopped"
+    )
     parser.add_argument(
         "--notebook",
         nargs="?",
@@ -89,12 +91,12 @@ def _next(lesson: Lesson) -> str:
     """Return the lines that say what to do after the lesson."""
     number, lines = lesson.number, []
     if any(exercise.lesson == number for exercise in EXERCISES):
-        lines.append(f"Try it yourself: npformer exercise list {number}")
+        lines.append(f"Exercises of this lesson: npformer exercise list {number}")
     after = next((other for other in all_lessons() if other.number > number), None)
     if after is None:
-        lines.append("That was the last lesson. Programs with a bug to find: npformer bugs")
+        lines.append("That was the last lesson. To find bugs in programs, run npformer bugs")
     else:
-        lines.append(f"Go on: npformer lesson {after.number} ({after.title})")
+        lines.append(f"Next: npformer lesson {after.number} ({after.title})")
     return "\n".join(lines)
 
 

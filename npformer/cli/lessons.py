@@ -32,8 +32,8 @@ def run(arguments: Namespace) -> int:
     out.print()
     out.print(_on(lessons, places))
     out.print(
-        "Beside the lessons: npformer exercise (write it yourself), npformer bugs (find the mistake),\n"
-        "npformer glossary WORD, npformer index WORD."
+        "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs),\n"
+        "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation)."
     )
     return 0
 

@@ -32,12 +32,12 @@ COMMANDS = {
     "figures": "draw the figures of the documents, all or some, from real tensors",
     "masks": "apply masks to a sentence of yours: scores, weights, and a test for leaks",
     "gradcheck": "check the gradients of every component, or of a layer of your own",
-    "exercise": "write a backward pass, a mask or a search yourself, and have it graded",
-    "bugs": "find and repair bugs that real projects shipped, in code that looks right",
+    "exercise": "solve exercises: write a backward pass, a mask or a search, and have it graded",
+    "bugs": "find and repair bugs that occurred in real projects, in code that looks correct",
     "family": "compare the members of the attention family, and check their gradients",
     "bench": "measure the speed and the memory of the training step, alone or beside PyTorch",
     "index": "find the lesson and the code of an equation of the paper or a passage of the documents",
-    "glossary": "explain the terms of the course, each in a sentence",
+    "glossary": "define the terms of the course, with formulas and shapes",
 }
 
 # the new names of options of earlier versions, by command

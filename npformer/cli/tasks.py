@@ -73,7 +73,7 @@ class TaskCommand(Generic[T]):
 
     def last_hint(self, task: T) -> str:
         """Return the line that follows the last hint."""
-        return "That was the last one."
+        return "That was the last hint."
 
     def tasks_to_list(self, name: str | None) -> list[T]:
         """Return the tasks that `list NAME` shows.
@@ -110,7 +110,11 @@ class TaskCommand(Generic[T]):
             default=SECONDS,
             help=f"with check: time limit (default: {SECONDS:g})",
         )
-        parser.add_argument("--png", metavar="FILE", help="with check: draw the wrong numbers")
+        parser.add_argument(
+            "--png",
+            metavar="FILE",
+            help="with check: draw the difference between your numbers and the correct ones",
+        )
 
     def run(self, arguments: Namespace) -> int:
         """Run the action. Return 0, or 1 if a check found a mistake."""
@@ -143,7 +147,7 @@ class TaskCommand(Generic[T]):
         for paragraph in self.tasks.introduce(task, folder.start(task)):
             say(paragraph)
         option = "" if arguments.dir == self.tasks.folder else f" --dir {shell_word(arguments.dir)}"
-        say(f"Then: {self.tasks.command} check{option}")
+        say(f"Then check it: {self.tasks.command} check{option}")
         return 0
 
     def check_tasks(self, arguments: Namespace, folder: Folder) -> int:
@@ -169,7 +173,7 @@ class TaskCommand(Generic[T]):
         shown = folder.next_hint(task)
         for number, text in enumerate(task.hints[:shown], 1):
             say(f"Hint {number} of {len(task.hints)}: {text}")
-        more = "Still stuck? The same command gives one more."
+        more = "For one more hint, run the same command again."
         say(self.last_hint(task) if shown == len(task.hints) else more)
         return 0
 
@@ -189,11 +193,11 @@ class TaskCommand(Generic[T]):
 
     def _next(self, shown: list[T], states: dict[str, str]) -> str:
         """Return one line about the task to do next: one that was started, or else a new one."""
-        for state, text in (("started", "Go on: {} check {}"), ("not started", "Next: {} start {}")):
+        for state, text in (("started", "To continue: {} check {}"), ("not started", "Next: {} start {}")):
             for task in shown:
                 if states[task.name] == state:
                     return text.format(self.tasks.command, task.argument)
-        return "All of these are solved."
+        return "All of them are solved."
 
     def _tasks_to_check(self, arguments: Namespace, folder: Folder) -> tuple[list[T], Folder]:
         """Return the tasks to check, with the folder of their files.
@@ -226,16 +230,16 @@ class TaskCommand(Generic[T]):
             for line in self.solved_lines(task, verdict, seconds):
                 say(line)
             return
-        say(f"{task.name}: not yet.")
+        say(f"{task.name}: not correct yet.")
         for text in (verdict.message, *verdict.clues):
             say(f"- {text}")
         if verdict.picture:
             say(verdict.picture)
-        say(f"Stuck? {self.tasks.command} hint {task.argument}")
+        say(f"For a hint, run {self.tasks.command} hint {task.argument}")
 
 
 def draw_difference(name: str, verdict: Verdict, path: str) -> None:
-    """Draw the difference between the learner's numbers and the right ones, into a file.
+    """Draw the difference between the learner's numbers and the correct ones, into a file.
 
     Args:
         name: The name of the task.
@@ -252,9 +256,9 @@ def draw_difference(name: str, verdict: Verdict, path: str) -> None:
         xlabel="last axis",
         ylabel="row",
         label="difference",
-        title=f"{name}: your result minus the right one",
+        title=f"{name}: your result minus the correct result",
     )
-    say(f"Drawn in {printable(plots.save(figure, Path(path)))}")
+    say(f"A figure of the difference: {printable(plots.save(figure, Path(path)))}")
 
 
 def say(text: str) -> None:

@@ -36,10 +36,10 @@ CLUES = {
     "nothing": (clue(RIGHT, 0 * RIGHT), "every entry is 0"),
     "should be nothing": (clue(0 * RIGHT, RIGHT), "every entry should be 0"),
     "sign": (clue(RIGHT, -RIGHT), "sign is wrong"),
-    "twice": (clue(RIGHT, 2 * RIGHT), "2 times the right one (counted twice?)"),
+    "twice": (clue(RIGHT, 2 * RIGHT), "2 times the correct one (is it counted twice?)"),
     "root": (clue(RIGHT, 5**0.5 * RIGHT), "√5 (axis 1 of x)"),
     "averaged": (clue(RIGHT, RIGHT / 5), "1/5 (axis 1 of x)"),
-    "one count over another": (clue(RIGHT, RIGHT * 7 / 8), "divided by one count where the other is right"),
+    "one count over another": (clue(RIGHT, RIGHT * 7 / 8), "divided by the wrong one of these two counts"),
     "some factor": (clue(RIGHT, 7.3 * RIGHT), "it is 7.3 times"),
     "transposed": (clue(SQUARE, SQUARE.T), "transposed"),
     "opposite": (clue(TRI, 1 - TRI), "opposite"),
@@ -47,15 +47,15 @@ CLUES = {
     "another tensor": (clue(RIGHT, OTHER, others={"dk": OTHER}), "same as dk"),
     "residual": (clue(RIGHT, RIGHT - DY, dy=DY), "residual connection was left out"),
     "residual twice": (clue(RIGHT, RIGHT + DY, dy=DY), "added twice"),
-    "mean": (clue(RIGHT, RIGHT + ROWS), "all along axis 1: the term that passes through the mean"),
-    "spread": (clue(RIGHT, RIGHT[:, ::-1]), "along axis 1 it holds the right numbers in the wrong order"),
+    "mean": (clue(RIGHT, RIGHT + ROWS), "by a constant: the term from the mean"),
+    "spread": (clue(RIGHT, RIGHT[:, ::-1]), "along axis 1 it contains the correct numbers"),
     "softmax's sum": (
         clue(SOFT * (DY - (DY * SOFT).sum(-1, keepdims=True)), SOFT * DY, dy=DY, arrays={"y": SOFT}),
-        "multiple of y all along axis 1: the term that passes through the sum over that axis is missing",
+        "by a multiple of y: the term from the sum over that axis is missing",
     ),
-    "variance": (clue(RIGHT, RIGHT + ROWS * XHAT, dy=DY, arrays={"xhat": XHAT}), "through the variance"),
+    "variance": (clue(RIGHT, RIGHT + ROWS * XHAT, dy=DY, arrays={"xhat": XHAT}), "term from the variance"),
     "mean and variance": (
-        clue(RIGHT, RIGHT + ROWS * XHAT + ROWS[::-1], arrays={"xhat": XHAT}), "mean and through the variance"
+        clue(RIGHT, RIGHT + ROWS * XHAT + ROWS[::-1], arrays={"xhat": XHAT}), "the mean and from the variance"
     ),
     "factor array": (clue(RIGHT * OTHER, RIGHT, arrays={"keep": OTHER}), "the factor keep is missing"),
     "factor array twice": (clue(RIGHT, RIGHT * OTHER, arrays={"keep": OTHER}), "once too often"),
@@ -66,7 +66,7 @@ CLUES = {
     "dy": (clue(RIGHT, DY, dy=DY), "dy itself"),
     "a factor of dy": (clue(RIGHT, DY * OTHER, dy=DY, arrays={"s": OTHER}), "it is only dy · s"),
     "an array": (clue(RIGHT, OTHER, arrays={"x": OTHER}), "it equals x itself"),
-    "all rows alike": (clue(RIGHT, np.ones((4, 1)) * OTHER[:1]), "same all along axis 0"),
+    "all rows alike": (clue(RIGHT, np.ones((4, 1)) * OTHER[:1]), "all entries along axis 0 are equal"),
     "unknown": (clue(RIGHT, OTHER), UNKNOWN),
 }  # fmt: skip
 
@@ -89,12 +89,16 @@ def test_repeated_rows():
 @pytest.mark.parametrize(
     ("right", "found", "words"),
     [
-        (RIGHT.sum(0), RIGHT, "summed over axis 0 it would be right, so an axis is not summed"),
-        (RIGHT, RIGHT.sum(0), "summed over axis 0 of the right one, which must stay"),
-        (RIGHT.sum(0), RIGHT.sum(0, keepdims=True), "the numbers are right, in another shape"),
+        (RIGHT.sum(0), RIGHT, "its sum over axis 0 is correct, so an axis must still be summed"),
+        (
+            RIGHT,
+            RIGHT.sum(0),
+            "it is the sum of the correct result over axis 0, but this sum must not be computed",
+        ),
+        (RIGHT.sum(0), RIGHT.sum(0, keepdims=True), "the numbers are correct, but they have another shape"),
         (RIGHT, RIGHT.T, "it is transposed"),
-        (RIGHT.sum(), OTHER, "an axis not summed?"),
-        (RIGHT, OTHER.sum(0), "an axis summed that must stay?"),
+        (RIGHT.sum(), OTHER, "must an axis still be summed?"),
+        (RIGHT, OTHER.sum(0), "is an axis summed that must not be summed?"),
         (RIGHT, np.full(5, np.nan), "(5,) and should be (4, 5)"),
         (RIGHT, np.array(["a"]), "(1,) and should be (4, 5)"),
     ],

@@ -41,7 +41,7 @@ def test_every_tensor_of_a_model_is_checked():
 
 def test_a_report_as_a_table_and_as_json(rng):
     report = gradcheck(LayerNorm(4), rng.standard_normal((2, 4)))
-    assert "all gradients right" in str(report)
+    assert "all gradients correct" in str(report)
     rows = json.loads(json.dumps(report.as_json()))
     assert {"name", "tensor", "error", "method", "ok"} <= set(rows[0])
     assert [row["tensor"] for row in rows][:3] == ["x", "gain", "bias"]
@@ -108,7 +108,7 @@ def writing_into_cache(layer, dy, x):
 
 MISTAKES = {
     overwriting: ("gradients accumulate", "must add to it"),
-    not_summed: ("scale", "an axis not summed"),
+    not_summed: ("scale", "must an axis be summed"),
     forgetting: ("scale", "no gradient reached this tensor"),
     averaging: ("scale", "1/10 (all positions)"),
     writing_into_dy: ("inputs not modified", "writes into dy"),
@@ -142,7 +142,7 @@ class Forgetful:
 
 def test_activations_on_the_layer_are_found(rng):
     report = gradcheck(Forgetful(), rng.standard_normal((2, 3)))
-    assert "activations are kept on the layer" in report.worst.diagnosis
+    assert "stores activations in attributes" in report.worst.diagnosis
 
 
 def identity(x):
@@ -168,9 +168,9 @@ PAIRS = {
     "not a number": ((F.softmax, lambda dy, y: np.nan * dy), "NaN"),
     "mean term": (
         (lambda x: (x - x.mean(-1, keepdims=True), None), lambda dy, cache: dy),
-        "all along axis 1",
+        "along axis 1 it differs",
     ),
-    "residual left out": ((lambda x: (x + 2 * x, None), lambda dy, cache: 2 * dy), "times the right one"),
+    "residual left out": ((lambda x: (x + 2 * x, None), lambda dy, cache: 2 * dy), "times the correct one"),
     "one entry": ((identity, plus_one), "1 of 15 entries are wrong"),
     "mask": (
         (lambda x: (np.where(np.arange(3) < 2, x, 0), None), lambda dy, cache: dy),

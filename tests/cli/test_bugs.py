@@ -58,7 +58,7 @@ def test_from_start_to_solved(tmp_path, monkeypatch, capsys):
     assert state(capsys, "embedding") == "not started"
     assert main(["bugs", "start", "3"]) == 0
     out = capsys.readouterr().out
-    assert "bugs/03_embedding.py is yours" in out
+    assert "Wrote bugs/03_embedding.py" in out
     assert "with the bug  █" in out
     assert "npformer bugs check" in out
     assert (tmp_path / "bugs/03_embedding.png").read_bytes().startswith(b"\x89PNG")
@@ -82,7 +82,7 @@ def test_from_start_to_solved(tmp_path, monkeypatch, capsys):
         assert main(["bugs", "check"]) == 0
     assert used.seconds < 5
     out = capsys.readouterr().out
-    assert "The bug of embedding is gone" in out
+    assert "The bug of embedding is repaired" in out
     assert "finds the bug" in out
     assert "+        np.add.at(self.weight.grad, cache.ids, dy)" in out
     assert state(capsys, "embedding") == "solved"
@@ -96,7 +96,7 @@ def test_a_comment_is_not_a_repair(file, capsys):
 
 def test_start_does_not_overwrite_a_file(file, capsys):
     file.write_text("mine\n", encoding="utf-8")
-    assert "is there already" in refused(capsys, "start", "embedding")
+    assert "exists already" in refused(capsys, "start", "embedding")
     assert file.read_text(encoding="utf-8") == "mine\n"
 
 
@@ -106,8 +106,8 @@ def test_check_by_path_and_of_all(file, capsys):
     assert main(["bugs", "start", "17", "--dir", "bugs"]) == 0
     assert main(["bugs", "check", "--all"]) == 1
     out = capsys.readouterr().out
-    assert "The bug of embedding is gone" in out
-    assert "precision: not yet" in out
+    assert "The bug of embedding is repaired" in out
+    assert "precision: not correct yet" in out
 
 
 def test_another_folder(tmp_path, monkeypatch, capsys):
@@ -214,7 +214,7 @@ def test_repairs_that_end_the_process(text, words, file):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "empty: move it away, and npformer bugs start embedding writes it anew"),
+        (b"", "empty: move it away, and npformer bugs start embedding writes it again"),
         (b"\xff\xfe\x00", "UTF-8"),
         (b"x = 3\n", "there is no Embedding in your file"),
         (b"def (\n", "line 1 raised SyntaxError"),

@@ -88,7 +88,7 @@ def test_a_note_of_a_newer_version_is_refused(file, capsys):
 
 def test_start_does_not_overwrite_a_file(file, capsys):
     append(file, "# mine\n")
-    assert "is there already" in refused(capsys, "start", "softmax-backward")
+    assert "exists already" in refused(capsys, "start", "softmax-backward")
     assert file.read_text(encoding="utf-8").endswith("# mine\n")
 
 
@@ -107,7 +107,7 @@ def test_check_of_all_and_of_a_path(file, capsys):
     assert main(["exercise", "check", "--all"]) == 1
     out = capsys.readouterr().out
     assert "softmax-backward is solved" in out
-    assert "causal-mask: not yet" in out
+    assert "causal-mask: not correct yet" in out
     assert main(["exercise", "check", str(file)]) == 0
 
 
@@ -226,7 +226,7 @@ def test_the_list_of_one_lesson(file, capsys):
     out = capsys.readouterr().out
     assert "softmax-backward" in out
     assert "causal-mask" not in out
-    assert "0 of 4 solved. Go on: npformer exercise check softmax-backward" in out
+    assert "0 of 4 solved. To continue: npformer exercise check softmax-backward" in out
     assert "lesson 77 has no exercises: list takes the number of a lesson" in refused(capsys, "list", "77")
     assert "'softmax' is not a number: list takes" in refused(capsys, "list", "softmax")
 

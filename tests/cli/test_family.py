@@ -29,7 +29,7 @@ def test_the_table(capsys):
     for member in family.MEMBERS:
         assert member.name in out
         assert member.compares in out
-    assert "WRONG" not in out
+    assert "FAIL" not in out
 
 
 def test_every_error_is_measured_and_small(capsys):
@@ -44,7 +44,7 @@ def test_a_wrong_gradient_is_reported(monkeypatch, capsys):
     right = BasicSelfAttention.backward
     monkeypatch.setattr(BasicSelfAttention, "backward", lambda self, dy, cache: 0.5 * right(self, dy, cache))
     assert main(["family"]) == 1
-    assert "WRONG" in capsys.readouterr().out
+    assert "FAIL" in capsys.readouterr().out
 
 
 def test_each_member_has_a_lesson():

@@ -256,7 +256,7 @@ def test_gradcheck_of_some_components_as_json(capsys):
 
 def test_gradcheck_as_a_table(capsys):
     assert main(["gradcheck", "layer norm"]) == 0
-    assert "all right" in capsys.readouterr().out
+    assert "all correct" in capsys.readouterr().out
     assert main(["gradcheck", "layer norm", "--verbose"]) == 0
     assert "gain" in capsys.readouterr().out
     assert main(["gradcheck", "--list"]) == 0
@@ -290,7 +290,7 @@ def lonely(x):
 def test_gradcheck_of_a_file_of_the_user(capsys, folder):
     (folder / "own.py").write_text(OWN)
     assert main(["gradcheck", "own.py:double", "--shape", "2,3"]) == 1
-    assert "1.5 times the right one" in capsys.readouterr().out
+    assert "1.5 times the correct one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_a_short_tour(capsys, folder):
     (folder / "little/run/last.safetensors").write_text("of an earlier tour")
     assert main(["tour", "--steps", "3", "--out", "little"]) == 0
     printed = capsys.readouterr().out
-    for words in ("1. Train", "2. Translate", "3. Check", "4. Look", "What next", "all right"):
+    for words in ("1. Train", "2. Translate", "3. Check", "4. Look", "What next", "all correct"):
         assert words in printed
     assert len(list((folder / "little").glob("*.png"))) >= 4
 

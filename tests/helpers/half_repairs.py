@@ -88,7 +88,7 @@ HALF_REPAIRS = {
 -        self.active = np.empty(0, bool)
 +        self.active = []
 
--        self.active = h.real > 0  # where the ReLU lets through
+-        self.active = h.real > 0  # where the ReLU is the identity
 -        y, outer = self.outer.forward(np.where(self.active, h, 0))  # (..., D)
 +        self.active.append(h.real > 0)
 +        y, outer = self.outer.forward(np.where(self.active[-1], h, 0))
@@ -240,7 +240,7 @@ HALF_REPAIRS = {
     "local-attention": [
         # the length of the longest sentence in the batch
         """
--        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S words
+-        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S tokens
 +        length = np.full((len(memory), 1), mask.sum(-1).max())
 """,
         # never in the padding, but still at the wrong token

@@ -51,7 +51,7 @@ OTHER_REPAIRS = {
 +        if not live or (finished and max(log_prob for _, log_prob in finished) >= live[0][1]):
 """,
     "local-attention": """
--        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S words
+-        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S tokens
 +        length = np.count_nonzero(mask, axis=1).reshape(-1, 1)
 """,
     "recurrent": """

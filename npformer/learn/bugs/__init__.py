@@ -1,4 +1,4 @@
-"""The bug zoo: code that looks right and usually trains, but has one bug that real projects have shipped."""
+"""The bug zoo: code that looks correct and usually trains, but has one bug that occurred in real projects."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,15 +15,15 @@ __all__ = ["BUGS", "Run", "Specimen", "Trial"]
 
 def _introduce(specimen: Specimen, file: Path) -> Iterator[str]:
     """Train the code with and without the bug, save a figure of both curves, and yield the text to print."""
-    yield f"{printable(file)} is yours: {specimen.name}, bug {specimen.number} of {len(BUGS)}.\n"
+    yield f"Wrote {printable(file)}: {specimen.name}, bug {specimen.number} of {len(BUGS)}.\n"
     bug, right = specimen.train(specimen.buggy()), specimen.train(specimen.repaired())
     yield fill(specimen.symptom, bug, right) + "\n"
     yield "\n".join(two_lines(bug, right, "without")) + "\n"
     from npformer import plots  # matplotlib takes a second to load
 
     figure = draw(bug, right, specimen.axes, f"Bug {specimen.number}, {specimen.name}: {specimen.summary}")
-    yield f"Both curves are drawn in {printable(plots.save(figure, file.with_suffix('.png')))}"
-    yield f"Find the bug and repair it in {printable(file)}."
+    yield f"A figure of both curves: {printable(plots.save(figure, file.with_suffix('.png')))}"
+    yield f"Your task: find the bug in {printable(file)} and repair it."
 
 
 BUGS = TaskRegistry[Specimen](

@@ -109,13 +109,13 @@ def _judge(specimen: Specimen, observations: Sequence[Any], file: str) -> Verdic
         return None
     error = observed_error(observations[n_trials])
     if error:
-        return Verdict(False, f"the trials pass, but training fails: {error.message}")
+        return Verdict(False, f"the tests pass, but training fails: {error.message}")
     bug = specimen.train(buggy)
     run = _run_in(observations[n_trials], bug)
     if not np.isfinite(run.losses).all():
-        return Verdict(False, "the trials pass, but the loss becomes NaN or infinite in training")
+        return Verdict(False, "the tests pass, but the loss becomes NaN or infinite in training")
     story = tell(specimen, bug, run, buggy, repaired)
-    return Verdict(True, f"gone: {n_trials} trials passed", story=story)
+    return Verdict(True, f"repaired: {n_trials} tests passed", story=story)
 
 
 def unchanged(specimen: Specimen, file: Path) -> bool:
@@ -190,8 +190,8 @@ def tell(specimen: Specimen, bug: Run, right: Run, buggy: Names, repaired: Names
         buggy: The names that the code with the bug defines.
         repaired: The names that the repaired code defines.
     """
-    lines = [fill(specimen.story, bug, right), "", *two_lines(bug, right, "yours"), ""]
-    lines.append("Which checks find the bug, and which do not:")
+    lines = [fill(specimen.story, bug, right), "", *two_lines(bug, right, "repaired"), ""]
+    lines.append("The tests, and whether each of them finds the bug:")
     for trial in specimen.trials:
         verdict = "passes with the bug" if failure(trial, buggy, repaired) is None else "finds the bug"
         lines.append(f"  {verdict:<19}  {trial.label}")

@@ -125,12 +125,12 @@ class Specimen:
         return f'''\
 """Bug {self.number}, {self.name}. {summary}
 
-The code below has one bug. The modules that it imports are right. {self.stem}.png shows its effect.
-Helpful tools: npformer.gradcheck, npformer.assert_no_leak and npformer.show.
+The code below has one bug. The modules that it imports are correct. {self.stem}.png shows its effect.
+Useful tools: npformer.gradcheck, npformer.assert_no_leak and npformer.show.
 
-Try it out, in its folder:  python -i {self.stem}.py
-Repair it, and then:        npformer bugs check
-No idea where to begin?     npformer bugs hint
+To try the code, run in its folder:  python -i {self.stem}.py
+To check your repair, run:           npformer bugs check
+To see a hint, run:                  npformer bugs hint
 """
 
 {self.code()}'''

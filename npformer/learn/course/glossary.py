@@ -1,7 +1,8 @@
-"""The glossary: each term of the course with a definition, the lessons that explain it, and the code.
+"""The glossary: each term of the course with its definition, the lessons that explain it, and the code.
 
 A row of the table is: term | the Chinese term | definition | lessons | code. Lessons and code have the same
-form as in passages.py.
+form as in passages.py. A definition contains the formula and the shapes of its arrays, if there are any.
+`SHAPES` explains the letters of the shapes. Backticks enclose text that Markdown would read as HTML.
 """
 
 from collections.abc import Sequence
@@ -12,95 +13,101 @@ from npformer.errors import unknown
 from npformer.learn.course.references import SourceLocation, code_location, items, lesson_location
 
 TERMS = """
-activation | 激活函数 | a nonlinear function applied to each number between two linear maps, such as max(0, x) | 9 | functional/activations.relu
-Adam | | an optimizer that divides the running mean of each gradient by the root of its running mean square, so that steps have about the size of the learning rate | 13 | training/optimizer.Adam
-adjoint | | the backward pass as a linear map: ⟨u, J v⟩ = ⟨Jᵀu, v⟩ for all u and v | 0 | checking/properties._adjoint
-antecedent | | the noun that a pronoun refers to: for "it", the animal or the street | 15 | data/corpus/pairs.Reference
-attention | 注意力 | a weighted mean of values, with weights computed from the similarity of a query to each key | 4; 5 | functional/attention.attention
-attention weight | 注意力权重 | the share of a value in an output; the weights of a query are not negative and sum to 1 | 5 | functional/attention.attention
-backward pass | 反向传播 | the computation of the gradients of a layer's inputs and parameters from the gradient of its output | 0 | functional/linear.linear_backward
-batch | | sentences that pass through the model together, padded to the same length | 1 | data/loader.make_batch
-batch norm | 批归一化 | normalization of each number over the batch, so that the output for a token depends on other sentences | 8 | nn/norm.BatchNorm
-beam search | 集束搜索 | decoding that extends the few most probable prefixes at each step | 14 | generation/beam.beam_search
-bias | 偏置 | the vector added after a product with a weight matrix | 0 | nn/linear.Linear
-broadcasting | 广播 | NumPy's rule that repeats an axis which is missing or has length 1; the backward pass sums over it | 0 |
-cache | | the arrays, with names, that forward stores for backward; figures and lessons read them too | 0 | nn/show.show
-causal mask | 因果掩码 | position t may attend to positions 0 … t and to no later one | 6; 11 | functional/masks.causal_mask
-chain rule | 链式法则 | the gradient through two maps is the product of their Jacobians; gradients of several paths add up | 0 |
-checkpoint | | a file with the whole state of a run: parameters, Adam's moments, settings, vocabularies | 13 | storage/checkpoint.Checkpoint
-clipping | 梯度裁剪 | a gradient whose norm exceeds a limit is scaled down to that limit, in the same direction | 13 | training/optimizer.clip_global_norm
-complex step | | the derivative as Im f(x + ih)/h: nothing is subtracted, so no digits cancel | 0 | checking/derivative.derivative_along
-cross-attention | 交叉注意力 | attention with queries from the decoder and keys and values from the encoder's output | 11 | models/transformer/layers.DecoderLayer
-cross-entropy | 交叉熵 | the mean of −log p(target token) over all tokens that are not padding | 12 | functional/losses.cross_entropy
-decoder | 解码器 | the half that generates: self-attention with a causal mask, cross-attention, feed-forward network | 11 | models/transformer/stacks.Decoder
-d_model | | the width of the vectors between layers: 512 in the paper | 2 | models/transformer/config.TransformerConfig
-dropout | | in training, random entries are set to 0 with probability p and the others divided by 1 − p | 8 | functional/dropout.dropout
-embedding | 词向量 | a table with one row for each token; its gradient is added to the rows that were read | 2 | functional/embedding.embedding
-encoder | 编码器 | the half that reads: self-attention and a feed-forward network, N times | 10 | models/transformer/stacks.Encoder
-encoder-decoder attention | 编码器-解码器注意力 | another name for cross-attention | 11 | models/transformer/layers.DecoderLayer
-feed-forward network | 前馈网络 | two linear maps with an activation between them, the same for every position | 9 | nn/feed_forward.FeedForward
-gradient | 梯度 | the derivative of the loss with respect to each number of an array, as an array of the same shape | 0 | checking/check.gradcheck
-gradient accumulation | 梯度累积 | the gradients of several batches are added, weighted by their numbers of tokens, before one optimizer step | 13 | training/step.loss_and_gradients
-gradient check | 梯度检验 | a comparison of the gradients that backward computes with numerical derivatives of forward | 0 | checking/check.gradcheck
-greedy search | 贪心解码 | decoding that chooses the most probable token at each step | 14 | generation/greedy.greedy
-head | 注意力头 | one of several attention functions that run in parallel, each on its own slice of d_model / n_heads dimensions | 7 | functional/heads.split_heads
-key | 键 | the vector of a position that queries are compared with | 4; 5 | nn/attention/multi_head.MultiHeadAttention
-KL divergence | KL散度 | cross-entropy minus the entropy of the target; it is 0 only if both distributions are equal | 12 | functional/losses.kl_divergence
-label smoothing | 标签平滑 | a target distribution with 1 − ε on the target token and ε spread over all tokens | 12 | functional/losses.smooth_targets
-layer norm | 层归一化 | each vector minus its mean, divided by its standard deviation, times a gain, plus a bias | 8 | functional/norm.layer_norm
-leak | | an output that depends on a token which the mask hides | 6 | checking/leaks.assert_no_leak
-learning rate | 学习率 | the factor that determines the size of an optimizer step | 13 | training/optimizer.warmup
-length penalty | | the exponent of the length norm by which the log-probability of a hypothesis is divided | 14 | generation/beam.length_norm
-linear | 线性层 | y = x weight + bias over the last axis | 0 | functional/linear.linear
-logits | | the scores of all tokens before the softmax | 12 | functional/softmax.softmax
-mask | 掩码 | a bool array, True where a query may attend to a key | 6 | functional/masks.mask_scores
-memory | | the encoder's output, which the decoder's layers attend to | 11 | nn/attention/kv_cache.KVCache
-multi-head attention | 多头注意力 | several attention functions in parallel, whose outputs are concatenated and multiplied by W^O | 7 | nn/attention/multi_head.MultiHeadAttention
-padding | 填充 | PAD tokens after a short sentence, so that a batch is one array; they must not affect any result | 1; 6 | data/loader.pad
-perplexity | 困惑度 | e to the power of the loss: the number of equally probable tokens that would give the same loss | 12 | training/step.Evaluation
-position encoding | 位置编码 | vectors added to the embeddings, because attention alone does not depend on the order of tokens | 3 | functional/positions.sinusoids
-post-norm, pre-norm | | layer norm after the residual sum, as in the paper, or before the sublayer | 8 | nn/residual.Residual
-query | 查询 | the vector with which a position computes its similarity to each key | 4; 5 | nn/attention/multi_head.MultiHeadAttention
-residual connection | 残差连接 | x + f(x): the gradient reaches x directly, past f | 8 | nn/residual.Residual
-scatter-add | | an addition of rows to a table at given indices, where repeated indices add up: the gradient of the embedding | 2 | functional/embedding.embedding_backward
-self-attention | 自注意力 | attention whose queries, keys and values come from the same sentence | 4; 5 | nn/attention/multi_head.MultiHeadAttention
-shift right | | the decoder reads the target shifted by one position, <S> first, and predicts the next token | 11 | models/transformer/model.shifted_right
-softmax | | exponentials divided by their sum | 5 | functional/softmax.softmax
-teacher forcing | | in training the decoder reads the target tokens, not its own predictions | 11; 14 | models/transformer/model.shifted_right
-tied weights | 共享权重 | the output layer multiplies by the embedding table, so that two gradients add up in one parameter | 2; 12 | nn/embedding.TiedProjection
-token | | a word, a punctuation mark or a subword, as the model reads it | 1 | data/tokens.tokenize
-truncation | 截断 | a sentence is cut to the maximum length, with its end symbol at the end | 1 | data/loader.truncate
-value | 值 | the vector that a position contributes to the outputs of the queries that attend to it | 4; 5 | nn/attention/multi_head.MultiHeadAttention
-vocabulary | 词表 | the tokens of a model and their ids; PAD 0, UNK 1, <S> 2, </S> 3 | 1 | data/vocabulary.Vocabulary
-warm-up | | the learning rate increases linearly before it decreases | 13 | training/optimizer.warmup
-adaptive halting | | each position stops after the step at which its halting probabilities sum to 1; its output is the mixture of its states | 21 | functional/halting.mix_states
-additive attention | | Bahdanau's attention: scores from a small network with a tanh, with the decoder's previous state as query | 4; 17 | nn/attention/luong.GlobalAttention
-back-propagation through time | | the backward pass of a recurrent network: each state gets gradients from its output and from the next state | 17 | nn/recurrent.Recurrent
-baseline | | a number subtracted from the reward of a sampled gradient: it leaves the mean unchanged and reduces the variance | 19 | nn/attention/hard.MovingBaseline
-GRU | | a recurrent cell whose new state is a weighted mean of its old state and a candidate | 17 | functional/recurrent.gru_cell
-hard attention | 硬注意 | attention to one value that is sampled with the attention weights; sampling has no gradient | 19 | functional/hard.hard_attend
-input feeding | | the decoder's input contains the attention output of the previous step | 17 | models/recurrent/decoder.RecurrentDecoder
-latent attention | 潜在的注意力 | attention weights from two stages: the importance of each token, and the attention of each token to the others | 20 | functional/latent.latent_attend
-local attention | 当地的关注 | attention to a window around a position, either the token's own or a predicted one | 18 | nn/attention/luong.LocalPredictive
-LSTM | | a recurrent cell with a memory and gates that forget, write and read it in part | 17 | functional/recurrent.lstm_cell
-masked language model | | an encoder that predicts tokens which are hidden in its input | 21 | models/bert.MaskedLanguageModel
-causal language model | | a decoder without cross-attention that predicts the next token | 21 | models/gpt.CausalLanguageModel
-relative positions | | a learned vector for each distance between two tokens, added to keys and values | 21 | functional/relative.relative_attention
-ponder cost | | the number of steps of a position plus the remainder of its last step; a loss with it penalizes steps | 21 | functional/halting.MixCache
-score function | | the gradient of log p(s), with which the distribution of a sample can be trained | 19 | functional/hard.score_function
-straight-through | | a sample in forward with the gradient of the mean in backward: a biased estimate | 19 | functional/hard.straight_through_backward
-Universal Transformer | | one layer that is repeated, as often as each position needs | 21 | models/universal.UniversalEncoder
-BLEU | | the shares of n-grams (n = 1 … 4) of a translation that occur in a reference, with a penalty for short translations | 22 | generation/bleu.bleu
-brevity penalty | | the factor exp(1 − r/c) of BLEU for a translation that is shorter than its reference | 22 |
-byte-pair encoding | | a vocabulary of subwords made by joining the most frequent pair of neighbours again and again | 22 | data/subwords.Pieces
-floor | | the time of a training step's matrix products alone | 16 | bench/floor.floor_step
-kernel | | a fast implementation of a forward and a backward function, which tests compare with the plain ones | 16 | kernels/choice.choose
-packing | | the tokens of a batch without its padding, for layers that treat each position separately | 16 | functional/packing.pack
-subword | | a piece of a word; every word can be written with the subwords of a vocabulary | 22 | data/subwords.SubwordCodec
-BLAS | | the library with which NumPy multiplies matrices, with its own threads | 16 |
-online softmax | | a softmax computed block by block, with a running maximum and sum | 16 |
-W^O | | the matrix that multiplies the concatenated heads | 7 | nn/attention/multi_head.MultiHeadAttention
+activation function | 激活函数 | A nonlinear function that is applied to each number separately. It stands between two linear layers. An example is relu(x) = max(0, x). Shapes: (..., F) → (..., F). | 9 | functional/activations.relu
+Adam | | An optimizer that adapts the step size of each parameter to the size of its gradients. With the gradient g at step t: m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g², m̂ = m / (1 − β₁ᵗ), v̂ = v / (1 − β₂ᵗ), θ ← θ − lr · m̂ / (√v̂ + ε). Shapes: m and v have the shape of the parameter θ. | 13 | training/optimizer.Adam
+adjoint | | The linear map Jᵀ for which ⟨u, J v⟩ = ⟨Jᵀ u, v⟩ holds for all vectors u and v. The backward pass of a function is the adjoint of its derivative J. | 0 | checking/properties._adjoint
+antecedent | | The noun that a pronoun refers to. In "The animal didn't cross the street because it was too tired", the antecedent of "it" is "animal". | 15 | data/corpus/pairs.Reference
+attention | 注意力 | A weighted mean of values. Each query is compared with every key, and a softmax turns these scores into the weights. Scaled dot-product attention is softmax(QKᵀ/√dₖ)V. Shapes: Q (T, K), K (S, K), V (S, L) → (T, L). | 4; 5 | functional/attention.attention
+attention weight | 注意力权重 | The factor of a value in the weighted mean. The weights of a query are a_ts = exp(e_ts) / Σ_r exp(e_tr) for its scores e_ts, so they are not negative and sum to 1. Shape: (T, S). | 5 | functional/attention.attention
+backward pass | 反向传播 | The computation of the gradients of a layer's inputs and parameters from the gradient dy of its output. For y = x W the gradients are dx = dy Wᵀ and dW = xᵀ dy. Shapes: x (N, I), W (I, O), y (N, O). | 0 | functional/linear.linear_backward
+batch | | Several sentences that the model processes together. The shorter ones are padded to the length T of the longest, so that their token ids form one array (B, T). | 1 | data/loader.make_batch
+batch normalization | 批归一化 | Normalization of each component over all tokens of the batch: y = gain · (x − mean) / √(variance + eps) + bias, where mean and variance have the shape (D,). In training, the output for a token therefore depends on the other sentences of the batch. | 8 | nn/norm.BatchNorm
+beam search | 集束搜索 | Decoding that keeps the k most probable unfinished prefixes at each step (k is the beam size), extends each of them by every token, and keeps the k best results. With k = 1 it is greedy search. | 14 | generation/beam.beam_search
+bias | 偏置 | The vector b in y = x W + b. Its gradient is the sum of dy over all rows. Shape: (O,). | 0 | nn/linear.Linear
+broadcasting | 广播 | NumPy's rule by which an axis that is missing or has length 1 is repeated to match the other array. The backward pass sums the gradient over each repeated axis. | 0 |
+cache | | The named tuple of arrays that a forward pass stores for the backward pass. Figures and lessons read it as well. | 0 | nn/show.show
+causal mask | 因果掩码 | The mask that lets position t attend only to itself and to the positions before it: mask[t, s] is True if s ≤ t. Shape: (T, T). | 6; 11 | functional/masks.causal_mask
+chain rule | 链式法则 | The rule for the derivative of a composed function: the Jacobian of g(f(x)) is the product J_g J_f, so that dx = J_fᵀ J_gᵀ dy. If x influences the result in several ways, the gradients of all of them are added. | 0 |
+checkpoint | | A file with the complete state of a training run: parameters, Adam's m and v, settings and vocabularies. | 13 | storage/checkpoint.Checkpoint
+gradient clipping | 梯度裁剪 | A limit c for the norm of the gradient of all parameters: if ‖g‖ > c, the gradient is multiplied by c / ‖g‖, which keeps its direction. Shape: g (P,) for P parameters. | 13 | training/optimizer.clip_global_norm
+complex step | | A numerical derivative with a complex increment: f′(x) ≈ Im f(x + ih) / h with a tiny h such as 1e−20. It contains no difference of nearly equal numbers, so it is exact up to rounding. | 0 | checking/derivative.derivative_along
+cross-attention | 交叉注意力 | Attention whose queries come from the decoder and whose keys and values come from the encoder's output. Shape of the weights: (B, H, T, S) for T target and S source positions. | 11 | models/transformer/layers.DecoderLayer
+cross-entropy | 交叉熵 | The loss −Σ_v q_v log p_v between a target distribution q and a predicted distribution p. For a single target token it is −log p(target). The loss of a batch is the mean over all tokens that are not padding. Shapes: logits (B, T, V) → a number. | 12 | functional/losses.cross_entropy
+decoder | 解码器 | The part of the Transformer that generates the target: N layers, each with masked self-attention, cross-attention and a feed-forward network. Shapes: (B, T, D) and memory (B, S, D) → (B, T, D). | 11 | models/transformer/stacks.Decoder
+d_model | | The width D of the vectors between the layers, 512 in the paper's base model. | 2 | models/transformer/config.TransformerConfig
+dropout | | A regularization method. In training each number becomes 0 with probability p and is otherwise divided by 1 − p, so that its expected value stays the same. Outside training y = x. | 8 | functional/dropout.dropout
+embedding | 词向量 | A learned vector for each token, stored as a row of a table: y = table[ids]. The gradient of a row is the sum of the gradients of all positions that read it. Shapes: ids (B, T), table (V, D) → (B, T, D). | 2 | functional/embedding.embedding
+encoder | 编码器 | The part of the Transformer that reads the source: N layers, each with self-attention and a feed-forward network. Shapes: (B, S, D) → (B, S, D). | 10 | models/transformer/stacks.Encoder
+encoder-decoder attention | 编码器-解码器注意力 | The paper's name for cross-attention. | 11 | models/transformer/layers.DecoderLayer
+feed-forward network | 前馈网络 | Two linear layers with an activation function between them, applied to each position separately: FFN(x) = max(0, x W₁ + b₁) W₂ + b₂. Shapes: x (B, T, D), W₁ (D, F), W₂ (F, D) → (B, T, D). | 9 | nn/feed_forward.FeedForward
+gradient | 梯度 | The array of the derivatives of the loss with respect to each number of an array: dx = ∂loss/∂x. It has the shape of x. | 0 | checking/check.gradcheck
+gradient accumulation | 梯度累积 | The addition of the gradients of several batches before one optimizer step. Each batch is weighted by its share of the tokens, so that the result is the gradient of one large batch. | 13 | training/step.loss_and_gradients
+gradient check | 梯度检验 | A comparison of the gradient g from the backward pass with a numerical derivative of the forward pass: ⟨g, v⟩ must equal the derivative of the loss along a random direction v. | 0 | checking/check.gradcheck
+greedy search | 贪心解码 | Decoding that chooses the most probable token at each step: y_t = argmax over v of p(v, given y_1 … y_{t−1} and the source). | 14 | generation/greedy.greedy
+head | 注意力头 | One of several attention functions that run in parallel, each on its own slice of d_model / n_heads dimensions. Shape: (B, H, T, K) with K = D / H. | 7 | functional/heads.split_heads
+key | 键 | The vector of a position with which queries are compared, k = x W^K. Shape: (B, H, S, K). | 4; 5 | nn/attention/multi_head.MultiHeadAttention
+KL divergence | KL散度 | A measure of the difference between two distributions: KL(q, p) = Σ_v q_v (log q_v − log p_v). It equals the cross-entropy minus the entropy of q. It is never negative, and it is 0 only if q = p. | 12 | functional/losses.kl_divergence
+label smoothing | 标签平滑 | Training with the target distribution q = (1 − ε) · one-hot(target) + ε / V instead of the one-hot distribution. Shape: (B, T, V). | 12 | functional/losses.smooth_targets
+layer normalization | 层归一化 | Normalization of each vector by its own mean and variance: y = gain · (x − mean) / √(variance + eps) + bias. Shapes: x (..., D), gain and bias (D,) → (..., D). | 8 | functional/norm.layer_norm
+leak | | An error by which an output depends on a token that the mask forbids it to attend to. | 6 | checking/leaks.assert_no_leak
+learning rate | 学习率 | The factor lr that determines the size of an optimizer step. In gradient descent, θ ← θ − lr · g. | 13 | training/optimizer.warmup
+length normalization, length penalty | | In beam search, the score of a finished translation y of n tokens is log p(y) / ((5 + n) / 6)^α. The division is the length normalization, and the exponent α is the length penalty. With α = 0 the search prefers short translations. | 14 | generation/beam.length_norm
+linear layer | 线性层 | The map y = x W + b over the last axis. Shapes: x (..., I), W (I, O), b (O,) → (..., O). | 0 | functional/linear.linear
+logits | | The scores of all tokens of the vocabulary before the softmax. Shape: (B, T, V). | 12 | functional/softmax.softmax
+mask | 掩码 | A Boolean array that is True where a query may attend to a key. The scores where it is False are set to −∞ before the softmax, so that their weights are 0. Shape: broadcastable to (B, H, T, S). | 6 | functional/masks.mask_scores
+memory | | The output of the encoder, from which the decoder's cross-attention computes its keys and values. Shape: (B, S, D). | 11 | nn/attention/kv_cache.KVCache
+multi-head attention | 多头注意力 | H attention functions that run in parallel. Their outputs are concatenated and multiplied by a matrix: Concat(head_1, …, head_H) W^O, where head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V). Shapes: (B, T, D) → (B, T, D). | 7 | nn/attention/multi_head.MultiHeadAttention
+padding | 填充 | PAD tokens that are appended to the shorter sentences of a batch until all have the same length. The masks and the loss ignore padding, so it does not change the results of the other tokens. | 1; 6 | data/loader.pad
+perplexity | 困惑度 | The number exp(loss), where the loss is the cross-entropy per token. A model that chooses uniformly among k tokens has the perplexity k. | 12 | training/step.Evaluation
+positional encoding | 位置编码 | A vector for each position that is added to the embedding of the token. It is needed because attention alone does not depend on the order of the tokens. In the paper PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(pos / 10000^(2i/D)). Shape: (T, D). | 3 | functional/positions.sinusoids
+post-norm, pre-norm | | The two places where a layer normalization can stand beside a sublayer f. Post-norm, as in the paper, is LayerNorm(x + f(x)). Pre-norm is x + f(LayerNorm(x)). | 8 | nn/residual.Residual
+query | 查询 | The vector with which a position is compared with the keys, q = x W^Q. The score of key s is q · k_s / √K. Shape: (B, H, T, K). | 4; 5 | nn/attention/multi_head.MultiHeadAttention
+residual connection | 残差连接 | The sum of a sublayer's input and output, y = x + f(x). Its backward pass is dx = dy + J_fᵀ dy, where J_f is the Jacobian of f. So dy reaches x unchanged through the first term. | 8 | nn/residual.Residual
+scatter-add | | The addition of rows to a table at given indices, where the rows of equal indices are all added: dtable[ids[n]] += dy[n] for every n. It is the backward pass of the embedding. Shapes: dy (N, D), ids (N,) → dtable (V, D). | 2 | functional/embedding.embedding_backward
+self-attention | 自注意力 | Attention whose queries, keys and values are computed from the same sequence x. Shapes: (B, T, D) → (B, T, D). | 4; 5 | nn/attention/multi_head.MultiHeadAttention
+shifted right | | The form of the target that the decoder reads in training: the start symbol `<S>` is put in front, and the last token is left out. So position t predicts target token t from the tokens before it. Shape: (B, T). | 11 | models/transformer/model.shifted_right
+softmax | | The function that turns scores into a probability distribution: y_i = exp(x_i) / Σ_j exp(x_j) over the last axis. Shapes: (..., N) → (..., N). | 5 | functional/softmax.softmax
+teacher forcing | | Training in which the decoder reads the correct target tokens and not its own predictions, so that all positions are computed in parallel. | 11; 14 | models/transformer/model.shifted_right
+tied weights | 共享权重 | One parameter that is used in two places: logits = h Eᵀ, where E (V, D) is also the embedding table. Its gradient is the sum of the gradients of both uses. | 2; 12 | nn/embedding.TiedProjection
+token | | A unit of text that has an id in the vocabulary: a word, a punctuation mark or a subword. | 1 | data/tokens.tokenize
+truncation | 截断 | The shortening of a token sequence to a maximum length n. If the sequence ended with the end symbol `</S>`, npformer keeps the first n − 1 tokens and the end symbol. | 1 | data/loader.truncate
+value | 值 | The vector of a position that enters the weighted mean, v = x W^V. Shape: (B, H, S, L), where L = K in the paper. | 4; 5 | nn/attention/multi_head.MultiHeadAttention
+vocabulary | 词表 | The list of all V tokens that a model knows, each with its id. The ids of PAD, UNK, `<S>` and `</S>` are 0, 1, 2 and 3. | 1 | data/vocabulary.Vocabulary
+warm-up | | The first part of a learning-rate schedule, in which the learning rate increases. In the paper, the learning rate at step s is D^−0.5 · min(s^−0.5, s · w^−1.5). It increases linearly for w steps and then decreases. | 13 | training/optimizer.warmup
+adaptive halting | | A method by which each position computes the number of its steps. Step n gives the position a state s_n and a halting probability p_n. The position halts at the first step M with p_1 + … + p_M ≥ 1 − ε. Its output is Σ_{n<M} p_n s_n + R s_M with the remainder R = 1 − Σ_{n<M} p_n. Shapes: states (N, B, T, D) → (B, T, D). | 21 | functional/halting.mix_states
+additive attention | | The attention of Bahdanau et al., in which a small network computes the scores: e_ts = v · tanh(h_{t−1} W + m_s U). The query is the decoder's previous state h_{t−1}, and the keys and values are the encoder's states m_s. | 4; 17 | nn/attention/luong.GlobalAttention
+backpropagation through time | | The backward pass of a recurrent network, from the last time step to the first. The gradient of the state at time t is the sum of two gradients: one from the output at time t, and one from the state at time t + 1. | 17 | nn/recurrent.Recurrent
+baseline | | A number b that is subtracted from the reward r in the score-function estimator: (r − b) ∇ log p(s). If b does not depend on the sample s, the expected value stays the same. A good baseline reduces the variance. | 19 | nn/attention/hard.MovingBaseline
+GRU | | The gated recurrent unit, a recurrent cell. Its new state is a weighted mean of the old state h and a candidate n: h′ = z h + (1 − z) n, with z = sigmoid(z_x + z_h), r = sigmoid(r_x + r_h) and n = tanh(n_x + r n_h). The index x marks linear maps of the token, and h those of the old state. This is the reset-after variant, as in PyTorch. Shapes: h (B, N) → (B, N). | 17 | functional/recurrent.gru_cell
+hard attention | 硬注意 | Attention that reads a single value instead of a mean: z = v_s, where the position s is sampled with the attention weights as probabilities. Sampling has no derivative, so training needs an estimate of the gradient. | 19 | functional/hard.hard_attend
+input feeding | | A recurrent decoder in which the input of step t is the embedding of the last token concatenated with the attention output of step t − 1. | 17 | models/recurrent/decoder.RecurrentDecoder
+latent attention | 潜在的注意力 | Attention whose weights are computed in two stages. The latent weights l = softmax over j of u · e_j are the importance of each token. Row i of the matrix A is a softmax that contains the attention of token i to all tokens. The output is Σ_j w_j v_j, where w is A l or Aᵀ l, divided by its sum. Shapes: l (S,), A (S, S), v (S, L) → (L,). | 20 | functional/latent.latent_attend
+local attention | 当地的关注 | Attention to the positions in a window [p_t − d, p_t + d] only. The centre is either p_t = t, or it is predicted: p_t = S · sigmoid(v · tanh(h_t W)). If it is predicted, the weight of position s is multiplied by exp(−(s − p_t)² / (2σ²)) with σ = d / 2. | 18 | nn/attention/luong.LocalPredictive
+LSTM | | The long short-term memory, a recurrent cell with a hidden state h and a cell state c: c′ = f c + i g and h′ = o tanh(c′). The forget gate f, the input gate i and the output gate o are sigmoids of linear maps of the token and of h, and the candidate g is a tanh of such a map. Shapes: c and h (B, N). | 17 | functional/recurrent.lstm_cell
+masked language model | | An encoder that is trained to predict tokens that are hidden in its input, from the tokens on both sides. An example is BERT. Shapes: ids (B, T) → logits (B, T, V). | 21 | models/bert.MaskedLanguageModel
+causal language model | | A decoder without cross-attention that is trained to predict the next token from the tokens before it. An example is GPT. Shapes: ids (B, T) → logits (B, T, V). | 21 | models/gpt.CausalLanguageModel
+relative positions | | Position information about pairs of tokens. For each distance s − t, limited to [−c, c], a learned vector a is added to the key and another one to the value. The score is q_t · (k_s + a_{s−t}) / √K. Shape: a table (2c + 1, K) of these vectors. | 21 | functional/relative.relative_attention
+ponder cost | | The number of steps of a position plus its remainder, M + R (see adaptive halting). A loss that contains the ponder cost makes the model use fewer steps. Shape: (B, T). | 21 | functional/halting.MixCache
+score-function estimator | | An estimate of the gradient of an expected value over a sample s, also called REINFORCE: ∇ E[f(s)] = E[f(s) ∇ log p(s)]. | 19 | functional/hard.score_function
+straight-through estimator | | An estimate of the gradient where a value is sampled. The forward pass uses the sample, and the backward pass uses the gradient of the weighted mean. The estimate has a small variance, but it is biased. | 19 | functional/hard.straight_through_backward
+Universal Transformer | | A Transformer that applies one and the same layer repeatedly, instead of N different layers. Adaptive halting determines the number of repetitions for each position. | 21 | models/universal.UniversalEncoder
+BLEU | | A score of translations from 0 to 100: 100 · BP · (p_1 p_2 p_3 p_4)^(1/4), where p_n is the share of the n-grams in the translations that also occur in the references, and BP is the brevity penalty. | 22 | generation/bleu.bleu
+brevity penalty | | The factor of BLEU that lowers the score of translations that are too short: BP = min(1, exp(1 − r/c)), with c words in the translations and r words in the references. | 22 |
+byte-pair encoding | | An algorithm that builds a vocabulary of subwords. It starts with single characters and repeatedly joins the most frequent pair of adjacent pieces into a new piece. | 22 | data/subwords.Pieces
+floor | | A lower bound for the time of a training step: the time of its matrix products alone. | 16 | bench/floor.floor_step
+kernel | | A fast implementation of a forward and a backward function, which gives the same results as the plain implementation up to rounding. | 16 | kernels/choice.choose
+packing | | The removal of padding from a batch: the N tokens that are not padding are copied into one array. Layers that treat each position separately can then work on this array. Shapes: (B, T, D) → (N, D). | 16 | functional/packing.pack
+subword | | A part of a word that is a token. Every word can be written as a sequence of subwords. | 22 | data/subwords.SubwordCodec
+BLAS | | Basic Linear Algebra Subprograms, the library with which NumPy multiplies matrices. It uses several threads of its own. | 16 |
+online softmax | | A softmax that is computed block by block, with a running maximum m and a running sum Z. A block x changes them to m′ = max(m, max x) and Z′ = Z · exp(m − m′) + Σ exp(x − m′). | 16 |
+W^O | | The matrix that multiplies the concatenated outputs of the heads in multi-head attention. Shape: (H·L, D). | 7 | nn/attention/multi_head.MultiHeadAttention
 """  # noqa: E501 - a row of a table is a line
+
+SHAPES = (
+    "Letters of shapes: B sentences; T target tokens or queries; S source tokens or keys; D = d_model; "
+    "H heads; K and L the widths of keys and values; F = d_ff; V tokens in the vocabulary; "
+    "N rows, steps or hidden units."
+)
 
 
 @dataclass(frozen=True)

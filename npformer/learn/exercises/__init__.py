@@ -1,4 +1,4 @@
-"""Exercises, graded by comparing what the learner's functions compute with what the package's compute."""
+"""Exercises, graded by comparing the results of the learner's functions with those of the package."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +16,8 @@ __all__ = ["EXERCISES", "Exercise", "Verdict", "grade"]
 
 def _introduce(exercise: Exercise, file: Path) -> Iterator[str]:
     """Yield the lines to print when the exercise has been started."""
-    yield f"{printable(file)} is yours: {exercise.title} (lesson {exercise.lesson})."
-    yield f"Fill in {' and '.join(exercise.functions)} with any editor."
+    yield f"Wrote {printable(file)}: {exercise.title} (lesson {exercise.lesson})."
+    yield f"Open it in an editor and complete {' and '.join(exercise.functions)}."
 
 
 EXERCISES = TaskRegistry[Exercise](

@@ -147,7 +147,7 @@ def _wrong_number(returned: Any, functions: Functions, target: CheckTarget) -> F
     """Return the fault of a backward pass that returned something else than one gradient for each array."""
     who, due = " or ".join(vars(functions)), [f"d{name}" for name in target.real_inputs]
     if returned is None:
-        return Fault(f"{who} returns nothing (None): fill in its body and return {', '.join(due)}")
+        return Fault(f"{who} returns nothing (None): complete its body and return {', '.join(due)}")
     if isinstance(returned, list):
         return Fault(f"{who} returns a list: return the arrays ({', '.join(due)}) as a tuple")
     many = f"{len(returned)} gradients" if isinstance(returned, tuple) else "1 gradient"

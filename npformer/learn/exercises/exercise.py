@@ -96,8 +96,8 @@ class Exercise:
         head = f'''\
 """Lesson {self.lesson}, exercise {self.name}: {self.title}.
 
-Write the missing lines below, then:  npformer exercise check
-No idea how to begin?                 npformer exercise hint
+Write the missing lines below. To check them, run:  npformer exercise check
+To see a hint, run:                                 npformer exercise hint
 """
 '''
         return head + self.stub

@@ -1,4 +1,4 @@
-"""Grade what the learner's functions computed: compare it with the right results, and diagnose a difference.
+"""Grade the results of the learner's functions: compare them with the correct ones, and explain differences.
 
 This part runs in the parent process, on the observations that the child process made (see observe.py).
 """
@@ -143,8 +143,11 @@ def _judge_gradients(exercise: Exercise, trial: Gradients, observation: Any) -> 
     for dx in float32_gradients(trial, package, player.wrap):
         if is_array(dx) and dx.dtype != np.float32:
             raise Fault(
-                f"{_who(exercise)} returns the right numbers as {dx.dtype}, but its arguments are float32",
-                ("dtype wrong: keep that of dy (math.sqrt(64), not np.sqrt(64); np.zeros with a dtype)",),
+                f"{_who(exercise)} returns correct numbers in {dx.dtype}, but its arguments are float32",
+                (
+                    "the result must have the dtype of dy: use math.sqrt(64) and not np.sqrt(64), and give "
+                    "np.zeros a dtype",
+                ),
             )
     report = report_of(trial, package, player.wrap)
     if not report.ok:

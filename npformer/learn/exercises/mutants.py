@@ -1,9 +1,9 @@
-"""Explain a wrong result: find a single change of the right function that gives the same wrong numbers.
+"""Explain a wrong result: find a single change of the correct function that gives the same wrong numbers.
 
 The package's function is parsed into a syntax tree. The search makes one common mistake at a time in the
 tree: it leaves out a term, a factor or a sign, skips a call, or sums over another axis. If the changed
 function gives the same numbers as the learner's function, the message names this mistake. The message never
-shows the right line.
+shows the correct line.
 """
 
 import ast
@@ -111,7 +111,7 @@ def _names(function: ast.FunctionDef) -> Names:
 
 # ---------------------------------------------------------------------------------------------------------
 # The mistakes. Each generator yields a mistake in words and the node that replaces the given one.
-# The words never show the right code.
+# The words never show the correct code.
 
 
 def likely(node: ast.AST, names: Names) -> Iterator[Change]:
@@ -127,7 +127,7 @@ def likely(node: ast.AST, names: Names) -> Iterator[Change]:
         yield from _of_addition(node)
     elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and _is_read(node):
         yield (
-            f"{_thing(node.value)} is used whole, without its slice",
+            f"{_thing(node.value)} is used without its slice",
             node.value,
         )
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
@@ -156,11 +156,11 @@ def mix_ups(node: ast.AST, names: Names) -> Iterator[Change]:
     elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
         for other in names[""]:
             if other != node.id:
-                yield f"{other} is used where another array belongs", ast.Name(other, ast.Load())
+                yield f"{other} is used instead of another array", ast.Name(other, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and _is_read(node):
         for other in names.get(node.value.id, ()):
             if other != node.attr:
-                text = f"{node.value.id}.{other} is used where another array belongs"
+                text = f"{node.value.id}.{other} is used instead of another array"
                 yield text, ast.Attribute(node.value, other, ast.Load())
 
 
@@ -202,12 +202,13 @@ def _of_operation(node: ast.BinOp) -> Iterator[Change]:
             yield f"the factor {_named(left)} is left out", right
         yield f"the {what} {_named(right)} appears twice", ast.BinOp(node, node.op, right)
         turned: ast.operator = ast.Div() if isinstance(node.op, ast.Mult) else ast.Mult()
+        wrong, correct = ("divides", "multiplying") if what == "factor" else ("multiplies", "dividing")
         yield (
-            f"the {what} {_named(right)} is on the wrong side of the fraction",
+            f"it {wrong} by {_thing(right)} instead of {correct}",
             ast.BinOp(left, turned, right),
         )
         if isinstance(node.op, ast.Div):
-            yield "a fraction is upside down", ast.BinOp(right, node.op, left)
+            yield "the numerator and the denominator are exchanged", ast.BinOp(right, node.op, left)
     elif isinstance(node.op, ast.Pow):
         yield "a power has the wrong sign", ast.BinOp(left, ast.Pow(), ast.UnaryOp(ast.USub(), right))
         yield "a power is left out", left
@@ -260,7 +261,7 @@ def _of_arguments(node: ast.Call, name: str) -> Iterator[Change]:
     for right, wrong in (("min", "max"), ("sin", "cos"), ("max", "min"), ("cos", "sin")):
         if name == right:
             new = ast.parse(ast.unparse(node.func).removesuffix(right) + wrong, mode="eval").body  # np.cos
-            yield f"{wrong} is used where another function belongs", ast.Call(new, node.args, node.keywords)
+            yield f"{wrong} is used instead of another function", ast.Call(new, node.args, node.keywords)
 
 
 def _of_scatter(call: ast.Call) -> Iterator[Change]:
@@ -286,7 +287,7 @@ def _of_comparison(node: ast.Compare) -> Iterator[Change]:
     }  # fmt: skip
     for other in others.get(type(node.ops[0]), ()):
         yield (
-            "a comparison is wrong (> instead of >=, or reversed)",
+            "a comparison is wrong (for example > instead of >=, or reversed)",
             ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators),
         )
 

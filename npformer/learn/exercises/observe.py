@@ -61,7 +61,7 @@ def _verdict_on_error(error: Exception, own: Functions, file: str) -> Verdict:
     nothing = [function.name for function in vars(own).values() if function.returned_nothing]
     if nothing and "NoneType" in str(error) and not error_lines(error, file):  # its caller needed a result
         return Verdict(
-            False, f"{nothing[0]} returns nothing (None): fill in its body, and end it with a return"
+            False, f"{nothing[0]} returns nothing (None): complete its body, and end it with a return"
         )
     return verdict_on_error(error, file)
 
@@ -71,7 +71,7 @@ def verdict_on_error(error: Exception, file: str) -> Verdict:
     text = str(error)
     clues = []
     if isinstance(error, ValueError) and any(word in text for word in ("matmul", "broadcast", "reshape")):
-        clues = ["shapes that do not fit: is an array transposed, or are two arrays exchanged?"]
+        clues = ["two shapes do not match: is an array transposed, or are two arrays exchanged?"]
     return Verdict(False, describe_error(error, file), clues)
 
 
@@ -114,7 +114,7 @@ class Watched:
                 what = "the cache" if name.startswith("cache") else "its input"
                 raise Fault(
                     f"{self.name} writes into {name}, {what}, which must not change",
-                    ("input modified: y *= 2 and y[i] = 0 change the caller's array; make a new array",),
+                    ("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array",),
                 )
         self.arrays = before  # the diagnosis needs the arrays as they were passed
         return returned

@@ -132,7 +132,7 @@ def observe_file(tasks: TaskRegistry[T], task: T, file: str) -> Iterator[Any]:
             yield from tasks.observe(task, namespace, file)
         else:
             start = f"{tasks.command} start {task.name}"
-            yield {"unusable": f"the file is empty: move it away, and {start} writes it anew"}
+            yield {"unusable": f"the file is empty: move it away, and {start} writes it again"}
     except UnicodeDecodeError:
         yield {"unusable": "the file is not UTF-8 text"}
     except SystemExit as error:

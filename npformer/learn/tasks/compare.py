@@ -1,4 +1,4 @@
-"""Compare a learner's result with the right one, and show where they differ as a grid of characters."""
+"""Compare a learner's result with the correct one, and show where they differ as a grid of characters."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,10 +11,10 @@ from npformer.checking.diagnosis_context import DiagnosisContext
 from npformer.checking.shapes import describe_shape
 from npformer.learn.tasks.verdict import Fault
 
-TOLERANCE = 1e-9  # relative to the largest entry of the right result
+TOLERANCE = 1e-9  # relative to the largest entry of the correct result
 
 ROWS, COLUMNS = 12, 40  # of the largest grid that is shown
-MARKS = "· right   + too large   - too small   0 is 0, should not be   x should be 0   ! not a number"
+MARKS = "· correct   + too large   - too small   0 is 0, should not be 0   x should be 0   ! NaN or infinite"
 
 
 def compare(
@@ -29,11 +29,11 @@ def compare(
     numbers: Sequence[tuple[float, str]] = (),
     explain: Callable[[], str] | None = None,
 ) -> None:
-    """Check that a result of the learner's code is right, up to a relative error of `TOLERANCE`.
+    """Check that a result of the learner's code is correct, up to a relative error of `TOLERANCE`.
 
     Args:
         name: The name of the result, for messages.
-        right: The right result: an array, a number, a string, a list, a tuple or None.
+        right: The correct result: an array, a number, a string, a list, a tuple or None.
         found: The result of the learner's code.
         who: The name of the learner's function.
         dy: The gradient of the output, if `found` is a gradient. The diagnosis of a wrong result uses `dy`,
@@ -73,9 +73,9 @@ def compare(
 
 
 def _check_type(name: str, right: Any, found: Any, who: str) -> None:
-    """Check that the result has the type of the right result: an array, a number, a string, and so on."""
+    """Check that the result has the type of the correct result: an array, a number, a string, and so on."""
     if found is None and right is not None:
-        raise Fault(f"{who} returns nothing (None) where {name} is due: end it with a return")
+        raise Fault(f"{who} returns nothing (None) instead of {name}: end it with a return")
     if is_array(right) and not isinstance(found, (np.ndarray, np.generic)):
         raise Fault(f"{name} is of type {type(found).__name__} and must be an array")
     if isinstance(right, (list, tuple)) and type(found) is not type(right):
@@ -86,16 +86,19 @@ def _check_type(name: str, right: Any, found: Any, who: str) -> None:
     if is_array(found) and found.dtype.kind not in "bif":
         kinds = {"b": "True and False", "i": "whole numbers", "f": "real numbers"}
         due = kinds.get(np.asarray(right).dtype.kind, "numbers")
-        raise Fault(f"{name} has dtype {found.dtype}: it must hold {due}")
+        raise Fault(f"{name} has dtype {found.dtype}: it must contain {due}")
 
 
 def _check_dtype(name: str, right: Array, found: Array) -> None:
-    """Check the dtype of a result whose numbers are right."""
+    """Check the dtype of a result whose numbers are correct."""
     same_kind = right.dtype.kind == found.dtype.kind
     if right.ndim and (not same_kind or (right.dtype.kind == "f" and right.dtype != found.dtype)):
         raise Fault(
-            f"{name} has the right numbers and the wrong dtype: {found.dtype}, and should be {right.dtype}",
-            ("dtype wrong: keep that of the arrays you are given (np.zeros with a dtype, no np.sqrt(64))",),
+            f"the numbers of {name} are correct, but its dtype is {found.dtype} and should be {right.dtype}",
+            (
+                "the result must have the dtype of the arguments: give np.zeros a dtype, and use "
+                "math.sqrt(64) and not np.sqrt(64)",
+            ),
         )
 
 
@@ -114,9 +117,9 @@ def _number(x: Any) -> str:
 
 
 def _clues(context: DiagnosisContext, explain: Callable[[], str] | None) -> tuple[str, ...]:
-    """Return a cause that the numbers suggest, and the mistake in the right code that would give them."""
+    """Return a cause that the numbers suggest, and the mistake in the correct code that would give them."""
     if not np.isfinite(context.found[np.isfinite(context.right)]).all():
-        clue = "it holds NaN or infinity: a division by 0, a log of 0, or inf - inf?"
+        clue = "it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?"
     elif not np.isfinite(context.right).all():
         clue = UNKNOWN
     else:
@@ -139,7 +142,7 @@ def picture_of(name: str, right: Array, found: Array, wrong: Array) -> str:
 
     Args:
         name: The name of the array.
-        right: The right entries, of any shape.
+        right: The correct entries, of any shape.
         found: The learner's entries, of the same shape.
         wrong: True where an entry is wrong, of the same shape.
     """
@@ -150,7 +153,7 @@ def picture_of(name: str, right: Array, found: Array, wrong: Array) -> str:
     rows, columns = marks.shape
     lines = ["  " + " ".join(line[:COLUMNS]) + (" …" if columns > COLUMNS else "") for line in marks[:ROWS]]
     if rows > ROWS:
-        lines.append(f"  … and {rows - ROWS} rows more")
+        lines.append(f"  … and {rows - ROWS} more rows")
     at = f"[{', '.join(map(str, matrix))}]" if matrix else ""
     axes = f"rows: axis {right.ndim - 2}, columns: axis {right.ndim - 1}" if right.ndim > 1 else "axis 0"
     others = int(wrong.reshape(-1, rows * columns).any(1).sum()) - 1 if right.ndim > 2 else 0
@@ -163,7 +166,7 @@ def difference_of(right: Array, found: Array, wrong: Array) -> list[list[float]]
     """Return found - right for the same matrix as lists, or None for a number or entries that are not finite.
 
     Args:
-        right: The right entries, of any shape.
+        right: The correct entries, of any shape.
         found: The learner's entries, of the same shape.
         wrong: True where an entry is wrong, of the same shape.
     """

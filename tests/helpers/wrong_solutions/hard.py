@@ -10,6 +10,6 @@ HARD = (
     Wrong("entropy-backward", "_log(weights)", "array_module(weights).log(weights)", "NaN"),
     Wrong("score-function", "dlog_prob = -reward_weight", "dlog_prob = reward_weight", "sign is wrong"),
     Wrong("score-function", "(log_likelihood - baseline)", "(log_likelihood + baseline)", "sign|baseline"),
-    Wrong("score-function", " / log_likelihood.size", "", r"12|3 \(the draws\)|divided|mean|twelve"),
+    Wrong("score-function", " / log_likelihood.size", "", r"12|3 \(samples\)|divided|mean|twelve"),
     Wrong("score-function", "-entropy_weight / sentences", "entropy_weight / sentences", "sign is wrong"),
 )

@@ -14,7 +14,7 @@ LAYERS = (
     ),
     Wrong("linear-layer-backward", "return dx", "return None", "returns nothing"),
     Wrong("positions-backward", "dy.sum(0)", "dy.mean(0)", "averaged"),
-    Wrong("positions-backward", "dy.sum(0)", "dy.sum((0, 1))", "wrong axis|same all along"),
+    Wrong("positions-backward", "dy.sum(0)", "dy.sum((0, 1))", "wrong axis|along axis . are equal"),
     Wrong("positions-backward", "slice(start, start + length)", "slice(0, length)", "wrong order"),
     Wrong("residual-backward", "dx = dx + dh", "dx = dh", "term dx is left out", "post_norm_backward"),
     Wrong("residual-backward", "dx = dx + dh", "dx = 1 * dx", "term dh is left out", "post_norm_backward"),

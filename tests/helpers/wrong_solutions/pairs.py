@@ -26,7 +26,7 @@ SOFTMAX = (
         "softmax-backward",
         "",
         "def softmax_backward(dy, y):\n    return (y * (dy - (dy * y).sum(-1, keepdims=True))).sum(0)",
-        "shape.*axis 0|axis 0.*must stay",
+        "shape.*axis 0|axis 0.*must not",
     ),
 )
 LINEAR = (
@@ -35,12 +35,12 @@ LINEAR = (
     Wrong("swish-backward", "(s + x * s * (1 - s))", "(s - x * s * (1 - s))", "sign"),
     Wrong("linear-backward", "drows.sum(0) if", "drows if", "axis 0.*not summed"),
     Wrong("linear-backward", "drows.sum(0) if", "drows.mean(0) if", "averaged"),
-    Wrong("linear-backward", "drows.sum(0) if", "drows.sum() if", "summed over axis 0.*must stay"),
+    Wrong("linear-backward", "drows.sum(0) if", "drows.sum() if", "over axis 0, but"),
     Wrong("linear-backward", "rows.T @ drows", "drows.T @ rows", "transposed"),
     Wrong("linear-backward", "rows.T @ drows", "rows.T @ drows / len(rows)", "averaged"),
     Wrong("linear-backward", "drows @ weight.T", "-drows @ weight.T", "sign is wrong"),
     Wrong("linear-backward", "dx.reshape(x.shape)", "dx", "another shape"),
-    Wrong("derivative", "np.imag(y) / h", "np.imag(y)", "times the right one|divisor h"),
+    Wrong("derivative", "np.imag(y) / h", "np.imag(y)", "times the correct one|divisor h"),
     Wrong("embedding-backward", "* scale)", ")", "factor scale|1/1.7|0.588"),
     Wrong(
         "embedding-backward",
@@ -85,7 +85,10 @@ LINEAR = (
     ),
     Wrong("dropout-backward", "dy * dropout_mask", "dy", "factor (the cache|dropout_mask)"),
     Wrong(
-        "dropout-backward", "dy * dropout_mask", "dy * (dropout_mask > 0)", r"times the right one|factor 0\.6"
+        "dropout-backward",
+        "dy * dropout_mask",
+        "dy * (dropout_mask > 0)",
+        r"times the correct one|factor 0\.6",
     ),
     Wrong("relu-backward", "xp.where(y.real > 0, dy, 0)", "dy", "should be 0"),
     Wrong("relu-backward", "xp.where(y.real > 0, dy, 0)", "xp.where(y > 0, y, 0)", "dy|left out"),

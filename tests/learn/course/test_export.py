@@ -91,7 +91,7 @@ def test_the_page_loads_nothing(page):
 def test_the_page_contains_outputs_figures_and_formulas(page):
     assert page.count("<figure>") == 5
     assert "q1 · k1 = 112.0000" in page
-    assert "all gradients right" in page
+    assert "all gradients correct" in page
     assert "→ q (2, 64) ∙ k (2, 64) ∙ v (2, 64)" in page
     assert '<table class="math"><tr><td>Attention(Q, K, V) = softmax(Q Kᵀ / √dₖ) V</td><td>(1)</td>' in page
 

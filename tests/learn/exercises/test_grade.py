@@ -76,7 +76,7 @@ def test_the_first_wrong_entry_is_named_and_drawn():
         ("return 'dx'", "must be an array"),
         ("return dy, dy", "returns 2 gradients and must return 1"),
         ("return 1.0", "type float and must be an array"),
-        ("return dy + 0j", "complex128: it must hold real numbers"),
+        ("return dy + 0j", "complex128: it must contain real numbers"),
         ("return dy.astype(object)", "dtype object"),
         ("return dy[0]", "wrong shape"),
         ("raise KeyError('x')", "KeyError: 'x'"),

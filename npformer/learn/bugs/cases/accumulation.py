@@ -88,41 +88,47 @@ def from_zero(own: Names) -> dict[str, Any]:
 ACCUMULATION = Specimen(
     number=16,
     name="accumulation",
-    summary="four small batches do not give what one large one gives",
+    summary="four small batches give another result than one large batch",
     symptom="""
-    A step is made from four small batches, since the large one does not fit into memory. The first holds
-    long sentences, the others very short ones. The loss of a held-out word stays at {bug[last]:.2f} after
-    {bug[steps]} steps, where {right[last]:.2f} is possible; the loss that the training reports is
-    {bug[reported]:.2f}.
+    A large batch does not fit into memory. So each optimizer step accumulates the gradients of four small
+    batches. The first one contains long sentences, and the others contain very short sentences. After
+    {bug[steps]} steps, the held-out loss per token is {bug[last]:.2f}. Without the bug it is
+    {right[last]:.2f}. The training itself reports a loss of {bug[reported]:.2f}, which is much lower.
     """,
     train=train,
     trials=(
-        equal("one batch: the loss beside the package's", one_batch),
-        equal("batches of equally many words", lambda own: compare_with_one_batch(own, batches_of(4, 4, 4))),
+        equal("the loss of one batch is that of the package", one_batch),
         equal(
-            "batches of different numbers of words",
+            "batches with equal numbers of tokens",
+            lambda own: compare_with_one_batch(own, batches_of(4, 4, 4)),
+        ),
+        equal(
+            "batches with different numbers of tokens",
             lambda own: compare_with_one_batch(own, batches_of(6, 1, 2)),
         ),
         equal(
-            "batches of different numbers of sentences",
+            "batches with different numbers of sentences",
             lambda own: compare_with_one_batch(
                 own, [batches_of(6)[0], tuple(x[:1] for x in batches_of(1)[0])]
             ),
         ),
-        equal("a second call starts from 0", from_zero),
+        equal("a second call begins with gradients of 0", from_zero),
     ),
     hints=(
-        "Two batches of two sentences, or one of four: loss and gradients should be the same. When are they?",
-        "Give it batches of the same number of words, and then of different numbers.",
-        "What is the mean of all words, in terms of the batches' means? How much does each batch count?",
+        "Two batches of two sentences should give the same loss and gradients as one batch of four "
+        "sentences. Find out when they do.",
+        "First use batches with equal numbers of tokens. Then use batches with different numbers of tokens.",
+        "The loss should be the mean over all tokens of all batches. You know the mean of each batch. With "
+        "which weight must each of these means be counted?",
     ),
     story="""
-    Each batch's loss was a mean over its own words, and the four means counted alike: a word in a batch of
-    short sentences weighed twenty times what a word in a long one did. The model learnt mostly from the
-    short ones: {bug[last]:.2f} for a held-out word, where yours has {right[last]:.2f}. Batches of equally
-    many words agree to the last digit, and such is every test with random data. A batch must count by its
-    share of the words. Several large training libraries had exactly this bug for years, in gradient
-    accumulation and across machines, and corrected it in 2024.
+    The loss of each batch is the mean over its tokens. The code gave these four means equal weights. So a
+    token in a batch of short sentences counted twenty times as much as a token in the batch of long
+    sentences, and the model learned mostly from the short sentences. The held-out loss was {bug[last]:.2f},
+    and with your repair it is {right[last]:.2f}. The correct weight of a batch is its share of all tokens. If
+    all batches have equally many tokens, the weights are equal and the results are correct. This is the case
+    in most tests with random data. Several large training libraries had exactly this bug for years, in
+    gradient accumulation and in training on several machines. They corrected it in 2024.
     """,
     repair="""
      total = 0.0

@@ -1,4 +1,4 @@
-"""Bug: the step counter advances once for each parameter."""
+"""Bug: the step counter is increased once for each parameter."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def order(own: Names) -> dict[str, Any]:
         for several, adam in zip((forth, back), adams, strict=True):
             several.give(number)
             adam.step(0.1)
-    return {"a parameter that comes first in the list, and last": (back.parts[0].value, forth.parts[0].value)}
+    return {"the first parameter of a list, moved to its end": (back.parts[0].value, forth.parts[0].value)}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -84,11 +84,11 @@ def float32_results(own: Names) -> dict[str, Any]:
 ADAM = Specimen(
     number=6,
     name="adam",
-    summary="the first steps jump about, and it never makes up for them",
+    summary="the first steps are too large, and the final loss too high",
     symptom="""
-    A network with {bug[parameters]} parameters learns with this Adam. The loss starts at {bug[first]:.2f},
-    is {bug[last]:.2f} after {bug[steps]} steps, and with the right one {right[last]:.2f}. A model with one
-    single parameter learns as it should.
+    A network with {bug[parameters]} parameter arrays is trained with this implementation of Adam. The loss is
+    {bug[first]:.2f} at the beginning and {bug[last]:.2f} after {bug[steps]} steps. Without the bug it is
+    {right[last]:.2f} at the end. A model with a single parameter array learns normally.
     """,
     train=train,
     trials=(
@@ -98,20 +98,22 @@ ADAM = Specimen(
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "One parameter: right. Several: wrong. What do they share?",
-        "Make two parameters with equal values and equal gradients, take two steps, and print both after "
-        "each.",
-        "What is t after the first step of a model with three parameters?",
+        "With one parameter the steps are correct, and with several they are not. Which variable do the "
+        "parameters share?",
+        "Make two parameters with equal values and equal gradients. Make two steps, and print both "
+        "parameters after each step.",
+        "What is t after the first step of a model with three parameters? What should it be?",
     ),
     story="""
-    t went up once for each parameter, not once a step. It corrects m and v, which start at 0: with β2 =
-    0.999 the mean of squares needs some thousand steps to fill. With {bug[parameters]} parameters t was
-    over a thousand after 80 steps, when v held a thirteenth of what it should and was taken nearly at its
-    word: the steps were three times too long. The very first was half as long for the last parameter as for
-    the first. After some thousand steps all corrections are 1 and the bug is gone without a trace: it costs
-    the warm-up, where training is most easily lost. The loss was {bug[last]:.2f} after {bug[steps]} steps,
-    and is {right[last]:.2f} with yours. No gradient check looks at an optimizer, and a test with one
-    parameter passes.
+    t was increased once for each parameter instead of once for each step. Adam uses t to correct m and v,
+    which start at 0 and are too small at first. With β2 = 0.999, v needs some thousand steps to reach its
+    final size. With {bug[parameters]} parameters, t was larger than 1000 after 80 steps. At this time v had
+    only a thirteenth of its final size, but it was hardly corrected any more, so the steps were three times
+    too large. In the first step, the last parameter moved half as far as the first one. After some thousand
+    steps all corrections are nearly 1, so the bug has no effect any more. It disturbs only the beginning of
+    training, which is its most sensitive phase. The loss was {bug[last]:.2f} after {bug[steps]} steps. With
+    your repair it is {right[last]:.2f}. A gradient check does not test the optimizer, and a test with a
+    single parameter passes.
     """,
     repair="""
          beta1, beta2 = self.betas

@@ -90,7 +90,7 @@ def rows(own: Names) -> dict[str, Any]:
 
 
 def loud(own: Names) -> dict[str, Any]:
-    """Hide a key whose score is some thousands: a softmax over all keys leaves nothing for the others."""
+    """Mask a key with a very large score: a softmax over all keys would give all other keys the weight 0."""
     q, k, v = inputs()
     k[4] *= 1e4 * np.sign(k[4] @ q[0])
     return {"y[:4]": (own.attention(q[:4], k, v, MASK[:4])[0], attention(q[:4], k, v, MASK[:4])[0])}
@@ -111,37 +111,40 @@ def float32_results(own: Names) -> dict[str, Any]:
 ATTENTION = Specimen(
     number=10,
     name="attention",
-    summary="the plot of its weights is right, and padding makes it worse",
+    summary="the plot of the weights looks correct, but padding is harmful",
     symptom="""
-    Trained on sentences of one length the model does well: a loss of {bug[bare]:.2f} on held-out ones, and
-    {right[bare]:.2f} without the bug. Its weights are exactly 0 wherever the mask forbids. The very same
-    sentences, with padding behind them that the mask hides, have a loss of {bug[last]:.2f}; it should be
-    {right[last]:.2f}. The curve is that of the padded sentences.
+    A model is trained on sentences of one length, and it learns well: its loss on held-out sentences is
+    {bug[bare]:.2f}, and {right[bare]:.2f} without the bug. The attention weights are exactly 0 where the mask
+    is False. Then padding is appended to the same held-out sentences. The mask hides the padding, but the
+    loss becomes {bug[last]:.2f}. Without the bug it is {right[last]:.2f}. The curves show the loss on the
+    padded sentences.
     """,
     train=train,
     trials=(
-        gradients("gradient check under a causal mask", lambda own: (pair(own), *inputs(2), MASK)),
+        gradients("gradient check with a causal mask", lambda own: (pair(own), *inputs(2), MASK)),
         equal("values and gradients without a mask", lambda own: compare_with_package(own, None)),
         equal("each row of weights sums to 1", rows),
-        equal("a hidden key with a score of thousands", loud),
-        no_leak("no output moves with what the mask hides", leak_arguments),
-        equal("values and gradients under a mask", lambda own: compare_with_package(own, MASK)),
+        equal("the output if a masked key has a very large score", loud),
+        no_leak("no output depends on a token that the mask hides", leak_arguments),
+        equal("values and gradients with a mask", lambda own: compare_with_package(own, MASK)),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "The gradients are right, and the weights are 0 where they should be. What about those that are "
-        "not 0?",
-        "show(cache) prints what the function made: sum the weights along a row, with a mask and without.",
-        "npformer.assert_no_leak says that an output moves with a word whose weight is 0. By what way?",
+        "The gradients are correct, and the weights are 0 where they should be. Are the other weights "
+        "correct?",
+        "show(cache) prints the arrays of the cache. Compute the sum of each row of weights, without a mask "
+        "and with a mask.",
+        "npformer.assert_no_leak reports that an output depends on a token whose weight is 0. Which step of "
+        "the forward pass still uses the score of this token?",
     ),
     story="""
-    The weights were set to 0 after the softmax. Each was right in its place, and divided by a sum that
-    counted the hidden keys as well: the more of them, the smaller what was left, and it depended on the
-    very words that were hidden. A picture of the weights shows zeros where they belong. Trained without
-    padding the model did well ({bug[bare]:.2f}), and on the same sentences with padding its loss was
-    {bug[last]:.2f}, where yours has {right[last]:.2f}. In a decoder every word sees the future in that
-    denominator. backward fitted forward, so every gradient check passed: it takes a search for leaks, a sum
-    of weights, or one sentence with padding and without.
+    The mask was applied after the softmax, by setting weights to 0. So the denominator of the softmax still
+    contained the masked keys. With more masked keys, the remaining weights became smaller, and they depended
+    on the tokens that the mask hides. A plot of the weights shows zeros at the correct positions. Without
+    padding the loss was {bug[bare]:.2f}. With padding it was {bug[last]:.2f}, and with your repair it is
+    {right[last]:.2f}. In a decoder, this bug gives every position information about later tokens. backward
+    was the correct gradient of forward, so all gradient checks passed. Three tests find the bug: a search for
+    leaks, the sum of each row of weights, and the comparison of a sentence with and without padding.
     """,
     repair="""
 -    soft: Any  # (..., T, S) the softmax of the scores
@@ -162,7 +165,7 @@ ATTENTION = Specimen(
 -    # a masked weight is 0 whatever its score
 -    dsoft = dweights if mask is None else np.where(mask, dweights, 0)
 -    dscores = softmax_backward(dsoft, soft) / math.sqrt(q.shape[-1])  # (..., T, S)
-+    # a masked weight is 0, which lets nothing through
++    # the weight of a masked key is 0, so the gradient of its score is 0
 +    dscores = softmax_backward(dweights, weights) / math.sqrt(q.shape[-1])  # (..., T, S)
 """,
 )

@@ -100,34 +100,38 @@ def limited(own: Names) -> dict[str, Any]:
 BEAM_SEARCH = Specimen(
     number=18,
     name="beam-search",
-    summary="the wider the beam, the worse the sentence",
+    summary="the wider the beam, the less probable the result",
     symptom="""
-    A wider beam tries more, and should find what is at least as probable. Averaged over 40 made-up
-    languages, -log p of what this one finds is at best {bug[best]:.2f}, and then rises with the beam:
-    {bug[last]:.2f} with a beam of 12, where {right[last]:.2f} is possible. Its sentences then have
-    {bug[words]:.1f} words on average, and the most probable ones {right[words]:.1f}.
+    Beam search looks for the most probable sentence. A wider beam compares more candidates, so it should
+    usually find a sentence with a lower -log p. For this implementation, the average of -log p over 40
+    made-up languages is {bug[best]:.2f} at best. For wider beams it increases, to {bug[last]:.2f} with a beam
+    of 12. Without the bug it is {right[last]:.2f} there. With a beam of 12 the sentences have on average
+    {bug[words]:.1f} tokens, and without the bug {right[words]:.1f}.
     """,
     train=train,
     trials=(
-        equal("a beam of 1 is greedy search", compare_with_greedy),
-        equal("log p is that of the words", true_scores),
-        equal("max_length holds", limited),
-        equal("a beam that holds everything finds the best of all", exhaustive),
-        equal("a long sentence that is better than an early end", long_sentences),
+        equal("a beam of 1 gives the same as greedy search", compare_with_greedy),
+        equal("the returned log p is that of the returned sentence", true_scores),
+        equal("no sentence is longer than max_length", limited),
+        equal("a beam that contains all sentences finds the most probable one", exhaustive),
+        equal("a long sentence that is more probable than a short one is found", long_sentences),
     ),
     hints=(
-        "Nothing is learnt here, so there is no gradient to check. How long are the sentences, by beam?",
-        "Write a language of three words whose best sentence has two, and print live and finished at each "
-        "step.",
-        "When may a search stop? Could what is still live become better than what is finished?",
+        "There is no training and no gradient here. Compare the lengths of the sentences that a narrow beam "
+        "and a wide beam find.",
+        "Write a function next_log_probs for three tokens in which the most probable sentence has two "
+        "tokens. Print live and finished in each step.",
+        "When may a search stop? Can a sentence in live still become more probable than those in finished?",
     ),
     story="""
-    The search stopped as soon as one hypothesis ended. A wide beam keeps improbable beginnings, and the
-    least of them is the end at once: so the wider the beam, the earlier something ended, and the emptier
-    the sentence. -log p rose to {bug[last]:.2f} with a beam of 12, where yours has {right[last]:.2f}. A
-    beam of 1 stops at the right place, so a test against greedy search passes. A search may stop when
-    nothing is left alive, or when nothing alive could still win. Real models also do worse with very wide
-    beams, for another reason: they prefer short sentences, and length penalties are for that.
+    The search stopped as soon as one sentence had ended. A wide beam also contains improbable candidates, and
+    one of them is a sentence that ends immediately. So with a wider beam, the search stopped earlier, with
+    shorter sentences. With a beam of 12, -log p was {bug[last]:.2f}. With your repair it is
+    {right[last]:.2f}. A beam of 1 contains only one sentence, so stopping at its end is correct, and a
+    comparison with greedy search passes. A search may stop if no unfinished sentence is left, or if none of
+    them can still become the most probable one. Real models also give worse translations with very wide
+    beams, for another reason: they give short sentences too high a probability. This is why length
+    normalization is used.
     """,
     repair="""
 -        if finished or not live:

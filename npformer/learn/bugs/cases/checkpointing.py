@@ -92,21 +92,21 @@ def undisturbed(own: Names) -> dict[str, Any]:
         if backward:
             layer.backward(y, cache)
         given.append(float(rng.random()))
-    return {"what the generator gives after backward": tuple(given)}
+    return {"the next number of the generator after backward": tuple(given)}
 
 
 def different_masks(own: Names) -> dict[str, Any]:
     """Check that two calls draw two different masks."""
     layer, x, rng = layer_of(own, 0.5), normal(4, 6), np.random.default_rng(5)
     one, two = (layer.forward(x, train=True, rng=rng)[0] for _ in "12")
-    return {"whether two calls drop differently": (bool((one != two).any()), True)}
+    return {"whether two forward passes have different dropout masks": (bool((one != two).any()), True)}
 
 
 def small(own: Names) -> dict[str, Any]:
     """Check that the cache holds no array as wide as the hidden layer."""
     _, cache = layer_of(own).forward(normal(4, 6), train=True, rng=np.random.default_rng(5))
     widths = {array.shape[-1] for _, array in named_arrays((cache,)) if array.ndim}
-    return {"whether the cache holds activations of the inner width": (9 in widths, False)}
+    return {"whether the cache contains activations of the inner layer": (9 in widths, False)}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -119,40 +119,43 @@ def float32_results(own: Names) -> dict[str, Any]:
 CHECKPOINTING = Specimen(
     number=15,
     name="checkpointing",
-    summary="right without dropout, and with it a poor learner",
+    summary="correct without dropout, but with dropout the loss is high",
     symptom="""
-    With dropout 0 a network of these layers trains like any other. With dropout 0.5 it is at a loss of
-    {bug[last]:.2f} on held-out data after {bug[steps]} steps, where the same layers without checkpointing
-    reach {right[last]:.2f}.
+    Activation checkpointing saves memory: a layer does not store its activations, and computes them again in
+    the backward pass. With dropout 0, a network of such layers learns normally. With dropout 0.5, its loss on
+    held-out data is {bug[last]:.2f} after {bug[steps]} steps. The same network without checkpointing reaches
+    {right[last]:.2f}.
     """,
     train=train,
     trials=(
-        gradients("gradient check outside training", lambda own: (layer_of(own), normal(4, 6))),
+        gradients("gradient check without dropout", lambda own: (layer_of(own), normal(4, 6))),
         gradients(
-            "gradient check while training",
+            "gradient check with dropout",
             lambda own: (layer_of(own), normal(4, 6)),
             train=True,
             rng=7,
         ),
-        equal("without dropout, y and dx beside the layer itself", compare_with_layer),
-        alike("backward draws nothing from the generator", undisturbed),
-        equal("each call drops something else", different_masks),
-        equal("the cache stays small", small),
+        equal("without dropout, y and dx are those of the layer without checkpointing", compare_with_layer),
+        alike("backward does not change the generator", undisturbed),
+        equal("each forward pass draws a new dropout mask", different_masks),
+        equal("the cache contains no activations", small),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "Dropout makes the difference. gradcheck takes train=True and rng=7: each evaluation then starts "
-        "from a fresh generator.",
-        "Compare the mask of the first forward pass with that of the second, which backward makes.",
-        "A generator is not a number: where it stands changes with each draw, and the cache holds the "
-        "very same one. copy.deepcopy makes another that stands where the first does.",
+        "The bug is visible only with dropout. Run gradcheck with train=True and rng=7. Then each evaluation "
+        "begins with a new generator.",
+        "Compare the dropout mask of the first forward pass with the mask of the second forward pass, which "
+        "runs inside backward.",
+        "Each random number changes the state of a generator. The cache contains the same generator object, "
+        "whose state has changed since. copy.deepcopy makes a copy with the current state.",
     ),
     story="""
-    backward ran the layer again to have its activations, and the generator had moved on: it drew another
-    mask. So the gradient belonged to another network than the loss did. Without dropout the two passes
-    agree to the bit, and every check at rate 0 passes. With it the loss was {bug[last]:.2f} after
-    {bug[steps]} steps, and is {right[last]:.2f} with yours. A large framework's first version had this bug;
-    today its checkpointing keeps the generator's state by default.
+    backward ran the forward pass again to compute the activations. But the first forward pass had changed the
+    state of the generator, so the second one drew another dropout mask. The gradient therefore did not belong
+    to the computed loss. Without dropout the two forward passes are identical, so all tests without dropout
+    pass. With dropout the loss was {bug[last]:.2f} after {bug[steps]} steps. With your repair it is
+    {right[last]:.2f}. The first version of checkpointing in a large framework had this bug. Today it saves
+    and restores the state of the generator by default.
     """,
     repair="""
 +import copy
@@ -160,7 +163,7 @@ CHECKPOINTING = Specimen(
 
 -        y, _ = self.layer.forward(x, Context(train, rng))
 -        return y, CheckpointedCache(x, train, rng)
-+        before = copy.deepcopy(rng)  # it moves on with every draw
++        before = copy.deepcopy(rng)  # each random number changes the state of rng
 +        y, _ = self.layer.forward(x, Context(train, rng))
 +        return y, CheckpointedCache(x, train, before)
 

@@ -56,7 +56,7 @@ def more_padding(own: Names) -> dict[str, Any]:
     targets = np.pad(PADDED, ((0, 0), (0, 2)))
     long = own.cross_entropy_backward(1.0, own.cross_entropy(logits, targets)[1])
     short = own.cross_entropy_backward(1.0, own.cross_entropy(logits[:, :5], PADDED)[1])
-    return {"dlogits of the same words with more padding": (long[:, :5], short)}
+    return {"dlogits of the same tokens with more padding": (long[:, :5], short)}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -68,33 +68,35 @@ def float32_results(own: Names) -> dict[str, Any]:
 CROSS_ENTROPY = Specimen(
     number=4,
     name="cross-entropy",
-    summary="it learns more slowly, the more padding there is",
+    summary="the more padding there is, the more slowly the model learns",
     symptom="""
-    A next-word model learns by plain gradient descent. From sentences of one length the loss after
-    {bug[steps]} steps is {bug[bare]:.2f}. The same sentences with padding behind them, which the loss does
-    not count, give {bug[last]:.2f}. It should be {right[bare]:.2f} and {right[last]:.2f}.
+    A language model is trained by plain gradient descent. If all sentences have the same length, the loss
+    after {bug[steps]} steps is {bug[bare]:.2f}. In a second training, padding is appended to the same
+    sentences. The loss ignores padding, so the result should be the same. But the loss is {bug[last]:.2f}.
+    Without the bug, the losses are {right[bare]:.2f} and {right[last]:.2f}.
     """,
     train=train,
     trials=(
         gradients("gradient check without padding", lambda own: (pair(own), normal(2, 3, 6), FULL)),
         gradients("gradient check with padding", lambda own: (pair(own), normal(2, 5, 6), PADDED)),
-        equal("more padding leaves the gradient as it is", more_padding),
-        equal("loss and gradient beside the package's", compare_with_package),
+        equal("more padding does not change the gradient", more_padding),
+        equal("loss and gradient are those of the package", compare_with_package),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "The loss says the right thing of each model. Is what is followed downhill the gradient of that "
-        "loss?",
-        "gradcheck((cross_entropy, cross_entropy_backward), logits, targets) takes targets of your own: "
-        "try some without padding, and some with.",
-        "What is the sum divided by in the forward pass, and what in the backward pass?",
+        "The loss itself is correct. Does cross_entropy_backward return the gradient of this loss?",
+        "Run gradcheck((cross_entropy, cross_entropy_backward), logits, targets) with targets of your own. "
+        "Use targets without padding first, and then targets with padding (id 0).",
+        "By which number does the forward pass divide the sum of the losses? By which number does the "
+        "backward pass divide?",
     ),
     story="""
-    The loss divided by the number of words, its gradient by the number of places: words and padding. The
-    more padding, the smaller the steps, in effect another learning rate for every batch. With 40 places of
-    padding the loss was {bug[last]:.2f} after {bug[steps]} steps, and is {right[last]:.2f} with yours. On a
-    batch without padding the two numbers are the same, so a check on random targets passes. In a framework
-    the same happens where the loss is reduced by hand and the mask is forgotten on one side.
+    The loss was divided by the number of tokens, but its gradient was divided by the number of all positions,
+    padding included. So the gradients were too small if there was padding, as if each batch had its own
+    learning rate. With 40 positions of padding in each sentence, the loss was {bug[last]:.2f} after
+    {bug[steps]} steps. With your repair it is {right[last]:.2f}. In a batch without padding the two numbers
+    are equal, so a gradient check with random targets passes. The same bug occurs with a framework if someone
+    computes the mean of the loss by hand and applies the mask in only one of two places.
     """,
     repair="""
 -    drows = drows * (real[:, None] * (dloss / len(real)))

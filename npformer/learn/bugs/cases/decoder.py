@@ -56,7 +56,7 @@ def other_lengths(own: Names) -> Any:
     """Check the logits for a source that is longer than the target, and for one that is shorter."""
     model = model_of(own)
     return {
-        f"the shape of the logits with {n} words of source": (
+        f"the shape of the logits for {n} source tokens": (
             list(model.forward(source, TARGET)[0].shape),
             [1, 4, 12],
         )
@@ -83,13 +83,13 @@ def every_source_word(own: Names) -> dict[str, Any]:
         source = SOURCE.copy()
         source[0, s] = 9
         moved[s] = (model.forward(source, TARGET)[0] != before).any(-1)[0]
-    return {"which words of the source move which logits": (moved, np.ones((4, 4), bool))}
+    return {"which logits depend on which source tokens": (moved, np.ones((4, 4), bool))}
 
 
 def one_word(own: Names) -> dict[str, Any]:
     """Check the shape of the cross-attention weights for a target of one token."""
     weights = model_of(own).forward(np.array([[3, 1, 4]]), np.array([[0]]))[1].cross.attention.weights
-    return {"the shape of the cross-attention's weights": (list(weights.shape), [1, 2, 1, 3])}
+    return {"the shape of the cross-attention weights": (list(weights.shape), [1, 2, 1, 3])}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -100,37 +100,38 @@ def float32_results(own: Names) -> dict[str, Any]:
 DECODER = Specimen(
     number=14,
     name="decoder",
-    summary="it trains, and writes nonsense",
+    summary="the training loss is low, but the translations are wrong",
     symptom="""
-    A translator learns to write six words backwards. Its training loss falls from {bug[first]:.2f} to
-    {bug[last]:.2f} in {bug[steps]} steps ({right[last]:.2f} without the bug). But of the words that it
-    writes by itself, one after the other, only {bug[right]:.0f} % are right; it should be
-    {right[right]:.0f} %.
+    A small translator learns to "translate" a sentence of six tokens into the same sentence written
+    backwards. In {bug[steps]} steps its training loss decreases from {bug[first]:.2f} to {bug[last]:.2f}
+    ({right[last]:.2f} without the bug). Then it generates translations token by token. Only {bug[right]:.0f}
+    % of these tokens are correct. Without the bug it is {right[right]:.0f} %.
     """,
     train=train,
     trials=(
         gradients("gradient check of the whole model", lambda own: (model_of(own), SOURCE, TARGET)),
-        equal("the logits have their shape", shape),
-        no_leak("no output moves with a later word of the target", leak_arguments),
-        equal("every word of the source moves every output", every_source_word),
+        equal("the shape of the logits", shape),
+        no_leak("no output depends on a later token of the target", leak_arguments),
+        equal("every output depends on every token of the source", every_source_word),
         equal("source and target of different lengths", other_lengths),
-        equal("whom cross-attention looks at", one_word),
+        equal("the shape of the cross-attention weights", one_word),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "While training it is given the words that it should write. What if it reads the answer there?",
-        "assert_no_leak(lambda target_in: model.forward(source, target_in), target_in). And does every "
-        "word of the source matter? Change one.",
-        "Try a source that is one word longer than the target, and read the error.",
+        "In training, the decoder reads the tokens of the correct translation. Can a position attend to the "
+        "token that it has to predict?",
+        "Run assert_no_leak(lambda target_in: model.forward(source, target_in), target_in). Then change one "
+        "token of the source. Do all outputs change?",
+        "Use a source that is one token longer than the target, and read the error message.",
     ),
     story="""
-    Cross-attention took queries from the source, and keys and values from the target: two arguments of the
-    same kind, exchanged. Source and target were equally long, so every shape fitted, and the gradients were
-    right. But now position t took from the whole target, the words to come included: it copied its answer
-    from one place further on, which training offers and use does not. Of the words that it wrote by itself
-    {bug[right]:.0f} % were right, and {right[right]:.0f} % are with yours. Real data have two lengths, and
-    would have raised an error; sentences padded to one length, as many projects do, do not. A search for
-    leaks sees it at once.
+    Two arguments of cross-attention were exchanged: its queries came from the source, and its keys and values
+    from the target. Source and target had the same length, so all shapes were correct, and so were the
+    gradients. But now every position attended to the complete target, later tokens included. In training it
+    learned to copy the token that it had to predict. During generation this token does not exist yet. Only
+    {bug[right]:.0f} % of the generated tokens were correct. With your repair it is {right[right]:.0f} %. If
+    source and target have different lengths, the bug raises an error. But many projects pad all sentences to
+    one length, and then there is no error. A search for leaks finds the bug immediately.
     """,
     repair="""
 -        h, cross = self.cross.forward(memory, x)

@@ -1,4 +1,4 @@
-"""Bug: the kept entries are not scaled up, so the numbers are larger at inference than in training."""
+"""Bug: the kept entries are not divided by 1 - p, so the numbers are larger at inference than in training."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def mean_of_many(own: Names) -> Any:
     for p in (0.2, 0.5, 0.75):
         layer = own.Dropout(p)
         total = sum(layer.forward(x, train=True, rng=rng)[0] for _ in range(4000)) / 4000
-        result[f"the mean of y over many masks at rate {p:g}"] = (np.round(total.mean(), 1), np.float64(1))
+        result[f"the mean of y over many masks with p = {p:g}"] = (np.round(total.mean(), 1), np.float64(1))
     return result
 
 
@@ -55,8 +55,8 @@ def shares(own: Names) -> dict[str, Any]:
     y, cache = layer.forward(x, train=True, rng=np.random.default_rng(1))
     dx = layer.backward(x, cache)
     return {
-        "the share of zeros at rate 0.2": (float(np.round((y == 0).mean(), 1)), 0.2),
-        "dx where dy is as x": (dx, y),
+        "the share of zeros with p = 0.2": (float(np.round((y == 0).mean(), 1)), 0.2),
+        "dx if dy equals x": (dx, y),
     }
 
 
@@ -72,7 +72,7 @@ def unused(own: Names) -> dict[str, Any]:
     x = normal(4, 5)
     return {
         "y outside training": (own.Dropout(0.5).forward(x)[0], x),
-        "y at rate 0": (own.Dropout(0).forward(x, train=True, rng=np.random.default_rng(0))[0], x),
+        "y with p = 0": (own.Dropout(0).forward(x, train=True, rng=np.random.default_rng(0))[0], x),
     }
 
 
@@ -86,37 +86,41 @@ def float32_results(own: Names) -> dict[str, Any]:
 DROPOUT = Specimen(
     number=5,
     name="dropout",
-    summary="it does worse on held-out data, and it is not overfitting",
+    summary="the held-out loss is too high, but not by overfitting",
     symptom="""
-    A network with this dropout is trained on data that are drawn anew at every step, so it cannot learn
-    them by heart. Its training loss ends at {bug[training]:.2f}. Used without dropout on held-out data it
-    should do better; it has {bug[last]:.2f}, where {right[last]:.2f} is possible. The curve is that of the
-    held-out data.
+    A network with this dropout layer is trained. Each step uses new random data, so the network cannot
+    memorize them. At the end the training loss is {bug[training]:.2f}. The network is also evaluated without
+    dropout on held-out data, where its loss should be lower. But it is {bug[last]:.2f}. Without the bug it is
+    {right[last]:.2f}. The curves show the loss on the held-out data.
     """,
     train=train,
     trials=(
         gradients(
-            "gradient check while training", lambda own: (own.Dropout(0.3), normal(4, 5)), train=True, rng=7
+            "gradient check with train=True", lambda own: (own.Dropout(0.3), normal(4, 5)), train=True, rng=7
         ),
-        equal("outside training, and at rate 0, y is x", unused),
-        alike("the share that is dropped, and its gradient", shares),
-        equal("a mask is drawn anew each time", different_masks),
+        equal("outside training, and with p = 0, y is x", unused),
+        alike("the share of dropped entries, and the gradient", shares),
+        equal("each call draws a new mask", different_masks),
         equal("the mean of y over many masks is x", mean_of_many),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "The gradients are right: gradcheck says so, with train=True and rng=7. So what is wrong is the "
-        "function itself.",
-        "Feed it ones while training, and outside. What is the mean of y in each case?",
-        "The layer above learns from numbers of one size and is used with numbers of another.",
+        "gradcheck with train=True and rng=7 shows that the gradients are correct. So the error is in the "
+        "forward pass.",
+        "Pass an array of ones to the layer, with train=True and without. What is the mean of y in each "
+        "case?",
+        "In training, the next layer receives smaller numbers than in evaluation. How does dropout avoid "
+        "this?",
     ),
     story="""
-    A share of 0.4 of the entries became 0, and the others stayed as they were: while training, the layer
-    above received 0.6 of what it receives afterwards. It learnt to live with that, and then, in use, every
-    sum that it makes was 1 / 0.6 times too large. Every gradient was right, the training loss fell as it
-    should, and the held-out loss was {bug[last]:.2f} where yours has {right[last]:.2f}: it looks like
-    overfitting, for which more dropout is the usual cure. Dividing what is kept by 1 - p keeps the mean. A
-    gradient check holds backward to forward; that forward is the function that one meant, it cannot know.
+    In training, 40 % of the entries became 0 and the others did not change. So the sums that the next layer
+    computes were on average 0.6 times as large as without dropout. The next layer learned its weights for
+    these smaller sums. In evaluation there is no dropout, so all its sums were 1 / 0.6 times too large. If
+    the remaining entries are divided by 1 - p, the mean stays the same. The held-out loss was
+    {bug[last]:.2f}, and with your repair it is {right[last]:.2f}. This looks like overfitting, and the usual
+    remedy against overfitting is more dropout, which makes it worse. All gradients were correct and the
+    training loss decreased normally. A gradient check only compares backward with forward. It cannot know
+    whether forward is the intended function.
     """,
     repair="""
 -        dropout_mask = dropout_mask.astype(x.real.dtype)  # the precision of x

@@ -10,7 +10,7 @@ from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
 from npformer.nn import Linear
 
 STEPS, LR, WORDS = 60, 1.0, 16
-SHARES = 1 / np.arange(1, WORDS + 1) / (1 / np.arange(1, WORDS + 1)).sum()  # Zipf: a few words are everywhere
+SHARES = 1 / np.arange(1, WORDS + 1) / (1 / np.arange(1, WORDS + 1)).sum()  # Zipf's law
 
 
 def train(own: Names) -> Run:
@@ -53,42 +53,43 @@ def float32_results(own: Names) -> dict[str, Any]:
 EMBEDDING = Specimen(
     number=3,
     name="embedding",
-    summary="it learns too slowly, and frequent words suffer most",
+    summary="learning is too slow, most of all for frequent tokens",
     symptom="""
-    In a language where each word calls for one other, and a few words are everywhere, a model with this
-    embedding learns slowly: the loss is {bug[last]:.2f} after {bug[steps]} steps, and should be
-    {right[last]:.2f}. Frequent words suffer most: that of the most frequent one is {bug[often]:.3f} and not
-    {right[often]:.3f}.
+    In a made-up language, each token determines the next token, and a few tokens are much more frequent than
+    the others. A model with this embedding learns the language too slowly. After {bug[steps]} steps the loss
+    is {bug[last]:.2f}, and without the bug it is {right[last]:.2f}. The difference is largest for frequent
+    tokens: after the most frequent token the loss is {bug[often]:.3f} instead of {right[often]:.3f}.
     """,
     train=train,
     trials=(
         gradients(
-            "gradient check on five different words",
+            "gradient check with five different tokens",
             lambda own: (own.Embedding(7, 4), np.array([[4, 1, 0, 6, 2]])),
         ),
         gradients(
-            "gradient check where a word comes twice in a sentence",
+            "gradient check where a token occurs twice in a sentence",
             lambda own: (own.Embedding(7, 4), np.array([[4, 1, 4, 6, 2]])),
         ),
         gradients(
-            "gradient check where two sentences share a word",
+            "gradient check where a token occurs in two sentences",
             lambda own: (own.Embedding(7, 4), np.array([[4, 1], [0, 4]])),
         ),
-        equal("the gradients of two batches beside a loop", by_loop),
+        equal("the gradients of two batches are those of a simple loop", by_loop),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "What differs between a frequent word and a rare one, within one batch?",
-        "Check gradients on ids of your own: gradcheck(Embedding(), np.array([[1, 2, 3]])), and then with "
-        "a word that comes twice.",
-        "Try it on a small array: a = np.zeros(3); a[[1, 1, 2]] += 1; print(a).",
+        "Within one batch, what is the difference between a frequent token and a rare one?",
+        "Check the gradients with ids of your own: gradcheck(Embedding(), np.array([[1, 2, 3]])). Then use "
+        "ids in which one token occurs twice.",
+        "Try the same indexing with a small array: a = np.zeros(3); a[[1, 1, 2]] += 1; print(a).",
     ),
     story="""
-    grad[ids] += dy reads the rows, adds, and writes them back: of a row that is named five times only the
-    last write stays. So a batch taught each word once, however often it came: the loss was {bug[last]:.2f},
-    and is {right[last]:.2f} with yours; {bug[often]:.3f} for the most frequent word, where yours has
-    {right[often]:.3f}. np.add.at adds every time. A check on a few random ids out of many thousand seldom
-    meets one twice: it must be given a sentence that repeats a word.
+    grad[ids] += dy reads the rows, adds dy, and writes the sums back. If an id occurs five times, the same
+    row is written five times, and only the last sum remains. So each batch contributed only one of the
+    gradients of each token. np.add.at adds all of them. The loss was {bug[last]:.2f}, and with your repair it
+    is {right[last]:.2f}. After the most frequent token it was {bug[often]:.3f}, and now it is
+    {right[often]:.3f}. A gradient check with a few random ids from a large vocabulary rarely contains the
+    same id twice. To find this bug, the check needs a sentence in which a token is repeated.
     """,
     repair="""
 -        self.weight.grad[cache.ids] += dy

@@ -1,4 +1,4 @@
-"""Bug: the baseline of a draw depends on the draw."""
+"""Bug: the baseline of a sample depends on the sample."""
 
 from collections.abc import Callable
 from itertools import product
@@ -148,7 +148,8 @@ def varies_less(found: Any, repaired: Names) -> None:
         raise DamagedAnswer("no variance")
     if not found <= 0.9 * plain:
         raise Fault(
-            f"the variance of dscores is {found:.3g}, and {plain:.3g} where answers are compared with nothing"
+            f"the variance of dscores is {found:.3g}, which is not clearly less than {plain:.3g} without a "
+            f"baseline"
         )
 
 
@@ -164,43 +165,48 @@ def float32_results(own: Names) -> dict[str, Any]:
 HARD_ATTENTION = Specimen(
     number=21,
     name="hard-attention",
-    summary="with two draws of a sentence it learns late, with one never",
+    summary="with two samples it learns slowly, with one sample not at all",
     symptom="""
-    Hard attention learns by rewards to find what stands at a place that is asked for by name. With two
-    draws of every sentence it gets there, but late: after {bug[steps]} steps the loss is {bug[last]:.2f},
-    where {right[last]:.2f} is possible. With one draw it is {bug[one]:.2f} (guessing has 1.61), and should
-    be {right[one]:.2f}.
+    A model with hard attention learns to read the symbol at a given position of a memory. Hard attention
+    samples one position, and its scores are trained with the score-function estimator. With two samples for
+    each sentence, the model learns too slowly: after {bug[steps]} steps the loss is {bug[last]:.2f}, and
+    {right[last]:.2f} without the bug. With one sample it does not learn where to attend: the loss is
+    {bug[one]:.2f}, and {right[one]:.2f} without the bug. (Guessing gives 1.61.)
     """,
     train=train,
     trials=(
-        gradients("gradient check of what is read, the draws held fast", attended),
-        equal("over all pairs of draws, the mean points where the loss falls", directions),
-        equal("over all pairs of draws, the mean is the gradient", means(2)),
-        equal("over all that one draw can give, the mean is the gradient", means(1)),
-        equal("the same for three draws", means(3)),
-        Trial("it varies less than where answers are compared with nothing", variance, varies_less),
+        gradients("gradient check of the values, with fixed samples", attended),
+        equal("two samples: the expected value of dscores has the direction of the gradient", directions),
+        equal("two samples: the expected value of dscores is the gradient", means(2)),
+        equal("one sample: the expected value of dscores is the gradient", means(1)),
+        equal("three samples: the expected value of dscores is the gradient", means(3)),
+        Trial("the variance of dscores is smaller than without a baseline", variance, varies_less),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "The draws have no gradient to check. But on average dscores has one: with two queries and three "
-        "places, two draws can come out in 81 ways. Add up what they give, times their probabilities.",
-        "npformer.nn.attention.hard has the right answer: expected_loss, whose slope a complex step "
-        "tells. "
-        "Compare with two draws, then with one: the ratio is the same in every entry.",
-        "A number taken off every reward changes no mean, if it is the same whatever was drawn. Is it?",
+        "A gradient check is not possible for dscores, because it is random. But its expected value must be "
+        "the gradient of the expected loss. With two queries and three positions, two samples have 81 "
+        "possible outcomes. Compute dscores for each outcome, and sum the results times their probabilities.",
+        "The correct result is the derivative of expected_loss in npformer.nn.attention.hard, which you can "
+        "compute with a complex step. Compare for two samples and then for one sample. The ratio to the "
+        "correct result is the same in all entries.",
+        "A baseline does not change the expected value of dscores if it does not depend on the sample. Does "
+        "it depend on the sample here?",
     ),
     story="""
-    Each answer was compared with the mean of all answers to the sentence, its own among them. So with N
-    draws each took an N-th of itself away, and what was left of the gradient is 1 - 1/N of it: a half with
-    two draws, two thirds with three, with one nothing at all. It points the right way, varies less, as it
-    should, and learns: {bug[last]:.2f} after {bug[steps]} steps, and {right[last]:.2f} with yours. Adam,
-    which divides a gradient by its size, hides even that: {bug[adam]:.2f}, and {right[adam]:.2f}. A baseline
-    may be anything that has not seen the draw: the mean of the other draws, or a moving average as it
-    stood before. What finds the mistake is the mean over all draws, and its size, not where it points.
+    The baseline of a sample was the mean of the rewards of all N samples of the sentence, itself included. So
+    1/N of the reward of each sample was subtracted from itself. The expected value of dscores was the
+    gradient times 1 - 1/N: a half of it with two samples, two thirds with three, and 0 with one sample. With
+    two samples the direction was correct, and the variance was small, as it should be. So the model learned,
+    but slowly: the loss was {bug[last]:.2f} after {bug[steps]} steps. With your repair it is
+    {right[last]:.2f}. Adam divides by the size of the gradient and hides the bug: with Adam, the losses are
+    {bug[adam]:.2f} and {right[adam]:.2f}. A baseline may use everything except the sample itself, for example
+    the mean of the other samples, or a moving average of earlier rewards. To find such a bug, compare the
+    expected value of dscores with the gradient, and not only their directions.
     """,
     repair="""
 -    return log_likelihood.mean(0)
-+    others = log_likelihood.sum(0) - log_likelihood  # (N, B) the draws but for one's own
++    others = log_likelihood.sum(0) - log_likelihood  # (N, B) the sum over the other samples
 +    return others / max(len(log_likelihood) - 1, 1)
 """,
 )

@@ -41,7 +41,7 @@ def beginnings(own: Names) -> dict[str, Any]:
     model = model_of(own)
     whole, _ = model.forward(IDS)
     found = np.concatenate([model.forward(IDS[:, :t])[0][:, -1:] for t in range(1, 7)], 1)
-    return {"the logits of beginnings": (found, whole)}
+    return {"the logits of the beginnings of a sentence": (found, whole)}
 
 
 def the_mask(own: Names) -> Any:
@@ -59,7 +59,7 @@ def itself(own: Names) -> dict[str, Any]:
     """Check a sentence of one token, at which the first position attends to itself."""
     model = model_of(own)
     logits = [model.forward(np.array([[word]]))[1].attention.attention.weights for word in (1, 2)]
-    return {"the weights of a sentence of one word": (logits[0], np.ones((1, 2, 1, 1)))}
+    return {"the weights of a sentence of one token": (logits[0], np.ones((1, 2, 1, 1)))}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -70,35 +70,37 @@ def float32_results(own: Names) -> dict[str, Any]:
 LANGUAGE_MODEL = Specimen(
     number=11,
     name="language-model",
-    summary="the loss is too good to be true",
+    summary="the loss is lower than is possible",
     symptom="""
-    In this language either of two words may follow each word, so nobody can have a loss under log 2 = 0.69.
-    The model has {bug[last]:.3f} after {bug[steps]} steps, on sentences that it has never seen. But when it
-    must say how a beginning goes on, its loss is {bug[alone]:.2f}. Without the bug the two are
+    In a made-up language, each token is followed by one of two tokens, with equal probability. So no model
+    can have a loss below log 2 = 0.69. But after {bug[steps]} steps this language model has a loss of
+    {bug[last]:.3f}, on sentences that it has not seen before. If it gets only the beginning of a sentence and
+    predicts the next token, its loss is {bug[alone]:.2f}. Without the bug, the two losses are
     {right[last]:.2f} and {right[alone]:.2f}.
     """,
     train=train,
     trials=(
         gradients("gradient check of the whole model", lambda own: (model_of(own), IDS)),
-        no_leak("no output moves with a later word", leak_arguments),
-        equal("a beginning by itself has the same logits", beginnings),
-        equal("the first word sees itself", itself),
-        equal("who may look at whom", the_mask),
+        no_leak("no output depends on a later token", leak_arguments),
+        equal("the logits of the beginning of a sentence are those of the whole sentence", beginnings),
+        equal("the first token attends to itself", itself),
+        equal("the mask", the_mask),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "A loss under what is possible means that the model knows the answer. Where from?",
-        "npformer.assert_no_leak(lambda ids: LanguageModel().forward(ids), ids) names the first output "
-        "that moves with a word that it must not see.",
-        "Print may_attend(4), and count the places that the first word may look at.",
+        "A loss that is lower than possible means that the model reads the correct answer somewhere in its "
+        "input. Where?",
+        "npformer.assert_no_leak(lambda ids: LanguageModel().forward(ids), ids) names the first output that "
+        "depends on a token to which it must not attend.",
+        "Print may_attend(4). To how many positions may the first token attend?",
     ),
     story="""
-    np.tril(ones, 1) keeps one diagonal too many: every word looked at the word after it, which is the one
-    to guess. So training was copying, and the loss went to {bug[last]:.3f}, under the 0.69 that is
-    possible. In use there is no word after the last one, and the loss was {bug[alone]:.2f}; yours has
-    {right[alone]:.2f}. All gradients are right, and held-out sentences look as good as the training's, for
-    they are given with their future as well. Only a test that changes the future and looks whether the past
-    moves can see it; or knowing how low a loss can be.
+    np.tril(ones, 1) keeps one diagonal too many. So every token attended to the next token, which is the one
+    to be predicted. The model learned to copy it, and the loss fell to {bug[last]:.3f}, below the possible
+    0.69. When the model is used, there is no token after the last one, and the loss was {bug[alone]:.2f}.
+    With your repair it is {right[alone]:.2f}. All gradients were correct. The loss on held-out sentences was
+    low as well, because the model read them completely too. Two things reveal the bug: a test that changes a
+    later token and compares the earlier outputs, and knowledge of the lowest possible loss.
     """,
     repair="""
 -    return np.tril(np.ones((length, length), bool), 1)

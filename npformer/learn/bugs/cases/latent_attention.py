@@ -21,7 +21,7 @@ class Model(Module):
 
     def __init__(self, own: Names, orientation: Any, rng: np.random.Generator) -> None:
         self.attention = own.LatentAttention(VOCAB_SIZE + PLACES, PLACES, orientation=orientation, rng=rng)
-        self.attention.telling.weight.value[0] += 2  # "to" is rather telling from the start
+        self.attention.telling.weight.value[0] += 2  # the token "to" begins with a high importance
         self.output = Linear(VOCAB_SIZE, VOCAB_SIZE, rng=rng, dtype=np.float64)
 
     def forward(self, ids: Array) -> tuple[Any, Any]:
@@ -96,7 +96,7 @@ def equal_values(own: Names) -> dict[str, Any]:
     layer, e, v = layer_of(own, "rows")
     _, cache = layer.forward(e, np.broadcast_to(v[:, :1], v.shape))
     de, _ = layer.backward(normal(2, 3, seed=5), cache)
-    return {"de where all values are the same": (de, np.zeros_like(e))}
+    return {"de if all values are equal": (de, np.zeros_like(e))}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -110,36 +110,44 @@ def float32_results(own: Names) -> dict[str, Any]:
 LATENT_ATTENTION = Specimen(
     number=22,
     name="latent-attention",
-    summary="right in one orientation, slow in the other",
+    summary="correct in one orientation, slow in the other",
     symptom="""
-    The task is to tell which word stands before a certain one. In columns, for which the layer was written
-    and tested, the loss is {bug[columns]:.3f} after {bug[steps]} steps. Then somebody added rows, which can
-    do it as well. There it is {bug[last]:.2f}, a mean of four trainings, and should be {right[last]:.3f}.
+    A model with latent attention learns to name the token that stands before a certain other token. The layer
+    was written and tested for the orientation "columns". With it, the loss is {bug[columns]:.3f} after
+    {bug[steps]} steps. Later, someone added the orientation "rows", with which the task is as easy. But with
+    it the loss is {bug[last]:.2f}, the mean of four trainings. Without the bug it is {right[last]:.3f}.
     """,
     train=train,
     trials=(
-        gradients("gradient check, columns", lambda own: layer_of(own, "columns")),
-        gradients("gradient check, rows", lambda own: layer_of(own, "rows")),
-        equal("columns beside the package", lambda own: compare_with_package(own, "columns")),
-        equal("rows beside the package", lambda own: compare_with_package(own, "rows")),
-        equal("in rows, equal values leave nothing to hear", equal_values),
+        gradients("columns: gradient check", lambda own: layer_of(own, "columns")),
+        gradients("rows: gradient check", lambda own: layer_of(own, "rows")),
+        equal(
+            "columns: values and gradients are those of the package",
+            lambda own: compare_with_package(own, "columns"),
+        ),
+        equal(
+            "rows: values and gradients are those of the package",
+            lambda own: compare_with_package(own, "rows"),
+        ),
+        equal("rows: e has no gradient if all values are equal", equal_values),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "What differs between the orientations, apart from the lines that name them? Print cache.length in "
-        "both.",
-        "Give all words the same value: v = np.ones((1, 5, 3)). Then y is that value whatever the weights "
-        "are. What should e hear, and what does it?",
-        "weights = w / length. w_j is in two places of that line.",
+        "Print cache.length for both orientations. What is the difference?",
+        "Give all tokens the same value: v = np.ones((1, 5, 3)). Then y does not depend on the weights. What "
+        "should the gradient of e be, and what is it?",
+        "weights = w / length, and length is the sum of w. So each w_j influences the weights in two ways. "
+        "Does backward compute both?",
     ),
     story="""
-    length is a sum of all w, so raising one w_j lowers all weights through it, and backward left that way
-    out: as a detach() on the divisor does, or a norm computed under no_grad. In columns nothing is missing:
-    there length is 1 whatever the layer has learned, and the term that is left out is the same for every
-    word of a sentence, which both softmaxes take away. So the gradient check that was made passed, to
-    rounding, and not for want of care: {bug[columns]:.3f} in columns, and {right[columns]:.3f} with yours.
-    In rows the loss was {bug[last]:.2f} after {bug[steps]} steps, {right[last]:.3f} with yours. A layer
-    with an option is as many layers as the option has values: check each.
+    length is the sum of all w, so each w_j influences all weights through the denominator. backward left out
+    this term. The same happens in a framework if the divisor is detached, or if a norm is computed without
+    gradients. In the orientation "columns", length is always 1, and the missing term is the same number for
+    all tokens of a sentence. The backward pass of a softmax removes such a constant, so the gradients were
+    correct. The loss with columns was {bug[columns]:.3f}, and with your repair it is {right[columns]:.3f}.
+    With rows it was {bug[last]:.2f} after {bug[steps]} steps, and with your repair it is {right[last]:.3f}.
+    The author of the layer had run a gradient check, but only for columns. A layer with an option needs a
+    gradient check for each value of the option.
     """,
     repair="""
 -        dw = dweights / length

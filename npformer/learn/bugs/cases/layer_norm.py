@@ -73,38 +73,43 @@ def float32_results(own: Names) -> dict[str, Any]:
 LAYER_NORM = Specimen(
     number=2,
     name="layer-norm",
-    summary="it starts as it should, and ends higher",
+    summary="the first steps are correct, but the final loss is too high",
     symptom="""
-    A network that ends with this layer begins to learn as the right one does, at a loss of
-    {bug[first]:.2f}, and then falls behind: {bug[last]:.2f} after {bug[steps]} steps, where
-    {right[last]:.2f} is possible.
+    The last layer of a network is this layer normalization. At the beginning of training, the loss is
+    {bug[first]:.2f} and decreases as it should. Later it decreases too slowly. After {bug[steps]} steps it is
+    {bug[last]:.2f}. Without the bug it is {right[last]:.2f}.
     """,
     train=train,
     trials=(
         gradients(
-            "gradient check as the layer starts, gain 1 and bias 0",
+            "gradient check with the initial values, gain 1 and bias 0",
             lambda own: (own.LayerNorm(6), normal(4, 6)),
             randomize=False,
         ),
         gradients("gradient check with random gains", lambda own: (norm_of(own, 6), normal(4, 6))),
-        gradients("the same on two sentences of three", lambda own: (norm_of(own, 5), normal(2, 3, 5))),
-        equal("values and gradients beside the package's", compare_with_package),
+        gradients(
+            "gradient check with an input of three axes", lambda own: (norm_of(own, 5), normal(2, 3, 5))
+        ),
+        equal("values and gradients are those of the package", compare_with_package),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "The first steps are right and later ones are not: so it depends on something that training changes.",
-        "npformer gradcheck bugs/02_layer_norm.py:LayerNorm --shape 4,8 starts from random gains and "
-        "biases. Now call gradcheck(LayerNorm(8), x, randomize=False) yourself, and compare.",
-        "Read backward from below, beside y = gain xhat + bias: what is the gradient of xhat?",
+        "The first steps are correct and later steps are not. So the error depends on something that "
+        "training changes.",
+        "npformer gradcheck bugs/02_layer_norm.py:LayerNorm --shape 4,8 uses random gains and biases. Call "
+        "gradcheck(LayerNorm(8), x, randomize=False) in Python, which uses gain 1 and bias 0. Compare the "
+        "two.",
+        "The last step of the forward pass is y = gain xhat + bias. What is the gradient of xhat, and where "
+        "does backward compute it?",
     ),
     story="""
-    backward took the mean and the part along xhat off dy, and multiplied by the gain afterwards. The gain
-    comes last in the forward pass, so it must come first in the backward pass: dxhat = dy gain. As long as
-    all gains are 1, and so they start, the two are the same, and a check at initialisation agrees to
-    rounding. Then the gains move (in this training from 1 to between {bug[lowest]:.2f} and
-    {bug[highest]:.2f}) and every layer below gets a gradient that is a little wrong: {bug[last]:.2f} after
-    {bug[steps]} steps, and {right[last]:.2f} with yours. So gradcheck sets gains and biases to random
-    values first.
+    backward subtracted the mean and the component along xhat from dy, and multiplied by the gain afterwards.
+    In the forward pass the multiplication by the gain is the last step, so in the backward pass it must be
+    the first: dxhat = dy gain. If all gains are 1, both orders give the same result. They are 1 at the
+    beginning, so a gradient check of the initial layer passes. Then training changes the gains, here to
+    values between {bug[lowest]:.2f} and {bug[highest]:.2f}. From then on, all layers before this one get
+    slightly incorrect gradients. The loss was {bug[last]:.2f} after {bug[steps]} steps. With your repair it
+    is {right[last]:.2f}. This is the reason why gradcheck gives gains and biases random values first.
     """,
     repair="""
 -        along = (dy * xhat).mean(-1, keepdims=True)  # (..., 1)

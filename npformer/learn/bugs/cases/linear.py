@@ -1,4 +1,4 @@
-"""Bug: a layer divides by the batch size, as the loss has done already."""
+"""Bug: a layer divides the gradients by the batch size, although the loss is already a mean."""
 
 from typing import Any
 
@@ -47,36 +47,40 @@ def float32_results(own: Names) -> dict[str, Any]:
 LINEAR = Specimen(
     number=1,
     name="linear",
-    summary="it learns, and more slowly the larger the batch",
+    summary="the larger the batch, the more slowly the network learns",
     symptom="""
-    A network of two of these layers learns by plain gradient descent, always with the same learning rate.
-    After {bug[steps]} steps the loss is {bug[small]:.2f} with batches of 4, and {bug[last]:.2f} with
-    batches of 64. It should be {right[small]:.2f} and {right[last]:.2f}.
+    A network with two of these layers is trained by plain gradient descent, always with the same learning
+    rate. After {bug[steps]} steps its loss is {bug[small]:.2f} if the batches have 4 rows, but
+    {bug[last]:.2f} if they have 64 rows. Without the bug, these losses are {right[small]:.2f} and
+    {right[last]:.2f}.
     """,
     train=train,
     trials=(
         gradients("gradient check on a batch of one row", lambda own: (own.Linear(5, 3), normal(1, 5))),
         gradients("gradient check on seven rows", lambda own: (own.Linear(5, 3), normal(7, 5))),
         gradients("gradient check on two sentences of four", lambda own: (own.Linear(5, 3), normal(2, 4, 5))),
-        equal("a batch in two halves gives the same gradients", halves),
+        equal("the two parts of a batch give the same gradients as the whole batch", halves),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "The curve with batches of 64 looks like one with a smaller learning rate. Where may a number "
-        "that grows with the batch come in?",
-        "Run npformer gradcheck bugs/01_linear.py:Linear --shape 7,8, and the same with --shape 1,8.",
-        "dy is the gradient of a loss that is a mean already. What backward divides by comes in twice.",
+        "The curve for batches of 64 looks as if the learning rate were smaller. Which number in the code "
+        "grows with the batch?",
+        "Run npformer gradcheck bugs/01_linear.py:Linear --shape 7,8. Then run it with --shape 1,8, and "
+        "compare the two reports.",
+        "The loss is the mean over the batch, so dy already contains the division by the batch size. Does "
+        "backward divide a second time?",
     ),
     story="""
-    backward divided the parameters' gradients by the number of rows. The loss is a mean over the batch, so
-    dy holds that division already: it was made twice, and the learning rate was in effect 64 times smaller.
-    Nothing breaks: the direction is right, and Adam, which divides by the gradient's own size, hides it
-    altogether, until weight decay or clipping compares that size with something. With batches of 64 the
-    loss was {bug[last]:.2f} after {bug[steps]} steps, and is {right[last]:.2f} with yours. A check on a
-    single row divides by 1, and passes.
+    backward divided the gradients of the parameters by the number of rows. But the loss is a mean over the
+    batch, so dy already contains this division. It was done twice, and this had the same effect as a learning
+    rate that is 64 times smaller. With batches of 64 the loss was {bug[last]:.2f} after {bug[steps]} steps.
+    With your repair it is {right[last]:.2f}. Such a bug is hard to notice, because the direction of the
+    gradient is correct. Adam divides by the size of the gradient, so it hides the bug completely. It becomes
+    visible again with weight decay or gradient clipping, which depend on the size of the gradient. A gradient
+    check with a single row divides by 1, so it passes.
     """,
     repair="""
--        # a batch is judged by its mean: each row has its share in the gradient
+-        # the gradient of a batch is the mean of the gradients of its rows
 -        drows = dy.reshape(-1, dy.shape[-1]) / len(rows)  # (N, O)
 +        drows = dy.reshape(-1, dy.shape[-1])  # (N, O)
 """,

@@ -14,7 +14,7 @@ from npformer.nn.attention import LocalPredictive, Similarity
 from npformer.nn.module import Module
 
 STEPS, LR, SHORTEST, LONGEST, VOCAB_SIZE = 300, 0.03, 4, 12, 8
-REAL = np.arange(7) < np.array([[7], [4]])  # (B, S): the second sentence has four words
+REAL = np.arange(7) < np.array([[7], [4]])  # (B, S): the second sentence has four tokens
 
 
 class Model(Module):
@@ -140,7 +140,7 @@ def with_and_without(own: Names) -> dict[str, Any]:
     layer, (states, memory) = layer_of(own), example_sentences()
     beside, _ = layer.forward(states, memory, REAL)
     alone, _ = layer.forward(states[1:], memory[1:, :4], REAL[1:, :4])
-    return {"the context beside a longer sentence": (beside[1:], alone)}
+    return {"the context in a batch with a longer sentence": (beside[1:], alone)}
 
 
 def further_padding(own: Names) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def further_padding(own: Names) -> dict[str, Any]:
     context, _ = layer.forward(states, memory, REAL)
     longer = np.pad(memory, ((0, 0), (0, 3), (0, 0)))
     padded, _ = layer.forward(states, longer, np.pad(REAL, ((0, 0), (0, 3))))
-    return {"the context with more padding behind": (padded, context)}
+    return {"the context with more padding": (padded, context)}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -163,12 +163,14 @@ def float32_results(own: Names) -> dict[str, Any]:
 LOCAL_ATTENTION = Specimen(
     number=20,
     name="local-attention",
-    summary="a short sentence beside a long one loses its place",
+    summary="short sentences get worse results in a batch with long ones",
     symptom="""
-    Batches hold sentences of one length each, and the attention learns where to look: held-out sentences
-    given one by one have a loss of {bug[bare]:.2f}. Then all lengths go into one batch, and the same
-    sentences have {bug[last]:.2f}, and those of up to six words {bug[short]:.2f}. It should be
-    {right[last]:.2f}, and {right[short]:.2f}. The curve is that of the mixed batch.
+    Local attention predicts a position for each query and attends to a window around this position. It is
+    trained with batches in which all sentences have the same length, and it learns well: the loss on held-out
+    sentences, one at a time, is {bug[bare]:.2f}. Then these sentences are put into one batch, although their
+    lengths differ. Now the loss is {bug[last]:.2f}, and {bug[short]:.2f} for the sentences of up to six
+    tokens. Without the bug, the losses are {right[last]:.2f} and {right[short]:.2f}. The curves show the loss
+    of this mixed batch.
     """,
     train=train,
     trials=(
@@ -176,27 +178,37 @@ LOCAL_ATTENTION = Specimen(
             "gradient check of the layer, with padding",
             lambda own: (layer_of(own), *example_sentences(), REAL),
         ),
-        equal("beside the package's, without padding", lambda own: compare_with_package(own, REAL | True)),
-        equal("a sentence by itself and beside a longer one", with_and_without),
-        equal("more padding behind all sentences changes nothing", further_padding),
-        equal("beside the package's, with padding", lambda own: compare_with_package(own, REAL)),
+        equal(
+            "without padding, values and gradients are those of the package",
+            lambda own: compare_with_package(own, REAL | True),
+        ),
+        equal("a sentence gives the same result alone and in a batch with a longer one", with_and_without),
+        equal("more padding after all sentences changes nothing", further_padding),
+        equal(
+            "with padding, values and gradients are those of the package",
+            lambda own: compare_with_package(own, REAL),
+        ),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "No weight ever falls on padding: look at cache.weights. So it is not what it looks at, but where.",
-        "Print cache.predicted.p for a sentence by itself, and for the same beside a longer one.",
-        "p is a share of something. How long is a sentence of four words in a batch with one of seven?",
+        "cache.weights shows that padding never gets a weight. So the mask is correct. Is the position of "
+        "the window correct?",
+        "Print cache.predicted.p for a sentence alone, and for the same sentence in a batch with a longer "
+        "one.",
+        "p is a sigmoid times a length. Which length does the code use for a sentence of four tokens that is "
+        "padded to seven?",
     ),
     story="""
-    The sigmoid says which share of the sentence lies before the place to look at, and was multiplied by the
-    length of the array. In a batch of one length that is the sentence's own. Beside a longer sentence it is
-    that one's: every window of the short sentence stood too far to the right, some on padding alone, where
-    the context is 0. The mask was right, so no weight fell on padding; the gradients were right too, for
-    the wrong places. Mixed lengths gave {bug[last]:.2f} and give {right[last]:.2f} with yours. S in the
-    formula is the number of words: the mask knows it.
+    The predicted position is a sigmoid, a number between 0 and 1, times the length of the sentence. The code
+    used the length of the padded array. If all sentences of a batch have the same length, this is the same
+    number. But in a batch with a longer sentence, the windows of a short sentence were too far to the right.
+    Some windows contained only padding, and then the context was 0. The loss of the batch with different
+    lengths was {bug[last]:.2f}. With your repair it is {right[last]:.2f}. The mask was correct, so padding
+    never got a weight, and backward was the correct gradient of forward. In the formula, S is the number of
+    tokens without padding. It can be computed from the mask.
     """,
     repair="""
--        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S words
-+        length = mask.sum(-1, keepdims=True)  # (B, 1): S words
+-        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S tokens
++        length = mask.sum(-1, keepdims=True)  # (B, 1): S tokens
 """,
 )

@@ -1,4 +1,4 @@
-"""Bug: the mask is computed after positions have been added to the vectors, so nothing is padding."""
+"""Bug: the mask is computed after positions have been added to the vectors, so it finds no padding."""
 
 from typing import Any
 
@@ -40,13 +40,13 @@ def model_of(own: Names) -> Any:
 
 def with_and_without(own: Names, model: Any) -> dict[str, Any]:
     """Compare the logits of a sentence with and without padding at its end."""
-    return {"the logits with padding behind": (model.forward(LONG)[0][:, :3], model.forward(SHORT)[0])}
+    return {"the logits with padding": (model.forward(LONG)[0][:, :3], model.forward(SHORT)[0])}
 
 
 def no_padding(own: Names) -> dict[str, Any]:
     """Check that no token of a sentence without padding is hidden."""
     weights = model_of(own).forward(SHORT)[1].attention.attention.weights
-    return {"how many weights are not 0": (int((weights > 0).sum()), weights.size)}
+    return {"the number of weights that are not 0": (int((weights > 0).sum()), weights.size)}
 
 
 def sums_to_zero(own: Names) -> dict[str, Any]:
@@ -66,33 +66,36 @@ def float32_results(own: Names) -> dict[str, Any]:
 PADDING = Specimen(
     number=13,
     name="padding",
-    summary="a sentence means something else beside a longer one",
+    summary="the results for a sentence depend on its padding",
     symptom="""
-    Trained on sentences of one length the encoder does well: a loss of {bug[bare]:.3f} on held-out ones. In
-    a batch with longer sentences the short ones are padded, and the same sentences then have a loss of
-    {bug[last]:.2f}. It should be {right[last]:.3f}. The curve is that of the padded ones.
+    An encoder is trained on sentences of one length, and it learns well: its loss on held-out sentences is
+    {bug[bare]:.3f}. If the same sentences are in a batch with longer sentences, they are padded, and their
+    loss is {bug[last]:.2f}. Without the bug it is {right[last]:.3f}. The curves show the loss on the padded
+    sentences.
     """,
     train=train,
     trials=(
         gradients("gradient check of the encoder", lambda own: (model_of(own), LONG)),
-        equal("without padding nothing is hidden", no_padding),
-        equal("padding behind a sentence changes nothing", lambda own: with_and_without(own, model_of(own))),
-        equal("a word whose vector is 0 is still a word", sums_to_zero),
+        equal("without padding, no token is masked", no_padding),
+        equal("padding after a sentence changes nothing", lambda own: with_and_without(own, model_of(own))),
+        equal("a token whose vector is 0 is not padding", sums_to_zero),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "Run the encoder on one sentence, and on the same with two zeros behind it. Which logits should "
-        "agree?",
-        "show(cache.attention) prints the weights. How much do they look at padding?",
-        "Print the mask. When is a vector all zeros, and what was added to it by then?",
+        "Run the encoder with one sentence, and then with the same sentence followed by two zeros. Which "
+        "logits should be equal?",
+        "show(cache.attention) prints the attention weights. Which weight does padding get?",
+        "Print the mask. It is False where a vector is 0 in all components. What has been added to the "
+        "embeddings before?",
     ),
     story="""
-    The mask asked whether a vector is all zeros, after the positions had been added to it: nothing is, so
-    every place counted as a word. Before positions came it had worked, and its unit test still passed. A
-    padded sentence had a loss of {bug[last]:.2f}, and has {right[last]:.3f} with yours. What a sentence
-    meant depended on its neighbours in the batch; evaluated one by one it was fine. It also breaks as soon
-    as a word's vector sums to 0, or padding's is trained. Whether a place holds a word is known from the
-    ids. Gradient checks pass: the mask is a constant to them.
+    The code took a position as padding if its vector is 0 in all components. But at this point the positional
+    encodings had already been added, so no vector was 0, and no position was masked. Such code works until
+    someone adds positional encodings to the model. The loss of a padded sentence was {bug[last]:.2f}. With
+    your repair it is {right[last]:.3f}. So the output for a sentence depended on the longest sentence of its
+    batch. If each sentence was evaluated separately, there was no error. The test of the vectors is also
+    incorrect if the vector of a token is 0, or if the vector of padding is trained. The ids say reliably
+    which positions are padding. Gradient checks pass, because the mask is a constant for them.
     """,
     repair="""
 -        mask = (np.abs(x.real).sum(-1) > 0)[:, None, None, :]  # (B, 1, 1, S): padding is zeros

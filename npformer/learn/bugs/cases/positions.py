@@ -76,7 +76,7 @@ def rotation(own: Names) -> dict[str, Any]:
     table = own.sinusoids(12, 8)
     angle = np.arctan2(table[:, 0::2], table[:, 1::2])
     moved = np.exp(1j * (angle[3:] - angle[:-3]))
-    return {"the angle of a move by 3": (np.angle(moved), np.broadcast_to(np.angle(moved[:1]), moved.shape))}
+    return {"the angle of a shift by 3": (np.angle(moved), np.broadcast_to(np.angle(moved[:1]), moved.shape))}
 
 
 def compare_with_package(own: Names) -> Any:
@@ -87,32 +87,35 @@ def compare_with_package(own: Names) -> Any:
 POSITIONS = Specimen(
     number=12,
     name="positions",
-    summary="it loses its way in long sentences",
+    summary="the model cannot tell the positions of long sentences apart",
     symptom="""
-    Sentences of 40 words must be written backwards. With these positions the loss is {bug[last]:.2f} after
-    {bug[steps]} steps; with the right ones {right[last]:.2f}. In a table of 64 columns {bug[still]:.0f} %
-    of them hardly move over 200 positions; {right[still]:.0f} % is as it should be.
+    A model learns to write sentences of 40 tokens backwards. With these positional encodings its loss is
+    {bug[last]:.2f} after {bug[steps]} steps. With the correct ones it is {right[last]:.2f}. In a table with
+    64 columns, {bug[still]:.0f} % of the columns are nearly constant over 200 positions. It should be
+    {right[still]:.0f} %.
     """,
     train=train,
     trials=(
-        equal("position 0, the first pair, and a width of 2", beginning),
-        equal("a move is the same rotation wherever it starts", rotation),
-        equal("how slowly the last pair turns", wavelengths),
-        equal("two tables beside the package's", compare_with_package),
+        equal("position 0, the first pair of columns, and a table of width 2", beginning),
+        equal("a shift of the position rotates each pair by the same angle at all positions", rotation),
+        equal("the wavelength of the last pair of columns", wavelengths),
+        equal("two tables are those of the package", compare_with_package),
     ),
     hints=(
-        "There is nothing to learn here, and no gradient. Look at the table itself: plots.value_map draws "
-        "one.",
-        "The paper has wavelengths from 2π to 10000 · 2π. Over how many positions does the last column turn?",
-        "Which values does i have in the formula, and which in the code?",
+        "This table has no parameters and no gradients. Draw the table with plots.value_map, and compare it "
+        "with the formula in the docstring.",
+        "In the paper, the wavelengths are between 2π and 10000 · 2π positions. Which wavelength do the last "
+        "columns have here?",
+        "Which values does i have in the formula? Which values does the variable i have in the code?",
     ),
     story="""
-    i counted 0, 2, 4 ..., so it was 2i of the formula already, and the code doubled it again. The
-    wavelengths then went to 10000² · 2π: {bug[still]:.0f} % of the columns were as good as constant, and
-    what distinguishes far positions had half the room. Positions 0, 1, 2 still differ, every test of shape
-    and range passes, moving is a rotation as it should be, and the model learns. Sentences of 40
-    words had a loss of {bug[last]:.2f}, and have {right[last]:.2f} with yours. This line stands in many
-    tutorials, and the figure that one draws of it looks nearly like the paper's.
+    The variable i has the values 0, 2, 4, …, which are already the 2i of the formula. The code doubled it a
+    second time. So the longest wavelength was about 10000² · 2π positions instead of 10000 · 2π. As a result,
+    {bug[still]:.0f} % of the columns were nearly constant, and only the others distinguished the positions.
+    The loss for sentences of 40 tokens was {bug[last]:.2f}. With your repair it is {right[last]:.2f}. The bug
+    is hard to notice: the first positions still differ, the shape and the range of the numbers are correct,
+    and a shift still rotates each pair of columns. This line of code is in many tutorials, and a picture of
+    the table looks similar to the correct one.
     """,
     repair="""
 -    angle = position / 10000 ** (2 * i / d_model)  # (T, D/2)

@@ -65,32 +65,35 @@ def values(own: Names) -> dict[str, Any]:
 PRECISION = Specimen(
     number=17,
     name="precision",
-    summary="the loss is right, and it takes more memory than it should",
+    summary="the loss is correct, but the model needs too much memory",
     symptom="""
-    Nothing is wrong with the loss: {bug[last]:.3f} after {bug[steps]} steps, and {right[last]:.3f} without
-    the bug. But the model was made for float32, and what a forward pass keeps for backward takes
-    {bug[kilobytes]:.0f} kB; it should be {right[kilobytes]:.0f} kB. The logits are {bug[dtype]}.
+    All parameters of a model are float32. Its loss after {bug[steps]} steps is {bug[last]:.3f}, and
+    {right[last]:.3f} without the bug, so the results are correct. But the cache of a forward pass needs
+    {bug[kilobytes]:.0f} kB instead of {right[kilobytes]:.0f} kB, and the dtype of the logits is {bug[dtype]}
+    instead of {right[dtype]}.
     """,
     train=train,
     trials=(
         gradients("gradient check", lambda own: (own.SelfAttention(16, dtype=np.float64), normal(2, 3, 16))),
-        equal("the numbers beside the formula", values),
-        float32_stays("float32 in, float32 out", float32_results),
-        float32_stays("what the cache holds is float32", low_cache),
-        float32_stays("backward gives float32", low_backward),
+        equal("the output is that of the formula", values),
+        float32_stays("for float32 inputs, the output is float32", float32_results),
+        float32_stays("all arrays of the cache are float32", low_cache),
+        float32_stays("backward returns float32", low_backward),
     ),
     hints=(
-        "show(cache) prints the dtype of everything that is kept. Which is the first that is not float32?",
-        "Two arrays of float32 make another of float32. What else takes part in the scores?",
-        "print(type(np.sqrt(16)), type(math.sqrt(16))), and multiply a float32 array with each.",
+        "show(cache) prints the dtype of every array in the cache. Which is the first one that is not "
+        "float32?",
+        "The product of two float32 arrays is float32. Which other number is used to compute the scores?",
+        "Run print(type(np.sqrt(16)), type(math.sqrt(16))). Then multiply a float32 array by each of them, "
+        "and print the dtypes.",
     ),
     story="""
-    np.sqrt(16) is a number of NumPy's own, of dtype float64, and since NumPy 2 such a number counts in the
-    choice of dtype as an array would: float32 times it is float64. A number of Python's own, as
-    math.sqrt(16) gives, takes on the array's. From this layer on everything was float64, and the residual
-    carried it through all the others: {bug[kilobytes]:.0f} kB instead of {right[kilobytes]:.0f}, and
-    products of matrices at half the speed. The results are even a little better, so no test of numbers can
-    see it, and a gradient check runs in float64 anyway. Under NumPy 1 the same line was right.
+    np.sqrt(16) is a NumPy scalar of dtype float64. Since NumPy 2, a float32 array times such a scalar is
+    float64. math.sqrt(16) is a Python float, and a float32 array times a Python float remains float32. So all
+    arrays after this line were float64. The residual connection passed this dtype on to all later layers. The
+    cache needed {bug[kilobytes]:.0f} kB instead of {right[kilobytes]:.0f} kB, and matrix products took twice
+    as long. The numbers themselves are even more exact, so no comparison of numbers finds the bug. Gradient
+    checks do not find it either, because they run in float64. In NumPy 1 the same line was correct.
     """,
     repair="""
 +import math

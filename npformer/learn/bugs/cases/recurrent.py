@@ -93,7 +93,7 @@ def read_alone(own: Names) -> dict[str, Any]:
         dstates[:, -1] = dlast
         heard.append((states[:, -1], reader.backward(dstates, cache)[:, :3]))
     (padded, dpadded), (bare, dbare) = heard
-    return {"the last state with padding behind": (padded, bare), "dx with padding behind": (dpadded, dbare)}
+    return {"the last state with padding": (padded, bare), "dx with padding": (dpadded, dbare)}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -106,42 +106,51 @@ def float32_results(own: Names) -> dict[str, Any]:
 RECURRENT = Specimen(
     number=19,
     name="recurrent",
-    summary="it learns slowly from sentences of different lengths",
+    summary="learning is slow if the sentences have different lengths",
     symptom="""
-    The task is to name the first word of a sentence of one to eight words, from the state after the last.
-    After {bug[steps]} steps the loss is {bug[last]:.2f}, and should be {right[last]:.2f}. Where all
-    sentences have eight words, which is harder, it is {bug[bare]:.2f}, as without the bug.
+    A recurrent network reads a sentence of one to eight tokens. From its last state, a linear layer has to
+    predict the first token of the sentence. After {bug[steps]} steps the loss is {bug[last]:.2f}. Without the
+    bug it is {right[last]:.2f}. If all sentences have eight tokens, the task is harder, but then the loss is
+    {bug[bare]:.2f}, with and without the bug.
     """,
     train=train,
     trials=(
-        gradients(
-            "gradient check of sentences of one length", lambda own: (reader_of(own), normal(2, 5, 4), ALL)
-        ),
-        equal("the same beside the package's", lambda own: compare_with_package(own, ALL)),
-        gradients(
-            "gradient check with padding behind", lambda own: (reader_of(own), normal(2, 5, 4), SHORTER)
+        gradients("gradient check without padding", lambda own: (reader_of(own), normal(2, 5, 4), ALL)),
+        equal(
+            "without padding, values and gradients are those of the package",
+            lambda own: compare_with_package(own, ALL),
         ),
         gradients(
-            "gradient check with padding before", lambda own: (reader_of(own), normal(2, 5, 4), EARLIER)
+            "gradient check with padding after the tokens",
+            lambda own: (reader_of(own), normal(2, 5, 4), SHORTER),
         ),
-        equal("padding behind a sentence changes nothing", read_alone),
-        equal("values and gradients beside the package's", lambda own: compare_with_package(own, SHORTER)),
+        gradients(
+            "gradient check with padding before the tokens",
+            lambda own: (reader_of(own), normal(2, 5, 4), EARLIER),
+        ),
+        equal("padding after a sentence changes nothing", read_alone),
+        equal(
+            "with padding, values and gradients are those of the package",
+            lambda own: compare_with_package(own, SHORTER),
+        ),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "The loss speaks to the last place. Print dx: which sentences of a batch hear anything?",
-        "gradcheck(Reader(4, 3), x, mask) with a mask that is False somewhere. Without one it finds nothing.",
-        "state = where(real, new, state) has two arrays to choose from. Each number of the gradient belongs "
-        "to one of the two.",
+        "The loss uses only the state at the last position. Print dx. For which sentences of a batch is it "
+        "not 0?",
+        "Run gradcheck(Reader(4, 3), x, mask) with a mask that is False at some positions. If the mask is "
+        "True everywhere, the check passes.",
+        "state = where(real, new, state) takes each number from one of two arrays. In the backward pass, the "
+        "gradient goes to the array from which the number was taken. Is this done for both arrays?",
     ),
     story="""
-    "Padding gets no gradient" is true of what stood there, and it was not read. But the state was handed on
-    through it: state = where(real, new, state) takes its numbers from one of two arrays, and where it took
-    the old one, the gradient is the old one's. backward set it to 0. So a sentence that ended before the
-    last place heard nothing from the loss at the last place, and each batch taught what its longest
-    sentences had to teach: a loss of {bug[last]:.2f} after {bug[steps]} steps, where yours has
-    {right[last]:.2f}. The forward pass was right, so everything that one can evaluate was as it should be;
-    and gradient checks passed, as long as nobody gave them padding.
+    It is true that the vectors of padding get no gradient, because the network does not read them. But the
+    old state is passed on through padding: state = where(real, new, state). Where real is False, the gradient
+    of the state belongs to the old state, and backward set it to 0. So if a sentence ended before the last
+    position, the gradient of the loss did not reach any of its tokens. The model learned only from the
+    longest sentences of each batch. The loss was {bug[last]:.2f} after {bug[steps]} steps. With your repair
+    it is {right[last]:.2f}. The forward pass was correct, so no evaluation shows the bug. Gradient checks
+    pass too, unless their inputs contain padding.
     """,
     repair="""
 -            dstate = dh + self.hidden_projection.backward(dhidden_gates, step.hidden_projection)

@@ -99,7 +99,7 @@ def word_by_word(own: Names) -> Any:
     whole, pairs = layer.forward(x)[0], {}
     for t in range(6):
         y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
-        pairs[f"y of word {t}"] = (y, whole[:, t : t + 1])
+        pairs[f"y of token {t}"] = (y, whole[:, t : t + 1])
     return pairs
 
 
@@ -117,48 +117,58 @@ def nearest(own: Names) -> dict[str, Any]:
     for t in (1, 2):
         _, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
     y, (_, v) = layer.decode_step(x[:, 3:], kv_cache)
-    return {"y of a word that looks at itself": (y, v[:, -1:])}
+    return {"y of a token that attends only to itself": (y, v[:, -1:])}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
     """Return everything that is computed from float32."""
     layer, x = own.RelativeAttention(6, 2, dtype=np.float32), normal(2, 4, 6).astype(np.float32)
     y, cache = layer.forward(x)
-    return {"y": y, "dx": layer.backward(np.ones_like(y), cache), "y of step": layer.decode_step(x[:, :1])[0]}
+    return {
+        "y": y,
+        "dx": layer.backward(np.ones_like(y), cache),
+        "y of decode_step": layer.decode_step(x[:, :1])[0],
+    }
 
 
 RELATIVE = Specimen(
     number=23,
     name="relative",
-    summary="it learns as it should, and writes nonsense word by word",
+    summary="training is correct, but decoding token by token is wrong",
     symptom="""
-    Sentences repeat their first three words, and the model learns it: its loss is {bug[last]:.2f} after
-    {bug[steps]} steps, as without the bug. Asked to go on with a sentence, it writes {bug[whole]:.0f}% of the
-    words rightly when forward reads the whole sentence each time. With step, which keeps the keys and values
-    of the words before, it is {bug[right]:.0f}%, and should be the same.
+    A model learns sentences that repeat their first three tokens. After {bug[steps]} steps its loss is
+    {bug[last]:.2f}, with and without the bug. Then it gets the first three tokens of a sentence and generates
+    the others. If forward reads the complete sentence for each new token, {bug[whole]:.0f} % of the generated
+    tokens are correct. decode_step reads only the new token and keeps the keys and values of the earlier
+    tokens in a KV cache. It should give the same result, but only {bug[right]:.0f} % of its tokens are
+    correct.
     """,
     train=train,
     trials=(
         gradients("gradient check of the layer", lambda own: (own.RelativeAttention(6, 2), normal(2, 5, 6))),
-        equal("forward on a whole sentence beside the package's", compare_with_package),
-        equal("word by word gives what the whole sentence gives", word_by_word),
-        equal("fewer queries than keys are the last of them", last_queries),
-        equal("a word that looks at itself finds itself", nearest),
+        equal("forward gives the same as the package", compare_with_package),
+        equal("decode_step gives the same as forward", word_by_word),
+        equal("the distances of the last queries of a sentence", last_queries),
+        equal("in decode_step, a token that attends only to itself reads its own value", nearest),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "Training is right, and so is forward. What is different when step calls attend?",
-        "Call layer.decode_step on x[:, :1], x[:, 1:2] ..., and compare each y with layer.forward(x)[0]. "
-        "Which is the first word that differs?",
-        "Print distances(4, 4, 2), and then distances(1, 4, 2). In step the one query is the last word.",
+        "Training and forward are correct. Both forward and decode_step call attend. How do their arguments "
+        "differ?",
+        "Call layer.decode_step with x[:, :1], then x[:, 1:2], and so on. Compare each y with "
+        "layer.forward(x)[0]. Which is the first token with a difference?",
+        "Print distances(4, 4, 2) and then distances(1, 4, 2). In decode_step, the only query is the last "
+        "token of the sentence.",
     ),
     story="""
-    distances let the queries stand at 0, 1 and so on. In forward they do. In step there is one query, the
-    newest word, and it was taken for the first: every key before it seemed to stand at its right, at
-    distances that causal training never uses. {bug[right]:.0f}% of the words were right, where yours has
-    {right[right]:.0f}%. No loss and no gradient shows it, since neither comes near step. Absolute positions
-    have the same trap (which row of the table does the next word get?), and a cache that drops old words
-    has it again. The only test that finds it compares decoding word by word with the whole sentence.
+    distances assumed that the queries are at the positions 0, 1, and so on. This is true in forward. In
+    decode_step there is only one query, which is the newest token, but distances treated it as the first
+    token of the sentence. So all keys seemed to be to the right of the query, at distances that never occur
+    in causal training. {bug[right]:.0f} % of the generated tokens were correct. With your repair it is
+    {right[right]:.0f} %. The loss and the gradients cannot show this bug, because training does not use
+    decode_step. Absolute positions can have the same bug, if the next token gets the wrong row of the table.
+    So can a KV cache that removes old tokens. To find it, compare decoding token by token with the forward
+    pass of the complete sentence.
     """,
     repair="""
 -    away = np.arange(n_keys) - np.arange(n_queries)[:, None]  # (T, S)

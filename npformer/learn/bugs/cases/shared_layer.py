@@ -47,7 +47,7 @@ def two_calls(own: Names) -> dict[str, Any]:
     alone = layer.backward(dy, cache)
     _, cache = layer.forward(x)
     layer.forward(-x)
-    return {"dx of a call that another one followed": (layer.backward(dy, cache), alone)}
+    return {"dx of the first of two calls": (layer.backward(dy, cache), alone)}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -60,37 +60,39 @@ def float32_results(own: Names) -> dict[str, Any]:
 SHARED_LAYER = Specimen(
     number=8,
     name="shared-layer",
-    summary="right when it is run once, worse when it is run six times",
+    summary="correct if the layer runs once, worse if it runs six times",
     symptom="""
-    A network that runs this layer once learns as it should: its loss is {bug[once]:.2f} after {bug[steps]}
-    steps, as without the bug. Run six times in a row, with the same parameters each time, the layer could do
-    better, and {right[last]:.2f} is possible. It ends at {bug[last]:.2f}.
+    A network that applies this layer once learns normally: its loss is {bug[once]:.2f} after {bug[steps]}
+    steps, as without the bug. Another network applies the layer six times in sequence, always with the same
+    parameters. It should reach a lower loss. Without the bug it reaches {right[last]:.2f}, but with the bug
+    it reaches only {bug[last]:.2f}.
     """,
     train=train,
     trials=(
         equal("one forward and one backward pass of the layer", one_call),
-        equal("a second call does not disturb the first", two_calls),
+        equal("a second forward pass does not change the backward pass of the first", two_calls),
         gradients("gradient check of the layer", lambda own: (own.FeedForward(6, 9), normal(4, 6))),
         gradients(
-            "gradient check of a model that runs it three times",
+            "gradient check of a model that runs the layer three times",
             lambda own: (own.Universal(3, 6, 9), normal(4, 6)),
         ),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "With n_times=1 it is right. What does the second call change for the first?",
-        "Call forward on x, then on -x, then backward with the first cache. Is dx what it was without the "
-        "second call?",
-        "A cache holds what one call needs in its backward pass. Is there anything that backward needs "
-        "and does not find there?",
+        "With n_times=1 everything is correct. How can a second forward pass influence the backward pass of "
+        "the first?",
+        "Call forward with x, then with -x, then backward with the cache of the first call. Compare dx with "
+        "the dx that you get without the second call.",
+        "The cache should contain everything that backward needs. Which array does backward read that is not "
+        "in the cache?",
     ),
     story="""
-    Where the ReLU lets through was kept on the layer, as frameworks' tutorials do, and each call wrote over
-    what the one before had left. All six backward passes then used the last call's: the gradients have the
-    right shape and about the right direction, and the loss falls to {bug[last]:.3f}, where yours reaches
-    {right[last]:.3f}. The same happens to an encoder that is read by two decoders, to weights that are
-    shared, and to two threads. A check that calls forward and then backward, once, cannot see it; gradcheck
-    calls forward on something else in between.
+    The layer stored the positions where the ReLU was active in an attribute, as many tutorials do. Each
+    forward pass overwrote this attribute, so all six backward passes used the values of the last forward
+    pass. The gradients had the correct shapes and roughly the correct direction. So the loss decreased, but
+    only to {bug[last]:.3f}. With your repair it reaches {right[last]:.3f}. The same error occurs if two
+    decoders use one encoder, if layers share weights, or if two threads use the same layer. A test that calls
+    forward once and then backward once cannot find it. gradcheck calls forward with another input in between.
     """,
     repair="""
      inner: Any
@@ -98,10 +100,10 @@ SHARED_LAYER = Specimen(
 
 -        self.active = np.empty(0, bool)
 
--        self.active = h.real > 0  # where the ReLU lets through
+-        self.active = h.real > 0  # where the ReLU is the identity
 -        y, outer = self.outer.forward(np.where(self.active, h, 0))  # (..., D)
 -        return y, FeedForwardCache(inner, outer)
-+        active = h.real > 0  # where the ReLU lets through
++        active = h.real > 0  # where the ReLU is the identity
 +        y, outer = self.outer.forward(np.where(active, h, 0))  # (..., D)
 +        return y, FeedForwardCache(inner, active, outer)
 

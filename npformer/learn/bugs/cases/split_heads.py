@@ -80,13 +80,13 @@ def leak_arguments(own: Names) -> tuple[Any, Any, Any]:
 def dependencies(own: Names) -> dict[str, Any]:
     """Check which outputs depend on which tokens under a causal mask."""
     forward, x, mask = leak_arguments(own)
-    return {"which outputs depend on which words": (movement(forward, x) > 0, mask)}
+    return {"which outputs depend on which tokens": (movement(forward, x) > 0, mask)}
 
 
 def permuted(own: Names) -> dict[str, Any]:
     """Check that attention without positions commutes with permutations of the tokens."""
     layer, x, order = own.SelfAttention(8, 2), normal(1, 5, 8), [3, 0, 4, 1, 2]
-    return {"y of permuted words": (layer.forward(x[:, order])[0], layer.forward(x)[0][:, order])}
+    return {"y of permuted tokens": (layer.forward(x[:, order])[0], layer.forward(x)[0][:, order])}
 
 
 def float32_results(own: Names) -> dict[str, Any]:
@@ -99,41 +99,44 @@ def float32_results(own: Names) -> dict[str, Any]:
 SPLIT_HEADS = Specimen(
     number=9,
     name="split-heads",
-    summary="every gradient is right, and it learns next to nothing",
+    summary="all gradients are correct, but the model learns nearly nothing",
     symptom="""
-    The task is to write a sentence backwards, which one layer of attention can learn. With four heads the
-    loss is {bug[last]:.2f} after {bug[steps]} steps, little better than guessing (2.48), and should be
-    {right[last]:.2f}. With one single head it is {bug[one]:.2f}, as without the bug.
+    A model with one layer of attention learns to write a sentence backwards. With four heads its loss is
+    {bug[last]:.2f} after {bug[steps]} steps, which is hardly better than guessing (2.48). Without the bug it
+    is {right[last]:.2f}. With a single head the loss is {bug[one]:.2f}, with and without the bug.
     """,
     train=train,
     trials=(
         gradients("gradient check of the layer", lambda own: (own.SelfAttention(8, 2), normal(2, 3, 8))),
-        gradients("the same with one head", lambda own: (own.SelfAttention(8, 1), normal(2, 3, 8))),
-        equal("merging undoes splitting", split_and_merge),
-        no_leak("under a causal mask, no output depends on a later word", leak_arguments),
-        equal("under a causal mask, every output depends on every earlier word", dependencies),
-        equal("a permutation of the words permutes the outputs in the same way", permuted),
-        equal("splitting and merging beside the package's", compare_with_package),
+        gradients(
+            "gradient check of the layer with one head",
+            lambda own: (own.SelfAttention(8, 1), normal(2, 3, 8)),
+        ),
+        equal("merge_heads is the inverse of split_heads", split_and_merge),
+        no_leak("under a causal mask, no output depends on a later token", leak_arguments),
+        equal("under a causal mask, every output depends on every earlier token", dependencies),
+        equal("a permutation of the tokens permutes the outputs in the same way", permuted),
+        equal("split_heads and merge_heads give the same as the package", compare_with_package),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "gradcheck finds nothing: backward fits forward. So the function itself is not the one that is "
-        "meant.",
-        "npformer.checking.leaks.movement(lambda x: layer.forward(x)[0], x) tells which outputs move with "
-        "which words. Without a mask, all should. Try two heads and five words, with a causal mask and "
-        "without.",
-        "Split np.arange(2 * 3 * 4).reshape(2, 3, 4) into two heads, and look at which numbers stand "
-        "together.",
+        "gradcheck finds no error, because backward is the correct gradient of forward. So forward does not "
+        "compute the intended function.",
+        "npformer.checking.leaks.movement(lambda x: layer.forward(x)[0], x) shows which outputs change if a "
+        "token changes. Without a mask, every output should depend on every token. Try two heads and five "
+        "tokens, without a mask and with a causal mask.",
+        "Split np.arange(2 * 3 * 4).reshape(2, 3, 4) into two heads, and print the result. Which numbers "
+        "does each head get, and which numbers should it get?",
     ),
     story="""
-    reshape cut the array in the order in which it lies in memory: with H heads the first held the first
-    H-th of the sentence, all the width of it, in pieces, and not a part of the width of every word. The
-    shapes fit. Merging undid the splitting, so the gradients were right to rounding, and attention without
-    a mask still mixed something: {bug[last]:.2f} after {bug[steps]} steps, where yours has
-    {right[last]:.3f}. Splitting the width needs an axis more, and then that axis exchanged with the
-    positions. Not even a causal mask was broken: the pieces keep their order. But words could not see all
-    that they may, and an output changed when the words of the sentence changed places, which attention by
-    itself does not notice.
+    reshape keeps the order of the numbers in memory. So with H heads, the first head did not get a slice of
+    the vector of every token. It got the complete vectors of the first tokens of the sentence, cut into
+    pieces. The shapes were correct. To split the width, first reshape to an additional axis, and then
+    exchange this axis with the positions. The loss was {bug[last]:.2f} after {bug[steps]} steps. With your
+    repair it is {right[last]:.3f}. merge_heads was the inverse of split_heads, so all gradients were correct.
+    Not even a causal mask was violated, because the pieces keep their order. But many outputs did not depend
+    on tokens to which they may attend. Also, a permutation of the tokens did not simply permute the outputs,
+    as it must in attention without positional encodings.
     """,
     repair="""
 -    return x.reshape(batch, n_heads, length, width // n_heads)

@@ -61,7 +61,12 @@ def twice(own: Names) -> dict[str, Any]:
 def unread(own: Names) -> dict[str, Any]:
     """Check that a token which is never an input gets a gradient from the projection."""
     model = gradients_of(own, np.array([[1, 2, 1]]), normal(1, 3, 7))
-    return {"whether the rows of words that are not read learn": (bool(model.weight.grad[3:].all()), True)}
+    return {
+        "whether the rows of tokens that are never inputs get a gradient": (
+            bool(model.weight.grad[3:].all()),
+            True,
+        )
+    }
 
 
 def linear_alone(own: Names) -> dict[str, Any]:
@@ -87,34 +92,35 @@ def float32_results(own: Names) -> dict[str, Any]:
 TIED_WEIGHTS = Specimen(
     number=7,
     name="tied-weights",
-    summary="it learns, and more slowly than it should",
+    summary="the model learns, but too slowly",
     symptom="""
-    A model whose word vectors serve at both ends has a loss of {bug[last]:.2f} after {bug[steps]} steps.
-    The right one reaches {right[last]:.2f} in as many, and 0.69 would be perfect. Everything looks as it
-    should, only slower.
+    A language model has tied weights: the embedding and the output layer use the same table. After
+    {bug[steps]} steps its loss is {bug[last]:.2f}. Without the bug it is {right[last]:.2f} after the same
+    number of steps. (The lowest possible loss is 0.69.) There is no other sign of an error.
     """,
     train=train,
     trials=(
-        equal("the gradients of the map between the two ends", linear_alone),
-        equal("the input's end alone, where the output's gradient is 0", input_end),
+        equal("the gradients of the layer between embedding and output layer", linear_alone),
+        equal("the gradient from the embedding if the one from the output layer is 0", input_end),
         gradients(
             "gradient check of the whole model", lambda own: (own.NextToken(7, 4), np.array([[1, 2, 1]]))
         ),
-        equal("a word that is offered and never read learns", unread),
-        equal("two backward passes add up", twice),
+        equal("a token that is never an input gets a gradient", unread),
+        equal("the gradients of two backward passes are added", twice),
         float32_stays("float32 stays float32", float32_results),
     ),
     hints=(
-        "Each end by itself is right. What do the two have in common?",
+        "The embedding alone is correct, and so is the output layer alone. What do they have in common?",
         "Check the gradients of the whole model: npformer.gradcheck(NextToken(), np.array([[1, 2, 1]])).",
-        "Follow weight.grad through backward, line by line: who writes to it, and what was in it before?",
+        "Read backward line by line. Which lines write to weight.grad, and what does it contain before?",
     ),
     story="""
-    The weight has two gradients, one from each end, and the second was written over the first (= where +=
-    belongs). The model still learns through the other end, so the loss falls, and takes far longer:
-    {bug[last]:.2f} after {bug[steps]} steps, where yours has {right[last]:.2f}. Every layer checked by
-    itself is right, since a single gradient that starts from 0 is the same with = and +=. A check of the
-    whole model, or running backward twice, shows it; so gradcheck does both.
+    The shared weight has two gradients, one from the output layer and one from the embedding. The second one
+    overwrote the first one, because the code had = instead of +=. The model still learned from the gradient
+    of the embedding, but more slowly. Its loss was {bug[last]:.2f} after {bug[steps]} steps. With your repair
+    it is {right[last]:.2f}. If you check each layer separately, all gradients are correct: for a single
+    gradient that is added to 0, = and += give the same result. Two tests find the bug: a gradient check of
+    the whole model, and two backward passes without setting the gradients to 0. gradcheck does both.
     """,
     repair="""
 -        self.weight.grad[...] = dtable

@@ -16,7 +16,7 @@ def loss_and_gradients(model, batches):
     for ids, targets in batches:
         share = 1 / len(batches)
         logits, cache = model.forward(ids)  # (B, T, V)
-        loss, loss_cache = cross_entropy(logits, targets, pad_id=PAD)  # the mean over this batch's words
+        loss, loss_cache = cross_entropy(logits, targets, pad_id=PAD)  # the mean over this batch's tokens
         model.backward(cross_entropy_backward(share, loss_cache), cache)
         total += share * float(loss)
     return total

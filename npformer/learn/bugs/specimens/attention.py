@@ -15,7 +15,7 @@ class AttentionCache(NamedTuple):
     k: Any  # (..., S, K)
     v: Any  # (..., S, L)
     soft: Any  # (..., T, S) the softmax of the scores
-    weights: Any  # (..., T, S) how much each query looks at each key
+    weights: Any  # (..., T, S) attention weights
     mask: Any  # (..., T, S) or None
 
 

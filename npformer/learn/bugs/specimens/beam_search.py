@@ -11,7 +11,7 @@ def beam_search(next_log_probs, *, beam=4, max_length=10):
     next_log_probs(tokens) gives log p(next | tokens). Shapes: a list of ids -> (V,).
     Return (ids without END, log p(ids, END)).
     """
-    live: list[tuple[list[int], float]] = [([], 0.0)]  # pairs (words, log p)
+    live: list[tuple[list[int], float]] = [([], 0.0)]  # pairs (tokens, log p)
     finished = []
     for step in range(max_length + 1):
         continued = []

@@ -42,10 +42,10 @@ class Translator(Module):
         """Return (logits, cache)."""
         memory, from_source = self.source.forward(source)  # (B, S, D)
         x, from_target = self.target.forward(target_in)  # (B, T, D)
-        # every word looks at itself and at those before it
+        # self-attention to the token itself and to the tokens before it
         h, own = self.own.forward(x, mask=causal_mask(target_in.shape[1], x))
         x, own_norm = self.own_norm.forward(x + h)
-        # and at the source
+        # cross-attention to the source
         h, cross = self.cross.forward(memory, x)
         x, cross_norm = self.cross_norm.forward(x + h)
         logits, output = self.output.forward(x)  # (B, T, V)

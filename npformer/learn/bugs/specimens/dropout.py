@@ -8,7 +8,7 @@ from npformer.nn.module import Module
 class DropoutCache(NamedTuple):
     """The cache of Dropout."""
 
-    dropout_mask: Any  # (...) what each entry was multiplied by; None where nothing was dropped
+    dropout_mask: Any  # (...) the factor of each entry; None if nothing was dropped
 
 
 class Dropout(Module):

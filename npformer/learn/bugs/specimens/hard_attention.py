@@ -8,11 +8,11 @@ from npformer.functional import softmax
 
 
 def compared_with(log_likelihood):
-    """Return the baseline of each answer: the usual value of the sentence's draws.
+    """Return the baseline of each answer: the usual value of the sentence's samples.
 
-    It changes no gradient on average, and reduces the variance between draws. It is 0 where there is
-    nothing to compare with.
-    Shapes: log_likelihood (N, B), of N draws -> broadcastable to (N, B).
+    It does not change the expected value of the gradient, and it reduces the variance. It is 0 if there is
+    no other sample.
+    Shapes: log_likelihood (N, B), of N samples -> broadcastable to (N, B).
     """
     return log_likelihood.mean(0)
 
@@ -25,11 +25,11 @@ class HardAttentionCache(NamedTuple):
 
 
 class HardAttention:
-    """z = v_s, with s ~ Multinoulli(softmax(scores)), in several draws.
+    """z = v_s, with s sampled from softmax(scores), several times.
 
-    The loss is minus the mean, over draws and sentences, of log p(y | s). On average over all that can be
-    drawn, dscores is the gradient of the loss's expectation, for any number of draws.
-    Shapes: scores (B, T, S), v (B, S, L), sample (N, B, T, S) bool where the choices are given
+    The loss is minus the mean of log p(y | s) over samples and sentences. For any number of samples, the
+    expected value of dscores is the gradient of the expected loss.
+    Shapes: scores (B, T, S), v (B, S, L), sample (N, B, T, S) bool if the choices are given
     -> z (N, B, T, L).
     """
 
@@ -40,7 +40,7 @@ class HardAttention:
         """Return (z, cache)."""
         weights, _ = softmax(scores)  # (B, T, S)
         if sample is None:
-            # each place has a stretch of the line 0 .. 1: a random point falls into one of them
+            # a random point in [0, 1) selects value s if it lies between the cumulative sums s - 1 and s
             ends = weights.cumsum(-1)
             point = rng.random((self.draws, *ends.shape[:-1]))[..., None] * ends[..., -1:]
             sample = (ends <= point).sum(-1)[..., None] == np.arange(ends.shape[-1])  # (N, B, T, S)
@@ -49,9 +49,9 @@ class HardAttention:
     def backward(self, dz, log_likelihood, cache):
         """Return (dscores, dv). Shapes: dz (N, B, T, L), log_likelihood (N, B), of whole answers."""
         sample, weights = cache
-        # z = sample v, and all draws read the same v
+        # z = sample v, and all samples read the same v
         dv = (sample.swapaxes(-1, -2) @ dz).sum(0)  # (B, S, L)
-        # no gradient goes through a draw: what went well becomes likelier
+        # sampling has no derivative: the gradient of log p(s) is the reward
         reward = log_likelihood - compared_with(log_likelihood)  # (N, B)
         dlog_prob = -reward / log_likelihood.size
         # log p(s) = scores_s - log sum exp(scores)

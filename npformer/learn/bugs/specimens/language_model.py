@@ -48,5 +48,5 @@ class LanguageModel(Module):
         """Add the gradients of the parameters; ids have no gradient."""
         dx = self.output.backward(dlogits, cache.output)
         dx = self.norm.backward(dx, cache.norm)
-        # x + attention(x): a sum hands its gradient to both
+        # x + attention(x): both terms of a sum get its gradient
         self.input.backward(dx + self.attention.backward(dx, cache.attention), cache.input)

@@ -15,9 +15,9 @@ class LatentAttentionCache(NamedTuple):
     telling: Any
     pointing: Any
     v: Any  # (B, S, L)
-    latent: Any  # (B, S) how telling each word is
-    active: Any  # (B, S, S) where each word points
-    weights: Any  # (B, S) how much each word is read
+    latent: Any  # (B, S) the importance of each token
+    active: Any  # (B, S, S) the attention of each token to all tokens
+    weights: Any  # (B, S) the weight of each token
     length: Any  # (B, 1)
 
 
@@ -66,7 +66,7 @@ class LatentAttention(Module):
             # w_i = Σ_j active_ij latent_j
             dlatent = (active.swapaxes(-1, -2) @ dw[..., None])[..., 0]  # (B, S)
             dactive = dw[..., :, None] * latent[..., None, :]  # (B, S, S)
-        # active = softmax(places), latent = softmax(scores): e went into both
+        # active = softmax(places), latent = softmax(scores): both depend on e
         de = self.pointing.backward(softmax_backward(dactive, active), cache.pointing)
         dscores = softmax_backward(dlatent, latent)
         return de + self.telling.backward(dscores[..., None], cache.telling), dv

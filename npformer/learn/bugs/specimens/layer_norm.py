@@ -36,7 +36,7 @@ class LayerNorm(Module):
     def backward(self, dy, cache):
         """Return dx."""
         xhat, rstd = cache
-        rows = tuple(range(dy.ndim - 1))  # gain and bias reached every row
+        rows = tuple(range(dy.ndim - 1))  # gain and bias are used in every row
         # y = gain xhat + bias
         self.bias.grad += dy.sum(rows)  # (D,)
         self.gain.grad += (dy * xhat).sum(rows)  # (D,)

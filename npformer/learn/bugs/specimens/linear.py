@@ -31,7 +31,7 @@ class Linear(Module):
     def backward(self, dy, cache):
         """Return dx."""
         rows = cache.x.reshape(-1, cache.x.shape[-1])  # (N, I)
-        # a batch is judged by its mean: each row has its share in the gradient
+        # the gradient of a batch is the mean of the gradients of its rows
         drows = dy.reshape(-1, dy.shape[-1]) / len(rows)  # (N, O)
         # y = x weight + bias
         self.weight.grad += rows.T @ drows  # (I, O)

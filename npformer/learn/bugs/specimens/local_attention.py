@@ -45,7 +45,7 @@ class LocalAttention(Module):
 
     def forward(self, queries, memory, mask):
         """Return (context, cache)."""
-        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S words
+        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S tokens
         p, predicted = predict_position(queries, self.position.value, self.v.value, length)  # (B, T)
         near = inside_window(p, memory.shape[1], self.reach) & mask[:, None]  # (B, T, S)
         scores, score = self.score.forward(queries, memory)  # (B, T, S)
@@ -58,7 +58,7 @@ class LocalAttention(Module):
         # context = weights memory
         dweights = dcontext @ cache.memory.swapaxes(-1, -2)  # (B, T, S)
         dread = cache.weights.swapaxes(-1, -2) @ dcontext  # (B, S, M)
-        # weights = softmax(scores) times the Gaussian round p
+        # weights = softmax(scores) times the Gaussian around p
         daligned, dp = gaussian_window_backward(dweights, cache.gaussian)
         dqueries, dcompared = self.score.backward(
             softmax_backward(daligned, cache.gaussian.weights), cache.score

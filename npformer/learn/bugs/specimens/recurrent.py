@@ -14,18 +14,18 @@ class StepCache(NamedTuple):
 
     hidden_projection: Any
     cell: Any
-    real: Any  # (B, 1) is it a word?
+    real: Any  # (B, 1) True at tokens, False at padding
 
 
 class ReaderCache(NamedTuple):
     """The cache of Reader."""
 
     input_projection: Any
-    steps: tuple  # of StepCache, in the order of reading
+    steps: tuple  # of StepCache, in the order of the time steps
 
 
 class Reader(Module):
-    """state_t = gru_cell(x_t, state_{t-1}): a sentence read word by word.
+    """state_t = gru_cell(x_t, state_{t-1}): a sentence is read token by token.
 
     At padding the state does not change, so that the last position has the state of the last token.
     Shapes: x (B, T, D), mask (B, T) bool, True at the tokens -> states (B, T, N).
@@ -39,7 +39,7 @@ class Reader(Module):
 
     def forward(self, x, mask):
         """Return (states, cache)."""
-        gates, input_projection = self.input_projection.forward(x)  # (B, T, 3N) one product for all words
+        gates, input_projection = self.input_projection.forward(x)  # (B, T, 3N) one product for all tokens
         state = np.zeros((len(x), self.d_hidden), gates.dtype)  # (B, N)
         states, steps = [], []
         for t in range(x.shape[1]):
@@ -54,13 +54,13 @@ class Reader(Module):
     def backward(self, dstates, cache):
         """Return dx."""
         dgates = [0] * len(cache.steps)
-        dstate: Any = 0  # nothing comes after the last word
+        dstate: Any = 0  # no time step follows the last token
         for t, step in reversed(list(enumerate(cache.steps))):
-            # a state is handed out, and on to the next word: two ways
+            # a state is an output and is read by the next time step, so it has two gradients
             dstate = dstate + dstates[:, t]
-            # state = where(real, new, ...): padding was not read, and gets no gradient
+            # state = where(real, new, ...): padding is not read, so it gets no gradient
             dnew = np.where(step.real, dstate, 0)
             dgates[t], dhidden_gates, dh = gru_cell_backward(dnew, step.cell)
-            # the state before went into the cell, and through the product into hidden_gates
+            # the state before is an input of the cell and of hidden_projection
             dstate = dh + self.hidden_projection.backward(dhidden_gates, step.hidden_projection)
         return self.input_projection.backward(np.stack(dgates, 1), cache.input_projection)

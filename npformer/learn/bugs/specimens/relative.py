@@ -66,7 +66,7 @@ class RelativeAttention(Module):
     def backward(self, dy, cache):
         """Return dx."""
         dq, dkeys, dvalues = attention_backward(dy[:, :, None], cache.attention)
-        # keys = k + positions[distance]: every sentence, and every pair of words at that distance
+        # keys = k + positions[distance]: a vector is used by every pair of tokens at this distance
         np.add.at(self.positions.grad, cache.distance, dkeys.sum(0))
         made = np.concatenate([dq[:, :, 0], dkeys.sum(1), dvalues.sum(1)], -1)  # (B, T, 3 D)
         return self.query_key_value.backward(made, cache.query_key_value)

@@ -27,7 +27,7 @@ class FeedForward(Module):
     def forward(self, x):
         """Return (y, cache)."""
         h, inner = self.inner.forward(x)  # (..., F)
-        self.active = h.real > 0  # where the ReLU lets through
+        self.active = h.real > 0  # where the ReLU is the identity
         y, outer = self.outer.forward(np.where(self.active, h, 0))  # (..., D)
         return y, FeedForwardCache(inner, outer)
 
@@ -61,6 +61,6 @@ class Universal(Module):
     def backward(self, dy, cache):
         """Return dx."""
         for layer_cache in cache[::-1]:
-            # x + layer(x): a sum hands its gradient to both
+            # x + layer(x): both terms of a sum get its gradient
             dy = dy + self.layer.backward(dy, layer_cache)
         return dy

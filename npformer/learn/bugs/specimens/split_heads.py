@@ -52,6 +52,6 @@ class SelfAttention(Module):
     def backward(self, dy, cache):
         """Return dx."""
         dz = split_heads(self.output.backward(dy, cache.output), self.n_heads)
-        # splitting only rearranges, and so does its gradient: the way back
+        # splitting only rearranges numbers, so its backward pass is merging
         dparts = [merge_heads(part) for part in attention_backward(dz, cache.attention)]
         return self.query_key_value.backward(np.concatenate(dparts, -1), cache.query_key_value)

@@ -13,11 +13,11 @@ class NextTokenCache(NamedTuple):
 
     ids: Any  # (...) integers
     between: Any  # of the linear map
-    h: Any  # (..., D) what the projection received
+    h: Any  # (..., D) the input of the projection
 
 
 class NextToken(Module):
-    """logits = tanh(weight[ids] W + b) weightᵀ: one table of word vectors, used at both ends.
+    """logits = tanh(weight[ids] W + b) weightᵀ: the embedding and the projection share a table.
 
     Shapes: ids (...) integers in [0, V) -> logits (..., V); weight (V, D).
     Source: Press and Wolf 2017.

@@ -33,13 +33,13 @@ ATTENTION = (
     Exercise(
         "dot-similarity-backward",
         4,
-        "the gradient of the similarities q kᵀ",
+        "the gradients of the scores q kᵀ",
         '''
 
 def dot_similarity_backward(dscores, cache):
-    """The gradients of scores = q kᵀ, so scores[t, s] = q_t · k_s.
+    """Return the gradients of scores = q kᵀ, which means scores[t, s] = q_t · k_s.
 
-    dscores  the gradient of the scores, shape (..., T, S)
+    dscores  the gradient of the scores, of shape (..., T, S)
     cache    .q (..., T, K) and .k (..., S, K)
     Returns (dq, dk), with the shapes of q and k. a.swapaxes(-1, -2) transposes the last two axes.
     """
@@ -47,55 +47,59 @@ def dot_similarity_backward(dscores, cache):
 ''',
         (pair_trial("", F.dot_similarity, "dot_similarity_backward", QUERIES, KEYS),),
         (
-            "q_t takes part in row t of the scores, k_s in column s: each gathers from there.",
-            "dq_t = sum over s of dscores[t, s] k_s. Which product of matrices is that?",
-            "dq = dscores @ k; dk the same with the last two axes of dscores swapped, and q.",
+            "Row t of the scores depends on q_t, and column s depends on k_s. So the gradient of q_t is a "
+            "sum over row t, and the gradient of k_s is a sum over column s.",
+            "dq_t is the sum over s of dscores[t, s] k_s. Write this sum as a matrix product.",
+            "dq = dscores @ k. For dk, swap the last two axes of dscores and multiply by q.",
         ),
         {"dot_similarity_backward": F.dot_similarity_backward},
     ),
     Exercise(
         "general-similarity-backward",
         4,
-        "similarity through a matrix: q weight kᵀ",
+        "the gradients of the scores q weight kᵀ",
         '''
 
 def general_similarity_backward(dscores, cache):
-    """The gradients of scores = q weight kᵀ, made in two steps: projected = q weight; scores = projected kᵀ.
+    """Return the gradients of scores = q weight kᵀ.
 
-    dscores  (..., T, S)
+    The forward pass has two steps: projected = q weight, then scores = projected kᵀ.
+    dscores  the gradient of the scores, of shape (..., T, S)
     cache    .q (..., T, K), .k (..., S, L), .weight (K, L), .projected (..., T, L)
-    Returns (dq, dk, dweight). The weight served every query of every sentence.
+    Returns (dq, dk, dweight). All queries of all sentences use the same weight.
     """
     q, k, weight, projected = cache
 ''',
         (pair_trial("", F.general_similarity, "general_similarity_backward", QUERIES, (2, 7, 6), (5, 6)),),
         (
-            "Go backwards: first through scores = projected kᵀ, which gives dprojected and dk.",
-            "Then projected = q weight is a linear map, with dprojected for its dy.",
-            "dweight = (q as rows)ᵀ @ (dprojected as rows): x.reshape(-1, x.shape[-1]) makes rows.",
+            "Begin with the last step, scores = projected kᵀ. It gives dprojected and dk.",
+            "The first step, projected = q weight, is a linear layer. Its dy is dprojected.",
+            "Reshape q and dprojected to rows with x.reshape(-1, x.shape[-1]). Then dweight is the "
+            "transpose of the first array times the second one.",
         ),
         {"general_similarity_backward": F.general_similarity_backward},
     ),
     Exercise(
         "softmax",
         5,
-        "softmax, safe for large scores and for -inf",
+        "softmax for large scores and for -inf",
         '''
 import numpy as np
 
 
 def softmax(x):
-    """y_i = exp(x_i) / sum_j exp(x_j) over the last axis.
+    """Return y_i = exp(x_i) / sum_j exp(x_j) over the last axis.
 
-    x  shape (..., N); entries may be as large as 1000, and some of a row may be -inf (masked)
-    Returns y (..., N), of x's dtype: rows sum to 1, and -inf gives 0.
+    x  of shape (..., N). Entries may be as large as 1000. Some entries of a row may be -inf (masked).
+    Returns y (..., N) with the dtype of x. Each row sums to 1, and an entry of -inf gives 0.
     """
 ''',
         (Values("", _softmax),),
         (
-            "exp(1000) overflows. Which number may you subtract from a whole row without changing y?",
-            "Subtract the largest of each row, keepdims=True; then no exponent is above 0.",
-            "e = np.exp(x - x.max(-1, keepdims=True)), divided by its sum over the last axis.",
+            "exp(1000) overflows. If you subtract the same number from all entries of a row, y does not "
+            "change. Which number helps?",
+            "Subtract the largest entry of each row, with keepdims=True. Then no exponent is larger than 0.",
+            "Compute e = np.exp(x - x.max(-1, keepdims=True)), and divide it by its sum over the last axis.",
         ),
         {"softmax": F.softmax},
     ),
@@ -108,11 +112,11 @@ import numpy as np
 
 
 def softmax_backward(dy, cache):
-    """The gradient of y = softmax(x) over the last axis: y_i = exp(x_i) / sum_j exp(x_j).
+    """Return the gradient of y = softmax(x) over the last axis: y_i = exp(x_i) / sum_j exp(x_j).
 
-    dy     the gradient of y, shape (..., N)
-    cache  y itself, shape (..., N)
-    Returns dx (..., N). No N × N matrix is needed.
+    dy     the gradient of y, of shape (..., N)
+    cache  the output y, of shape (..., N)
+    Returns dx (..., N). You do not need an N × N matrix.
     """
     y = cache
 ''',
@@ -121,9 +125,11 @@ def softmax_backward(dy, cache):
             pair_trial("x (2, 3, 5)", F.softmax, "softmax_backward", (2, 3, 5)),
         ),
         (
-            "Raising x_j raises e_j, and with it the total: so every y_i moves, not only y_j.",
-            "The Jacobian is diag(y) - y yᵀ. Multiply it by dy on paper, and only one sum a row is left.",
-            "dx_i = y_i · (dy_i - the sum over j of dy_j y_j); keepdims=True lets the sum broadcast.",
+            "x_j influences every y_i of its row, not only y_j, because exp(x_j) is part of the sum in the "
+            "denominator.",
+            "The Jacobian is diag(y) - y yᵀ. Multiply it by dy on paper. The result contains only one sum "
+            "for each row.",
+            "dx_i = y_i · (dy_i - Σ_j dy_j y_j). Use keepdims=True, so that the sum broadcasts.",
         ),
         {"softmax_backward": F.softmax_backward},
     ),
@@ -138,18 +144,22 @@ from npformer.functional import softmax  # softmax(x) -> (y, cache), over the la
 
 
 def attention(q, k, v, mask=None):
-    """y = softmax(q kᵀ / sqrt(K)) v.
+    """Return y = softmax(q kᵀ / sqrt(K)) v.
 
-    q  (..., T, K)   k  (..., S, K)   v  (..., S, L)
-    mask  bool, broadcastable to (..., T, S), True where a query may look; or None
+    q     (..., T, K)
+    k     (..., S, K)
+    v     (..., S, L)
+    mask  bool, broadcastable to (..., T, S), True where a query may attend to a key; or None
     Returns y (..., T, L).
     """
 ''',
         (Values("", _attention, numbers=((5, "K"),)),),
         (
-            "Six steps: products, scale, mask, exponents, sums, the mean of the values.",
-            "q @ k.swapaxes(-1, -2) gives the scores (..., T, S); K is q.shape[-1].",
-            "np.where(mask, scores, -np.inf) before the softmax; then weights @ v.",
+            "There are four steps: compute the scores, apply the mask, apply the softmax, and compute the "
+            "weighted mean of the values.",
+            "The scores are q @ k.swapaxes(-1, -2) / sqrt(K), of shape (..., T, S). K is q.shape[-1].",
+            "Before the softmax, np.where(mask, scores, -np.inf) applies the mask. The output is weights @ "
+            "v.",
         ),
         {"attention": F.attention},
     ),
@@ -164,12 +174,12 @@ from npformer.functional import softmax_backward  # softmax_backward(dweights, w
 
 
 def attention_backward(dy, cache):
-    """The gradients of y = softmax(q kᵀ scale) v.
+    """Return the gradients of y = softmax(q kᵀ scale) v.
 
-    dy     (..., T, L)
-    cache  .q (..., T, K), .k (..., S, K), .v (..., S, L), .weights (..., T, S), .scale (1 / sqrt(K)),
-           and .keep and .masking, which you need not look at here: nothing is dropped, and the weights
-           of masked keys are 0
+    dy     the gradient of y, of shape (..., T, L)
+    cache  .q (..., T, K), .k (..., S, K), .v (..., S, L), .weights (..., T, S), .scale (1 / sqrt(K)).
+           Its other fields are for dropout and masks. You do not need them: there is no dropout here,
+           and the weights of masked keys are 0.
     Returns (dq, dk, dv).
     """
     q, k, v, weights, scale = cache.q, cache.k, cache.v, cache.weights, cache.scale
@@ -184,9 +194,11 @@ def attention_backward(dy, cache):
             ),
         ),
         (
-            "Three steps forward, so three steps backward, the last one first: y, weights, scores.",
-            "y = weights @ v is a product: dweights = dy vᵀ, dv = weightsᵀ dy (last two axes swapped).",
-            "dscores = softmax_backward(dweights, weights) · scale; dq = dscores @ k and dk = dscoresᵀ @ q.",
+            "The forward pass has three steps: scores, weights, y. Go through them in the opposite order.",
+            "y = weights @ v is a matrix product. So dweights = dy vᵀ and dv = weightsᵀ dy, where ᵀ swaps "
+            "the last two axes.",
+            "dscores = softmax_backward(dweights, weights) * scale. Then dq = dscores @ k and "
+            "dk = dscoresᵀ @ q.",
         ),
         {"attention_backward": F.attention_backward},
     ),

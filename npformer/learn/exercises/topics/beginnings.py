@@ -1,4 +1,4 @@
-"""Lessons 0 and 1: pairs of forward and backward, derivatives, and batches of tokens."""
+"""Lessons 0 and 1: pairs of a forward and a backward pass, derivatives, and batches of tokens."""
 
 from typing import Any
 
@@ -51,20 +51,20 @@ BEGINNINGS = (
         '''
 
 def swish_backward(dy, cache):
-    """The gradient of y = x s, with s = sigmoid(x) = 1 / (1 + exp(-x)), entry by entry.
+    """Return the gradient of y = x s, where s = sigmoid(x) = 1 / (1 + exp(-x)) for each entry of x.
 
-    dy     the gradient of y, any shape
-    cache  the pair (x, s) that the forward pass left
-    Returns dx, with the shape of x. Leave dy and the cache as they are.
+    dy     the gradient of y, of any shape
+    cache  the pair (x, s) from the forward pass
+    Returns dx, with the shape of x. Do not modify dy or the cache.
     """
     x, s = cache
     # dx = ...
 ''',
         (pair_trial("", F.swish, "swish_backward", (4, 5)),),
         (
-            "y is a product of two things that both depend on x: the product rule gives two terms.",
-            "The derivative of the sigmoid is s (1 - s).",
-            "dx = dy · (s · 1 + x · s'), with the s' of the hint before.",
+            "y is the product of x and s, and s depends on x too. So the product rule gives two terms.",
+            "The derivative of the sigmoid is s' = s (1 - s).",
+            "dx = dy · (s + x · s'), where s' is the derivative from hint 2.",
         ),
         {"swish_backward": F.swish_backward},
     ),
@@ -77,17 +77,17 @@ import numpy as np
 
 
 def linear_backward(dy, cache):
-    """The gradients of y = x weight + bias.
+    """Return the gradients of y = x weight + bias.
 
-    dy     the gradient of y, shape (..., O)
+    dy     the gradient of y, of shape (..., O)
     cache  .x (..., I), .weight (I, O), and .has_bias
-    Returns (dx, dweight, dbias), with the shapes of x, weight (I, O) and bias (O,);
-    None for dbias where cache.has_bias is False.
-    x may have any number of axes before its last one: every position is one more row.
+    Returns (dx, dweight, dbias), with the shapes of x, weight (I, O) and bias (O,).
+    dbias is None if cache.has_bias is False.
+    x may have any number of axes before its last one. Treat each position as one row.
     """
     x, weight, has_bias = cache
     rows = x.reshape(-1, x.shape[-1])  # (N, I)
-    # drows = dy as rows (N, O), then dbias, dweight, dx
+    # reshape dy to rows (N, O) as well, then compute dbias, dweight and dx
 ''',
         (
             pair_trial("", F.linear, "linear_backward", (4, 5), (5, 3), (3,)),
@@ -95,11 +95,12 @@ def linear_backward(dy, cache):
             pair_trial("no bias", F.linear, "linear_backward", (4, 5), (5, 3)),
         ),
         (
-            "For each of x, weight and bias: which entries of y did an entry of it reach? Sum over them.",
-            "The bias reached every row, so dbias is a sum over rows. For the other two only one product of "
-            "matrices has shapes that fit.",
-            "dx is dy times weight transposed; dweight is x transposed times dy, both as rows; reshape dx to "
-            "x's shape.",
+            "Consider one entry of x, of weight and of bias. Which entries of y depend on it? Its gradient "
+            "is a sum over these entries.",
+            "The bias is added to every row, so dbias is the sum over the rows. dx and dweight are matrix "
+            "products. Use the shapes: for each of them only one product has the right shape.",
+            "dx = dy @ weight.T, and dweight = rows.T @ drows, where drows is dy as rows. In the end dx has "
+            "the shape of x.",
         ),
         {"linear_backward": F.linear_backward},
     ),
@@ -112,68 +113,74 @@ import numpy as np
 
 
 def derivative_along(target, directions):
-    """How the output y changes as the tensors move along their directions: what a gradient is checked with.
+    """Return the derivative of the output y along the given directions of the tensors.
 
-    target     target.tensors[name] is an array; target.run({name: array, ...}) evaluates the forward
-                pass with these arrays in the place of the tensors, and returns (y, cache)
-    directions  a dict from the name of a tensor to an array of its shape
-    Returns an array with the shape of y. For a complex step, f(x + ihv) = f(x) + ih f'(x)v - ...,
-    with an h as small as 1e-20.
+    A gradient check compares gradients with this derivative.
+    target      target.tensors[name] is an array. target.run({name: array, ...}) runs the forward pass
+                with these arrays instead of the tensors, and returns (y, cache).
+    directions  a dict from the name of a tensor to an array of the same shape
+    Returns an array with the shape of y. Use a complex step: f(x + ihv) = f(x) + ih f'(x)v - ...,
+    where h is very small, for example 1e-20.
     """
     # y, _ = target.run(...)
 ''',
         (Values("", _derivatives),),
         (
-            "Move each tensor by i·h times its direction: 1j * h * v. forward takes complex numbers.",
-            "In f(x) + ih f'(x)v the derivative stands in the imaginary part, times h.",
-            "y, _ = target.run({name: tensor + 1j · h · v for every name}); return np.imag(y) / h.",
+            "Add 1j * h * v to each tensor, where v is its direction. The forward pass accepts complex "
+            "numbers.",
+            "The imaginary part of f(x) + ih f'(x)v is h times the derivative.",
+            "Call target.run with {name: target.tensors[name] + 1j * h * v} for every name in directions. "
+            "Return np.imag(y) / h.",
         ),
         {"derivative_along": derivative_along},
     ),
     Exercise(
         "pad",
         1,
-        "sentences of several lengths as one array",
+        "sentences of different lengths as one array",
         '''
 import numpy as np
 
 
 def pad(rows, pad_id=0):
-    """The rows as one array of integers, filled with pad_id on the right.
+    """Return the rows as one array of integers. Shorter rows are filled with pad_id on the right.
 
-    rows    a list of lists of ids, of any lengths
-    Returns an integer array (B, T), T the length of the longest row.
+    rows    a list of B lists of ids, of any lengths
+    Returns an integer array (B, T), where T is the length of the longest row.
     """
 ''',
         (Values("", _padded),),
         (
-            "How wide must the array be? And what may it hold before any row is written into it?",
-            "np.full makes an array of one number; a row goes into its first len(row) entries.",
-            "padded = np.full((B, T), pad_id); for each line: line[:len(row)] = row.",
+            "First find the width of the array. Then fill the array with one number before you copy the "
+            "rows.",
+            "np.full makes an array in which all numbers are equal. Then copy list i to the first entries of "
+            "row i of this array.",
+            "padded = np.full((B, T), pad_id). Then padded[i, : len(row)] = row for each row.",
         ),
         {"pad": pad},
     ),
     Exercise(
         "truncate",
         1,
-        "a sentence cut to a length, its end kept",
+        "a sentence cut to a maximum length",
         '''
 
 END = 3  # the id of the end symbol
 
 
 def truncate(ids, max_length):
-    """At most max_length of the ids; where they end with END, the shorter ones do too.
+    """Return at most max_length of the ids. If the ids end with END, the result ends with END too.
 
     ids  a list of ids
-    Returns a list: [5, 6, 7, 8, 3] cut to 3 is [5, 6, 3], and [5, 6, 7, 8] cut to 3 is [5, 6, 7].
+    Returns a list. For max_length = 3, [5, 6, 7, 8, 3] gives [5, 6, 3], and [5, 6, 7, 8] gives [5, 6, 7].
     """
 ''',
         (Values("", _truncated),),
         (
-            "Three cases: short enough, too long with END at its end, too long without.",
-            "A cut sentence that ended with END keeps one id less of its words, so that END finds room.",
-            "[*ids[: max_length - 1], END] in the second case, ids[:max_length] in the third.",
+            "There are three cases: the list is short enough, it is too long and ends with END, or it is too "
+            "long and does not end with END.",
+            "In the second case, keep max_length - 1 ids, so that there is space for END.",
+            "The second case gives [*ids[: max_length - 1], END], and the third gives ids[:max_length].",
         ),
         {"truncate": truncate},
     ),

@@ -1,4 +1,4 @@
-"""Lesson 14: from a model to a sentence."""
+"""Lesson 14: decoding, from a model to a sentence."""
 
 from functools import cache
 from typing import Any
@@ -44,7 +44,7 @@ def _beams(own: Functions, rng: np.random.Generator) -> Any:
     result: dict[str, Any] = {}
     for n in (1, 4, 17, 18):
         kept = list(own.best_continuations(so_far, log_probs, n))
-        result[f"(row, word) of the {n} best"] = [(int(row), int(token)) for row, token, _ in kept]
+        result[f"(row, token) of the {n} best"] = [(int(row), int(token)) for row, token, _ in kept]
         result[f"log-probability of the {n} best"] = np.array([float(total) for _, _, total in kept])
     return result
 
@@ -67,26 +67,28 @@ DECODING = (
     Exercise(
         "greedy",
         14,
-        "a sentence, the most probable word each time",
+        "greedy search: the most probable next token",
         '''
 import numpy as np
 
 
 def greedy(model, source, *, max_length):
-    """The most probable next word, again and again, until the end symbol or max_length words.
+    """Translate by greedy search: choose the most probable next token at each step.
 
-    model   model.forward(source, target_in) -> (logits (B, T, V), cache), where target_in (B, T) starts with
-            model.config.start_id; logits[:, -1] scores the word that comes next
+    A sentence ends with the end symbol, or after max_length tokens.
+    model   model.forward(source, target_in) returns (logits (B, T, V), cache). target_in (B, T) starts with
+            model.config.start_id. logits[:, -1] are the scores of the next token.
     source  integers (B, S)
-    Padding (id 0), the unknown word (1) and the start symbol (2) are never chosen; the end symbol is
-    model.config.end_id. Returns a list of B lists of ids (Python ints), without start and end.
+    Never choose padding (id 0), the unknown token (1) or the start symbol (2). The end symbol is
+    model.config.end_id. Returns a list of B lists of ids (Python ints), without start and end symbols.
     """
 ''',
         (Values("", _sentences),),
         (
-            "Keep an array of the words so far, (B, 1) at first, and let it grow by a column a step.",
-            "Set the logits of the forbidden ids to -inf, then argmax over the last axis.",
-            "When a row has ended, go on with the others: cut each row at its first end symbol afterwards.",
+            "Begin with an array (B, 1) of start symbols, and append one column of tokens in each step.",
+            "Set the logits of the three forbidden ids to -inf. Then use argmax over the last axis.",
+            "If a sentence has ended, continue with the others. At the end, cut each row at its first end "
+            "symbol.",
         ),
         {"greedy": greedy},
     ),
@@ -99,38 +101,41 @@ import numpy as np
 
 
 def best_continuations(so_far, log_probs, n):
-    """The n best continuations of all live hypotheses, best first.
+    """Return the n most probable continuations of all unfinished hypotheses, the best one first.
 
-    so_far     (R,) the log-probability of each hypothesis
-    log_probs  (R, V) that of each next word; -inf for a word that is forbidden
-    Returns a list of (row, word, so_far[row] + log_probs[row, word]); none that is -inf, and fewer than n
-    where there are no more. Of equal ones the lower row, then the lower word comes first.
+    so_far     (R,), the log-probability of each hypothesis
+    log_probs  (R, V), the log-probability of each next token, -inf for a forbidden token
+    Returns a list of tuples (row, token, total) with total = so_far[row] + log_probs[row, token]. Leave out
+    totals of -inf, so the list may have fewer than n tuples. If totals are equal, the lower row comes first,
+    and in the same row the lower token comes first.
     """
 ''',
         (Values("", _beams),),
         (
-            "All R · V sums compete with each other, whatever row they come from.",
-            "total = (so_far[:, None] + log_probs).reshape(-1); np.argsort(-total, kind='stable') sorts.",
-            "np.divmod(index, V) gives row and word back. Drop what is -inf.",
+            "Compare all R · V sums with each other, not only those of the same row.",
+            "total = (so_far[:, None] + log_probs).reshape(-1). np.argsort(-total, kind='stable') returns "
+            "the indices from the largest sum to the smallest.",
+            "np.divmod(index, V) turns an index into row and token. Leave out the sums that are -inf.",
         ),
         {"best_continuations": best_continuations},
     ),
     Exercise(
         "length-norm",
         14,
-        "so that long sentences are not punished",
+        "the length normalization of beam search",
         '''
 
 def length_norm(length, length_penalty):
-    """((5 + length) / 6) to the power length_penalty: what a log-probability is divided by.
+    """Return ((5 + length) / 6) to the power length_penalty.
 
-    Returns a number: 1 for a length of 1.
+    Beam search divides the log-probability of a sentence by this number, so that long sentences are not at
+    a disadvantage. Returns a number, which is 1 for a length of 1.
     """
 ''',
         (Values("", _norms),),
         (
-            "The formula is in the docstring; it has one trap, the brackets.",
-            "First the fraction, then the power.",
+            "The formula is in the docstring. Be careful with the parentheses.",
+            "Compute the fraction first, and then the power.",
             "((5 + length) / 6) ** ...",
         ),
         {"length_norm": length_norm},
@@ -138,7 +143,7 @@ def length_norm(length, length_penalty):
     Exercise(
         "cached-step",
         14,
-        "one new position, keys and values kept",
+        "one step of decoding with a KV cache",
         '''
 import numpy as np
 
@@ -147,20 +152,24 @@ from npformer.functional import attention, merge_heads
 
 
 def decode_step(layer, x, kv_cache=None):
-    """Self-attention for the position that comes next.
+    """Compute self-attention for one new position.
 
-    layer  layer.project(x, x, x) -> ((q, k, v), _), each (B, H, 1, K); layer.output.forward(z) -> (y, _)
-    x      (B, 1, D) the new position alone
-    kv_cache  .k and .v (B, H, S, K) of the positions before; None at the first one
-    Returns (y (B, 1, D), KVCache(k, v)), with the keys and values of all positions, the new one last.
-    attention(q, k, v) -> (z, _) and merge_heads(z) do the rest.
+    layer     layer.project(x, x, x) returns ((q, k, v), _), each (B, H, 1, K).
+              layer.output.forward(z) returns (y, _).
+    x         (B, 1, D), the vector of the new position only
+    kv_cache  .k and .v (B, H, S, K), the keys and values of the earlier positions; None at the first position
+    attention(q, k, v) returns (z, _), and merge_heads(z) concatenates the heads.
+    Returns (y, KVCache(k, v)). y has the shape (B, 1, D). The KVCache contains the keys and values of all
+    positions, the new one last.
     """
 ''',
         (Values("", _steps),),
         (
-            "Only the query is new work: keys and values of the past are there already.",
-            "np.concatenate([kv_cache.k, k], 2) puts the new key after the others; the same with v.",
-            "attention of q to all keys, merge_heads, layer.output.forward.",
+            "Project x to get its query, key and value. The keys and values of the earlier positions are in "
+            "kv_cache.",
+            "np.concatenate([kv_cache.k, k], 2) appends the new key to the earlier ones. Do the same with v.",
+            "Then call attention with q and all keys and values, then merge_heads, then "
+            "layer.output.forward.",
         ),
         {"decode_step": MultiHeadAttention.decode_step},
     ),

@@ -1,4 +1,4 @@
-"""Lessons 2 and 3: embeddings and positions."""
+"""Lessons 2 and 3: embeddings and positional encodings."""
 
 from typing import Any
 
@@ -68,20 +68,20 @@ EMBEDDINGS = (
     Exercise(
         "embedding-backward",
         2,
-        "the gradient of a table of word vectors",
+        "the gradient of an embedding table",
         '''
 import numpy as np
 
 
 def embedding_backward(dy, cache):
-    """The gradient of y = scale · table[ids], where y is 0 wherever ids == zero_id.
+    """Return the gradient of y = scale · table[ids], where y is 0 at the positions with ids == zero_id.
 
-    dy     the gradient of y, shape (B, T, D)
+    dy     the gradient of y, of shape (B, T, D)
     cache  .ids (B, T), .table (V, D), .scale, and .zero_id (an id, or None)
-    Returns dtable (V, D). A word that occurs several times receives the sum of its gradients.
+    Returns dtable (V, D). If a token occurs several times, its gradients are added.
     """
     ids, table, scale, zero_id = cache
-    # dtable = np.zeros(table.shape, dy.dtype), then ...
+    # begin with dtable = np.zeros(table.shape, dy.dtype)
 ''',
         (
             _embedding_trial(""),
@@ -89,53 +89,56 @@ def embedding_backward(dy, cache):
             _embedding_trial("scale 1.7, padding zero", scale=1.7, zero_id=0),
         ),
         (
-            "Each position read one row of the table, and adds its dy to that row: a scatter-add.",
-            "dtable[ids] += dy keeps only one of several equal ids. np.add.at adds every one.",
-            "np.add.at(dtable, ids as one axis, scale · dy as rows), after dy was set to 0 at zero_id.",
+            "In the forward pass, each position reads one row of the table. In the backward pass, it adds "
+            "its dy to this row. This operation is called scatter-add.",
+            "dtable[ids] += dy adds only once if an id occurs several times. np.add.at adds each time.",
+            "First set dy to 0 at the positions of zero_id, without changing the argument dy. Then call "
+            "np.add.at(dtable, ids, scale * dy).",
         ),
         {"embedding_backward": F.embedding_backward},
     ),
     Exercise(
         "tied-backward",
         2,
-        "the output layer that shares the word vectors",
+        "an output layer with tied weights",
         '''
 from npformer.functional import linear_backward
 
 
 def tied_backward(layer, dy, cache):
-    """The backward pass of y = x weightᵀ + bias, whose weight (V, D) is the embedding's as well.
+    """Compute the backward pass of y = x weightᵀ + bias. The embedding uses the same weight (V, D).
 
     layer  .weight and .bias, each with .value and .grad; bias may be None
-    dy     the gradient of y, shape (..., V)
-    cache  of the linear map y = x w + bias with w = weightᵀ: linear_backward(dy, cache) gives
-           (dx, dw, dbias)
+    dy     the gradient of y, of shape (..., V)
+    cache  the cache of the linear layer y = x w + bias with w = weightᵀ: linear_backward(dy, cache)
+           returns (dx, dw, dbias)
     Adds to layer.weight.grad and layer.bias.grad, and returns dx.
     """
 ''',
         (layer_trial("", _tied, "tied_backward", (2, 3, 4)),),
         (
-            "linear_backward does the work; what is left is where its gradients go.",
-            "Its dw belongs to weightᵀ, so it has the shape (D, V): turn it round.",
-            "layer.weight.grad += dw.T: += and not =, since the embedding adds to the same gradient.",
+            "linear_backward computes the gradients. You only have to add each of them to the right array.",
+            "dw is the gradient of weightᵀ and has the shape (D, V). Transpose it.",
+            "layer.weight.grad += dw.T. Use += and not =, because the embedding adds to the same gradient.",
         ),
         {"tied_backward": TiedProjection.backward},
     ),
     Exercise(
         "linear-layer-backward",
         2,
-        "a layer with parameters: gradients add up",
+        "the backward pass of a layer with parameters",
         '''
 from npformer.functional import linear_backward
 
 
 def linear_layer_backward(layer, dy, cache):
-    """The backward pass of the layer y = x weight + bias.
+    """Compute the backward pass of the layer y = x weight + bias.
 
     layer  .weight and .bias, each with .value and .grad; bias may be None
-    cache  what linear_backward(dy, cache) takes to give (dx, dweight, dbias)
-    Adds to layer.weight.grad and layer.bias.grad, and returns dx. A layer may be used several times
-    before its gradients are, so they must add up.
+    dy     the gradient of y, of shape (..., O)
+    cache  linear_backward(dy, cache) returns (dx, dweight, dbias)
+    Adds to layer.weight.grad and layer.bias.grad, and returns dx. A model may use the layer several
+    times before an optimizer step. Then the gradients of all uses must be added.
     """
 ''',
         (
@@ -150,30 +153,31 @@ def linear_layer_backward(layer, dy, cache):
             ),
         ),
         (
-            "One call of linear_backward, then three places for three gradients.",
-            "Two are added to .grad, one is returned. Mind the layer without a bias.",
-            "layer.weight.grad += dweight; the same for the bias if there is one; return dx.",
+            "linear_backward returns three gradients. What happens to each of them?",
+            "Two of them are added to .grad, and one is returned. Remember that layer.bias may be None.",
+            "layer.weight.grad += dweight, and the same for the bias if there is one. Return dx.",
         ),
         {"linear_layer_backward": Linear.backward},
     ),
     Exercise(
         "sinusoids",
         3,
-        "the paper's table of positions",
+        "the paper's table of positional encodings",
         '''
 import numpy as np
 
 
 def sinusoids(length, d_model):
-    """PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos of the same. D = d_model, even.
+    """Return the table PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(pos / 10000^(2i/D)).
 
-    Returns an array (length, D) of float64: a row for each position, sines and cosines in turn.
+    D is d_model, an even number. Returns an array (length, D) of float64 with one row for each position.
     """
 ''',
         (Values("", _tables, numbers=((10000, "10000"),)),),
         (
-            "There are D/2 frequencies; each serves two neighbouring columns.",
-            "With position (T, 1) and a row of exponents 2i/D (D/2,), broadcasting gives angles (T, D/2).",
+            "There are D/2 frequencies. Each of them is used in two adjacent columns.",
+            "Divide the positions, of shape (T, 1), by 10000 to the power of the exponents 2i/D, of shape "
+            "(D/2,). Broadcasting gives the angles (T, D/2).",
             "table[:, 0::2] = np.sin(angle) and table[:, 1::2] = np.cos(angle).",
         ),
         {"sinusoids": sinusoids},
@@ -181,24 +185,25 @@ def sinusoids(length, d_model):
     Exercise(
         "positions-backward",
         3,
-        "learned positions, shared by a batch",
+        "learned positions, shared by all sentences",
         '''
 
 def positions_backward(layer, dy, cache):
-    """The backward pass of y = x + weight[start : start + T], the same rows for every sentence.
+    """Compute the backward pass of y = x + weight[start : start + T].
 
-    layer  .weight.grad (max_length, D), to which you add
-    dy     the gradient of y, shape (B, T, D)
+    Every sentence of the batch uses the same rows of the weight.
+    layer  .weight.grad (max_length, D): add the gradient to it
+    dy     the gradient of y, of shape (B, T, D)
     cache  the pair (start, T)
-    Returns nothing: a position is a number, not an array.
+    Returns nothing, because positions are whole numbers and have no gradient.
     """
     start, length = cache
 ''',
         (_positions_trial(),),
         (
-            "A row of the table reached one position of every sentence in the batch.",
-            "So its gradient is the sum of dy over the batch axis.",
-            "layer.weight.grad[start : start + length] += that sum, of shape (T, D).",
+            "Each row of the table was added to one position of every sentence in the batch.",
+            "So the gradient of the row is the sum of dy over the batch axis.",
+            "layer.weight.grad[start : start + length] += dy.sum(0), which has the shape (T, D).",
         ),
         {"positions_backward": LearnedPositions.backward},
     ),

@@ -1,4 +1,4 @@
-"""Lesson 19: hard attention, and gradients through a draw."""
+"""Lesson 19: hard attention, and gradients through a sample."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ SEEN = np.array([[[True] * 5, [True, True, False, True, False]]])  # (1, T, S)
 
 
 def _rewards(own: Functions, rng: np.random.Generator) -> Any:
-    """Compute the rewards of N draws for B sentences, and of one draw each without the axis of the draws."""
+    """Compute the gradients for N samples of B sentences, and for one sample each without the sample axis."""
     log_likelihood = -rng.exponential(size=(3, 4))
     found: dict[str, Any] = {}
     for label, reward, settings in (
@@ -34,17 +34,17 @@ HARD = (
     Exercise(
         "entropy-backward",
         19,
-        "the gradient of how undecided a query is",
+        "the gradient of the attention's entropy",
         '''
 import numpy as np
 
 
 def entropy_backward(dh, cache):
-    """The gradient of H = -sum over s of a_s log a_s, with a = softmax(scores) over the last axis.
+    """Return the gradient of the entropy H = -Σ_s a_s log a_s, where a = softmax(scores) over the last axis.
 
-    dh     the gradient of the entropies, shape (..., T)
-    cache  .weights (..., T, S), the probabilities a; .h (..., T), the entropies. A masked place has the
-           weight 0: there 0 log 0 counts as 0, and its score gets the gradient 0.
+    dh     the gradient of the entropies, of shape (..., T)
+    cache  .weights (..., T, S), the probabilities a, and .h (..., T), the entropies. A masked key has the
+           weight 0. There, 0 log 0 counts as 0, and the gradient of the score is 0.
     Returns dscores (..., T, S).
     """
     a, h = cache.weights, cache.h
@@ -54,37 +54,50 @@ def entropy_backward(dh, cache):
             pair_trial("a mask", F.entropy, "entropy_backward", (2, 2, 5), mask=SEEN),
         ),
         (
-            "Two steps: dH/da_i = -(log a_i + 1), and the softmax's own backward pass, lesson 5.",
-            "Put together, the sum of a_i (log a_i + 1) over the row is 1 - H.",
-            "dscores = -dh[..., None] * a * (log a + h[..., None]); take log 1 where a is 0.",
+            "There are two steps: dH/da_i = -(log a_i + 1), and then the backward pass of the softmax from "
+            "lesson 5.",
+            "The backward pass of the softmax contains the sum of a_i (log a_i + 1) over the row. This sum "
+            "is 1 - H.",
+            "dscores = -dh[..., None] * a * (log a + h[..., None]). Where a is 0, use 0 instead of log a.",
         ),
         {"entropy_backward": F.entropy_backward},
     ),
     Exercise(
         "score-function",
         19,
-        "what rewards tell the choices",
+        "the gradients of sampled choices",
         '''
 import numpy as np
 
 
 def score_function(log_likelihood, baseline=0.0, *, reward_weight=1.0, entropy_weight=0.0):
-    """The gradients of the loss -mean over draws and sentences of log p(y | s) + entropy_weight · H.
+    """Return the gradients of the loss -mean of [log p(y | s) + entropy_weight · H].
 
-    log_likelihood  log p(y | s) of each sentence under each draw, shape (N, B), or (B,) for one draw each
-    baseline        a number b: what an answer is usually worth
-    Returns (dlog_prob, dentropy): the gradient of log p(s), shape (N, B, 1) or (B, 1), which holds the
-    reward (log p(y | s) - b) · reward_weight; and that of each sentence's entropy H, shape (B, 1). The last
-    axis is for the T choices of the answer, which all get the same.
+    The mean is over samples and sentences.
+    log_likelihood  log p(y | s) of each sentence for each sample s, of shape (N, B); or (B,) if there is one
+                    sample for each sentence
+    baseline        a number b that is subtracted from log p(y | s), such as its mean
+    The reward of a sample is (log p(y | s) - b) · reward_weight.
+    Returns (dlog_prob, dentropy). dlog_prob is the gradient of log p(s), of shape (N, B, 1) or (B, 1).
+    dentropy is the gradient of the entropy H of each sentence, of shape (B, 1). The last axis has length 1,
+    because all T choices of a sentence get the same gradient.
     """
 ''',
-        (Values("", _rewards, numbers=((3, "3 (the draws)"), (4, "4 (the sentences)"), (12, "12 (both)"))),),
         (
-            "The gradient of E[f] is the mean of f · the gradient of log p(s): f stands where a dy would.",
-            "The loss has a minus, and is a mean: over all draws and sentences for the reward, over the "
-            "sentences alone for the entropy, which no draw changes.",
-            "dlog_prob = -reward_weight * (log_likelihood - baseline) / log_likelihood.size, and dentropy is "
-            "-entropy_weight / B for each of the B sentences; [..., None] makes the last axis.",
+            Values(
+                "",
+                _rewards,
+                numbers=((3, "3 (samples)"), (4, "4 (sentences)"), (12, "12 (samples times sentences)")),
+            ),
+        ),
+        (
+            "The gradient of the expected value of f is the mean of f times the gradient of log p(s). So the "
+            "gradient of log p(s) is f, divided by the number of terms in the mean.",
+            "The loss has a minus sign and is a mean. For the reward it is the mean over all samples and "
+            "sentences. For the entropy, which does not depend on the sample, it is the mean over the "
+            "sentences.",
+            "dlog_prob = -reward_weight * (log_likelihood - baseline) / log_likelihood.size. dentropy is "
+            "-entropy_weight / B for each of the B sentences. [..., None] adds the last axis.",
         ),
         {"score_function": F.score_function},
     ),

@@ -1,4 +1,4 @@
-"""Lessons 6 and 7: masks, and several heads."""
+"""Lessons 6 and 7: masks, and multi-head attention."""
 
 from typing import Any
 
@@ -54,84 +54,88 @@ HEADS = (
     Exercise(
         "causal-mask",
         6,
-        "who may look at whom: the future is hidden",
+        "the mask that hides later positions",
         '''
 import numpy as np
 
 
 def causal_mask(length):
-    """Position t may look at positions 0 .. t, itself included.
+    """Return the mask with which position t may attend to the positions 0 .. t, itself included.
 
-    Returns a bool array (length, length): rows are queries, columns keys, True where a query may look.
+    Returns a bool array (length, length). Rows are queries and columns are keys. An entry is True if the
+    query may attend to the key.
     """
 ''',
         (Values("", _causal),),
         (
-            "A query's position and a key's position: compare them.",
-            "position[:, None] is a column, position[None, :] a row; comparing them broadcasts to a square.",
-            "The query's position must be greater than or equal to the key's.",
+            "Compare the position of the query with the position of the key.",
+            "With position = np.arange(length), position[:, None] is a column of queries and position[None, "
+            ":] is a row of keys. A comparison of the two broadcasts to a square.",
+            "An entry is True if the query's position is greater than or equal to the key's position.",
         ),
         {"causal_mask": causal_mask},
     ),
     Exercise(
         "padding-mask",
         6,
-        "no query looks at padding",
+        "the mask that hides padding",
         '''
 import numpy as np
 
 
 def padding_mask(ids, pad_id=0):
-    """Keys that are words and not padding.
+    """Return the mask that is True at tokens and False at padding.
 
     ids  integers (B, S)
-    Returns a bool array (B, 1, 1, S), True where a query may look: it broadcasts to scores (B, H, T, S).
+    Returns a bool array (B, 1, 1, S), which broadcasts to scores (B, H, T, S). An entry is True if the
+    queries may attend to the key.
     """
 ''',
         (Values("", _padding),),
         (
-            "One comparison tells words from padding. The rest is the shape.",
-            "x[:, None, None, :] puts two axes of length 1 between the first and the last.",
-            "(ids != pad_id), with two axes put in.",
+            "One comparison distinguishes tokens from padding. Then only the shape has to change.",
+            "x[:, None, None, :] inserts two axes of length 1 between the first and the last axis.",
+            "Compute ids != pad_id, and insert two axes.",
         ),
         {"padding_mask": padding_mask},
     ),
     Exercise(
         "local-mask",
         6,
-        "only neighbours may be looked at",
+        "the mask of a window around each position",
         '''
 import numpy as np
 
 
 def local_mask(length, width):
-    """Position t may look at positions t - width .. t + width.
+    """Return the mask with which position t may attend to the positions t - width .. t + width.
 
-    Returns a bool array (length, length), True where a query may look.
+    Returns a bool array (length, length). An entry is True if the query (row) may attend to the key (column).
     """
 ''',
         (Values("", _local),),
         (
-            "What counts is the distance of the two positions.",
-            "position[:, None] - position[None, :] is a square of distances, with their signs.",
-            "Its absolute value must be at most width.",
+            "The mask depends on the distance between the two positions.",
+            "position[:, None] - position[None, :] is a square of these distances. Some of them are "
+            "negative.",
+            "An entry is True if the absolute value of the distance is at most width.",
         ),
         {"local_mask": local_mask},
     ),
     Exercise(
         "mask-scores-backward",
         6,
-        "what a masked score passes back",
+        "the backward pass of masking scores",
         '''
 import numpy as np
 
 
 def mask_scores_backward(dscores, cache):
-    """The gradient of scores = where(mask, scores, -1e9): masked scores are replaced by a number.
+    """Return the gradient of masked = where(mask, scores, -1e9) with respect to the scores.
 
-    dscores  the gradient of the result, shape (B, T, S)
-    cache    .mask, bool, broadcastable to (B, T, S), True where a query may look
-    Returns the gradient of the scores before they were masked.
+    dscores  the gradient of the masked scores, of shape (B, T, S)
+    cache    .mask, bool, broadcastable to (B, T, S), True where a query may attend to a key
+    Returns the gradient of the scores before the mask was applied.
     """
     mask = cache.mask
 ''',
@@ -144,8 +148,8 @@ def mask_scores_backward(dscores, cache):
             ),
         ),
         (
-            "A score that was replaced: does the result change when it changes?",
-            "So it passes nothing back; the others pass back what they got.",
+            "If a score was replaced by -1e9, does the result depend on it?",
+            "The gradient of a replaced score is 0. The gradient of every other score stays the same.",
             "np.where(mask, ..., 0).",
         ),
         {"mask_scores_backward": F.mask_scores_backward},
@@ -153,20 +157,21 @@ def mask_scores_backward(dscores, cache):
     Exercise(
         "split-heads",
         7,
-        "the model's width cut into heads",
+        "splitting the model's width into heads",
         '''
 
 def split_heads(x, n_heads):
-    """Give each head a matrix of its own.
+    """Split the last axis into heads, so that each head has its own matrix.
 
-    x  (B, T, H·K): the heads' numbers lie side by side, head 0 first
-    Returns (B, H, T, K).
+    x  (B, T, H·K): the first K numbers of a token belong to head 0, the next K to head 1, and so on
+    Returns an array (B, H, T, K).
     """
 ''',
         (Values("", _split), _merge_trial()),
         (
-            "First cut the last axis in two, then move an axis: reshape alone mixes words up.",
-            "x.reshape(B, T, H, K) keeps every number beside its neighbours.",
+            "First split the last axis into two axes, then move an axis. If you only reshape, the numbers of "
+            "different tokens are mixed.",
+            "x.reshape(B, T, H, K) splits the last axis.",
             "Then swap axes 1 and 2.",
         ),
         {"split_heads": F.split_heads},
@@ -174,20 +179,20 @@ def split_heads(x, n_heads):
     Exercise(
         "merge-heads",
         7,
-        "the heads side by side again",
+        "concatenating the heads",
         '''
 
 def merge_heads(x):
-    """The opposite of splitting: the paper's Concat(head_1 .. head_H).
+    """Return the paper's Concat(head_1 .. head_H). This is the inverse of splitting into heads.
 
     x  (B, H, T, K)
-    Returns (B, T, H·K), the numbers of head 0 first.
+    Returns an array (B, T, H·K). The first K numbers of a token are those of head 0.
     """
 ''',
         (Values("", _merged),),
         (
-            "A word's numbers lie apart, one part with each head. Bring them together before you reshape.",
-            "Swap the axes of heads and positions: (B, T, H, K).",
+            "Before you reshape, the axes of heads and numbers, H and K, must be next to each other.",
+            "Swap the axes of heads and positions. This gives the shape (B, T, H, K).",
             "Then reshape to (B, T, H·K).",
         ),
         {"merge_heads": F.merge_heads},
@@ -201,16 +206,19 @@ from npformer.functional import attention_backward, split_heads
 
 
 def multi_head_backward(layer, dy, cache):
-    """The backward pass of y = Concat(heads) Wo, with heads = attention(x Wq, x Wk, x Wv): self-attention.
+    """Compute the backward pass of multi-head attention.
 
-    layer  .n_heads and .output, a Linear whose backward(dy, cache) adds its own gradients and returns dx;
-           layer.project_backward(dq, dk, dv, cache) goes back through the heads' projections, adds their
-           gradients, and returns a list: the gradients that reach query, key and value
-    dy     (B, T, D)
-    cache  .output for layer.output.backward, .attention for attention_backward(dz, cache.attention),
-           which gives (dq, dk, dv) of shape (B, H, T, K)
-    Returns dx (B, T, D). The same x was query, key and value. Called with a memory (cache.n_inputs == 2),
-    return (dquery, dmemory): the memory was key and value.
+    In self-attention, y = Concat(heads) Wo with heads = attention(x Wq, x Wk, x Wv).
+    layer  .n_heads, and .output, a Linear layer. layer.output.backward(dy, cache.output) adds the gradients
+           of its parameters and returns dx.
+           layer.project_backward(dq, dk, dv, cache) is the backward pass of the projections x Wq, x Wk, x Wv.
+           It adds the gradients of their parameters and returns a list of three gradients: those of the
+           inputs query, key and value.
+    dy     the gradient of y, of shape (B, T, D)
+    cache  .output and .attention; attention_backward(dz, cache.attention) returns (dq, dk, dv), each of shape
+           (B, H, T, K)
+    Returns dx (B, T, D) in self-attention, where x is query, key and value. In cross-attention
+    (cache.n_inputs == 2), the memory is key and value. Then return (dquery, dmemory).
     """
 ''',
         (
@@ -218,10 +226,12 @@ def multi_head_backward(layer, dy, cache):
             layer_trial("cross-attention", _multi_head, "multi_head_backward", (3, 5, 6), (3, 4, 6)),
         ),
         (
-            "Backwards: the output map, the heads, attention, the projections.",
-            "The gradient of merging heads is splitting them: split_heads(dy, layer.n_heads).",
-            "Three gradients come back for the one x that gave all three: they add up. With a memory, two of "
-            "them are the memory's.",
+            "The order of the backward pass is: output layer, concatenation of the heads, attention, "
+            "projections.",
+            "The backward pass of concatenating the heads is splitting: split_heads(dz, layer.n_heads), "
+            "where dz is the gradient that layer.output.backward returns.",
+            "project_backward returns three gradients. In self-attention x was used three times, so return "
+            "their sum. In cross-attention the gradients of key and value are added to give dmemory.",
         ),
         {"multi_head_backward": MultiHeadAttention.backward},
     ),

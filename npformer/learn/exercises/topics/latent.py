@@ -1,4 +1,4 @@
-"""Lesson 20: the look-up of latent attention, whose weights are made in two stages."""
+"""Lesson 20: latent attention, whose weights are computed in two stages."""
 
 from typing import Any
 
@@ -31,16 +31,16 @@ LATENT = (
     Exercise(
         "unit-weights-backward",
         20,
-        "weights divided by their length",
+        "the gradient of a normalization of weights",
         '''
 
 def unit_weights_backward(dy, cache):
-    """The gradient of y = w / length, along the last axis.
+    """Return the gradient of y = w / length along the last axis.
 
-    dy     the gradient of y, shape (..., S)
-    cache  .y (..., S), .length (..., 1) and .measure: with "sum" the length is the sum of w_j, with
-           "euclidean" it is the root of the sum of w_j squared
-    Returns dw (..., S). No S × S matrix is needed.
+    dy     the gradient of y, of shape (..., S)
+    cache  .y (..., S), .length (..., 1) and .measure. If the measure is "sum", the length is Σ_j w_j. If the
+           measure is "euclidean", the length is sqrt(Σ_j w_j²).
+    Returns dw (..., S). You do not need an S × S matrix.
     """
     y, length, measure = cache
 ''',
@@ -50,9 +50,11 @@ def unit_weights_backward(dy, cache):
             _unit_trial("sum, w (6,)", "sum", (6,)),
         ),
         (
-            "Raise w_j: y_j grows by 1 / length. But the length grows too, and lowers every y_i.",
-            "The length grows with w_j by 1 where it is a sum, and by w_j / length = y_j where it is a root.",
-            "dw_j = (dy_j - slope_j · the sum over i of dy_i y_i) / length, with slope 1 or y_j.",
+            "w_j influences y in two ways: it is the numerator of y_j, and it is a part of the length, which "
+            "is the denominator of every y_i.",
+            "The derivative of the length with respect to w_j is 1 for the sum, and w_j / length = y_j for "
+            "the Euclidean length.",
+            "dw_j = (dy_j - c_j · Σ_i dy_i y_i) / length, where c_j is the derivative from hint 2.",
         ),
         {"unit_weights_backward": F.unit_weights_backward},
     ),
@@ -66,9 +68,9 @@ from npformer.functional import unit_weights_backward  # unit_weights_backward(d
 
 
 def latent_attend_backward(dy, cache):
-    """The gradients of y = sum over j of weights_j v_j, with weights made in two stages.
+    """Return the gradients of y = Σ_j weights_j v_j, where the weights are computed in two stages.
 
-    dy     (..., L)
+    dy     the gradient of y, of shape (..., L)
     cache  .v (..., S, L), .latent (..., S), .active (..., S, S), .weights (..., S), .unit (the cache of
            unit_weights), and .orientation, which is "rows" here
     Returns (dlatent_scores, dactive_scores, dv).
@@ -76,7 +78,7 @@ def latent_attend_backward(dy, cache):
     v, latent, active, weights, unit = cache.v, cache.latent, cache.active, cache.weights, cache.unit
     # y = weights @ v
     # weights = unit_weights(w)
-    # w_i = sum over j of active_ij latent_j
+    # w_i = Σ_j active_ij latent_j
     # active = softmax(active_scores), latent = softmax(latent_scores)
 ''',
         (
@@ -85,11 +87,12 @@ def latent_attend_backward(dy, cache):
             _attend_trial("padding", 2, mask=PADDED),
         ),
         (
-            "Four steps forward, so four steps backward: y, the division, the product, the two softmaxes.",
-            "dweights_j = v_j · dy: (v @ dy[..., None])[..., 0]. dv_j = weights_j dy: a product of a column "
-            "and a row.",
-            "active_ij hears dw_i latent_j; latent_j hears the sum over i of active_ij dw_i, so active is "
-            "transposed: active.swapaxes(-1, -2).",
+            "The forward pass has four steps, which are listed in the comments of your file from the last to "
+            "the first. Go through them in this order.",
+            "dweights_j = v_j · dy, which is (v @ dy[..., None])[..., 0]. dv_j = weights_j dy, which is the "
+            "product of a column and a row.",
+            "The gradient of active_ij is dw_i latent_j. The gradient of latent_j is Σ_i active_ij dw_i, "
+            "which is active.swapaxes(-1, -2) times dw.",
         ),
         {"latent_attend_backward": F.latent_attend_backward},
     ),

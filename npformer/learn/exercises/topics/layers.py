@@ -1,4 +1,4 @@
-"""Lessons 8 and 9: residuals, layer norm, dropout, and the feed-forward network."""
+"""Lessons 8 and 9: residual connections, layer normalization, dropout, and the feed-forward network."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ def _normed(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     far = 100 + 0.01 * rng.standard_normal((2, 5))
     return {
         "y": output(own.layer_norm(x, gain, bias)),
-        "y of rows that hardly differ": output(own.layer_norm(far, gain, bias)),
+        "y of rows with a small variance": output(own.layer_norm(far, gain, bias)),
         "y with eps 0.5": output(own.layer_norm(x, gain, bias, 0.5)),
     }
 
@@ -72,16 +72,18 @@ import numpy as np
 
 
 def layer_norm(x, gain, bias, eps=1e-5):
-    """y = gain · xhat + bias, with xhat = (x - mean) / sqrt(variance + eps) over the last axis.
+    """Return y = gain · xhat + bias, where xhat = (x - mean) / sqrt(variance + eps) over the last axis.
 
-    x (..., D), gain and bias (D,). The variance is the mean of the squares, over D and not D - 1.
+    x           (..., D)
+    gain, bias  (D,)
+    The variance is the mean of (x - mean)²: the sum is divided by D and not by D - 1.
     Returns y (..., D).
     """
 ''',
         (Values("", _normed),),
         (
-            "Each row by itself: its mean, then its variance. keepdims=True lets them broadcast.",
-            "centered = x - mean; variance = mean of centered²; eps goes under the root.",
+            "Compute the mean and then the variance of each row, with keepdims=True so that they broadcast.",
+            "centered = x - mean, and the variance is the mean of centered². eps is added under the root.",
             "gain * centered / np.sqrt(variance + eps) + bias.",
         ),
         {"layer_norm": F.layer_norm},
@@ -95,58 +97,62 @@ import numpy as np
 
 
 def layer_norm_backward(dy, cache):
-    """The gradients of y = gain · xhat + bias, with xhat = (x - mean) / sqrt(variance + eps).
+    """Return the gradients of y = gain · xhat + bias, where xhat = (x - mean) / sqrt(variance + eps).
 
-    dy     the gradient of y, shape (..., D)
+    dy     the gradient of y, of shape (..., D)
     cache  .xhat (..., D), .rstd (..., 1) = 1 / sqrt(variance + eps), .gain (D,)
     Returns (dx, dgain, dbias), with shapes (..., D), (D,), (D,).
     """
     xhat, rstd, gain = cache
-    # dbias and dgain first: gain and bias reached every row
-    # then dxhat, and from it dx: x_j moves xhat directly, through the mean, and through the variance
+    # first dbias and dgain, which are sums over all rows
+    # then dxhat, and from it dx: xhat depends on x directly, through the mean, and through the variance
 ''',
         (
             pair_trial("", F.layer_norm, "layer_norm_backward", (7, 5), (5,), (5,)),
             pair_trial("x (2, 3, 5)", F.layer_norm, "layer_norm_backward", (2, 3, 5), (5,), (5,)),
         ),
         (
-            "dbias and dgain are sums over all axes but the last. dxhat = dy · gain.",
-            "Adding a number to a whole row of x changes nothing, nor (almost) does stretching the row. So "
-            "dx has no mean along the row, and no part along xhat.",
-            "dx = rstd · (dxhat - its mean - xhat · the mean of dxhat · xhat), means over the last axis.",
+            "dbias and dgain are sums over all axes except the last. dxhat = dy · gain.",
+            "If you add a number to all entries of a row of x, xhat does not change. If you multiply the "
+            "row by a number, xhat hardly changes. So each row of dx has mean 0 and is nearly orthogonal to "
+            "xhat. Two terms must therefore be subtracted from dxhat.",
+            "dx = rstd · (dxhat - mean(dxhat) - xhat · mean(dxhat · xhat)), with means over the last axis.",
         ),
         {"layer_norm_backward": F.layer_norm_backward},
     ),
     Exercise(
         "residual-backward",
         8,
-        "the way round a sublayer, norm before or after",
+        "residual connections, post-norm and pre-norm",
         '''
 
 def post_norm_backward(layer, dy, cache, sublayer_backward):
-    """The backward pass of y = norm(x + dropout(h)) with h = f(x), f being the sublayer.
+    """Compute the backward pass of y = norm(x + dropout(h)), where h = f(x) and f is the sublayer.
 
-    layer  layer.norm.backward(dy, cache.add_norm) goes back through norm, sum and dropout, adds the norm's
-           own gradients, and returns (dx, dh): the gradient of the way round, and that of h
-    sublayer_backward(dh, cache.sublayer) returns the gradient of what the sublayer read
-    Returns dx, the whole gradient of x: both ways together.
+    layer  layer.norm.backward(dy, cache.add_norm) is the backward pass of norm(x + dropout(h)). It adds the
+           gradients of the norm's parameters and returns (dx, dh), the gradients of its two inputs.
+    sublayer_backward  sublayer_backward(dh, cache.sublayer) returns the gradient of the sublayer's input
+    Returns the complete gradient dx, through the residual connection and through the sublayer.
     """
 
 
 def pre_norm_backward(layer, dy, cache, sublayer_backward):
-    """The backward pass of y = x + dropout(h) with h = f(norm(x)).
+    """Compute the backward pass of y = x + dropout(h), where h = f(norm(x)) and f is the sublayer.
 
-    layer  layer.norm.backward(dh, cache.norm) adds the norm's own gradients and returns the gradient of what
-           it normalized; layer.dropout.backward(dy, cache.dropout_mask) returns that of h
-    sublayer_backward(dh, cache.sublayer) returns the gradient of what the sublayer read
-    Returns dx, the whole gradient of x: both ways together.
+    layer  layer.dropout.backward(dy, cache.dropout_mask) returns the gradient of h.
+           layer.norm.backward(dnormed, cache.norm) takes the gradient of the norm's output. It adds the
+           gradients of the norm's parameters and returns the gradient of its input.
+    sublayer_backward  sublayer_backward(dh, cache.sublayer) returns the gradient of the sublayer's input
+    Returns the complete gradient dx, through the residual connection and through the sublayer.
     """
 ''',
         (_framed_trial("post"), _framed_trial("pre")),
         (
-            "A sum hands its gradient to both of its terms, unchanged.",
-            "post: layer.norm.backward gives both gradients; dh goes through the sublayer; both add up.",
-            "pre: dy goes round as it is, and back through dropout, sublayer and norm; both add up.",
+            "In the backward pass of a sum, both terms get the gradient of the sum, unchanged.",
+            "Post-norm: layer.norm.backward returns dx and dh. Pass dh to sublayer_backward, and add the "
+            "result to dx.",
+            "Pre-norm: the residual connection contributes dy itself. Pass dy also through dropout, sublayer "
+            "and norm, in this order, and add the result.",
         ),
         {
             "post_norm_backward": PostNormResidual.backward,
@@ -160,9 +166,11 @@ def pre_norm_backward(layer, dy, cache, sublayer_backward):
         '''
 
 def dropout_backward(dy, cache):
-    """The gradient of y = x · dropout_mask, which is 0 where x was dropped and 1 / (1 - p) elsewhere.
+    """Return the gradient of y = x · dropout_mask.
 
-    cache  dropout_mask, with the shape of x, or None where nothing was dropped
+    dy     the gradient of y, of any shape
+    cache  the dropout_mask, which is 0 where x was dropped and 1 / (1 - p) elsewhere, with the shape of x;
+           or None if nothing was dropped
     Returns dx.
     """
     dropout_mask = cache
@@ -172,9 +180,9 @@ def dropout_backward(dy, cache):
             pair_trial("nothing dropped", F.dropout, "dropout_backward", (4, 6), p=0.0, rng=3),
         ),
         (
-            "dropout_mask is a constant here: it was drawn, and depends on nothing.",
-            "y = x · dropout_mask, entry by entry, so dx is dy times ...",
-            "dy * dropout_mask; and dy as it is where dropout_mask is None.",
+            "The dropout_mask is a constant here. It is random and does not depend on x.",
+            "Each entry of y is the entry of x times the entry of the mask. What is its derivative?",
+            "dx = dy * dropout_mask. If dropout_mask is None, dx is dy.",
         ),
         {"dropout_backward": F.dropout_backward},
     ),
@@ -187,17 +195,18 @@ import numpy as np
 
 
 def relu_backward(dy, cache):
-    """The gradient of y = max(0, x), entry by entry.
+    """Return the gradient of y = max(0, x), which is computed for each entry separately.
 
-    cache  y itself
+    dy     the gradient of y, of any shape
+    cache  the output y
     Returns dx.
     """
     y = cache
 ''',
         (pair_trial("", F.relu, "relu_backward", (4, 6)),),
         (
-            "Where x was negative, y is 0 whatever x does.",
-            "Where it was positive, y moves as x does. The cache tells which: y > 0.",
+            "Where x is negative, y is 0, so its derivative is 0.",
+            "Where x is positive, y = x, so its derivative is 1. These are the entries with y > 0.",
             "np.where(y > 0, ..., 0).",
         ),
         {"relu_backward": F.relu_backward},
@@ -213,17 +222,18 @@ import numpy as np
 
 
 def gelu_backward(dy, cache):
-    """The gradient of y = x Phi(x), with Phi the distribution function of the normal distribution.
+    """Return the gradient of y = x Phi(x), where Phi is the distribution function of the normal distribution.
 
-    cache  the pair (x, phi), with phi = Phi(x)
+    dy     the gradient of y, of any shape
+    cache  the pair (x, phi), where phi = Phi(x)
     Returns dx. The derivative of Phi is the density exp(-x²/2) / sqrt(2 pi).
     """
     x, phi = cache
 ''',
         (pair_trial("", F.gelu, "gelu_backward", (4, 6)),),
         (
-            "A product of x and Phi(x): two terms.",
-            "The first term is phi, the second x times the density.",
+            "y is the product of x and Phi(x), so the product rule gives two terms.",
+            "The first term is phi. The second term is x times the density.",
             "dx = dy · (phi + x · density).",
         ),
         {"gelu_backward": F.gelu_backward},
@@ -237,20 +247,22 @@ from npformer.kernels import activation_dropout_backward
 
 
 def feed_forward_backward(layer, dy, cache):
-    """The backward pass of y = h W2 + b2 with h = dropout(gelu(x W1 + b1)).
+    """Compute the backward pass of y = h W2 + b2, where h = dropout(gelu(x W1 + b1)).
 
-    layer  .inner (W1, b1) and .outer (W2, b2): each has backward(dy, cache), which returns dx and adds its
-           parameters' gradients
-    cache  .inner, .hidden (for activation_dropout_backward), .outer
-    activation_dropout_backward(dh, cache.hidden) is the backward pass of dropout(gelu(.)).
-    Returns dx.
+    layer  .inner (W1, b1) and .outer (W2, b2). Each has a method backward(dy, cache), which returns dx and
+           adds the gradients of its parameters.
+    dy     the gradient of y, of shape (B, T, D)
+    cache  .inner, .hidden and .outer
+    activation_dropout_backward(dh, cache.hidden) is the backward pass of dropout(gelu(...)).
+    Returns dx (B, T, D).
     """
 ''',
         (layer_trial("", _network, "feed_forward_backward", (2, 3, 4), **DROPPING),),
         (
-            "Three steps forward, three steps backward, the last one first.",
-            "outer, dropout with activation, inner: each takes the gradient from the one before.",
-            "dh = layer.outer.backward(dy, cache.outer), and so on; the last one's result is dx.",
+            "The forward pass has three steps. Go through them in the opposite order.",
+            "The order is: layer.outer, activation_dropout_backward, layer.inner. Each takes the gradient "
+            "that the previous one returned.",
+            "Begin with dh = layer.outer.backward(dy, cache.outer). The last step returns dx.",
         ),
         {"feed_forward_backward": FeedForward.backward},
     ),

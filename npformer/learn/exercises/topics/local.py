@@ -1,4 +1,4 @@
-"""Lesson 18: local attention, a window round a predicted position."""
+"""Lesson 18: local attention, a window around a predicted position."""
 
 import numpy as np
 
@@ -12,15 +12,15 @@ LOCAL = (
     Exercise(
         "gaussian-window-backward",
         18,
-        "the gradient of weights under a Gaussian",
+        "the gradient of weights times a Gaussian",
         '''
 
 def gaussian_window_backward(dy, cache):
-    """The gradients of y_s = weights_s exp(-(s - p)² / (2 sigma²)), so y = weights bell.
+    """Return the gradients of y_s = weights_s bell_s, where bell_s = exp(-(s - p)² / (2 sigma²)).
 
-    dy     the gradient of y, shape (..., S)
-    cache  .weights (..., S); .bell (..., S), the exponentials; .away (..., S), that is s - p; .sigma
-    Returns (dweights, dp), with the shapes (..., S) and (...): one p for each row.
+    dy     the gradient of y, of shape (..., S)
+    cache  .weights (..., S); .bell (..., S); .away (..., S), the distances s - p; .sigma, a number
+    Returns (dweights, dp), of shapes (..., S) and (...). There is one p for each row.
     """
     weights, bell, away, sigma = cache
 ''',
@@ -29,26 +29,28 @@ def gaussian_window_backward(dy, cache):
             pair_trial("one row", F.gaussian_window, "gaussian_window_backward", (6,), (), sigma=1.0),
         ),
         (
-            "y is a product: each factor's gradient is dy times the other factor.",
-            "The derivative of the exponent -(s - p)² / (2 sigma²) by p is (s - p) / sigma², and of the "
-            "bell by p therefore bell (s - p) / sigma².",
-            "p reaches every word of its row: dp = (dy * weights * bell * away).sum(-1) / sigma**2.",
+            "y is a product of two factors. The gradient of each factor is dy times the other factor.",
+            "The derivative of the exponent -(s - p)² / (2 sigma²) with respect to p is (s - p) / sigma². "
+            "So the derivative of the bell is bell · (s - p) / sigma².",
+            "All entries of a row depend on p, so dp is a sum over the row: "
+            "dp = (dy * weights * bell * away).sum(-1) / sigma**2.",
         ),
         {"gaussian_window_backward": F.gaussian_window_backward},
     ),
     Exercise(
         "predict-position-backward",
         18,
-        "the gradient of where a state points",
+        "the gradient of a predicted position",
         '''
 
 def predict_position_backward(dp, cache):
-    """The gradients of p = lengths * share, share = sigmoid(hidden @ v), hidden = tanh(h @ weight).
+    """Return the gradients of the predicted positions p.
 
-    dp     the gradient of the positions, shape (...)
-    cache  .h (..., N), the states; .weight (N, J); .v (J,); .lengths, broadcastable to (...), floats;
+    p = lengths * share, where share = sigmoid(hidden @ v) and hidden = tanh(h @ weight)
+    dp     the gradient of the positions, of shape (...)
+    cache  .h (..., N), the states; .weight (N, J); .v (J,); .lengths, floats, broadcastable to (...);
            .hidden (..., J); .share (...)
-    Returns (dh, dweight, dv), with the shapes of h, weight and v. v and weight served every state.
+    Returns (dh, dweight, dv), with the shapes of h, weight and v. All states use the same v and weight.
     """
     h, weight, v, lengths, hidden, share = cache
 ''',
@@ -59,10 +61,11 @@ def predict_position_backward(dp, cache):
             ),
         ),
         (
-            "Four operations, so four steps, the last one first: times lengths, sigmoid, times v, tanh.",
-            "sigmoid' = share (1 - share) and tanh' = 1 - hidden², both by what came out.",
-            "With dlogit (...) and dtotal (..., J), dv and dweight are sums over all states: as rows, "
-            "dlogit.reshape(-1) @ hidden.reshape(-1, J), and h as rows, transposed, @ dtotal as rows.",
+            "Go through the steps of the formula in the opposite order: lengths, sigmoid, v, tanh, weight.",
+            "The derivative of the sigmoid is share (1 - share), and the derivative of tanh is 1 - hidden².",
+            "Let dlogit (...) be the gradient of hidden @ v, and dtotal (..., J) that of h @ weight. dv and "
+            "dweight are sums over all states. Reshape to rows: dv = dlogit.reshape(-1) @ "
+            "hidden.reshape(-1, J), and dweight = h.reshape(-1, N).T @ dtotal.reshape(-1, J).",
         ),
         {"predict_position_backward": F.predict_position_backward},
     ),

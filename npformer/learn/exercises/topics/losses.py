@@ -55,10 +55,10 @@ import numpy as np
 
 
 def log_softmax_backward(dy, cache):
-    """The gradient of y_i = x_i - log sum_j exp(x_j), over the last axis.
+    """Return the gradient of y_i = x_i - log(sum_j exp(x_j)) over the last axis.
 
-    dy     the gradient of y, shape (..., N)
-    cache  y itself: the logarithms of the probabilities
+    dy     the gradient of y, of shape (..., N)
+    cache  the output y, which contains the logarithms of the probabilities
     Returns dx (..., N).
     """
     y = cache
@@ -68,9 +68,10 @@ def log_softmax_backward(dy, cache):
             pair_trial("x (2, 3, 7)", F.log_softmax, "log_softmax_backward", (2, 3, 7)),
         ),
         (
-            "x_j stands in y_j once by itself, and in every y_i of its row through the logarithm.",
-            "The derivative of log sum exp(x) by x_j is the probability p_j = exp(y_j).",
-            "dx_j = dy_j - p_j · the sum of dy over the row.",
+            "x_j influences y_j directly. It also influences every y_i of its row, because it is part of the "
+            "sum in the logarithm.",
+            "The derivative of log(sum exp(x)) with respect to x_j is the probability p_j = exp(y_j).",
+            "dx_j = dy_j - p_j · Σ_i dy_i, where the sum runs over the row.",
         ),
         {"log_softmax_backward": F.log_softmax_backward},
     ),
@@ -85,36 +86,41 @@ from npformer.functional import log_softmax  # log_softmax(x) -> (log_probs, cac
 
 
 def cross_entropy(logits, targets, *, pad_id=None):
-    """loss = the mean of -log p(target) over the targets that are not pad_id.
+    """Return the loss, which is the mean of -log p(target) over the targets that are not pad_id.
 
     logits   (B, T, V)
     targets  integers (B, T)
-    Returns the loss, a number. Padding counts neither in the sum nor in the number of targets.
+    Returns a number. Padding counts neither in the sum nor in the number of targets. If pad_id is None,
+    there is no padding.
     """
 ''',
         (Values("", _losses, numbers=((12, "12 (all targets)"), (9, "9 (targets that are not padding)"))),),
         (
-            "log_softmax gives log p of every word. Only the one at each target is needed.",
-            "rows = log_probs.reshape(-1, V); rows[np.arange(N), targets.reshape(-1)] picks one a row.",
-            "Add up those whose target is not pad_id, divide by how many there are, and mind the sign.",
+            "log_softmax returns log p of every token. You need only the entry of the target in each row.",
+            "rows = log_probs.reshape(-1, V). Then rows[np.arange(N), targets.reshape(-1)] selects one entry "
+            "of each of the N rows.",
+            "Sum the entries whose target is not pad_id, and divide by their number. The loss is the "
+            "negative of this mean.",
         ),
         {"cross_entropy": F.cross_entropy},
     ),
     Exercise(
         "cross-entropy-backward",
         12,
-        "cross-entropy backward, smoothed and padded",
+        "cross-entropy: label smoothing and padding",
         '''
 import numpy as np
 
 
 def cross_entropy_backward(dloss, cache):
-    """The gradient of loss = mean over real tokens of -sum_v q_v log p_v, with p = softmax(logits).
+    """Return the gradient of loss = mean over the tokens of -Σ_v q_v log p_v, where p = softmax(logits).
 
-    q is (1 - smoothing) at the target, plus smoothing / V everywhere.
-    dloss  a number
-    cache  .log_probs (N, V), .targets (N,), .real (N,) 1 at a token and 0 at padding, .smoothing,
-           .shape (of the logits: V is its last number), .tokens (what to divide by: how many are real)
+    The mean is over the tokens that are not padding. q_v is smoothing / V, and 1 - smoothing is added to it
+    if v is the target.
+    dloss  the gradient of the loss, a number
+    cache  .log_probs (N, V); .targets (N,); .real (N,), 1 at a token and 0 at padding; .smoothing;
+           .shape, the shape of the logits, whose last number is V; .tokens, the number of tokens that are
+           not padding
     Returns dlogits, with the shape cache.shape.
     """
     log_probs, targets, real, smoothing, shape, tokens = cache
@@ -125,40 +131,41 @@ def cross_entropy_backward(dloss, cache):
             _entropy_trial("padding, smoothing 0.2", pad_id=0, smoothing=0.2),
         ),
         (
-            "Before the mean, the gradient of one row is as simple as it could be: p - q.",
-            "p = exp(log_probs). Subtract (1 - smoothing) at the targets and smoothing / V everywhere.",
-            "Then times real[:, None] · dloss / tokens, and reshape. drows[np.arange(N), targets] is "
-            "one entry a row.",
+            "The gradient of the loss of a single row is p - q.",
+            "p = exp(log_probs). Subtract smoothing / V from every entry, and 1 - smoothing from the entry "
+            "of the target. drows[np.arange(N), targets] selects the entries of the targets.",
+            "Multiply by real[:, None] * dloss / tokens, because the loss is a mean over the tokens. Then "
+            "reshape to cache.shape.",
         ),
         {"cross_entropy_backward": F.cross_entropy_backward},
     ),
     Exercise(
         "smooth-targets",
         12,
-        "label smoothing written out",
+        "the target distribution of label smoothing",
         '''
 import numpy as np
 
 
 def smooth_targets(targets, n_classes, smoothing):
-    """The distribution q = (1 - smoothing) · one-hot + smoothing / n_classes.
+    """Return the distribution q = (1 - smoothing) · one-hot(targets) + smoothing / n_classes.
 
     targets  integers (...)
-    Returns q (..., n_classes), float64: rows sum to 1.
+    Returns q (..., n_classes) in float64. Each row sums to 1.
     """
 ''',
         (Values("", _smooth),),
         (
-            "One-hot first: a row of zeros with a 1 at the target.",
-            "targets[..., None] == np.arange(n_classes) is one-hot, as bool.",
-            "(1 - smoothing) times that, plus smoothing / n_classes everywhere, at the target too.",
+            "Begin with the one-hot vectors. Each is a row of zeros with a 1 at the target.",
+            "targets[..., None] == np.arange(n_classes) is the one-hot array with dtype bool.",
+            "Multiply it by 1 - smoothing, and add smoothing / n_classes to every entry.",
         ),
         {"smooth_targets": F.smooth_targets},
     ),
     Exercise(
         "kl-backward",
         12,
-        "the gradient of Kullback-Leibler",
+        "the gradient of the KL divergence",
         '''
 import numpy as np
 
@@ -166,19 +173,20 @@ from npformer.functional import log_softmax_backward  # log_softmax_backward(dlo
 
 
 def kl_divergence_backward(dloss, cache):
-    """The gradient of loss = mean over rows of sum_v q_v (log q_v - log p_v), log p = log_softmax(logits).
+    """Return the gradient of loss = mean over rows of Σ_v q_v (log q_v - log p_v).
 
-    dloss  a number
+    log p = log_softmax(logits). q is a constant.
+    dloss  the gradient of the loss, a number
     cache  .log_p (..., V), .q (..., V)
-    Returns dlogits (..., V). q is given, not learned.
+    Returns dlogits (..., V).
     """
     log_p, q = cache
 ''',
         (_divergence_trial(),),
         (
-            "log q does not depend on the logits; only -q_v log p_v is left.",
-            "dlog_p = -q · dloss / the number of rows, which is q.size over V.",
-            "Then back through log_softmax.",
+            "log q does not depend on the logits. Only the term -q_v log p_v has a gradient.",
+            "dlog_p = -q · dloss / n, where n is the number of rows, q.size divided by V.",
+            "Pass dlog_p to log_softmax_backward.",
         ),
         {"kl_divergence_backward": F.kl_divergence_backward},
     ),

@@ -11,23 +11,24 @@ RECURRENT = (
     Exercise(
         "lstm-cell-backward",
         17,
-        "one word of an LSTM, backwards",
+        "the backward pass of an LSTM cell",
         '''
 import numpy as np
 
 
 def lstm_cell_backward(dstate, cache):
-    """The gradients of one word of an LSTM. Forward, with [i f g o] the four parts of the gates:
+    """Return the gradients of one time step of an LSTM.
 
-        i = sigmoid(i), f = sigmoid(f), g = tanh(g), o = sigmoid(o)
+    The forward pass, where gates = [gi gf gg go] has four parts of N numbers:
+
+        i = sigmoid(gi), f = sigmoid(gf), g = tanh(gg), o = sigmoid(go)
         c' = f c + i g
         h' = o tanh(c')
 
-    dstate  the gradient of the state, shape (..., 2N): of h' in the first half, of c' as it is handed on
-            in the second
-    cache   .c the memory before this word; .i .f .g .o after sigmoid and tanh; .tanh_c = tanh(c');
-            each (..., N)
-    Returns (dgates, dc): of the gates before sigmoid and tanh (..., 4N), and of the memory before (..., N).
+    dstate  the gradients of the two outputs, of shape (..., 2N): first that of h', then that of c', which
+            the next time step reads
+    cache   .c, the cell state before this time step; .i, .f, .g and .o; .tanh_c = tanh(c'); each (..., N)
+    Returns (dgates, dc), of shapes (..., 4N) and (..., N).
     """
     c, i, f, g, o, tanh_c = cache
 ''',
@@ -36,32 +37,36 @@ def lstm_cell_backward(dstate, cache):
             pair_trial("gates (2, 4, 20)", *LSTM, (2, 4, 20), (2, 4, 5)),
         ),
         (
-            "c' was used in h' and passed on to the next word. Add both gradients before you go on from it.",
-            "Each line is a product of two numbers: each of them hears the gradient times the other.",
-            "Through sigmoid: times i (1 - i). Through tanh: times 1 - g². Then np.concatenate(.., -1).",
+            "c' is an output, and h' depends on it as well. Add both gradients of c' before you continue to "
+            "f, c, i and g.",
+            "The formulas contain products. The gradient of a factor is the gradient of the product times "
+            "the other factor.",
+            "The derivative of i = sigmoid(gi) is i (1 - i), and the derivative of g = tanh(gg) is 1 - g². "
+            "Join the four gradients with np.concatenate([...], -1).",
         ),
         {"lstm_cell_backward": F.lstm_cell_backward},
     ),
     Exercise(
         "gru-cell-backward",
         17,
-        "one word of a GRU, backwards",
+        "the backward pass of a GRU cell",
         '''
 import numpy as np
 
 
 def gru_cell_backward(dy, cache):
-    """The gradients of one word of a GRU. Forward, with [r z n] the parts of gates, and of hidden_gates:
+    """Return the gradients of one time step of a GRU.
 
-        r = sigmoid(r of gates + r of hidden_gates)
-        z = sigmoid(z of gates + z of hidden_gates)
-        n = tanh(n of gates + r · n of hidden_gates)
+    The forward pass, where gates = [gr gz gn] and hidden_gates = [hr hz hn] have three parts of N numbers:
+
+        r = sigmoid(gr + hr)
+        z = sigmoid(gz + hz)
+        n = tanh(gn + r hn)
         h' = z h + (1 - z) n
 
-    dy      the gradient of h', shape (..., N)
-    cache   .h the state before this word; .last the n of hidden_gates; .r .z .n after sigmoid and tanh:
-            each (..., N)
-    Returns (dgates, dhidden_gates, dh), with the shapes (..., 3N), (..., 3N) and (..., N).
+    dy      the gradient of h', of shape (..., N)
+    cache   .h, the state before this time step; .last, which is hn; .r, .z and .n; each (..., N)
+    Returns (dgates, dhidden_gates, dh), of shapes (..., 3N), (..., 3N) and (..., N).
     """
     h, last, r, z, n = cache
 ''',
@@ -70,11 +75,12 @@ def gru_cell_backward(dy, cache):
             pair_trial("gates (2, 4, 15)", *GRU, (2, 4, 15), (2, 4, 15), (2, 4, 5)),
         ),
         (
-            "From the last line up: h' = z h + (1 - z) n gives dz, dh and dn. z stands in it twice.",
-            "The sum inside the tanh: dsum = dn (1 - n²). It reaches n of gates as it is, and r and last by "
-            "a product.",
-            "What is added hears the same: r and z of gates and of hidden_gates. Only the third parts "
-            "differ: dsum for gates, dsum · r for hidden_gates.",
+            "Begin with the last formula, h' = z h + (1 - z) n. It gives dz, dh and dn. z occurs in it "
+            "twice.",
+            "The gradient of the sum inside the tanh is dsum = dn (1 - n²). It is also the gradient of gn. "
+            "The gradients of r and hn follow from the product r hn.",
+            "gr and hr are added, so they have the same gradient, and so do gz and hz. Only the third parts "
+            "differ: the gradient of gn is dsum, and the gradient of hn is dsum · r.",
         ),
         {"gru_cell_backward": F.gru_cell_backward},
     ),

@@ -1,4 +1,4 @@
-"""Lesson 21: relative positions by distance, and the mixture of a position that halts."""
+"""Lesson 21: relative positions, and the output of adaptive halting."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from npformer import functional as F
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
 from npformer.learn.exercises.topics.tools import output
 
-STEPS = np.array([[3, 1, 4, 2], [4, 0, 1, 3]])  # how many of four steps each word took; one took none
+STEPS = np.array([[3, 1, 4, 2], [4, 0, 1, 3]])  # the number of steps of each position, from 0 to 4
 TOOK = np.arange(1, 5)[:, None, None] <= STEPS  # (N, B, T)
 
 
@@ -22,7 +22,7 @@ def _collected(own: Functions, rng: np.random.Generator) -> Any:
 
 
 def _spread_trial(label: str, max_distance: Any, start: Any) -> Gradients:
-    """Return a gradient check of spreading, with the learner's collecting as its backward pass."""
+    """Return a gradient check of spread_by_distance with the learner's function as its backward pass."""
 
     def make(own: Functions, rng: np.random.Generator) -> tuple[Any, Any]:
         n_distances = 2 * max_distance + 1
@@ -50,50 +50,54 @@ RELATIVE = (
     Exercise(
         "collect-by-distance",
         21,
-        "collect by distance: spreading, transposed",
+        "sums over the keys at each distance",
         '''
 import numpy as np
 
 
 def collect_by_distance(y, distance, n_distances):
-    """x_tr = the sum of y_ts over the keys s at distance r from query t.
+    """Return x_tr, which is the sum of y_ts over all keys s with distance[t, s] == r.
 
-    y            shape (..., T, S)
-    distance     shape (T, S), integers from 0 to n_distances - 1
-    n_distances  R
-    Returns x (..., T, R), of y's dtype: 0 where no key is at distance r. It is also the backward pass of
-    spreading, y_ts = x_tr with r = distance[t, s].
+    y            (..., T, S)
+    distance     integers from 0 to n_distances - 1, of shape (T, S)
+    n_distances  the number R of distances
+    Returns x (..., T, R) with the dtype of y. An entry is 0 if no key has this distance. This function is
+    also the backward pass of y_ts = x_tr with r = distance[t, s].
     """
 ''',
         (
             Values("", _collected),
-            _spread_trial("as the backward pass of spreading", 2, 0),
-            _spread_trial("one largest distance, later queries", 1, 3),
+            _spread_trial("as a backward pass", 2, 0),
+            _spread_trial("as a backward pass, later queries", 1, 3),
         ),
         (
-            "Several keys may be at the same distance, and all of them count: x[..., t, r] = y[..., t, s] "
-            "would keep the last one only.",
-            "One distance r at a time: where is distance == r, and what is the sum of y along s there?",
-            "For each r: np.where(distance == r, y, 0).sum(-1), which is (..., T); then stack them along a "
-            "new last axis.",
+            "Several keys can have the same distance, and all of them must be added. An assignment "
+            "x[..., t, r] = y[..., t, s] would keep only the last one.",
+            "Treat one distance r at a time. The condition distance == r selects the entries of y to be "
+            "summed.",
+            "For each r, np.where(distance == r, y, 0).sum(-1) has the shape (..., T). Stack the results "
+            "along a new last axis.",
         ),
         {"collect_by_distance": F.collect_by_distance},
     ),
     Exercise(
         "mix-states-backward",
         21,
-        "the gradient of what a halting word says",
+        "the backward pass of adaptive halting",
         '''
 import numpy as np
 
 
 def mix_states_backward(dy, cache):
-    """The gradients of y = Σ_n w_n s_n: w_n = p_n before a word's last step N, w_N = 1 - the sum of those.
+    """Return the gradients of y = Σ_n w_n s_n, the weighted mean of the states of each position.
 
-    dy     the gradient of y, shape (B, T, D)
-    cache  .states (N, B, T, D); .weights (N, B, T), 0 where no step was taken; .before and .last
-           (N, B, T), bool: the steps before a word's last one, and the last one
-    Returns (dstates, dp), with the shapes of states and weights. The p of the last step has no say.
+    A position halts after its last step M. Its weights are w_n = p_n for n < M, and w_M = 1 - Σ_{n<M} p_n.
+    dy     the gradient of y, of shape (B, T, D)
+    cache  .states (N, B, T, D), the states s; .weights (N, B, T), the weights w, which are 0 after the last
+           step; .before (N, B, T), bool, True at the steps before the last step; .last (N, B, T), bool, True
+           at the last step
+    Returns (dstates, dp), with the shapes of the states and of the weights. The p of the last step is not
+    used, so its gradient is 0.
     """
     states, weights, before, last = cache
 ''',
@@ -102,11 +106,11 @@ def mix_states_backward(dy, cache):
             _mix_trial("one sentence, all take two steps", np.ones((2, 1, 3), bool)),
         ),
         (
-            "First y = Σ_n w_n s_n: what does a state hear, and what a weight? A weight needs a sum over D.",
-            "p_n is w_n before the last step, but it also takes from the last weight: what any p gains, the "
-            "last weight loses.",
-            "dp = np.where(before, dweights - dlast, 0), where dlast is the gradient of the last weight of "
-            "each word, (B, T): the sum over n of dweights where last.",
+            "Begin with y = Σ_n w_n s_n. Compute the gradients of the states and of the weights. The "
+            "gradient of a weight is a sum over D.",
+            "p_n influences two weights: w_n = p_n, and the last weight, from which p_n is subtracted.",
+            "dp = np.where(before, dweights - dlast, 0). Here dlast (B, T) is the gradient of the last "
+            "weight of each position, the sum over n of np.where(last, dweights, 0).",
         ),
         {"mix_states_backward": F.mix_states_backward},
     ),

@@ -25,7 +25,7 @@ def _shifted(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     target = np.array([[5, 6, 7, 3], [8, 3, 0, 0]])
     return {
         "target_in": own.shifted_right(target, 2),
-        "target_in of one word": own.shifted_right(target[:, :1], 2),
+        "target_in of one token": own.shifted_right(target[:, :1], 2),
     }
 
 
@@ -37,14 +37,15 @@ STACKS = (
         '''
 
 def encoder_layer_backward(layer, dy, cache):
-    """The backward pass of an encoder layer: self-attention and a feed-forward network, each in a residual.
+    """Compute the backward pass of an encoder layer.
 
-    Forward it ran, each residual round its sublayer:
+    The forward pass has two sublayers, each with a residual connection:
         x = layer.self_residual.forward(x, layer.self_attention.forward)
         x = layer.feed_forward_residual.forward(x, layer.feed_forward.forward)
-    Backward each residual has  backward(dy, cache, sublayer_backward) -> dx,  and takes the backward method
-    of its sublayer as an argument.
-    cache  .self_residual, .feed_forward_residual
+    Each residual connection has a method backward(dy, cache, sublayer_backward), which returns dx. Its last
+    argument is the backward method of the sublayer.
+    dy     the gradient of the output, of shape (B, S, D)
+    cache  .self_residual and .feed_forward_residual, the caches of the residual connections
     Returns dx (B, S, D).
     """
 ''',
@@ -57,9 +58,11 @@ def encoder_layer_backward(layer, dy, cache):
             ),
         ),
         (
-            "Read the forward pass from its last line to its first: two calls.",
-            "layer.feed_forward_residual.backward takes dy, its cache, and layer.feed_forward.backward.",
-            "First the feed-forward network with dy, then self-attention with the dx that came out.",
+            "Read the forward pass from the last line to the first. The backward pass consists of two calls.",
+            "The arguments of layer.feed_forward_residual.backward are dy, cache.feed_forward_residual, and "
+            "layer.feed_forward.backward.",
+            "First call it for the feed-forward network with dy. Then call it for self-attention with the dx "
+            "that the first call returned.",
         ),
         {"encoder_layer_backward": EncoderLayer.backward},
     ),
@@ -70,21 +73,23 @@ def encoder_layer_backward(layer, dy, cache):
         '''
 
 def encoder_backward(layer, dy, cache):
-    """The backward pass of the encoder: N layers one after the other, then perhaps a norm.
+    """Compute the backward pass of the encoder: N layers in sequence, then a layer normalization or none.
 
-    layer  .layers, a list; .norm, a layer norm or None. Each has backward(dy, cache), which returns dx.
-    cache  .layers, the layers' caches in their order; .norm
+    layer  .layers, a list of N layers; .norm, a layer normalization or None. Each of them has a method
+           backward(dy, cache), which returns dx.
+    dy     the gradient of the output, of shape (B, S, D)
+    cache  .layers, the caches of the layers in the order of the layers; .norm, the cache of the norm
     Returns dx (B, S, D).
     """
 ''',
         (
             layer_trial("", _layer(Encoder, "post", 2), "encoder_backward", (2, 3, 6)),
-            layer_trial("a norm on top", _layer(Encoder, "pre", 2), "encoder_backward", (2, 3, 6)),
+            layer_trial("with a final norm", _layer(Encoder, "pre", 2), "encoder_backward", (2, 3, 6)),
         ),
         (
-            "What ran last comes first: the norm, then the last layer.",
-            "zip the layers and their caches, both from the end: list[::-1].",
-            "Each layer's dx is the dy of the one below.",
+            "The backward pass has the opposite order: first the norm if there is one, then the last layer.",
+            "Use zip for the layers and their caches, both in reversed order: layer.layers[::-1].",
+            "The dx that a layer returns is the dy of the layer before it.",
         ),
         {"encoder_backward": Encoder.backward},
     ),
@@ -95,15 +100,16 @@ def encoder_backward(layer, dy, cache):
         '''
 
 def decoder_layer_backward(layer, dy, cache):
-    """The backward pass of a decoder layer: like the encoder's, with attention to the memory in between.
+    """Compute the backward pass of a decoder layer.
 
-    Forward it ran self_attention, cross (which also reads the memory) and feed_forward, each in its residual
-    (self_residual, cross_residual, feed_forward_residual).
-    A residual's backward(dy, cache, sublayer_backward) returns dx; layer.cross_residual.backward returns
-    (dx, dmemory), since layer.cross.backward does: queries come from the decoder, keys and values from the
-    encoder's output.
-    cache  .self_residual, .cross_residual, .feed_forward_residual
-    Returns (dx, dmemory).
+    The forward pass has three sublayers in this order: layer.self_attention, layer.cross (cross-attention,
+    which also reads the memory, the encoder's output) and layer.feed_forward. Their residual connections are
+    layer.self_residual, layer.cross_residual and layer.feed_forward_residual.
+    Each residual connection has a method backward(dy, cache, sublayer_backward), which returns dx. Only
+    layer.cross_residual.backward returns (dx, dmemory), because cross-attention has two inputs.
+    dy     the gradient of the output, of shape (B, T, D)
+    cache  .self_residual, .cross_residual and .feed_forward_residual
+    Returns (dx, dmemory), of shapes (B, T, D) and (B, S, D).
     """
 ''',
         (
@@ -125,44 +131,48 @@ def decoder_layer_backward(layer, dy, cache):
             ),
         ),
         (
-            "Three calls, each as in the encoder layer; the last sublayer first.",
-            "The call in the middle has one gradient more: keep dmemory until the end.",
-            "Feed-forward, cross, self-attention; the dx of each block is the dy of the next.",
+            "There are three calls as in the encoder layer. Begin with the last sublayer.",
+            "The second call returns dx and dmemory. Keep dmemory until the end.",
+            "The order is feed-forward network, cross-attention, self-attention. The dx of each call is the "
+            "dy of the next call.",
         ),
         {"decoder_layer_backward": DecoderLayer.backward},
     ),
     Exercise(
         "decoder-backward",
         11,
-        "a stack that reads one memory many times",
+        "the backward pass of a stack of decoder layers",
         '''
 
 def decoder_backward(layer, dy, cache):
-    """The backward pass of the decoder: N layers, each of which read the same memory, then perhaps a norm.
+    """Compute the backward pass of the decoder: N layers in sequence, then a layer normalization or none.
 
-    layer  .layers, whose backward(dy, cache) returns (dx, dmemory); .norm, a layer norm or None
-    cache  .layers, the layers' caches in their order; .norm
-    Returns (dx, dmemory).
+    All layers read the same memory.
+    layer  .layers, a list of N layers, whose method backward(dy, cache) returns (dx, dmemory); .norm, a layer
+           normalization or None, whose method backward(dy, cache) returns dx
+    dy     the gradient of the output, of shape (B, T, D)
+    cache  .layers, the caches of the layers in the order of the layers; .norm, the cache of the norm
+    Returns (dx, dmemory), of shapes (B, T, D) and (B, S, D).
     """
 ''',
         (layer_trial("", _layer(Decoder, "pre", 2), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL),),
         (
-            "As in the encoder, from the last layer to the first.",
-            "The memory reached every layer: what happens to its gradients?",
-            "They add up, each layer's to the sum of those above.",
+            "Go from the last layer to the first, as in the encoder.",
+            "Every layer reads the memory, so every layer returns a gradient of it. How are they combined?",
+            "dmemory is the sum of the gradients that the layers return.",
         ),
         {"decoder_backward": Decoder.backward},
     ),
     Exercise(
         "shift-right",
         11,
-        "the decoder's input: one place later",
+        "the decoder's input: the target shifted right",
         '''
 import numpy as np
 
 
 def shifted_right(target, start_id):
-    """The decoder's input: the start symbol, then the target without its last word.
+    """Return the decoder's input: the start symbol, then the target without its last token.
 
     target  integers (B, T)
     Returns integers (B, T).
@@ -170,9 +180,10 @@ def shifted_right(target, start_id):
 ''',
         (Values("", _shifted),),
         (
-            "Position t must see the words before t, and never word t itself.",
-            "A column of start symbols, then all columns of the target but the last.",
-            "np.concatenate([start (B, 1), target[:, :-1]], 1), start with the target's dtype.",
+            "At position t the decoder must read the target tokens before t, and not token t itself.",
+            "The result is a column of start symbols, followed by all columns of the target except the last.",
+            "np.concatenate([start, target[:, :-1]], 1), where start has the shape (B, 1) and the dtype of "
+            "the target.",
         ),
         {"shifted_right": shifted_right},
     ),

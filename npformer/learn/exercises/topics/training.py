@@ -42,9 +42,9 @@ def _cosine_rates(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
 
 def _clipped(own: Functions, rng: np.random.Generator) -> Any:
     result = {}
-    for size, name in ((3.0, "long"), (0.01, "short")):
+    for size, name in ((3.0, "large"), (0.01, "small")):
         grads = size * rng.standard_normal(7)
-        result[f"the length of a {name} gradient"] = own.clip_global_norm(grads, 1.5)
+        result[f"the norm of a {name} gradient"] = own.clip_global_norm(grads, 1.5)
         result[f"a {name} gradient, clipped to 1.5"] = grads
     return result
 
@@ -71,20 +71,24 @@ import numpy as np
 
 
 def adam_step(adam, lr):
-    """m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g²;  both start at 0 and are too small at first, so
-    value -= lr · (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps), with t = 1 at the first step.
+    """Make one step of Adam.
 
-    adam  .betas (b1, b2), .eps, .m and .v (P,), .t (how many steps were made: count it up first),
-          .model.values and .model.grads (P,)
-    Changes adam.m, adam.v, adam.t and adam.model.values, in place (values -= ...); returns nothing.
+        t = t + 1
+        m = b1 m + (1 - b1) g,   v = b2 v + (1 - b2) g²
+        value = value - lr · (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
+
+    m, v and t are 0 before the first step. The divisions by 1 - b1^t and 1 - b2^t correct for this.
+    adam  .betas (b1, b2); .eps; .t, the number of steps that were made before; .m and .v (P,);
+          .model.values and .model.grads (P,), the parameters and their gradients g
+    Changes adam.t, adam.m, adam.v and adam.model.values in place (values -= ...). Returns nothing.
     """
     beta1, beta2 = adam.betas
     g = adam.model.grads
 ''',
         (Values("", _three_steps, numbers=((0.1, "lr"),)),),
         (
-            "Four lines of state (t, m, v), then one that moves the values.",
-            "m_hat = m / (1 - beta1**t), v_hat the same with beta2.",
+            "First update adam.t, adam.m and adam.v, in this order. Then update the values.",
+            "m_hat = m / (1 - beta1**t), and v_hat = v / (1 - beta2**t).",
             "adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps).",
         ),
         {"adam_step": adam_step},
@@ -92,66 +96,70 @@ def adam_step(adam, lr):
     Exercise(
         "warmup",
         13,
-        "the paper's learning rate: up, then down",
+        "the paper's learning rate schedule",
         '''
 
 def warmup(d_model, warmup_steps=4000, factor=1.0):
-    """lr = factor · d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5).
+    """Return the schedule lr = factor · d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5).
 
-    Returns a function from the step, counted from 1, to the learning rate.
+    Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
 ''',
         (Values("", _rates, numbers=((64, "d_model"), (9, "warmup_steps"))),),
         (
-            "A function that returns a function: def schedule(step) inside, or a lambda.",
-            "At step = warmup_steps both arguments of min are equal: that is the peak.",
-            "lambda step: factor * d_model**-0.5 * min(...).",
+            "The result is a function. Define it inside warmup with def schedule(step), or use a lambda.",
+            "To test your function: at step = warmup_steps both arguments of min are equal, and the learning "
+            "rate has its maximum.",
+            "return lambda step: factor * d_model**-0.5 * min(...).",
         ),
         {"warmup": warmup},
     ),
     Exercise(
         "cosine-schedule",
         13,
-        "up in a line, then down along half a cosine",
+        "a schedule that decreases like a cosine",
         '''
 import math
 
 
 def cosine(peak, total_steps, warmup_steps=0):
-    """Up to the peak in a line, then down to 0 at total_steps along half a cosine, and 0 after that.
+    """Return a schedule that increases linearly and then decreases like half a period of a cosine.
 
-    Returns a function from the step, counted from 1, to the learning rate. Before warmup_steps it is
-    peak · step / warmup_steps.
+    Before warmup_steps, the learning rate is peak · step / warmup_steps. At warmup_steps it is peak. Then it
+    decreases to 0 at total_steps, and it stays 0 afterwards.
+    Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
 ''',
         (Values("", _cosine_rates, numbers=((0.5, "peak"),)),),
         (
-            "Two cases: before warmup_steps, and from there on.",
-            "done = (step - warmup_steps) / (total_steps - warmup_steps) runs from 0 to 1.",
-            "peak · (1 + cos(pi · done)) / 2, with done never above 1.",
+            "There are two cases: step < warmup_steps, and step >= warmup_steps.",
+            "In the second case, done = (step - warmup_steps) / (total_steps - warmup_steps) increases from "
+            "0 to 1.",
+            "Then the learning rate is peak · (1 + cos(pi · done)) / 2. Limit done to at most 1.",
         ),
         {"cosine": cosine},
     ),
     Exercise(
         "clip-gradient",
         13,
-        "a gradient that is too long, shortened",
+        "gradient clipping by the norm",
         '''
 import math
 
 
 def clip_global_norm(grads, max_norm):
-    """Shorten the gradient, in place, to max_norm where it is longer.
+    """Scale the gradient in place so that its Euclidean norm is at most max_norm.
 
-    grads  (P,), the gradient of all parameters as one vector; changed in place
-    Returns the length that it had, a number.
+    grads  (P,), the gradient of all parameters as one vector
+    Returns the norm before scaling, a number.
     """
 ''',
         (Values("", _clipped, numbers=((1.5, "max_norm"),)),),
         (
-            "The length of a vector: the root of the sum of its squares.",
-            "Only a longer one is changed, and keeps its direction: times one number.",
-            "grads *= max_norm / length.",
+            "The Euclidean norm of a vector is the root of the sum of its squares.",
+            "Change the gradient only if its norm is larger than max_norm. Multiply all entries by the same "
+            "number, so that the direction stays the same.",
+            "grads *= max_norm / norm.",
         ),
         {"clip_global_norm": clip_global_norm},
         writes=True,

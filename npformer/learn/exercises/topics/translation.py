@@ -1,4 +1,4 @@
-"""Lesson 22: a word into its pieces, and BLEU."""
+"""Lesson 22: byte-pair encoding, and BLEU."""
 
 import math
 from collections import Counter
@@ -9,12 +9,12 @@ import numpy as np
 from npformer.data.subwords import Pieces
 from npformer.learn.exercises.exercise import Exercise, Functions, Values
 
-# in the order in which training made them; the characters last, but for x, which it never saw
+# in the order in which training made them; the characters come last, and x is missing
 MADE = ["er", "lo", "low", "▁low", "es", "est", "▁lower", "we", "ne", "new", "aa", "▁t"]
 PIECES = Pieces([*MADE, *"▁lowernsta"])
 TEXTS = ("▁lower", "▁newest", "▁tower", "▁slowest", "aaaaa", "▁lox", "x", "▁")
 
-# one side each, line by line
+# pairs of translations and references
 SHORT = ["the the the the cat", "a b c d e"], ["the cat sat on the mat", "a b c d e f g"]
 LONG = ["a b c d e f g h", "the cat sat on the red mat"], ["a b c d e x g", "the cat sat on the mat"]
 
@@ -49,12 +49,12 @@ def _joined(own: Functions, rng: np.random.Generator) -> Any:
 def _scores(own: Functions, rng: np.random.Generator) -> Any:
     lines: dict[str, Any] = {
         "of one line that is its reference": (["a b c d e"], ["a b c d e"]),
-        "of one that repeats a word": (["the the the cat sat on"], ["the cat sat on the mat"]),
-        "of one longer than its reference": (LONG[0][:1], LONG[1][:1]),
-        "of one shorter than its reference": (SHORT[0][1:], SHORT[1][1:]),
+        "of one line that repeats a word": (["the the the cat sat on"], ["the cat sat on the mat"]),
+        "of one line longer than its reference": (LONG[0][:1], LONG[1][:1]),
+        "of one line shorter than its reference": (SHORT[0][1:], SHORT[1][1:]),
         "of two lines, one of them short": SHORT,
         "of two lines, the first longer": LONG,
-        "of a line without four words in a row": (["a b c x y z"], ["a b c d e f"]),
+        "of a line without a matching 4-gram": (["a b c x y z"], ["a b c d e f"]),
         "of a line of three words": (["a b c"], ["a b c"]),
     }
     return {f"BLEU {name}": float(own.bleu(*both)) for name, both in lines.items()}
@@ -64,24 +64,27 @@ TRANSLATION = (
     Exercise(
         "join-pieces",
         22,
-        "byte-pair encoding: a word into its pieces",
+        "byte-pair encoding of a word",
         '''
 
 def join_pieces(pieces, text):
-    """Split a text by byte-pair encoding.
+    """Split a word into subwords by byte-pair encoding.
 
-    pieces  .ranks, a dict: of each piece that training made, when (0 is the first)
-    text    a word with ▁ before it, as "▁lower"
-    At first every character stands alone. Of all neighbours whose joint text is a piece, those whose piece
-    was made first are joined, the leftmost pair where several are equal; again, until no two can be joined.
-    Returns the list of strings. A character that is no piece stays alone.
+    pieces  .ranks, a dict from each piece to its rank: 0 for the piece that training made first, 1 for the
+            next one, and so on
+    text    a word with ▁ before it, such as "▁lower"
+    Begin with the list of the characters. Find all pairs of adjacent strings whose concatenation is a piece.
+    Join the pair whose piece has the lowest rank. If several pairs have this piece, join the leftmost one.
+    Repeat this until no pair can be joined. Characters that do not occur in pieces remain separate.
+    Returns the list of strings.
     """
 ''',
         (Values("", _joined),),
         (
-            "Keep a list of strings, at first list(text). In a loop: find the best pair, join it, go on.",
-            "The rank of the pair at i is ranks.get(parts[i] + parts[i + 1]): None where it is no piece.",
-            "min over pairs (rank, i) is the first-made piece and, among equals, the leftmost; then "
+            "Begin with parts = list(text). In a loop, find the pair with the lowest rank and join it.",
+            "The rank of the pair at position i is ranks.get(parts[i] + parts[i + 1]). It is None if the "
+            "concatenation is not a piece.",
+            "The minimum of the tuples (rank, i) is the leftmost pair with the lowest rank. Join it with "
             "parts[i : i + 2] = [parts[i] + parts[i + 1]].",
         ),
         {"join_pieces": Pieces._join},
@@ -98,22 +101,24 @@ import numpy as np
 
 
 def bleu(translations, references):
-    """BLEU of a whole test set, from 0 to 100; words are what stands between blanks.
+    """Return the BLEU score of a test set, a number from 0 to 100.
 
-    translations, references  lists of as many lines
-    For n = 1 … 4: p_n = matches / n-grams of the translations, both summed over all lines. An n-gram
-    matches at most as often as it stands in its line's reference. With c and r the words of all
-    translations and of all references:
-    BLEU = 100 · min(1, exp(1 - r / c)) · (p_1 p_2 p_3 p_4)^(1/4), and 0 where there is no match for an n.
-    Returns a number.
+    translations  a list of lines of text, whose words are separated by spaces
+    references    a list with one reference for each translation
+    For n = 1 … 4, p_n is the number of matches divided by the number of n-grams in the translations. Both
+    numbers are summed over all lines. In each line, an n-gram has at most as many matches as it has
+    occurrences in the reference. Let c be the number of words in all translations, and r that in all
+    references. Then BLEU = 100 · min(1, exp(1 - r / c)) · (p_1 p_2 p_3 p_4)^(1/4).
+    Returns this number, or 0 if there is no match for some n.
     """
 ''',
         (Values("", _scores, ((4, "4, the largest n"), (100, "100"))),),
         (
-            "Counter(a) & Counter(b) has the smaller count of each thing.",
-            "Sum matches and n-grams over all lines first; divide once, at the end: it is no mean of the "
-            "lines' scores.",
-            "exp(1 - r / c) is over 1 where the translations are longer: there the penalty is 1.",
+            "Counter(a) & Counter(b) contains the smaller one of the two counts of each n-gram.",
+            "First sum the matches and the n-grams over all lines, and divide only at the end. BLEU is not "
+            "the mean of the scores of the lines.",
+            "If the translations are longer than the references, exp(1 - r / c) is larger than 1. Then the "
+            "brevity penalty is 1.",
         ),
         {"bleu": bleu},
     ),
