@@ -53,7 +53,9 @@ def evaluate_baselines(
         distances = tuple(distance for _, distance in nearest)
         words = single = None
         if part[0].reference is not None:
-            words = sum(right_word(pair, found.french) for pair, (found, _) in zip(some, nearest, strict=True))
+            words = sum(
+                right_word(pair, found.french) for pair, (found, _) in zip(some, nearest, strict=True)
+            )
             single = sum(known.single_word_answer(pair.english) == _right(pair) for pair in some)
         reports.append(BaselineAccuracy(family, held_out, len(some), distances, exact, words, single))
     return reports

@@ -165,8 +165,9 @@ ACTIONS = (
 
 _LONGEST = 18  # English words
 
-# The first action is drawn three times as often, so that every place occurs in enough sentences.
-_OFTEN = (ACTIONS[0],) * 3 + ACTIONS[1:]
+# The first action is drawn three times as often and "follow" twice, so that every place and adjective occurs in
+# enough sentences.
+_OFTEN = (ACTIONS[0],) * 3 + ACTIONS[1:] + (ACTIONS[4],)
 _ANIMALS = tuple(lexicon.ANIMALS.values())
 _MACHINES = tuple(lexicon.MACHINES.values())
 _LOOKS = tuple(lexicon.QUALITIES[name] for name in ("small", "black", "white"))
@@ -231,7 +232,7 @@ def _draw_choices(rng: Random, action: Action, machine: bool) -> _Choices:
 def draw_it(rng: Random) -> Pair:
     """Draw a sentence in which `it` refers to the subject or to the place, with the same probability."""
     action = pick(rng, _OFTEN)
-    subject = pick(rng, _MACHINES if action.by_machines and chance(rng, 0.25) else _ANIMALS)
+    subject = pick(rng, _MACHINES if action.by_machines and chance(rng, 0.3) else _ANIMALS)
     # the place is drawn with an adjective that fits it, even if `it` then refers to the subject
     place_state = pick(rng, _place_states(action, subject))
     place = lexicon.GROUNDS[pick(rng, action.places[place_state])]

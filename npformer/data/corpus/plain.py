@@ -86,8 +86,8 @@ def action(rng: Random) -> Phrase:
 
 def moving(rng: Random) -> Phrase:
     """Draw a sentence such as "We want to cross the bridge" or "does the dog follow the path"."""
-    kind = pick(rng, ("person", "person", "we", "animal", "machine"))
-    verb = pick(rng, MACHINE_VERBS if kind == "machine" else tuple(PLACES))
+    kind = pick(rng, ("person", "person", "we", "we", "animal", "machine"))
+    verb = pick(rng, MACHINE_VERBS if kind == "machine" else (*PLACES, "take"))
     if kind == "person":
         who = person(rng)
     elif kind == "we":
@@ -358,7 +358,7 @@ _FIRST_WORDS = ("est-ce", "hier", "ce", "aujourd'hui")
 # The weights with which the kinds of sentences are drawn.
 _KINDS = (
     (9, action),
-    (14, moving),
+    (15, moving),
     (2.5, liking),
     (2, having),
     (3, mood),
