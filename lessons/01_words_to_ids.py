@@ -46,7 +46,7 @@ rng = np.random.default_rng(1)
 #
 # *一步步解析Attention is All You Need!* shows the outcome: two matrices of integers, x for the encoder and y
 # for the decoder, a sentence a row, each row filled up with zeros. We make such matrices from the built-in
-# corpus: 18,152 English sentences for training, each with its French, made by a grammar.
+# corpus: 29,152 English sentences for training, each with its French, made by a grammar.
 
 # %%
 corpus = builtin_corpus()
@@ -111,7 +111,7 @@ assert english.vocabulary.unknown(english.words(sentence)) == ["zebra"]
 # ## Unknown words: how many?
 #
 # That depends on how much text the vocabulary was made from. Make it from the first n sentences of the
-# training, then read the 1,600 test sentences: which share of their words is unknown, and which share of
+# training, then read the 2,300 test sentences: which share of their words is unknown, and which share of
 # the sentences has an unknown word in it?
 
 # %%

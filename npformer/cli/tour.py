@@ -154,7 +154,7 @@ _PART_TITLES = {"words": "new pairs of words", "frame": "new frames", None: "oth
 
 
 def show_evaluation(out: Console, translator: Translator) -> None:
-    """Print the accuracy on each part of the test set, and what memory and single words reach without a model."""
+    """Print the accuracy on each part of the test set, and what is reached without a model."""
     corpus = builtin_corpus()
     scores = evaluate_families(translator, corpus.test)
     parts = parts_of(corpus.test)
@@ -189,8 +189,8 @@ def show_baselines(out: Console, corpus: BuiltinCorpus) -> None:
         )
     out.print(table)
     out.print(
-        "words to change: in a tenth, half and nine tenths of the sentences at most so many; single word: the "
-        "answer that goes with the sentence's most telling word",
+        "words to change: at most so many in a tenth, half and nine tenths of the sentences; "
+        "single word: the answer that goes with the most telling word of the sentence",
         style="dim",
     )
 

@@ -1,8 +1,8 @@
 """Baselines for the held-out sentences of the built-in corpus: what memory and single words can do.
 
-A model that translates a held-out sentence may have learned the rules, or it may know a training sentence that
-is almost the same, or a single word that goes with the right answer. These baselines show how far the last two
-ways lead.
+A model that translates a held-out sentence may have learned the rules. Or it may know a training sentence
+that is almost the same, or a single word that goes with the right answer. These baselines show how far the
+last two ways lead.
 """
 
 from collections import Counter
@@ -67,7 +67,7 @@ def _right(pair: Pair) -> str:
 
 
 class Memory:
-    """Training sentences, searched for the one nearest to a sentence, and for words that go with an answer."""
+    """Training sentences: the one nearest to a sentence, and the words that go with an answer."""
 
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self.pairs = list(pairs)
@@ -91,7 +91,7 @@ class Memory:
         return self.pairs[best], int(distances[best])
 
     def single_word_answer(self, sentence: str) -> str:
-        """Return the answer of the one word that goes with an answer in the largest share of its sentences."""
+        """Return the answer that goes with the most telling word of the sentence."""
         candidates = [self._answers[word] for word in sentence.split() if word in self._answers]
         return max(candidates)[1]
 

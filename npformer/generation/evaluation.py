@@ -69,7 +69,7 @@ def evaluate_families(
 
 
 def right_word(pair: Pair, answer: str) -> bool:
-    """Return True if a translation has the right word, such as il and not elle, where the reference has it."""
+    """Return True if a translation has the right word, such as il, where the reference has it."""
     assert pair.reference is not None
     words = tokenize(answer, elision=True)
     position = pair.reference.answer

@@ -10,8 +10,8 @@ kinds. If the clues of a sentence disagree, the kind that comes first in this li
     person     the fisherman waited near the bank
     crossing   i arrived at the bank after crossing the river
 
-So "the cashier walked to the bank to watch the ducks" is about a rive. A clue may come first, as in "to cash a
-cheque he ran to the bank", or in a sentence of its own, "he took his money and he ran to the bank". Bridges,
+So "the cashier walked to the bank to watch the ducks" is about a rive. A clue may come first, as in "to cash
+a cheque he ran to the bank", or in a clause of its own, "he took his money and he ran to the bank". Bridges,
 parks and squares fit both senses and do not decide. Neither does a person who only speaks ("the cashier said
 that ...") or what only describes the subject ("the woman who saw the cashier ...", "the man from the lake").
 
@@ -49,6 +49,7 @@ from npformer.data.corpus.phrases import (
     I,
     NounPhrase,
     Phrase,
+    Tense,
     be,
     clause,
     conjugate,
@@ -338,7 +339,7 @@ def _draw_clue(rng: Random, name: str, sense: Sense, who: NounPhrase, owner: str
     if kind == "cause":
         noun, phrase = _cause(rng, clues, form, BECAUSE if name == "cause" or chance(rng, 0.5) else AS)
         return _Clue(name, sense, (noun,), phrase)
-    before_and = "present" if form.name == "present" else "past"
+    before_and: Tense = "present" if form.name == "present" else "past"
     if kind == "tool":
         tool = pick(rng, tuple(clues.tools))
         thing = noun_phrase(owner, clues.tools[tool])

@@ -165,8 +165,8 @@ ACTIONS = (
 
 _LONGEST = 18  # English words
 
-# The first action is drawn three times as often and "follow" twice, so that every place and adjective occurs in
-# enough sentences.
+# The first action is drawn three times as often and "follow" twice, so that every place and adjective occurs
+# in enough sentences.
 _OFTEN = (ACTIONS[0],) * 3 + ACTIONS[1:] + (ACTIONS[4],)
 _ANIMALS = tuple(lexicon.ANIMALS.values())
 _MACHINES = tuple(lexicon.MACHINES.values())
@@ -369,7 +369,7 @@ def _with_reference(
     pronoun: NounPhrase,
     constructions: tuple[str, ...],
 ) -> Pair:
-    """Return the pair, with the places of the pronoun, its antecedent, the adjective, and the French pronoun."""
+    """Return the pair, with the places of the pronoun, of its antecedent, and of the adjective."""
     english, french = (before + reason + after).join()
     in_english = english.split()
     (right,) = pronoun.french

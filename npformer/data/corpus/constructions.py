@@ -1,7 +1,7 @@
 """Constructions that sentences of several families have in common: verb forms, and what surrounds a sentence.
 
-A sentence is composed of constructions, at most one from each axis. An axis is a list of constructions, such
-as the verb forms. The plain case of an axis, such as the past tense, has no name of its own: only what departs
+A sentence is composed of constructions. An axis is a list of constructions that exclude each other, such as
+the verb forms. The plain case of an axis, such as the past tense, has no name of its own: only what departs
 from it counts as a construction. All constructions of a sentence together are its **frame**.
 """
 
