@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
@@ -363,3 +364,17 @@ def test_every_cause_occurs_in_training_with_some_verb(corpus):
     for noun in causes:
         count = sum(f"because the {noun} " in pair.english for pair in corpus.train if pair.family == "bank")
         assert count >= 15, noun
+
+
+def test_the_probes_are_known_words_in_unknown_sentences(corpus):
+    """probes.txt is read by hand: its sentences measure how far a model gets outside the corpus."""
+    lines = (Path(__file__).parent / "probes.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.split(" | ") for line in lines if not line.startswith("#")]
+    known_words = {word for pair in corpus.train for word in tokenize(pair.english)}
+    sentences = {pair.english for part in corpus for pair in part}
+    rights = {pair.reference.right for pair in corpus.train if pair.reference}
+    assert len(rows) >= 60
+    for _, english, right in rows:
+        assert set(english.split()) <= known_words, english
+        assert english not in sentences
+        assert right in rights
