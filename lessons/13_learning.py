@@ -493,7 +493,7 @@ assert 0.1 < off < 1
 #
 # The package's corpus is made by a grammar: 29,152 pairs to train on, and 2,300 to test with, each with two
 # words, or two constructions, that no training sentence brings together. `npformer train` takes about two minutes for it,
-# with the presets "small". Here is the same, shortened: 1,200 steps in place of 2,600, half the batch,
+# with the presets "small". Here is the same, shortened: 2,200 steps in place of 2,800, half the batch,
 # d_model 64 in place of 96, and no dropout, since two passes through a corpus are too few to learn it by
 # heart.
 
@@ -510,7 +510,7 @@ for settings in (
 passes = training.steps * training.batch_size / len(dataset.train)
 print(f"{passes:.1f} passes through the corpus")
 full = find_preset("small").training, TransformerConfig.architecture("small")
-assert (training.steps, full[0].steps) == (1200, 2600)
+assert (training.steps, full[0].steps) == (2200, 2800)
 assert (training.batch_size * 2, full[0].batch_size) == (64, 64)
 assert (model_config.d_model, full[1].d_model, model_config.dropout) == (64, 96, 0)
 
@@ -566,7 +566,7 @@ assert floor < valid[-1] < floor + 0.15
 # %% [markdown]
 # ## Has it learned French?
 #
-# Translate 400 of the test's sentences, word by word, always the likeliest (lesson 14). "Exact" means every
+# Translate 400 of the test's sentences with new pairs of words, word by word, always the likeliest (lesson 14). "Exact" means every
 # word. The right word is *il* or *elle* for *it*, *rive* or *banque* for *bank*: lesson 15 asks how it
 # knows.
 
@@ -581,7 +581,7 @@ for family, score in scores.items():
     print(told)
 assert scores["plain"].share > 0.75
 assert scores["it"].right_word > 0.85 * scores["it"].sentences
-assert scores["bank"].right_word > 0.95 * scores["bank"].sentences
+assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 
 # %%
 asked = [
@@ -593,9 +593,9 @@ for english, french in zip(asked, translator.translate(asked), strict=True):
     print(f"{english}\n    {french}")
 
 # %% [markdown]
-# More than three plain sentences in four come out exactly, the right word for *it* in more than 85 %, for
-# *bank* in more than 95 %, on words that it has never seen together. Your numbers are printed above; they
-# differ a little from machine to machine, since sums in another order round differently, and 1,200 steps
+# More than three plain sentences in four come out exactly, the right word for *it* in more than 85 %, and
+# for *bank* too, on words that it has never seen together. Your numbers are printed above; they
+# differ a little from machine to machine, since sums in another order round differently, and 2,200 steps
 # amplify that. The full recipe leaves hardly anything wrong: `npformer train`, then `npformer translate
 # "..."`.
 #
