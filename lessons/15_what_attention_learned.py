@@ -374,8 +374,8 @@ assert harmless > 0.5
 # More than half of the heads can go, one at a time, and hardly anything happens; all heads of one layer
 # together can cost far more than any of them. The work is shared, and where one falls silent others still
 # speak. (Michel et al., 2019, cut heads of large models and found the same.) And the last line is the head
-# of the famous picture. Compare it with the first: is the head that looks where one hopes also one that the model
-# needs?
+# of the famous picture. Compare it with the first: is the head that looks where one hopes also one that the
+# model needs?
 #
 # Now lay the two lists side by side. If looking at the antecedent were the reason, the heads that look
 # there most should be missed most. Here is their rank correlation, 1 for the same order, 0 for none:
@@ -548,9 +548,10 @@ show_figure(figure, "15_forecast", "One backward pass foretells 24 cuts")
 
 # %% [markdown]
 # The first and the second number say how well the gradient knows which heads will be missed, the third how
-# well their looks at the antecedent do. The race is not quite fair: ⟨dz, z⟩ counts all rows and all words of a head, the look one row and one word.
-# But that is the point. A head's word to the rest is P V W^O, and what the rest makes of it is dZ. **A
-# weight says where from; it does not say what, nor whether anybody listens.**
+# well their looks at the antecedent do. The race is not quite fair: ⟨dz, z⟩ counts all rows and all words
+# of a head, the look one row and one word. But that is the point. A head's word to the rest is P V W^O, and
+# what the rest makes of it is dZ. **A weight says where from; it does not say what, nor whether anybody
+# listens.**
 #
 # The forecast has its own limit. It is a slope, and a cut is a long step: where the curves part, something
 # above the head bends, a softmax or a norm or a rectifier.
