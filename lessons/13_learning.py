@@ -365,7 +365,7 @@ logits, _ = exact.forward(batch.source, batch.target_in)  # (B, T, V)
 loss, cache = cross_entropy(logits, batch.target_out, pad_id=PAD)
 vocab = logits.shape[-1]
 print(f"loss {loss:.2f}; undecided among {vocab} words it would be {math.log(vocab):.2f}")
-assert_allclose([loss, math.log(vocab)], [6.4, 5.9], atol=0.05)
+assert_allclose([loss, math.log(vocab)], [6.8, 6.2], atol=0.05)
 show(cache)
 
 # %% [markdown]
@@ -491,17 +491,17 @@ assert 0.1 < off < 1
 # %% [markdown]
 # ## A corpus
 #
-# The package's corpus is made by a grammar: 18,152 pairs to train on, and 1,600 to test with, each with two
-# words together that no training sentence brings together. `npformer train` takes about two minutes for it,
-# with the presets "small". Here is the same, shortened: 1,200 steps in place of 2,200, half the batch,
-# d_model 64 in place of 96, and no dropout, since two passes through a corpus are too few to learn it by
-# heart.
+# The package's corpus is made by a grammar: 29,152 pairs to train on, and 2,300 to test with, each with two
+# words, or two constructions, that no training sentence brings together. `npformer train` takes about two
+# minutes for it, with the presets "small". Here is the same, shortened: 2,200 steps in place of 2,800, half
+# the batch, d_model 64 in place of 96, and no dropout, since two passes through a corpus are too few to learn
+# it by heart.
 
 # %%
 dataset, model_config, training = recipe
 sizes = len(dataset.train), len(dataset.valid), len(dataset.test)
 print("{:,} pairs to train on, {} to watch, {:,} to test with".format(*sizes))
-assert sizes == (18_152, 500, 1600)
+assert sizes == (29_152, 500, 2300)
 for settings in (
     (model_config, "d_model", "d_ff", "n_heads", "n_layers", "norm", "label_smoothing"),
     (training, "steps", "batch_size", "schedule", "learning_rate", "warmup_steps", "clip_norm"),
@@ -510,7 +510,7 @@ for settings in (
 passes = training.steps * training.batch_size / len(dataset.train)
 print(f"{passes:.1f} passes through the corpus")
 full = find_preset("small").training, TransformerConfig.architecture("small")
-assert (training.steps, full[0].steps) == (1200, 2200)
+assert (training.steps, full[0].steps) == (2200, 2800)
 assert (training.batch_size * 2, full[0].batch_size) == (64, 64)
 assert (model_config.d_model, full[1].d_model, model_config.dropout) == (64, 96, 0)
 
@@ -566,12 +566,12 @@ assert floor < valid[-1] < floor + 0.15
 # %% [markdown]
 # ## Has it learned French?
 #
-# Translate 400 of the test's sentences, word by word, always the likeliest (lesson 14). "Exact" means every
-# word. The right word is *il* or *elle* for *it*, *rive* or *banque* for *bank*: lesson 15 asks how it
-# knows.
+# Translate 400 of the test's sentences with new pairs of words, word by word, always the likeliest (lesson
+# 14). "Exact" means every word. The right word is *il* or *elle* for *it* (*ils* or *elles* for *they*),
+# *rive* or *banque* for *bank*: lesson 15 asks how it knows.
 
 # %%
-held_out = builtin_corpus().test[:400]
+held_out = builtin_corpus().new_words[:400]
 translator = Translator.from_checkpoint(checkpoint)
 scores = {score.family: score for score in evaluate_families(translator, held_out)}
 for family, score in scores.items():
@@ -581,7 +581,7 @@ for family, score in scores.items():
     print(told)
 assert scores["plain"].share > 0.75
 assert scores["it"].right_word > 0.85 * scores["it"].sentences
-assert scores["bank"].right_word > 0.95 * scores["bank"].sentences
+assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 
 # %%
 asked = [
@@ -593,9 +593,9 @@ for english, french in zip(asked, translator.translate(asked), strict=True):
     print(f"{english}\n    {french}")
 
 # %% [markdown]
-# More than three plain sentences in four come out exactly, the right word for *it* in more than 85 %, for
-# *bank* in more than 95 %, on words that it has never seen together. Your numbers are printed above; they
-# differ a little from machine to machine, since sums in another order round differently, and 1,200 steps
+# More than three plain sentences in four come out exactly, the right word for *it* in more than 85 %, and
+# for *bank* too, on words that it has never seen together. Your numbers are printed above; they
+# differ a little from machine to machine, since sums in another order round differently, and 2,200 steps
 # amplify that. The full recipe leaves hardly anything wrong: `npformer train`, then `npformer translate
 # "..."`.
 #
@@ -624,7 +624,7 @@ assert (jianshu.betas, jianshu.eps) == ((0.9, 0.98), 1e-8)
 #
 # - *图解transformer* ends where the loss is: backpropagation then "adjusts the weights". None of the four
 #   documents says how far. It says that an untrained model's probabilities are all but random; above they
-#   are worth a loss of 6.4, against 5.9 for a model that knows nothing and says so.
+#   are worth a loss of 6.8, against 6.2 for a model that knows nothing and says so.
 # - The code that *一步步解析Attention is All You Need!* links to uses Adam with the paper's β₁ and β₂,
 #   ε = 10⁻⁸ and a constant rate of 10⁻⁴, without warm-up: `find_preset("jianshu-demo").training`. Its loss
 #   is averaged over the tokens that are not padding, as here.

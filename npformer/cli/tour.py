@@ -16,13 +16,14 @@ from npformer.cli.gradcheck import print_table
 from npformer.cli.options import COUNT, SEED, Rule, add_backend_argument
 from npformer.cli.output import console
 from npformer.cli.progress import training_progress
-from npformer.data.corpus import Pair, builtin_corpus
+from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
 from npformer.data.dataset import builtin_dataset
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation import Translator
-from npformer.generation.evaluation import evaluate_families, strongest_head
+from npformer.generation.baselines import evaluate_baselines
+from npformer.generation.evaluation import evaluate_families, parts_of, strongest_head
 from npformer.generation.search import BEAM
 from npformer.learn.console import styled
 from npformer.models.transformer import TransformerConfig
@@ -149,27 +150,61 @@ def show_translations(out: Console, translator: Translator) -> None:
         out.print(styled(f"  {sentence}\n    ", (translation, "cyan")))
 
 
+_PART_TITLES = {"words": "new pairs of words", "frame": "new frames", None: "other"}
+
+
 def show_evaluation(out: Console, translator: Translator) -> None:
-    """Print the shares of exact translations and of right ambiguous words over all held-out sentences."""
-    pairs = builtin_corpus().test
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("held-out sentences, greedy search")
-    for title in ("number", "exact", "right word"):
-        table.add_column(title, justify="right")
+    """Print the accuracy on each part of the test set, and what is reached without a model."""
+    corpus = builtin_corpus()
+    scores = evaluate_families(translator, corpus.test)
+    parts = parts_of(corpus.test)
+    table = _table("held-out sentences, greedy search", "number", "exact", "right word")
     table.add_column("what the strongest head attends to")
-    scores = evaluate_families(translator, pairs)
     for score in scores:
-        right = "" if score.right_word is None else f"{score.right_word / score.sentences:.1%}"
         table.add_row(
-            score.family,
+            f"{score.family}, {_PART_TITLES[score.held_out]}",
             str(score.sentences),
             f"{score.share:.1%}",
-            right,
-            describe_head(translator, [pair for pair in pairs if pair.family == score.family]),
+            _share(score.right_word, score.sentences),
+            describe_head(translator, parts[score.family, score.held_out]),
         )
     total = sum(score.sentences for score in scores)
     table.add_row("all", str(total), f"{sum(score.exact for score in scores) / total:.1%}", "", "")
     out.print(table)
+    show_baselines(out, corpus)
+
+
+def show_baselines(out: Console, corpus: BuiltinCorpus) -> None:
+    """Print how far held-out sentences are from training, and what memory and single words reach."""
+    titles = ("words to change", "exact", "right word", "single word")
+    table = _table("the same without a model: the nearest training sentence", *titles)
+    for score in evaluate_baselines(corpus.test, corpus.train):
+        distances = " ".join(f"{score.distance(share):.0f}" for share in (0.1, 0.5, 0.9))
+        table.add_row(
+            f"{score.family}, {_PART_TITLES[score.held_out]}",
+            distances,
+            _share(score.nearest_exact, score.sentences),
+            _share(score.nearest_right_word, score.sentences),
+            _share(score.single_word, score.sentences),
+        )
+    out.print(table)
+    out.print(
+        "words to change: at most so many in a tenth, half and nine tenths of the sentences; "
+        "single word: the answer that goes with the most telling word of the sentence",
+        style="dim",
+    )
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(title)
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _share(count: int | None, total: int) -> str:
+    return "" if count is None else f"{count / total:.1%}"
 
 
 def describe_head(translator: Translator, pairs: Sequence[Pair]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.data.corpus import Pair
+from npformer.data.corpus.pairs import Family, HeldOut
 from npformer.data.loader import make_batch
 from npformer.data.tokens import tokenize
 from npformer.generation.translator import Translator
@@ -15,9 +16,10 @@ from npformer.models.registry import attention_layers
 
 @dataclass(frozen=True)
 class FamilyAccuracy:
-    """The accuracy on one family of sentences of the built-in corpus: plain, it, bank or document."""
+    """The accuracy on one part of the test set: a family of sentences, held out in one way."""
 
-    family: str
+    family: Family
+    held_out: HeldOut | None  # "words" or "frame" in the test set
     sentences: int
     exact: int
     right_word: int | None  # il or elle, rive or banque; None for a family without an ambiguous word
@@ -38,28 +40,36 @@ class HeadAccuracy(NamedTuple):
     sentences: int
 
 
+def parts_of(pairs: Sequence[Pair]) -> dict[tuple[Family, HeldOut | None], list[Pair]]:
+    """Return the pairs of each part of the test set: of each family and each way of holding out."""
+    parts: dict[tuple[Family, HeldOut | None], list[Pair]] = {}
+    for pair in pairs:
+        parts.setdefault((pair.family, pair.held_out), []).append(pair)
+    order = {"plain": 0, "it": 1, "bank": 2, "document": 3}
+    return dict(sorted(parts.items(), key=lambda item: (item[0][1] == "frame", order[item[0][0]])))
+
+
 def evaluate_families(
     translator: Translator, pairs: Sequence[Pair], *, beam: int = 1
 ) -> list[FamilyAccuracy]:
-    """Translate every English sentence and compare the result with the French one, family by family.
+    """Translate every English sentence and compare the result with the French one, part by part.
 
     Args:
         translator: The translator from English to French.
         pairs: The sentence pairs.
         beam: The beam of beam search; 1 is greedy search.
     """
-    answers = translator.translate([pair.english for pair in pairs], beam=beam)
+    answers = dict(zip(pairs, translator.translate([pair.english for pair in pairs], beam=beam), strict=True))
     scores = []
-    for family in dict.fromkeys(pair.family for pair in pairs):
-        own = [(pair, answer) for pair, answer in zip(pairs, answers, strict=True) if pair.family == family]
-        exact = sum(answer == pair.french for pair, answer in own)
-        words = [_right_word(pair, answer) for pair, answer in own if pair.reference is not None]
-        scores.append(FamilyAccuracy(family, len(own), exact, sum(words) if words else None))
+    for (family, held_out), part in parts_of(pairs).items():
+        exact = sum(answers[pair] == pair.french for pair in part)
+        words = [right_word(pair, answers[pair]) for pair in part if pair.reference is not None]
+        scores.append(FamilyAccuracy(family, held_out, len(part), exact, sum(words) if words else None))
     return scores
 
 
-def _right_word(pair: Pair, answer: str) -> bool:
-    """Return True if the answer has the right word, such as il and not elle, where the reference has it."""
+def right_word(pair: Pair, answer: str) -> bool:
+    """Return True if a translation has the right word, such as il, where the reference has it."""
     assert pair.reference is not None
     words = tokenize(answer, elision=True)
     position = pair.reference.answer

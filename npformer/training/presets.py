@@ -66,11 +66,11 @@ _add(
     {"kind": "builtin"},
     "small",
     TrainingConfig(
-        steps=2200,
+        steps=2800,
         batch_size=64,
         schedule="cosine",
         learning_rate=3e-3,
-        warmup_steps=220,
+        warmup_steps=280,
         clip_norm=1.0,
         validate_every=400,
         checkpoint_every=200,

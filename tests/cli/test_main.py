@@ -58,7 +58,7 @@ def test_help_names_every_command(capsys):
 def test_the_help_of_the_tour_names_the_number_of_steps(capsys):
     with pytest.raises(SystemExit):
         main(["tour", "--help"])
-    assert "(default: 2200)" in " ".join(capsys.readouterr().out.split())
+    assert "(default: 2800)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_an_unknown_command_has_status_2(capsys):

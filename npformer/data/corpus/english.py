@@ -24,6 +24,11 @@ def third_person(verb: str) -> str:
     return "has" if verb == "have" else _with_s(verb)
 
 
+def contracted_not(auxiliary: str) -> str:
+    """Return an auxiliary with a contracted not: did, didn't; can, can't."""
+    return "can't" if auxiliary == "can" else auxiliary + "n't"
+
+
 def _with_s(word: str) -> str:
     """Add s, or es after s, x, z, ch, sh and o. A y after a consonant becomes ies."""
     if word.endswith(("s", "x", "z", "ch", "sh", "o")):

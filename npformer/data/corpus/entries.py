@@ -1,6 +1,6 @@
 """The classes of the grammar's words, and functions that read tables of words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from npformer.data.corpus.french import Gender
@@ -35,13 +35,14 @@ class Adjective:
 class Verb:
     """A verb with the words that follow it in each language: wait near, attendre près de.
 
-    present holds the French forms after je, il, nous and ils, or only the one after il.
+    present holds the French forms after je, il, nous and ils.
     """
 
     english: str
     past: str
     present: tuple[str, ...]
     participle: str
+    infinitive: str
     english_after: tuple[str, ...] = ()
     french_after: tuple[str, ...] = ()
 
@@ -52,7 +53,15 @@ class Verb:
 
     def french_present(self, person: Person) -> str:
         """Return the present tense after je (i), il (he), nous (we) or ils (they)."""
-        return self.present[0] if len(self.present) == 1 else self.present[PERSONS.index(person)]
+        return self.present[PERSONS.index(person)]
+
+    def before(self, verb: "Verb") -> "Verb":
+        """Return this verb with an infinitive after it: want to cross, vouloir traverser."""
+        return replace(
+            self,
+            english_after=(*self.english_after, verb.english, *verb.english_after),
+            french_after=(*self.french_after, verb.infinitive, *verb.french_after),
+        )
 
 
 def nouns(table: str) -> dict[str, Noun]:
@@ -72,13 +81,16 @@ def adjectives(table: str) -> dict[str, Adjective]:
 
 
 def verbs(table: str) -> dict[str, Verb]:
-    """Return verbs by their English, from lines of: english | past | present | participle | French words."""
+    """Return verbs by their English.
+
+    A line is: english | past | present | participle | infinitive | the French words that follow.
+    """
     table_of_verbs = {}
-    for english, past, present, participle, *after in table_rows(table):
+    for english, past, present, participle, infinitive, *after in table_rows(table):
         base, *english_after = english.split()
         french_after = tuple(after[0].split()) if after else ()
         table_of_verbs[english] = Verb(
-            base, past, tuple(present.split()), participle, tuple(english_after), french_after
+            base, past, tuple(present.split()), participle, infinitive, tuple(english_after), french_after
         )
     return table_of_verbs
 

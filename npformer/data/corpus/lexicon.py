@@ -29,13 +29,13 @@ ANIMALS = nouns("""
     dog      | chien      | m | s
     cat      | chat       | m | s
     horse    | cheval     | m | s
-    rabbit   | lapin      | m
-    donkey   | âne        | m
+    rabbit   | lapin      | m | s
+    donkey   | âne        | m | s
     owl      | hibou      | m | s
     hedgehog | hérisson   | m
     cow      | vache      | f | s
     goat     | chèvre     | f | s
-    turtle   | tortue     | f
+    turtle   | tortue     | f | s
     mouse    | souris     | f
     hen      | poule      | f | s
     goose    | oie        | f
@@ -44,43 +44,43 @@ ANIMALS = nouns("""
 """)
 
 MACHINES = nouns("""
-    truck     | camion   | m
-    tractor   | tracteur | m
-    robot     | robot    | m
+    truck     | camion   | m | s
+    tractor   | tracteur | m | s
+    robot     | robot    | m | s
     car       | voiture  | f | s
     machine   | machine  | f | s
-    motorbike | moto     | f
+    motorbike | moto     | f | s
 """)
 
 GROUNDS = nouns("""
-    bridge    | pont     | m
-    field     | champ    | m
-    garden    | jardin   | m
-    park      | parc     | m
-    path      | chemin   | m
-    tunnel    | tunnel   | m
-    stream    | ruisseau | m
-    lake      | lac      | m
-    wall      | mur      | m
-    rock      | rocher   | m
-    street    | rue      | f
-    road      | route    | f
-    river     | rivière  | f
-    forest    | forêt    | f
-    square    | place    | f
-    beach     | plage    | f
-    avenue    | avenue   | f
+    bridge    | pont     | m | s
+    field     | champ    | m | s
+    garden    | jardin   | m | s
+    park      | parc     | m | s
+    path      | chemin   | m | s
+    tunnel    | tunnel   | m | s
+    stream    | ruisseau | m | s
+    lake      | lac      | m | s
+    wall      | mur      | m | s
+    rock      | rocher   | m | s
+    street    | rue      | f | s
+    road      | route    | f | s
+    river     | rivière  | f | s
+    forest    | forêt    | f | s
+    square    | place    | f | s
+    beach     | plage    | f | s
+    avenue    | avenue   | f | s
     courtyard | cour     | f
-    cave      | grotte   | f
-    hill      | colline  | f
-    mountain  | montagne | f
+    cave      | grotte   | f | s
+    hill      | colline  | f | s
+    mountain  | montagne | f | s
     fence     | barrière | f
 """)
 
 BUILDINGS = nouns("""
     house    | maison  | f | s
     school   | école   | f | s
-    station  | gare    | f
+    station  | gare    | f | s
     market   | marché  | m
     hotel    | hôtel   | m | s
     hospital | hôpital | m
@@ -181,30 +181,47 @@ PLACE_STATES = adjectives("""
 # Adjectives without degrees: French does not say "très bondé".
 WITHOUT_DEGREE = frozenset({"injured", "overloaded", "flooded", "crowded", "deserted", "closed"})
 
+# The columns: see entries.verbs. The forms of the present follow je, il, nous and ils.
 VERBS = verbs("""
-    like     | liked  | aime aime aimons aiment               | aimé
-    eat      | ate    | mange mange mangeons mangent          | mangé
-    drink    | drank  | bois boit buvons boivent              | bu
-    see      | saw    | vois voit voyons voient               | vu
-    buy      | bought | achète achète achetons achètent       | acheté
-    find     | found  | trouve trouve trouvons trouvent       | trouvé
-    look for | looked | cherche cherche cherchons cherchent   | cherché
-    have     | had    | ai a avons ont                        | eu
-    go to    | went   | vais va allons vont                   | allé    | à
-    arrive at | arrived | arrive arrive arrivons arrivent     | arrivé  | à
-    stay near | stayed | reste reste restons restent          | resté   | près de
-    stay at  | stayed | reste reste restons restent           | resté   | à
-    cross    | crossed  | traverse                            | traversé
-    avoid    | avoided  | évite                               | évité
-    leave    | left     | quitte                              | quitté
-    enter    | entered  | entre                               | entré   | dans
-    follow   | followed | suit                                | suivi
-    climb    | climbed  | escalade                            | escaladé
-    take     | took     | prend                               | pris
-    walk to  | walked   | marche                              | marché  | jusque à
-    run to   | ran      | court                               | couru   | jusque à
-    wait near | waited  | attend                              | attendu | près de
-    reach    | reached  | atteint                             | atteint
+    like      | liked    | aime aime aimons aiment                     | aimé     | aimer
+    eat       | ate      | mange mange mangeons mangent                | mangé    | manger
+    drink     | drank    | bois boit buvons boivent                    | bu       | boire
+    see       | saw      | vois voit voyons voient                     | vu       | voir
+    buy       | bought   | achète achète achetons achètent             | acheté   | acheter
+    find      | found    | trouve trouve trouvons trouvent             | trouvé   | trouver
+    look for  | looked   | cherche cherche cherchons cherchent         | cherché  | chercher
+    have      | had      | ai a avons ont                              | eu       | avoir
+    go to     | went     | vais va allons vont                         | allé     | aller     | à
+    arrive at | arrived  | arrive arrive arrivons arrivent             | arrivé   | arriver   | à
+    stay near | stayed   | reste reste restons restent                 | resté    | rester    | près de
+    stay at   | stayed   | reste reste restons restent                 | resté    | rester    | à
+    cross     | crossed  | traverse traverse traversons traversent     | traversé | traverser
+    avoid     | avoided  | évite évite évitons évitent                 | évité    | éviter
+    leave     | left     | quitte quitte quittons quittent             | quitté   | quitter
+    enter     | entered  | entre entre entrons entrent                 | entré    | entrer    | dans
+    follow    | followed | suis suit suivons suivent                   | suivi    | suivre
+    climb     | climbed  | escalade escalade escaladons escaladent     | escaladé | escalader
+    take      | took     | prends prend prenons prennent               | pris     | prendre
+    walk to   | walked   | marche marche marchons marchent             | marché   | marcher   | jusque à
+    run to    | ran      | cours court courons courent                 | couru    | courir    | jusque à
+    wait near | waited   | attends attend attendons attendent          | attendu  | attendre  | près de
+    reach     | reached  | atteins atteint atteignons atteignent       | atteint  | atteindre
+""")
+
+# Verbs that another verb follows: she wanted to cross, elle a voulu traverser.
+MODALS = verbs("""
+    want to     | wanted | veux veut voulons veulent       | voulu  | vouloir
+    have to     | had    | dois doit devons doivent        | dû     | devoir
+    try to      | tried  | essaie essaie essayons essaient | essayé | essayer | de
+    can         | could  | peux peut pouvons peuvent       | pu     | pouvoir
+    be going to | was    | vais va allons vont             | allé   | aller
+""")
+
+# Verbs that a sentence follows: she said that, elle a dit que.
+VERBS_OF_SPEECH = verbs("""
+    say that   | said    | dis dit disons disent         | dit   | dire   | que
+    think that | thought | pense pense pensons pensent   | pensé | penser | que
+    know that  | knew    | sais sait savons savent       | su    | savoir | que
 """)
 
 
@@ -212,7 +229,7 @@ def _base_forms() -> dict[str, str]:
     """Return the dictionary form of every plural and every verb form."""
     tables = (PEOPLE, TRADES, ANIMALS, MACHINES, GROUNDS, BUILDINGS, THINGS)
     forms = {english.plural(n.english): n.english for table in tables for n in table.values()}
-    for verb in VERBS.values():
+    for verb in (VERBS | MODALS | VERBS_OF_SPEECH).values():
         forms[verb.past] = verb.english
         forms[english.third_person(verb.english)] = verb.english
     return forms | {"crossing": "cross"}

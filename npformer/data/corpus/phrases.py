@@ -127,6 +127,13 @@ def _french_determiner(
     return (french.definite(gender, number),)
 
 
+def modified(noun: NounPhrase, modifier: Phrase) -> NounPhrase:
+    """Return a noun phrase with a phrase that describes it: the dog of the girl."""
+    return NounPhrase(
+        noun.english + modifier.english, noun.french + modifier.french, noun.gender, noun.person
+    )
+
+
 def conjugate(subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool = False) -> Phrase:
     """Return a verb that agrees with its subject; the French past is the passé composé.
 
@@ -136,26 +143,62 @@ def conjugate(subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool =
         tense: "present" or "past".
         negative: Use the negation.
     """
+    auxiliary, rest = _english_verb(subject, verb, tense, negative=negative)
+    return Phrase(auxiliary + rest, _french_verb(subject, verb, tense, negative))
+
+
+def clause(
+    subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool = False, question: bool = False
+) -> Phrase:
+    """Return a subject and its verb: "she crossed", or as a question "did she cross", "est-ce qu'elle ...".
+
+    Args:
+        subject: The subject, with which the verb agrees.
+        verb: The verb.
+        tense: "present" or "past".
+        negative: Use the negation.
+        question: Ask.
+    """
+    if not question:
+        return subject + conjugate(subject, verb, tense, negative=negative)
+    auxiliary, rest = _english_verb(subject, verb, tense, negative=negative, question=True)
+    in_french = ("est-ce", "que", *subject.french, *_french_verb(subject, verb, tense, negative))
+    return Phrase(auxiliary + subject.english + rest, in_french)
+
+
+def _english_verb(
+    subject: NounPhrase, verb: Verb, tense: Tense, *, negative: bool, question: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the auxiliary, which precedes the subject in a question, and the rest of the verb."""
+    singular = subject.person == "he"
+    if verb.english == "be":
+        auxiliary, rest = _BE[tense][subject.person][0], verb.english_after
+    elif verb.english == "can":
+        auxiliary, rest = "can" if tense == "present" else "could", verb.english_after
+    elif negative or question:
+        auxiliary = "did" if tense == "past" else "does" if singular else "do"
+        rest = (verb.english, *verb.english_after)
+    else:
+        third = english.third_person(verb.english) if singular else verb.english
+        return (), (verb.past if tense == "past" else third, *verb.english_after)
+    if negative:
+        # English has no contraction of am not
+        return (("am", "not") if auxiliary == "am" else (english.contracted_not(auxiliary),)), rest
+    return (auxiliary,), rest
+
+
+def _french_verb(subject: NounPhrase, verb: Verb, tense: Tense, negative: bool) -> tuple[str, ...]:
+    """Return the verb in the présent or the passé composé, with ne ... pas around its first word."""
     participle: tuple[str, ...]
     if tense == "present":
-        auxiliary, participle = verb.french_present(subject.person), ()
+        finite, participle = verb.french_present(subject.person), ()
     elif verb.with_etre:
-        auxiliary = _BE["present"][subject.person][1]
+        finite = _BE["present"][subject.person][1]
         participle = (french.agree(verb.participle, subject.gender, subject.number),)
     else:
-        auxiliary, participle = _HAVE_FRENCH[subject.person], (verb.participle,)
-    in_french = ("ne", auxiliary, "pas", *participle) if negative else (auxiliary, *participle)
-
-    singular = subject.person == "he"
-    in_english: tuple[str, ...]
-    if negative:
-        do = "didn't" if tense == "past" else "doesn't" if singular else "don't"
-        in_english = (do, verb.english)
-    elif tense == "past":
-        in_english = (verb.past,)
-    else:
-        in_english = (english.third_person(verb.english) if singular else verb.english,)
-    return Phrase(in_english + verb.english_after, in_french + verb.french_after)
+        finite, participle = _HAVE_FRENCH[subject.person], (verb.participle,)
+    negated = ("ne", finite, "pas") if negative else (finite,)
+    return (*negated, *participle, *verb.french_after)
 
 
 def be(subject: NounPhrase, tense: Tense, *, negative: bool = False) -> Phrase:
@@ -170,7 +213,7 @@ def be(subject: NounPhrase, tense: Tense, *, negative: bool = False) -> Phrase:
     if not negative:
         return Phrase((in_english,), (in_french,))
     # English has no contraction of am not
-    not_in_english = ("am", "not") if in_english == "am" else (in_english + "n't",)
+    not_in_english = ("am", "not") if in_english == "am" else (english.contracted_not(in_english),)
     return Phrase(not_in_english, ("ne", in_french, "pas"))
 
 
@@ -198,12 +241,18 @@ def is_adjective(subject: NounPhrase, tense: Tense, adjective: Adjective, degree
     return subject + be(subject, tense) + predicate(subject, adjective, degree)
 
 
-def it_for(noun: Noun) -> NounPhrase:
-    """Return the pronoun `it` for a noun: il or elle in French."""
-    return NounPhrase(("it",), ("il" if noun.gender == "m" else "elle",), noun.gender, "he")
+def it_for(noun: Noun, *, plural: bool = False) -> NounPhrase:
+    """Return the pronoun `it` for a noun, or `they` for its plural: il, elle, ils or elles in French."""
+    in_french = "il" if noun.gender == "m" else "elle"
+    if plural:
+        return NounPhrase(("they",), (in_french + "s",), noun.gender, "they")
+    return NounPhrase(("it",), (in_french,), noun.gender, "he")
 
 
 TOO = words("too", "trop")
 VERY = words("very", "très")
 SO = words("so", "si")
 BECAUSE = words("because", "parce que")
+SINCE = words("since", "puisque")
+AS = words("as", "comme")
+BUT = words("but", "mais")

@@ -3,8 +3,9 @@
 from random import Random
 
 from npformer.data.corpus import french, lexicon
+from npformer.data.corpus.constructions import FORMS, wrapper
 from npformer.data.corpus.draws import chance, pick, weighted
-from npformer.data.corpus.entries import Adjective, Noun
+from npformer.data.corpus.entries import Adjective, Noun, Verb
 from npformer.data.corpus.lexicon import MOODS, QUALITIES, TEMPERATURES, TRADES, VERBS
 from npformer.data.corpus.pairs import Pair
 from npformer.data.corpus.phrases import (
@@ -23,6 +24,7 @@ from npformer.data.corpus.phrases import (
     Phrase,
     Tense,
     be,
+    clause,
     conjugate,
     is_adjective,
     it_for,
@@ -33,10 +35,12 @@ from npformer.data.corpus.phrases import (
 from npformer.data.corpus.plain_parts import (
     DESTINATIONS,
     FITTING,
+    MACHINE_VERBS,
     MASS,
     OBJECTS,
     OWNED,
     PLACED,
+    PLACES,
     SEEN,
     adjectives,
     definite,
@@ -77,8 +81,52 @@ def action(rng: Random) -> Phrase:
         what = indefinite(rng, noun, negative=negative)
     if noun in MASS and chance(rng, 0.4):
         what += somewhere(rng)
-    sentence = who + conjugate(who, VERBS[verb], tense := either_tense(rng), negative=negative) + what
-    return words("yesterday", "hier") + sentence if tense == "past" and chance(rng, 0.1) else sentence
+    return in_some_form(rng, who, VERBS[verb], negative=negative) + what
+
+
+def moving(rng: Random) -> Phrase:
+    """Draw a sentence such as "We want to cross the bridge" or "does the dog follow the path"."""
+    kind = pick(rng, ("person", "person", "we", "we", "animal", "machine"))
+    verb = pick(rng, MACHINE_VERBS if kind == "machine" else (*PLACES, "take"))
+    if kind == "person":
+        who = person(rng)
+    elif kind == "we":
+        # the French verb forms after i, we and they have few other subjects
+        who = pick(rng, (I, I, WE, WE, WE, THEY))
+    else:
+        who = definite(rng, pick(rng, _ANIMALS if kind == "animal" else _MACHINES), probability=0.2)
+    place = pick(rng, PLACES[verb])
+    where = noun_phrase(
+        "the", place, *adjectives(rng, place, 0.15), plural=place.counted and chance(rng, 0.3)
+    )
+    return in_some_form(rng, who, VERBS[verb], negative=chance(rng, 0.2)) + where
+
+
+def in_some_form(rng: Random, who: NounPhrase, verb: Verb, *, negative: bool) -> Phrase:
+    """Draw a form of a verb with its subject: in the present or the past, after "want to", or as a question.
+
+    Args:
+        rng: The generator of the choices.
+        who: The subject.
+        verb: The verb.
+        negative: Use the negation.
+    """
+    if chance(rng, 0.3):
+        form = FORMS[
+            pick(rng, ("couldn't", "want", "going to") if negative else ("want", "going to", "had to", "try"))
+        ]
+        question = chance(rng, 0.15) and not negative
+        before = _day(rng, form.tense, 0.1) if not question else NOTHING
+        return before + clause(who, form.of(verb), form.tense, negative=negative, question=question)
+    tense = either_tense(rng)
+    if chance(rng, 0.1):
+        return clause(who, verb, tense, negative=negative, question=True)
+    return _day(rng, tense, 0.1) + clause(who, verb, tense, negative=negative)
+
+
+def _day(rng: Random, tense: Tense, probability: float) -> Phrase:
+    """Draw a day such as yesterday, or nothing."""
+    return wrapper(rng, "day", tense) if chance(rng, probability) else NOTHING
 
 
 def liking(rng: Random) -> Phrase:
@@ -115,8 +163,7 @@ def going(rng: Random) -> Phrase:
     verb = VERBS[pick(rng, ("go to", "arrive at", "stay near"))]
     where = pick(rng, DESTINATIONS)
     place = noun_phrase("the", where, *adjectives(rng, where, 0.15))
-    sentence = who + conjugate(who, verb, tense := either_tense(rng), negative=chance(rng, 0.25)) + place
-    return words("yesterday", "hier") + sentence if tense == "past" and chance(rng, 0.15) else sentence
+    return in_some_form(rng, who, verb, negative=chance(rng, 0.25)) + place
 
 
 def thanks(rng: Random) -> Phrase:
@@ -306,9 +353,12 @@ def where(rng: Random) -> Phrase:
     return words("where", "où") + be(what, either_tense(rng)) + what
 
 
+_FIRST_WORDS = ("est-ce", "hier", "ce", "aujourd'hui")
+
 # The weights with which the kinds of sentences are drawn.
 _KINDS = (
-    (7, action),
+    (9, action),
+    (15, moving),
     (2.5, liking),
     (2, having),
     (3, mood),
@@ -321,12 +371,20 @@ _KINDS = (
     (3, reason),
     (4, trade),
     (0.5, thanks),
-    (0.8, thinking),
+    (1.2, thinking),
     (0.7, where),
 )
 
 
+# Kinds of sentences that "i think that" cannot precede: thanks and questions.
+_ALONE = (thanks, where)
+
+
 def draw_plain(rng: Random) -> Pair:
-    """Draw a sentence of one of these kinds."""
+    """Draw a sentence of one of these kinds, sometimes inside another one: "the girl said that it ..."."""
     kind = weighted(rng, _KINDS)
-    return Pair(*kind(rng).join(), "plain")
+    phrase = kind(rng)
+    # a question and a day come first in their sentence
+    if kind not in _ALONE and phrase.french[0] not in _FIRST_WORDS and chance(rng, 0.12):
+        phrase = wrapper(rng, pick(rng, ("think", "said")), "past") + phrase
+    return Pair(*phrase.join(), "plain")

@@ -135,6 +135,22 @@ OBJECTS: dict[str, tuple[Noun, ...]] = {
     "drink": tuple(lexicon.DRINKS.values()),
 }
 
+# The places that fit each verb of movement.
+PLACES: dict[str, tuple[Noun, ...]] = {
+    "cross": _named("bridge field garden park stream lake street road river forest square beach courtyard"),
+    "avoid": _named("path tunnel bridge street road forest square river hill village market"),
+    "leave": _named("park garden beach forest cave village town house hotel hospital"),
+    "enter": _named("garden park forest cave tunnel courtyard house station hotel"),
+    "follow": _named("path street road river stream avenue"),
+    "climb": _named("wall rock hill mountain fence tree"),
+    "walk to": _named("bridge lake river forest beach station market village school square"),
+    "run to": _named("bridge lake river forest beach station market house school door"),
+    "wait near": _named("bridge fence wall door house station hotel school tree lake"),
+    "reach": _named("bridge lake river forest beach station hotel village town hill mountain"),
+    "take": _named("boat book key letter hat flower"),
+}
+MACHINE_VERBS = ("cross", "avoid", "follow", "reach", "leave")
+
 MASS = OBJECTS["eat"] + OBJECTS["drink"]
 
 # English preposition, French preposition, and the places that they go with.

@@ -1,19 +1,35 @@
-"""The built-in corpus, split for training, validation and test. Some pairs of words occur in the test only.
+"""The built-in corpus, split for training, validation and test. The test asks two questions.
 
-Some pairs of words are held out, such as dog and hungry, street and narrow, river and arrive. A sentence with
-both words of such a pair occurs only in the test set, while each of the two words occurs often in training.
-The famous sentences, about the animal that didn't cross the street and about the bank of the river, are in
-the test set too. So the test shows whether a model has learned words and grammar, or has memorized sentences.
+**New pairs of words.** Some pairs of words are held out, such as dog and hungry, street and narrow, river and
+arrive. A sentence with both words of such a pair occurs only in the test set, while each of the two words
+occurs often in training, and so does the frame of the sentence, that is, its constructions. The famous
+sentences, about the animal that didn't cross the street and about the bank of the river, are here too.
+
+**New frames.** Some pairs of constructions are held out in the same way, such as a question and a relative
+clause, or "had to" and a reason that comes first. A sentence with both constructions of such a pair occurs
+only in the test set, while each of them occurs often in training with others. These sentences contain no
+held-out pair of words.
+
+So the test shows whether a model has learned words and grammar, or has memorized sentences or frames.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import combinations, product
 from random import Random
 from typing import NamedTuple
 
 from npformer.data.corpus import lexicon
-from npformer.data.corpus.ambiguous_bank import BANK_VERBS, draw_bank, famous_bank
-from npformer.data.corpus.ambiguous_it import ACTIONS, draw_it, famous_it
+from npformer.data.corpus.ambiguous_bank import (
+    BANK_AXES,
+    BANK_VERBS,
+    CLUE_CONSTRUCTIONS,
+    bank_compatible,
+    draw_bank,
+    famous_bank,
+)
+from npformer.data.corpus.ambiguous_it import ACTIONS, IT_AXES, draw_it, famous_it, it_compatible
 from npformer.data.corpus.bank_clues import CLUE_WORDS
 from npformer.data.corpus.draws import shuffled
 from npformer.data.corpus.lexicon import base_form
@@ -61,6 +77,16 @@ class BuiltinCorpus(NamedTuple):
     valid: tuple[Pair, ...]
     test: tuple[Pair, ...]
 
+    @property
+    def new_words(self) -> tuple[Pair, ...]:
+        """The test sentences with a held-out pair of words, in frames that occur in training."""
+        return tuple(pair for pair in self.test if pair.held_out == "words")
+
+    @property
+    def new_frames(self) -> tuple[Pair, ...]:
+        """The test sentences with a held-out pair of constructions."""
+        return tuple(pair for pair in self.test if pair.held_out == "frame")
+
 
 class _Plan(NamedTuple):
     """A family of sentences: the function that draws them, and their numbers in each part."""
@@ -69,19 +95,20 @@ class _Plan(NamedTuple):
     draw: Callable[[Random], Pair]
     train: int
     valid: int
-    test: int
+    new_words: int
+    new_frames: int = 0
     always_held_out: tuple[Pair, ...] = ()
 
 
 _PLANS = (
-    _Plan("plain", draw_plain, train=10000, valid=250, test=600),
-    _Plan("it", draw_it, train=5000, valid=150, test=600, always_held_out=famous_it()),
-    _Plan("bank", draw_bank, train=3000, valid=100, test=400, always_held_out=famous_bank()),
+    _Plan("plain", draw_plain, train=11000, valid=200, new_words=500),
+    _Plan("it", draw_it, 9000, valid=150, new_words=400, new_frames=500, always_held_out=famous_it()),
+    _Plan("bank", draw_bank, 9000, valid=150, new_words=400, new_frames=500, always_held_out=famous_bank()),
 )
 
 
 class Combinations:
-    """The held-out pairs of words."""
+    """The held-out pairs of words, or of constructions."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._partners: dict[str, list[str]] = {}
@@ -89,7 +116,7 @@ class Combinations:
             self._partners.setdefault(first, []).append(second)
 
     def among(self, words: Sequence[str]) -> tuple[str, str] | tuple[()]:
-        """Return the first held-out pair among the words, which are in their dictionary forms, or ()."""
+        """Return the first held-out pair among words in their dictionary forms, or constructions, or ()."""
         for word in words:
             for partner in self._partners.get(word, ()):
                 if partner in words:
@@ -97,6 +124,7 @@ class Combinations:
         return ()
 
 
+@cache
 def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
     """Return English-French sentences from a grammar.
 
@@ -104,14 +132,14 @@ def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
     training, each several times.
     """
     rng = Random(seed)
-    combinations = held_out_combinations(rng)
+    words, frames = held_out_combinations(rng), held_out_frames(rng)
     documents = document_pairs()
     drawn = {pair.english for pair in documents}  # the English sentences so far
     train: list[Pair] = list(documents) * COPIES
     valid: list[Pair] = []
     test: list[Pair] = []
     for plan in _PLANS:
-        for_training, held_out = _draw_distinct(rng, plan, combinations, drawn)
+        for_training, held_out = _draw_distinct(rng, plan, words, frames[plan.family], drawn)
         valid += for_training[: plan.valid]
         train += for_training[plan.valid :]
         test += held_out
@@ -119,29 +147,46 @@ def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
 
 
 def _draw_distinct(
-    rng: Random, plan: _Plan, combinations: Mapping[Family, Combinations], drawn: set[str]
+    rng: Random, plan: _Plan, words: Mapping[Family, Combinations], frames: Combinations, drawn: set[str]
 ) -> tuple[list[Pair], list[Pair]]:
-    """Return enough different sentences without a held-out pair of words, and enough with one.
+    """Return enough different sentences for training, and enough held-out ones.
 
-    The pairs that are held out for one family do not occur in the training sentences of the others either.
+    The pairs of words that are held out for one family do not occur in the training sentences of the others
+    either. A sentence with a held-out pair of words and a held-out pair of constructions is left out.
+
+    Args:
+        rng: The generator of the choices.
+        plan: The family and the numbers of its sentences.
+        words: The held-out pairs of words of each family.
+        frames: The held-out pairs of constructions of this family.
+        drawn: The English sentences so far, to which the function adds its own.
     """
-    own = combinations[plan.family]
-    others = [combinations[family] for family in combinations if family != plan.family]
+    others = [words[family] for family in words if family != plan.family]
     for_training: list[Pair] = []
-    held_out: list[Pair] = []
+    new_words: list[Pair] = []
+    new_frames: list[Pair] = []
+    known: set[tuple[str, ...]] = set()  # the frames of the training sentences
     candidates = iter(plan.always_held_out)
-    while len(for_training) < plan.train + plan.valid or len(held_out) < plan.test:
+    n_training = plan.train + plan.valid
+    while (
+        len(for_training) < n_training or len(new_words) < plan.new_words or len(new_frames) < plan.new_frames
+    ):
         pair = next(candidates, None) or plan.draw(rng)
         if pair.english in drawn:
             continue
-        words = [base_form(word) for word in pair.english.split()]
-        combination = own.among(words)
-        if combination:
-            held_out.append(replace(pair, combination=combination))
-        elif not any(other.among(words) for other in others):
-            for_training.append(pair)
         drawn.add(pair.english)
-    return for_training[: plan.train + plan.valid], held_out[: plan.test]
+        forms = [base_form(word) for word in pair.english.split()]
+        two_words, two_constructions = words[plan.family].among(forms), frames.among(pair.constructions)
+        elsewhere = any(other.among(forms) for other in others)
+        if two_words and not two_constructions:
+            new_words.append(replace(pair, held_out="words", combination=two_words))
+        elif two_constructions and not two_words and not elsewhere:
+            new_frames.append(replace(pair, held_out="frame", combination=two_constructions))
+        elif not two_words and not elsewhere and len(for_training) < n_training:
+            for_training.append(pair)
+            known.add(pair.constructions)
+    in_known_frames = [pair for pair in new_words if pair.constructions in known]
+    return for_training, in_known_frames[: plan.new_words] + new_frames[: plan.new_frames]
 
 
 def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
@@ -168,6 +213,33 @@ def held_out_combinations(rng: Random) -> dict[Family, Combinations]:
     )
     plain = (*_every_nth(rng, 7, fitting), *_every_nth(rng, 9, objects))
     return {"it": Combinations(it), "bank": Combinations(bank), "plain": Combinations(plain)}
+
+
+def held_out_frames(rng: Random) -> dict[Family, Combinations]:
+    """Return the held-out pairs of constructions: about a sixth of those that go together."""
+    it = _across_axes(rng, IT_AXES, it_compatible)
+    clues = {
+        clue: tuple(other for other in CLUE_CONSTRUCTIONS[i + 1 :] if bank_compatible(clue, other))
+        for i, clue in enumerate(CLUE_CONSTRUCTIONS)
+    }
+    bank = _across_axes(rng, BANK_AXES, bank_compatible) + _every_nth(rng, 6, clues)
+    famous = {pair for sentence in famous_bank() for pair in product(sentence.constructions, repeat=2)}
+    return {
+        "it": Combinations(it),
+        "bank": Combinations(pair for pair in bank if pair not in famous),
+        "plain": Combinations(()),
+    }
+
+
+def _across_axes(
+    rng: Random, axes: Mapping[str, Sequence[str]], compatible: Callable[[str, str], bool]
+) -> list[tuple[str, str]]:
+    """Return about a sixth of the pairs of constructions that lie on different axes and go together."""
+    held_out = []
+    for first, second in combinations(axes.values(), 2):
+        table = {one: tuple(other for other in second if compatible(one, other)) for one in first}
+        held_out += _every_nth(rng, 6, table)
+    return held_out
 
 
 def _every_nth(rng: Random, n: int, table: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -27,23 +27,22 @@ class LessonTraining(NamedTuple):
 def lesson_recipe() -> LessonTraining:
     """Return the built-in corpus and settings that learn it in half a minute on one core.
 
-    The preset "small" takes five times as long. This model is narrower, and its batches have half as many
+    The preset "small" takes three times as long. This model is narrower, and its batches have half as many
     sentences. There is no dropout, because a model does not overfit in two passes through the corpus. The
-    norm comes after the residual connection, as in the paper and in the figures of trained models. Among the
-    seeds 0 to 3, this one gives the head that attends most often to the noun to which *it* refers. The
-    translations are equally good with the other seeds.
+    norm comes after the residual connection, as in the paper and in the figures of trained models. With this
+    seed, one head attends most to the noun to which *it* refers in half of the sentences.
     """
     dataset = builtin_dataset()
     small = {"d_model": 64, "d_ff": 128, "norm": "post", "final_norm": False, "dropout": 0.0}
     model = TransformerConfig.architecture("small", **(dataset.sizes | small))
     training = find_preset("small").training.replace(
-        steps=1200,
+        steps=2200,
         batch_size=32,
         learning_rate=4e-3,
-        warmup_steps=120,
+        warmup_steps=220,
         seed=2,
         validate_every=200,
-        checkpoint_every=1200,
+        checkpoint_every=2200,
     )
     return LessonTraining(dataset, model, training)
 

@@ -3,7 +3,21 @@
 import pytest
 
 from npformer.data.corpus import english, french, lexicon
-from npformer.data.corpus.phrases import HE, SHE, THEY, WE, I, be, conjugate, noun_phrase, predicate, words
+from npformer.data.corpus.phrases import (
+    HE,
+    SHE,
+    THEY,
+    WE,
+    I,
+    be,
+    clause,
+    conjugate,
+    it_for,
+    modified,
+    noun_phrase,
+    predicate,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +187,108 @@ def test_uncountable_nouns_take_the_partitive_article():
         (THEY, "look for", "present", True, "they don't look for", "ils ne cherchent pas"),
         (HE, "walk to", "past", False, "he walked to", "il a marché jusqu'à"),
         (SHE, "wait near", "past", False, "she waited near", "elle a attendu près de"),
+        (WE, "cross", "present", False, "we cross", "nous traversons"),
+        (THEY, "reach", "present", True, "they don't reach", "ils n'atteignent pas"),
+        (I, "follow", "present", False, "i follow", "je suis"),
     ],
 )
 def test_verb(subject, verb, tense, negative, english_text, french_text):
     clause = subject + conjugate(subject, lexicon.VERBS[verb], tense, negative=negative)
     assert clause.join() == (english_text, french_text)
+
+
+@pytest.mark.parametrize(
+    ("subject", "modal", "verb", "tense", "negative", "question", "english_text", "french_text"),
+    [
+        (SHE, "want to", "avoid", "past", False, False, "she wanted to avoid", "elle a voulu éviter"),
+        (
+            HE,
+            "want to",
+            "cross",
+            "past",
+            True,
+            False,
+            "he didn't want to cross",
+            "il n'a pas voulu traverser",
+        ),
+        (HE, "can", "enter", "past", True, False, "he couldn't enter", "il n'a pas pu entrer dans"),
+        (I, "can", "find", "present", True, False, "i can't find", "je ne peux pas trouver"),
+        (THEY, "have to", "leave", "past", False, False, "they had to leave", "ils ont dû quitter"),
+        (WE, "try to", "avoid", "past", False, False, "we tried to avoid", "nous avons essayé d'éviter"),
+        (
+            HE,
+            "be going to",
+            "walk to",
+            "present",
+            False,
+            False,
+            "he is going to walk to",
+            "il va marcher jusqu'à",
+        ),
+        (
+            I,
+            "be going to",
+            "go to",
+            "present",
+            True,
+            False,
+            "i am not going to go to",
+            "je ne vais pas aller à",
+        ),
+        (SHE, None, "arrive at", "past", False, True, "did she arrive at", "est-ce qu'elle est arrivée à"),
+        (THEY, None, "see", "present", True, True, "don't they see", "est-ce qu'ils ne voient pas"),
+        (
+            HE,
+            "be going to",
+            "cross",
+            "present",
+            True,
+            True,
+            "isn't he going to cross",
+            "est-ce qu'il ne va pas traverser",
+        ),
+        (
+            WE,
+            "have to",
+            "run to",
+            "past",
+            False,
+            True,
+            "did we have to run to",
+            "est-ce que nous avons dû courir jusqu'à",
+        ),
+        (I, "can", "reach", "past", True, True, "couldn't i reach", "est-ce que je n'ai pas pu atteindre"),
+    ],
+)
+def test_verbs_after_verbs_and_questions(
+    subject, modal, verb, tense, negative, question, english_text, french_text
+):
+    whole = lexicon.VERBS[verb] if modal is None else lexicon.MODALS[modal].before(lexicon.VERBS[verb])
+    said = clause(subject, whole, tense, negative=negative, question=question)
+    assert said.join() == (english_text, french_text)
+
+
+@pytest.mark.parametrize(
+    ("noun", "plural", "english_text", "french_text"),
+    [
+        ("horse", False, "it", "il"),
+        ("cow", False, "it", "elle"),
+        ("horse", True, "they", "ils"),
+        ("cow", True, "they", "elles"),
+    ],
+)
+def test_pronouns_for_nouns(noun, plural, english_text, french_text):
+    assert it_for(lexicon.ANIMALS[noun], plural=plural).join() == (english_text, french_text)
+
+
+def test_a_verb_agrees_with_the_subject_before_its_modifier():
+    women = noun_phrase("the", lexicon.PEOPLE["woman"], plural=True)
+    of_man = words("of", "de") + noun_phrase("the", lexicon.PEOPLE["man"])
+    did = clause(modified(women, of_man), lexicon.VERBS["arrive at"], "past", question=True)
+    assert did.join() == (
+        "did the women of the man arrive at",
+        "est-ce que les femmes de l'homme sont arrivées à",
+    )
 
 
 def test_the_participle_after_etre_agrees_with_a_noun():

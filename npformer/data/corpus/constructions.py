@@ -1,0 +1,101 @@
+"""Constructions that sentences of several families have in common: verb forms, and what surrounds a sentence.
+
+A sentence is composed of constructions. An axis is a list of constructions that exclude each other, such as
+the verb forms. The plain case of an axis, such as the past tense, has no name of its own: only what departs
+from it counts as a construction. All constructions of a sentence together are its **frame**.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from npformer.data.corpus.draws import chance, pick
+from npformer.data.corpus.entries import Verb
+from npformer.data.corpus.lexicon import MODALS, PEOPLE, TRADES, VERBS_OF_SPEECH
+from npformer.data.corpus.phrases import (
+    HE,
+    NOTHING,
+    SHE,
+    WE,
+    I,
+    NounPhrase,
+    Phrase,
+    Tense,
+    conjugate,
+    noun_phrase,
+    words,
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """The form of a verb: its tense, and the verb before it, if any."""
+
+    name: str  # "" for the plain past
+    tense: Tense = "past"
+    modal: Verb | None = None
+    negative: bool = False
+
+    def of(self, verb: Verb) -> Verb:
+        """Return the verb with the modal before it: cross gives want to cross."""
+        return verb if self.modal is None else self.modal.before(verb)
+
+
+FORMS = {
+    form.name: form
+    for form in (
+        Form(""),
+        Form("present", "present"),
+        Form("want", modal=MODALS["want to"]),
+        Form("going to", "present", modal=MODALS["be going to"]),
+        Form("had to", modal=MODALS["have to"]),
+        Form("couldn't", modal=MODALS["can"], negative=True),
+        Form("try", modal=MODALS["try to"]),
+        Form("didn't", negative=True),
+    )
+}
+
+# What surrounds a sentence
+WRAPPERS = ("day", "think", "said", "question")
+
+_DAYS = {
+    "past": (words("yesterday", "hier"), words("yesterday", "hier"), words("this morning", "ce matin")),
+    "present": (words("today", "aujourd'hui"),),
+}
+_THINKERS = (I, I, WE, WE, HE, SHE)
+_SPEAKERS = tuple(
+    noun_phrase("the", noun)
+    for noun in (*(PEOPLE[name] for name in ("man", "woman", "boy", "girl", "doctor")), *TRADES.values())
+)
+_FAMILY = tuple(noun_phrase("my", PEOPLE[name]) for name in ("brother", "sister"))
+
+
+def somebody(rng: Random) -> NounPhrase:
+    """Draw a person who is neither animal nor machine: the girl, my brother."""
+    return pick(rng, _FAMILY) if chance(rng, 0.2) else pick(rng, _SPEAKERS)
+
+
+def wrapper(rng: Random, name: str, tense: Tense, speakers: Sequence[NounPhrase] = ()) -> Phrase:
+    """Draw the words before a sentence: yesterday, "i think that" or "the girl said that".
+
+    Args:
+        rng: The generator of the choices.
+        name: One of WRAPPERS, or "" for none. A question has no words before it.
+        tense: The tense of the sentence.
+        speakers: Those who may speak. By default, everybody.
+    """
+    if name == "day":
+        return pick(rng, _DAYS[tense])
+    if name == "think":
+        who = pick(rng, _THINKERS)
+        verb = VERBS_OF_SPEECH[pick(rng, ("think that", "think that", "know that"))]
+        return who + conjugate(who, verb, "present")
+    if name == "said":
+        who = pick(rng, speakers) if speakers else pick(rng, (HE, SHE)) if chance(rng, 0.3) else somebody(rng)
+        return who + conjugate(who, VERBS_OF_SPEECH["say that"], "past")
+    return NOTHING
+
+
+def frame(*constructions: str) -> tuple[str, ...]:
+    """Return the names of the constructions, without the plain cases."""
+    return tuple(name for name in constructions if name)

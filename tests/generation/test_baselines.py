@@ -1,0 +1,92 @@
+"""The baselines for held-out sentences: the nearest training sentence, and the most telling word."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from npformer.data.corpus import Pair, Reference, builtin_corpus
+from npformer.generation.baselines import Memory, edit_distances, evaluate_baselines
+
+
+def slow_distance(a, b):
+    """Compute the edit distance by its definition: the cheapest of the three last operations."""
+    if not a or not b:
+        return len(a) + len(b)
+    replaced = slow_distance(a[:-1], b[:-1]) + (a[-1] != b[-1])
+    return min(replaced, slow_distance(a[:-1], b) + 1, slow_distance(a, b[:-1]) + 1)
+
+
+sentences = st.lists(st.integers(0, 2), max_size=5)
+
+
+@given(sentence=sentences, others=st.lists(sentences, min_size=1, max_size=4))
+def test_edit_distances(sentence, others):
+    padded = np.full((5, len(others)), -1, np.int16)
+    for column, other in enumerate(others):
+        padded[: len(other), column] = other
+    lengths = np.array([len(other) for other in others])
+    expected = [slow_distance(sentence, other) for other in others]
+    assert edit_distances(sentence, padded, lengths).tolist() == expected
+
+
+def pair(english, french, right=None, held_out=None):
+    reference = None if right is None else Reference(0, (0,), right, "", french.split().index(right))
+    return Pair(english, french, "plain" if right is None else "bank", reference, held_out=held_out)
+
+
+TRAINING = [
+    pair("the duck waited near the bank", "le canard a attendu près de la rive", "rive"),
+    pair("the duck saw the bank", "le canard a vu la rive", "rive"),
+    pair("the thief waited near the bank", "le voleur a attendu près de la banque", "banque"),
+    pair("the thief saw the bank", "le voleur a vu la banque", "banque"),
+]
+
+
+def test_the_nearest_sentence_and_the_most_telling_word():
+    memory = Memory(TRAINING)
+    nearest, distance = memory.nearest("the duck waited near the big bank")
+    assert (nearest, distance) == (TRAINING[0], 1)
+    assert memory.single_word_answer("the thief of the bank") == "banque"
+    assert memory.single_word_answer("the unknown duck") == "rive"
+
+
+def test_evaluate_baselines():
+    test = [
+        # one word more than the nearest sentence, so that its rive is not where the right one is
+        pair("the duck saw the old bank", "le canard a vu la vieille rive", "rive", "words"),
+        # the nearest sentence is about the thief, and so is the most telling word
+        pair("the thief waited near the bank of it", "le voleur a attendu près de la rive", "rive", "words"),
+        pair("the duck saw the bank", "le canard a vu la rive", "rive", "frame"),
+    ]
+    words, frame = evaluate_baselines(test, TRAINING)
+    assert (words.family, words.held_out, words.sentences) == ("bank", "words", 2)
+    assert words.distances == (1, 2)
+    assert (words.nearest_exact, words.nearest_right_word, words.single_word) == (0, 0, 1)
+    assert frame.distances == (0,)
+    assert (frame.nearest_exact, frame.nearest_right_word, frame.single_word) == (1, 1, 1)
+    assert evaluate_baselines(test, TRAINING, sample=1)[0].sentences == 1
+
+
+def test_distances_of_a_share():
+    (report,) = evaluate_baselines(TRAINING, TRAINING[:1])
+    assert report.distances == (0, 2, 1, 3)
+    assert [report.distance(share) for share in (0, 0.5, 1)] == [0, 1, 3]
+
+
+@pytest.fixture(scope="module")
+def reports():
+    corpus = builtin_corpus()
+    return {(r.family, r.held_out): r for r in evaluate_baselines(corpus.test, corpus.train, sample=100)}
+
+
+def test_memory_does_not_translate_held_out_sentences(reports):
+    """The bars of the tour (95 % of the ambiguous words on new frames) are far above both baselines."""
+    for report in reports.values():
+        assert report.nearest_exact == 0
+        assert min(report.distances) >= 1
+    for family in ("it", "bank"):
+        report = reports[family, "frame"]
+        assert report.nearest_right_word <= 0.5 * report.sentences
+        assert report.single_word <= 0.8 * report.sentences
+        assert report.distance(0.5) >= 4
