@@ -302,7 +302,7 @@ assert_allclose(512 * bare / (512 * bare + position), 2 / 3, rtol=0.02)
 deviations = math.sqrt(512) * np.array([math.sqrt(2 / (10_000 + 512)), 0.05 / math.sqrt(3)])
 assert_allclose(deviations, [0.31, 0.65], atol=5e-3)
 assert_allclose((sinusoids(50, 512) ** 2).mean(), 1 / 2)
-assert round(64 * 24_879 / 18_152) == 88
+assert round(64 * 54_526 / 29_152) == 120
 print("the numbers of the text agree with the table")
 
 # %% [markdown]
