@@ -21,7 +21,7 @@ PLACES = ("encoder", "cross")  # the attention in which the heads are measured
 
 # The parts of the corpus in which heads are measured, and the words in captions after their number of
 # sentences. In each training the best head is chosen on the first part, and measured on the others too.
-PARTS = {"test": "such held-out sentences"}
+PARTS = {"new_words": "such sentences with new pairs of words", "new_frames": "in new frames"}
 
 HeadKey = tuple[str, int, int]  # "encoder" or "cross", layer, head
 Targets = Callable[[Reference], tuple[int, ...]]
