@@ -19,12 +19,15 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
 
+from npformer.learn.course.latex import to_text
+from npformer.learn.course.prose import replace_formulas, split_formulas
 from npformer.storage.text import printable
 
 WIDTH = 100  # longer lines are hard to read
+UNBROKEN = 40  # a longer formula in a line of prose may be broken
 NO_BREAK = "\ue000"  # stands for a space at which no line may be broken; `lines_of` replaces it with a space
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
-FORMULA = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")  # a backslash makes each of these text in Markdown
 THEME = Theme(
     {
         "markdown.code": "cyan",
@@ -55,32 +58,31 @@ def lesson_console(out: Console) -> Console:
     return out
 
 
-def split_formulas(text: str) -> list[tuple[str, str]]:
-    """Split prose into parts ("prose", text) and ("math", text). Formulas are fenced as ```math."""
-    parts = []
-    for index, part in enumerate(FORMULA.split(text)):
-        if part.strip():
-            parts.append(("math" if index % 2 else "prose", part.strip("\n")))
-    return parts
-
-
 def unbroken(text: str) -> str:
     """Replace the spaces of a text so that `lines_of` breaks no line there, if possible."""
     return re.sub(r"\s+", NO_BREAK, text)
 
 
 def prose(text: str) -> RenderableType:
-    """Return Markdown for the terminal. Formulas are indented, and code in a line of prose is not broken."""
+    """Return Markdown for the terminal. Formulas are Unicode, and code in a line of prose is not broken."""
     parts: list[RenderableType] = []
-    for kind, part in split_formulas(text):
+    for part in split_formulas(text):
         if parts:
             parts.append(Text(""))
-        if kind == "math":
-            parts.append(Padding(Text(part, style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
+        if part.kind == "text":
+            inline = replace_formulas(part.text, lambda latex, _: _inline(latex))
+            inline = SPAN.sub(lambda span: unbroken(span[0]), inline)
+            parts.append(Markdown(inline, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
         else:
-            part = SPAN.sub(lambda span: unbroken(span[0]), part)
-            parts.append(Markdown(part, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
+            shown = to_text(part.text) if part.kind == "latex" else part.text
+            parts.append(Padding(Text(shown, style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
     return Group(*parts)
+
+
+def _inline(latex: str) -> str:
+    """Return a formula as Markdown. Only long formulas may be broken."""
+    shown = PUNCTUATION.sub(r"\\\1", " ".join(to_text(latex).split("\n")))
+    return unbroken(shown) if len(shown) <= UNBROKEN else shown
 
 
 def code(text: str) -> RenderableType:

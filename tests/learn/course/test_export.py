@@ -36,7 +36,8 @@ def test_the_notebook_contains_every_cell(inside, capsys):
     cells = find_lesson("5").cells
     kinds = {"prose": "markdown", "code": "code"}
     assert [cell["cell_type"] for cell in notebook["cells"]] == [kinds[cell.kind] for cell in cells]
-    assert ["".join(cell["source"]) for cell in notebook["cells"]] == [cell.text for cell in cells]
+    sources = ["".join(cell["source"]) for cell in notebook["cells"]]
+    assert sources == [cell.text.replace("```math", "```text") for cell in cells]
     ids = [cell["id"] for cell in notebook["cells"]]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[a-zA-Z0-9-_]{1,64}", name) for name in ids)
@@ -101,6 +102,79 @@ def test_formulas_and_prose_are_escaped():
         '<table class="math"><tr><td>a &lt; b</td><td>W<sup>Q</sup> + x<sup>ij</sup></td></tr></table>'
     )
     assert "<script>" not in prose("<script>alert(1)</script>")
+    assert '<table class="math"><tr><td>a</td><td>b</td></tr></table>' in prose("```math\na  b\n```")
+
+
+FOLDED = """\
+# %% [markdown]
+# # 90 · Folded
+#
+# The sum $\\frac{a_1}{2}$ costs 5 \\$, and `$b$` is code. It is
+#
+# $$
+# x = \\sqrt{y}
+# $$
+#
+# **Question.** How large is $a_1$?
+#
+# <details><summary>Answer</summary>
+# It is *small*.
+# </details>
+# %%
+x = 1
+# %% tags=["check"]
+print("checked")
+
+assert x == 1
+# %% tags=["plot"]
+y = 2
+"""
+
+
+@pytest.fixture
+def folded(inside, monkeypatch):
+    """Write a lesson with formulas, an answer and folded cells."""
+    (inside / "lessons").mkdir()
+    (inside / "lessons" / "90_folded.py").write_text(FOLDED, encoding="utf-8")
+    monkeypatch.setattr(lesson_module, "CHECKOUT", inside / "lessons")
+    return inside
+
+
+def test_a_page_typesets_formulas_and_folds_answers_and_cells(folded, capsys):
+    assert main(["lesson", "90", "--html"]) == 0
+    page = (folded / "90_folded.html").read_text(encoding="utf-8")
+    tags = Page(page).tags
+    assert tags.count("math") == 3
+    assert "<mfrac><mrow><msub><mi>a</mi><mn>1</mn></msub></mrow><mrow><mn>2</mn></mrow></mfrac>" in page
+    assert 'display="block"' in page
+    assert "costs 5 $, and <code>$b$</code> is code" in page
+    assert "<details><summary>Answer</summary>\n<p>It is <em>small</em>.</p>\n</details>" in page
+    assert '<details class="folded"><summary>check: 2 lines</summary>' in page
+    assert '<details class="folded"><summary>plot: 1 line</summary>' in page
+    output = page.index('<pre class="output">checked</pre>')
+    assert page.rindex("</details>", 0, output) > page.rindex("<details", 0, output), "output is not folded"
+    assert "→ y = 2" not in page
+
+
+def test_a_notebook_keeps_formulas_and_folds_answers_and_cells(folded, capsys):
+    assert main(["lesson", "90", "--notebook"]) == 0
+    notebook = json.loads((folded / "90_folded.ipynb").read_text(encoding="utf-8"))
+    opening, code, check, plot = notebook["cells"][-4:]
+    text = "".join(opening["source"])
+    assert "The sum $\\frac{a_1}{2}$ costs 5 \\$" in text
+    assert "$$\nx = \\sqrt{y}\n$$" in text
+    assert "<details><summary>Answer</summary>\n\nIt is *small*.\n\n</details>" in text
+    assert code["metadata"] == {}
+    for cell, tag in ((check, "check"), (plot, "plot")):
+        assert cell["metadata"]["tags"] == [tag]
+        assert cell["metadata"]["jupyter"] == {"source_hidden": True}
+
+
+def test_a_formula_with_a_mistake_is_named(folded, capsys):
+    path = folded / "lessons" / "90_folded.py"
+    path.write_text("# %% [markdown]\n# Now $\\foo{x}$.\n", encoding="utf-8")
+    assert main(["lesson", "90", "--html"]) == 2
+    assert "unknown command \\foo" in capsys.readouterr().err
 
 
 def test_what_a_cell_prints_and_names_is_escaped():
