@@ -21,12 +21,12 @@ from npformer.errors import UserError
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 # parts whose spaces are kept, commands that take what follows them, and the other spaces of a formula
 SPACES = re.compile(
-    r"(\\(?:text|mathrm|operatorname\*?|begin|end)\{[^}]*\}|\\(?!top\b)[A-Za-z]+\s*)|\s+(?=[\w(\[|\\])"
+    r"(\\(?:text|mathrm|operatorname\*?|begin|end)\{[^}]*\}|\\(?!top\b)[A-Za-z]+\s*|\\[^A-Za-z]\s*)|\s+(?=[\w(\[|\\])"
 )
 SUPERSCRIPTS = dict(
     zip(
-        "0123456789+−=()abcdefghijklmnoprstuvwxyz⊤T′″",
-        "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵀ′″",
+        "0123456789+−=()abcdefghijklmnoprstuvwxyz⊤T′″‴",
+        "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀᵀ′″‴",
         strict=True,
     )
 )
@@ -34,6 +34,8 @@ SUBSCRIPTS = dict(zip("0123456789+−=()aehijklmnoprstuvx", "₀₁₂₃₄₅�
 ACCENTS = dict(zip("^~¯―˙¨→", "\u0302\u0303\u0304\u0304\u0307\u0308\u20d7", strict=True))
 SPACED = set("=≠<>≤≥≈≡∼∝∈∉⊂⊆∪∩+−±×·⊙⊗⊕∘/→←↦↑↓∣⇒⇔⟹≔≪≫⋅∧∨")
 CHARACTERS = {"-": "−", "∑": "Σ", "∏": "Π", "\xa0": " "}  # more legible in a terminal
+CLOSING = set(")]}⟩,")
+OPENING = set("([{⟨") | {""}
 LARGE = set("ΣΠ∫")
 ARGUMENTS = {
     "mfrac": 2,
@@ -162,7 +164,7 @@ def _script(node: Element, table: dict[str, str], sign: str) -> str:
         return f"{sign}{text}"
     if all(character in table for character in text):
         return "".join(table[character] for character in text)
-    bare = len(text) == 1 or re.fullmatch(r"[−+<>≤≥]?[\d.]+|[<>≤≥]\w|\([^()]*\)", plain)
+    bare = len(text) == 1 or text.isalnum() or re.fullmatch(r"[−+<>≤≥]?[\d.]+|[<>≤≥]\w|\([^()]*\)", plain)
     return f"{sign}{plain}" if bare else f"{sign}({plain})"
 
 
@@ -175,7 +177,7 @@ def _is_name(node: Element) -> bool:
 def _grouped_base(node: Element) -> str:
     """Return the base of a power, in brackets if it has several parts."""
     text = _text(node)
-    return f"({text})" if node.tag in ("mfrac", "msqrt") else text
+    return f"({text})" if _leaf(node).tag in ("mfrac", "msqrt", "msup", "msubsup") else text
 
 
 def _accented(base: Element, accent: Element) -> str:
@@ -217,8 +219,8 @@ def _is_product(node: Element) -> bool:
     inner = _leaf(node)
     if inner.tag in ("mfrac", "mtable"):
         return False
-    signs = [_text(part) for part in inner if part.tag == "mo"] if inner.tag == "mrow" else []
-    return not any(sign in SPACED - {"·", "×", "⊙"} for sign in signs)
+    texts = [_text(part) for part in inner] if inner.tag == "mrow" else [_text(inner)]
+    return not any(text in SPACED - {"·", "×", "⊙"} or text[:1] in LARGE for text in texts)
 
 
 def _row(parts: list[Element]) -> str:
@@ -240,6 +242,10 @@ def _row(parts: list[Element]) -> str:
             text = f"({text})"
         if lines[0].endswith(" ") and re.fullmatch(r" (?! ).*", text):
             text = text[1:]
+        if part.tag == "mspace" and before in OPENING:
+            text = ""
+        if text in CLOSING:
+            lines = [line.rstrip() or line for line in lines]
         lines = _beside(lines, text.split("\n"))
     return "\n".join(lines)
 
