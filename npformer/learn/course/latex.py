@@ -21,7 +21,7 @@ from npformer.errors import UserError
 NAMESPACE = "http://www.w3.org/1998/Math/MathML"
 # parts whose spaces are kept, commands that take what follows them, and the other spaces of a formula
 SPACES = re.compile(
-    r"(\\(?:text|mathrm|operatorname\*?|begin|end)\{[^}]*\}|\\(?!top\b)[A-Za-z]+\s*|\\[^A-Za-z]\s*)|\s+(?=[\w(\[|\\])"
+    r"(\\(?:text|mathrm|operatorname\*?|begin|end)\{[^}]*\}|\\(?!(?:top|rangle)\b)[A-Za-z]+\s*|\\[^A-Za-z]\s*)|\s+(?=[\w(\[|\\])"
 )
 SUPERSCRIPTS = dict(
     zip(
