@@ -20,7 +20,8 @@ from npformer.storage.atomic import require_place, write_file
 
 EPILOG = """\
 In the lesson: Enter continues, b goes back, s NAME shows a variable,
-!LINE runs a line of Python, q quits, ? shows all keys. Without a terminal
+!LINE runs a line of Python, o opens the last figure, c shows
+folded code, q quits, ? shows all keys. Without a terminal
 (npformer lesson 5 | less) the lesson runs from top to bottom."""
 
 RULES = (

@@ -13,6 +13,7 @@ from npformer.errors import nearest
 from npformer.learn.console import styled
 from npformer.learn.course.execute import Outcome, Runner, bound_names, describe, in_full, own
 from npformer.learn.course.lesson import Cell, Lesson, Step
+from npformer.learn.course.pictures import Picture, open_file
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.learn.course.prose import split_answers
 from npformer.learn.course.terminal import (
@@ -22,6 +23,7 @@ from npformer.learn.course.terminal import (
     code,
     escape_sequence,
     lines_of,
+    picture_lines,
     prose,
     protocol,
     unbroken,
@@ -34,6 +36,7 @@ b          go back one step; the code before it runs again, so variables get the
 g NUMBER   go to a step, back or forward; g 1 is the first
 l          show this step again
 c          show the code of the checks and plots that are folded on this screen (▷)
+o          open the last figure with the system's image viewer
 s NAME     show a variable; of a cache, every array with its name, shape and numbers; s alone lists all
 !LINE      run a line of Python with the lesson's variables, such as !q.shape or !x = x * 2
 q          quit and save your progress (as Ctrl-C and Ctrl-D do)
@@ -65,7 +68,7 @@ class Stepper:
         self.screen = Screen(out, self._answer, stops=stops)
         self.step = 0
         self.save_failed = False  # the progress could not be saved
-        self.drew = False  # a figure was shown
+        self.last_figure: Path | None = None  # the file that o opens
         self.folded: list[Cell] = []  # the cells whose code c shows
 
     def walk(self, step: int) -> int:
@@ -157,14 +160,14 @@ class Stepper:
         outcome = self.runner.run(step.code, echo=printed)
         printed.end()
         self.screen.used += printed.lines
-        self._show_outcome(step.code, outcome)
+        command = self._show_outcome(step.code, outcome)
         for cell in step.folded:
-            if outcome.error:
+            if outcome.error or command != "on":
                 break
             outcome = self.runner.run(cell)
             command = self._show_folded(cell, outcome)
-            if command != "on":
-                return command
+        if command != "on":
+            return command
         self.screen.write([""])
         return "failed" if outcome.error else "on"
 
@@ -180,38 +183,50 @@ class Stepper:
         printed.write(outcome.printed)
         printed.end()
         command = self.screen.put_together([*lines, *text.getvalue().splitlines()], self._where)
-        if command == "on":
-            self._show_outcome(cell, replace(outcome, defined=[]), silent=self._is_folded(cell))
-        return command
+        if command != "on":
+            return command
+        return self._show_outcome(cell, replace(outcome, defined=[]), silent=self._is_folded(cell))
 
-    def _show_outcome(self, cell: Cell, outcome: Outcome, *, silent: bool = False) -> None:
+    def _show_outcome(self, cell: Cell, outcome: Outcome, *, silent: bool = False) -> str:
         """Print the cell's definitions, figures and error. Its output has been printed already.
 
         Args:
             cell: The cell.
             outcome: Its outcome.
             silent: True to print nothing where there is nothing to show.
+
+        Returns:
+            "on", or the command that the reader gave before a figure.
         """
         if outcome.defined:
             self._print((f"→ {_in_line(outcome.defined)}", "dim"))
         elif not (silent or outcome.printed or outcome.pictures or outcome.error):
             self._print((f"→ {'all assertions hold' if 'assert' in cell.text else 'done'}", "dim"))
         for picture in outcome.pictures:
-            path = picture.save(self.folder)
-            how = protocol(os.environ) if sys.stdout.isatty() else ""
-            if how:
-                print(escape_sequence(picture.png(), how), end="", file=self.out.file)
-                self.screen.used += 24  # an estimate: only the terminal knows
-            self._print(("figure", "bold"), f" {printable(path)}\n{picture.caption}".rstrip())
-            if self.screen.stops and not (how or self.drew):
-                self._print(("(The figure is saved as a file. Open it with any image viewer.)", "dim"))
-            self.drew = True
+            command = self._show_picture(picture)
+            if command != "on":
+                return command
         if outcome.error:
             self._print(("This cell failed:", "bold red"), f" {outcome.error}")
             if self.screen.stops:
                 self._print(
                     "The lesson goes on, but later cells may need names that this cell should have defined."
                 )
+        return "on"
+
+    def _show_picture(self, picture: Picture) -> str:
+        """Save a figure, and show it if the terminal can. Return "on" or the reader's command."""
+        path = picture.save(self.folder)
+        how = protocol(os.environ) if sys.stdout.isatty() else ""
+        if how:
+            print(escape_sequence(picture.png(), how), end="", file=self.out.file)
+            self.screen.used += 24  # an estimate: only the terminal knows
+        hint = "  (o opens it)" if self.screen.stops and self.last_figure is None else ""
+        self.last_figure = path
+        text = f" {printable(path)}{hint}\n{picture.caption}".rstrip()
+        caption = lines_of(self.out, styled(("figure", "bold"), text))
+        cells = picture_lines(self.out, picture.figure) if self.screen.stops and not how else []
+        return self.screen.put_together([*cells, *caption], self._where)
 
     def _print(self, *parts: str | tuple[str, str]) -> None:
         """Print text, made of strings and of pairs (string, style)."""
@@ -275,6 +290,8 @@ class Stepper:
             return COMMANDS[line.lower()]
         elif line.lower() == "c":
             return self._unfold()
+        elif line.lower() == "o":
+            self._print(open_file(self.last_figure) if self.last_figure else "No figure was drawn yet.")
         elif name == "s":
             self._print(self._variable(rest))
         elif name == "g" and rest.isdecimal():

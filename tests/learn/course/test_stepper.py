@@ -258,6 +258,40 @@ def test_pictures_are_shown_in_a_terminal_that_supports_them(start):
     assert "\033_Ga=T,f=100" in lesson.raw
 
 
+def test_pictures_are_coloured_cells_in_other_terminals(start):
+    lesson = start("0")
+    lesson.read()
+    assert "No figure was drawn yet." in lesson.type("o")
+    lesson.type("g 9")
+    screen = lesson.type()
+    assert screen.count("▄") > 500
+    assert "figure lesson_figures/00_" in screen
+    assert "(o opens it)" in screen
+    assert "no program opens pictures here: copy lesson_figures/00_" in lesson.type("o")
+
+
+def test_a_terminal_without_colours_shows_the_name_of_the_file(start):
+    lesson = start("0", TERM="dumb")
+    lesson.read()
+    lesson.type("g 9")
+    screen = lesson.type()
+    assert "▄" not in screen
+    assert "figure lesson_figures/00_" in screen
+
+
+@pytest.mark.parametrize("command", [["attention", "a man", "--model", "en-de"], ["masks", "a man"]])
+def test_commands_that_draw_show_their_pictures(command, tmp_path):
+    terminal = Terminal([sys.executable, "-m", "npformer", *command], tmp_path)
+    screen = terminal.read()
+    assert screen.count("▄") > 300
+    assert re.search(r"^wrote (\S+png)\n(.*\n)*\1\n", screen, re.MULTILINE)
+    assert "Enter: more · o opens the file · q quit" in screen
+    assert "no program opens pictures here" in terminal.type("o")
+    assert "▄" in terminal.type()
+    terminal.type("q", until="\n")
+    assert terminal.close() == 0
+
+
 def test_saved_progress_beyond_the_end_of_a_shorter_lesson_is_its_end(start, tmp_path):
     from npformer.learn.course.progress import save_progress
 
