@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="FILE",
-        help="write the lesson as a Jupyter notebook (NN_title.ipynb)",
+        help="write the lesson as a Jupyter notebook with outputs and figures (NN_title.ipynb)",
     )
     parser.add_argument(
         "--html",
@@ -63,8 +63,8 @@ def run(arguments: Namespace) -> int:
     _mend_order(arguments)
     lesson = _open_last() if arguments.which is None else find_lesson(arguments.which)
     if arguments.notebook is not None:
-        path, how = Path(arguments.notebook or f"{lesson.name}.ipynb"), "open it with Jupyter"
-        _write(path, as_notebook, lesson, how=f"{how}, where npformer is installed", keep=True)
+        path = Path(arguments.notebook or f"{lesson.name}.ipynb")
+        _write(path, as_notebook, lesson, how="open it with Jupyter, VS Code or Colab", keep=True)
     if arguments.html is not None:
         _write(Path(arguments.html or f"{lesson.name}.html"), as_page, lesson, how="open it in a browser")
     if arguments.notebook is None and arguments.html is None:

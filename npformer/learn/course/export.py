@@ -15,6 +15,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from npformer import __version__
 from npformer.errors import UserError
 from npformer.learn.course.execute import Outcome, run_lesson
 from npformer.learn.course.latex import to_mathml
@@ -24,6 +25,15 @@ from npformer.learn.course.prose import replace_formulas, split_answers
 from npformer.storage.text import printable
 
 COLUMNS = re.compile(r" {2,}")
+# the address from which notebooks install the package: until it is published, a wheel beside the notebook
+PACKAGE = f"npformer-{__version__}-py3-none-any.whl"
+INSTALLATION = f"""\
+# npformer is installed here if it is missing, as on Colab
+import importlib.util
+
+if importlib.util.find_spec("npformer") is None:
+    %pip install --quiet {PACKAGE}"""
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for JupyterLab, and for Colab
 MARK = "\ue001"  # stands on both sides of a formula's number in Markdown
 RAISED = re.compile(r"\^(\{[^}]*\}|\w)")
 
@@ -34,11 +44,10 @@ def as_page(lesson: Lesson) -> str:
     Raises:
         UserError: If a cell fails.
     """
-    body = []
-    for cell, outcome in run_lesson(lesson):
-        if outcome is not None and outcome.error:
-            raise UserError(f"no page was written, since a cell fails: {outcome.error}")
-        body.append(prose(cell.text) if outcome is None else _code(cell, outcome))
+    body = [
+        prose(cell.text) if outcome is None else _code(cell, outcome)
+        for cell, outcome in _run(lesson, "page")
+    ]
     title = html.escape(f"{lesson.number} · {lesson.title}")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -47,6 +56,15 @@ def as_page(lesson: Lesson) -> str:
         + "\n".join(body)
         + "\n</main>\n</body>\n</html>\n"
     )
+
+
+def _run(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | None]]:
+    """Run a lesson that is to be exported as a page or a notebook. Return its cells with their outcomes."""
+    rows = run_lesson(lesson)
+    for _, outcome in rows:
+        if outcome is not None and outcome.error:
+            raise UserError(f"no {what} was written, since a cell fails: {outcome.error}")
+    return rows
 
 
 def prose(text: str) -> str:
@@ -124,18 +142,20 @@ def _figure(picture: Picture) -> str:
 
 
 def as_notebook(lesson: Lesson) -> str:
-    """Return the text of an .ipynb file in format 4.5, without outputs."""
-    cells = []
-    for index, cell in enumerate(lesson.cells):
-        source = cell.text if cell.kind == "code" else _for_notebook(cell.text)
-        entry: dict[str, Any] = {
-            "cell_type": "markdown" if cell.kind == "prose" else "code",
-            "id": f"cell-{index:03}",
-            "metadata": _metadata(cell),
-            "source": source.splitlines(keepends=True),
-        }
-        if cell.kind == "code":
-            entry |= {"execution_count": None, "outputs": []}
+    """Run the lesson and return the text of an .ipynb file in format 4.5, with outputs and figures.
+
+    Raises:
+        UserError: If a cell fails.
+    """
+    cells, count = [_installation()], 1
+    for index, (cell, outcome) in enumerate(_run(lesson, "notebook")):
+        entry: dict[str, Any] = {"id": f"cell-{index:03}", "metadata": _metadata(cell)}
+        if outcome is None:
+            entry |= {"cell_type": "markdown", "source": _lines(_for_notebook(cell.text))}
+        else:
+            count += 1
+            entry |= {"cell_type": "code", "source": _lines(cell.text)}
+            entry |= {"outputs": _outputs(outcome), "execution_count": count}
         cells.append(entry)
     notebook = {
         "cells": cells,
@@ -150,12 +170,42 @@ def as_notebook(lesson: Lesson) -> str:
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
 
 
+def _installation() -> dict[str, Any]:
+    """Return the first cell of a notebook, which installs npformer where it is missing, as on Colab."""
+    return {
+        "cell_type": "code",
+        "id": "installation",
+        "metadata": {"tags": ["install"], **FOLDED},
+        "source": _lines(INSTALLATION),
+        "outputs": [],
+        "execution_count": 1,
+    }
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def _outputs(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the output of a cell as the notebook stores it: what it prints, then its figures."""
+    outputs: list[dict[str, Any]] = [_printed(outcome.printed)] if outcome.printed else []
+    for picture in outcome.pictures:
+        data = {"image/png": base64.b64encode(picture.png()).decode(), "text/plain": picture.caption}
+        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+        if picture.caption:
+            outputs.append(_printed(f"{picture.caption}\n"))
+    return outputs
+
+
+def _printed(text: str) -> dict[str, Any]:
+    return {"output_type": "stream", "name": "stdout", "text": _lines(printable(text, keep="\n\t"))}
+
+
 def _metadata(cell: Cell) -> dict[str, Any]:
     """Return the metadata of a notebook's cell. The code of a cell with tags is folded."""
     if not cell.tags:
         return {}
-    # the first form is JupyterLab's; the second is that of Colab
-    return {"tags": list(cell.tags), "jupyter": {"source_hidden": True}, "cellView": "form"}
+    return {"tags": list(cell.tags), **FOLDED}
 
 
 def _for_notebook(text: str) -> str:
