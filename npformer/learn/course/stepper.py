@@ -168,7 +168,8 @@ class Stepper:
             command = self._show_folded(cell, outcome)
         if command != "on":
             return command
-        self.screen.write([""])
+        if self.screen.free > 0 or not self.screen.stops:
+            self.screen.write([""])
         return "failed" if outcome.error else "on"
 
     def _show_folded(self, cell: Cell, outcome: Outcome) -> str:
