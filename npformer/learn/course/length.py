@@ -33,9 +33,7 @@ def computed_minutes(lesson: Lesson) -> int:
     """Return the minutes that the formula gives, rounded up to a multiple of five."""
     texts = [cell.text for cell in lesson.cells if cell.kind == "prose"]
     answers = sum(part.kind == "answer" for text in texts for part in split_answers(text))
-    derivations = sum(
-        display and bool(SEVERAL_LINES.search(latex)) for text in texts for latex, display in formulas(text)
-    )
+    derivations = sum(bool(SEVERAL_LINES.search(latex)) for text in texts for latex, _ in formulas(text))
     minutes = (
         sum(map(count_words, texts)) / WORDS_PER_MINUTE
         + len(new_lines(lesson.cells)) / LINES_PER_MINUTE

@@ -92,13 +92,14 @@ def test_letters_of_any_width_keep_the_width_of_a_line(monkeypatch):
         Label("here too", 5, 1, 0, "#000000"),  # moves to the next line
         Label("here", 5, 2, 0, "#000000"),
         Label("no room", 5, 2, 0, "#000000"),
+        Label("x", 2.5, 5, 0, "#000000"),  # beside "here", so it stays out of that line
         Label("a long text", 5, 7, 0, "#000000"),
         Label("up", 9.5, 7, 90, "#000000"),
     ]
     raster = Raster(np.zeros((7, 10, 3), np.uint8), labels)
     monkeypatch.setattr("npformer.plots.raster.rasterize", lambda *_: raster)
     lines, _ = shown(None)
-    assert lines == ["▄▄斑馬 x\u0304▄▄", "▄here too▄", "▄▄▄here▄▄u", "▄▄▄▄▄▄▄▄▄p"]
+    assert lines == ["▄▄斑馬 x\u0304▄▄", "▄here too▄", "▄▄▄here▄▄u", "▄▄x▄▄▄▄▄▄p"]
     assert [cell_len(line) for line in lines] == [10] * 4
 
 
