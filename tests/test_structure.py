@@ -41,6 +41,7 @@ ALLOWED = {
     "cupyx": {"backend"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
+    "latex2mathml": {"learn"},
     "markdown_it": {"learn"},
     "mpi4py": {"training"},
     "pygments": {"learn"},

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from npformer.cli.load_model import add_model_arguments, load_model
 from npformer.cli.options import INDEX, Rule, one_of
-from npformer.cli.output import note, print_line
+from npformer.cli.output import console, note, print_line
 from npformer.errors import UserError
+from npformer.learn.course.terminal import print_pictures
 from npformer.pretrained.attention import KINDS, SentenceAttention, name_of_head
 from npformer.storage.atomic import make_folder
 
@@ -65,8 +66,10 @@ def run(arguments: Namespace) -> int:
     folder = Path(arguments.out)
     make_folder(folder, advice="give a folder that may be, with --out")
     print_line(f"{arguments.sentence} → {found.translation}")
-    for name, figure in figures.items():
-        print_line(f"wrote {save(figure, folder / f'{name}.png')}")
+    paths = [save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+    for path in paths:
+        print_line(f"wrote {path}")
+    print_pictures(console(), list(zip(figures.values(), paths, strict=True)))
     return 0
 
 

@@ -20,7 +20,8 @@ from npformer.storage.atomic import require_place, write_file
 
 EPILOG = """\
 In the lesson: Enter continues, b goes back, s NAME shows a variable,
-!LINE runs a line of Python, q quits, ? shows all keys. Without a terminal
+!LINE runs a line of Python, o opens the last figure, c shows
+folded code, q quits, ? shows all keys. Without a terminal
 (npformer lesson 5 | less) the lesson runs from top to bottom."""
 
 RULES = (
@@ -45,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="FILE",
-        help="write the lesson as a Jupyter notebook (NN_title.ipynb)",
+        help="write the lesson as a Jupyter notebook with outputs and figures (NN_title.ipynb)",
     )
     parser.add_argument(
         "--html",
@@ -64,8 +65,8 @@ def run(arguments: Namespace) -> int:
     _mend_order(arguments)
     lesson = _open_last() if arguments.which is None else find_lesson(arguments.which)
     if arguments.notebook is not None:
-        path, how = Path(arguments.notebook or f"{lesson.name}.ipynb"), "open it with Jupyter"
-        _write(path, as_notebook, lesson, how=f"{how}, where npformer is installed", keep=True)
+        path = Path(arguments.notebook or f"{lesson.name}.ipynb")
+        _write(path, as_notebook, lesson, how="open it with Jupyter, VS Code or Colab", keep=True)
     if arguments.html is not None:
         _write(Path(arguments.html or f"{lesson.name}.html"), as_page, lesson, how="open it in a browser")
     if arguments.notebook is None and arguments.html is None:

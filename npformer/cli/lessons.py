@@ -8,6 +8,7 @@ from rich.text import Text
 from npformer.cli.options import Rule
 from npformer.cli.output import console
 from npformer.learn.console import styled
+from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
 
@@ -25,9 +26,9 @@ def run(arguments: Namespace) -> int:
     for title, side in (("", "right"), ("lesson", "left"), ("minutes", "right"), ("progress", "left")):
         table.add_column(title, justify="right" if side == "right" else "left")
     for lesson in lessons:
-        minutes = "" if lesson.minutes is None else str(lesson.minutes)
+        minutes = minutes_of(lesson)
         progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
-        table.add_row(str(lesson.number), lesson.title, minutes, progress)
+        table.add_row(str(lesson.number), lesson.title, "" if minutes is None else str(minutes), progress)
     out.print(table)
     out.print()
     out.print(_on(lessons, places))

@@ -2,6 +2,7 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,12 +11,16 @@ from npformer.cli.limits import require_labels
 from npformer.cli.load_model import add_model_arguments, load_model
 from npformer.cli.mask_bench import MISTAKES, Seen, TokenSequence, attend_under_masks
 from npformer.cli.options import INDEX, SEED, excludes, needs, one_of, only_if
-from npformer.cli.output import note, print_line
+from npformer.cli.output import console, note, print_line
 from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
+from npformer.learn.course.terminal import print_pictures
 from npformer.models.registry import require_transformer
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.storage.atomic import make_folder
+
+if TYPE_CHECKING:
+    from npformer.plots import Figure
 
 EXAMPLE = "je suis étudiant"
 
@@ -73,8 +78,10 @@ def run(arguments: Namespace) -> int:
         show_example(arguments)
     check(arguments)
     seen = attend_under_masks(*open_model(arguments), arguments)
-    for path in draw(seen, Path(arguments.out)):
+    pictures = draw(seen, Path(arguments.out))
+    for _, path in pictures:
         print_line(f"wrote {path}")
+    print_pictures(console(), pictures)
     if seen.hidden:
         print_line(f"hidden: {', '.join(map(repr, seen.hidden))}, which some query should see")
     if len(seen.leaks):
@@ -174,8 +181,8 @@ def read(
     return TokenSequence([word for word, _ in pairs], np.array([[i for _, i in pairs]]))
 
 
-def draw(seen: Seen, folder: Path) -> list[Path]:
-    """Write the pictures and return their paths.
+def draw(seen: Seen, folder: Path) -> "list[tuple[Figure, Path]]":
+    """Write the pictures and return them with their paths.
 
     Raises:
         UserError: If the words do not fit into a picture, or if the folder cannot be written.
@@ -204,4 +211,4 @@ def draw(seen: Seen, folder: Path) -> list[Path]:
         "leaks": leak_map(seen.moved, seen.allowed, queries, keys),
     }
     make_folder(folder, advice="give another --out")
-    return [plots.save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+    return [(figure, plots.save(figure, folder / f"{name}.png")) for name, figure in figures.items()]

@@ -67,7 +67,7 @@ def print_data(text: str) -> None:
 PLAIN = "npformer.plain"  # the name of the error handler
 _EQUIVALENTS = {
     "→": "->", "…": "...", "–": "-", "—": "-", "−": "-", "×": "x", "·": ".", "∙": ".", "√": "sqrt",
-    "’": "'", "“": '"', "”": '"', "▸": ">", "\u00a0": " ",
+    "’": "'", "“": '"', "”": '"', "▸": ">", "▷": ">", "\u00a0": " ",
     **dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True)),  # a bar becomes its height
 }  # fmt: skip
 

@@ -30,7 +30,7 @@ class Terminal:
         kept = {
             k: v
             for k, v in os.environ.items()
-            if not k.startswith(("TMUX", "KITTY", "TERM", "COLUMNS", "LINES"))
+            if not k.startswith(("TMUX", "KITTY", "TERM", "COLUMNS", "LINES", "DISPLAY", "WAYLAND"))
         }
         self.process = subprocess.Popen(
             command,

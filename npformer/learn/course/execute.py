@@ -90,8 +90,8 @@ class Runner:
         """
         self.restart()
         for earlier in self.lesson.steps[:step]:
-            if earlier.code is not None:
-                error = self.run(earlier.code).error
+            for cell in earlier.cells:
+                error = self.run(cell).error
                 if error:
                     return error
         return ""

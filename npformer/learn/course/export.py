@@ -4,21 +4,37 @@ import base64
 import html
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from npformer import __version__
 from npformer.errors import UserError
 from npformer.learn.course.execute import Outcome, run_lesson
+from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Cell, Lesson
 from npformer.learn.course.pictures import Picture
-from npformer.learn.course.terminal import split_formulas
+from npformer.learn.course.prose import replace_formulas, split_answers
 from npformer.storage.text import printable
 
 COLUMNS = re.compile(r" {2,}")
+# the address from which notebooks install the package: until it is published, a wheel beside the notebook
+PACKAGE = f"npformer-{__version__}-py3-none-any.whl"
+INSTALLATION = f"""\
+# npformer is installed here if it is missing, as on Colab
+import importlib.util
+
+if importlib.util.find_spec("npformer") is None:
+    %pip install --quiet {PACKAGE}"""
+FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for JupyterLab, and for Colab
+MARK = "\ue001"  # stands on both sides of a formula's number in Markdown
 RAISED = re.compile(r"\^(\{[^}]*\}|\w)")
 
 
@@ -28,11 +44,10 @@ def as_page(lesson: Lesson) -> str:
     Raises:
         UserError: If a cell fails.
     """
-    body = []
-    for cell, outcome in run_lesson(lesson):
-        if outcome is not None and outcome.error:
-            raise UserError(f"no page was written, since a cell fails: {outcome.error}")
-        body.append(prose(cell.text) if outcome is None else _code(cell, outcome))
+    body = [
+        prose(cell.text) if outcome is None else _code(cell, outcome)
+        for cell, outcome in _run(lesson, "page")
+    ]
     title = html.escape(f"{lesson.number} · {lesson.title}")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -43,12 +58,47 @@ def as_page(lesson: Lesson) -> str:
     )
 
 
+def _run(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | None]]:
+    """Run a lesson that is to be exported as a page or a notebook. Return its cells with their outcomes."""
+    rows = run_lesson(lesson)
+    for _, outcome in rows:
+        if outcome is not None and outcome.error:
+            raise UserError(f"no {what} was written, since a cell fails: {outcome.error}")
+    return rows
+
+
 def prose(text: str) -> str:
+    """Return Markdown with formulas and folded answers as HTML."""
+    parts = []
+    for part in split_answers(text):
+        body = _markdown(part.text)
+        if part.kind == "answer":
+            body = f"<details><summary>{html.escape(part.title)}</summary>\n{body}</details>"
+        parts.append(body)
+    return "\n".join(parts)
+
+
+def _markdown(text: str) -> str:
     """Return Markdown with formulas as HTML."""
+    formulas: list[str] = []
+
+    def kept(latex: str, display: bool) -> str:
+        formulas.append(to_mathml(latex, display=display))
+        return f"{MARK}{len(formulas) - 1}{MARK}"  # Markdown leaves this as it is
+
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    return "\n".join(
-        formula(part) if kind == "math" else markdown.render(part) for kind, part in split_formulas(text)
-    )
+    markdown.add_render_rule("fence", _fence)
+    rendered: str = markdown.render(replace_formulas(text, kept))
+    return re.sub(f"{MARK}(\\d+){MARK}", lambda found: formulas[int(found[1])], rendered)
+
+
+def _fence(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, environment: EnvType
+) -> str:
+    """Return a fenced block of Markdown: formulas in Unicode, or code."""
+    if tokens[index].info.strip() == "math":
+        return formula(tokens[index].content.rstrip("\n"))
+    return renderer.fence(tokens, index, options, environment)
 
 
 def formula(text: str) -> str:
@@ -66,10 +116,13 @@ def _raised(found: re.Match[str]) -> str:
 
 def _code(cell: Cell, outcome: Outcome) -> str:
     """Return a cell of code with its output, its definitions and its figures."""
-    parts = [highlight(cell.text, PythonLexer(), HtmlFormatter(cssclass="code")).strip()]
+    code = highlight(cell.text, PythonLexer(), HtmlFormatter(cssclass="code")).strip()
+    if cell.tags:
+        code = f'<details class="folded"><summary>{_escaped(cell.summary)}</summary>\n{code}</details>'
+    parts = [code]
     if outcome.printed:
         parts.append(f'<pre class="output">{_escaped(outcome.printed.rstrip())}</pre>')
-    if outcome.defined:
+    if outcome.defined and not cell.tags:
         parts.append(f'<p class="defined">→ {_escaped(" ∙ ".join(outcome.defined))}</p>')
     return "\n".join([*parts, *map(_figure, outcome.pictures)])
 
@@ -89,17 +142,20 @@ def _figure(picture: Picture) -> str:
 
 
 def as_notebook(lesson: Lesson) -> str:
-    """Return the text of an .ipynb file in format 4.5, without outputs."""
-    cells = []
-    for index, cell in enumerate(lesson.cells):
-        entry: dict[str, Any] = {
-            "cell_type": "markdown" if cell.kind == "prose" else "code",
-            "id": f"cell-{index:03}",
-            "metadata": {},
-            "source": cell.text.splitlines(keepends=True),
-        }
-        if cell.kind == "code":
-            entry |= {"execution_count": None, "outputs": []}
+    """Run the lesson and return the text of an .ipynb file in format 4.5, with outputs and figures.
+
+    Raises:
+        UserError: If a cell fails.
+    """
+    cells, count = [_installation()], 1
+    for index, (cell, outcome) in enumerate(_run(lesson, "notebook")):
+        entry: dict[str, Any] = {"id": f"cell-{index:03}", "metadata": _metadata(cell)}
+        if outcome is None:
+            entry |= {"cell_type": "markdown", "source": _lines(_for_notebook(cell.text))}
+        else:
+            count += 1
+            entry |= {"cell_type": "code", "source": _lines(cell.text)}
+            entry |= {"outputs": _outputs(outcome), "execution_count": count}
         cells.append(entry)
     notebook = {
         "cells": cells,
@@ -112,6 +168,55 @@ def as_notebook(lesson: Lesson) -> str:
         "nbformat_minor": 5,
     }
     return json.dumps(notebook, ensure_ascii=False, indent=1) + "\n"
+
+
+def _installation() -> dict[str, Any]:
+    """Return the first cell of a notebook, which installs npformer where it is missing, as on Colab."""
+    return {
+        "cell_type": "code",
+        "id": "installation",
+        "metadata": {"tags": ["install"], **FOLDED},
+        "source": _lines(INSTALLATION),
+        "outputs": [],
+        "execution_count": 1,
+    }
+
+
+def _lines(text: str) -> list[str]:
+    return text.splitlines(keepends=True)
+
+
+def _outputs(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the output of a cell as the notebook stores it: what it prints, then its figures."""
+    outputs: list[dict[str, Any]] = [_printed(outcome.printed)] if outcome.printed else []
+    for picture in outcome.pictures:
+        data = {"image/png": base64.b64encode(picture.png()).decode(), "text/plain": picture.caption}
+        outputs.append({"output_type": "display_data", "data": data, "metadata": {}})
+        if picture.caption:
+            outputs.append(_printed(f"{picture.caption}\n"))
+    return outputs
+
+
+def _printed(text: str) -> dict[str, Any]:
+    return {"output_type": "stream", "name": "stdout", "text": _lines(printable(text, keep="\n\t"))}
+
+
+def _metadata(cell: Cell) -> dict[str, Any]:
+    """Return the metadata of a notebook's cell. The code of a cell with tags is folded."""
+    if not cell.tags:
+        return {}
+    return {"tags": list(cell.tags), **FOLDED}
+
+
+def _for_notebook(text: str) -> str:
+    """Return prose as notebooks need it: formulas in Unicode as text, and Markdown inside of answers."""
+    parts = []
+    for part in split_answers(text):
+        body = re.sub(r"^```math$", "```text", part.text, flags=re.MULTILINE)
+        if part.kind == "answer":  # without the empty lines, the text would be HTML
+            body = f"<details><summary>{part.title}</summary>\n\n{body}\n\n</details>"
+        parts.append(body)
+    return "\n\n".join(parts)
 
 
 # the style of the page on light and dark screens and on paper
@@ -142,6 +247,14 @@ th, td { padding: .25em .8em; border-bottom: 1px solid var(--line); text-align: 
 .math { display: block; overflow-x: auto; margin: 1em 0 1em 1.5em; }
 .math td { border: 0; padding: .1em 1.6em .1em 0; white-space: nowrap;
   font: italic 1.08rem/1.6 "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Serif", serif; }
+math { font-size: 1.06em; }
+/* browsers ignore MathML's own attributes for columns */
+mtd[columnalign="left"] { text-align: left; }
+mtd[columnalign="right"] { text-align: right; }
+mtable[columnspacing="0em"] mtd { padding-left: 0; padding-right: 0; }
+math[display="block"] { display: block math; overflow-x: auto; margin: .6em 0; }
+details { margin: 1em 0; }
+summary { cursor: pointer; color: var(--faint); }
 .math sup { line-height: 0; }
 blockquote { margin: 1em 0; padding-left: 1em; border-left: 3px solid var(--line); }
 .c, .c1 { color: var(--comment); font-style: italic; }

@@ -1,12 +1,13 @@
 """Lessons: Python files in percent format, split into cells and found by number or name.
 
 In the percent format a cell of code begins with `# %%`, and a cell of prose (Markdown, as comments) with
-`# %% [markdown]`.
+`# %% [markdown]`. A cell of code may have tags, `# %% tags=["check"]`: "check" for a cell that only asserts,
+and "plot" for a cell that only draws. Such cells run like others, and their code is folded.
 """
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,6 +20,9 @@ FILE_NAME = re.compile(r"(\d\d)_\w+\.py")
 MINUTES = re.compile(r"(\d+) minutes")
 MARKER = re.compile(r"#\s?%%(?P<rest>.*)")
 PROSE = ("[markdown]", "[md]")
+TAGS_SIGN = re.compile(r"\btags\s*=\s*(?P<list>.*)")
+TAGS = ("check", "plot")
+NEW_FORMAT = "**After this lesson you can**"
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -33,42 +37,80 @@ class Cell:
         kind: "prose" or "code".
         text: The text; for prose Markdown without its comment signs.
         line: The number of the line where the text begins.
+        tags: The tags of a cell of code, from TAGS.
     """
 
     kind: str
     text: str
     line: int
+    tags: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """One line for a cell whose code is folded, such as "check: 6 lines"; "" for other cells."""
+        count = len([line for line in self.text.splitlines() if line.strip()])
+        return f"{', '.join(self.tags)}: {count} line{'s' * (count != 1)}" if self.tags else ""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The unit of the terminal: the prose before a cell of code, and that cell (None at the end)."""
+    """The unit of the terminal: prose, the cell of code after it, and the folded cells that follow at once.
+
+    Args:
+        prose: The cells of prose.
+        code: The cell of code, which is None at the end of a lesson. It is a folded cell if nothing else
+            stands between it and the prose.
+        folded: Cells with tags that run together with `code`, without another question.
+    """
 
     prose: tuple[Cell, ...]
     code: Cell | None
+    folded: tuple[Cell, ...] = ()
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """All cells of code, in order."""
+        return () if self.code is None else (self.code, *self.folded)
 
 
 def parse(source: str, name: str = "the lesson") -> list[Cell]:
     """Split a file in percent format into its cells, in order. Empty cells are left out.
 
     Raises:
-        UserError: If a line of prose is not a comment, or if code does not parse. The message names the line.
+        UserError: If a line of prose is not a comment, or if code or tags do not parse. The message names the
+            line.
     """
-    cells, kind, lines, first = [], "code", list[str](), 1
+    cells, kind, tags, lines, first = [], "code", tuple[str, ...](), list[str](), 1
     for number, line in enumerate([*source.splitlines(), "# %%"], 1):
         marker = MARKER.fullmatch(line)
         if marker is None:
             lines.append(line)
             continue
-        cell = _cell(kind, lines, first, name)
+        cell = _cell(kind, tags, lines, first, name)
         if cell.text:
             cells.append(cell)
         kind = "prose" if any(sign in marker["rest"] for sign in PROSE) else "code"
+        tags = _tags(marker["rest"], number, name)
         lines, first = [], number + 1
     return cells
 
 
-def _cell(kind: str, lines: list[str], first: int, name: str) -> Cell:
+def _tags(marker: str, number: int, name: str) -> tuple[str, ...]:
+    """Return the tags in the line that begins a cell."""
+    found = TAGS_SIGN.search(marker)
+    if not found:
+        return ()
+    try:
+        tags = ast.literal_eval(found["list"])
+    except (SyntaxError, ValueError):
+        tags = None
+    if not isinstance(tags, list) or not all(tag in TAGS for tag in tags):
+        known = " or ".join(f'tags=["{tag}"]' for tag in TAGS)
+        raise UserError(f"{name}, line {number}: unknown tags {found['list']}: write {known}")
+    return tuple(tags)
+
+
+def _cell(kind: str, tags: tuple[str, ...], lines: list[str], first: int, name: str) -> Cell:
     """Return a cell without the empty lines at its ends."""
     while lines and not lines[0].strip():
         lines, first = lines[1:], first + 1
@@ -80,7 +122,7 @@ def _cell(kind: str, lines: list[str], first: int, name: str) -> Cell:
     except SyntaxError as error:
         line = first + (error.lineno or 1) - 1
         raise UserError(f"{name}, line {line}: {error.msg}: correct this cell") from None
-    return Cell(kind, text, first)
+    return Cell(kind, text, first, tags)
 
 
 def _without_signs(text: str, first: int, name: str) -> str:
@@ -95,10 +137,12 @@ def _without_signs(text: str, first: int, name: str) -> str:
 
 def steps_of(cells: list[Cell]) -> list[Step]:
     """Group the cells into steps. Prose after the last cell of code is a step of its own."""
-    steps, prose = [], list[Cell]()
+    steps, prose = list[Step](), list[Cell]()
     for cell in cells:
         if cell.kind == "prose":
             prose.append(cell)
+        elif cell.tags and steps and not prose:
+            steps[-1] = replace(steps[-1], folded=(*steps[-1].folded, cell))
         else:
             steps.append(Step(tuple(prose), cell))
             prose = []
@@ -150,6 +194,11 @@ class Lesson:
         """The duration in minutes that the first cell of prose states, or None."""
         found = MINUTES.search(self._opening)
         return int(found[1]) if found else None
+
+    @property
+    def has_new_format(self) -> bool:
+        """True if the opening says what the reader can do afterwards: then formulas are LaTeX."""
+        return NEW_FORMAT in self._opening
 
     @property
     def _opening(self) -> str:

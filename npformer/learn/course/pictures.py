@@ -1,6 +1,9 @@
 """Show the figures of a lesson in the terminal, on a page or in a notebook, or save them as files."""
 
 import io
+import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -56,6 +59,21 @@ def collecting() -> Iterator[list[Picture]]:
         yield pictures
     finally:
         _collected.reset(token)
+
+
+def open_file(path: Path) -> str:
+    """Open a file with the program that the system has for it. Return one sentence about what was done."""
+    if sys.platform == "win32":
+        os.startfile(path)
+        return f"opened {path}"
+    name = "open" if sys.platform == "darwin" else "xdg-open"
+    program = shutil.which(name)
+    has_display = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if program is None or not has_display:
+        return f"no program opens pictures here: copy {path} to a computer with a display"
+    quiet = subprocess.DEVNULL
+    subprocess.Popen([program, path], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    return f"opened {path}"
 
 
 def show_figure(figure: "Figure", name: str, caption: str = "") -> None:

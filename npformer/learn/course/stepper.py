@@ -1,7 +1,9 @@
 """Step through a lesson in the terminal: read, run the code, go back, inspect variables, and try code."""
 
+import io
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +13,9 @@ from npformer.errors import nearest
 from npformer.learn.console import styled
 from npformer.learn.course.execute import Outcome, Runner, bound_names, describe, in_full, own
 from npformer.learn.course.lesson import Cell, Lesson, Step
+from npformer.learn.course.pictures import Picture, open_file
 from npformer.learn.course.progress import LessonProgress, save_progress
+from npformer.learn.course.prose import split_answers
 from npformer.learn.course.terminal import (
     WIDTH,
     FoldedStream,
@@ -19,6 +23,7 @@ from npformer.learn.course.terminal import (
     code,
     escape_sequence,
     lines_of,
+    picture_lines,
     prose,
     protocol,
     unbroken,
@@ -30,6 +35,8 @@ Enter      run the code that is shown and go on
 b          go back one step; the code before it runs again, so variables get their earlier values
 g NUMBER   go to a step, back or forward; g 1 is the first
 l          show this step again
+c          show the code of the checks and plots that are folded on this screen (▷)
+o          open the last figure with the system's image viewer
 s NAME     show a variable; of a cache, every array with its name, shape and numbers; s alone lists all
 !LINE      run a line of Python with the lesson's variables, such as !q.shape or !x = x * 2
 q          quit and save your progress (as Ctrl-C and Ctrl-D do)
@@ -61,7 +68,8 @@ class Stepper:
         self.screen = Screen(out, self._answer, stops=stops)
         self.step = 0
         self.save_failed = False  # the progress could not be saved
-        self.drew = False  # a figure was shown
+        self.last_figure: Path | None = None  # the file that o opens
+        self.folded: list[Cell] = []  # the cells whose code c shows
 
     def walk(self, step: int) -> int:
         """Show the lesson from a step on, until its end or until the reader quits.
@@ -74,14 +82,16 @@ class Stepper:
         self._go(step)
         while self.step < len(steps):
             command = self._show(steps[self.step])
+            if command == "on":
+                command = self._run(steps[self.step])
             if command == "quit":
                 self._leave()
                 return 0
-            if command != "on":
+            if command == "failed" and not self.screen.stops:
+                return 1
+            if command not in ("on", "failed"):
                 self._go(self._target(command))
                 continue
-            if not self._run(steps[self.step]) and not self.screen.stops:
-                return 1
             self.step += 1
             self._save_progress()
         self._end()
@@ -108,54 +118,116 @@ class Stepper:
         """Print a step's prose and code, and ask how to go on. Return "on" or a command."""
         # the rule is printed with the text below it, so that it is never alone at the end of a screen
         rule = lines_of(self.out, Rule(self._where.strip("[]"), style="dim", align="left"))
-        for cell in step.prose:
-            command = self.screen.put([*rule, *lines_of(self.out, prose(cell.text)), ""], self._where)
+        for part in [part for cell in step.prose for part in split_answers(cell.text)]:
+            lines = lines_of(self.out, prose(part.text))
+            if part.kind == "answer":
+                command = self.screen.ask(f"{self._where} Enter: the answer · b back · q quit · ? help ▸ ")
+                if command != "on":
+                    return command
+                lines = [*lines_of(self.out, styled((part.title, "bold"))), *lines]
+            command = self.screen.put([*rule, *lines, ""], self._where)
             if command != "on":
                 return command
             rule = []
         if step.code is None:
             return self.screen.ask(f"{self._where} Enter: the end · b back · q quit · ? help ▸ ")
-        command = self.screen.put_together(
-            [*rule, *lines_of(self.out, code(step.code.text)), ""], self._where
-        )
+        if self._is_folded(step.code):
+            shown = self._fold(step.code)
+        else:
+            shown = lines_of(self.out, code(step.code.text))
+        command = self.screen.put_together([*rule, *shown, ""], self._where)
         if command != "on":
             return command
         return self.screen.ask(f"{self._where} Enter: run · b back · s NAME · !LINE · q quit · ? help ▸ ")
 
-    def _run(self, step: Step) -> bool:
-        """Run a step's code and show its outcome. Return True if it succeeded."""
+    def _is_folded(self, cell: Cell) -> bool:
+        """Return whether one line stands for a cell's code. Without a reader to ask, all code is shown."""
+        return bool(cell.tags) and self.screen.stops
+
+    def _fold(self, cell: Cell, result: str = "") -> list[str]:
+        """Return the line that stands for a folded cell, and remember its code for the command c."""
+        if cell not in self.folded:
+            self.folded.append(cell)
+        line = f"▷ {cell.summary} (c shows {'it' if cell.summary.endswith('line') else 'them'})"
+        return lines_of(self.out, styled((f"{line}{result}", "dim")))
+
+    def _run(self, step: Step) -> str:
+        """Run a step's code and show its outcome. Return "on", "failed", or the reader's command."""
         if step.code is None:
-            return True
+            return "on"
+        self.folded = [step.code] if self._is_folded(step.code) else []
         printed = FoldedStream(self.out.file, self.out.width if self.screen.stops else sys.maxsize)
         outcome = self.runner.run(step.code, echo=printed)
         printed.end()
         self.screen.used += printed.lines
-        self._show_outcome(step.code, outcome)
-        self.screen.write([""])
-        return not outcome.error
+        command = self._show_outcome(step.code, outcome)
+        for cell in step.folded:
+            if outcome.error or command != "on":
+                break
+            outcome = self.runner.run(cell)
+            command = self._show_folded(cell, outcome)
+        if command != "on":
+            return command
+        if self.screen.free > 0 or not self.screen.stops:
+            self.screen.write([""])
+        return "failed" if outcome.error else "on"
 
-    def _show_outcome(self, cell: Cell, outcome: Outcome) -> None:
-        """Print the cell's definitions, figures and error. Its output has been printed already."""
+    def _show_folded(self, cell: Cell, outcome: Outcome) -> str:
+        """Print the line of a folded cell and its outcome. Return "on" or the reader's command."""
+        if self._is_folded(cell):
+            holds = cell.tags == ("check",) and not (outcome.printed or outcome.error)
+            lines = self._fold(cell, " → all assertions hold" if holds else "")
+        else:
+            lines = ["", *lines_of(self.out, code(cell.text)), ""]
+        text = io.StringIO()
+        printed = FoldedStream(text, self.out.width if self.screen.stops else sys.maxsize)
+        printed.write(outcome.printed)
+        printed.end()
+        command = self.screen.put_together([*lines, *text.getvalue().splitlines()], self._where)
+        if command != "on":
+            return command
+        return self._show_outcome(cell, replace(outcome, defined=[]), silent=self._is_folded(cell))
+
+    def _show_outcome(self, cell: Cell, outcome: Outcome, *, silent: bool = False) -> str:
+        """Print the cell's definitions, figures and error. Its output has been printed already.
+
+        Args:
+            cell: The cell.
+            outcome: Its outcome.
+            silent: True to print nothing where there is nothing to show.
+
+        Returns:
+            "on", or the command that the reader gave before a figure.
+        """
         if outcome.defined:
             self._print((f"→ {_in_line(outcome.defined)}", "dim"))
-        elif not (outcome.printed or outcome.pictures or outcome.error):
+        elif not (silent or outcome.printed or outcome.pictures or outcome.error):
             self._print((f"→ {'all assertions hold' if 'assert' in cell.text else 'done'}", "dim"))
         for picture in outcome.pictures:
-            path = picture.save(self.folder)
-            how = protocol(os.environ) if sys.stdout.isatty() else ""
-            if how:
-                print(escape_sequence(picture.png(), how), end="", file=self.out.file)
-                self.screen.used += 24  # an estimate: only the terminal knows
-            self._print(("figure", "bold"), f" {printable(path)}\n{picture.caption}".rstrip())
-            if self.screen.stops and not (how or self.drew):
-                self._print(("(The figure is saved as a file. Open it with any image viewer.)", "dim"))
-            self.drew = True
+            command = self._show_picture(picture)
+            if command != "on":
+                return command
         if outcome.error:
             self._print(("This cell failed:", "bold red"), f" {outcome.error}")
             if self.screen.stops:
                 self._print(
                     "The lesson goes on, but later cells may need names that this cell should have defined."
                 )
+        return "on"
+
+    def _show_picture(self, picture: Picture) -> str:
+        """Save a figure, and show it if the terminal can. Return "on" or the reader's command."""
+        path = picture.save(self.folder)
+        how = protocol(os.environ) if sys.stdout.isatty() else ""
+        if how:
+            print(escape_sequence(picture.png(), how), end="", file=self.out.file)
+            self.screen.used += 24  # an estimate: only the terminal knows
+        hint = "  (o opens it)" if self.screen.stops and self.last_figure is None else ""
+        self.last_figure = path
+        text = f" {printable(path)}{hint}\n{picture.caption}".rstrip()
+        caption = lines_of(self.out, styled(("figure", "bold"), text))
+        cells = picture_lines(self.out, picture.figure) if self.screen.stops and not how else []
+        return self.screen.put_together([*cells, *caption], self._where)
 
     def _print(self, *parts: str | tuple[str, str]) -> None:
         """Print text, made of strings and of pairs (string, style)."""
@@ -168,12 +240,12 @@ class Stepper:
     def _go(self, step: int) -> None:
         """Go to a step and run all code before it again."""
         step = min(max(step, 0), len(self.lesson.steps) - 1)
-        cells = sum(1 for earlier in self.lesson.steps[:step] if earlier.code is not None)
+        cells = sum(len(earlier.cells) for earlier in self.lesson.steps[:step])
         if cells:
             which = "cell" if cells == 1 else f"{cells} cells"
             self._print((f"Running the {which} before this step again.", "dim"))
         error = self.runner.replay(step)
-        self.step = step
+        self.step, self.folded = step, []
         self._save_progress()
         if error:
             self._print(("One of them failed:", "bold red"), f" {error}")
@@ -217,6 +289,10 @@ class Stepper:
                 self._print(text.rstrip("\n"))
         elif line.lower() in COMMANDS:
             return COMMANDS[line.lower()]
+        elif line.lower() == "c":
+            return self._unfold()
+        elif line.lower() == "o":
+            self._print(open_file(self.last_figure) if self.last_figure else "No figure was drawn yet.")
         elif name == "s":
             self._print(self._variable(rest))
         elif name == "g" and rest.isdecimal():
@@ -225,6 +301,16 @@ class Stepper:
             self._print(HELP)
         else:
             self._print(self._no_command(name, line))
+        return ""
+
+    def _unfold(self) -> str:
+        """Print the code of the folded cells. Return "", or a command that the reader gave between pages."""
+        if not self.folded:
+            self._print("There is no folded code (▷) on this screen.")
+        for cell in self.folded:
+            command = self.screen.put([*lines_of(self.out, code(cell.text)), ""], self._where)
+            if command != "on":
+                return command
         return ""
 
     def _no_command(self, name: str, line: str) -> str:

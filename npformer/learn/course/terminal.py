@@ -3,11 +3,13 @@
 import base64
 import contextlib
 import io
+import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
-from typing import IO
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 from pygments.token import Token
 from rich.cells import cell_len
@@ -19,12 +21,20 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
 
+from npformer.learn.course.cell_picture import cell_picture
+from npformer.learn.course.latex import to_text
+from npformer.learn.course.pictures import open_file
+from npformer.learn.course.prose import replace_formulas, split_formulas
 from npformer.storage.text import printable
 
+if TYPE_CHECKING:
+    from npformer.plots import Figure
+
 WIDTH = 100  # longer lines are hard to read
+UNBROKEN = 40  # a longer formula in a line of prose may be broken
 NO_BREAK = "\ue000"  # stands for a space at which no line may be broken; `lines_of` replaces it with a space
 SPAN = re.compile(r"(?<!`)`[^`]+`(?!`)")
-FORMULA = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")  # a backslash makes each of these text in Markdown
 THEME = Theme(
     {
         "markdown.code": "cyan",
@@ -55,32 +65,31 @@ def lesson_console(out: Console) -> Console:
     return out
 
 
-def split_formulas(text: str) -> list[tuple[str, str]]:
-    """Split prose into parts ("prose", text) and ("math", text). Formulas are fenced as ```math."""
-    parts = []
-    for index, part in enumerate(FORMULA.split(text)):
-        if part.strip():
-            parts.append(("math" if index % 2 else "prose", part.strip("\n")))
-    return parts
-
-
 def unbroken(text: str) -> str:
     """Replace the spaces of a text so that `lines_of` breaks no line there, if possible."""
     return re.sub(r"\s+", NO_BREAK, text)
 
 
 def prose(text: str) -> RenderableType:
-    """Return Markdown for the terminal. Formulas are indented, and code in a line of prose is not broken."""
+    """Return Markdown for the terminal. Formulas are Unicode, and code in a line of prose is not broken."""
     parts: list[RenderableType] = []
-    for kind, part in split_formulas(text):
+    for part in split_formulas(text):
         if parts:
             parts.append(Text(""))
-        if kind == "math":
-            parts.append(Padding(Text(part, style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
+        if part.kind == "text":
+            inline = replace_formulas(part.text, lambda latex, _: _inline(latex))
+            inline = SPAN.sub(lambda span: unbroken(span[0]), inline)
+            parts.append(Markdown(inline, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
         else:
-            part = SPAN.sub(lambda span: unbroken(span[0]), part)
-            parts.append(Markdown(part, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
+            shown = to_text(part.text) if part.kind == "latex" else part.text
+            parts.append(Padding(Text(shown, style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
     return Group(*parts)
+
+
+def _inline(latex: str) -> str:
+    """Return a formula as Markdown. Only long formulas may be broken."""
+    shown = PUNCTUATION.sub(r"\\\1", " ".join(to_text(latex).split("\n")))
+    return unbroken(shown) if len(shown) <= UNBROKEN else shown
 
 
 def code(text: str) -> RenderableType:
@@ -232,10 +241,11 @@ def print_in_pages(out: Console, *things: RenderableType) -> None:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Pictures: the protocols of kitty and of iTerm2
+# Pictures: the protocols of kitty and of iTerm2, and coloured cells elsewhere
 
 CHUNK = 4096  # bytes of base64 in one of kitty's escape sequences
 COLUMNS = 72  # the width of a picture
+OTHER_LINES = 6  # of a screen with a picture of coloured cells: its caption and the question
 
 
 def protocol(environment: Mapping[str, str]) -> str:
@@ -265,3 +275,42 @@ def escape_sequence(png: bytes, how: str, columns: int = COLUMNS) -> str:
         first = f"a=T,f=100,c={columns}," if index == 0 else ""
         parts.append(f"\033_G{first}m={int(index < len(chunks) - 1)};{chunk}\033\\")
     return "".join(parts) + "\n"
+
+
+def picture_lines(out: Console, figure: "Figure") -> list[str]:
+    """Return the lines that show a figure as coloured cells, or none if the terminal shows no colours.
+
+    They leave space on the screen for a caption of two lines.
+    """
+    if not out.is_terminal or out.color_system is None:
+        return []
+    rows = max(out.size.height - OTHER_LINES, LEAST)
+    return lines_of(out, cell_picture(figure, min(out.width, WIDTH), rows))
+
+
+def print_pictures(out: Console, pictures: Sequence[tuple["Figure", Path]]) -> None:
+    """Show figures on a terminal, one after the other. Elsewhere, print nothing.
+
+    Args:
+        out: The console.
+        pictures: Each figure with the PNG file in which it is saved.
+    """
+    if not sys.stdout.isatty():
+        return
+    how, shown = protocol(os.environ), list[Path]()
+
+    def answer(line: str) -> str:
+        if line.lower() == "o" and shown:
+            screen.write([printable(open_file(shown[-1]))])
+            return ""
+        return "quit" if line else "on"
+
+    screen = Screen(out, answer, stops=sys.stdin.isatty(), more="Enter: more · o opens the file · q quit ▸ ")
+    for figure, path in pictures:
+        caption = lines_of(out, Text(printable(path), style="dim"))
+        if how:
+            print(escape_sequence(path.read_bytes(), how), end="", file=out.file, flush=True)
+            screen.write(caption)
+        elif screen.put_together([*picture_lines(out, figure), *caption]) != "on":
+            return
+        shown.append(path)

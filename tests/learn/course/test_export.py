@@ -1,20 +1,23 @@
 """A lesson as a notebook and as a web page, and the commands `lesson` and `lessons`."""
 
+import base64
 import json
 import re
 import subprocess
 import sys
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
+import nbformat
 import pytest
 from paths import ROOT
 
 from npformer.cli.main import main
 from npformer.learn.course import lesson as lesson_module
 from npformer.learn.course.execute import Outcome
+from npformer.learn.course.export import INSTALLATION, PACKAGE, formula, prose
 from npformer.learn.course.export import _code as code_of
-from npformer.learn.course.export import formula, prose
 from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
@@ -35,14 +38,57 @@ def test_the_notebook_contains_every_cell(inside, capsys):
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
     cells = find_lesson("5").cells
     kinds = {"prose": "markdown", "code": "code"}
-    assert [cell["cell_type"] for cell in notebook["cells"]] == [kinds[cell.kind] for cell in cells]
-    assert ["".join(cell["source"]) for cell in notebook["cells"]] == [cell.text for cell in cells]
+    installation, *rest = notebook["cells"]
+    assert f"%pip install --quiet {PACKAGE}" in "".join(installation["source"])
+    assert [cell["cell_type"] for cell in rest] == [kinds[cell.kind] for cell in cells]
+    sources = ["".join(cell["source"]) for cell in rest]
+    assert sources == [cell.text.replace("```math", "```text") for cell in cells]
     ids = [cell["id"] for cell in notebook["cells"]]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[a-zA-Z0-9-_]{1,64}", name) for name in ids)
     for cell in notebook["cells"]:
         extra = {"execution_count", "outputs"} if cell["cell_type"] == "code" else set()
         assert set(cell) == {"cell_type", "id", "metadata", "source"} | extra
+    nbformat.validate(notebook)
+
+
+def test_the_notebook_stores_outputs_and_figures(inside, capsys):
+    assert main(["lesson", "5", "--notebook", "a.ipynb"]) == 0
+    cells = json.loads((inside / "a.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    printed = ["".join(output["text"]) for output in outputs if output["output_type"] == "stream"]
+    assert any("q1 · k1 = 112.0000\n" in text for text in printed)
+    drawn = [output["data"] for output in outputs if output["output_type"] == "display_data"]
+    assert len(drawn) == 5
+    assert all(base64.b64decode(data["image/png"]).startswith(b"\x89PNG") for data in drawn)
+    assert all(f"{data['text/plain']}\n" in printed for data in drawn)
+
+
+def test_the_first_cell_of_a_notebook_installs_npformer_only_where_it_is_missing(monkeypatch):
+    """It is run as Jupyter runs it, with the line that begins with % as a call."""
+    code = re.sub(r"%pip (.*)", r"pip('\1')", INSTALLATION)
+    called = []
+    exec(code, {"pip": called.append})
+    assert called == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    exec(code, {"pip": called.append})
+    assert called == [f"install --quiet {PACKAGE}"]
+
+
+def test_the_wheel_that_notebooks_install_is_the_one_that_is_built():
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        version = tomllib.load(file)["project"]["version"]
+    assert f"npformer-{version}-py3-none-any.whl" == PACKAGE
+
+
+def test_a_notebook_of_a_lesson_that_fails_is_not_written(folded, capsys):
+    path = folded / "lessons" / "90_folded.py"
+    path.write_text("# %%\nx = 1\n# %%\nx / 0\n", encoding="utf-8")
+    assert main(["lesson", "90", "--notebook"]) == 2
+    assert "no notebook was written, since a cell fails: ZeroDivisionError" in capsys.readouterr().err
+    assert list(folded.glob("*.ipynb")) == []
 
 
 def test_an_existing_notebook_is_not_overwritten(inside, capsys):
@@ -101,6 +147,79 @@ def test_formulas_and_prose_are_escaped():
         '<table class="math"><tr><td>a &lt; b</td><td>W<sup>Q</sup> + x<sup>ij</sup></td></tr></table>'
     )
     assert "<script>" not in prose("<script>alert(1)</script>")
+    assert '<table class="math"><tr><td>a</td><td>b</td></tr></table>' in prose("```math\na  b\n```")
+
+
+FOLDED = """\
+# %% [markdown]
+# # 90 · Folded
+#
+# The sum $\\frac{a_1}{2}$ costs 5 \\$, and `$b$` is code. It is
+#
+# $$
+# x = \\sqrt{y}
+# $$
+#
+# **Question.** How large is $a_1$?
+#
+# <details><summary>Answer</summary>
+# It is *small*.
+# </details>
+# %%
+x = 1
+# %% tags=["check"]
+print("checked")
+
+assert x == 1
+# %% tags=["plot"]
+y = 2
+"""
+
+
+@pytest.fixture
+def folded(inside, monkeypatch):
+    """Write a lesson with formulas, an answer and folded cells."""
+    (inside / "lessons").mkdir()
+    (inside / "lessons" / "90_folded.py").write_text(FOLDED, encoding="utf-8")
+    monkeypatch.setattr(lesson_module, "CHECKOUT", inside / "lessons")
+    return inside
+
+
+def test_a_page_typesets_formulas_and_folds_answers_and_cells(folded, capsys):
+    assert main(["lesson", "90", "--html"]) == 0
+    page = (folded / "90_folded.html").read_text(encoding="utf-8")
+    tags = Page(page).tags
+    assert tags.count("math") == 3
+    assert "<mfrac><mrow><msub><mi>a</mi><mn>1</mn></msub></mrow><mrow><mn>2</mn></mrow></mfrac>" in page
+    assert 'display="block"' in page
+    assert "costs 5 $, and <code>$b$</code> is code" in page
+    assert "<details><summary>Answer</summary>\n<p>It is <em>small</em>.</p>\n</details>" in page
+    assert '<details class="folded"><summary>check: 2 lines</summary>' in page
+    assert '<details class="folded"><summary>plot: 1 line</summary>' in page
+    output = page.index('<pre class="output">checked</pre>')
+    assert page.rindex("</details>", 0, output) > page.rindex("<details", 0, output), "output is not folded"
+    assert "→ y = 2" not in page
+
+
+def test_a_notebook_keeps_formulas_and_folds_answers_and_cells(folded, capsys):
+    assert main(["lesson", "90", "--notebook"]) == 0
+    notebook = json.loads((folded / "90_folded.ipynb").read_text(encoding="utf-8"))
+    opening, code, check, plot = notebook["cells"][-4:]
+    text = "".join(opening["source"])
+    assert "The sum $\\frac{a_1}{2}$ costs 5 \\$" in text
+    assert "$$\nx = \\sqrt{y}\n$$" in text
+    assert "<details><summary>Answer</summary>\n\nIt is *small*.\n\n</details>" in text
+    assert code["metadata"] == {}
+    for cell, tag in ((check, "check"), (plot, "plot")):
+        assert cell["metadata"]["tags"] == [tag]
+        assert cell["metadata"]["jupyter"] == {"source_hidden": True}
+
+
+def test_a_formula_with_a_mistake_is_named(folded, capsys):
+    path = folded / "lessons" / "90_folded.py"
+    path.write_text("# %% [markdown]\n# Now $\\foo{x}$.\n", encoding="utf-8")
+    assert main(["lesson", "90", "--html"]) == 2
+    assert "unknown command \\foo" in capsys.readouterr().err
 
 
 def test_what_a_cell_prints_and_names_is_escaped():

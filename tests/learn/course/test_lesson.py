@@ -4,7 +4,8 @@ import pytest
 
 from npformer.errors import UserError
 from npformer.learn.course import lesson as lesson_module
-from npformer.learn.course.lesson import Cell, Lesson, all_lessons, find_lesson, parse, steps_of
+from npformer.learn.course.lesson import Cell, Lesson, Step, all_lessons, find_lesson, parse, steps_of
+from npformer.learn.course.prose import Part, formulas, split_answers, split_formulas
 
 SOURCE = """\
 # %% [markdown]
@@ -46,9 +47,62 @@ def test_steps_are_prose_and_then_code():
     assert [(step.prose, step.code) for step in steps] == [((title,), first), ((), second), ((end,), None)]
 
 
+def test_tags_are_parsed_and_tagged_cells_run_with_the_cell_before():
+    source = '# %% tags=["check"]\na = 1\n# %% named tags=["plot", "check"]\n\nb = 1\n\nc = 2\n# %%\nd = 1\n'
+    first, second, third = parse(source)
+    assert [cell.tags for cell in (first, second, third)] == [("check",), ("plot", "check"), ()]
+    assert [cell.summary for cell in (first, second, third)] == ["check: 1 line", "plot, check: 2 lines", ""]
+    prose = Cell("prose", "a", 1)
+    assert steps_of([prose, first, second, third]) == [Step((prose,), first, (second,)), Step((), third)]
+    assert steps_of([third, prose, first]) == [Step((), third), Step((prose,), first)]
+    assert Step((), third, (first, second)).cells == (third, first, second)
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a\n\n```math\nx\n```\n\nb", [("text", "a"), ("unicode", "x"), ("text", "b")]),
+        ("a\n$$\nx\n$$\nb", [("text", "a"), ("latex", "x"), ("text", "b")]),
+        ("$$x$$\n$$y$$", [("latex", "x"), ("latex", "y")]),
+        ("```\n$$\nx\n$$\n```", [("text", "```\n$$\nx\n$$\n```")]),
+        ("a $$ b", [("text", "a $$ b")]),
+    ],
+)
+def test_formulas_on_their_own_lines_are_parts(text, parts):
+    assert [(part.kind, part.text) for part in split_formulas(text)] == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from $a$ to $b_1$.", [("a", False), ("b_1", False)]),
+        ("$a$\n\n  $$\nb\n$$", [("a", False), ("b", True)]),
+        (r"5 \$ or 6 \$, `$x$`, ``a ` $x$``, 5 $ or 6$, $ x$, $x $, $x$5", []),
+        ("```sh\n$ echo $HOME$\n```", []),
+        ("a $x\n= y$ b", [("x\n= y", False)]),
+        ("a $x\n\ny$ b", []),
+        (r"$\text{5 \$}$", [(r"\text{5 \$}", False)]),
+    ],
+)
+def test_formulas_are_found_outside_of_code(text, found):
+    assert formulas(text) == found
+
+
+def test_answers_are_parts():
+    text = "**Question.** Why?\n\n<details><summary>Answer</summary>\nSo.\n\nAnd so.\n</details>\n\nGo on."
+    assert split_answers(text) == [
+        Part("text", "**Question.** Why?"),
+        Part("answer", "So.\n\nAnd so.", "Answer"),
+        Part("text", "Go on."),
+    ]
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
+        ('# %% tags=["chek"]\nx = 1\n', 'line 1: unknown tags ["chek"]: write tags=["check"] or'),
+        ("# %% tags=check\nx = 1\n", "line 1: unknown tags check"),
+        ('# %% tags="check"\nx = 1\n', "line 1: unknown tags"),
         ("# %% [markdown]\n# fine\nx = 1\n", "line 3: prose must be comments"),
         ("# %%\nx = 1\n# %%\n\ny = (\n", "line 5: '(' was never closed"),
     ],

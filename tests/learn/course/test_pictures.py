@@ -1,17 +1,23 @@
 """Tests of pictures in terminals, plain scripts and notebooks."""
 
 import base64
+import io
 import re
 import sys
 import types
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
+from rich.console import Console
 
 from npformer.errors import UserError
 from npformer.learn.course import show_figure
-from npformer.learn.course.terminal import escape_sequence, protocol
-from npformer.plots import Figure, cell_grid
+from npformer.learn.course.cell_picture import cell_picture
+from npformer.learn.course.pictures import open_file
+from npformer.learn.course.terminal import escape_sequence, picture_lines, protocol
+from npformer.plots import Figure, cell_grid, curves, softmax_panels
+from npformer.plots.raster import Label, Raster
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,87 @@ def test_the_escape_sequences_contain_the_picture():
     iterm = escape_sequence(png, "iterm2")
     assert iterm.startswith("\033]1337;File=inline=1;size=10240;")
     assert base64.b64decode(iterm.split(":")[1].split("\a")[0]) == png
+
+
+def shown(figure, columns=80, rows=20):
+    """Return the lines of a picture, and a function that returns the style at a place."""
+    lines = cell_picture(figure, columns, rows).split("\n")
+    return [line.plain for line in lines], lambda row, column: lines[row].get_style_at_offset(
+        Console(), column
+    )
+
+
+def test_a_matrix_is_shown_as_coloured_cells_with_numbers_and_words():
+    words = ["the", "animal", "zebra"]
+    weights = np.array([[0.75, 0.25, 0], [0.5, 0.5, 0], [0, 0, 1]])
+    figure = softmax_panels(weights, weights, words, words, numbers=True)
+    lines, style = shown(figure, 100, 24)
+    assert len(lines) <= 24
+    assert {cell_len(line) for line in lines} == {cell_len(lines[0])}
+    assert cell_len(lines[0]) <= 100
+    text = "\n".join(lines)
+    for word in ("after the softmax", "animal", "zebra", ".75", "1.00"):
+        assert word in text
+    row = next(row for row, line in enumerate(lines) if ".75" in line)
+    dark, light = (style(row, lines[row].rindex(number)).bgcolor.triplet for number in (".75", ".25"))
+    assert sum(dark) < sum(light)
+
+
+def test_the_texts_of_a_picture_do_not_overlap():
+    name = "a name that is longer than the picture"
+    figure = curves(np.eye(3), labels=["$x_i$", "$\\bar{x}$", "√dₖ"], ylabel=name)
+    lines, _ = shown(figure, 60, 12)
+    text = "\n".join(lines)
+    assert "xᵢ" in text
+    assert name in lines[0], "it stands above the axis"
+    assert len(lines) <= 12
+    assert {cell_len(line) for line in lines} == {cell_len(lines[0])}
+    tiny, _ = shown(figure, 1, 1)
+    assert [cell_len(line) for line in tiny] == [1]
+
+
+def test_letters_of_any_width_keep_the_width_of_a_line(monkeypatch):
+    labels = [
+        Label("斑馬 x\u0304", 5, 1, 0, "#000000"),
+        Label("here too", 5, 1, 0, "#000000"),  # moves to the next line
+        Label("here", 5, 2, 0, "#000000"),
+        Label("no room", 5, 2, 0, "#000000"),
+        Label("x", 2.5, 5, 0, "#000000"),  # beside "here", so it stays out of that line
+        Label("a long text", 5, 7, 0, "#000000"),
+        Label("up", 9.5, 7, 90, "#000000"),
+    ]
+    raster = Raster(np.zeros((7, 10, 3), np.uint8), labels)
+    monkeypatch.setattr("npformer.plots.raster.rasterize", lambda *_: raster)
+    lines, _ = shown(None)
+    assert lines == ["▄▄斑馬 x\u0304▄▄", "▄here too▄", "▄▄▄here▄▄u", "▄▄x▄▄▄▄▄▄p"]
+    assert [cell_len(line) for line in lines] == [10] * 4
+
+
+@pytest.mark.parametrize(
+    ("settings", "shows"),
+    [
+        ({"force_terminal": True, "color_system": "256"}, True),
+        ({"force_terminal": True, "no_color": True, "color_system": None}, False),
+        ({"force_terminal": False}, False),
+    ],
+)
+def test_pictures_need_a_terminal_with_colours(settings, shows):
+    out = Console(file=io.StringIO(), width=80, height=24, **settings)
+    assert bool(picture_lines(out, cell_grid(np.eye(2)))) == shows
+
+
+def test_a_file_is_opened_with_the_systems_program(monkeypatch, tmp_path):
+    opened = []
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("shutil.which", lambda name: f"/bin/{name}" if name == "xdg-open" else None)
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: opened.append(command))
+    assert open_file(tmp_path / "a.png") == f"opened {tmp_path / 'a.png'}"
+    assert opened == [["/bin/xdg-open", tmp_path / "a.png"]]
+    monkeypatch.delenv("DISPLAY")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    assert open_file(tmp_path / "a.png").startswith("no program opens pictures here")
+    assert len(opened) == 1
 
 
 def test_a_plain_script_saves_its_figures_and_names_them(monkeypatch, tmp_path, capsys):

@@ -1,6 +1,7 @@
 """Going through a lesson in a pseudo-terminal of 100 × 30, as a learner does."""
 
 import re
+import subprocess
 import sys
 
 import pytest
@@ -128,21 +129,110 @@ def test_the_progress_is_saved_until_restart(start):
     assert lesson.close() == 0
 
 
+OWN_LESSON = (
+    "import sys, pathlib; from npformer.learn.course import lesson; "
+    "from npformer.cli.main import main; "
+    "lesson.CHECKOUT = pathlib.Path('lessons'); sys.exit(main(['lesson', '90']))"
+)
+
+
 @pytest.fixture
-def broken(tmp_path, start):
-    """Write a lesson whose second cell fails and whose third cell waits."""
+def start_own(tmp_path, start):
+    """Return a function that starts a lesson with the given source in a pseudo-terminal."""
+    terminals = []
+
+    def begin(source):
+        (tmp_path / "lessons").mkdir()
+        (tmp_path / "lessons" / "90_own.py").write_text(source, encoding="utf-8")
+        terminals.append(Terminal([sys.executable, "-c", OWN_LESSON], tmp_path))
+        return terminals[-1]
+
+    yield begin
+    for terminal in terminals:
+        if terminal.process.poll() is None:
+            terminal.process.kill()
+            terminal.close()
+
+
+FOLDED = """\
+# %% [markdown]
+# # 90 · Folded
+#
+# The formula is $\\frac{a}{\\sqrt{d_k}}$.
+#
+# **Question.** Why?
+#
+# <details><summary>Answer</summary>
+# Because of **this**.
+# </details>
+# %%
+x = 1
+print("the code ran")
+# %% tags=["check"]
+assert x == 1
+assert isinstance(x, int)
+# %% [markdown]
+# Now a plot.
+# %% tags=["plot"]
+print("the plot ran")
+"""
+
+
+def test_answers_and_tagged_cells_are_folded_until_the_reader_asks(start_own):
+    lesson = start_own(FOLDED)
+    first = lesson.read()
+    assert "The formula is a/√dₖ." in first
+    assert "Question. Why?" in first
+    assert "Because" not in first
+    assert "Enter: the answer" in first
+    assert "There is no folded code" in lesson.type("c")
+    answer = lesson.type()
+    assert "Answer\nBecause of this." in answer
+    assert "details" not in answer
+    assert "x = 1" in answer
+    second = lesson.type()
+    assert "the code ran\n→ x = 1\n▷ check: 2 lines (c shows them) → all assertions hold\n" in second
+    assert "Now a plot." in second
+    assert "▷ plot: 1 line (c shows it)\n" in second
+    assert "isinstance" not in second
+    assert "print(" not in second
+    shown = lesson.type("c")
+    assert "assert isinstance(x, int)" in shown
+    assert 'print("the plot ran")' in shown
+    assert "the plot ran\n" in lesson.type(until="The end of lesson 90")
+
+
+def test_a_check_that_fails_says_so(start_own):
+    lesson = start_own(FOLDED.replace("isinstance(x, int)", "x == 2"))
+    lesson.read()
+    lesson.type()
+    failed = lesson.type()
+    assert "▷ check: 2 lines (c shows them)\nThis cell failed: AssertionError" in failed
+    assert "assertions hold" not in failed
+    assert "90_own.py, line 16: assert x == 2" in failed
+
+
+def test_without_a_terminal_nothing_is_folded(tmp_path, start):
     (tmp_path / "lessons").mkdir()
-    (tmp_path / "lessons" / "90_broken.py").write_text(BROKEN, encoding="utf-8")
-    code = (
-        "import sys, pathlib; from npformer.learn.course import lesson; "
-        "from npformer.cli.main import main; "
-        "lesson.CHECKOUT = pathlib.Path('lessons'); sys.exit(main(['lesson', '90']))"
-    )
-    terminal = Terminal([sys.executable, "-c", code], tmp_path)
-    yield terminal
-    if terminal.process.poll() is None:
-        terminal.process.kill()
-        terminal.close()
+    (tmp_path / "lessons" / "90_own.py").write_text(FOLDED, encoding="utf-8")
+    command = [sys.executable, "-c", OWN_LESSON]
+    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    parts = [
+        "Why?",
+        "Because of this.",
+        "x = 1",
+        "the code ran",
+        "isinstance(x, int)",
+        "the plot ran",
+    ]
+    assert [shown.index(part) for part in parts] == sorted(shown.index(part) for part in parts)
+    assert "▷" not in shown
+
+
+@pytest.fixture
+def broken(start_own):
+    """Start a lesson whose second cell fails and whose third cell waits."""
+    return start_own(BROKEN)
 
 
 def test_a_lesson_continues_after_a_cell_that_fails_or_is_interrupted(broken):
@@ -150,7 +240,7 @@ def test_a_lesson_continues_after_a_cell_that_fails_or_is_interrupted(broken):
     broken.type()
     failed = broken.type()
     assert "This cell failed: ZeroDivisionError: division by zero" in failed
-    assert "90_broken.py, line 6: x / 0" in failed
+    assert "90_own.py, line 6: x / 0" in failed
     assert "1\n" in broken.type("!x")
     broken.type(until="waiting\n")
     assert "stopped by Ctrl-C" in broken.control("C", MARK)
@@ -166,6 +256,40 @@ def test_pictures_are_shown_in_a_terminal_that_supports_them(start):
     lesson.type("g 9")
     lesson.type()
     assert "\033_Ga=T,f=100" in lesson.raw
+
+
+def test_pictures_are_coloured_cells_in_other_terminals(start):
+    lesson = start("0")
+    lesson.read()
+    assert "No figure was drawn yet." in lesson.type("o")
+    lesson.type("g 9")
+    screen = lesson.type()
+    assert screen.count("▄") > 500
+    assert "figure lesson_figures/00_" in screen
+    assert "(o opens it)" in screen
+    assert "no program opens pictures here: copy lesson_figures/00_" in lesson.type("o")
+
+
+def test_a_terminal_without_colours_shows_the_name_of_the_file(start):
+    lesson = start("0", TERM="dumb")
+    lesson.read()
+    lesson.type("g 9")
+    screen = lesson.type()
+    assert "▄" not in screen
+    assert "figure lesson_figures/00_" in screen
+
+
+@pytest.mark.parametrize("command", [["attention", "a man", "--model", "en-de"], ["masks", "a man"]])
+def test_commands_that_draw_show_their_pictures(command, tmp_path):
+    terminal = Terminal([sys.executable, "-m", "npformer", *command], tmp_path)
+    screen = terminal.read()
+    assert screen.count("▄") > 300
+    assert re.search(r"^wrote (\S+png)\n(.*\n)*\1\n", screen, re.MULTILINE)
+    assert "Enter: more · o opens the file · q quit" in screen
+    assert "no program opens pictures here" in terminal.type("o")
+    assert "▄" in terminal.type()
+    terminal.type("q", until="\n")
+    assert terminal.close() == 0
 
 
 def test_saved_progress_beyond_the_end_of_a_shorter_lesson_is_its_end(start, tmp_path):

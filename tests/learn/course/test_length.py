@@ -1,0 +1,225 @@
+"""The length of lessons, and the form of those in the format with LaTeX and tags."""
+
+import ast
+import re
+
+import pytest
+
+from npformer.cli.main import main
+from npformer.learn.course import lesson as lesson_module
+from npformer.learn.course.latex import to_mathml, to_text
+from npformer.learn.course.length import (
+    CODE_SPAN,
+    FENCE,
+    computed_minutes,
+    count_words,
+    import_lines,
+    minutes_of,
+    new_lines,
+    passages,
+    plain,
+)
+from npformer.learn.course.lesson import Lesson, all_lessons
+from npformer.learn.course.prose import formulas, replace_formulas, split_answers
+
+LESSONS = [lesson for lesson in all_lessons() if lesson.has_new_format]
+MOST_MINUTES = 30
+MOST_WORDS = 150  # before a cell of code, a picture or a question
+MOST_IMPORTS = 24  # lines of a cell, one screen
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Lessons
+
+
+@each_lesson
+def test_the_minutes_are_those_of_the_formula(lesson):
+    """A longer lesson says in how many parts to read it."""
+    in_parts = re.search(r"minutes, in (two|three|four) parts\.", lesson.cells[0].text)
+    parts = {"two": 2, "three": 3, "four": 4}[in_parts[1]] if in_parts else 1
+    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    assert prose.count("*This is a good place for a break") == parts - 1
+    assert lesson.minutes == computed_minutes(lesson) <= MOST_MINUTES * parts
+
+
+@each_lesson
+def test_no_passage_is_a_wall(lesson):
+    assert [text for text in passages(lesson) if count_words(text) > MOST_WORDS] == []
+
+
+@each_lesson
+def test_a_cell_with_imports_fits_a_screen(lesson):
+    assert [
+        cell
+        for cell in lesson.cells
+        if cell.kind == "code" and import_lines(cell.text) and cell.text.count("\n") >= MOST_IMPORTS
+    ] == []
+
+
+@each_lesson
+def test_the_opening_names_the_place_in_the_architecture(lesson):
+    opening = lesson.cells[0].text
+    assert re.search(r"^\*About \d+ minutes\b[^*]*\. You need: [^*]+\*$", opening, re.MULTILINE)
+    assert re.search(r"^`[^`\n]*→[^`\n]*\[[A-Z][^a-z\]]+\][^`\n]*`", opening, re.MULTILINE)
+
+
+@each_lesson
+def test_the_end_has_a_summary_questions_and_exercises(lesson):
+    prose = "\n\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    names = ["## Summary", "## Questions", "## Exercises"]
+    places = [prose.index(f"\n{name}\n") for name in names]
+    assert places == sorted(places)
+    summary, questions = prose[places[0] : places[1]], prose[places[1] : places[2]]
+    assert len(re.findall(r"^- ", summary, re.MULTILINE)) == 5
+    answers = [part for part in split_answers(questions) if part.kind == "answer"]
+    assert len(answers) == questions.count("**Question.**") > 0
+
+
+@each_lesson
+def test_every_question_is_followed_by_its_answer(lesson):
+    for cell in lesson.cells:
+        if cell.kind == "prose":
+            parts = split_answers(cell.text)
+            for part, after in zip(parts, [*parts[1:], None], strict=True):
+                assert part.text.count("**Question.**") <= 1, part
+                if "**Question.**" in part.text:
+                    assert after is not None, part
+                    assert (after.kind, after.title) == ("answer", "Answer")
+            assert "<details>" not in "".join(part.text for part in parts)
+
+
+@each_lesson
+def test_cells_that_only_check_or_draw_have_tags(lesson):
+    for cell in lesson.cells:
+        if cell.kind == "code":
+            assert not is_check(cell.text) or "check" in cell.tags, (
+                f"line {cell.line}: a check without its tag"
+            )
+            assert "show_figure(" not in cell.text or "plot" in cell.tags, (
+                f"line {cell.line}: a plot without its tag"
+            )
+
+
+def is_check(code):
+    """Return whether all statements of a cell are assertions, and perhaps a last line that prints."""
+    kinds = []
+    for node in ast.parse(code).body:
+        call = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
+        name = getattr(call, "id", "")
+        kinds.append("assert" if isinstance(node, ast.Assert) or name.startswith("assert_") else name)
+    return set(kinds[:-1]) <= {"assert"} and (kinds[-1] == "assert" or kinds[-2:] == ["assert", "print"])
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("assert x\nassert_allclose(x, y)", True),
+        ("assert x\nprint(x)", True),
+        ("x = 1\nassert x", False),
+        ("print(x)", False),
+        ("print(x)\nassert x", False),
+    ],
+)
+def test_checks_are_recognized(code, expected):
+    assert is_check(code) == expected
+
+
+@each_lesson
+def test_every_formula_can_be_shown(lesson):
+    """It has MathML, and a text in lines of at most 94 columns. No dollar sign is left over."""
+    for cell in lesson.cells:
+        if cell.kind == "prose":
+            for latex, display in formulas(cell.text):
+                assert to_mathml(latex, display=display)
+                assert max(map(len, to_text(latex).splitlines())) <= 94, latex
+                assert display or "\n" not in to_text(latex), f"{latex} needs lines of its own"
+            left = replace_formulas(FENCE.sub("", cell.text), lambda latex, display: "")
+            assert "$" not in CODE_SPAN.sub("", left).replace(r"\$", "")
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The formula
+
+SOURCE = """\
+# %% [markdown]
+# # 90 · A *title* with `some code` and $x + y$
+#
+# *About 5 minutes.* **After this lesson you can** count.
+# %%
+import numpy as np
+from numpy import (
+    zeros,
+    ones,
+)
+
+x = 1
+x = 1
+y = 2  # a comment
+# %% tags=["check"]
+assert x == 1
+# %% [markdown]
+# $$
+# \\begin{aligned} a &= b \\\\ &= c \\end{aligned}
+# $$
+#
+# $$a = b$$
+#
+# **Question.** Why?
+#
+# <details><summary>Answer</summary>
+# So.
+# </details>
+#
+# ```text
+# a → b
+# ```
+# After the picture.
+#
+# ## Summary
+#
+# The end.
+"""
+
+
+@pytest.fixture
+def lesson(tmp_path, monkeypatch):
+    """Return a short lesson, which is the only one."""
+    path = tmp_path / "90_short.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    monkeypatch.setattr(lesson_module, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(lesson_module, "INSTALLED", tmp_path)
+    return Lesson(path)
+
+
+def test_words_lines_questions_and_derivations_are_counted(lesson):
+    opening, end = [cell.text for cell in lesson.cells if cell.kind == "prose"]
+    assert count_words(opening) == 16
+    assert count_words(end) == 10
+    assert "(lesson 3)" in plain("see (lesson 3)")
+    assert new_lines(lesson.cells) == ["x = 1", "y = 2  # a comment"]
+
+
+def test_the_minutes_are_rounded_up_to_five(lesson):
+    # 26 / 150 + 2 / 6 + 2 × (1 answer + 1 derivation) = 4.5
+    assert computed_minutes(lesson) == 5
+    more = lesson.path.read_text(encoding="utf-8").replace("count.", "count. " + "word " * 75)
+    lesson.path.write_text(more, encoding="utf-8")
+    assert computed_minutes(Lesson(lesson.path)) == 10
+    assert minutes_of(Lesson(lesson.path)) == 10
+    lesson.path.write_text(more.replace("**After this", "**After that"), encoding="utf-8")
+    assert minutes_of(Lesson(lesson.path)) == 5, "in the old format the minutes are those that it states"
+
+
+def test_the_list_of_lessons_shows_the_minutes_of_the_formula(lesson, capsys):
+    lesson.path.write_text(
+        lesson.path.read_text(encoding="utf-8").replace("count.", "w " * 4500), encoding="utf-8"
+    )
+    assert main(["lessons"]) == 0
+    assert re.search(r"90 .* 35\s", capsys.readouterr().out)
+
+
+def test_passages_end_at_code_at_pictures_and_at_questions(lesson):
+    words = [count_words(text) for text in passages(lesson)]
+    # the opening; the question, after two formulas; and the line after the answer and the picture
+    assert words == [16, 0, 2, 3]
