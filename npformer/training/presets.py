@@ -63,11 +63,11 @@ class Preset:
 LEARNING_RATES = {
     "small": 0.006,
     "universal": 0.003,
-    "rnn": 0.006,
-    "rnn-additive": 0.006,
-    "rnn-global": 0.006,
-    "rnn-global-feeding": 0.006,
-    "rnn-local-m": 0.006,
+    "rnn": 0.01,
+    "rnn-additive": 0.01,
+    "rnn-global": 0.01,
+    "rnn-global-feeding": 0.01,
+    "rnn-local-m": 0.01,
     "rnn-local-p": 0.006,
 }
 

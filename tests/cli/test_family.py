@@ -90,14 +90,14 @@ def test_the_comparison(tmp_path, capsys):
 @pytest.mark.usefixtures("small_comparison")
 def test_the_search(tmp_path, monkeypatch, capsys):
     """Every setting of the grid is tried, and the one with the lowest validation loss is printed."""
-    monkeypatch.setattr(experiment, "RATES", (1e-9, 0.05))
+    monkeypatch.setattr(experiment, "RATES", (1e-9, 0.005))
     assert main(["family", "--search", "--steps", "2", "--out", str(tmp_path)]) == 0
     made = json.loads((tmp_path / "search.json").read_text(encoding="utf-8"))
     assert [row["name"] for row in made["rows"]] == ["additive"] * 4 + ["Universal"] * 4 + ["Transformer"] * 2
     assert made["rows"][1]["settings"] == {"forget_bias": 1.0}
     out = capsys.readouterr().out
     for best in experiment.best_trials([experiment.Trial(**row) for row in made["rows"]]):
-        assert best.learning_rate == 0.05
+        assert best.learning_rate == 0.005
         assert f"{best.loss:.4f}" in out
     tried = load_checkpoint(tmp_path / "search" / "rnn-additive-1" / "last.safetensors")
     assert tried.model_settings["forget_bias"] == 1.0

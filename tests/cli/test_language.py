@@ -36,8 +36,8 @@ def test_the_answers_depend_on_the_seed_alone(capsys):
     ("arguments", "message"),
     [
         (["a " * 20], "a text has 20 words, and the models read 19 at most: give a shorter one"),
-        (["the cat", "--answers", "0"], "--answers is '0': give a whole number, 1 to 100"),
-        ([], "the following arguments are required: TEXT"),
+        (["the cat", "--answers", "0"], "--answers is '0': give a whole number, 1 or more, at most 100"),
+        ([], "npformer language needs text: npformer language --help describes it"),
     ],
 )
 def test_mistakes(arguments, message, capsys):

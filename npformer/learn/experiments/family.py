@@ -106,9 +106,8 @@ def fitted(model: str, dataset: Dataset) -> ModelConfig:
     def excess(n: int) -> int:
         return build(config.replace(**{width: n * multiple})).count_parameters() - wanted
 
-    above = (
-        bisect_left(range(2, 2 * getattr(config, width)), 0, key=excess) + 2
-    )  # the smallest that is not less
+    # the narrowest width with at least as many parameters
+    above = bisect_left(range(2, 2 * getattr(config, width)), 0, key=excess) + 2
     best = min((above - 1, above), key=lambda n: abs(excess(n)))
     return config.replace(**{width: best * multiple})
 
