@@ -97,11 +97,18 @@ def test_the_search(tmp_path, monkeypatch, capsys):
     assert made["rows"][1]["settings"] == {"forget_bias": 1.0}
     out = capsys.readouterr().out
     for best in experiment.best_trials([experiment.Trial(**row) for row in made["rows"]]):
-        assert best.learning_rate == 0.005
         assert f"{best.loss:.4f}" in out
     tried = load_checkpoint(tmp_path / "search" / "rnn-additive-1" / "last.safetensors")
     assert tried.model_settings["forget_bias"] == 1.0
     assert tried.training_settings["learning_rate"] == 1e-9
+
+
+def test_the_chosen_trial():
+    """The lowest loss is chosen, and of losses within 1 % the one with the lowest learning rate."""
+    losses = {("a", 0.003): 1.02, ("a", 0.006): 1.009, ("a", 0.01): 1.0, ("b", 0.006): 3.0, ("b", 0.01): 2.0}
+    trials = [experiment.Trial(name, name, rate, {}, loss) for (name, rate), loss in losses.items()]
+    chosen = {trial.name: trial.learning_rate for trial in experiment.best_trials(trials)}
+    assert chosen == {"a": 0.006, "b": 0.01}
 
 
 def test_a_slower_system_makes_fewer_steps(monkeypatch):

@@ -53,6 +53,7 @@ INITIALIZATIONS: dict[str, tuple[dict[str, float], ...]] = {
     "universal": ({"halting_bias": 0.0}, {"halting_bias": 1.0}),
     "transformer": ({},),
 }
+TIE = 0.01  # validation losses that differ by this share count as equal
 # the width that is changed to fit the number of parameters, and the multiple that it must be
 WIDTHS = {"recurrent": ("d_hidden", 2), "universal": ("d_ff", 1)}
 
@@ -278,6 +279,15 @@ def try_settings(
 
 
 def best_trials(trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trial with the lowest validation loss of each system."""
-    names = dict.fromkeys(trial.name for trial in trials)
-    return [min((t for t in trials if t.name == name), key=lambda t: t.loss) for name in names]
+    """Return the chosen trial of each system: the one with the lowest validation loss.
+
+    Losses that are higher by at most TIE count as equal, since another seed changes a loss by as much. Of
+    equal trials the one with the lowest learning rate is chosen, which is safer in a longer training.
+    """
+    chosen = []
+    for name in dict.fromkeys(trial.name for trial in trials):
+        own = [trial for trial in trials if trial.name == name]
+        lowest = min(trial.loss for trial in own)
+        equal = [trial for trial in own if trial.loss <= (1 + TIE) * lowest]
+        chosen.append(min(equal, key=lambda trial: (trial.learning_rate, trial.loss)))
+    return chosen
