@@ -18,7 +18,7 @@ class WithLoss:
         """Yield pairs (name, Parameter) of the model."""
         return self.model.named_parameters()
 
-    def score(self, target_out: Array, logits: Array, cache: Any) -> tuple[Array, tuple[Any, Any]]:
+    def score(self, target_out: Array, logits: Array, cache: Any) -> tuple[Array, tuple[Any, Any, float]]:
         """Compute the loss of the logits.
 
         Args:
@@ -33,12 +33,17 @@ class WithLoss:
         loss, loss_cache = cross_entropy(
             logits, target_out, smoothing=config.label_smoothing, pad_id=config.pad_id
         )
-        return loss, (cache, loss_cache)
+        weight = 0.0
+        if self.model.has_ponder_cost:
+            weight = config.ponder_weight / (target_out != config.pad_id).sum()
+            loss = loss + weight * self.model.ponder_cost(cache)
+        return loss, (cache, loss_cache, weight)
 
-    def backward(self, dloss: float, cache: tuple[Any, Any]) -> None:
+    def backward(self, dloss: float, cache: tuple[Any, Any, float]) -> None:
         """Accumulate the gradients of all parameters."""
-        model_cache, loss_cache = cache
-        self.model.backward(cross_entropy_backward(dloss, loss_cache), model_cache)
+        model_cache, loss_cache, weight = cache
+        settings = {"dponder": dloss * weight} if self.model.has_ponder_cost else {}
+        self.model.backward(cross_entropy_backward(dloss, loss_cache), model_cache, **settings)
 
 
 class ModelWithLoss(WithLoss):
@@ -56,7 +61,7 @@ class ModelWithLoss(WithLoss):
         *,
         train: bool = False,
         rng: Generator | None = None,
-    ) -> tuple[Array, tuple[Any, Any]]:
+    ) -> tuple[Array, tuple[Any, Any, float]]:
         """Run the model and compute its loss.
 
         Args:
@@ -77,7 +82,7 @@ class LanguageModelWithLoss(WithLoss):
 
     def forward(
         self, ids: Array, target_out: Array, *, train: bool = False, rng: Generator | None = None
-    ) -> tuple[Array, tuple[Any, Any]]:
+    ) -> tuple[Array, tuple[Any, Any, float]]:
         """Run the model and compute its loss.
 
         Args:

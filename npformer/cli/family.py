@@ -5,7 +5,7 @@ import json
 import os
 import platform
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,14 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from npformer.checking.cases import all_cases
-from npformer.cli.options import COUNT, SEED, excludes, needs
+from npformer.cli.options import COUNT, SEED, excludes, needs, only_if
 from npformer.cli.output import console, print_data
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
 from npformer.learn.console import styled
 from npformer.learn.experiments import family as experiment
-from npformer.learn.experiments.family import FamilyRow
+from npformer.learn.experiments.family import FamilyRow, Trial
 from npformer.models.transformer import TransformerConfig
 from npformer.models.universal import UniversalEncoder
 from npformer.nn import Recurrent
@@ -41,9 +41,10 @@ from npformer.nn.attention import (
 )
 from npformer.nn.module import Module
 from npformer.storage.atomic import write_file
-from npformer.storage.json_files import OUTPUT_FORMAT, versioned_rows
+from npformer.storage.json_files import versioned_rows
 from npformer.storage.text import printable
 
+TABLE_FORMAT = 2  # of table.json and search.json
 D, H, REACH = 64, 4, 10  # width, heads, and the reach of local attention and of relative distances
 FOOT = f"""\
 parameters: of one layer of width {D}, with {H} heads where there are heads. cost: multiplications for T
@@ -181,9 +182,17 @@ def _universal() -> TransformerConfig:
 
 
 RULES = (
-    needs("--steps --seed --out", "--measure"),
-    excludes("--measure", "--json", "it writes its numbers into table.json"),
+    only_if(
+        "--steps --seed --out",
+        lambda arguments: arguments.measure or arguments.search,
+        "with --measure or --search",
+        "give one of them as well, or leave it out",
+    ),
+    needs("--seeds", "--measure"),
+    excludes("--measure", "--json --search", "it writes its numbers into table.json"),
+    excludes("--search", "--json", "it writes its numbers into search.json"),
 )
+STEPS, SEARCH_STEPS = 1500, 300  # the defaults of --measure and --search
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -193,9 +202,22 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group = parser.add_argument_group("comparison")
     group.add_argument("--measure", action="store_true", help="train the translators and compare them")
-    group.add_argument("--steps", type=COUNT, default=1000, help="the training steps of each (default: 1000)")
     group.add_argument(
-        "--seed", type=SEED, default=0, help="the seed of weights, order and dropout (default: 0)"
+        "--search",
+        action="store_true",
+        help="find the learning rate and the initialization of each translator on validation data",
+    )
+    group.add_argument(
+        "--steps",
+        type=COUNT,
+        help="the training steps of the Transformer; the others train for the same processor time "
+        f"(default: {STEPS}). With --search: of each translator (default: {SEARCH_STEPS})",
+    )
+    group.add_argument(
+        "--seeds", type=COUNT, default=3, help="the number of trainings of each translator (default: 3)"
+    )
+    group.add_argument(
+        "--seed", type=SEED, default=0, help="the first seed of weights, order and dropout (default: 0)"
     )
     group.add_argument(
         "--out", default="runs/family", metavar="FOLDER", help="the folder of the runs (default: runs/family)"
@@ -204,8 +226,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the table. Return 0, or 1 if a gradient is wrong."""
-    if arguments.measure:
-        return measure(arguments)
+    if arguments.measure or arguments.search:
+        with threadpool_limits(1, user_api="blas"):  # one thread is fastest for matrices this small
+            return measure(arguments) if arguments.measure else search(arguments)
     rows = members()
     if arguments.json:
         print_data(json.dumps(versioned_rows(rows), indent=1, ensure_ascii=False))
@@ -261,67 +284,107 @@ def measure(arguments: Namespace) -> int:
     """Train, translate, time, and print the table. Return 0."""
     out, folder = console(), Path(arguments.out)
     dataset, test = builtin_dataset(), builtin_corpus().test
-    rows = []
-    with threadpool_limits(1, user_api="blas"):  # one thread is fastest for matrices this small
-        for name, architecture in experiment.SYSTEMS.items():
-            out.print(styled((name, "bold")))
-            with training_progress(out) as report:
-                rows.append(
-                    experiment.measure_system(
-                        name,
-                        architecture,
-                        dataset,
-                        test,
-                        folder / architecture,
-                        steps=arguments.steps,
-                        seed=arguments.seed,
-                        report=report,
-                    )
-                )
-    show_measured(out, rows, arguments)
-    text = {
-        "format": OUTPUT_FORMAT,
-        "made": when_and_where(arguments),
-        "rows": [row._asdict() for row in rows],
-    }
-    write_file(folder / "table.json", (json.dumps(text, indent=1, ensure_ascii=False) + "\n").encode())
+    steps = arguments.steps or STEPS
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
+    rows: list[FamilyRow] = []
+    for system in experiment.plan(dataset, steps):
+        out.print(styled((system.name, "bold")))
+        with training_progress(out) as report:
+            row = experiment.measure_system(system, dataset, test, folder, seeds=seeds, report=report)
+        rows.append(row)
+        # after each system, so that an interrupted comparison keeps what it has measured
+        _write_rows(folder / "table.json", when_and_where(steps, seeds), rows)
+    show_measured(out, rows)
+    out.print(when_and_where(steps, seeds))
     out.print(f"wrote {printable(folder / 'table.json')}", soft_wrap=True)
     return 0
 
 
-def show_measured(out: Console, rows: Sequence[FamilyRow], arguments: Namespace) -> None:
+def search(arguments: Namespace) -> int:
+    """Train every system with all settings of the grid, and print the best ones. Return 0."""
+    out, folder = console(), Path(arguments.out)
+    dataset = builtin_dataset()
+    steps = arguments.steps or SEARCH_STEPS
+    trials: list[Trial] = []
+    for name, model in experiment.SYSTEMS.items():
+        for number, (rate, settings) in enumerate(experiment.grid(model)):
+            out.print(styled((name, "bold"), (f"  learning rate {rate}{_listed(settings)}", "")))
+            with training_progress(out) as report:
+                trial = experiment.try_settings(
+                    name,
+                    rate,
+                    settings,
+                    dataset,
+                    folder / "search" / f"{model}-{number}",
+                    steps=steps,
+                    seed=arguments.seed,
+                    report=report,
+                )
+            trials.append(trial)
+            made = when_and_where(steps, [arguments.seed])
+            _write_rows(folder / "search.json", made, trials)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("", "learning rate", "initialization", "validation loss"):
+        table.add_column(title, no_wrap=True)
+    for best in experiment.best_trials(trials):
+        chosen = _listed(best.settings).removeprefix(", ")
+        table.add_row(best.name, f"{best.learning_rate}", chosen, f"{best.loss:.4f}")
+    out.print(table)
+    out.print(f"wrote {printable(folder / 'search.json')}", soft_wrap=True)
+    return 0
+
+
+def _listed(settings: Mapping[str, float]) -> str:
+    return "".join(f", {name} {value}" for name, value in settings.items())
+
+
+def _write_rows(path: Path, made: str, rows: Sequence[FamilyRow] | Sequence[Trial]) -> None:
+    """Write the rows of a table as a JSON file."""
+    content = {"format": TABLE_FORMAT, "made": made, "rows": [row._asdict() for row in rows]}
+    write_file(path, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def show_measured(out: Console, rows: Sequence[FamilyRow]) -> None:
     """Print the table of the measurements.
 
     Args:
         out: The console.
         rows: The measurements of each system.
-        arguments: The arguments of the command, with steps and seed.
     """
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("", no_wrap=True)
     titles = [
         "numbers",
-        "s an epoch",
+        "steps",
+        "seconds",
         "exact",
+        "range",
         *(f"{a}-{b}" if b < 99 else f"{a}+" for a, b in experiment.LENGTHS),
     ]
     for title in [*titles, *(f"{n} words" for n in experiment.TIMED_LENGTHS)]:
         table.add_column(title, justify="right")
     for row in rows:
-        shares = [f"{share:.1%}" for share in (row.exact, *row.by_length)]
+        spread = f"{100 * min(row.exact):.1f}-{100 * max(row.exact):.1f}%"
+        shares = [f"{share:.1%}" for share in row.by_length]
         times = [f"{ms:.0f} ms" for ms in row.step]
-        table.add_row(row.name, f"{row.parameters:,}", f"{row.epoch:.0f}", *shares, *times)
+        counts = [f"{row.parameters:,}", f"{row.steps:,}", f"{row.seconds:.0f}"]
+        table.add_row(row.name, *counts, f"{np.mean(row.exact):.1%}", spread, *shares, *times)
     out.print(table)
     out.print(
-        "numbers: parameters; s an epoch: processor seconds of an epoch; exact: the share of held-out "
-        "sentences translated exactly, in total and by words of English; at the right: a training step on 16 "
-        "sentences of this length\n"
-        f"{when_and_where(arguments)}"
+        "numbers: parameters; seconds: processor time of a training; exact and range: the share of held-out "
+        "sentences translated exactly, mean and range over the seeds; then the mean by words of English; at "
+        "the right: a training step on 16 sentences of this length"
     )
 
 
-def when_and_where(arguments: Namespace) -> str:
-    """Return a line with date, machine and settings."""
+def when_and_where(steps: int, seeds: Sequence[int]) -> str:
+    """Return a line with date, machine and settings.
+
+    Args:
+        steps: The number of steps of the Transformer.
+        seeds: The seeds of the trainings.
+    """
     machine = f"{platform.machine()}, {os.cpu_count()} processors, one BLAS thread"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return f"{today}; {machine}; {arguments.steps} steps of 64 sentences, seed {arguments.seed}"
+    many = f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+    return f"{today}; {machine}; {steps} steps of 64 sentences, {many}"

@@ -15,6 +15,7 @@ from npformer.functional.positions import LAYOUTS
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import ModelConfig
 from npformer.models.transformer import TransformerConfig
+from npformer.models.universal import UniversalConfig
 from npformer.nn.recurrent import KINDS
 
 if TYPE_CHECKING:  # translating a sentence loads neither of them
@@ -158,7 +159,9 @@ def _transformer_parameters(config: TransformerConfig) -> int:
     tables += 2 * config.max_length * d if config.positions == "learned" else 0
     output = d * config.target_vocab if config.tied == "none" else 0
     output += config.target_vocab if config.output_bias else 0
-    layers = config.n_layers * (encoder_layer + decoder_layer)
+    layers = config.distinct_layers * (encoder_layer + decoder_layer)
+    if isinstance(config, UniversalConfig) and config.halting:
+        layers += 2 * _linear(d, 1)
     return layers + 2 * norm * config.final_norm + tables + output
 
 

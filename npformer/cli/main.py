@@ -26,6 +26,7 @@ COMMANDS = {
     "data": "download a corpus to train on: Multi30k, captions in English, German and French",
     "curves": "draw the curves of a training run: loss, BLEU, learning rate and speed",
     "translate": "translate sentences with a trained model",
+    "language": "train a small language model, which fills gaps in a sentence or continues one",
     "score": "translate a set of sentences and compute BLEU against references",
     "pretrained": "list the translators that ship, or export a run of yours as such a file",
     "attention": "draw the attention weights of a trained model for a sentence of yours",

@@ -109,13 +109,17 @@ ANY_WHOLE = Whole(-INTEGERS)
 MOST_SUBWORDS = 2**31 - 1  # the library that learns them counts with 32 bits
 
 # --set NAME has an effect only if another setting has one of these values
-SETTINGS_ONLY_WITH: dict[str, tuple[str, tuple[str, ...]]] = {
+SETTINGS_ONLY_WITH: dict[str, tuple[str, tuple[Any, ...]]] = {
     "factor": ("schedule", ("warmup",)),
     "learning_rate": ("schedule", ("constant", "cosine")),
     "warmup_steps": ("schedule", ("warmup", "cosine")),
     "max_distance": ("positions", ("relative",)),
     "score": ("attention", ("global", "local-m", "local-p")),
     "window": ("attention", ("local-m", "local-p")),
+    "forget_bias": ("cell", ("lstm",)),
+    "halting_epsilon": ("halting", (True,)),
+    "halting_bias": ("halting", (True,)),
+    "ponder_weight": ("halting", (True,)),
 }
 # --set NAME has an effect only if another setting is given
 SETTINGS_NEED = {"bleu_sentences": "bleu_every", "average_every": "average_last"}
@@ -135,7 +139,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     settings.add_argument(
         "--architecture",
         metavar="NAME",
-        help="another architecture than the preset's, such as paper-base or rnn-global",
+        help="another architecture than the preset's, such as paper-base, rnn-global or universal",
     )
     settings.add_argument("--steps", type=COUNT, help="the number of optimizer steps")
     settings.add_argument("--batch-size", type=COUNT, help="the number of sentences in a batch")
@@ -340,8 +344,9 @@ def _refuse_settings_without_effect(named: set[str], model: ModelConfig, trainin
     for name in sorted(named):
         other, values = SETTINGS_ONLY_WITH.get(name, ("", ()))
         if other and settings[other] not in values:
+            choices = " or ".join(map(str, values))
             raise UserError(
-                f"--set {name} has an effect only with {other} {' or '.join(values)}, and {other} is "
+                f"--set {name} has an effect only with {other} {choices}, and {other} is "
                 f"{settings[other]}: leave it out, or add --set {other}={values[0]}"
             )
         needed = SETTINGS_NEED.get(name)

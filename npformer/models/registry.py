@@ -13,14 +13,20 @@ from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, Tran
 from npformer.models.recurrent.config import ARCHITECTURES as RECURRENT_ARCHITECTURES
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.models.transformer.config import ARCHITECTURES as TRANSFORMER_ARCHITECTURES
+from npformer.models.universal import ARCHITECTURES as UNIVERSAL_ARCHITECTURES
+from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.storage.validation import require_file_settings, short
 
-ModelConfig = TransformerConfig | RecurrentConfig
+ModelConfig = TransformerConfig | RecurrentConfig  # a UniversalConfig is a TransformerConfig
 Model = Transformer | RecurrentTranslator
 
 # the name of each kind of configuration in a checkpoint
-KINDS: dict[str, type[ModelConfig]] = {"transformer": TransformerConfig, "recurrent": RecurrentConfig}
+KINDS: dict[str, type[ModelConfig]] = {
+    "transformer": TransformerConfig,
+    "recurrent": RecurrentConfig,
+    "universal": UniversalConfig,
+}
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file
 
@@ -29,6 +35,8 @@ for _name in TRANSFORMER_ARCHITECTURES.names():
     ARCHITECTURES.register(_name, TransformerConfig.architecture(_name))
 for _name in RECURRENT_ARCHITECTURES.names():
     ARCHITECTURES.register(_name, RecurrentConfig.architecture(_name))
+for _name in UNIVERSAL_ARCHITECTURES.names():
+    ARCHITECTURES.register(_name, UniversalConfig.architecture(_name))
 
 
 def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32) -> Model:
@@ -41,12 +49,14 @@ def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype:
     """
     if isinstance(config, RecurrentConfig):
         return RecurrentTranslator(config, rng=rng, dtype=dtype)
+    if isinstance(config, UniversalConfig):
+        return UniversalTransformer(config, rng=rng, dtype=dtype)
     return Transformer(config, rng=rng, dtype=dtype)
 
 
 def kind_of(config: ModelConfig) -> str:
-    """Return the kind of a configuration, "transformer" or "recurrent"."""
-    return next(kind for kind, config_class in KINDS.items() if isinstance(config, config_class))
+    """Return the kind of a configuration: "transformer", "recurrent" or "universal"."""
+    return next(kind for kind, config_class in KINDS.items() if type(config) is config_class)
 
 
 def config_from_settings(kind: str, settings: Mapping[str, Any]) -> ModelConfig:
@@ -148,7 +158,7 @@ def require_transformer(config: ModelConfig, what: str) -> None:
     Raises:
         UserError: If it is the configuration of another model.
     """
-    if not isinstance(config, TransformerConfig):
+    if kind_of(config) != "transformer":
         raise UserError(f"{what} a Transformer, and this model is {kind_of(config)}: give another model")
 
 
@@ -156,9 +166,9 @@ def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
     """Return the attention weights of all layers.
 
     Args:
-        cache: The cache of a Transformer or of a RecurrentTranslator.
+        cache: The cache of a Transformer, a UniversalTransformer or a RecurrentTranslator.
         kind: "encoder", "decoder" (its self-attention) or "cross". A recurrent decoder has only "cross", with
-            one layer and one head.
+            one layer and one head. In a UniversalTransformer, each step of its layer counts as a layer.
 
     Returns:
         NumPy arrays of shape (B, H, T, S), one for each layer. The list is empty if the model has no such

@@ -80,6 +80,7 @@ class Module:
 
     values: Any = None  # (P,) all parameters of a flattened module, one after the other (see flatten)
     grads: Any = None  # (P,) their gradients, in the same order
+    has_ponder_cost = False  # True if the loss contains ponder_cost(cache), and backward takes dponder=
     supports_packing = False  # True if forward takes packed=True, which skips the computation at padding
 
     def __call__(self, *inputs: Any, **settings: Any) -> Any:

@@ -60,13 +60,15 @@ class Recurrent(Module):
         d_hidden: The width N of h.
         kind: "lstm" or "gru".
         backwards: Read from the last position to the first.
+        forget_bias: The initial bias of the forget gate of an LSTM. With 0 the gate begins near 1/2, so the
+            cell state is halved at each position. With 1 it begins near 0.73. A GRU has no such gate.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
     Raises:
         UserError: If the kind is unknown, or if the mask has another shape or dtype.
 
-    Source: Hochreiter and Schmidhuber 1997; Cho et al. 2014.
+    Source: Hochreiter and Schmidhuber 1997; Cho et al. 2014; Jozefowicz et al. 2015 (forget_bias).
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Recurrent(Module):
         *,
         kind: str = "lstm",
         backwards: bool = False,
+        forget_bias: float = 0.0,
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
@@ -87,6 +90,9 @@ class Recurrent(Module):
         self.d_state = states * d_hidden
         self.input_projection = Linear(d_in, parts * d_hidden, rng=rng, dtype=dtype)
         self.hidden_projection = Linear(d_hidden, parts * d_hidden, rng=rng, dtype=dtype)
+        bias = self.input_projection.bias
+        if kind == "lstm" and bias is not None:
+            bias.value[d_hidden : 2 * d_hidden] = forget_bias  # the second gate is f
 
     def forward(self, x: Array, state: Array | None = None, *, mask: Array | None = None) -> Any:
         """Compute the states of all positions.
@@ -189,6 +195,7 @@ class Bidirectional(Module):
         d_in: The width D of the input.
         d_hidden: The width N of each direction.
         kind: "lstm" or "gru".
+        forget_bias: The initial bias of the forget gate of an LSTM.
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
 
@@ -201,13 +208,15 @@ class Bidirectional(Module):
         d_hidden: int,
         *,
         kind: str = "lstm",
+        forget_bias: float = 0.0,
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
-        rng = default_rng(rng)
         self.d_hidden = d_hidden
-        self.forwards = Recurrent(d_in, d_hidden, kind=kind, rng=rng, dtype=dtype)
-        self.backwards = Recurrent(d_in, d_hidden, kind=kind, backwards=True, rng=rng, dtype=dtype)
+        settings: dict[str, Any] = {"kind": kind, "forget_bias": forget_bias, "dtype": dtype}
+        rng = default_rng(rng)
+        self.forwards = Recurrent(d_in, d_hidden, **settings, rng=rng)
+        self.backwards = Recurrent(d_in, d_hidden, **settings, backwards=True, rng=rng)
 
     def forward(self, x: Array, *, mask: Array | None = None) -> tuple[Array, Any]:
         """Return y, of shape (B, T, 2N), and the cache."""

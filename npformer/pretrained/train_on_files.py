@@ -126,7 +126,7 @@ def configure(
         UserError: If a name is unknown or a setting is impossible.
     """
     if architecture:
-        preset = dataclasses.replace(preset, architecture=architecture)
+        preset = preset.with_architecture(architecture)
     of_model = {field.name for field in dataclasses.fields(architecture_class(preset.architecture))}
     of_training = {field.name for field in dataclasses.fields(TrainingConfig)}
     for name in settings:

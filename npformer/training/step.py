@@ -19,7 +19,7 @@ class Evaluation(NamedTuple):
     loss: float  # mean cross-entropy of a token, without label smoothing
     accuracy: float  # share of target tokens that get the highest probability, given the tokens before them
     tokens: int  # number of target tokens, with the end symbols and without padding
-    objective: float  # the loss with label smoothing, which training minimizes
+    objective: float  # the loss with label smoothing, which training minimizes, without a ponder cost
 
     @property
     def perplexity(self) -> float:
@@ -119,13 +119,17 @@ def forward_and_backward(
     loss, loss_cache = cross_entropy_in_place(
         logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=tokens
     )
+    settings: dict[str, Any] = {}
+    if model.has_ponder_cost:
+        settings["dponder"] = config.ponder_weight / tokens
+        loss = loss + settings["dponder"] * model.ponder_cost(cache)
     loss = float(loss)  # converted only once, because the conversion waits for the GPU
     check_loss(loss, model, cache, logits)
     gradient = [cross_entropy_backward(1, loss_cache)]
     # The gradient of the logits is the largest array. backward gets the only reference to it, and frees it
     # early.
     del logits, loss_cache
-    model.backward(gradient.pop(), cache)
+    model.backward(gradient.pop(), cache, **settings)
     return loss
 
 

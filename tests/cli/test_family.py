@@ -1,6 +1,7 @@
 """npformer family: the gradient errors of every member, and the comparison of the translators."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,10 +9,13 @@ import pytest
 from npformer.cli import family
 from npformer.cli.main import main
 from npformer.data.corpus import builtin_corpus
+from npformer.data.dataset import builtin_dataset
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.experiments import family as experiment
-from npformer.models.registry import ARCHITECTURES
+from npformer.models.registry import ARCHITECTURES, architecture, build
 from npformer.nn.attention import BasicSelfAttention
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training.presets import LEARNING_RATES
 
 
 def test_bare_self_attention_computed_with_loops():
@@ -52,27 +56,83 @@ def test_each_member_has_a_lesson():
     assert {member.lesson for member in family.MEMBERS} <= numbers
 
 
-def test_the_comparison(tmp_path, monkeypatch, capsys):
-    """A comparison of two systems with two training steps returns results of the right form."""
+@pytest.fixture
+def small_comparison(monkeypatch):
+    """Reduce the comparison to three systems, forty held-out sentences and short sentences to time."""
     corpus = builtin_corpus()
-    small = corpus._replace(test=corpus.test[:40])
-    monkeypatch.setattr(family, "builtin_corpus", lambda: small)
-    monkeypatch.setattr(experiment, "SYSTEMS", {"additive": "rnn-additive", "Transformer": "small"})
+    monkeypatch.setattr(family, "builtin_corpus", lambda: corpus._replace(test=corpus.test[:40]))
+    systems = {"additive": "rnn-additive", "Universal": "universal", "Transformer": "small"}
+    monkeypatch.setattr(experiment, "SYSTEMS", systems)
     monkeypatch.setattr(experiment, "TIMED_LENGTHS", (4, 8))
-    assert main(["family", "--measure", "--steps", "2", "--out", str(tmp_path / "runs")]) == 0
-    made = json.loads((tmp_path / "runs" / "table.json").read_text(encoding="utf-8"))
-    assert "2 steps of 64 sentences, seed 0" in made["made"]
-    assert [row["name"] for row in made["rows"]] == ["additive", "Transformer"]
+    monkeypatch.setattr(experiment, "TIMED_STEPS", 2)
+
+
+@pytest.mark.usefixtures("small_comparison")
+def test_the_comparison(tmp_path, capsys):
+    """A comparison with two training steps and two seeds returns results of the right form."""
+    folder = tmp_path / "runs"
+    assert main(["family", "--measure", "--steps", "2", "--seeds", "2", "--out", str(folder)]) == 0
+    made = json.loads((folder / "table.json").read_text(encoding="utf-8"))
+    assert made["format"] == 2
+    assert "2 steps of 64 sentences, seeds 0 to 1" in made["made"]
+    assert [row["name"] for row in made["rows"]] == ["additive", "Universal", "Transformer"]
     for row in made["rows"]:
-        assert abs(row["parameters"] / 438_144 - 1) < 0.01
-        assert row["epoch"] > 0
-        assert len(row["step"]) == 2
-        assert 0 <= row["exact"] <= 1
+        assert abs(row["parameters"] / made["rows"][-1]["parameters"] - 1) < 0.02
+        assert row["seconds"] > 0
+        assert len(row["step"]) == len(row["exact"]) == 2
+        assert all(0 <= share <= 1 for share in row["exact"])
+    assert made["rows"][-1]["steps"] == 2
     assert "additive" in capsys.readouterr().out
+    seeds = [load_checkpoint(folder / f"small-{seed}" / "last.safetensors") for seed in (0, 1)]
+    assert [checkpoint.training_settings["seed"] for checkpoint in seeds] == [0, 1]
 
 
-def test_the_systems_are_presets():
+@pytest.mark.usefixtures("small_comparison")
+def test_the_search(tmp_path, monkeypatch, capsys):
+    """Every setting of the grid is tried, and the one with the lowest validation loss is printed."""
+    monkeypatch.setattr(experiment, "RATES", (1e-9, 0.005))
+    assert main(["family", "--search", "--steps", "2", "--out", str(tmp_path)]) == 0
+    made = json.loads((tmp_path / "search.json").read_text(encoding="utf-8"))
+    assert [row["name"] for row in made["rows"]] == ["additive"] * 4 + ["Universal"] * 4 + ["Transformer"] * 2
+    assert made["rows"][1]["settings"] == {"forget_bias": 1.0}
+    out = capsys.readouterr().out
+    for best in experiment.best_trials([experiment.Trial(**row) for row in made["rows"]]):
+        assert f"{best.loss:.4f}" in out
+    tried = load_checkpoint(tmp_path / "search" / "rnn-additive-1" / "last.safetensors")
+    assert tried.model_settings["forget_bias"] == 1.0
+    assert tried.training_settings["learning_rate"] == 1e-9
+
+
+def test_the_chosen_trial():
+    """The lowest loss is chosen, and of losses within 1 % the one with the lowest learning rate."""
+    losses = {("a", 0.003): 1.02, ("a", 0.006): 1.009, ("a", 0.01): 1.0, ("b", 0.006): 3.0, ("b", 0.01): 2.0}
+    trials = [experiment.Trial(name, name, rate, {}, loss) for (name, rate), loss in losses.items()]
+    chosen = {trial.name: trial.learning_rate for trial in experiment.best_trials(trials)}
+    assert chosen == {"a": 0.006, "b": 0.01}
+
+
+def test_a_slower_system_makes_fewer_steps(monkeypatch):
+    """The number of steps is that of the Transformer, divided by the ratio of the times of a step."""
+    seconds = {"TransformerConfig": 0.02, "RecurrentConfig": 0.01, "UniversalConfig": 0.05}
+    monkeypatch.setattr(
+        experiment, "seconds_per_step", lambda config, dataset: seconds[type(config).__name__]
+    )
+    steps = {system.model: system.training.steps for system in experiment.plan(builtin_dataset(), 100)}
+    assert steps == dict.fromkeys(experiment.SYSTEMS.values(), 200) | {"small": 100, "universal": 40}
+
+
+@pytest.mark.parametrize("sizes", [(284, 380), (900, 700)], ids=str)
+def test_widths_are_fitted_to_the_vocabularies(sizes):
+    dataset = SimpleNamespace(sizes={"source_vocab": sizes[0], "target_vocab": sizes[1]})
+    wanted = build(architecture("small", **dataset.sizes)).count_parameters()
+    for model in experiment.SYSTEMS.values():
+        count = build(experiment.fitted(model, dataset)).count_parameters()
+        assert abs(count / wanted - 1) < 0.02
+
+
+def test_the_systems_are_architectures_with_a_learning_rate():
     assert set(experiment.SYSTEMS.values()) <= set(ARCHITECTURES.names())
+    assert set(experiment.SYSTEMS.values()) == set(LEARNING_RATES)
 
 
 @pytest.mark.parametrize("steps", ["0", "-3"])

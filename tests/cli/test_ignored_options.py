@@ -16,7 +16,7 @@ from npformer.cli import lesson as lesson_command
 from npformer.cli import tasks as tasks_command
 from npformer.cli.main import COMMANDS, main, make_parser, read_command_line
 from npformer.data.dataset import task_dataset
-from npformer.learn.experiments.family import FamilyRow
+from npformer.learn.experiments.family import FamilyRow, Trial
 from npformer.learn.tasks import Verdict
 from npformer.models.registry import architecture_class
 from npformer.training.presets import Preset
@@ -41,6 +41,7 @@ LINES = [
     "train --resume runs/tiny --steps 5 --workers 2",
     "curves runs/tiny --out curves.png",
     "translate 'the cat' --model runs/tiny --last --beam 2 --length-penalty 0.5 --backend numpy",
+    "language 'the [MASK] sleeps' 'the cat' --steps 2 --answers 2 --seed 1",
     "score train.en train.fr --model runs/tiny --last --beam 2 --length-penalty 1 --backend numpy --text raw "
     "--limit 2 --out out.txt --json",
     "attention 'the cat sleeps' --model runs/tiny --last --kind encoder --layer 0 --head 0 --word cat "
@@ -72,7 +73,8 @@ LINES = [
     "bugs check --all --seconds 5 --dir work",
     "bugs check 3 --png wrong.png --dir work",
     "family --json",
-    "family --measure --steps 2 --seed 1 --out families",
+    "family --measure --steps 2 --seed 1 --seeds 2 --out families",
+    "family --search --steps 2 --seed 1 --out families",
     "bench --only tiny --against torch --repeats 2 --seconds 0.1 --workers 2 --backend numpy --json -",
     "bench --profile --only tiny --seconds 0.1 --backend numpy --json -",
     "bench --curves curves.png --json -",
@@ -110,8 +112,11 @@ def quick(folder, monkeypatch):
     monkeypatch.setattr(lesson_command, "as_page", lambda lesson: "")
     monkeypatch.setattr(lesson_command.Stepper, "walk", lambda stepper, begin: 0)
     monkeypatch.setattr(tasks_command, "check", a_verdict)
-    row = FamilyRow("a", 1, 1.0, 1.0, (), ())
+    row = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ())
+    monkeypatch.setattr(family.experiment, "plan", lambda *arguments: [SimpleNamespace(name="a")])
     monkeypatch.setattr(family.experiment, "measure_system", lambda *arguments, **settings: row)
+    trial = Trial("a", "rnn", 1.0, {}, 1.0)
+    monkeypatch.setattr(family.experiment, "try_settings", lambda *arguments, **settings: trial)
     monkeypatch.setattr(bench, "compare", lambda *arguments, **settings: {"name": "tiny"})
     monkeypatch.setattr(bench, "require_torch", lambda: None)
     monkeypatch.setattr("npformer.bench.profile.profile", lambda *arguments, **settings: [])

@@ -42,7 +42,7 @@ from npformer.data.dataset import files_dataset, task_dataset
 from npformer.data.download import KnownFile
 from npformer.learn import figures as all_figures
 from npformer.learn.course.stepper import Stepper
-from npformer.learn.experiments.family import FamilyRow
+from npformer.learn.experiments.family import FamilyRow, Trial
 from npformer.learn.tasks import Verdict
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.transformer import TransformerConfig
@@ -196,7 +196,13 @@ USABLE = {
     },
     "exercise": TASKS | {"action": [*TASKS["action"], "solution"]},
     "bugs": TASKS | {"name": ["1", "3"], "dir": ["new", "folder"]},
-    "family": {"steps": ["1"], "seed": ["1"], "out": ["folder"]},
+    "language": {
+        "text": ["the [MASK] sleeps", "the cat"],
+        "steps": ["1"],
+        "answers": ["2"],
+        "seed": ["1"],
+    },
+    "family": {"steps": ["1"], "seed": ["1"], "seeds": ["1"], "out": ["folder"]},
     "bench": {
         "only": ["tiny", "small"],
         "against": ["torch"],
@@ -471,7 +477,8 @@ def _verdict(*arguments):
 def quick(home):
     """Replace what takes long or needs a network, so that the path of every option stays the real one."""
     dataset = task_dataset("copy", n=20)
-    row = FamilyRow("a", 1, 1.0, 1.0, (), ())
+    row = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ())
+    trial = Trial("a", "rnn", 1.0, {}, 1.0)
     small_cases = [
         case for case in all_cases() if "softmax" in case.name or case.name.startswith("LayerNorm")
     ][:4]
@@ -484,7 +491,9 @@ def quick(home):
         (lesson_command, "as_page", lambda lesson: ""),
         (Stepper, "walk", lambda stepper, begin: 0),
         (tasks, "check", _verdict),
+        (family.experiment, "plan", lambda *arguments: [SimpleNamespace(name="a")]),
         (family.experiment, "measure_system", lambda *arguments, **settings: row),
+        (family.experiment, "try_settings", lambda *arguments, **settings: trial),
         (family, "members", lambda: [member]),
         (family, "builtin_dataset", lambda: None),
         (family, "builtin_corpus", lambda: SimpleNamespace(test=[])),

@@ -125,6 +125,29 @@ def test_it_computes_the_same_on_the_device(settings, monkeypatch):
     assert greedy(replica, source, max_length=5) == greedy(model, source, max_length=5)
 
 
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_the_forget_bias_is_that_of_the_forget_gates(cell):
+    """The gates are in the order i, f, g, o, and every other bias begins at 0."""
+    model = build(RecurrentConfig(**SIZES, cell=cell, forget_bias=1.5))
+    layers = {"left": model.encoder.reader.forwards, "right": model.encoder.reader.backwards}
+    for layer in (*layers.values(), model.decoder.cell):
+        n, bias = layer.d_hidden, layer.input_projection.bias.value
+        expected = np.zeros_like(bias)
+        if cell == "lstm":
+            expected[n : 2 * n] = 1.5
+        np.testing.assert_array_equal(bias, expected)
+        assert not layer.hidden_projection.bias.value.any()
+
+
+def test_scaled_token_vectors():
+    """scale_embedding multiplies the vectors of both languages by sqrt(d_model), as in the Transformer."""
+    plain, scaled = (random_model({"scale_embedding": scale}) for scale in (False, True))
+    ids = np.array([[4, 9]])
+    for name in ("source", "target"):
+        expected = np.sqrt(6) * getattr(plain, name)(ids)
+        np.testing.assert_allclose(getattr(scaled, name)(ids), expected, rtol=1e-12)
+
+
 def tiny(dataset, **settings):
     return RecurrentConfig(**(SIZES | dataset.sizes | {"d_hidden": 24, "dropout": 0.0} | settings))
 
@@ -203,6 +226,7 @@ def test_the_commands(tmp_path, monkeypatch, capsys):
         ({"d_hidden": 7}, "bidirectional needs an even d_hidden, and it is 7"),
         ({"attention": "additive", "feeding": True}, "feeding needs attention after the cell"),
         ({"dropout": 1}, "dropout is 1: it must be at least 0"),
+        ({"forget_bias": float("nan")}, "forget_bias is nan: it must be a finite number"),
         ({"window": 0}, "window is 0: it must be a whole number, 1 or more"),
         ({"n_heads": 2}, "a RecurrentConfig has no setting 'n_heads'"),
     ],

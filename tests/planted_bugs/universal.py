@@ -138,4 +138,38 @@ REPEATED = (
     ),
 )
 
-UNIVERSAL = (*MIXTURE, *REPEATED)
+_ENCODER = "dx = self.encoder.backward(dmemory, cache.encoder, dponder=_like_ponder(dponder, cache.encoder))"
+_DECODER = "self.decoder.backward(dx, cache.decoder, dponder=_like_ponder(dponder, cache.decoder))"
+
+TRANSLATOR = (
+    Bug(
+        "Universal translator: the encoder's steps cost nothing",
+        "dropped branch",
+        _UNIVERSAL,
+        _ENCODER,
+        "dx = self.encoder.backward(dmemory, cache.encoder)",
+    ),
+    Bug(
+        "Universal translator: the decoder's steps cost nothing",
+        "dropped branch",
+        _UNIVERSAL,
+        _DECODER,
+        "self.decoder.backward(dx, cache.decoder)",
+    ),
+    Bug(
+        "Universal translator: the ponder cost without its weight",
+        "missing scale",
+        "training/step.py",
+        "config.ponder_weight / tokens",
+        "1.0 / tokens",
+    ),
+    Bug(
+        "Universal translator: padding takes steps",
+        "wrong mask",
+        _UNIVERSAL,
+        "context, token_mask=of_source)",
+        "context)",
+    ),
+)
+
+UNIVERSAL = (*MIXTURE, *REPEATED, *TRANSLATOR)

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from npformer import Transformer, TransformerConfig
+from npformer import Transformer, TransformerConfig, UserError
 from npformer.cli.main import main
 from npformer.data import builtin_dataset, codec_from_json
 from npformer.data.multi30k import PARTS
 from npformer.models.registry import architecture, config_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import TrainingConfig, read_log
-from npformer.training.presets import PRESETS, Preset, find_preset
+from npformer.training.presets import LEARNING_RATES, PRESETS, Preset, find_preset
 
 WHO = {"a man": "ein mann", "a woman": "eine frau", "a dog": "ein hund", "the child": "das kind"}
 DOES = {"sleeps": "schläft", "is running": "rennt", "reads a book": "liest ein buch", "eats": "isst"}
@@ -59,6 +59,20 @@ def test_every_preset_of_multi30k_has_an_architecture_with_one_table():
         preset = find_preset(name)
         assert preset.training.batch_tokens
         assert TransformerConfig.architecture(preset.architecture).tied == "all"
+
+
+def test_another_architecture_brings_its_learning_rate():
+    """The learning rate of "small" itself, and those of presets without such a table, do not change."""
+    small = find_preset("small")
+    changed = small.with_architecture("rnn-local-p")
+    assert changed.architecture == "rnn-local-p"
+    assert changed.training.learning_rate == LEARNING_RATES["rnn-local-p"] != small.training.learning_rate
+    for same in (small.with_architecture("small"), small.with_architecture("multi30k")):
+        assert same.training == small.training
+    paper = find_preset("paper")
+    assert paper.with_architecture("rnn-local-p").training == paper.training
+    with pytest.raises(UserError, match="unknown architecture 'rnn-globl'"):
+        small.with_architecture("rnn-globl")
 
 
 def test_every_preset_has_an_existing_architecture():

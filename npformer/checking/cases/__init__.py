@@ -19,7 +19,7 @@ from npformer.checking.cases.models import (
 from npformer.checking.cases.pairs import attention_cases, pair_cases
 from npformer.checking.cases.recurrent import recurrent_cases
 from npformer.checking.cases.relative import relative_cases
-from npformer.checking.cases.universal import universal_cases
+from npformer.checking.cases.universal import universal_cases, universal_model_cases
 
 __all__ = ["Case", "all_cases", "small_config"]
 
@@ -41,6 +41,7 @@ def all_cases() -> list[Case]:
         *relative_cases(),
         *stack_cases(),
         *universal_cases(),
+        *universal_model_cases(),
         *model_cases(),
         *language_model_cases(),
         *recurrent_model_cases(),

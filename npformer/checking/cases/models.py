@@ -118,11 +118,11 @@ def model_cases() -> Iterator[Case]:
         "untied, swish": {"tied": "none", "activation": "swish", "final_norm": True},
         "relative positions": {"positions": "relative", "max_distance": 2, "query_masking": "after"},
     }.items():
-        yield _model(name, small_config(**changes))
+        yield model_case(name, small_config(**changes))
     for name in ("paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"):
         sizes = {"d_model": D, "d_ff": FF, "n_heads": H, "n_layers": 2, "max_length": 8}
         vocabularies = {"source_vocab": V, "target_vocab": V}
-        yield _model(name, TransformerConfig.architecture(name, **sizes, **vocabularies))
+        yield model_case(name, TransformerConfig.architecture(name, **sizes, **vocabularies))
 
 
 def recurrent_model_cases() -> Iterator[Case]:
@@ -143,12 +143,23 @@ def recurrent_model_cases() -> Iterator[Case]:
         "local-p, fed, gru": {"attention": "local-p", "feeding": True, "cell": "gru"},
     }
     for name, changes in options.items():
-        yield _model(name, RecurrentConfig(**(sizes | vocabularies | changes)))
+        yield model_case(name, RecurrentConfig(**(sizes | vocabularies | changes)))
 
 
-def _model(name: str, config: Any) -> Case:
+def model_case(name: str, config: Any) -> Case:
+    """Return the case of a whole translator with its loss.
+
+    Args:
+        name: The name of the case, without that of the model.
+        config: The configuration of the model.
+    """
     ids = (given(SOURCE), given(TARGET_IN), given(TARGET_OUT))
-    what = {"transformer": "Transformer", "recurrent": "RecurrentTranslator"}[kind_of(config)]
+    names = {
+        "transformer": "Transformer",
+        "recurrent": "RecurrentTranslator",
+        "universal": "UniversalTransformer",
+    }
+    what = names[kind_of(config)]
     return make_case(
         f"{what}, {name}",
         lambda rng: ModelWithLoss(build(config, rng=rng, dtype=np.float64)),

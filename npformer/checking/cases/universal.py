@@ -7,11 +7,11 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
-from npformer.checking.cases.case import B, Case, D, Maker, S, T, floats, make_case
-from npformer.checking.cases.models import DROPPING, PRE, SOURCE, TARGET_IN, small_config
+from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floats, make_case
+from npformer.checking.cases.models import DROPPING, PRE, SOURCE, TARGET_IN, model_case, small_config
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.models.transformer import TransformerConfig
-from npformer.models.universal import UniversalDecoder, UniversalEncoder
+from npformer.models.universal import UniversalConfig, UniversalDecoder, UniversalEncoder
 from npformer.nn.context import INFERENCE, Context
 
 N_STEPS = 4
@@ -36,6 +36,19 @@ def universal_cases() -> Iterator[Case]:
             decoder = _repeated(UniversalDecoder, config, halting)
             inputs = (floats(B, T, D), floats(B, S, D))
             yield make_case(f"UniversalDecoder, {name}", decoder, *inputs, **masks, **DROPPING)
+
+
+def universal_model_cases() -> Iterator[Case]:
+    """Yield whole translators with their loss, which contains the ponder cost if they halt."""
+    sizes: dict[str, Any] = {"d_model": D, "d_ff": FF, "n_heads": H, "n_layers": N_STEPS, "max_length": 8}
+    vocabularies = {"source_vocab": V, "target_vocab": V}
+    halting: dict[str, Any] = {"halting_bias": -0.5, "ponder_weight": 0.3}
+    for name, changes in {
+        "halting, post-norm": {**halting, "tied": "none"},
+        "halting, pre-norm": {**halting, **PRE, "tied": "all"},
+        "fixed steps": {"halting": False, "positions": "none"},
+    }.items():
+        yield model_case(name, UniversalConfig().replace(**(sizes | vocabularies | changes)))
 
 
 def _probabilities(rng: np.random.Generator) -> Array:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from npformer.errors import Registry, UserError
 from npformer.nn.recurrent import KINDS
 from npformer.storage.validation import (
+    is_number,
     require_choice,
     require_count,
     require_flags,
@@ -22,6 +24,10 @@ SMALL: dict[str, Any] = {
     "max_length": 64,
     "source_vocab": 10000,
     "target_vocab": 10000,
+    # Without this factor the token vectors have the length 1, the states of the first steps are near 0, and
+    # learning is slow: after 300 steps with the learning rate 0.006, the validation loss of "rnn-global" is
+    # 0.24 with it and 0.94 without it
+    "scale_embedding": True,
 }
 
 # With the vocabularies of the built-in corpus, the "small" Transformer has 438,144 parameters. d_hidden is
@@ -32,7 +38,10 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "rnn-global": SMALL | {"attention": "global", "d_hidden": 138},
     "rnn-global-feeding": SMALL | {"attention": "global", "feeding": True, "d_hidden": 124},
     "rnn-local-m": SMALL | {"attention": "local-m", "d_hidden": 138},
-    "rnn-local-p": SMALL | {"attention": "local-p", "d_hidden": 134},
+    # The window is that of the paper, D = 10. With D = 4 (σ = 2), the sigmoid of the predicted position
+    # saturated within the first 30 steps (p = 0.99 S at every position), where it has almost no gradient:
+    # the validation loss after 300 steps was 0.97, and 0.51 with D = 10 (see LocalPredictive)
+    "rnn-local-p": SMALL | {"attention": "local-p", "window": 10, "d_hidden": 134},
 }
 
 ARCHITECTURES: Registry[dict[str, Any]] = Registry("architecture")
@@ -57,6 +66,8 @@ class RecurrentConfig:
     d_model: int = 256  # the width of the token vectors
     d_hidden: int = 256  # the width of the encoder's output and of the decoder's h
     cell: str = "lstm"
+    forget_bias: float = 1.0  # the initial bias of the forget gate of an LSTM; a GRU has none
+    scale_embedding: bool = False  # multiply token vectors by sqrt(d_model)
     bidirectional: bool = True  # the encoder has two directions, each of the width d_hidden / 2
     max_length: int = 256  # the longest sentence, in tokens
 
@@ -84,6 +95,8 @@ class RecurrentConfig:
         require_flags(self)
         for name in ("dropout", "label_smoothing"):
             require_share(name, getattr(self, name))
+        if not (is_number(self.forget_bias) and math.isfinite(self.forget_bias)):
+            raise UserError(f"forget_bias is {self.forget_bias!r}: it must be a finite number")
         if self.bidirectional and self.d_hidden % 2:
             raise UserError(f"bidirectional needs an even d_hidden, and it is {self.d_hidden}: change it")
         if self.feeding and self.attention in ("none", "additive"):
@@ -91,6 +104,11 @@ class RecurrentConfig:
                 f"feeding needs attention after the cell, and attention is {self.attention!r}: "
                 "use global, local-m or local-p"
             )
+
+    @property
+    def embedding_scale(self) -> float:
+        """The factor of the token vectors."""
+        return math.sqrt(self.d_model) if self.scale_embedding else 1.0
 
     @property
     def least_parameters(self) -> int:

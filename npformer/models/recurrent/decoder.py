@@ -75,7 +75,8 @@ class RecurrentDecoder(Module):
         n = config.d_hidden
         self.d_hidden, self.early, self.feeding = n, config.attention == "additive", config.feeding
         extra = n if self.early or self.feeding else 0
-        self.cell = Recurrent(config.d_model + extra, n, kind=config.cell, rng=rng, dtype=dtype)
+        settings: dict[str, Any] = {"kind": config.cell, "forget_bias": config.forget_bias, "dtype": dtype}
+        self.cell = Recurrent(config.d_model + extra, n, **settings, rng=rng)
         self.attention: Any = None
         self.readout: Any = None
         if config.attention != "none":

@@ -33,7 +33,8 @@ class RecurrentEncoder(Module):
         rng = default_rng(rng)
         width = config.d_hidden // 2 if config.bidirectional else config.d_hidden
         reader = Bidirectional if config.bidirectional else Recurrent
-        self.reader = reader(config.d_model, width, kind=config.cell, rng=rng, dtype=dtype)
+        settings: dict[str, Any] = {"kind": config.cell, "forget_bias": config.forget_bias, "dtype": dtype}
+        self.reader = reader(config.d_model, width, **settings, rng=rng)
         self.bidirectional, self.width = config.bidirectional, width
 
     def forward(self, x: Array, mask: Array) -> tuple[Array, Any]:

@@ -65,9 +65,10 @@ class RecurrentTranslator(Module):
     ) -> None:
         rng = default_rng(rng)
         self.config = config
-        self.source = Embedding(config.source_vocab, config.d_model, rng=rng, dtype=dtype)
+        settings: dict[str, Any] = {"scale": config.embedding_scale, "dtype": dtype}
+        self.source = Embedding(config.source_vocab, config.d_model, **settings, rng=rng)
         self.encoder = RecurrentEncoder(config, rng=rng, dtype=dtype)
-        self.target = Embedding(config.target_vocab, config.d_model, rng=rng, dtype=dtype)
+        self.target = Embedding(config.target_vocab, config.d_model, **settings, rng=rng)
         self.decoder = RecurrentDecoder(config, rng=rng, dtype=dtype)
         self.bridge = Bridge(config, self.decoder.cell.d_state, rng=rng, dtype=dtype)
         self.output = Linear(config.d_hidden, config.target_vocab, rng=rng, dtype=dtype)

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from npformer.errors import Registry, UserError
 from npformer.functional.activations import ACTIVATIONS
@@ -283,6 +283,11 @@ class TransformerConfig:
         return self.head_key if self.d_value is None else self.d_value
 
     @property
+    def distinct_layers(self) -> int:
+        """The number of layers of each stack that have parameters of their own."""
+        return self.n_layers
+
+    @property
     def least_parameters(self) -> int:
         """A number of parameters that the model has at least, without building it."""
         vocabularies = self.target_vocab + (0 if self.tied == "all" else self.source_vocab)
@@ -290,7 +295,7 @@ class TransformerConfig:
         distances = 2 * self.max_distance * self.head_key if self.positions == "relative" else 0
         layer = self.d_model * (3 * attention + 4 * self.d_ff) + distances  # of the encoder and the decoder
         positions = self.max_length * self.d_model if self.positions == "learned" else 0
-        return vocabularies * self.d_model + self.n_layers * layer + positions
+        return vocabularies * self.d_model + self.distinct_layers * layer + positions
 
     @property
     def masking(self) -> Masking:
@@ -298,7 +303,7 @@ class TransformerConfig:
         query = "after" if self.query_masking == "none" else self.query_masking
         return Masking(self.mask_fill, self.masking_how, query)
 
-    def replace(self, **changes: Any) -> TransformerConfig:
+    def replace(self, **changes: Any) -> Self:
         """Return the configuration with some settings changed. Unknown names raise a UserError."""
         require_known(self, changes)
         return dataclasses.replace(self, **changes)

@@ -183,6 +183,15 @@ class LocalPredictive(Module):
     weights jump where a token enters or leaves the window. There they have no derivative. The backward pass
     returns the derivative for a fixed set of tokens in the window. Shapes: as in GlobalAttention.
 
+    A small D can stop the learning. At the start p_t is near S / 2 at every position. Adam moves all entries
+    of v and of weight by the same amount in each step, and these movements add up in the argument of the
+    sigmoid. With D = 4, translators of the built-in corpus had p_t = 0.99 S at every position after 30 steps.
+    There the derivative of the sigmoid is near 0, the window contains only the last tokens, and p_t returns
+    very slowly. With D = 10, as in the paper, the Gaussian is wide (σ = 5): far tokens keep some weight,
+    content decides where to attend, and p_t follows. After 300 steps the validation losses were 0.97 (D = 4),
+    0.51 (D = 10) and 0.50 (GlobalAttention). With D = 4, a learning rate of the position that was ten times
+    smaller gave 0.52, which shows that the saturation is the cause.
+
     Args:
         similarity: The layer that compares queries and memory, such as Similarity.
         reach: The half width D of the window.

@@ -1,0 +1,45 @@
+"""npformer language: gaps and continuations from models that are trained on the spot."""
+
+import re
+
+import pytest
+
+from npformer.cli.main import main
+
+
+def test_a_gap_and_a_continuation(capsys):
+    """Each model answers the texts of its kind, and both report their perplexity."""
+    assert main(["language", "the [MASK] is here", "the cat", "--steps", "30", "--answers", "3"]) == 0
+    out, err = capsys.readouterr()
+    gap, continued = out.split("the cat\n", 1)
+    assert gap.startswith("the [MASK] is here\nword 2\n")
+    assert len(re.findall(r"^  \S+ +\d+\.\d%", gap, re.MULTILINE)) == 3
+    lines = continued.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("  the cat") for line in lines)
+    perplexities = [float(text) for text in re.findall(r"held-out sentences: (\d+\.\d+)", err)]
+    assert len(perplexities) == 2
+    assert "an encoder, which fills gaps: 30 steps" in err
+    assert "a decoder, which continues sentences: 30 steps" in err
+
+
+def test_the_answers_depend_on_the_seed_alone(capsys):
+    """The same seed gives the same answers, and another seed others."""
+    answers = []
+    for seed in ("1", "1", "2"):
+        assert main(["language", "the", "--steps", "3", "--seed", seed]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1] != answers[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a " * 20], "a text has 20 words, and the models read 19 at most: give a shorter one"),
+        (["the cat", "--answers", "0"], "--answers is '0': give a whole number, 1 or more, at most 100"),
+        ([], "npformer language needs text: npformer language --help describes it"),
+    ],
+)
+def test_mistakes(arguments, message, capsys):
+    assert main(["language", *arguments]) == 2
+    assert message in capsys.readouterr().err
