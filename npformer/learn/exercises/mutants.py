@@ -299,7 +299,7 @@ def _named(node: ast.AST) -> str:
     names = [
         n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in ("xp", "np", "math", "self")
     ]
-    return f"with {', '.join(dict.fromkeys(names))}" if names else "in front"
+    return f"with {' and '.join(dict.fromkeys(names))}" if names else "in front"
 
 
 def _thing(node: ast.AST) -> str:

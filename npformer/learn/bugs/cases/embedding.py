@@ -53,12 +53,12 @@ def float32_results(own: Names) -> dict[str, Any]:
 EMBEDDING = Specimen(
     number=3,
     name="embedding",
-    summary="learning is too slow, most of all for frequent tokens",
+    summary="learning is too slow, even for very frequent tokens",
     symptom="""
     In a made-up language, each token determines the next token, and a few tokens are much more frequent than
     the others. A model with this embedding learns the language too slowly. After {bug[steps]} steps the loss
-    is {bug[last]:.2f}, and without the bug it is {right[last]:.2f}. The difference is largest for frequent
-    tokens: after the most frequent token the loss is {bug[often]:.3f} instead of {right[often]:.3f}.
+    is {bug[last]:.2f}, and without the bug it is {right[last]:.2f}. Even after the most frequent token, which
+    occurs many times in each batch, the loss is {bug[often]:.3f} instead of {right[often]:.3f}.
     """,
     train=train,
     trials=(

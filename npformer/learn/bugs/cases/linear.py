@@ -72,8 +72,8 @@ LINEAR = Specimen(
     ),
     story="""
     backward divided the gradients of the parameters by the number of rows. But the loss is a mean over the
-    batch, so dy already contains this division. It was done twice, and this had the same effect as a learning
-    rate that is 64 times smaller. With batches of 64 the loss was {bug[last]:.2f} after {bug[steps]} steps.
+    batch, so dy already contains this division. It was done twice. With batches of 64 rows, this has the same
+    effect as a learning rate that is 64 times smaller. The loss was {bug[last]:.2f} after {bug[steps]} steps.
     With your repair it is {right[last]:.2f}. Such a bug is hard to notice, because the direction of the
     gradient is correct. Adam divides by the size of the gradient, so it hides the bug completely. It becomes
     visible again with weight decay or gradient clipping, which depend on the size of the gradient. A gradient
