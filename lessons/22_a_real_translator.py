@@ -363,7 +363,7 @@ except UserError as error:
 # twelfth we measure it: the loss on sentences that it does not learn from, and BLEU of greedy translations.
 
 # %%
-STEPS, W = 240, 40
+STEPS, W = 360, 40
 small = {"d_model": 64, "d_ff": 128, "n_layers": 1, "dropout": 0.1, "max_length": 64}
 config = recipe.replace(source_vocab=V, target_vocab=V, norm="pre", final_norm=True, **small)
 model = Transformer(config, rng=np.random.default_rng(0))
