@@ -283,7 +283,7 @@ def show(rows: list[dict[str, Any]]) -> None:
 def measure(arguments: Namespace) -> int:
     """Train, translate, time, and print the table. Return 0."""
     out, folder = console(), Path(arguments.out)
-    dataset, test = builtin_dataset(), builtin_corpus().test
+    dataset, test = builtin_dataset(), builtin_corpus().new_words
     steps = arguments.steps or STEPS
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     rows: list[FamilyRow] = []
