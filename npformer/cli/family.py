@@ -265,7 +265,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     for title in ("member", "compares", "cost", "parameters", "differentiable", "error", "lesson"):
         table.add_column(title, justify="right" if title in right else "left", no_wrap=True)
     for row in rows:
-        error = f"{row['error']:.0e}" if row["ok"] else f"WRONG {row['error']:.0e}"
+        error = f"{row['error']:.0e}" if row["ok"] else f"FAIL {row['error']:.0e}"
         parameters, lesson = f"{row['parameters']:,}", str(row["lesson"])
         table.add_row(
             row["name"],
