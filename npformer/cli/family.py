@@ -203,7 +203,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print the table. Return 0, or 1 if a gradient is wrong."""
+    """Print the table. Return 0, or 1 if a gradient is incorrect."""
     if arguments.measure:
         return measure(arguments)
     rows = members()
@@ -242,7 +242,7 @@ def show(rows: list[dict[str, Any]]) -> None:
     for title in ("member", "compares", "cost", "parameters", "differentiable", "error", "lesson"):
         table.add_column(title, justify="right" if title in right else "left", no_wrap=True)
     for row in rows:
-        error = f"{row['error']:.0e}" if row["ok"] else f"WRONG {row['error']:.0e}"
+        error = f"{row['error']:.0e}" if row["ok"] else f"FAIL {row['error']:.0e}"
         parameters, lesson = f"{row['parameters']:,}", str(row["lesson"])
         table.add_row(
             row["name"],
