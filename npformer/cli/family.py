@@ -225,7 +225,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Print the table. Return 0, or 1 if a gradient is wrong."""
+    """Print the table. Return 0, or 1 if a gradient is incorrect."""
     if arguments.measure or arguments.search:
         with threadpool_limits(1, user_api="blas"):  # one thread is fastest for matrices this small
             return measure(arguments) if arguments.measure else search(arguments)

@@ -70,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Train, translate, check and draw. Return 0, or 1 if a gradient is wrong."""
+    """Train, translate, check and draw. Return 0, or 1 if a gradient is incorrect."""
     start = time.perf_counter()
     out, folder = console(), Path(arguments.out)
     backend = choose_backend(arguments.backend)

@@ -111,7 +111,7 @@ def float32_results(own: Names) -> dict[str, Any]:
 ATTENTION = Specimen(
     number=10,
     name="attention",
-    summary="the plot of the weights looks correct, but padding is harmful",
+    summary="the weights look correct in plots, but padding raises the loss",
     symptom="""
     A model is trained on sentences of one length, and it learns well: its loss on held-out sentences is
     {bug[bare]:.2f}, and {right[bare]:.2f} without the bug. The attention weights are exactly 0 where the mask

@@ -87,7 +87,7 @@ def compare_with_package(own: Names) -> Any:
 POSITIONS = Specimen(
     number=12,
     name="positions",
-    summary="the model cannot tell the positions of long sentences apart",
+    summary="the loss is too high for long sentences",
     symptom="""
     A model learns to write sentences of 40 tokens backwards. With these positional encodings its loss is
     {bug[last]:.2f} after {bug[steps]} steps. With the correct ones it is {right[last]:.2f}. In a table with
