@@ -130,7 +130,7 @@ def quick(folder, monkeypatch):
     monkeypatch.setattr(tour, "builtin_dataset", lambda: task_dataset("copy", n=20))
     monkeypatch.setattr(train, "builtin_dataset", lambda *arguments, **settings: task_dataset("copy", n=20))
     monkeypatch.setattr(family, "builtin_dataset", lambda: None)
-    monkeypatch.setattr(family, "builtin_corpus", lambda: SimpleNamespace(test=[]))
+    monkeypatch.setattr(family, "builtin_corpus", lambda: SimpleNamespace(new_words=[]))
     (folder / "families").mkdir(exist_ok=True)
 
 

@@ -532,6 +532,7 @@ ARGUMENTS = {
     "glossary": [["{}"], ["--write", "{}/x.md"]],
     "gradcheck": [["{}"], ["{}.py:double", "--shape", "2"], ["own.py:{}", "--shape", "2"]],
     "index": [["{}"], ["--write", "{}/x.md"]],
+    "language": [["the cat", "--steps", "{}"]],
     "lesson": [["{}"], ["0", "--html", "{}/x.html"], ["0", "--notebook", "{}/x.ipynb"]],
     "lessons": [["{}"]],
     "masks": [["a", "--model", "{}"], ["a", "--mistake", "{}"]],
