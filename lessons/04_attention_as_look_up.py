@@ -1,13 +1,17 @@
 # %% [markdown]
-# # 4 · Attention as a look-up
+# # 4 · Attention as a lookup
 #
-# *30 minutes to read, 3 seconds to run. Lesson 0 for the pair forward/backward; word vectors are those of
-# lesson 2.*
+# *About 90 minutes, in six parts. You need: the pair forward/backward and the gradient check
+# (lesson 0), token vectors (lesson 2), dot products and the softmax function.*
 #
-# **The question.** In a Python dictionary, a query either is one of the keys, and you get its value, or you
-# get a `KeyError`. A network cannot learn with that: nothing is ever *nearly* right. How does one build a
-# look-up that has an answer to every query, and a slope? Who asks, who is asked, and what is handed over?
-# And how does one measure how well a query fits a key?
+# **After this lesson you can**
+#
+# - compute self-attention without parameters, and derive its gradient;
+# - turn a Python dictionary into a lookup that has an answer and a gradient for every query;
+# - explain what queries, keys and values are, and why each of them has its own weight matrix;
+# - compare queries and keys with four similarity functions, and derive the gradient of each.
+#
+# `[embedding] → [positions] → [ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
 
 # %%
 import numpy as np
@@ -24,22 +28,54 @@ from npformer.plots import Grid, attention_map, cell_product, curves
 rng = np.random.default_rng(4)
 
 # %% [markdown]
-# ## The barest attention there is
+# ## Why attention?
 #
-# *The components of the Transformer* (after Bloem's *Transformers from scratch*) starts with a layer that has
-# no parameters. Vectors x₁ … x_T go in, and as many come out; each output is a weighted mean of all inputs,
-# and the weights are made from the inputs themselves, by dot products:
+# After lessons 2 and 3, every token of a sentence has a vector. This vector says which token it is and where
+# it stands. It says nothing about the other tokens. But the meaning of a token depends on the others. In "the
+# dog saw the bird", the vector of *saw* should contain who saw whom.
 #
-# ```math
-# sᵢⱼ = xᵢ · xⱼ                    scores: how alike are word i and word j?
-# pᵢⱼ = exp sᵢⱼ / Σₘ exp sᵢₘ       weights: a softmax, each row sums to 1
-# yᵢ  = Σⱼ pᵢⱼ xⱼ                  a mean of all words, seen by word i
+# **Attention** is the layer that brings information from other tokens into the vector of a token. It computes
+# a weight for each token, and then the average of all vectors with these weights:
+#
+# ```text
+#    x of "the"   x of "dog"   x of "saw"   x of "the"   x of "bird"      each (D,)
+#      × .01        × .66        × .01        × .01        × .30          the weights of "saw"
+#         └────────────┴──────────  +  ──────────┴────────────┘
+#                                   ↓
+#                               y of "saw"                                (D,) the weighted average
 # ```
 #
-# (The document writes wᵢⱼ. Here w is what can be learned, and p what comes out of a softmax.)
+# This lesson begins with attention that has no parameters. Then it explains attention as a lookup, and adds
+# weight matrices. At the end it compares four ways of computing scores.
+
+# %% [markdown]
+# ## Attention without parameters
 #
-# For vectors that one can read we choose the numbers by hand: is it an animal, does it fly, is it an action,
-# is it an article? Every vector has length 2. A trained model finds numbers of its own.
+# *The components of the Transformer* begins with a layer that has no parameters. T vectors $x_1, \ldots, x_T$
+# go in, and T vectors $y_1, \ldots, y_T$ come out. Each output is computed in three steps:
+#
+# $$\begin{aligned}
+# s_{ij} &= x_i \cdot x_j \\
+# p_{ij} &= \frac{\exp s_{ij}}{\sum_m \exp s_{im}} \\
+# y_i &= \sum_j p_{ij}\, x_j
+# \end{aligned}$$
+#
+# 1. The **score** $s_{ij}$ is a dot product. It is large if the two vectors are similar.
+# 2. The **softmax** turns the scores of token $i$ into **attention weights** $p_{ij}$. They are positive, and
+#    their sum over $j$ is 1.
+# 3. The output $y_i$ is the average of all vectors with these weights.
+#
+# We say that token $i$ **attends to** token $j$ with the weight $p_{ij}$. All vectors come from the same
+# sentence, so this is **self-attention**. With matrices, the three steps are:
+#
+# ```text
+# X (T, D) ─┬─→ scores S = X Xᵀ (T, T) ─→ softmax of each row ─→ weights P (T, T) ─┐
+#           └──────────────────────────────────────────────────────────────────────┴─→ Y = P X (T, D)
+# ```
+#
+# $X$ has one row for each token. For our example we choose the entries of the vectors by hand. They say
+# whether a word is an animal, flies, is an action, or is an article. Every vector has length 2. In a trained
+# model, the entries come from training, and a single entry rarely has a simple meaning.
 
 # %%
 words = ["the", "dog", "saw", "the", "bird"]
@@ -52,6 +88,23 @@ x = np.array(  # (T, D)
         [1.6, 1.2, 0.0, 0.0],
     ]
 )
+
+# %% [markdown]
+# **Question.** To which tokens will *dog* attend most? Compute its five scores first.
+#
+# <details><summary>Answer</summary>
+# The scores of *dog* are 0, 4, 0, 0 and 3.2. So it attends most to itself, and then to *bird*. The other
+# tokens get small weights, but not 0, because the exponential function is always positive.
+# </details>
+#
+# The cell computes the layer with matrices. Row $i$ of `weights` contains the weights of token $i$.
+
+# %%
+weights, _ = softmax(x @ x.T)  # (T, T), row i attends to column j
+y = weights @ x  # (T, D)
+print(y.round(2))
+
+# %% tags=["check"]
 assert_allclose(np.linalg.norm(x, axis=-1), 2)
 
 slow = np.zeros_like(x)  # (T, D)
@@ -59,132 +112,195 @@ for i in range(5):
     e = [np.exp(sum(x[i, n] * x[j, n] for n in range(4))) for j in range(5)]
     for j in range(5):
         slow[i] += e[j] / sum(e) * x[j]
-
-weights, _ = softmax(x @ x.T)  # (T, T), row i looks, column j is looked at
-y = weights @ x  # (T, D)
 assert_allclose(y, slow, rtol=1e-12)
-print(y.round(2))
 
-# %%
+# %% tags=["plot"]
 figure = attention_map(weights, words, words, numbers=True)
-caption = "Without parameters: each word looks at itself, and at whoever resembles it"
+caption = "Without parameters: each token attends to itself and to tokens with similar vectors"
 show_figure(figure, "04_basic", caption)
 
 # %% [markdown]
-# "dog" and "bird" have a product of 3.2, so they look at each other, with .30, and the outputs of both become
-# more like an animal in general: "dog" now flies a little, .36. The two "the" are one vector, so each gives
-# the other as much as itself, and their outputs are the same. No position went in; none can come out.
+# The result shows what this layer can do, and what it cannot do:
 #
-# But "saw" looks at itself with .93 and learns nothing about who saw whom.
+# - *dog* and *bird* are similar: their score is 3.2. So *dog* attends to *bird* with the weight .30. Its
+#   output now has .36 in the entry "flies". The two animals have become more similar to each other.
+# - Both *the* have the same vector, and they get the same output. The vectors contain no positions here, so
+#   the outputs cannot contain any.
+# - *saw* attends to itself with the weight .93. So its output contains almost nothing about who saw whom.
 
-# %%
+# %% tags=["check"]
 assert_allclose(weights[1, 4], 0.30, atol=0.005)
 assert_allclose(y[1, 1], 0.36, atol=0.005)
 assert_allclose(weights[2, 2], 0.93, atol=0.005)
 assert (y[0] == y[3]).all()
 
 # %% [markdown]
-# ## Why a word looks at itself most
+# ## Why a token attends most to itself
 #
-# Compare the score of word i for itself with its score for word j. By Cauchy and Schwarz a dot product is
-# at most the product of the lengths:
+# The weight of *saw* for itself was no accident. We compare the score of token $i$ for itself with its score
+# for another token $j$. The inequality of Cauchy and Schwarz says that a dot product is at most the product
+# of the two lengths: $x_i \cdot x_j \le |x_i|\,|x_j|$. So
 #
-# ```math
-# sᵢᵢ − sᵢⱼ = |xᵢ|² − xᵢ · xⱼ ≥ |xᵢ|² − |xᵢ| |xⱼ| = |xᵢ| (|xᵢ| − |xⱼ|)
-# ```
+# $$\begin{aligned}
+# s_{ii} - s_{ij} &= |x_i|^2 - x_i \cdot x_j \\
+# &\ge |x_i|^2 - |x_i|\,|x_j| \\
+# &= |x_i|\,(|x_i| - |x_j|)
+# \end{aligned}$$
 #
-# If all vectors are equally long, that is never negative: **no word is looked at more than oneself**. If they
-# are not, the longest one still looks at itself most, but a short word may prefer a long neighbour.
-# In many dimensions it is worse than "most": entries of variance 1 make sᵢᵢ about D, and sᵢⱼ only of size
-# √D. Two thousand random sentences of ten words, with vectors of any length:
+# If all vectors have the same length, the last line is 0. Then **no token attends more to another token than
+# to itself**. If the lengths differ, this is still true for the token with the longest vector. But a token
+# with a short vector may attend more to a token with a longer one.
+#
+# **Question.** Three tokens have vectors of the lengths 1, 2 and 3. Which of them is sure to attend most to
+# itself?
+#
+# <details><summary>Answer</summary>
+# The third one, because no other vector is longer. For the other two it depends on the directions of the
+# vectors.
+# </details>
+
+# %% [markdown]
+# How large is the difference in a typical case? Let the D entries of all vectors be independent, with mean 0
+# and variance 1. The score $s_{ii}$ is a sum of D squares, and its mean is D. The score $s_{ij}$ is a sum of
+# D products, with mean 0 and standard deviation $\sqrt{D}$. For a large D, the first is much larger than the
+# second.
+#
+# The cell measures this for 2,000 random sentences of ten tokens. It prints how often a token attends most to
+# itself, and the median of the weight that it gives to itself.
 
 # %%
 
 
 def own_share(x, scores):
-    """How often a word looks at itself most, and with what weight (median)."""
+    """How often a token attends most to itself, and its median weight for itself."""
     most = scores.argmax(-1) == np.arange(x.shape[1])
     own = np.diagonal(softmax(scores)[0], axis1=-2, axis2=-1)
     return most.mean(), np.median(own)
 
 
+shares = {}
 for width in (4, 64):
     free = rng.standard_normal((2000, 10, width))  # (B, T, D)
-    most, own = own_share(free, free @ free.swapaxes(-1, -2))
-    print(f"D {width:2}   itself most: {most:4.0%}   weight on itself {own:.6f}")
-    assert_allclose(most, {4: 0.67, 64: 1}[width], atol=0.01 if width == 4 else 0)
-assert own > 0.9999995
+    shares[width] = own_share(free, free @ free.swapaxes(-1, -2))
+    most, own = shares[width]
+    print(f"D {width:2}   itself most: {most:4.0%}   weight for itself {own:.6f}")
+
+# %% tags=["check"]
+assert_allclose(shares[4][0], 0.67, atol=0.01)
+assert shares[64][0] == 1
+assert shares[64][1] > 0.9999995
 
 # %% [markdown]
-# With 4 numbers a word, a third prefer another word; with 64 none does, the weight on oneself is 1.000000,
-# and y = x to six digits: the layer does nothing. Something has to part the word that asks from the one that
-# is asked. The backward pass shows where.
+# With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight for
+# itself is then 1.000000, so $y$ and $x$ agree in about six digits. The layer does nothing.
+#
+# **Question.** The vector $x_i$ decides to which tokens token $i$ attends. What else does $x_i$ decide?
+#
+# <details><summary>Answer</summary>
+# It is compared with the vectors of all tokens, so it also decides which tokens attend to token $i$. And it
+# is the vector that these tokens average.
+# </details>
+#
+# One vector has too many tasks. The next part separates them.
+#
+# *This is a good place for a break. The next part derives the backward pass.*
 #
 # ## Backward: x occurs three times
 #
-# Look at the three formulas again. A vector x appears as the one that **asks** (xᵢ in sᵢⱼ), as the one that
-# is **asked** (xⱼ in sᵢⱼ), and as the one that is **handed over** (xⱼ in yᵢ). Pretend that these are three
-# arrays, q, k and v, which just happen to be equal:
+# Look at the three formulas of the forward pass again. The same $x$ has three roles:
 #
-# ```math
-# sᵢⱼ = qᵢ · kⱼ        pᵢ = softmax(sᵢ)        yᵢ = Σⱼ pᵢⱼ vⱼ
-# ```
+# 1. In $s_{ij}$, the vector $x_i$ is compared with all others. This role is the **query**.
+# 2. In $s_{ij}$, the vector $x_j$ is what a query is compared with. This role is the **key**.
+# 3. In $y_i$, the vector $x_j$ is what is averaged. This role is the **value**.
 #
-# Each has a gradient of its own, and since forward copied x into all three, backward adds them up (lesson 0):
+# We write three arrays Q, K and V for the three roles, although they are still equal:
 #
-# ```math
-# dx = dq + dk + dv
+# ```text
+# X (T, D) ─┬─ as queries ─→ Q (T, D) ─┐
+#           ├─ as keys ────→ K (T, D) ─┴─→ S = Q Kᵀ (T, T) ─→ P = softmax(S) (T, T) ─┐
+#           └─ as values ──→ V (T, D) ───────────────────────────────────────────────┴─→ Y = P V (T, D)
 # ```
 
 # %% [markdown]
-# From the last formula to the first. vⱼ reaches every output i, with slope pᵢⱼ; and a weight pᵢⱼ moves
-# output i along vⱼ. The softmax between them has its pair in the package; lesson 5 derives it.
+# Each array has a gradient of its own. The forward pass used $x$ in three places, so the backward pass adds
+# up the three gradients (lesson 0):
 #
-# ```math
-# dvⱼ  = Σᵢ pᵢⱼ dyᵢ          dV = Pᵀ dY
-# dpᵢⱼ = dyᵢ · vⱼ            dP = dY Vᵀ
-# dsᵢ  = softmax backward of dpᵢ
-# ```
+# $$dx = dq + dk + dv$$
 #
-# And sᵢⱼ = Σₙ qᵢₙ kⱼₙ: qᵢ takes part in all of row i, with slope kⱼ; kⱼ in all of column j, with slope qᵢ:
+# We derive them in reverse order, and begin with the last formula, $y_i = \sum_j p_{ij}\, v_j$. The value
+# $v_j$ occurs in every output $y_i$, with the factor $p_{ij}$. The weight $p_{ij}$ occurs only in $y_i$,
+# where it multiplies the vector $v_j$:
 #
-# ```math
-# dqᵢ = Σⱼ dsᵢⱼ kⱼ           dQ = dS K
-# dkⱼ = Σᵢ dsᵢⱼ qᵢ           dK = dSᵀ Q
-# ```
+# $$\begin{aligned}
+# dv_j &= \sum_i p_{ij}\, dy_i & \quad dV &= P^\top dY \\
+# dp_{ij} &= dy_i \cdot v_j & \quad dP &= dY\, V^\top
+# \end{aligned}$$
 
 # %%
 dy = rng.standard_normal(y.shape)  # (T, D)
 dv = weights.T @ dy  # (T, D)
 dweights = dy @ x.T  # (T, T)
+
+# %% [markdown]
+# Next comes the softmax. Its backward pass computes $dS$ from $dP$. Here we take it from the package, and
+# lesson 5 derives it.
+#
+# The scores are $s_{ij} = \sum_n q_{in} k_{jn}$. The query $q_i$ occurs in all scores of row $i$, and its
+# factor in $s_{ij}$ is $k_j$. The key $k_j$ occurs in all scores of column $j$, and its factor is $q_i$:
+#
+# $$\begin{aligned}
+# dq_i &= \sum_j ds_{ij}\, k_j & \quad dQ &= dS\, K \\
+# dk_j &= \sum_i ds_{ij}\, q_i & \quad dK &= dS^\top Q
+# \end{aligned}$$
+#
+# In our layer, Q, K and V are all `x`.
+
+# %%
 dscores = softmax_backward(dweights, weights)  # (T, T)
 dq = dscores @ x  # (T, D)
 dk = dscores.T @ x  # (T, D)
 dx = dq + dk + dv
 
-y_package, cache = attention(x, x, x, scale=1.0)
+y_package, cache = attention(x, x, x, scale=1.0)  # without the scale of lesson 5
+
+# %% tags=["check"]
 assert_allclose(y, y_package, rtol=1e-12)
 assert_allclose(dx, sum(attention_backward(dy, cache)), rtol=1e-9, atol=1e-12)
 print("y and dx are those of the package")
 
 # %% [markdown]
-# Is each of the three right, alone? The forward pass tells (lesson 0): take an imaginary step with x in one
-# of its uses only, and hold it still in the other two.
+# Is each of the three gradients correct? We can check them one at a time with the complex step of lesson 0.
+# We add a small imaginary number times a direction $v$ to $x$ in one role only. In the other two roles, $x$
+# stays as it is. The imaginary part of the loss then gives the measured derivative. It must agree with the
+# derivative that our gradient claims.
 
 # %%
-v = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction, ±1
+v = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1
 h = 1e-20
 moved = x + 1j * h * v
-uses = {"asks": (moved, x, x), "is asked": (x, moved, x), "is handed over": (x, x, moved)}
-for (use, arrays), gradient in zip(uses.items(), (dq, dk, dv), strict=True):
+roles = {"query": (moved, x, x), "key": (x, moved, x), "value": (x, x, moved)}
+pairs = []
+for (role, arrays), gradient in zip(roles.items(), (dq, dk, dv), strict=True):
     measured = (attention(*arrays, scale=1.0)[0] * dy).sum().imag / h
     claimed = (gradient * v).sum()
-    print(f"{use:15} claimed {claimed:+.12f}   measured {measured:+.12f}")
+    pairs.append((claimed, measured))
+    print(f"{role:6} claimed {claimed:+.12f}   measured {measured:+.12f}")
+
+# %% tags=["check"]
+for claimed, measured in pairs:
     assert_allclose(claimed, measured, rtol=1e-11)
 
 # %% [markdown]
-# And the whole as a pair. Beside it a classic slip: "S = X Xᵀ is a product, so its gradient is dS X", as if
-# only the word that asks could move. The checker finds that it is wrong.
+# Now we check the whole layer as a pair of functions. The third function contains a common mistake. It
+# starts from $S = X X^\top$ and takes $dS\, X$ for the gradient of X. This treats only the first X as a
+# variable, so the gradient of the keys is missing.
+#
+# **Question.** Will the gradient check find this mistake?
+#
+# <details><summary>Answer</summary>
+# Yes. The forward pass depends on $x$ in the role of the key too. So the measured derivative contains $dk$,
+# and the returned gradient does not.
+# </details>
 
 # %%
 
@@ -195,12 +311,12 @@ def basic(x):
 
 
 def basic_backward(dy, cache):
-    """dx, the sum over three uses."""
+    """dx, the sum over three roles."""
     return sum(attention_backward(dy, cache))
 
 
 def forgets_the_keys(dy, cache):
-    """Wrong: the word that is asked gets nothing."""
+    """Wrong: dk is missing."""
     dq, _, dv = attention_backward(dy, cache)
     return dq + dv
 
@@ -208,14 +324,24 @@ def forgets_the_keys(dy, cache):
 sentence = rng.standard_normal((5, 4))  # (T, D)
 report = gradcheck((basic, basic_backward), sentence)
 print(report)
+print("without dk:", gradcheck((basic, forgets_the_keys), sentence).ok)
+
+# %% tags=["check"]
 assert report.ok
 assert not gradcheck((basic, forgets_the_keys), sentence).ok
 
 # %% [markdown]
-# ## A dictionary, made soft
+# *This is a good place for a break. The next part explains the words query, key and value.*
 #
-# What does it mean that a word asks? Take a real look-up: three colours on the colour wheel, red at 0°, green
-# at 120°, blue at 240°. Ask at 40°:
+# ## From a dictionary to a soft lookup
+#
+# The words query, key and value come from databases and dictionaries. A dictionary stores pairs of a key and
+# a value. You give it a query. If one of the keys is equal to the query, you get its value. This is a
+# **lookup**.
+#
+# As an example we take three colours of the colour wheel. The key of a colour is its angle: red is at 0°,
+# green at 120° and blue at 240°. The value of a colour is its triple (red, green, blue). What happens if we
+# ask for the angle 40°?
 
 # %%
 wheel = {0: [1.0, 0, 0], 120: [0, 1.0, 0], 240: [0, 0, 1.0]}  # angle: (red, green, blue)
@@ -225,12 +351,13 @@ except KeyError as error:
     print("KeyError:", error)
 
 # %% [markdown]
-# **Step 1.** Take the *nearest* key. As arrows of length 1 the nearest is the one with the largest dot
-# product; a weight of 1 on it and 0 on the others; then a product with the values. Now there is always an
-# answer.
+# A dictionary cannot say that a query is *nearly* right. A network cannot learn with such a lookup, because
+# most queries have no answer, and there is no gradient. We change the lookup in two steps.
 #
-# **Step 2.** Put a softmax in place of the "1 on the largest". Now the answer is a mixture. How strong a
-# mixture, the query itself can say: a query three times as long has scores three times as large.
+# **Step 1: take the nearest key.** We write each angle as an arrow, a vector of length 1. Then the nearest
+# key is the one with the largest dot product with the query. It gets the weight 1, and all others get the
+# weight 0. The product of the weights and the values is the answer. This is a **hard lookup**. It has an
+# answer for every query.
 
 # %%
 
@@ -246,26 +373,52 @@ query = arrow(np.array([40.0]))  # (1, 2)
 
 nearest = 1.0 * (np.arange(3) == (query @ keys.T).argmax(-1))  # (S,)
 print("nearest  ", nearest @ values)
-for length in (1, 4, 64):
-    mixed, _ = attention(length * query, keys, values, scale=1.0)
-    weight, _ = softmax(length * arrow(40 + 1j * h) @ keys.T)  # turned by an imaginary angle
-    slope = weight[1].imag / h
-    print(f"length {length:2}", mixed[0].round(3), f"  slope of green {slope:.0e} a degree")
-    if length == 4:
-        assert_allclose(mixed[0, :2], [0.91, 0.09], atol=0.005)
-assert abs(mixed - nearest).max() < 1e-6
 
 # %% [markdown]
-# A query of length 4 answers .91 red and .09 green: red, a little towards orange. A query of length 64 gets
-# the nearest key, to six digits and more. So the soft look-up has the hard one as its limit.
+# **Step 2: replace the maximum by a softmax.** Now every key gets a positive weight, and the answer is an
+# average of the values. This is a **soft lookup**.
 #
-# Why not stay with the hard one, which is cheaper? Turn the query, and watch the weight of green:
+# The length of the query decides how similar the two are. A query that is three times as long has scores that
+# are three times as large. Then the differences between the scores are larger too, and the softmax gives more
+# weight to the largest.
+#
+# The next cell computes the soft lookup for queries of length 1, 4 and 64. It also prints a derivative. It
+# tells how much the weight of green changes when the query is turned by one degree. We compute it with a
+# complex step: we turn the query by a small imaginary angle.
 
 # %%
+answers, slopes = {}, {}
+for length in (1, 4, 64):
+    mixed, _ = attention(length * query, keys, values, scale=1.0)
+    weight, _ = softmax(length * arrow(40 + 1j * h) @ keys.T)
+    answers[length], slopes[length] = mixed[0], weight[1].imag / h
+    print(f"length {length:2}", mixed[0].round(3), f"  slope {slopes[length]:.0e} per degree")
+
+# %% tags=["check"]
+assert_allclose(answers[4][:2], [0.91, 0.09], atol=0.005)
+assert abs(answers[64] - nearest).max() < 1e-6
+assert_allclose(slopes[64], 6e-17, atol=0.5e-17)
+
+# %% [markdown]
+# A query of length 4 gets the answer .91 red and .09 green. This is a red that is slightly orange. A query of
+# length 64 gets the same answer as the hard lookup, with an error below one millionth. So the hard lookup is
+# the limit of the soft lookup for long queries.
+#
+# **Question.** The hard lookup is cheaper, because it reads only one value. Why do we not use it in a
+# network?
+#
+# <details><summary>Answer</summary>
+# If the query changes a little, the nearest key stays the same, so the answer does not change. The derivative
+# is 0, and training cannot improve the query.
+# </details>
+#
+# The figure shows this. It turns the query from 0° to 240° and draws the weight of green.
+
+# %% tags=["plot"]
 angles = np.linspace(0, 240, 481)  # (N,)
 turned = arrow(angles)  # (N, 2)
 of_green = [softmax(length * turned @ keys.T)[0][:, 1] for length in (1, 4, 64)]
-of_green.append(1.0 * ((turned @ keys.T).argmax(-1) == 1))  # the hard look-up
+of_green.append(1.0 * ((turned @ keys.T).argmax(-1) == 1))  # the hard lookup
 figure = curves(
     np.array(of_green),
     angles,
@@ -274,39 +427,64 @@ figure = curves(
     ylabel="weight of the key at 120°",
     legend=True,
 )
-caption = "The longer the query, the harder the look-up; the hardest is flat but for two jumps"
+caption = "Longer queries choose more sharply; the hard lookup is constant except for two jumps"
 show_figure(figure, "04_soft", caption)
 
-# %% [markdown]
-# "Nearest" is flat: turn the query a little, and *nothing* changes, so its slope is 0 and the query is never
-# told which way to turn. At 60° and 180° it jumps and has no slope. *The components of the Transformer* says
-# so of hard attention: argmax cannot be differentiated, and training needs more than gradients. The price of
-# softness is that every value takes part in every answer. And a long query comes near to the hard one: at 40°
-# and length 64 its slope, 6e-17, has all but vanished.
-
-# %%
-assert_allclose(slope, 6e-17, atol=0.5e-17)
+# %% tags=["check"]
 assert_allclose(np.diff(of_green[3]).nonzero()[0] / 2, [60, 179.5], atol=0.5)  # the two jumps
+
+# %% [markdown]
+# For the hard lookup the curve is constant, so its derivative is 0. At 60° and 180° it jumps, and has no
+# derivative there. *The components of the Transformer* says the same of hard attention: the function argmax
+# is not differentiable, and training needs other methods than gradients alone. Lesson 19 shows them.
+#
+# The soft lookup has a gradient, but this has a price: every value takes part in every answer. Also, very
+# long queries bring the problem of the hard lookup back. At 40° and with length 64, the slope is only
+# $6 \cdot 10^{-17}$ per degree.
+#
+# **Question.** At which angle between 0° and 120° does the soft lookup give red and green the same weight?
+# Does this depend on the length of the query?
+#
+# <details><summary>Answer</summary>
+# At 60°. There, the angles between the query and the two keys are equal, so both dot products are equal. This
+# is true for every length.
+# </details>
+#
+# *This is a good place for a break. The next part gives each role its own weight matrix.*
 
 # %% [markdown]
 # ## Query, key and value
 #
-# The paper, section 3.2:
+# The paper describes attention as such a soft lookup, in section 3.2:
 #
 # > An attention function can be described as mapping a query and a set of key-value pairs to an output, where
 # > the query, keys, values, and output are all vectors. The output is computed as a weighted sum of the
 # > values, where the weight assigned to each value is computed by a compatibility function of the query with
 # > the corresponding key.
 #
-# In a sentence every word plays all three parts. What it asks for need not be what it is. So each part gets
-# a matrix:
+# In self-attention, every token has all three roles. But what a token needs is often different from what it
+# is. For example, an action needs to know which animals take part, and it is not an animal itself. So each
+# role gets its own weight matrix:
 #
-# ```math
-# Q = X W_Q        K = X W_K        V = X W_V
+# $$Q = X W^Q, \qquad K = X W^K, \qquad V = X W^V$$
+#
+# ```text
+# X (T, D) ─┬─ × W^Q (D, K) ─→ Q (T, K) ─┐
+#           ├─ × W^K (D, K) ─→ K (T, K) ─┴─→ S = Q Kᵀ (T, T) ─→ softmax ─→ P (T, T) ─┐
+#           └─ × W^V (D, L) ─→ V (T, L) ─────────────────────────────────────────────┴─→ Z = P V (T, L)
 # ```
+
+# %% [markdown]
+# - The **query** $q_i$ says what token $i$ needs.
+# - The **key** $k_j$ says what token $j$ offers. It is compared with the queries.
+# - The **value** $v_j$ is the information that other tokens receive from token $j$.
 #
-# By hand again: let an action ask for an animal, and let an animal ask for an article. Column 1 of Q and K is
-# the matter "animal", column 2 the matter "article". What is handed over is the first two features.
+# Queries and keys must have the same width K, because they are multiplied with each other. The values may
+# have another width L.
+#
+# As an example we choose the three matrices by hand. An action shall attend to animals, and an animal shall
+# attend to articles. Column 1 of Q and K stands for "animal", and column 2 for "article". The values are the
+# first two entries of $x$, "animal" and "flies".
 
 # %%
 w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, K) animal -> 2, action -> 1
@@ -315,7 +493,9 @@ w_v = np.eye(4)[:, :2]  # (D, L) animal, flies
 q, k, v = x @ w_q, x @ w_k, x @ w_v  # (T, K), (T, K), (T, L)
 z, cache = attention(q, k, v, scale=1.0)
 chosen = cache.weights  # (T, T)
+print("saw attends with", chosen[2].round(2), "and gets", z[2].round(2))
 
+# %% tags=["plot"]
 grids = [
     Grid(q, "$Q$", "q", rows=words, numbers=True),
     "×",
@@ -327,22 +507,28 @@ grids = [
     "=",
     Grid(z, "$Z$", "z", numbers=True),
 ]
-caption = "Three matrices by hand: saw looks at dog and bird, animals look at articles"
+caption = "Matrices chosen by hand: saw attends to dog and bird, and animals attend to articles"
 show_figure(cell_product(grids), "04_qkv", caption)
 
 # %% [markdown]
-# "saw" looks at "dog" with .66, at "bird" with .30, and at itself with .01: its output says that animals took
-# part, 1.81, and that one of them flies, .36. The articles ask for nothing: their queries are 0, so are all
-# their scores, and they look at everyone with .20. "dog" looks at the articles with .49 each, and they do not
-# single it out in return: with two matrices, looking is no longer mutual.
+# - *saw* attends to *dog* with the weight .66, to *bird* with .30, and to itself with .01. Its output is
+#   (1.81, .36). The first number says that the event involves animals. The second is above 0, so one of the
+#   animals flies.
+# - The queries of the two articles are 0. So all of their scores are 0, and they attend to every token with
+#   the same weight .20.
+# - *dog* attends to each article with the weight .49. The articles do not attend to *dog* in the same way. So
+#   with two different matrices, attention is no longer symmetric.
 #
-# With *random* matrices nobody is favoured at all:
+# These matrices were chosen by hand. At the beginning of training they are random. Does a token then still
+# attend most to itself? We repeat the measurement with D = 64 and random matrices.
 
 # %%
 free = rng.standard_normal((2000, 10, 64))  # (B, T, D)
-mats = rng.standard_normal((2, 2000, 64, 64)) / 8  # W_Q and W_K, new ones for each sentence
+mats = rng.standard_normal((2, 2000, 64, 64)) / 8  # W^Q and W^K, new ones for each sentence
 most, _ = own_share(free, (free @ mats[0]) @ (free @ mats[1]).swapaxes(-1, -2))
-print(f"random matrices: a word looks at itself most in {most:.1%} of cases; 1 in 10 is 10%")
+print(f"with random matrices, {most:.1%} of the tokens attend most to themselves")
+
+# %% tags=["check"]
 assert 0.09 < most < 0.11
 assert_allclose(chosen[2, [1, 4, 2]], [0.66, 0.30, 0.01], atol=0.005)
 assert_allclose(chosen[[0, 3]], 0.2)
@@ -350,159 +536,243 @@ assert_allclose(chosen[1, [0, 3]], 0.49, atol=0.005)
 assert_allclose(z[2], [1.81, 0.36], atol=0.005)
 
 # %% [markdown]
-# ### Their gradients
+# The result is about one in ten. A sentence has ten tokens, so this is the frequency of a random choice. No
+# token is preferred.
 #
-# Each of the three is the layer of lesson 0, without a bias. So it hands on two gradients, and x, which went
-# into all three, again gets a sum:
+# ### The gradients of the weight matrices
 #
-# ```math
-# dW_Q = Xᵀ dQ         dW_K = Xᵀ dK         dW_V = Xᵀ dV
-# dX   = dQ W_Qᵀ + dK W_Kᵀ + dV W_Vᵀ
-# ```
+# Each of the three products is the linear layer of lesson 0, without a bias. The gradient of its weights is
+# the transposed input times the gradient of its output. And $x$ is used in all three products, so it gets the
+# sum of three gradients:
 #
-# With the identity for all three that is the dq + dk + dv from above. In the package the matrices belong to
-# `MultiHeadAttention` (lesson 7). With one head, without biases, its last matrix and the scale, it is ours.
+# $$\begin{aligned}
+# dW^Q &= X^\top dQ, \quad dW^K = X^\top dK, \quad dW^V = X^\top dV \\
+# dX &= dQ\, {W^Q}^\top + dK\, {W^K}^\top + dV\, {W^V}^\top
+# \end{aligned}$$
+#
+# If all three matrices are the identity, the second line is $dq + dk + dv$, as above.
 
 # %%
 dz = rng.standard_normal(z.shape)  # (T, L)
 dq, dk, dv = attention_backward(dz, cache)
 dx = dq @ w_q.T + dk @ w_k.T + dv @ w_v.T  # (T, D)
+dw_q, dw_k, dw_v = x.T @ dq, x.T @ dk, x.T @ dv  # (D, K), (D, K), (D, L)
 
+# %% [markdown]
+# In the package, these matrices belong to `MultiHeadAttention` (lesson 7). With one head, and without biases,
+# output matrix and scale, it is our layer. The next cell compares the two and runs the gradient check.
+
+# %%
 plain = {"bias": False, "output": False, "scale": False, "dtype": np.float64}
 layer = MultiHeadAttention(4, 1, d_head=2, **plain)
-parts = [(layer.query, w_q, dq), (layer.key, w_k, dk), (layer.value, w_v, dv)]
+parts = [(layer.query, w_q, dw_q), (layer.key, w_k, dw_k), (layer.value, w_v, dw_v)]
 for part, matrix, _ in parts:
     part.weight.value[...] = matrix
 z_package, layer_cache = layer.forward(x[None])  # (1, T, L)
 dx_package = layer.backward(dz[None], layer_cache)
+print("largest difference in dx:", abs(dx - dx_package[0]).max())
+
+# %% tags=["check"]
 assert_allclose(z, z_package[0], rtol=1e-12)
 assert_allclose(dx, dx_package[0], rtol=1e-9, atol=1e-12)
 for part, _, gradient in parts:
-    assert_allclose(x.T @ gradient, part.weight.grad, rtol=1e-9, atol=1e-12)
+    assert_allclose(gradient, part.weight.grad, rtol=1e-9, atol=1e-12)
 report = gradcheck(layer, rng.standard_normal((2, 5, 4)))
+print("gradient check of the layer:", report.ok)
 assert report.ok
-print("z, dx and the matrices' gradients are the package's; gradcheck finds them right")
 
 # %% [markdown]
+# *This is a good place for a break. The next part compares similarity functions.*
+#
 # ## Four ways to compare
 #
-# The "compatibility function" was the dot product. *一步步解析Attention is All You Need!* lists four, from
-# the years when attention sat on recurrent networks (Bahdanau et al. 2015; Luong et al. 2015):
+# So far we compared a query and a key with the dot product. The paper calls this part of attention the
+# compatibility function. We call it the **similarity function**. *一步步解析Attention is All You Need!* lists
+# four of them. They come from the years in which attention was used with recurrent networks (Bahdanau et al.
+# 2015; Luong et al. 2015):
 #
-# ```math
-# dot          s = q · k                       nothing to learn
-# general      s = (q W) · k                   W (K, L)
-# concat       s = w · [q; k]                  w (K + L)
-# perceptron   s = v · tanh(q W + k U)         W (K, J), U (L, J), v (J)
-# ```
+# $$\begin{aligned}
+# \mathrm{dot:} \quad s &= q \cdot k \\
+# \mathrm{general:} \quad s &= (q W) \cdot k \\
+# \mathrm{concat:} \quad s &= w \cdot [q; k] \\
+# \mathrm{perceptron:} \quad s &= v \cdot \tanh(q W + k U)
+# \end{aligned}$$
 #
-# **Dot** we have derived: dQ = dS K, dK = dSᵀ Q. It asks that q and k have one width.
+# The brackets $[q; k]$ mean that the two vectors are written one after the other. In this part, queries have
+# the width K and keys the width L.
 #
-# **General** does not. Every wᵢⱼ serves all pairs of a query t and a key s:
+# **Question.** Which of the four functions has no parameters? Which of them work if K and L are different?
 #
-# ```math
-# sₜₛ  = Σᵢⱼ qₜᵢ wᵢⱼ kₛⱼ
-# dwᵢⱼ = Σₜₛ dsₜₛ qₜᵢ kₛⱼ          dW = Qᵀ dS K
-# dqₜᵢ = Σₛ dsₜₛ Σⱼ wᵢⱼ kₛⱼ        dQ = dS K Wᵀ
-# dkₛⱼ = Σₜ dsₜₛ Σᵢ qₜᵢ wᵢⱼ        dK = dSᵀ Q W
-# ```
+# <details><summary>Answer</summary>
+# The first one has no parameters, because q and k are not parameters. The other three work for different
+# widths.
+# </details>
+
+# %% [markdown]
+# We go through the four functions. For each of them we derive the gradients from $dS$, the gradient of the
+# scores.
+#
+# **Dot** has no parameters. Query and key must have the same width. We have derived its gradients above:
+# $dQ = dS\, K$ and $dK = dS^\top Q$.
+#
+# **General** has a matrix $W$ of shape (K, L). So queries and keys may have different widths. Every entry
+# $w_{ij}$ is used for all pairs of a query $t$ and a key $s$, so its gradient is a sum over all pairs:
+#
+# $$\begin{aligned}
+# s_{ts} &= \sum_{ij} q_{ti}\, w_{ij}\, k_{sj} \\
+# dw_{ij} &= \sum_{ts} ds_{ts}\, q_{ti}\, k_{sj} & \quad dW &= Q^\top dS\, K \\
+# dq_{ti} &= \sum_s ds_{ts} \sum_j w_{ij}\, k_{sj} & \quad dQ &= dS\, K W^\top \\
+# dk_{sj} &= \sum_t ds_{ts} \sum_i q_{ti}\, w_{ij} & \quad dK &= dS^\top Q W
+# \end{aligned}$$
+#
+# The function `agree` in the next cell compares our gradients with those of the package.
 
 # %%
 
 
 def agree(mine, theirs):
-    """Our gradients are the package's."""
+    """Check that our gradients are those of the package."""
     for one, other in zip(mine, theirs, strict=True):
         assert_allclose(one, other, rtol=1e-9)
 
 
 q, k = rng.standard_normal((3, 4)), rng.standard_normal((5, 6))  # (T, K), (S, L)
-ds = rng.standard_normal((3, 5))  # (T, S) what the loss says to each score
+ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 
-_, cache = similarity.dot_similarity(q, k[:, :4])  # dot: of one width
+_, cache = similarity.dot_similarity(q, k[:, :4])  # dot: the same width
 agree((ds @ k[:, :4], ds.T @ q), similarity.dot_similarity_backward(ds, cache))
 
 w = rng.standard_normal((4, 6))  # (K, L)
 scores, cache = similarity.general_similarity(q, k, w)
-assert_allclose(scores, q @ w @ k.T, rtol=1e-12)
 own = (ds @ k @ w.T, ds.T @ q @ w, q.T @ ds @ k)
 agree(own, similarity.general_similarity_backward(ds, cache))
+print("dot and general: our gradients and those of the package agree")
 
-# the Transformer's query and key matrices are a general similarity
-assert_allclose((x @ w_q) @ (x @ w_k).T, x @ (w_q @ w_k.T) @ x.T)
-print("W = W_Q W_Kᵀ at the paper's widths:", 512 * 512, "numbers; as two factors:", 2 * 512 * 64)
+# %% tags=["check"]
+assert_allclose(scores, q @ w @ k.T, rtol=1e-12)
 
 # %% [markdown]
-# The last assertion is worth a pause: (xW_Q)(xW_K)ᵀ = x (W_Q W_Kᵀ) xᵀ. A Transformer's head *is* the general
-# similarity, with a W in two thin factors: 65,536 numbers in place of 262,144. The plain dot product is
-# what is left once they have been applied.
+# General similarity is closely related to the Transformer. The scores of the part before were
 #
-# **Concat.** Cut w into a part a for the query and a part b for the key. A score is a *sum of two numbers*:
+# $$(X W^Q)(X W^K)^\top = X\, (W^Q {W^K}^\top)\, X^\top$$
 #
-# ```math
-# sₜₛ = a · qₜ + b · kₛ
-# dqₜ = (Σₛ dsₜₛ) a            da = Σₜ (Σₛ dsₜₛ) qₜ
-# dkₛ = (Σₜ dsₜₛ) b            db = Σₛ (Σₜ dsₜₛ) kₛ
-# ```
+# So the attention of a Transformer *is* general similarity, with $W = W^Q {W^K}^\top$. The matrix W is stored
+# as a product of two narrow matrices. In the paper, D is 512 and K is 64. Then the two narrow matrices need
+# far fewer parameters than a full W.
+
+# %%
+print("one matrix W:", 512 * 512, "parameters;  W^Q and W^K:", 2 * 512 * 64)
+
+# %% tags=["check"]
+assert_allclose((x @ w_q) @ (x @ w_k).T, x @ (w_q @ w_k.T) @ x.T)
+assert (512 * 512, 2 * 512 * 64) == (262_144, 65_536)
+
+# %% [markdown]
+# **Concat** multiplies the joined vector $[q; k]$ by one vector $w$. We divide $w$ into a part $a$ for the
+# query and a part $b$ for the key. Then a score is a sum of two numbers. The number $a \cdot q_t$ occurs in
+# all scores of row $t$, and the number $b \cdot k_s$ in all scores of column $s$:
+#
+# $$\begin{aligned}
+# s_{ts} &= a \cdot q_t + b \cdot k_s \\
+# dq_t &= \left(\sum_s ds_{ts}\right) a & \quad da &= \sum_t \left(\sum_s ds_{ts}\right) q_t \\
+# dk_s &= \left(\sum_t ds_{ts}\right) b & \quad db &= \sum_s \left(\sum_t ds_{ts}\right) k_s
+# \end{aligned}$$
 
 # %%
 w = rng.standard_normal(10)  # (K + L,)
 a, b = w[:4], w[4:]
 scores, cache = similarity.concat_similarity(q, k, w)
-pairs = [[w @ np.concatenate([q_t, k_s]) for k_s in k] for q_t in q]  # (T, S) side by side
-assert_allclose(scores, pairs, rtol=1e-12)
 of_row, of_column = ds.sum(-1), ds.sum(-2)  # (T,), (S,)
 halves = np.concatenate([of_row @ q, of_column @ k])  # (K + L,)
 own = (of_row[:, None] * a, of_column[:, None] * b, halves)
 agree(own, similarity.concat_similarity_backward(ds, cache))
+print("attention weights of two queries\n", softmax(scores)[0][:2].round(4))
 
+# %% tags=["check"]
+joined = [[w @ np.concatenate([q_t, k_s]) for k_s in k] for q_t in q]  # (T, S)
+assert_allclose(scores, joined, rtol=1e-12)
+assert_allclose(softmax(scores)[0], np.tile(softmax(k @ b)[0], (3, 1)))
+
+# %% [markdown]
+# **Question.** The two queries are different, but their attention weights are the same. Why?
+#
+# <details><summary>Answer</summary>
+# The number $a \cdot q_t$ is the same for all keys. Adding the same number to all scores of a row does not
+# change the softmax. So the query has no influence on the weights.
+# </details>
+#
+# So concat similarity has a serious weakness: every query gets the same weights. It also cannot learn
+# anything else. The backward pass of a softmax gives rows of $dS$ whose sum is 0. So $\sum_s ds_{ts} = 0$,
+# and $dq_t$ and $da$ are 0 too. The cell shows this.
+
+# %%
 behind_softmax = softmax_backward(ds, softmax(scores)[0])  # (T, S) rows sum to 0
 dq, _, dw = similarity.concat_similarity_backward(behind_softmax, cache)
-print("weights of two queries\n", softmax(scores)[0][:2].round(4))
-print(f"with a softmax behind: |dq| {abs(dq).max():.0e}, |da| {abs(dw[:4]).max():.0e}")
-assert_allclose(softmax(scores)[0], np.tile(softmax(k @ b)[0], (3, 1)))
+print(f"with a softmax after the scores: |dq| {abs(dq).max():.0e}, |da| {abs(dw[:4]).max():.0e}")
+
+# %% tags=["check"]
 assert max(abs(dq).max(), abs(dw[:4]).max()) < 1e-14
 
 # %% [markdown]
-# A trap. A softmax does not see what is added to a whole row, and a · qₜ is just that. So every query looks
-# at the same keys, whatever it asks; and as each row of a softmax's gradient sums to 0, Σₛ dsₜₛ is 0: neither
-# the query nor a ever learns.
+# *This is a good place for a break. The last part has the fourth function, and compares the costs.*
 #
-# **Perceptron** mends it with a bend: once tanh has been over the sum, it is no sum any more. Call the sum g:
+# **Perceptron** avoids this weakness with a nonlinear function, tanh. It is applied to the sum of the two
+# parts. The result is no longer a sum of a number for the query and a number for the key. Let $g$ be the sum
+# and $h$ the result, both with J entries for each pair:
 #
-# ```math
-# gₜₛⱼ  = Σᵢ qₜᵢ wᵢⱼ + Σᵢ kₛᵢ uᵢⱼ      hₜₛⱼ = tanh gₜₛⱼ      sₜₛ = Σⱼ vⱼ hₜₛⱼ
-# dvⱼ   = Σₜₛ dsₜₛ hₜₛⱼ
-# dgₜₛⱼ = dsₜₛ vⱼ (1 − h²ₜₛⱼ)
-# dW    = Qᵀ (Σₛ dg)      dU = Kᵀ (Σₜ dg)      dQ = (Σₛ dg) Wᵀ      dK = (Σₜ dg) Uᵀ
-# ```
+# $$\begin{aligned}
+# g_{tsj} &= \sum_i q_{ti}\, w_{ij} + \sum_i k_{si}\, u_{ij} \\
+# h_{tsj} &= \tanh g_{tsj}, \qquad s_{ts} = \sum_j v_j\, h_{tsj}
+# \end{aligned}$$
+#
+# The derivative of tanh is $1 - \tanh^2$. With this, the chain rule gives the gradients of $v$ and $g$. From
+# there on, $W$ and $U$ are weights of linear layers. The product $q_t W$ is used for all keys $s$, so its
+# gradient is the sum of $dg$ over $s$. In the same way, the gradient of $k_s U$ is a sum over $t$.
+
+# %% [markdown]
+# $$\begin{aligned}
+# dv_j &= \sum_{ts} ds_{ts}\, h_{tsj} \\
+# dg_{tsj} &= ds_{ts}\, v_j\, (1 - h_{tsj}^2) \\
+# dW &= Q^\top \left(\sum_s dg\right), \quad dQ = \left(\sum_s dg\right) W^\top \\
+# dU &= K^\top \left(\sum_t dg\right), \quad dK = \left(\sum_t dg\right) U^\top
+# \end{aligned}$$
+#
+# In the code, the vector $v$ is called `out`.
 
 # %%
 w, u, out = rng.standard_normal((4, 7)), rng.standard_normal((6, 7)), rng.standard_normal(7)
 scores, cache = similarity.perceptron_similarity(q, k, w, u, out)
 hidden = np.tanh((q @ w)[:, None] + (k @ u)[None])  # (T, S, J)
-assert_allclose(scores, hidden @ out, rtol=1e-12)
-stacked = np.concatenate([w, u])  # (K + L, J), Luong's W
-assert_allclose(scores[1, 2], out @ np.tanh(np.concatenate([q[1], k[2]]) @ stacked), rtol=1e-12)
 dg = ds[..., None] * out * (1 - hidden**2)  # (T, S, J)
 to_q, to_k = dg.sum(1), dg.sum(0)  # (T, J), (S, J)
-own = (to_q @ w.T, to_k @ u.T, q.T @ to_q, k.T @ to_k, np.einsum("ts,tsj->j", ds, hidden))
+dout = np.einsum("ts,tsj->j", ds, hidden)  # (J,)
+own = (to_q @ w.T, to_k @ u.T, q.T @ to_q, k.T @ to_k, dout)
 agree(own, similarity.perceptron_similarity_backward(ds, cache))
 show(cache)
 
+# %% tags=["check"]
+assert_allclose(scores, hidden @ out, rtol=1e-12)
+stacked = np.concatenate([w, u])  # (K + L, J), W in Luong's form
+assert_allclose(scores[1, 2], out @ np.tanh(np.concatenate([q[1], k[2]]) @ stacked), rtol=1e-12)
+
 # %% [markdown]
-# See `hidden` in the cache: J numbers for *each pair* of a query and a key. The others keep nothing of that
-# size. That is the paper's reason (section 3.2.1):
+# ## What the four functions cost
+#
+# The cache contains the array `hidden`. It has J numbers for *each pair* of a query and a key. The other
+# similarity functions do not need an array of this size. This is the reason for the choice of the paper, in
+# section 3.2.1. It calls the perceptron **additive attention**:
 #
 # > While the two are similar in theoretical complexity, dot-product attention is much faster and more
 # > space-efficient in practice, since it can be implemented using highly optimized matrix multiplication
 # > code.
 #
-# The bill at the paper's width, all of K, L, J = 512, for a sentence of 100 words:
+# We count for one sentence of 100 tokens, with the width of the paper: K, L and J are 512. The first number
+# is the number of parameters. The second is the number of entries that are kept for the backward pass, in
+# addition to q and k.
 
 # %%
 n, pairs = 512, 100 * 100
-four = {  # learned, kept for backward besides q and k, and the shapes for a gradient check
+four = {  # parameters, kept for backward besides q and k, shapes for a gradient check
     "dot": (0, 0, [(3, 4), (5, 4)]),
     "general": (n * n, 100 * n, [(3, 4), (5, 6), (4, 6)]),
     "concat": (2 * n, 0, [(3, 4), (5, 6), (10,)]),
@@ -513,11 +783,11 @@ for name, (learned, kept, shapes) in four.items():
     report = gradcheck(tuple(pair), *[rng.standard_normal(shape) for shape in shapes])
     assert report.ok
     verdict = str(report).splitlines()[0]
-    print(f"learned {learned:8,}   kept for backward {kept:10,}   {verdict}")
+    print(f"parameters {learned:8,}   kept for backward {kept:10,}   {verdict}")
 
 # %% [markdown]
-# The four on our sentence, with x for queries and keys alike. W is the one made by hand; the other weights
-# are random.
+# The last figure applies all four functions to our sentence, with $x$ as queries and as keys. General
+# similarity uses the matrix $W^Q {W^K}^\top$ that we chose by hand. The other parameters are random.
 
 # %%
 pair_weights = {
@@ -526,39 +796,75 @@ pair_weights = {
     "concat": (rng.standard_normal(8),),
     "perceptron": tuple(rng.standard_normal(shape) for shape in [(4, 4), (4, 4), (4,)]),
 }
-grids = []
+attended = {}  # each (T, T)
 for name, learned in pair_weights.items():
-    attended, _ = softmax(getattr(similarity, f"{name}_similarity")(x, x, *learned)[0])  # (T, T)
+    attended[name], _ = softmax(getattr(similarity, f"{name}_similarity")(x, x, *learned)[0])
+
+# %% tags=["check"]
+assert_allclose(attended["concat"], np.tile(attended["concat"][0], (5, 1)), rtol=1e-12)
+
+# %% tags=["plot"]
+grids = []
+for name, weights_of in attended.items():
     rows = words if name == "dot" else None
-    grids.append(Grid(attended, name, "r", rows=rows, columns=words, numbers=True, shade=True))
-    if name == "concat":
-        assert_allclose(attended, np.tile(attended[0], (5, 1)), rtol=1e-12)
-caption = "The same words compared in four ways; under concat all five rows are one"
+    grids.append(Grid(weights_of, name, "r", rows=rows, columns=words, numbers=True, shade=True))
+caption = "The same tokens, compared in four ways; with concat all five rows are equal"
 show_figure(cell_product(grids), "04_weights", caption)
+
+# %% [markdown]
+# **Your turn.** In the terminal, print the cache of the layer with `s layer_cache`. Then compute the second
+# of the four grids with `!softmax(x @ (w_q @ w_k.T) @ x.T)[0].round(2)`.
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - *Attention机制详解（二）* says that the score of a word with itself is obviously the largest as a rule.
+# >   Without weight matrices, this is a theorem for vectors of the same length. With random matrices, it
+# >   happens for one token in T.
+# > - *The components of the Transformer* follows Bloem's *Transformers from scratch* in its attention without
+# >   parameters. It writes w for the attention weights, and we keep w for parameters. It explains query, key
+# >   and value with a search for videos, which returns the best result. Attention returns an average of all
+# >   values.
+# > - *一步步解析Attention is All You Need!* lists concat and perceptron as two functions. Luong's published
+# >   concat also contains the tanh: v · tanh(W [q; k]). This is the perceptron, with W and U stacked.
+# > - The paper compares two functions: additive attention, which is the perceptron, and dot-product
+# >   attention. It says that for large dₖ "additive attention outperforms dot product attention without
+# >   scaling". Our colour wheel shows why: a query of length 64 had almost no gradient.
+
+# %% [markdown]
+# ## Summary
+#
+# - Attention is a soft lookup: a weighted average of all values, with weights from a softmax over scores.
+# - Without weight matrices, a token attends mostly to itself, above all when D is large.
+# - Queries, keys and values are three roles of $x$, each with its own matrix; $dx$ is the sum of three terms.
+# - The hard lookup has the gradient 0 almost everywhere, so a network cannot learn with it.
+# - The dot product with $W^Q$ and $W^K$ is general similarity; concat ignores the query; perceptron needs
+#   J numbers for each pair.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** In attention without parameters, $s_{ij} = s_{ji}$. Why are $p_{ij}$ and $p_{ji}$ still
+# different in general?
+#
+# <details><summary>Answer</summary>
+# The softmax divides each row by its own sum. The sums of row i and row j are different in general.
+# </details>
+#
+# **Question.** All keys of a lookup are equal. What is the answer for any query?
+#
+# <details><summary>Answer</summary>
+# All scores of a query are equal, so all weights are 1/S. The answer is the mean of the values.
+# </details>
 
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 4` has them, each graded by the gradient checker.
+# The command `npformer exercise list 4` lists them. Each is graded by the gradient checker.
 #
-# - `npformer exercise start dot-similarity-backward`: two products; which one is transposed?
-# - `npformer exercise start general-similarity-backward`: the same in two steps, and a matrix serves all.
-# - By hand: two words, x₁ = (1, 0) and x₂ = (3, 0). At whom does x₁ look most? With which weight? Which line
-#   of "Why a word looks at itself most" allows it?
+# - `npformer exercise start dot-similarity-backward`: two products; which matrix is transposed?
+# - `npformer exercise start general-similarity-backward`: the same in two steps, and W is used for all pairs.
+# - By hand: two tokens have the vectors x₁ = (1, 0) and x₂ = (3, 0). To which token does the first one attend
+#   most, and with which weight? Which line of "Why a token attends most to itself" allows this?
 #
-# To try now, in the terminal: `s layer_cache`, and `!softmax(x @ (w_q @ w_k.T) @ x.T)[0].round(2)`.
-#
-# ## Where the documents differ
-#
-# - *Attention机制详解（二）* says that a word's score with itself is obviously the largest as a rule. Without
-#   matrices that is a theorem for vectors of one length. With matrices that know nothing yet it is 1 in T.
-# - *The components of the Transformer* explains query, key and value by a search for videos, where the best
-#   hit is handed out. Attention hands out a mean of all values.
-# - *一步步解析Attention is All You Need!* lists concat and perceptron side by side. Luong's published concat
-#   has the tanh as well, v · tanh(W [q; k]): it is the perceptron, with its W and U stacked.
-# - The paper knows two: additive attention, which is the perceptron, and dot-product attention.
-#
-# Of these two the paper says that for large dₖ "additive attention outperforms dot product attention without
-# scaling". On our wheel, a query of length 64 had lost its slope. It is the same thing.
-#
-# **Next**, lesson 5: the dot product, scaled.
+# **Next**, lesson 5: the scaled dot product, and the gradient of the softmax.

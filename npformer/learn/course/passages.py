@@ -73,7 +73,7 @@ SOURCES = {
     """,  # noqa: E501 - a row of a table is a line
     "Attention机制详解（二）": """
     整体结构    | the idea and the structure: the word bank attends to river | 15 And *bank*; 10 | models/transformer/model.Transformer
-    Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a word; 5 What √dₖ does; 7 The passage | functional/attention.attention; nn/attention/multi_head.MultiHeadAttention
+    Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a token; 5 What √dₖ does; 7 The passage | functional/attention.attention; nn/attention/multi_head.MultiHeadAttention
     其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 Forward; 8 Before or after | functional/positions.sinusoids; nn/residual.Residual
     源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | nn/residual.Residual; functional/positions.sinusoids
     参考资料    | relative positions, the Universal Transformer | 21 Where; 21 When | functional/relative.relative_attention; models/universal.UniversalEncoder
@@ -85,8 +85,8 @@ SOURCES = {
     潜在的注意力| latent attention | 20 The passage; 20 Two stages | functional/latent.latent_attend; nn/attention/latent.LatentAttention
     单词嵌入    | word embeddings | 2 A table | nn/embedding.Embedding
     模型架构    | encoder and decoder | 10; 11 | models/transformer/model.Transformer
-    自我关注    | self-attention without parameters: yᵢ = Σ wᵢⱼ xⱼ | 4 The barest | functional/attention.attention
-    查询、值和键| queries, keys and values as retrieval | 4 A dictionary | nn/attention/multi_head.MultiHeadAttention
+    自我关注    | self-attention without parameters: yᵢ = Σ wᵢⱼ xⱼ | 4 Attention without | functional/attention.attention
+    查询、值和键| queries, keys and values as retrieval | 4 From a dictionary | nn/attention/multi_head.MultiHeadAttention
     成比例的点积| scaled dot-product attention; a mask of −1e9 | 5 All words; 6 Numbers in place | functional/attention.attention; functional/masks.mask_scores
     多头注意力  | split, attend, concatenate, project | 7 All heads | nn/attention/multi_head.MultiHeadAttention
     位置编码    | sinusoids | 3 The table | functional/positions.sinusoids
