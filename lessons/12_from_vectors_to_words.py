@@ -325,9 +325,9 @@ assert_allclose(dz, F.cross_entropy_backward(1.0, cache), atol=1e-15)
 #
 # ### A common mistake
 #
-# In NumPy it is tempting to write `mean()`. But `mean()` divides by all B · T = 8 positions, and N is only
-# 5. We make this mistake on purpose, in two versions. The first version is wrong only in the gradient. The
-#    second one is wrong in the same way in the loss. What does the gradient check say?
+# In NumPy it is tempting to write `mean()`. But `mean()` divides by all B · T = 8 positions, and only 5
+# tokens are real. We make this mistake on purpose, in two versions. The first version is wrong only in the
+# gradient. The second one is wrong in the same way in the loss. What does the gradient check say?
 
 # %%
 
