@@ -53,7 +53,9 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #              └─→ sublayer f ─→ f(x) (B, T, D) ─→ dropout ────┘
 # ```
 #
-# The figure shows both operations of this lesson, the sum and the norm. We begin with the norm.
+# The figure shows both operations of this lesson, the sum and the norm. We begin with the norm. Why is it
+# needed? Each sublayer adds something to $x$, so the numbers could grow from layer to layer. The norm brings
+# them back to the same size.
 
 # %% [markdown]
 # The paper does not define LayerNorm. It cites Ba, Kiros and Hinton (2016). **Layer normalization**, in short
@@ -356,7 +358,8 @@ assert report.ok
 #
 # ## The residual connection
 #
-# A **residual connection** adds the input of a sublayer to its output. In the paper, the norm follows:
+# A **residual connection** adds the input of a sublayer to its output. So a sublayer needs to compute only a
+# change of $x$, and the information in $x$ is kept. In the paper, the norm follows:
 #
 # $$s = x + f(x), \qquad y = \mathrm{norm}(s)$$
 #
@@ -411,8 +414,8 @@ print("the sum of both paths is the package's dx")
 # %% [markdown]
 # What happens if the backward pass forgets one of the two paths? A model with this mistake may still train,
 # as the wrong split of lesson 7 did. The gradient check finds both mistakes. It also checks the two correct
-# classes of the package, with the norm after and before the sublayer. Dropout uses the same seed at every
-# evaluation, so that its random numbers do not change.
+# classes of the package, with the norm after and before the sublayer. These checks include dropout (next
+# section). It uses the same seed at every evaluation, so that its random numbers do not change.
 
 # %%
 
@@ -628,8 +631,9 @@ show_figure(figure, "08_share", caption)
 
 # %% [markdown]
 # Without the direct path, the share is .10 after only one layer. So the gradient is equally distributed over
-# the ten tokens. The reason is that attention before training gives all tokens about the same weight. Its
-# output is about the same average for all tokens. Backward, each token gets the same part of the gradient.
+# the ten tokens. The reason is that before training, attention gives all tokens about the same weight. So its
+# output is about the same average for all tokens. In the backward pass, the gradient of an average goes in
+# equal parts to all tokens.
 #
 # **The direct path keeps the tokens distinct.** The place of the norm decides for how many layers. In
 # post-norm the share is .92 after one layer, .26 after six layers as in the paper, and .1 after twelve. In
