@@ -31,11 +31,12 @@ rng = np.random.default_rng(4)
 # ## Why attention?
 #
 # After lessons 2 and 3, every token of a sentence has a vector. This vector says which token it is and where
-# it stands. It says nothing about the other tokens. But the meaning of a token depends on the others. In "the
-# dog saw the bird", the vector of *saw* should contain who saw whom.
+# it stands. It says nothing about the other tokens. But the meaning of a token depends on the others. In the
+# sentence *the dog saw the bird*, the vector of *saw* should contain who saw whom.
 #
 # **Attention** is the layer that brings information from other tokens into the vector of a token. It computes
-# a weight for each token, and then the average of all vectors with these weights:
+# a weight for each token, and then the average of all vectors with these weights. The picture shows this for
+# *saw*. You will compute such weights in this lesson.
 #
 # ```text
 #    x of "the"   x of "dog"   x of "saw"   x of "the"   x of "bird"      each (D,)
@@ -192,7 +193,7 @@ assert shares[64][1] > 0.9999995
 
 # %% [markdown]
 # With D = 4, a third of the tokens attend most to another token. With D = 64 none does. The median weight for
-# itself is then 1.000000, so $y$ and $x$ agree in about six digits. The layer does nothing.
+# itself is then 1.000000, so $y$ and $x$ agree in about six digits. The layer hardly changes its input.
 #
 # **Question.** The vector $x_i$ decides to which tokens token $i$ attends. What else does $x_i$ decide?
 #
@@ -201,7 +202,7 @@ assert shares[64][1] > 0.9999995
 # is the vector that these tokens average.
 # </details>
 #
-# One vector has too many tasks. The next part separates them.
+# So one vector has several tasks. To separate them, we first find out where $x$ occurs in the formulas.
 #
 # *This is a good place for a break. The next part derives the backward pass.*
 #
@@ -479,11 +480,11 @@ assert_allclose(np.diff(of_green[3]).nonzero()[0] / 2, [60, 179.5], atol=0.5)  #
 # - The **key** $k_j$ says what token $j$ offers. It is compared with the queries.
 # - The **value** $v_j$ is the information that other tokens receive from token $j$.
 #
-# Queries and keys must have the same width K, because they are multiplied with each other. The values may
+# Queries and keys must have the same width K, because each score is a dot product of both. The values may
 # have another width L.
 #
-# As an example we choose the three matrices by hand. An action shall attend to animals, and an animal shall
-# attend to articles. Column 1 of Q and K stands for "animal", and column 2 for "article". The values are the
+# As an example we choose the three matrices by hand. Actions will attend to animals, and animals will attend
+# to articles. Column 1 of Q and K stands for "animal", and column 2 for "article". The values are the
 # first two entries of $x$, "animal" and "flies".
 
 # %%
@@ -701,9 +702,9 @@ assert_allclose(softmax(scores)[0], np.tile(softmax(k @ b)[0], (3, 1)))
 # change the softmax. So the query has no influence on the weights.
 # </details>
 #
-# So concat similarity has a serious weakness: every query gets the same weights. It also cannot learn
-# anything else. The backward pass of a softmax gives rows of $dS$ whose sum is 0. So $\sum_s ds_{ts} = 0$,
-# and $dq_t$ and $da$ are 0 too. The cell shows this.
+# So concat similarity has a serious weakness: every query gets the same weights. Training cannot change this.
+# The backward pass of a softmax returns rows of $dS$ whose sum is 0 (lesson 5). So $\sum_s ds_{ts} = 0$, and
+# the formulas above give $dq_t = 0$ and $da = 0$. The cell shows this.
 
 # %%
 behind_softmax = softmax_backward(ds, softmax(scores)[0])  # (T, S) rows sum to 0

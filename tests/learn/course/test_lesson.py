@@ -136,7 +136,7 @@ def test_a_lesson_is_found_by_its_file(which):
     ("which", "message"),
     [
         ("99", "the nearest is"),
-        ("attentoin", "did you mean 4 (Attention as a look-up), 5 (Scaled"),
+        ("attentoin", "did you mean 4 (Attention as a lookup), 5 (Scaled"),
         ("xyz", "npformer lessons lists them"),
         ("", "unknown lesson ''"),
         ("/", "npformer lessons lists them"),
