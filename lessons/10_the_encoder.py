@@ -370,7 +370,7 @@ assert not dx[1, 2:].any()
 
 # %% [markdown]
 # The encoder also computes vectors for the padding itself, in each layer. They have no meaning, and no
-# other layer uses them.
+# token of the sentence attends to them.
 #
 # ## Check the gradient
 #
@@ -551,11 +551,13 @@ for n, found in counted.items():
 # The table is right, and we know its constants now: $2n^2 d$, $2nd^2$ and $3nd^2$. Attention has fewer
 # multiplications than recurrence as long as $n < d$.
 #
-# The second measure is even more important. For every $n$, attention needs only two products in sequence.
-# The recurrent layer needs $n$ steps, and none of them can begin before the last one has ended. This is why
-# attention can be trained on a GPU on all tokens at once. The attention of the table has no weight
-# matrices. A real layer has them, and a feed-forward network too. Its eleven lines contain eight matrix
-# products. Those of q, k and v can be computed at the same time, so six products remain in sequence.
+# Now to the second measure. For every $n$, attention needs only two products in sequence. The recurrent
+# layer needs $n$ steps, and none of them can begin before the previous one has ended. This is why attention
+# can be trained on a GPU on all tokens at once.
+#
+# The attention of the table has no weight matrices. A real layer has them, and a feed-forward network too.
+# Its eleven lines contain eight matrix products. Those of q, k and v can be computed at the same time, so
+# six products remain in sequence.
 #
 # How large is the share of the $n^2$ term in a real layer? We count it for a sentence of 25 tokens in the
 # sizes of the paper.
@@ -620,7 +622,7 @@ figure = curves(
     np.where(effects > 0, effects, np.nan),
     np.arange(n),
     labels=list(compared),
-    xlabel="places between the changed token and the last one",
+    xlabel="distance of the changed token from the last one",
     ylabel="how far the last output moves",
     yscale="log",
 )
@@ -757,7 +759,7 @@ assert mirrored.min() > 0.5
 # Therefore we test the vectors themselves. Can $n$ be computed from the vector of the *first letter*? We
 # fit a linear layer that predicts $n$ from this vector. It is fitted with least squares to 400 sentences
 # and tested on 400 others. We do this with the vectors that enter layer 0, and with those that enter
-# layer 1. In the cache they are called `projections[0].x`, the input of the query projection. Five lengths
+# layer 1. The cache contains them as `projections[0].x`, the input of the query projection. Five lengths
 # are possible, so pure chance would be right in 1 of 5 cases.
 
 # %%

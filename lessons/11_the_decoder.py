@@ -158,8 +158,8 @@ print(f"five passes: {computed} positions; one pass: 5 positions; difference {di
 assert_allclose(difference, 0, atol=1e-9)
 
 # %% [markdown]
-# **Question.** Five passes compute 1 + 2 + 3 + 4 + 5 = 15 positions. How many are it for a sentence of T
-# tokens?
+# **Question.** Five passes compute 1 + 2 + 3 + 4 + 5 = 15 positions. How many positions are computed for a
+# sentence of T tokens?
 #
 # <details><summary>Answer</summary>
 # T (T + 1) / 2, against T positions with teacher forcing. Lesson 14 shows how translation can avoid this.
