@@ -1,12 +1,18 @@
 # %% [markdown]
 # # 10 · The encoder
 #
-# *30 minutes to read, 4 seconds to run. Attention with its masks and heads (lessons 5, 6 and 7), layer norm
-# and residuals (lesson 8), the feed-forward network (lesson 9), embeddings and positions (2 and 3).*
+# *About 80 minutes, in five parts. You need: embeddings and positions (lessons 2 and 3), attention (lessons 5
+# to 7), residuals, layer norm and the feed-forward network (lessons 8 and 9).*
 #
-# **The question.** All parts are there. An encoder layer is two of them, one after the other; an encoder is
-# N such layers. How does a gradient find its way back through eleven operations in which x is used four
-# times? And why N layers: what can the second do that the first cannot?
+# **After this lesson you can**
+#
+# - build an encoder layer from the parts of the earlier lessons, and its backward pass;
+# - stack layers, and test that padding does not change the result;
+# - compute the number of parameters and of multiplications of a layer;
+# - compare self-attention with recurrence and convolution by three measures;
+# - explain what a second layer can do that a single layer cannot.
+#
+# `[embedding] → [ENCODER: N × (attention, feed-forward)] → memory → [decoder]`  (the left half of Figure 1)
 
 # %%
 import math
@@ -16,22 +22,8 @@ from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_limits
 
 from npformer import MultiHeadAttention, show
+from npformer import functional as F
 from npformer.checking import gradcheck
-from npformer.functional import (
-    attention,
-    attention_backward,
-    cross_entropy,
-    cross_entropy_backward,
-    layer_norm,
-    layer_norm_backward,
-    linear,
-    linear_backward,
-    merge_heads,
-    relu,
-    relu_backward,
-    softmax,
-    split_heads,
-)
 from npformer.functional.masks import padding_mask
 from npformer.functional.positions import sinusoids
 from npformer.learn.course import show_figure
@@ -42,43 +34,66 @@ from npformer.plots import attention_grid, curves
 from npformer.training.optimizer import Adam
 
 rng = np.random.default_rng(10)
-threadpool_limits(1, user_api="blas")  # small products are quickest on one thread: lesson 16
+threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: lesson 16
 
 # %% [markdown]
-# ## The passage
+# ## What the encoder does
 #
-# *Attention Is All You Need*, section 3.1:
+# The encoder reads a sentence and computes a vector for each token. We know all parts from the earlier
+# lessons. Section 3.1 of *Attention Is All You Need* says how to put them together:
 #
 # > The encoder is composed of a stack of N = 6 identical layers. Each layer has two sub-layers. The first
 # > is a multi-head self-attention mechanism, and the second is a simple, position-wise fully connected
 # > feed-forward network.
 #
-# "Identical" means of the same form: each of the six has weights of its own.
+# "Identical" means that all layers have the same structure. Each has weights of its own.
+
+# %% [markdown]
+# The diagram shows one **encoder layer** with its two **sublayers**. B is the number of sentences, S the
+# number of tokens, D the length of a vector, and F the width of the feed-forward network. Each sublayer has
+# a residual connection, which adds the input of the sublayer to its output. A layer norm follows.
 #
-# ## What goes in
+# ```text
+# ids (B, S) ──▶ embedding × √D, + positions ──▶ x (B, S, D)
 #
-# Two sentences as ids, the shorter one padded with 0. Each word's vector, times √D, plus that of its
-# position:
+# x (B, S, D) ─┬─▶ self-attention ──▶ m (B, S, D) ──▶ + ──▶ norm₁ ──▶ a (B, S, D)
+#              └──────────── residual ────────────────▲
+#
+# a (B, S, D) ─┬─▶ linear ──▶ h (B, S, F) ──▶ ReLU ──▶ linear ──▶ f (B, S, D) ──▶ + ──▶ norm₂ ──▶ y
+#              └───────────────────────────── residual ───────────────────────────▲       (B, S, D)
+# ```
+
+# %% [markdown]
+# This lesson has five parts. The first one computes a layer forward, and the second one backward. The third
+# part builds the whole encoder. The fourth part compares self-attention with other layers, and the last one
+# asks why several layers are needed.
+#
+# ## The input
+#
+# We use two sentences. The shorter one is padded with the id 0. The input of the encoder is the embedding
+# of each token, multiplied by √D, plus the vector of its position (lessons 2 and 3).
 
 # %%
-words = ["·", "the", "animal", "was", "too", "tired", "it", "slept"]
+vocabulary = ["·", "the", "animal", "was", "too", "tired", "it", "slept"]
 ids = np.array([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])  # (B, S)
-enter = InputEmbedding(8, 12, 5, rng=rng, dtype=np.float64)
-x, _ = enter.forward(ids)  # (B, S, D)
+embed = InputEmbedding(8, 12, 5, rng=rng, dtype=np.float64)
+x, _ = embed.forward(ids)  # (B, S, D)
+mask = padding_mask(ids)  # (B, 1, 1, S): no token attends to padding
+print(" ".join(vocabulary[i] for i in ids[1]), "   may be attended to:", mask[1, 0, 0])
 
+# %% tags=["check"]
 position = sinusoids(5, 12)  # (S, D)
 for sentence in range(2):
     for s in range(5):
-        vector = math.sqrt(12) * enter.tokens.weight.value[ids[sentence, s]] + position[s]
+        vector = math.sqrt(12) * embed.tokens.weight.value[ids[sentence, s]] + position[s]
         assert_allclose(x[sentence, s], vector, rtol=1e-12)
-mask = padding_mask(ids)  # (B, 1, 1, S): no word looks at padding
-print(" ".join(words[i] for i in ids[1]), "   may be looked at:", mask[1, 0, 0])
 
 # %% [markdown]
-# ## One layer, slowly: what becomes of one word
+# ## One layer, slowly: the vector of one token
 #
-# A layer of the package, D = 12, H = 3 heads of K = 4, F = 20, its gains and biases random (lesson 8 says
-# why). Each of its eight parts has two parameters, and gets a short name here:
+# We take a layer of the package, with D = 12, H = 3 heads of width K = 4, and F = 20. Its gains and biases
+# are random, because with their initial values 1 and 0 mistakes could remain hidden (lesson 8). The layer
+# has eight parts with two parameters each. We give each part a short name.
 
 # %%
 config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0.0)
@@ -98,6 +113,8 @@ full = {
     "ff2": "feed_forward.outer",
     "norm2": "feed_forward_residual.norm",
 }
+
+# %%
 w = {
     short: [p.value for name, p in parameters.items() if name.startswith(long + ".")]
     for short, long in full.items()
@@ -106,150 +123,207 @@ for short, (first, second) in w.items():
     print(f"{short:6} {full[short]:27} {first.shape} and {second.shape}")
 
 # %% [markdown]
-# The word "animal" of the first sentence, alone, one head and one word to look at after the other. This is
-# all that an encoder layer does to a word:
+# Now we compute what the layer does with a single token, "animal" in the first sentence. The code goes
+# through the heads and through the tokens that "animal" attends to, one after the other. This is slow, but
+# every step can be read. We will compare the faster versions with it.
 
 # %%
 
 
-def mapped(row, short):
+def affine(row, short):
     weight, bias = w[short]
     return row @ weight + bias
 
 
-def normed(row, short):
+def normalize(row, short):
     (gain, bias), c = w[short], row - row.mean()
     return gain * c / math.sqrt((c * c).mean() + 1e-5) + bias
 
 
-def layer_of_word(rows, t):
-    """What becomes of word t of a sentence. Shapes: rows (S, D) -> (D,)."""
-    joined = np.zeros(12)
+def layer_for_token(rows, t):
+    """Compute the output of the layer for token t of a sentence. Shapes: rows (S, D) -> (D,)."""
+    concat = np.zeros(12)
     for head in range(3):
-        mine = slice(4 * head, 4 * head + 4)  # this head's four numbers of twelve
-        query = mapped(rows[t], "q")[mine]
-        e = [math.exp(query @ mapped(row, "k")[mine] / math.sqrt(4)) for row in rows]
+        own = slice(4 * head, 4 * head + 4)  # this head's four entries of twelve
+        query = affine(rows[t], "q")[own]
+        e = [math.exp(query @ affine(row, "k")[own] / math.sqrt(4)) for row in rows]
         for s, row in enumerate(rows):
-            joined[mine] += e[s] / sum(e) * mapped(row, "v")[mine]
-    a = normed(rows[t] + mapped(joined, "o"), "norm1")
-    h = np.maximum(0, mapped(a, "ff1"))  # (F,)
-    return normed(a + mapped(h, "ff2"), "norm2")
+            concat[own] += e[s] / sum(e) * affine(row, "v")[own]
+    a = normalize(rows[t] + affine(concat, "o"), "norm1")
+    h = np.maximum(0, affine(a, "ff1"))  # (F,)
+    return normalize(a + affine(h, "ff2"), "norm2")
 
 
-animal = layer_of_word(x[0], 1)
+animal = layer_for_token(x[0], 1)
 print(animal[:4])
 
 # %% [markdown]
-# ## The same for all words: eleven lines of pure pairs
+# ## One layer for all tokens: eleven lines
 #
-# Each line keeps its cache. x occurs in four of them, a (what comes out of the first half) in two.
+# The next cell computes the same for all tokens of all sentences. It has eleven lines, and each of them
+# calls a function of an earlier lesson. Each line keeps its cache, because the backward pass needs it. We
+# number the lines, so that we can refer to them below.
 
 # %%
-q, c_q = linear(x, *w["q"])  # (B, S, D)                              1
-k, c_k = linear(x, *w["k"])  # (B, S, D)                              2
-v, c_v = linear(x, *w["v"])  # (B, S, D)                              3
-qh, kh, vh = (split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)   4
-z, c_z = attention(qh, kh, vh, mask)  # (B, H, S, K)                  5
-m, c_o = linear(merge_heads(z), *w["o"])  # (B, S, D)                 6
-a, c_1 = layer_norm(x + m, *w["norm1"])  # (B, S, D)                  7
-h, c_f = linear(a, *w["ff1"])  # (B, S, F)                            8
-h, c_r = relu(h)  # (B, S, F)                                         9
-f, c_g = linear(h, *w["ff2"])  # (B, S, D)                           10
-y, c_2 = layer_norm(a + f, *w["norm2"])  # (B, S, D)                 11
+q, c_q = F.linear(x, *w["q"])  # (B, S, D)                               1
+k, c_k = F.linear(x, *w["k"])  # (B, S, D)                               2
+v, c_v = F.linear(x, *w["v"])  # (B, S, D)                               3
+qh, kh, vh = (F.split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)  4
+z, c_z = F.attention(qh, kh, vh, mask)  # (B, H, S, K)                   5
+m, c_o = F.linear(F.merge_heads(z), *w["o"])  # (B, S, D)                6
+a, c_1 = F.layer_norm(x + m, *w["norm1"])  # (B, S, D)                   7
+h, c_f = F.linear(a, *w["ff1"])  # (B, S, F)                             8
+h, c_r = F.relu(h)  # (B, S, F)                                          9
+f, c_g = F.linear(h, *w["ff2"])  # (B, S, D)                            10
+y, c_2 = F.layer_norm(a + f, *w["norm2"])  # (B, S, D)                  11
 
-assert_allclose(y[0, 1], animal, rtol=1e-9)
 y_package, layer_cache = layer.forward(x, mask)
+print("slowly           ", animal[:3])
+print("in eleven lines  ", y[0, 1, :3])
+print("with the package ", y_package[0, 1, :3])
+
+# %% tags=["check"]
+assert_allclose(y[0, 1], animal, rtol=1e-9)
 assert_allclose(y, y_package, rtol=1e-12)
-print("slowly, in eleven lines, and the package:", y[0, 1, :3])
 
 # %% [markdown]
-# ## Backward: the eleven lines, read from below
+# **Question.** In how many of the eleven lines is $x$ used, and in how many is $a$ used?
 #
-# One rule gives the order. **An array may pass its gradient on when everything that used the array has
-# spoken.** Read the eleven lines from the last to the first, and it is kept by itself: whatever uses an
-# array stands below the line that made it.
+# <details><summary>Answer</summary>
+# $x$ is used in four lines: 1, 2, 3 and 7. $a$ is used in two lines: 8 and 11. So the gradient of $x$ has
+# four terms, and the gradient of $a$ has two.
+# </details>
 #
-# ```math
-#      forward                          backward, from below
-#  7   a = norm(x + m)                  ds = norm1's of da           dx = ds,   dm = ds
-#  8   h = a W₁ + b₁                    da = ds + dh W₁ᵀ
-#  9   h = max(0, h)                    dh = dh where h > 0
-# 10   f = h W₂ + b₂                    dh = df W₂ᵀ
-# 11   y = norm(a + f)                  ds = norm2's of dy           da = ds,   df = ds
-# ```
+# *This is a good place for a break. The next part derives the backward pass.*
 #
-# a was used twice, in lines 8 and 11, so its gradient has two terms (lesson 8: round, and through). Only when
-# both are there may line 7 be asked. Its sum again gives two: dx, which waits, and dm, which goes on:
+# ## Backward: the eleven lines in reverse order
 #
-# ```math
-#  1   q = x Wq + bq                    dx = dx + dq Wqᵀ
-#  2   k = x Wk + bk                    dx = dx + dk Wkᵀ
-#  3   v = x Wv + bv                    dx = dx + dv Wvᵀ
-#  4   heads = split(q), …              dq = merge(dq of all heads), …
-#  5   z = softmax(q kᵀ c) v            dq, dk, dv of each head (lesson 5)
-#  6   m = merge(z) Wo + bo             dz = split(dm Woᵀ)
-# ```
+# In which order must the gradients be computed? An array may pass on its gradient only when this gradient
+# is complete. This is the case when all lines that use the array have added their terms. If we go through
+# the eleven lines from the last to the first, this is always true. The lines that use an array stand below
+# the line that computes it, so their turn comes first.
+#
+# **Question.** Which lines must have their turn before the gradient of $a$ may be passed on by line 7?
+#
+# <details><summary>Answer</summary>
+# Lines 11 and 8, because both use $a$.
+# </details>
 
 # %% [markdown]
-# (Each map's own gradients are those of lesson 0: dW = xᵀ dy, db = Σ dy.) In code, each line the mirror of
-# the forward line with its number. `grads` collects what the parameters hear: `dx, *grads["q"] = …` puts
-# the first gradient into dx and the other two into a list.
+# We begin with the feed-forward half. Let $ds$ be the gradient of the sum inside a norm. The symbol ← means
+# that a term is added.
+#
+# - Line 11, $y = \mathrm{norm}_2(a + f)$: the backward pass of the norm gives $ds$. Both terms of the sum
+#   get it: $da = ds$ and $df = ds$.
+# - Line 10, $f = h W_2 + b_2$: $dh = df\, W_2^\top$.
+# - Line 9, the ReLU: $dh$ remains where $h > 0$, and becomes 0 elsewhere.
+# - Line 8, $h = a W_1 + b_1$: $da$ ← $dh\, W_1^\top$.
+#
+# Now $da$ has both of its terms, so we may go on to the attention half:
+#
+# - Line 7, $a = \mathrm{norm}_1(x + m)$: the norm gives a new $ds$. Again $dx = ds$ and $dm = ds$.
+#
+# **Question.** After line 7, is the gradient $dx$ complete?
+#
+# <details><summary>Answer</summary>
+# No. $x$ is also used in lines 1, 2 and 3, for queries, keys and values. Their three terms are still
+# missing.
+# </details>
+
+# %% [markdown]
+# The remaining lines belong to the attention:
+#
+# - Line 6, $m = \mathrm{merge}(z)\, W_o + b_o$: $dz = \mathrm{split}(dm\, W_o^\top)$, because the backward
+#   pass of the merge is the split (lesson 7).
+# - Line 5, attention: $dq$, $dk$ and $dv$ in each head (lesson 5).
+# - Line 4, the split: its backward pass merges the gradients of all heads.
+# - Lines 3, 2 and 1 add three terms to $dx$.
+#
+# Together, with $du_1$ for the $ds$ of line 7 and $du_2$ for the $ds$ of line 11:
+#
+# $$\begin{aligned}
+# da &= du_2 + dh\, W_1^\top \\
+# dx &= du_1 + dq\, W_q^\top + dk\, W_k^\top + dv\, W_v^\top
+# \end{aligned}$$
+#
+# The gradients of the parameters of a linear layer are those of lesson 0: $dW = x^\top dy$ and
+# $db = \sum dy$.
+
+# %% [markdown]
+# Each line of the next cell belongs to the forward line with the same number. The dictionary `grads`
+# collects the gradients of the parameters. A line such as `dx, *grads["q"] = …` stores the first gradient
+# in `dx`, and the other two in a list.
 
 # %%
 dy = rng.standard_normal(y.shape)  # (B, S, D)
 grads = {}
-ds, *grads["norm2"] = layer_norm_backward(dy, c_2)  # 11
+ds, *grads["norm2"] = F.layer_norm_backward(dy, c_2)  # 11
 da, df = ds, ds
-dh, *grads["ff2"] = linear_backward(df, c_g)  # 10
-dh = relu_backward(dh, c_r)  # 9
-through, *grads["ff1"] = linear_backward(dh, c_f)  # 8
-da = da + through
-ds, *grads["norm1"] = layer_norm_backward(da, c_1)  # 7
+dh, *grads["ff2"] = F.linear_backward(df, c_g)  # 10
+dh = F.relu_backward(dh, c_r)  # 9
+term, *grads["ff1"] = F.linear_backward(dh, c_f)  # 8
+da = da + term
+ds, *grads["norm1"] = F.layer_norm_backward(da, c_1)  # 7
 dx, dm = ds, ds
-dz, *grads["o"] = linear_backward(dm, c_o)  # 6
-dqh, dkh, dvh = attention_backward(split_heads(dz, 3), c_z)  # 5
-dq, dk, dv = merge_heads(dqh), merge_heads(dkh), merge_heads(dvh)  # 4
+dz, *grads["o"] = F.linear_backward(dm, c_o)  # 6
+dqh, dkh, dvh = F.attention_backward(F.split_heads(dz, 3), c_z)  # 5
+dq, dk, dv = F.merge_heads(dqh), F.merge_heads(dkh), F.merge_heads(dvh)  # 4
 for short, dpart, cache in (("v", dv, c_v), ("k", dk, c_k), ("q", dq, c_q)):  # 3, 2, 1
-    through, *grads[short] = linear_backward(dpart, cache)
-    dx = dx + through
+    term, *grads[short] = F.linear_backward(dpart, cache)
+    dx = dx + term
+print("dx", dx.shape, "  first entries", dx[0, 1, :3])
 
 # %% [markdown]
-# The package's layer has the same lines, spread over its parts. Compare them parameter by parameter:
+# The layer of the package contains the same lines, distributed over its parts. We compare all 16 parameters
+# and print the lengths of their gradients.
 
-# %%
+# %% tags=["check"]
 assert_allclose(dx, layer.backward(dy, layer_cache), rtol=1e-9, atol=1e-12)
 for short, long in full.items():
     found = [p.grad for name, p in parameters.items() if name.startswith(long + ".")]
-    for mine, theirs in zip(grads[short], found, strict=True):
-        assert_allclose(mine, theirs, rtol=1e-9, atol=1e-12)
+    for ours, package in zip(grads[short], found, strict=True):
+        assert_allclose(ours, package, rtol=1e-9, atol=1e-12)
     lengths = [np.linalg.norm(gradient) for gradient in found]
-    print(f"{long:28} lengths {lengths[0]:8.3f} {lengths[1]:8.3f}   as ours")
+    print(f"{long:28} lengths {lengths[0]:8.3f} {lengths[1]:8.3f}   equal to ours")
 assert abs(grads["k"][1]).max() < 1e-13
 
 # %% [markdown]
-# One number in this table is no accident: the key's bias hears *nothing*. The same vector b added to all keys
-# adds to all scores of a query the same number, q · b, and a softmax does not notice.
+# One line of this table is remarkable: the gradient of the key's bias is 0.
 #
-# ## The cache is a tree, and the tree is the layer's
+# **Question.** Why does the bias of the keys get no gradient?
 #
-# In the package the eleven caches hang on one tree, with a branch for each part of the layer, under the
-# part's own name. So whoever knows the layer can find anything that it computed:
+# <details><summary>Answer</summary>
+# Let b be a vector that is added to all keys. Then all scores of a query q rise by the same number, q · b.
+# Adding the same number to all scores of a query does not change the softmax. So the loss does not depend
+# on this bias.
+# </details>
+#
+# ## The cache is a tree
+#
+# In the package the caches of the eleven lines are stored in a tree. It has one branch for each part of the
+# layer, with the name of this part. So if you know the layer, you can find every number that it computed.
 
 # %%
 for name, part in layer.children():
     print(f"layer.{name:22} {type(part).__name__:19} cache.{name:22} ", end="")
     print(type(getattr(layer_cache, name)).__name__)
-assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=1e-12)
-
 cache = layer_cache.feed_forward
 show(cache)
 
+# %% tags=["check"]
+assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=1e-12)
+
 # %% [markdown]
+# *This is a good place for a break. The next part builds the whole encoder.*
+#
 # ## The stack
 #
-# N layers, each fed with what the one below made. In the paper nothing stands on top of the last; with
-# `norm="pre"` one more norm does (lesson 8). Backward: the layers from the last to the first, and each
-# layer's dx is the dy of the one below.
+# The encoder is a **stack** of N layers. The output of each layer is the input of the next one. In the
+# paper, the output of the last layer is the output of the encoder. If the norm stands before each sublayer
+# (`norm="pre"`), one more norm follows at the end (lesson 8).
+#
+# The backward pass goes through the layers from the last to the first. The $dx$ of each layer is the $dy$
+# of the layer below it. The output of the encoder is called the **memory**.
 
 # %%
 encoder = Encoder(config, rng=rng, dtype=np.float64)
@@ -262,141 +336,177 @@ for one, cache in zip(encoder.layers[::-1], caches[::-1], strict=True):
     dbelow = one.backward(dbelow, cache)
 
 memory, encoder_cache = encoder.forward(x, mask)  # (B, S, D)
-assert_allclose(below, memory, rtol=1e-12)
-assert_allclose(dbelow, encoder.backward(dy, encoder_cache), rtol=1e-12)
 weights = encoder_cache.layers[1].self_attention.attention.weights  # (B, H, S, S)
+print("memory", memory.shape)
 print("encoder_cache.layers[1].self_attention.attention.weights", weights.shape)
 
+# %% tags=["check"]
+assert_allclose(below, memory, rtol=1e-12)
+assert_allclose(dbelow, encoder.backward(dy, encoder_cache), rtol=1e-12)
+
 # %% [markdown]
-# ## Padding leaves no trace
+# ## Padding does not change the result
 #
-# "it slept" stands in a batch with a longer sentence, so three columns of padding follow it. Encode it
-# alone, and its two vectors must be the same. And if the decoder does not look at padding (it has the same
-# mask), the gradient that comes to padding is 0 at the top, and must be 0 at the bottom:
+# "it slept" is in a batch with a longer sentence, so it has three tokens of padding. If the mask works, its
+# two vectors must be the same as without padding. We test this by encoding the sentence alone.
+#
+# The gradient must satisfy a similar condition. The decoder has the same mask and does not attend to
+# padding. So the gradient that the encoder receives at padding is 0. Then the gradient of the encoder's
+# input must be 0 at padding too.
 
 # %%
 alone, _ = encoder.forward(x[1:, :2])  # without padding, without a mask
-careless, _ = encoder.forward(x)  # with padding, without a mask
-print("in the batch, masked:  off by", abs(memory[1, :2] - alone[0]).max())
-print("in the batch, no mask: off by", abs(careless[1, :2] - alone[0]).max())
-assert_allclose(memory[1, :2], alone[0], rtol=1e-9, atol=1e-12)
+unmasked, _ = encoder.forward(x)  # with padding, without a mask
+print("in the batch, with mask:    difference", abs(memory[1, :2] - alone[0]).max())
+print("in the batch, without mask: difference", abs(unmasked[1, :2] - alone[0]).max())
 
 real = (ids > 0)[..., None]  # (B, S, 1)
 dx = encoder.backward(dy * real, encoder_cache)
+print("any gradient at the padding:", dx[1, 2:].any(), "  at the two tokens:", dx[1, :2].any())
+
+# %% tags=["check"]
+assert_allclose(memory[1, :2], alone[0], rtol=1e-9, atol=1e-12)
 assert not dx[1, 2:].any()
-print("gradient at the padding:", dx[1, 2:].any(), "  at the two words:", dx[1, :2].any())
 
 # %% [markdown]
-# The padding's own three vectors are computed all the same, layer after layer, from themselves and the two
-# words. They are garbage, and nobody asks for them.
+# The encoder also computes vectors for the padding itself, in each layer. They have no meaning, and no
+# token of the sentence attends to them.
 #
-# ## Is it right?
+# ## Check the gradient
 #
-# The gradient check of a whole layer, with the mask, and with dropout drawn from seed 7 at every evaluation:
+# We check a whole layer with a mask and with dropout. At each evaluation the dropout masks are drawn from
+# the same seed, 7, so that all evaluations use the same function.
 
 # %%
 dropping = config.replace(dropout=0.2, attention_dropout=0.2)
 report = gradcheck(EncoderLayer(dropping, dtype=np.float64), x, mask=mask, train=True, rng=7)
 print(report)
+
+# %% tags=["check"]
 assert report.ok
 
 # %% [markdown]
-# Then everything of this lesson at once, from ids to memory: embedding, positions, two layers, the norm
-# after or before. That is too long a table to print; its worst row says enough.
+# Then we check everything from the ids to the memory: embedding, positions and two layers. We do this with
+# the norm after each sublayer ("post") and before it ("pre"). The table would be long, so we print only the
+# row with the largest error.
 
 # %%
 
 
 class FromIds(Module):
-    """memory = encoder(embedding(ids)), with the mask of the ids."""
+    """Compute memory = encoder(embedding(ids)), with the mask of the ids."""
 
     def __init__(self, config, vocab_size, length, rng=None):
         settings = {"dropout": config.dropout, "rng": rng, "dtype": np.float64}
-        self.enter = InputEmbedding(vocab_size, config.d_model, length, **settings)
+        self.embed = InputEmbedding(vocab_size, config.d_model, length, **settings)
         self.encoder = Encoder(config, rng=rng, dtype=np.float64)
 
     def forward(self, ids, *, train=False, rng=None):
         context = Context(train, rng)
-        x, entered = self.enter.forward(ids, context)
+        x, embedded = self.embed.forward(ids, context)
         memory, cache = self.encoder.forward(x, padding_mask(ids), context)
-        return memory, (entered, cache)
+        return memory, (embedded, cache)
 
     def backward(self, dmemory, caches):
-        self.enter.backward(self.encoder.backward(dmemory, caches[1]), caches[0])
+        self.embed.backward(self.encoder.backward(dmemory, caches[1]), caches[0])
 
 
+# %% tags=["check"]
 for norm in ("post", "pre"):
     model = FromIds(dropping.replace(norm=norm, final_norm=norm == "pre"), 8, 5)
     report = gradcheck(model, ids, train=True, rng=7)
     assert report.ok
     worst = report.worst
-    print(f"{norm}: {len(report.rows)} rows; worst {worst.tensor}, error {worst.error:.0e}")
+    print(f"{norm}: {len(report.rows)} rows; largest error {worst.error:.0e}, in {worst.tensor}")
 
 # %% [markdown]
-# ## How many numbers?
+# ## How many parameters?
 #
-# With D = 512 and F = 2048, biases everywhere:
+# The paper uses D = 512 and F = 2048. With biases everywhere, one layer has these parameters:
 #
-# ```math
+# ```text
 # attention       4 (D² + D)              4 · (262,144 + 512)         = 1,050,624
 # feed-forward    D F + F + F D + D       2 · 1,048,576 + 2,560       = 2,099,712
 # two norms       2 · 2 D                 4 · 512                     =     2,048
 #                                         one layer                     3,152,384
 # ```
 #
-# The number of heads does not occur: H heads of D/H. Nor does the length of the sentence. Two thirds sit in
-# the feed-forward network. Six layers have 18,914,304. With the presets of *一步步解析* (no Wᵒ) and of the
-# paper (no biases in attention) a layer has a little less.
+# Two thirds of the parameters belong to the feed-forward network. The number of heads does not occur in the
+# formulas, because H heads have the width D/H each. The length of the sentence does not occur either. Six
+# layers have 18,914,304 parameters.
+#
+# The cell also counts two presets that have a little less. The preset of *一步步解析Attention is All You
+# Need!* has no $W^O$, and the preset of the paper has no biases in attention.
 
 # %%
 base = EncoderLayer(TransformerConfig(dropout=0.0), dtype=np.float32)
 counts = {name: part.count_parameters() for name, part in base.children()}
 for name, number in counts.items():
     print(f"{name:24}{number:12,}")
+presets = {}
+for preset in ("jianshu-demo", "paper-base"):
+    one = EncoderLayer(TransformerConfig.architecture(preset), dtype=np.float32)
+    presets[preset] = one.count_parameters()
+    print(f"preset {preset:17}{presets[preset]:12,}")
+
+# %% tags=["check"]
 assert counts["self_attention"] == 4 * (512**2 + 512) == 1_050_624
 assert counts["feed_forward"] == 512 * 2048 + 2048 + 2048 * 512 + 512 == 2_099_712
 assert base.count_parameters() == 3_152_384
 assert 6 * base.count_parameters() == 18_914_304
 assert_allclose(counts["feed_forward"] / base.count_parameters(), 2 / 3, atol=0.01)
-
-for preset, expected in (("jianshu-demo", 2_889_728), ("paper-base", 3_150_336)):
-    one = EncoderLayer(TransformerConfig.architecture(preset), dtype=np.float32)
-    print(f"preset {preset:17}{one.count_parameters():12,}")
-    assert one.count_parameters() == expected
+assert presets == {"jianshu-demo": 2_889_728, "paper-base": 3_150_336}
 
 # %% [markdown]
+# *This is a good place for a break. The next part compares self-attention with other layers.*
+#
 # ## Why self-attention?
 #
-# Section 4 of the paper compares three layers that turn n vectors into n vectors, by three measures: the
-# multiplications; how many operations must wait for one another; and the path, how many operations lie
-# between a word and one that it depends on. Its table 1, without the row of an attention that is restricted
-# to neighbours:
+# Other layers also turn $n$ vectors into $n$ vectors. Before the Transformer, recurrent layers and
+# convolutions were used. Section 4 of the paper compares them by three measures:
 #
-# ```math
+# - the number of multiplications;
+# - the number of operations that must be computed **in sequence**, one after the other;
+# - the length of the **path** between two tokens: how many operations lie between a token and another token
+#   that depends on it.
+#
+# The text below is the paper's table 1, without the row of an attention that is restricted to neighbours.
+# O(n) means: proportional to n, for large n. The kernel of the convolution has width k.
+#
+# ```text
 #                       multiplications      in sequence      longest path
 # self-attention           O(n² d)               O(1)             O(1)
 # recurrent                O(n d²)               O(n)             O(n)
 # convolution, width k     O(k n d²)             O(1)             O(log_k n), dilated
 # ```
+
+# %% [markdown]
+# We test the table by counting. For this we need the three layers in their simplest form. A **recurrent
+# layer** goes through the tokens one by one. It keeps a state $h$, and each state is computed from the
+# token and the state before it. A **convolution** of width 3 computes each output from a token and its two
+# neighbours:
 #
-# The rivals in their plainest form: hₜ = tanh(xₜ W + hₜ₋₁ U), and yₜ = Σₒ xₜ₊ₒ Wₒ over the neighbours o = −1,
-# 0, 1. Do not believe the table; count:
+# $$h_t = \tanh(x_t W + h_{t-1} U)$$
+#
+# $$y_t = x_{t-1} W_{-1} + x_t W_0 + x_{t+1} W_1$$
+#
+# The function `times` multiplies two matrices and counts the multiplications.
 
 # %%
 total = 0
 
 
 def times(a, b):
-    """a @ b; adds its multiplications to the total."""
+    """Return a @ b, and add its multiplications to the total."""
     global total
     y = a @ b
-    total += y.size * a.shape[-1]  # each number of y is a sum over the columns of a
+    total += y.size * a.shape[-1]  # each entry of y is a sum over the columns of a
     return y
 
 
 def self_attention(x):
-    """Shapes: x (T, D) -> (T, D), by two products."""
-    weights, _ = softmax(times(x, x.T) / math.sqrt(x.shape[-1]))  # (T, S)
+    """Shapes: x (T, D) -> (T, D), with two products."""
+    weights, _ = F.softmax(times(x, x.T) / math.sqrt(x.shape[-1]))  # (T, S)
     return times(weights, x)
 
 
@@ -415,6 +525,7 @@ def convolution(x, weights):
     return sum(times(padded[o : o + len(x)], weights[o]) for o in range(3))
 
 
+# %%
 d = 64
 three = rng.standard_normal((3, d, d)) / math.sqrt(d)
 layers = {
@@ -422,43 +533,63 @@ layers = {
     "recurrent": lambda x: recurrent(x, three[0], three[1]),
     "convolution": lambda x: convolution(x, three),
 }
+counted = {}
 print("    n " + "".join(f"{name:>16}" for name in layers))
 for n in (16, 64, 256):
-    counts = []
-    for f in layers.values():
+    counted[n] = []
+    for function in layers.values():
         total = 0
-        f(rng.standard_normal((n, d)))
-        counts.append(total)
-    print(f"{n:5} " + "".join(f"{count:16,}" for count in counts))
-    assert counts == [2 * n * n * d, 2 * n * d * d, 3 * n * d * d]
+        function(rng.standard_normal((n, d)))
+        counted[n].append(total)
+    print(f"{n:5} " + "".join(f"{count:16,}" for count in counted[n]))
+
+# %% tags=["check"]
+for n, found in counted.items():
+    assert found == [2 * n * n * d, 2 * n * d * d, 3 * n * d * d]
 
 # %% [markdown]
-# The table is right, with its constants: 2n²d, 2nd² and 3nd². Attention has fewer multiplications than
-# recurrence while n < d. And whatever n is, it takes two products, one after the other, where the recurrent
-# layer takes n steps, of which none can begin before the last has ended. That is why one can train it on a
-# GPU, on all words at once.
+# The table is right, and we know its constants now: $2n^2 d$, $2nd^2$ and $3nd^2$. Attention has fewer
+# multiplications than recurrence as long as $n < d$.
 #
-# But the table's attention has no weights. A real layer projects, and has a feed-forward network. Its eleven
-# lines hold eight products, of which q, k and v need not wait for one another. For a sentence of 25 words in
-# the paper's sizes:
+# Now to the second measure. For every $n$, attention needs only two products in sequence. The recurrent
+# layer needs $n$ steps, and none of them can begin before the previous one has ended. This is why attention
+# can be trained on a GPU on all tokens at once.
+#
+# The attention of the table has no weight matrices. A real layer has them, and a feed-forward network too.
+# Its eleven lines contain eight matrix products. Those of q, k and v can be computed at the same time, so
+# six products remain in sequence.
+#
+# How large is the share of the $n^2$ term in a real layer? We count it for a sentence of 25 tokens in the
+# sizes of the paper.
 
 # %%
 matrices = [p.value for p in base.parameters() if p.value.ndim == 2]  # Wq Wk Wv Wo W1 W2
-linear_part = 25 * sum(matrix.size for matrix in matrices)  # each number once for each word
+linear_part = 25 * sum(matrix.size for matrix in matrices)  # each entry once for each token
 quadratic = 2 * 25**2 * 512  # scores and weighted sums, over all heads
-print(f"linear maps {linear_part:,} multiplications, 2n²d {quadratic:,}: ", end="")
+print(f"linear layers {linear_part:,} multiplications, 2n²d {quadratic:,}: ", end="")
 print(f"{quadratic / (linear_part + quadratic):.1%} of all")
+
+# %% tags=["check"]
 assert linear_part == 25 * (4 * 512**2 + 2 * 512 * 2048) == 25 * 12 * 512**2
 assert_allclose(quadratic / (linear_part + quadratic), 0.008, atol=0.0005)
 
 # %% [markdown]
-# The famous n² is 0.8 % of the work. It overtakes the linear maps where 2n²d = 4nd² + 2nd·4d, at n = 6d:
-# 3,072 words.
+# The $n^2$ term is only 0.8 % of the work.
 #
-# **The path.** Move the word j places before the last one a little, along a direction v of length 1. How far
-# does the last word's output move? Once through a recurrent layer, once through six convolutions, once
-# through one self-attention, all untrained; by a complex step (lesson 0). What is not heard on the way up
-# gets no gradient on the way down: it is the same matrix of slopes, J v here and Jᵀ dy there.
+# **Question.** The linear layers need $4nd^2$ multiplications for attention and $2nd \cdot 4d$ for the
+# feed-forward network. For which $n$ does the term $2n^2 d$ become larger?
+#
+# <details><summary>Answer</summary>
+# Together the linear layers need $12 n d^2$. The equation $2n^2 d = 12 n d^2$ gives $n = 6d$, which is
+# 3,072 tokens in the sizes of the paper.
+# </details>
+#
+# ### The path
+#
+# The third measure is the path between two tokens. We measure it by an experiment. We change token $j$
+# places before the last one a little, along a direction $v$ of length 1. Then we see how far the output of
+# the last token moves. We do this for a recurrent layer, for a stack of six convolutions, and for one layer
+# of self-attention. All have random weights. The derivative is computed with a complex step (lesson 0).
 
 # %%
 
@@ -470,7 +601,7 @@ def six_convolutions(x):
 
 
 attending = MultiHeadAttention(d, 4, rng=rng, dtype=np.float64)
-ways = {
+compared = {
     "recurrent": layers["recurrent"],
     "6 convolutions": lambda x: six_convolutions(x)[-1],
     "self-attention": lambda x: attending.forward(x[None])[0][0, -1],
@@ -478,53 +609,72 @@ ways = {
 n = 32
 x_n, v = rng.standard_normal((2, n, d))  # (T, D)
 v /= np.linalg.norm(v, axis=-1, keepdims=True)
-loud = np.zeros((3, n))  # how far the output moves, the last word first
-for row, (name, way) in zip(loud, ways.items(), strict=True):
+effects = np.zeros((3, n))  # how far the output moves, the last token first
+for row, (name, function) in zip(effects, compared.items(), strict=True):
     for j in range(n):
         moved = x_n.astype(complex)
         moved[n - 1 - j] += 1e-20j * v[n - 1 - j]
-        row[j] = np.linalg.norm(way(moved).imag) / 1e-20
+        row[j] = np.linalg.norm(function(moved).imag) / 1e-20
     print(f"{name:15} 1 place before {row[1]:.0e}   10 places {row[10]:.0e}   31 {row[31]:.0e}")
 
-# %%
+# %% tags=["plot"]
 figure = curves(
-    np.where(loud > 0, loud, np.nan),
+    np.where(effects > 0, effects, np.nan),
     np.arange(n),
-    labels=list(ways),
-    xlabel="places from the word that moved to the last one",
-    ylabel="how far the last one's output moves",
+    labels=list(compared),
+    xlabel="distance of the changed token from the last one",
+    ylabel="how far the last output moves",
     yscale="log",
 )
-show_figure(figure, "10_path", "How far a word is heard in one layer, and in six convolutions")
+caption = "The effect of a token on the last output, by its distance"
+show_figure(figure, "10_path", caption)
 
 # %% [markdown]
-# Attention is level: between .005 and .5 everywhere. Each word is one step away, and its share depends on
-# what it says and not on where it stands. In the recurrent layer j matrices lie between, and at each some of
-# it is lost: from 31 places back less than a millionth arrives. Six convolutions of width 3 end after six
-# places, to the bit. To join the ends of 32 words takes 31 of them, or four whose neighbours stand 1, 3, 9
-# and 27 places apart.
+# - **Self-attention** has an effect between .005 and .5 at every distance. Every token is one step away.
+#   Its effect depends on its contents, and not on its place.
+# - **The recurrent layer** multiplies by a matrix $j$ times, and each time a part of the effect is lost.
+#   From a distance of 31 places, less than a millionth arrives.
+# - **Six convolutions** of width 3 reach exactly six places. Beyond them the effect is exactly 0.
+#
+# The same is true of the gradient. Let $J$ be the matrix of the derivatives of the output by the input. The
+# experiment computes $J v$, and the backward pass computes $J^\top dy$ with the same matrix. A token
+# without an effect on the output gets no gradient.
 
-# %%
-assert 0.005 < loud[2].min() < loud[2].max() < 0.5
-assert 1e-8 < loud[0][31] < 1e-6
-assert loud[1][6] > 0
-assert (loud[1][7:] == 0).all()
+# %% [markdown]
+# **Question.** How many convolutions of width 3 connect the two ends of 32 tokens?
+#
+# <details><summary>Answer</summary>
+# 31 convolutions, because each of them reaches one place further. If the neighbours stand 1, 3, 9 and 27
+# places apart, four convolutions are enough. Such convolutions are called **dilated**.
+# </details>
+
+# %% tags=["check"]
+assert 0.005 < effects[2].min() < effects[2].max() < 0.5
+assert 1e-8 < effects[0][31] < 1e-6
+assert effects[1][6] > 0
+assert (effects[1][7:] == 0).all()
 assert 1 + 3 + 9 < 31 < 1 + 3 + 9 + 27
-print("the numbers of the text are those of the picture")
+print("the numbers of the text agree with the picture")
 
 # %% [markdown]
+# *This is a good place for a break. The last part asks why several layers are needed.*
+#
 # ## What a second layer is for
 #
-# In one layer every word hears from every other. Then what are more layers for? Give an encoder a task in
-# which *where to look* must first be found out: to say a word of four to eight letters backwards. Place t
-# wants the letter at place n − 1 − t, and no letter knows n, the length of its word. The last linear map
-# makes of each vector a score for each letter.
+# In one layer every token can attend to every other token. So why do we need more than one? We choose a
+# task in which a token must first find out *where* to attend. A sentence consists of four to eight letters,
+# and the encoder must return them in reverse order. Let $n$ be the number of letters. Then the output at
+# place $t$ must be the letter at place $n - 1 - t$. But no letter knows $n$. It must be found out first.
+#
+# The network is an encoder with a linear layer on top, which computes a score for each letter from each
+# vector. The loss is the cross-entropy of lesson 12, and Adam is an optimizer (lesson 13). Here you can
+# take both as given.
 
 # %%
 
 
-def some_words(rng, count=32):
-    """Words of 4 to 8 letters, ids 4 .. 11, and the same backwards. Shapes: -> (B, S) twice."""
+def random_batch(rng, count=32):
+    """Draw sentences of 4 to 8 letters, and reverse them. Shapes: -> (B, S) twice."""
     place, n = np.arange(8), rng.integers(4, 9, (count, 1))  # (S,), (B, 1)
     ids = np.where(place < n, rng.integers(4, 12, (count, 8)), 0)  # (B, S)
     mirrored = np.take_along_axis(ids, np.maximum(n - 1 - place, 0), 1)  # (B, S)
@@ -532,112 +682,167 @@ def some_words(rng, count=32):
 
 
 def learn(n_layers):
-    """Returns the share of right letters at each of 300 steps, and the network."""
+    """Return the share of correct letters at each of 300 steps, and the network."""
     rng, log, net = np.random.default_rng(1), [], Module()
     sizes = {"d_model": 32, "d_ff": 64, "n_heads": 2, "n_layers": n_layers}
     net.body = FromIds(TransformerConfig(**sizes, dropout=0.0), 12, 8, rng)
     net.output = Linear(32, 12, rng=rng, dtype=np.float64)
     adam = Adam(net)
     for step in range(300):
-        ids, backwards = some_words(rng)
+        ids, reverse = random_batch(rng)
         memory, at_body = net.body.forward(ids)  # (B, S, D)
         logits, at_output = net.output.forward(memory)  # (B, S, V)
-        _, at_loss = cross_entropy(logits, backwards)  # padding, id 0, does not count
-        log.append((logits.argmax(-1) == backwards)[backwards > 0].mean())
+        _, at_loss = F.cross_entropy(logits, reverse)  # padding, id 0, does not count
+        log.append((logits.argmax(-1) == reverse)[reverse > 0].mean())
         net.zero_grad()
-        dmemory = net.output.backward(cross_entropy_backward(1.0, at_loss), at_output)
+        dmemory = net.output.backward(F.cross_entropy_backward(1.0, at_loss), at_output)
         net.body.backward(dmemory, at_body)
         adam.step(5e-3 * min(1, (step + 1) / 50))
     return np.array(log), net
 
 
+# %% [markdown]
+# We train one network with one layer and one with two layers. Then both get the letters a b c d e f.
+
 # %%
 learned = {n_layers: learn(n_layers) for n_layers in (1, 2)}
-shown = np.array([[4, 5, 6, 7, 8, 9, 0, 0]])  # (B, S) abcdef, and two of padding
+shown = np.array([[4, 5, 6, 7, 8, 9, 0, 0]])  # (B, S) abcdef, and two tokens of padding
 for n_layers, (log, net) in learned.items():
     memory, (_, encoder_cache) = net.body.forward(shown)
     logits, _ = net.output.forward(memory)
     said = "".join("····abcdefgh"[i] for i in logits[0, :6].argmax(-1))
     share = log[-20:].mean()
-    print(f"layers: {n_layers}   right at the end: {share:.0%}   abcdef backwards: {said}")
+    print(f"layers: {n_layers}   correct at the end: {share:.0%}   abcdef reversed: {said}")
+
+# %% tags=["check"]
 assert learned[1][0][-20:].mean() < 0.6
 assert learned[2][0][-20:].mean() > 0.95
 assert said == "fedcba"
 
-# %%
+# %% tags=["plot"]
 figure = curves(
     np.stack([log.reshape(-1, 10).mean(1) for log, _ in learned.values()]),
     10 * np.arange(30) + 5,
     labels=["one layer", "two layers"],
-    ylabel="share of letters that are right",
+    ylabel="share of correct letters",
 )
-show_figure(figure, "10_layers", "Backwards, with the length unknown: one layer stops at half")
+caption = "Reverse a sentence of unknown length: one layer stops at half of the letters"
+show_figure(figure, "10_layers", caption)
 
 # %% [markdown]
-# Two layers do it; one stops at half of the letters. Its query at place t is made of a letter and of t, its
-# keys likewise; so, but for what the mask hides, it looks at the same places in a word of four letters and
-# in one of eight. Whom do the two layers look at? The cache of the last forward pass has the weights of
-# both:
+# With two layers the network solves the task. With one layer it gets only about half of the letters. The
+# reason lies in its queries. The query at place $t$ is computed from the letter at this place and from $t$.
+# The keys are computed in the same way. So, apart from the mask, a token attends to the same places whether
+# the sentence has four letters or eight.
+#
+# Which tokens do the two layers attend to? The cache of the last forward pass contains the attention
+# weights of both layers.
 
 # %%
 weights = [at.self_attention.attention.weights[0] for at in encoder_cache.layers]  # (H, S, S)
+mirrored = weights[1][:, np.arange(6), 5 - np.arange(6)]  # (H, 6) place t attends to place 5 − t
+print("layer 1, weights on the mirrored place:", mirrored.min(), "to", mirrored.max())
+
+# %% tags=["plot"]
 letters = [*"abcdef", "·", "·"]
 figure = attention_grid(np.stack(weights), letters, letters, mask=padding_mask(shown)[0, 0])
-show_figure(figure, "10_attention", "Layer 0 looks about; layer 1 looks at the mirrored place")
+caption = "Layer 1 attends to the mirrored place; the weights of layer 0 show no clear pattern"
+show_figure(figure, "10_attention", caption)
 
-mirrored = weights[1][:, np.arange(6), 5 - np.arange(6)]  # (H, 6) on the diagonal from e to a
-print("layer 1, weights at the mirrored place:", mirrored.min(), "to", mirrored.max())
+# %% tags=["check"]
 assert mirrored.min() > 0.5
 
 # %% [markdown]
-# Layer 1 is plain to see. But its queries must know n, and layer 0 looks about without a plan that one
-# could see. So ask the vectors. From that of the *first letter* guess n by a linear map, fitted by least
-# squares to 400 words and tried on 400 others: from what enters layer 0, and from what enters layer 1.
-# (Both are in the cache: `projections[0].x` is what the queries were made of.) By chance one is right in 1
-# of 5.
+# Layer 1 is easy to understand: it attends to the mirrored place. For this its queries must contain $n$. So
+# layer 0 must have computed $n$, but its attention weights do not show how.
+#
+# Therefore we test the vectors themselves. Can $n$ be computed from the vector of the *first letter*? We
+# fit a linear layer that predicts $n$ from this vector. It is fitted with least squares to 400 sentences
+# and tested on 400 others. We do this with the vectors that enter layer 0, and with those that enter
+# layer 1. The cache contains them as `projections[0].x`, the input of the query projection. Five lengths
+# are possible, so pure chance would be right in 1 of 5 cases.
 
 # %%
-sample, _ = some_words(np.random.default_rng(2), 800)
+sample, _ = random_batch(np.random.default_rng(2), 800)
 lengths = (sample > 0).sum(1)  # (B,) 4 to 8
 _, (_, sampled) = net.body.forward(sample)
+shares = []
 for number, at in enumerate(sampled.layers):
-    first = at.self_attention.projections[0].x[:, 0]  # (B, D) the first letters' vectors
+    first = at.self_attention.projections[0].x[:, 0]  # (B, D) the vectors of the first letters
     rows = np.concatenate([first, np.ones((800, 1))], 1)  # (B, D + 1)
     fitted = np.linalg.lstsq(rows[:400], np.eye(9)[lengths[:400]], rcond=None)[0]
-    right = ((rows[400:] @ fitted).argmax(-1) == lengths[400:]).mean()
-    print(f"length read at the first letter of what enters layer {number}: {right:.0%} right")
-    assert right < 0.35 if number == 0 else right > 0.7
+    shares.append(((rows[400:] @ fitted).argmax(-1) == lengths[400:]).mean())
+    print(f"length from the first letter, input of layer {number}: {shares[-1]:.0%} correct")
+
+# %% tags=["check"]
+assert shares[0] < 0.35
+assert shares[1] > 0.7
 
 # %% [markdown]
-# So layer 0 brought the length to the first letter, by an average that one would not have guessed from the
-# picture, and layer 1 used it to look at the right place. **What one layer finds out, the next can look
-# with.** And a map of weights shows where a head looked, not what it learned there (lesson 15).
+# So layer 0 has written the length into the vector of the first letter. Layer 1 uses it to attend to the
+# right place. **A layer can use what the layer below has found out to decide where to attend.** Also note
+# that attention weights show where a head attends, but not what it has learned there (lesson 15).
 #
+# **Your turn.** In the terminal, look at the cache of the last pass with `s encoder_cache`. Then train
+# three layers with `!learn(3)[0][-20:].mean()`.
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - **The parts of a layer.** *一步步解析Attention is All You Need!* has no $W^O$ in its code, although
+# >   its text and figure have it. So its layer lacks 512² + 512 numbers and has 2,889,728 in the paper's
+# >   sizes. Its feed-forward network consists of two convolutions of width 1, which is the same (lesson 9).
+# >   Residual connection and norm are inside each function.
+# > - **The norm.** *Attention机制详解（二）* quotes an encoder with the norm before each sublayer and one
+# >   more at the end. The other documents have the norm after each sublayer (lesson 8). The gradient check
+# >   above passes with both.
+# > - **Biases.** We count biases everywhere. The paper's formulas have none in attention, which gives
+# >   3,150,336 parameters for each layer.
+# > - **The mask.** *The components of the Transformer* gives one mask to every layer, as here. *一步步解析*
+# >   computes it again in each layer from sums of vectors (lesson 6 shows how this fails).
+# > - *图解transformer* says that an encoder works on the whole sequence in parallel. This is true within a
+# >   layer. But the layers must wait for one another: six products in sequence for each layer, and 36 in
+# >   the paper's encoder.
+
+# %% [markdown]
+# ## Summary
+#
+# - An encoder layer is self-attention and a feed-forward network, each with a residual connection and a
+#   norm.
+# - Backward, the lines are taken in reverse order; x gets four terms, and a gets two.
+# - With a mask, padding changes neither the vectors of the tokens nor their gradients.
+# - Self-attention connects any two tokens in one step, and needs no computation in sequence over the
+#   tokens.
+# - A second layer can decide where to attend by means of what the first layer has found out.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Six of the eleven lines are linear layers with a weight matrix. Which of them could be
+# computed at the same time?
+#
+# <details><summary>Answer</summary>
+# Lines 1, 2 and 3, which compute q, k and v. All others need the result of a line before them.
+# </details>
+#
+# **Question.** Why does a convolution of width 3 not solve the task of the reversed letters in one layer?
+#
+# <details><summary>Answer</summary>
+# The first output needs the last letter, which is up to seven places away. One convolution reaches one
+# place.
+# </details>
+
+# %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 10` has them, each graded by the gradient checker.
+# `npformer exercise list 10` lists the exercises. Each is graded by the gradient checker.
 #
-# - `npformer exercise start encoder-layer-backward`: the eleven lines in six calls, norm after or before.
+# - `npformer exercise start encoder-layer-backward`: the eleven lines in six calls, with the norm after or
+#   before.
 # - `npformer exercise start encoder-backward`: N layers and perhaps a norm, from the last to the first.
-# - By hand: 4 · 512 of a layer's 3,152,384 numbers are attention's biases. Which 512 of them could be left
-#   out without any change of the output, whatever their values?
-# - By hand: double n, then double d. By how much does each term of 2n²d + 12nd² grow?
+# - By hand: 4 · 512 of the 3,152,384 parameters of a layer are the biases of attention. Which 512 of them
+#   could be left out without any change of the output, whatever their values are?
+# - By hand: double n, then double d. By which factor does each term of 2n²d + 12nd² grow?
 #
-# To try now, in the terminal: `s encoder_cache`, and `!learn(3)[0][-20:].mean()`.
-#
-# ## Where the documents differ
-#
-# - **The way through a layer.** *一步步解析Attention is All You Need!* has no Wᵒ in its code (its prose and
-#   figure have), so its layer lacks 512² + 512 numbers: 2,889,728 in the paper's sizes. Its feed-forward
-#   network is two convolutions of width 1, which is the same (lesson 9). Residual and norm are inside each
-#   function.
-# - **The norm.** *Attention机制详解（二）* quotes an encoder with the norm before each sublayer and one
-#   more at the end, the others one with the norm after (lesson 8). The gradient check above passes with
-#   both.
-# - **Biases.** Our count has them everywhere. The paper's formulas have none in attention: 3,150,336 a layer.
-# - **The mask.** *The components of the Transformer* hands one mask to every layer, as here. *一步步解析*
-#   works it out anew in each layer from sums of vectors (lesson 6 shows how that fails).
-# - *图解transformer* says that an encoder works on the whole sequence in parallel. Within a layer; the layers
-#   still wait for one another: six products each, 36 in the paper's encoder.
-#
-# **Next**, lesson 11: the decoder, which may not look ahead, and reads what the encoder wrote.
+# **Next**, lesson 11: the decoder, which may not see later tokens, and attends to the memory of the
+# encoder.

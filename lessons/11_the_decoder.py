@@ -111,6 +111,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "i", "am", "a", "student"]
 y = np.array([[4, 5, 6, 7, 3]])  # (B, T) the wanted output of the decoder
 target_in = shifted_right(y, 2)  # (B, T) its input; 2 is the start symbol <S>
+may_attend = causal_mask(5, y)  # (T, T)
 
 reads, says = ([vocabulary[i] for i in row] for row in (target_in[0], y[0]))
 for t in range(5):
@@ -124,7 +125,6 @@ assert target_in[0].tolist() == [2, *y[0, :-1]]
 # `[2, y[:-1]]`, where 2 is the start symbol. The figure shows the mask and the shift together.
 
 # %% tags=["plot"]
-may_attend = causal_mask(5, y)  # (T, T)
 figure = mask_map(may_attend, [f"predicts {token}" for token in says], reads)
 caption = "With shift and mask, no row can attend to the token that it has to predict"
 show_figure(figure, "11_reads", caption)
@@ -158,8 +158,8 @@ print(f"five passes: {computed} positions; one pass: 5 positions; difference {di
 assert_allclose(difference, 0, atol=1e-9)
 
 # %% [markdown]
-# **Question.** Five passes compute 1 + 2 + 3 + 4 + 5 = 15 positions. How many are it for a sentence of T
-# tokens?
+# **Question.** Five passes compute 1 + 2 + 3 + 4 + 5 = 15 positions. How many positions are computed for a
+# sentence of T tokens?
 #
 # <details><summary>Answer</summary>
 # T (T + 1) / 2, against T positions with teacher forcing. Lesson 14 shows how translation can avoid this.

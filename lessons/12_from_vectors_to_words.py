@@ -152,7 +152,7 @@ assert F.log_softmax(far)[0].tolist() == [0, -1000, -2000]
 # gives the probabilities $p$. The correct answer is "thanks". We write it as a distribution $q$ that gives
 # the probability 1 to "thanks" and 0 to every other token. Such a vector is called **one-hot**.
 #
-# How far is $p$ from $q$? The document names three measures and does not explain them. The **L2 distance**
+# How far is $p$ from $q$? The document names three measures, but does not explain them. The **L2 distance**
 # is the usual distance of two points:
 #
 # $$\mathrm{L2}(p, q) = \sqrt{\sum_v (p_v - q_v)^2}$$
@@ -326,8 +326,8 @@ assert_allclose(dz, F.cross_entropy_backward(1.0, cache), atol=1e-15)
 # ### A common mistake
 #
 # In NumPy it is tempting to write `mean()`. But `mean()` divides by all B · T = 8 positions, and only 5
-# tokens are real. We make this mistake on purpose, in two versions. The first version is wrong only in the
-# gradient. The second one is wrong in the same way in the loss. What does the gradient check say?
+# tokens are real. We make this mistake on purpose, in two versions. In the first version only the gradient
+# is wrong. In the second version the loss is wrong too, in the same way. What does the gradient check say?
 
 # %%
 
@@ -374,8 +374,8 @@ for length, right, wrong in found:
     assert_allclose([right, wrong], [-6 / 7 / 5, -6 / 7 / (2 * length)])
 
 # %% [markdown]
-# After the division by B · T, the influence of a token depends on the longest sentence in its batch. The
-# longer this sentence, the smaller are the gradients of all tokens.
+# After the division by B · T, the influence of a token depends on the longest sentence in its batch. A
+# longer sentence makes the gradients of all tokens smaller.
 #
 # *This is a good place for a break. The last part changes the targets, compares the losses and trains a
 # model.*
@@ -455,8 +455,8 @@ assert_allclose(smallest, 1.3769, atol=5e-5)
 # So with the vocabulary of the paper, a training loss of 1.3769 is perfect. Keep this in mind when you read
 # the loss curve of a model with label smoothing.
 #
-# How does smoothing change the learning? In the next experiment, five logits stay at 0 and the logit $m$ of
-# the right token rises from 0 to 10. We plot three losses as functions of $m$.
+# How does smoothing change the loss? In the next experiment, five logits stay at 0 and the logit $m$ of the
+# right token rises from 0 to 10. We plot three losses as functions of $m$.
 
 # %%
 logit = np.linspace(0, 10, 201)  # (M,) the logit of the right token
