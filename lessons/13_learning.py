@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 13 · Learning
 #
-# *30 minutes to read, 30 seconds to run: it trains a translator. Lesson 12 for the loss.*
+# *30 minutes to read, a minute to run: it trains a translator. Lesson 12 for the loss.*
 #
 # **The question.** Backward has said, for each of 65 million numbers, which way is downhill. How far does
 # one go? The same distance for all of them? And for how long: what makes the steps small at the start,
@@ -492,10 +492,10 @@ assert 0.1 < off < 1
 # ## A corpus
 #
 # The package's corpus is made by a grammar: 29,152 pairs to train on, and 2,300 to test with, each with two
-# words, or two constructions, that no training sentence brings together. `npformer train` takes about two
-# minutes for it, with the presets "small". Here is the same, shortened: 2,200 steps in place of 2,800, half
-# the batch, d_model 64 in place of 96, and no dropout, since two passes through a corpus are too few to learn
-# it by heart.
+# words, or two constructions, that no training sentence brings together. `npformer train` takes a few minutes
+# for it, with the presets "small". Here is the same, shortened: 2,200 steps in place of 2,800, half the
+# batch, d_model 64 in place of 96, and no dropout, since 2.4 passes through a corpus are too few to learn it
+# by heart.
 
 # %%
 dataset, model_config, training = recipe
@@ -509,6 +509,7 @@ for settings in (
     print(", ".join(f"{name} {getattr(settings[0], name)}" for name in settings[1:]))
 passes = training.steps * training.batch_size / len(dataset.train)
 print(f"{passes:.1f} passes through the corpus")
+assert round(passes, 1) == 2.4
 full = find_preset("small").training, TransformerConfig.architecture("small")
 assert (training.steps, full[0].steps) == (2200, 2800)
 assert (training.batch_size * 2, full[0].batch_size) == (64, 64)
@@ -517,7 +518,7 @@ assert (model_config.d_model, full[1].d_model, model_config.dropout) == (64, 96,
 # %% [markdown]
 # `train` is the loop above with a log, validation and checkpoints; `npformer train` calls it as the next
 # cell does. It keeps its run in runs/lesson13, where you work. If this lesson has run there before, the run
-# is there and is read again. It takes half a minute.
+# is there and is read again. It takes less than a minute on most machines.
 
 # %%
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 15 · What attention learned
 #
-# *30 minutes to read, 8 seconds to run where lesson 13 has run in the same folder, 30 elsewhere. Lesson 5
+# *30 minutes to read, 15 seconds to run where lesson 13 has run in the same folder, 60 elsewhere. Lesson 5
 # for the backward pass of attention, lesson 13 for the model.*
 #
 # **The question.** "The animal didn't cross the street because it was too tired." French has to say what

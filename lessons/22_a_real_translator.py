@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 22 · A real translator
 #
-# *30 minutes to read, 10 seconds to run. Lesson 1 for words and batches, lesson 12 for the loss, lesson 13
+# *30 minutes to read, 15 seconds to run. Lesson 1 for words and batches, lesson 12 for the loss, lesson 13
 # for Adam and its schedule, lesson 14 for beam search.*
 #
 # **The question.** A grammar of 280 English words made our sentences. People write any word they like, and
@@ -539,8 +539,8 @@ else:
 # %% [markdown]
 # A trial of this recipe, 48 minutes on two cores, came to 37.4 BLEU by greedy search and 38.3 by
 # a beam of 5. The decay to zero was worth about 2.4 points of it. Averaging three checkpoints gave 1.8
-# before the decay, and nothing after, as in our four lines above. The published score of this model is 41.02
-# (Wu et al., 2021), and what the shipped one has stands on its card: `npformer pretrained`.
+# before the decay, and nothing after, like the losses of our four lines above. The published score of this
+# model is 41.02 (Wu et al., 2021), and what the shipped one has stands on its card: `npformer pretrained`.
 #
 # ## Exercises
 #

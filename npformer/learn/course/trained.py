@@ -25,10 +25,10 @@ class LessonTraining(NamedTuple):
 
 
 def lesson_recipe() -> LessonTraining:
-    """Return the built-in corpus and settings that learn it in half a minute on one core.
+    """Return the built-in corpus and settings that learn it in less than a minute on one core.
 
     The preset "small" takes three times as long. This model is narrower, and its batches have half as many
-    sentences. There is no dropout, because a model does not overfit in two passes through the corpus. The
+    sentences. There is no dropout, because a model does not overfit in 2.4 passes through the corpus. The
     norm comes after the residual connection, as in the paper and in the figures of trained models. With this
     seed, one head attends most to the noun to which *it* refers in half of the sentences.
     """
