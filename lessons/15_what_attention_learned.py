@@ -91,7 +91,8 @@ class Exam:
     """Held-out sentences of a family as one batch, and where their words stand."""
 
     def __init__(self, family, most):
-        self.pairs = [p for p in held_out if p.family == family and (family == "bank" or famous(p))][:most]
+        fits = [p for p in held_out if p.family == family and (family == "bank" or famous(p))]
+        self.pairs = fits[:most]
         texts = [(source.encode(p.english), target.encode(p.french)) for p in self.pairs]
         self.batch = make_batch(texts)
         of = [pair.reference for pair in self.pairs]
