@@ -12,7 +12,7 @@
 # - compare self-attention with recurrence and convolution by three measures;
 # - explain what a second layer can do that a single layer cannot.
 #
-# `[embedding] → [ENCODER: N × (attention, feed-forward)] → memory → [decoder]`  (the left half of Figure 1)
+# `[embedding] → [ENCODER] → memory → [decoder]`  (the left half of Figure 1)
 
 # %%
 import math
