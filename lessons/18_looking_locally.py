@@ -523,12 +523,12 @@ assert (u * (1 - u))[0].min() > 0.05 > 0.0125 > (u * (1 - u))[-1, 4:].max()
 # word 4 on, nobody in the window calls. The fingers drift to the end, where u (1 − u) is at most .012 (it
 # began at .05 to .18), and stay. That is the price: **what is not looked at cannot say that it should be.**
 #
-# A whole translator falls into the same trap if D is small. `rnn-local-p` with D = 4, on a smaller form of the
-# built-in corpus with 18,152 training pairs: after 30 steps of training p was .99 S at *every* word, since
-# Adam moves all numbers of v and W by the same amount, and in the sigmoid these add up. After 300 steps the
-# validation loss was .97. With D = 10, as in the paper, far words keep some weight (σ = 5), so they can call:
-# .51, and global attention had .50. With D = 4 and steps of v and W a tenth as large it was .52: so it was
-# the saturation.
+# A whole translator falls into the same trap if D is small. `rnn-local-p` with D = 4, on a smaller form
+# of the built-in corpus with 18,152 training pairs: after 30 steps of training p was .99 S at *every*
+# word, since Adam moves all numbers of v and W by the same amount, and in the sigmoid these add up. After
+# 300 steps the validation loss was .97. With D = 10, as in the paper, far words keep some weight (σ = 5),
+# so they can call: .51, and global attention had .50. With D = 4 and steps of v and W a tenth as large it
+# was .52: so it was the saturation.
 #
 # What this does not say: that local-p is better. A line is just what S · sigmoid can draw. In the paper's
 # Table 4 (English to German, `general`) perplexities are 6.1 for global, 6.2 for local-m, 5.9 for local-p.
