@@ -36,7 +36,7 @@ def step_of(screen):
 def test_every_command(start, tmp_path):
     lesson = start("0")
     first = lesson.read()
-    assert "The question." in first
+    assert "After this lesson you can" in first
     assert "**" not in first, "prose is rendered"
     assert "\033[1m" in lesson.raw, "code is highlighted"
     assert "Enter: run · b back · s NAME · !LINE · q quit · ? help" in first
@@ -253,7 +253,7 @@ def test_a_lesson_continues_after_a_cell_that_fails_or_is_interrupted(broken):
 def test_pictures_are_shown_in_a_terminal_that_supports_them(start):
     lesson = start("0", KITTY_WINDOW_ID="1")
     lesson.read()
-    lesson.type("g 9")
+    lesson.type("g 10")
     lesson.type()
     assert "\033_Ga=T,f=100" in lesson.raw
 
@@ -262,7 +262,7 @@ def test_pictures_are_coloured_cells_in_other_terminals(start):
     lesson = start("0")
     lesson.read()
     assert "No figure was drawn yet." in lesson.type("o")
-    lesson.type("g 9")
+    lesson.type("g 10")
     screen = lesson.type()
     assert screen.count("▄") > 500
     assert "figure lesson_figures/00_" in screen
@@ -273,7 +273,7 @@ def test_pictures_are_coloured_cells_in_other_terminals(start):
 def test_a_terminal_without_colours_shows_the_name_of_the_file(start):
     lesson = start("0", TERM="dumb")
     lesson.read()
-    lesson.type("g 9")
+    lesson.type("g 10")
     screen = lesson.type()
     assert "▄" not in screen
     assert "figure lesson_figures/00_" in screen

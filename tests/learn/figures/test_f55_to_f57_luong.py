@@ -126,8 +126,8 @@ def test_lines_to_the_context_are_as_wide_as_the_weights():
 
 def test_the_captions_describe_the_figures():
     step = last_step()
-    assert "the largest to “cross” (.33)" in draw("F55").caption
-    assert step.source[int(step.weights.argmax())] == "cross"
+    assert "the largest to “didn't” (.46)" in draw("F55").caption
+    assert step.source[int(step.weights.argmax())] == "didn't"
     assert "either side of 3.93" in draw("F56").caption
     assert "decoder's own position" in draw("F56", **MONOTONIC).caption
     assert "$p_t = t = 2$" in texts(draw("F56", **MONOTONIC).figure)
