@@ -128,7 +128,7 @@ def test_the_captions_describe_the_figures():
     step = last_step()
     assert "the largest to “didn't” (.46)" in draw("F55").caption
     assert step.source[int(step.weights.argmax())] == "didn't"
-    assert "either side of 3.93" in draw("F56").caption
+    assert "either side of 4.33" in draw("F56").caption
     assert "decoder's own position" in draw("F56", **MONOTONIC).caption
     assert "$p_t = t = 2$" in texts(draw("F56", **MONOTONIC).figure)
 
