@@ -4,7 +4,7 @@ import pytest
 
 from npformer.learn.figures import Studio
 
-STEPS = 40
+STEPS = 100
 
 
 @pytest.fixture(scope="session")
