@@ -496,7 +496,7 @@ def quick(home):
         (family.experiment, "try_settings", lambda *arguments, **settings: trial),
         (family, "members", lambda: [member]),
         (family, "builtin_dataset", lambda: None),
-        (family, "builtin_corpus", lambda: SimpleNamespace(test=[])),
+        (family, "builtin_corpus", lambda: SimpleNamespace(new_words=[])),
         (bench, "step_rows", lambda arguments, setups: _begin(arguments)),
         (bench, "curve_rows", lambda arguments: _begin(arguments)),
         (bench, "decoding_rows", lambda arguments: _begin(arguments)),
