@@ -4,10 +4,10 @@ import pytest
 
 from npformer.learn.figures import Studio
 
-STEPS = 100
+STEPS = 300
 
 
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory):
-    """Return a studio. Its models are small and hardly trained, because figures show any model's numbers."""
+    """Return a studio. Its models are small and trained just enough to end their sentences."""
     return Studio(folder=tmp_path_factory.mktemp("studio"), steps=STEPS)
