@@ -39,6 +39,7 @@ TESTS = (
     "models/test_document_numbers.py",
     "functional/test_packing.py",
     "training/test_workers.py",
+    "training/test_step.py",
     "kernels/test_cpu.py",
     "kernels/test_gpu.py",
     "functional/test_broadcasting.py",

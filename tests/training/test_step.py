@@ -8,6 +8,8 @@ from tiny import tiny_config, tiny_model
 
 from npformer.data.loader import make_batch
 from npformer.functional.losses import cross_entropy
+from npformer.models.registry import build
+from npformer.models.universal import UniversalConfig
 from npformer.training import evaluate, loss_and_gradients
 from npformer.training.nan_checks import NotFiniteError, check_gradients, first_bad
 from npformer.training.step import dropout_rngs
@@ -28,6 +30,21 @@ def test_accumulated_batches_equal_one_large_batch(smoothing, cuts):
     assert abs(loss - parts_loss) < 1e-12
     assert np.abs(grads).max() > 1e-2
     assert np.abs(grads - model.grads).max() < 1e-12
+
+
+def test_the_ponder_cost_has_its_weight():
+    """The loss grows by weight · Σ ponder / tokens, and the gradients are linear in the weight."""
+    losses, grads = [], []
+    for weight in (0.0, 0.5, 1.0):
+        sizes = {"source_vocab": 11, "target_vocab": 11, "d_model": 8, "d_ff": 12, "n_heads": 2}
+        config = UniversalConfig(**sizes, dropout=0.0, halting=True, ponder_weight=weight)
+        model = build(config, rng=np.random.default_rng(0), dtype=np.float64)
+        losses.append(loss_and_gradients(model, [make_batch(EXAMPLES)])[0])
+        grads.append(model.grads.copy())
+    assert losses[1] > losses[0]
+    assert losses[2] - losses[0] == pytest.approx(2 * (losses[1] - losses[0]))
+    assert np.abs(grads[1] - grads[0]).max() > 1e-3
+    np.testing.assert_allclose(grads[2] - grads[0], 2 * (grads[1] - grads[0]), atol=1e-12)
 
 
 def test_the_gradients_are_those_of_the_returned_loss():
