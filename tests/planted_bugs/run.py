@@ -35,6 +35,7 @@ TESTS = (
     "models/test_backward_details.py",
     "models/transformer/test_model.py",
     "models/test_torch_parity.py",
+    "models/test_universal_translator.py",
     "test_device.py",
     "models/test_document_numbers.py",
     "functional/test_packing.py",
