@@ -167,7 +167,7 @@ assert_allclose(difference, 0, atol=1e-9)
 #
 # ## Both are needed
 #
-# We now look at what happens if the shift or the mask is missing. For this we need a forward pass in which
+# We now see what happens if the shift or the mask is missing. For this we need a forward pass in which
 # the causal mask can be switched off. The next cell contains `model.forward` line by line, with such a
 # switch. The encoder has no causal mask, because the whole source is known. Only its padding is masked.
 

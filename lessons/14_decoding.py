@@ -584,4 +584,4 @@ assert report.ok
 # - *一步步解析Attention is All You Need!* and *The components of the Transformer* stop at training.
 # - The paper's length limit, the source's length + 50, is the package's as well.
 #
-# **Next**, lesson 15 looks at what attention has learned.
+# **Next**, lesson 15 examines what attention has learned.

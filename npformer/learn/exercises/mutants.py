@@ -80,7 +80,7 @@ def _compiled(tree: ast.Module, function: Function) -> Function:
     """Return the function of a changed tree, in the namespace of its module."""
     namespace = dict(vars(sys.modules[function.__module__]))
     exec(compile(tree, "<changed>", "exec"), namespace)
-    return namespace[tree.body[0].name]  # type: ignore[attr-defined]
+    return namespace[tree.body[0].name]  # type: ignore[attr-defined]  # it is a def
 
 
 def _steps(tree: ast.Module) -> dict[int, str]:
