@@ -297,7 +297,9 @@ def first_step(studio: Studio, *, sentence: str = STUDENT) -> Drawing:
     """
     panels, steps = _panels(studio, sentence)
     stages = [panels[0]._replace(stage=stage) for stage in range(1, len(STAGES) + 1)]
-    picture = key_frames(draw_panel, stages, names=_numbered(STAGES), columns=_columns(panels[0]))
+    columns = _columns(panels[0])
+    first = 0 if columns == 2 else 1  # in one column there is room for three; each shows the stages before it
+    picture = key_frames(draw_panel, stages[first:], names=_numbered(STAGES[first:]), columns=columns)
     word, probability = steps[0].most_probable[0]
     caption = (
         f"“{sentence}”, step 1 of {len(steps)}: the encoders read all words at once, and the output of the "

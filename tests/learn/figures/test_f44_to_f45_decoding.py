@@ -110,7 +110,7 @@ def test_another_sentence(studio, oracle):
     words = split("le chat boit")
     for frame, step in zip(draw("F45", studio, sentence="le chat boit").frames, (0, 1), strict=False):
         check_step(frame().axes[0], oracle, words, greedy_words(oracle, words), step)
-    assert text_problems(draw("F44", studio, sentence="le chat boit").figure) == []
+    assert text_problems(draw("F44", studio, sentence="le chat boit du lait").figure) == []
 
 
 def test_frames_make_an_animation(studio, tmp_path):
@@ -124,3 +124,9 @@ def test_empty_and_long_sentences(studio):
         draw("F44", studio, sentence=" ")
     with pytest.raises(UserError, match="limit is 64"):
         draw("F45", studio, sentence="chat " * 70)
+
+
+def test_a_wide_sentence_is_drawn_in_one_column(studio):
+    axes = draw("F44", studio, sentence="le chat boit du lait près de la vieille maison").figure.axes
+    assert [len(bars(ax, "probability")) for ax in axes] == [0, 0, 3]
+    assert len({round(ax.get_position().x0, 6) for ax in axes}) == 1
