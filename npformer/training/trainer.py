@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -49,7 +49,7 @@ class Result:
     steps: int
     best_loss: float | None
     message: str
-    stopped_by: int | None = None  # the number of the signal that stopped it, such as that of Ctrl-C
+    stopped_by: int | None = None  # the number of the signal that asked it to stop, such as that of Ctrl-C
 
     @property
     def finished(self) -> bool:
@@ -57,15 +57,16 @@ class Result:
         return self.step >= self.steps
 
     def require_finished(self) -> None:
-        """End the program, as the signal would have done, if one stopped the run.
+        """End the program if the run is not finished, or if a signal came during it.
 
-        This is for programs that have nothing to do without the trained model.
+        This is for programs that have nothing to do without the trained model, or that train several models.
+        A signal that came during the last step must end them too.
 
         Raises:
             KeyboardInterrupt: If the run was stopped by Ctrl-C, or by a function.
             SystemExit: If it was stopped by another signal. The exit status is 128 plus its number.
         """
-        if self.finished:
+        if self.finished and self.stopped_by is None:
             return
         if self.stopped_by in (None, signal.SIGINT):
             raise KeyboardInterrupt
@@ -140,7 +141,9 @@ def train(
             ranks=ranks,
             report=report,
         )
-        return trainer.run_steps(checkpoint, request, stop or (lambda: False))
+        result = trainer.run_steps(checkpoint, request, stop or (lambda: False))
+    # a signal may also have come after the last step
+    return replace(result, stopped_by=result.stopped_by or request.signum)
 
 
 def resume(

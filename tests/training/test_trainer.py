@@ -26,6 +26,7 @@ from npformer.training import (
     Saved,
     Started,
     Stepped,
+    Stopped,
     read_log,
     resume,
     train,
@@ -259,6 +260,18 @@ def test_other_signals_stop_a_program_that_handles_them(tmp_path, unbroken, monk
     with pytest.raises(SystemExit) as ended:
         result.require_finished()
     assert ended.value.code == 128 + number
+
+
+@pytest.mark.parametrize("kind", [Stepped, Stopped])
+def test_a_signal_at_the_very_end_is_not_lost(tmp_path, kind):
+    def report(event):
+        if isinstance(event, kind) and event.step == event.steps:
+            signal.raise_signal(signal.SIGINT)
+
+    result = tiny_run(tmp_path / "run", report=report)
+    assert result.finished
+    with pytest.raises(KeyboardInterrupt):
+        result.require_finished()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGHUP")
