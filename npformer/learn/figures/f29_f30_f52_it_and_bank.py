@@ -1,8 +1,8 @@
 """F29, F30 and F52: the noun of *it* and the meaning of *bank*, in the heads that attend to them.
 
 The words that matter are known for the held-out sentences, and those of the documents are among them. For
-such a sentence, the head with the largest weight on these words is drawn. For another sentence, it is the
-head that attends to such words in most of the held-out sentences.
+such a sentence, the head with the largest weight on these words is drawn. For another sentence, it is the head
+that attends to such words in most of the held-out sentences.
 """
 
 from collections.abc import Callable, Sequence
