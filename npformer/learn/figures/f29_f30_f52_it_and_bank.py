@@ -1,9 +1,4 @@
-"""F29, F30 and F52: the noun of *it* and the meaning of *bank*, in the heads that attend to them.
-
-The words that matter are known for the held-out sentences, and those of the documents are among them. For
-such a sentence, the head with the largest weight on these words is drawn. For another sentence, it is the head
-that attends to such words in most of the held-out sentences.
-"""
+"""F29, F30 and F52: the noun of *it* and the meaning of *bank*, in the heads that find them most often."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from npformer.data.corpus import Reference
 from npformer.errors import UserError
 from npformer.generation.evaluation import HeadAccuracy
 from npformer.learn.figures.registry import Drawing, figure
@@ -24,13 +18,11 @@ from npformer.learn.figures.trained_heads import (
     deciders,
     forward_pair,
     head_weights,
-    known_reference,
     measure,
     measured_parts,
     share_of,
     unknown_words,
 )
-from npformer.models.registry import attention_layers
 from npformer.plots import Figure, word_lines
 from npformer.plots.composition import beside
 from npformer.pretrained.attention import ForwardPass, name_of_head
@@ -42,10 +34,10 @@ BANK = "i arrived at the bank after crossing the river"
 FRENCH = {"it": ("il", "elle"), "bank": ("rive", "banque")}
 COLOURS = ("orange", "green")
 
-# If the targets of a sentence are not known, a kind of attention is shown if its best head attends to a
-# target in at least this share of the held-out sentences. Two nouns come before *it*, so a head that always
-# chose the same of them would reach about half.
+# A kind of attention is shown if its best head attends to a target in at least this share of the held-out
+# sentences. Two nouns come before *it*, so a head that always chose the same of them would reach about half.
 RESOLVES = 0.5
+
 
 NAMES = {"encoder": "encoder self-attention", "cross": "encoder-decoder attention"}
 SIDES = {"encoder": "encoder", "cross": "decoder"}
@@ -68,13 +60,13 @@ def one_head(
     head: int | None = None,
     word: str | None = None,
 ) -> Drawing:
-    """Draw lines from *it* to the words of the sentence, in the head that attends to its noun.
+    """Draw lines from *it* to the words of the sentence, in the head that attends to its noun most often.
 
     Args:
         studio: The source of the trained models.
         sentence: An English sentence.
         where: "encoder" for the encoder's heads at *it*, "cross" for the decoder's heads at the step that
-            writes il or elle. By default both if both attend most to the noun, or the better.
+            writes il or elle. By default both if both attend to the noun in most sentences, or the better.
         layer: The layer of another head.
         head: The number of another head.
         word: Another query.
@@ -89,7 +81,6 @@ def one_head(
     caption = (
         f"{description} In {measured_parts('it')}, the largest weight of this head is on the noun that the "
         f"pronoun stands for in {shares}{_elsewhere(studio, views)}.{_brackets(studio)}"
-        f"{_rule(forward, word, layer, head)}"
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
@@ -98,7 +89,7 @@ def one_head(
 def two_heads(
     studio: Studio, *, sentence: str = ANIMAL, where: str | None = None, word: str | None = None
 ) -> Drawing:
-    """Draw the lines of two heads: orange attends to the noun, and green to the adjective.
+    """Draw the lines of two heads: orange finds the noun most often, green the adjective.
 
     Args:
         studio: The source of the trained models.
@@ -113,7 +104,7 @@ def two_heads(
     views = []
     for view in _views(studio, forward, "it", antecedent, where, word):
         (noun,) = view.heads
-        adjective = _choose(studio, forward, "it", deciders, view.where, word, but=noun).head
+        adjective = best_head(studio, "it", deciders, view.where, but=noun)
         views.append(View(view.where, [noun, adjective]))
     picture, description = _picture(forward, "it", word, views)
     nouns = _shares(studio, "it", antecedent, views)
@@ -121,7 +112,7 @@ def two_heads(
     caption = (
         f"{description} In {measured_parts('it')}, the largest weight of the orange head is on the noun in "
         f"{nouns}, and that of the green head on the adjective that decides in {adjectives}."
-        f"{_brackets(studio)}{_rule(forward, word)}"
+        f"{_brackets(studio)}"
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
@@ -156,7 +147,6 @@ def bank_and_river(
     caption = (
         f"{description} In {measured_parts('bank')}, the largest weight of this head is on a word that "
         f"decides the meaning, such as river or money, in {shares}.{_brackets(studio)}"
-        f"{_rule(forward, word, layer, head)}"
     )
     return Drawing(picture, caption + unknown_words(studio.translator, sentence))
 
@@ -173,67 +163,21 @@ def _views(
 ) -> list[View]:
     """Return what is drawn: the best head, or the one that the caller asked for, of each kind of attention.
 
-    Without a wish of the caller these are the kinds whose best head attends to a target, the encoder's first,
-    or the better one if there is none.
+    Without a wish of the caller these are the kinds whose best head attends to a target in most sentences,
+    the encoder's first, or the better one if there is none.
     """
-    if where not in (None, *PLACES):
-        raise UserError(f"where is {where!r}: choose encoder or cross")
-    places = [where] if where else [place for place in PLACES if word in (None, *_queries(forward, place))]
-    choices = [_choose(studio, forward, family, targets, place, word) for place in places or PLACES]
-    best = max(choices, key=lambda choice: choice.size)
+    best = best_head(studio, family, targets, where)
     if layer is not None or head is not None:
-        layer = best.head.layer if layer is None else layer
-        head = best.head.head if head is None else head
-        return [View(best.head.where, [share_of(studio, family, targets, best.head.where, layer, head)])]
-    shown = [choice for choice in choices if choice.attends] or [best]
-    return [View(choice.head.where, [choice.head]) for choice in shown]
-
-
-class Choice(NamedTuple):
-    """The best head of one kind of attention."""
-
-    head: HeadAccuracy
-    size: float  # the weight on the targets in the drawn sentence, or the share of the held-out sentences
-    attends: bool  # to a target more than to other words, or in most of the held-out sentences
-
-
-def _choose(
-    studio: Studio,
-    forward: ForwardPass,
-    family: str,
-    targets: Targets,
-    where: str,
-    word: str | None,
-    *,
-    but: HeadAccuracy | None = None,
-) -> Choice:
-    """Return the head with the largest weight on the targets in the drawn sentence.
-
-    If the targets of this sentence are not known, return the head that attends to a target in most of the
-    held-out sentences.
-    """
-    reference = _reference(forward, word)
-    if reference is None:
-        found = best_head(studio, family, targets, where, but=but)
-        return Choice(found, found.share, found.share >= RESOLVES)
-    query = query_of(_queries(forward, where), family, where, None)
-    heads = np.stack([layer[0, :, query] for layer in attention_layers(forward.cache, where)])  # (L, H, S)
-    sizes = heads[..., list(targets(reference))].sum(-1)  # (L, H)
-    if but is not None:
-        sizes[but.layer, but.head] = -1
-    layer, head = map(int, np.unravel_index(sizes.argmax(), sizes.shape))
-    attends = int(heads[layer, head].argmax()) in targets(reference)
-    return Choice(share_of(studio, family, targets, where, layer, head), float(sizes[layer, head]), attends)
-
-
-def _reference(forward: ForwardPass, word: str | None) -> Reference | None:
-    """Return what is known about the drawn sentence, if the query is its ambiguous word."""
-    return known_reference(forward.source[:-1]) if word is None else None
-
-
-def _queries(forward: ForwardPass, where: str) -> Sequence[str]:
-    """Return the words whose attention is drawn: those that the encoder reads, or the decoder writes."""
-    return forward.source if where == "encoder" else forward.predicted
+        layer, head = best.layer if layer is None else layer, best.head if head is None else head
+        return [View(best.where, [share_of(studio, family, targets, best.where, layer, head)])]
+    views = [View(place, [best_head(studio, family, targets, place)]) for place in PLACES]
+    queries = {"encoder": forward.source, "cross": forward.predicted}
+    shown = [
+        view
+        for view in views
+        if where is None and view.heads[0].share >= RESOLVES and (word is None or word in queries[view.where])
+    ]
+    return shown or [View(best.where, [best])]
 
 
 def _shares(
@@ -272,15 +216,6 @@ def _brackets(studio: Studio) -> str:
     if count == 1:
         return ""
     return f" In brackets: mean and range of the best heads of {count} trainings with different seeds."
-
-
-def _rule(forward: ForwardPass, word: str | None, layer: int | None = None, head: int | None = None) -> str:
-    """Return the sentence of a caption that says how the heads were chosen, or "" if the caller chose."""
-    if layer is not None or head is not None:
-        return ""
-    if _reference(forward, word):
-        return " The heads drawn are those with the largest weight on these words in this sentence."
-    return " The heads drawn are those that attend to such words most often in the held-out sentences."
 
 
 def _picture(

@@ -122,13 +122,6 @@ def _best(shares: dict[HeadKey, float], where: str | None, taken: HeadKey | None
     return max(some, key=lambda key: some[key])
 
 
-def known_reference(words: Sequence[str]) -> Reference | None:
-    """Return the answers that belong to a held-out sentence, or None for another sentence."""
-    sentence = " ".join(words)
-    found = (pair for part in PARTS for pair in getattr(_corpus(), part) if pair.english == sentence)
-    return next((pair.reference for pair in found), None)
-
-
 def share_of(
     studio: Studio, family: str, targets: Targets, where: str, layer: int, head: int
 ) -> HeadAccuracy:
