@@ -30,7 +30,8 @@ def lesson_recipe() -> LessonTraining:
     The preset "small" takes three times as long. This model is narrower, and its batches have half as many
     sentences. There is no dropout, because a model does not overfit in 2.4 passes through the corpus. The
     norm comes after the residual connection, as in the paper and in the figures of trained models. With this
-    seed, one head attends most to the noun to which *it* refers in half of the sentences.
+    seed, one head of the encoder attends most to the noun to which *it* refers in three quarters of the
+    sentences. The best heads of the seeds 0 to 8 do so in 38 to 77 % of them.
     """
     dataset = builtin_dataset()
     small = {"d_model": 64, "d_ff": 128, "norm": "post", "final_norm": False, "dropout": 0.0}
@@ -40,7 +41,7 @@ def lesson_recipe() -> LessonTraining:
         batch_size=32,
         learning_rate=4e-3,
         warmup_steps=220,
-        seed=2,
+        seed=7,
         validate_every=200,
         checkpoint_every=2200,
     )
