@@ -31,9 +31,11 @@ SMALL: dict[str, Any] = {
 }
 
 # With the vocabularies of the built-in corpus, the "small" Transformer has 438,144 parameters. d_hidden is
-# chosen so that each of these models has the same number of parameters, within 1 %.
+# chosen so that each of these models has the same number of parameters, within 1 %. Without attention, the
+# initial bias 0 of the forget gate gave a validation loss 5 % lower than 1 (`npformer family --search`); with
+# attention, 1 was better or equal within 1 %.
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "rnn": SMALL | {"attention": "none", "d_hidden": 156},
+    "rnn": SMALL | {"attention": "none", "d_hidden": 156, "forget_bias": 0.0},
     "rnn-additive": SMALL | {"attention": "additive", "d_hidden": 120},
     "rnn-global": SMALL | {"attention": "global", "d_hidden": 138},
     "rnn-global-feeding": SMALL | {"attention": "global", "feeding": True, "d_hidden": 124},
