@@ -10,7 +10,7 @@
 # - decide what a layer has to store for its backward pass;
 # - measure a derivative to 16 digits, and use it to find a wrong gradient.
 #
-# `[embedding] → [attention] → [add & norm] → [feed-forward] → … → [LINEAR] → [softmax]`
+# `model: ids → embedding → positions → encoder → decoder → [LINEAR] → softmax`
 
 # %%
 import numpy as np

@@ -9,7 +9,7 @@
 # - put sentences of different lengths into one array, and arrange them so that little of it is padding;
 # - write a layer whose result and gradient do not depend on the padding.
 #
-# `sentences → [IDS] → [embedding] → [attention] → … → [linear] → [softmax] → sentences`
+# `model: [IDS] → embedding → positions → encoder → decoder → linear → softmax`
 
 # %%
 from typing import Any, NamedTuple

@@ -10,7 +10,7 @@
 # - explain why the paper multiplies embeddings by √d_model;
 # - use one table for the input and the output, and add its two gradients.
 #
-# `ids → [EMBEDDING] → [positions] → [attention] → … → [LINEAR, SAME TABLE] → [softmax]`
+# `model: ids → [EMBEDDING] → positions → encoder → decoder → linear → softmax`
 
 # %%
 import math

@@ -10,7 +10,7 @@
 # - prove that moving by k positions is a rotation, and use this in an attention head;
 # - derive the gradient of learned positions.
 #
-# `ids → [embedding] → [POSITIONS] → [attention] → [add & norm] → [feed-forward] → …`
+# `model: ids → embedding → [POSITIONS] → encoder → decoder → linear → softmax`
 
 # %%
 import math

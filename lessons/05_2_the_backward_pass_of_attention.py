@@ -11,7 +11,7 @@
 # - derive the gradient of the softmax, and compute it without its Jacobian;
 # - check the backward pass with the gradient checker.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (you are in Figure 1, second box)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math

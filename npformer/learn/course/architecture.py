@@ -122,18 +122,17 @@ def places() -> dict[str, Place]:
     return found
 
 
-def place_of(name: str) -> Place:
-    """Return the place of a lesson from the name of its file, such as 05_3_what_the_scale_does.
+def place_of(name: str) -> Place | None:
+    """Return the place of a lesson, or None if the map has neither the lesson nor its chapter.
 
-    Raises:
-        KeyError: If PLACES has neither the lesson nor its chapter.
+    Args:
+        name: The name of the lesson, such as "05_3_what_the_scale_does".
     """
     found = NUMBERS.match(name)
     if found is None:
-        raise KeyError(f"{name} is not the name of a lesson")
-    chapter, part = int(found[1]), found[2]
-    table = places()
-    return table.get(f"{chapter}.{part}") or table[str(chapter)]
+        return None
+    table, chapter = places(), int(found[1])
+    return table.get(f"{chapter}.{found[2]}") or table.get(str(chapter))
 
 
 def chapters_of_parts() -> dict[str, str]:

@@ -16,7 +16,7 @@ from npformer.plots.style import FORMULA, TEXT, drawing, visible
 
 WIDE = 2.2  # of a box
 APART = 4.0  # from the middle of the encoder to that of the decoder
-NUMBER = (0.38, 0.17)  # the box of a part's number
+NUMBER = (0.36, 0.165)  # the box of a part's number
 SIDE = 0.2  # from a box to its residual connection, and from there to the frame
 
 # The parts that may be highlighted: groups of parts, then single parts.
@@ -164,7 +164,7 @@ class _Sheet:
         else:
             symbol = wave(board, x, y)
             board.text(x + way * 0.26, y, "positional\nencoding", ha=near, va="center")
-            self._number({"positions"}, x + way * 1.22, y)
+            self._number({"positions"}, x + way * 1.3, y)
             if "positions" in self.highlight:
                 ends = (plus.x - way * 0.22, x + way * 1.06)
                 board.mark(min(ends), y - 0.26, max(ends), y + 0.26)
@@ -201,7 +201,7 @@ class _Sheet:
             style["highlight"] = not (tags - {stack}).isdisjoint(self.highlight)
             box = self.board.box(label, x, y, width, height, colour=colour, **style)
             inner = 1 if stack == "encoder" else -1  # the side without residual connections
-            self._number(tags - {stack}, x + inner * (width - NUMBER[0]) / 2, box.top[1] + 0.1)
+            self._number(tags - {stack}, x + inner * (width - NUMBER[0]) / 2, box.top[1] + 0.09)
             return box
 
         return paint
