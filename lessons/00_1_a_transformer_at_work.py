@@ -31,17 +31,19 @@ sentence = "Two dogs are playing in the snow."
 print(translator.translate(sentence))
 
 # %% [markdown]
-# The translation is right. **Your turn.** Translate another description of a photograph. In the terminal, type
-# for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell above.
+# The translation is right. **Your turn.** Translate another description of a photograph. In the terminal,
+# type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
+# above.
 #
 # ## See its attention
 #
-# The model writes one German **token**, a word or a punctuation mark, after another. Before it writes a token,
-# it computes a weight for each token of the English sentence. This computation is called **attention**. A
-# large weight means that the English token contributes much to the German one.
+# The model writes one German **token**, a word or a punctuation mark, after another. Before it writes a
+# token, it computes a weight for each token of the English sentence. This computation is called
+# **attention**. A large weight means that the English token contributes much to the German one.
 #
 # The decoder of this model has four layers, and each layer has four **heads**, which compute weights of their
-# own. The next cell takes the mean over the four heads of the third layer.
+# own. The next cell takes the mean over the four heads of the third layer. The picture calls a German token
+# the *query* and an English token the *key*; chapter 4 explains these words.
 
 # %%
 attention = translator.attention(sentence)
@@ -53,12 +55,12 @@ for word in ("hunde", "schnee"):
 
 # %% tags=["plot"]
 figure = attention_map(weights, german, english)
-caption = "A row for each German token, a column for each English one: darker means a larger weight"
+caption = "A row for each German token, a column for each English one; darker: a larger weight"
 show_figure(figure, "00_1_attention", caption)
 
 # %% [markdown]
-# In the row of "hunde" the largest weight is that of "dogs", and in the row of "schnee" that of "snow". Nobody
-# told the model which words belong together. It learned this from pairs of sentences.
+# In the row of "hunde" the largest weight is that of "dogs", and in the row of "schnee" that of "snow".
+# Nobody told the model which words belong together. It learned this from pairs of sentences.
 
 # %% tags=["check"]
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
@@ -95,8 +97,8 @@ caption = "The Transformer of the paper: beside each part stands the chapter tha
 show_figure(course_map(), "00_1_map", caption)
 
 # %% [markdown]
-# Every lesson begins with one line of this map. The part of the lesson is in brackets and in capitals, as at
-# the top of this page. These are the chapters:
+# Every lesson begins with one line of this map, as at the top of this page. The part of the lesson is in
+# brackets and in capitals. These are the chapters:
 #
 # | chapter | you build |
 # |---|---|
@@ -107,18 +109,18 @@ show_figure(course_map(), "00_1_map", caption)
 # | 13–14 | training, and the search for a translation |
 # | 15–16 | measurements: what attention learns, and where the time goes |
 # | 17–21 | models before and after the Transformer |
-# | 22 | a real translator, like the one above |
+# | 22 | a translator like the one above |
 
 # %% [markdown]
 # ## One gradient check
 #
 # A model learns with the help of **gradients**, the derivatives of its error. In this course you write the
 # code of all gradients yourself, so you need a test for it. The **gradient check** compares a gradient with a
-# derivative that is measured. Here it tests attention with two heads.
+# measured derivative. Here it tests attention with two heads.
 
 # %%
 layer = npformer.MultiHeadAttention(d_model=8, n_heads=2, dtype=np.float64)
-x = np.random.default_rng(0).standard_normal((1, 3, 8))  # (B, T, D): 1 sentence, 3 tokens, 8 numbers each
+x = np.random.default_rng(0).standard_normal((1, 3, 8))  # one sentence of 3 tokens
 report = npformer.gradcheck(layer, x)
 print(report)
 
