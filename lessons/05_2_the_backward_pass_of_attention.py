@@ -60,7 +60,6 @@ assert_allclose(y, y_package, rtol=1e-12)
 assert_allclose(weights, cache.weights, rtol=1e-12)
 
 # %% [markdown]
-
 # ## The backward pass, from the last line to the first
 #
 # As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. The

@@ -44,7 +44,6 @@ def loop_over_heads(x, w_q, w_k, w_v, w_o):
 
 
 # %% [markdown]
-
 # This loop is slow in NumPy. We can replace it with array operations. First, all queries can come from a
 # single product, because a product with matrices side by side gives the products side by side:
 #

@@ -33,7 +33,8 @@ ORANGE, GREEN = "#ffc999", "#99dead"  # the colours of two heads
 # ## The forward pass again
 #
 # We compute multi-head attention for two sentences of six tokens, with D = 12 and two heads of width 6. The
-# weights are random. Each head has its own part of the columns of $W^Q$, $W^K$ and $W^V$.
+# weights are random. Each head has its own part of the columns of $W^Q$, $W^K$ and $W^V$. At
+# the end of the cell, the layer of the package gets the same weights.
 
 # %%
 x = rng.standard_normal((2, 6, 12))  # (B, T, D)
@@ -55,7 +56,6 @@ y_package, made = layer.forward(x)
 assert_allclose(y, y_package, rtol=1e-12)
 
 # %% [markdown]
-
 # ## What W^O does
 #
 # The matrix $W^O$ is called the **output projection**. Row $t$ of the concatenation contains the outputs of

@@ -40,7 +40,6 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # wrong:  (B, T, H·K) ─ reshape ─→ (B, H, T, K)
 # ```
 #
-
 # The function `heads_pair` contains multi-head attention, forward and backward, as in lesson 7.3
 # (`07_3_the_output_projection_and_the_backward_pass`). The split and the merge are arguments, so that we can
 # exchange them. `w` contains the four matrices.
