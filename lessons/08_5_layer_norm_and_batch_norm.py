@@ -148,9 +148,9 @@ assert report.ok
 # ## What the documents say
 #
 # > - *The components of the Transformer* gives two reasons against batch norm. The first is that it needs
-# >   much GPU memory. This is not so: for the backward pass it needs x̂ and D numbers, and layer norm needs x̂
-# >   and one number for each token. The second is that rare features of language make the variance of a component
-# >   large. This adds to what we measured above.
+# >   much GPU memory. This is not so: for the backward pass it needs x̂ and D numbers, and layer norm needs
+# >   x̂ and one number for each token. The second is that rare features of language make the variance of a
+# >   component large. This adds to what we measured above.
 
 # %% [markdown]
 # ## Summary
