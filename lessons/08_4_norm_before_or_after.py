@@ -199,7 +199,8 @@ show_figure(figure, "08_share", caption)
 # **Question.** Does this prove that six layers with post-norm cannot be trained?
 #
 # <details><summary>Answer</summary>
-# No. The paper trained six such layers, with a warm-up of the learning rate (chapter 13). We measured only
+# No. The paper trained six such layers, with a warm-up of the learning rate (lesson 13.3,
+# `13_3_schedules_and_gradient_clipping`). We measured only
 # the state before training, when the attention weights are almost equal.
 # </details>
 #

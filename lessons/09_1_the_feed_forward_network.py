@@ -26,8 +26,8 @@ rng = np.random.default_rng(9)
 # ## Why another layer after attention?
 #
 # Attention only *mixes*. The output of a head is a weighted average of values, and each value is a linear
-# function of one token. So attention collects information from several tokens. But for given weights, the
-# result is a linear function of the inputs.
+# function of one token. So attention collects information from several tokens. But for given weights it is
+# linear.
 #
 # The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
 # vector of each token. It has two thirds of the parameters of an encoder layer.

@@ -149,7 +149,7 @@ show_figure(figure, "09_memory", "The weights of each token: 1 for its key, or 0
 #
 # $$y_t = b + \sum_j x_{t+j}\, W_j, \qquad j = -\frac{n-1}{2}, \ldots, \frac{n-1}{2}$$
 #
-# With $n = 1$ the window contains only the token itself, and $W_0$ is the matrix of a linear layer. So this is
+# With $n = 1$ the window contains only the token itself, and $W_0$ is the matrix of a linear layer. So it is
 # the same network.
 
 # %%
