@@ -8,7 +8,7 @@
 #
 # - compute layer normalization by hand and with NumPy;
 # - explain the gain, the bias, the division by D and the ε in its formula;
-# - name the two changes of a vector that have no effect on the result.
+# - name two changes of a vector that have almost no effect on the result.
 #
 # `[embedding] → [attention] → [ADD & NORM] → [feed-forward] → [ADD & NORM] → …`  (Figure 1)
 
@@ -34,10 +34,12 @@ rng = np.random.default_rng(8)
 # > normalization [1]. That is, the output of each sub-layer is LayerNorm(x + Sublayer(x)), where Sublayer(x)
 # > is the function implemented by the sub-layer itself.
 #
+# B is the number of sentences, T the number of tokens in a sentence, and D the length of a vector.
+#
 # ```text
-#              ┌───────────────── direct path ─────────────────┐
-# x (B, T, D) ─┤                                               + ─→ s (B, T, D) ─→ norm ─→ y (B, T, D)
-#              └─→ sublayer f ─→ f(x) (B, T, D) ─→ dropout ────┘
+#              ┌─────────────── direct path ───────────────┐
+# x (B, T, D) ─┤                                           + ─→ s (B, T, D) ─→ norm ─→ y (B, T, D)
+#              └─→ sublayer f ─→ f(x) (B, T, D) ─→ dropout ┘
 # ```
 #
 # The diagram shows both operations of this chapter, the sum and the norm. We begin with the norm. Why is it
@@ -54,9 +56,9 @@ rng = np.random.default_rng(8)
 # y_i &= g_i\, \hat{x}_i + b_i
 # \end{aligned}$$
 #
-# The first line contains the mean and the variance. The vector $\hat{x}$ has mean 0 and variance 1. The
-# **gain** $g$ and the **bias** $b$ are parameters with D numbers each. All tokens share them. The next cell
-# computes the layer norm of the package, and a folded cell compares it with these formulas.
+# The first line contains the mean and the variance. The vector $\hat{x}$ has mean 0 and, if we neglect ε,
+# variance 1. The **gain** $g$ and the **bias** $b$ are parameters with D numbers each. All tokens share them.
+# The next cell computes the layer norm of the package, and a folded cell compares it with these formulas.
 
 # %%
 x = rng.standard_normal((2, 3, 4))  # (B, T, D)
@@ -144,7 +146,7 @@ assert_allclose(stretched, xhat, rtol=1e-4)
 # ## What the documents say
 #
 # > - **ε** is 10⁻⁸ in the demo of *一步步解析Attention is All You Need!*, 10⁻⁶ in *The components of the
-# >   Transformer*, and 10⁻⁵ here and in PyTorch. The paper gives no value. The table above shows when it
+# >   Transformer*, and 10⁻⁵ here and in PyTorch. The paper gives no value. The output above shows when it
 # >   matters: when the standard deviation is about √ε or smaller.
 
 # %% [markdown]

@@ -26,7 +26,8 @@ rng = np.random.default_rng(8)
 # %% [markdown]
 # ## The forward pass again
 #
-# Layer norm computes the mean $m$ and the variance $v$ of the D numbers of a token. Then
+# Layer norm computes the mean $m$ and the variance $v$ of the D numbers of a token. The normalized vector and
+# the output are
 #
 # $$\hat{x}_i = \frac{x_i - m}{\sqrt{v + \varepsilon}}, \qquad y_i = g_i\, \hat{x}_i + b_i$$
 #
@@ -125,8 +126,8 @@ print("dx, dgain and dbias are those of the package")
 # &= r\, (d\hat{x}_i - \hat{x}_i\, \langle d\hat{x}\, \hat{x} \rangle)
 # \end{aligned}$$
 #
-# The step of the mean subtracts $\langle dc \rangle$. Because $\langle \hat{x} \rangle = 0$, this is
-# $r\, \langle d\hat{x} \rangle$. So the whole backward pass is
+# After that, the step of the mean subtracts $\langle dc \rangle$. Because $\langle \hat{x} \rangle = 0$, this
+# is $r\, \langle d\hat{x} \rangle$. So the whole backward pass is
 #
 # $$dx_i = r\, (d\hat{x}_i - \langle d\hat{x} \rangle - \hat{x}_i\, \langle d\hat{x}\, \hat{x} \rangle)$$
 
@@ -143,10 +144,10 @@ assert_allclose(dx.mean(-1), 0, atol=1e-14)
 assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 
 # %% [markdown]
-# This line can be interpreted. **The gradient loses the two directions that layer norm ignores.** Its mean is
-# removed, because adding a number to all of $x$ changes nothing. Its part along $\hat{x}$ is removed, because
-# multiplying $x$ by a positive number changes nothing. The factor $r$ says that the gradient is divided by
-# the same standard deviation as $x$.
+# Each term of this line has a meaning. **The gradient loses the two directions that layer norm ignores.** Its
+# mean is removed, because adding a number to all of $x$ changes nothing. Its part along $\hat{x}$ is removed,
+# because multiplying $x$ by a positive number changes nothing. The factor $r$ says that the gradient is
+# divided by the same standard deviation as $x$.
 #
 # The second statement is exact only for ε = 0. With ε, the product
 # $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$

@@ -47,9 +47,9 @@ dy = rng.standard_normal((2, 3, 4))  # (B, T, D)
 # array that is used twice gets the sum of two gradients:
 #
 # ```text
-#                              ┌────────────────── direct path: ds ──────────────────┐
-# dy ─→ backward of norm ─→ ds ┤                                                     + ─→ dx (B, T, D)
-#                              └─→ backward of f ─→ sublayer path: gradient through f ┘
+#                              ┌──────────────── direct path: ds ────────────────┐
+# dy ─→ backward of norm ─→ ds ┤                                                 + ─→ dx (B, T, D)
+#                              └─→ sublayer path: backward pass of f ────────────┘
 # ```
 #
 # In the package this is the class `PostNormResidual`. Its `forward` takes $x$ and the sublayer as a function.

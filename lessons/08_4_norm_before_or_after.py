@@ -65,7 +65,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # heads, and ten tokens in each sentence. There are five variants:
 #
 # - post-norm and pre-norm;
-# - post-norm without the direct path, without the norm, and without both.
+# - three changed forms of post-norm: without the direct path, without the norm, and without both.
 #
 # The last three show what each part does. The class `Variant` contains post-norm and these variants.
 
@@ -200,8 +200,8 @@ show_figure(figure, "08_share", caption)
 #
 # <details><summary>Answer</summary>
 # No. The paper trained six such layers, with a warm-up of the learning rate (lesson 13.3,
-# `13_3_schedules_and_gradient_clipping`). We measured only
-# the state before training, when the attention weights are almost equal.
+# `13_3_schedules_and_gradient_clipping`). We measured only the state before training, when the attention
+# weights are almost equal.
 # </details>
 #
 # Xiong et al. (2020) found that pre-norm needs no warm-up. Dong et al. (2021) proved that a stack of
@@ -236,7 +236,8 @@ assert_allclose([top.std(), pre[0][0]], [4.6, 1 / 4.6], rtol=0.03)
 # >   *图解transformer* and *The components of the Transformer*. Before the sublayer, and once more at the
 # >   top: the code in *Attention机制详解（二）* (`layer_preprocess`, `layer_postprocess`). The text beside
 # >   it describes the paper's Add & Norm. npformer has both, with `norm="post"` by default. It also takes
-# >   sequences of operations: `norm="n-da"` normalizes before the sublayer, and drops and adds after it.
+# >   sequences of operations: `norm="n-da"` normalizes before the sublayer, and applies
+# >   dropout and adds $x$ after it.
 # > - *The components of the Transformer* says that gradients flow smoothly only with residual connections. In
 # >   our measurement, the norm keeps the length of the gradient. The residual connection keeps the gradients
 # >   of the tokens distinct.

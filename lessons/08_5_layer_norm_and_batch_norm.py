@@ -76,7 +76,7 @@ for name, (norm, backward) in norms.items():
     y, cache = norm(x, *unit)
     changes.append(abs(norm(other, *unit)[0] - y)[0, 0].max())
     reached.append(int(backward(one_token, cache)[0].any(-1).sum()))
-    print(f"{name}: the token changes by {changes[-1]:.3f}; {reached[-1]} tokens get a gradient")
+    print(f"{name}: the token moves by {changes[-1]:.3f}, {reached[-1]:2} of 20 get a gradient")
 
 # %% tags=["check"]
 assert reached == [20, 1]
@@ -118,8 +118,8 @@ for n in (0, 5, 20):
 # The token is its own mean, and the variance is 0. So $\hat{x}$ is 0, whatever the token is.
 # </details>
 #
-# For this reason, batch norm uses averages from training when the model is used. In the package this is the
-# class `BatchNorm`. Layer norm needs nothing but the token itself.
+# For this reason, batch norm keeps averages of the means and variances that occur in training, and uses them
+# afterwards. In the package this is the class `BatchNorm`. Layer norm needs nothing but the token itself.
 
 # %% tags=["check"]
 assert_allclose(batch_norm(x[:1, :1], *unit)[0], 0, atol=1e-12)

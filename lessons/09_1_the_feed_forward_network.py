@@ -264,7 +264,7 @@ assert report.ok
 # ## Summary
 #
 # - The feed-forward network is $\max(0, xW_1 + b_1)W_2 + b_2$, applied to each token separately.
-# - Its inner width F is four times the width D of the model in the paper.
+# - In the paper, the inner width F is four times the width D of the model.
 # - Without the activation, the two linear layers would be equal to a single one.
 # - Backward, the ReLU passes on the gradient of active units, and 0 for the others.
 # - For one token, the active units form a linear function. Other tokens have other active units.

@@ -191,7 +191,7 @@ assert all(report.ok for report in worst.values())
 # nothing, and no gradient reaches its weights and its bias. So they never change again. Such a unit is called
 # **dead**.
 #
-# A few steps that are too large are enough to kill units. We train a network of 64 units to compute $|x|$,
+# A few steps that are too large can make units dead. We train a network of 64 units to compute $|x|$,
 # for each entry of $x$. In the first five steps the learning rate is .1 or .4. In all later steps it is .05.
 # After training, we count two things:
 #
@@ -224,7 +224,7 @@ for (name, first_rate), (negative, no_gradient) in counts.items():
 # %% tags=["plot"]
 names = [f"{name}, {rate}" for name, rate in runs]
 figure = curves(losses, labels=names, yscale="log", ylabel="loss")
-show_figure(figure, "09_dead", "Five steps at .4 kill most units of a ReLU network permanently")
+show_figure(figure, "09_dead", "After five steps at .4, most units of a ReLU network are dead")
 
 # %% [markdown]
 # With the larger learning rate, most units of the ReLU network are dead. Their gradients are exactly 0, and

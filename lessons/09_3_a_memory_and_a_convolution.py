@@ -177,7 +177,7 @@ print("largest difference from the feed-forward network:", difference)
 assert_allclose(convolution(hidden, w2[None], b2), y, rtol=1e-9)
 
 # %% [markdown]
-# The sentence is useful for programs: a library function for convolutions can compute the network.
+# The paper's sentence is useful for programmers: a library function for convolutions can compute the network.
 # *一步步解析Attention is All You Need!* calls `conv1d` twice, with `kernel_size` 1.
 #
 # What if somebody writes 3 there, with `padding="same"`? All shapes are still correct. But each output now
@@ -225,8 +225,8 @@ show_figure(figure, "09_kernel", caption)
 # - In a decoder, "was" would depend on two later tokens. This is a leak that no mask of chapter 6 can
 #   prevent, because masks act only in attention.
 #
-# With kernel size 1, only the diagonal would be light. The tokens are mixed in attention alone, which has
-# masks.
+# With kernel size 1, only the diagonal of the picture would be light. The tokens are mixed in attention
+# alone, which has masks.
 
 # %% [markdown]
 # ## What the documents say

@@ -27,7 +27,7 @@ from npformer.plots import curves
 #
 # ```text
 # attention       x (T, D) ─→ W_q, W_k, W_v: three times (D, D) ─→ q, k, v (T, D)
-#                 q, k, v ─→ scores (T, T) of each head ─→ weighted sums (T, D) ─→ W_o (D, D) ─→ (T, D)
+#                 q, k, v ─→ scores (T, T) of each head ─→ weighted sums (T, D) ─→ W_o ─→ (T, D)
 # feed-forward    a (T, D) ─→ W₁ (D, F) ─→ (T, F) ─→ W₂ (F, D) ─→ (T, D)
 # ```
 #
@@ -80,7 +80,7 @@ assert round(parts["12 feed-forward networks"] / sum(parts.values()), 2) == 0.39
 # | scores and weighted sums | 2 T D | 1,024 T |
 #
 # The last row grows with the length of the sentence. At which length does attention do as much work as the
-# feed-forward network? We divide the equation by 2 D:
+# feed-forward network? We set both numbers equal, and divide the equation by 2 D:
 #
 # $$\begin{aligned}
 # 4 D^2 + 2 T D &= 2 D F \\

@@ -84,12 +84,11 @@ assert_allclose(y, y_package, rtol=1e-12)
 # dy ─▶ norm₂' ─▶ du₂ ─┬─▶ linear' ─▶ ReLU' ─▶ linear' ─▶ + ─▶ da (B, S, D)
 #                      └──────────── direct path ─────────▲
 #
-# da ─▶ norm₁' ─▶ du₁ ─┬─▶ linear' ─▶ attention' ─▶ dq, dk, dv ─▶ three linear' ─▶ + ─▶ dx (B, S, D)
-#                      └────────────────────── direct path ────────────────────────▲
+# da ─▶ norm₁' ─▶ du₁ ─┬─▶ linear' ─▶ attention' ─▶ dq, dk, dv ─▶ linear' ─▶ + ─▶ dx (B, S, D)
+#                      └─────────────────── direct path ─────────────────────▲
 # ```
 #
-# A prime marks the backward pass of a part. All gradients in the diagram that are not named have the shape of
-# their forward array.
+# A prime marks the backward pass of a part. Each gradient has the shape of its forward array.
 #
 # ## Backward: the eleven lines in reverse order
 #

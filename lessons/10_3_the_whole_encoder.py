@@ -43,9 +43,9 @@ config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0
 # layers use the same mask:
 #
 # ```text
-# ids (B, S) ─▶ embedding ─▶ x (B, S, D) ─▶ layer 0 ─▶ (B, S, D) ─▶ layer 1 ─▶ … ─▶ memory (B, S, D)
-#      │                                       ▲                       ▲
-#      └─▶ mask (B, 1, 1, S) ──────────────────┴───────────────────────┴───▶ …
+# ids (B, S) ─▶ embedding ─▶ x (B, S, D) ─▶ layer 0 ─▶ layer 1 ─▶ … ─▶ memory (B, S, D)
+#      │                                       ▲          ▲
+#      └─▶ mask (B, 1, 1, S) ──────────────────┴──────────┴────▶ …
 # ```
 #
 # In the paper, the output of the last layer is the output of the encoder. If the norm stands before each
@@ -219,8 +219,8 @@ assert presets == {"jianshu-demo": 2_889_728, "paper-base": 3_150_336}
 # %% [markdown]
 # ## Questions
 #
-# **Question.** A mistake in a backward pass loses the gradient of layer 0 only. Would a gradient check of a
-# single encoder layer find it? Would a check of the whole encoder?
+# **Question.** In a wrong backward pass of the encoder, the loop over the layers ends too early and leaves
+# out layer 0. Would a gradient check of a single encoder layer find this? Would a check of the whole encoder?
 #
 # <details><summary>Answer</summary>
 # The check of a single layer does not contain the loop over the layers, so it cannot find the mistake. The

@@ -57,7 +57,6 @@ rng = np.random.default_rng(10)
 #
 # $$y_t = x_{t-1} W_{-1} + x_t W_0 + x_{t+1} W_1$$
 #
-# The function `times` multiplies two matrices and counts the multiplications.
 # The diagram shows how data flows through the three layers, for $n$ vectors of length d:
 #
 # ```text

@@ -33,7 +33,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # In one layer every token can attend to every other token. So why do we need more than one? We choose a
 # task in which a token must first find out *where* to attend. A sentence consists of four to eight letters,
 # and the encoder must return them in reverse order. Let $n$ be the number of letters. Then the output at
-# place $t$ must be the letter at place $n - 1 - t$. But no letter knows $n$. It must be found out first.
+# place $t$ must be the letter at place $n - 1 - t$. But the vector of a letter does not contain $n$. It must
+# first be computed from the whole sentence.
 #
 # The network is an encoder with a linear layer on top, which computes a score for each letter from each
 # vector:

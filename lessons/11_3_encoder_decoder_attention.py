@@ -44,10 +44,10 @@ rng = np.random.default_rng(11)
 # \end{aligned}$$
 #
 # ```text
-# x (B, T, D) ───────┬─▶ W_Q ──▶ Q (T, K) ──┬──▶ scores (T, S) ──▶ softmax ──▶ weights (T, S)
-#                    │                      │                                       │
-# memory (B, S, D) ──┼─▶ W_K ──▶ K (S, K) ──┘                                       ▼
-#                    └─▶ W_V ──▶ V (S, K) ───────────────────────────────────▶ weights · V (T, K)
+# x (B, T, D) ──────────▶ W_Q ──▶ Q (T, dₖ) ──┬──▶ scores (T, S) ──▶ softmax ──▶ weights (T, S)
+#                                             │                                      │
+# memory (B, S, D) ──┬──▶ W_K ──▶ K (S, dₖ) ──┘                                      ▼
+#                    └──▶ W_V ──▶ V (S, dₖ) ──────────────────────────────▶ weights · V (T, dₖ)
 # ```
 #
 # The shapes of Q, K and V are those of one sentence and one head. The heads are joined and multiplied by
@@ -61,10 +61,8 @@ rng = np.random.default_rng(11)
 # **Question.** What is the shape of the attention weights of one head?
 #
 # <details><summary>Answer</summary>
-# (T, S). There is one row for each target token, and one column for each source token. This is the shape of
-# the last picture.
+# (T, S). There is one row for each target token, and one column for each source token.
 # </details>
-#
 #
 # The next cell computes the sublayer with loops. It uses a layer of the package, whose gains and biases are
 # random. With their usual initial values, 1 and 0, mistakes could remain hidden.
@@ -216,7 +214,8 @@ assert report.ok
 # - In encoder-decoder attention, queries come from the decoder, and keys and values from the memory.
 # - Keys and values are two different products of the same memory.
 # - The attention weights of a head have the shape (T, S): one row for each target token.
-# - Backward, the decoder gets the gradient through the queries. The memory gets that of keys and values.
+# - Backward, the decoder gets the gradient through the queries. The memory gets the sum of
+#   those through keys and values.
 # - Self-attention is the special case in which both inputs are the same array. Its gradients are added.
 
 # %% [markdown]

@@ -223,18 +223,18 @@ assert report.ok
 #
 # - A decoder layer has three sublayers. Each has a residual connection and a norm.
 # - $x_2$ and $x_1$ are used twice, and $x$ four times. Their gradients have as many terms.
-# - $dx_1$ has the direct path and the queries of the encoder-decoder attention.
+# - $dx_1$ has two terms: the direct path, and the queries of the encoder-decoder attention.
 # - The gradients of its keys and values form $dM$, which leaves the layer and goes to the encoder.
 # - Backward, the last sublayer comes first, as in the encoder layer.
 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Suppose that the loss does not depend on the output of the encoder-decoder attention, so that
-# $du_2$ reaches only the direct path. What is $dM$?
+# **Question.** All weights of the output projection of the encoder-decoder attention are 0. What is $dM$?
 #
 # <details><summary>Answer</summary>
-# It is 0. The memory enters the layer only through the encoder-decoder attention.
+# It is 0. The gradient passes through the output projection first, where it is multiplied by a matrix of
+# zeros. So no gradient reaches the keys and the values.
 # </details>
 
 # %% [markdown]

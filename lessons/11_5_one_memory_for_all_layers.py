@@ -33,21 +33,21 @@ rng = np.random.default_rng(11)
 # encoder layer goes to *every* decoder layer. So the memory is used N times.
 #
 # ```text
-#             ┌──▶ decoder layer 0 ──▶ dM₁ ──┐
-# memory M ───┼──▶ decoder layer 1 ──▶ dM₂ ──┼──▶ dM = dM₁ + dM₂ + dM₃ ──▶ encoder
-# (B, S, D)   └──▶ decoder layer 2 ──▶ dM₃ ──┘    (B, S, D)
+#             ┌──▶ decoder layer 0 ──▶ dM₀ ──┐
+# memory M ───┼──▶ decoder layer 1 ──▶ dM₁ ──┼──▶ dM = dM₀ + dM₁ + dM₂ ──▶ encoder
+# (B, S, D)   └──▶ decoder layer 2 ──▶ dM₂ ──┘    (B, S, D)
 # ```
 
 # %% [markdown]
 # Why is the gradient of the memory a sum? Imagine that each layer has its own copy of the memory,
-# $M_1, \ldots, M_N$. Layer $n$ gives its copy the gradient $dM_n$. The effect of $M_n$ on all layers above
-# is already contained in the $dy$ that layer $n$ receives from above. But the copies are in fact one array.
-# A small change $\delta$ of $M$ is the same change of all copies. Let $\langle \cdot, \cdot \rangle$ be the
-# sum of all products of corresponding entries. Then the loss changes by
+# $M_0, \ldots, M_{N-1}$. Layer $n$ gives its copy the gradient $dM_n$. The effect of $M_n$ on all layers
+# above is already contained in the $dy$ that layer $n$ receives from above. But the copies are in fact one
+# array. A small change $\delta$ of $M$ is the same change of all copies. Let $\langle \cdot, \cdot \rangle$
+# be the sum of all products of corresponding entries. Then the loss changes by
 #
 # $$\begin{aligned}
-# \delta L &= \langle dM_1, \delta \rangle + \ldots + \langle dM_N, \delta \rangle \\
-# &= \langle dM_1 + \ldots + dM_N,\, \delta \rangle
+# \delta L &= \langle dM_0, \delta \rangle + \ldots + \langle dM_{N-1}, \delta \rangle \\
+# &= \langle dM_0 + \ldots + dM_{N-1},\, \delta \rangle
 # \end{aligned}$$
 #
 # So the gradient of the memory is the sum over all layers:

@@ -164,7 +164,7 @@ assert_allclose(soft.max() / soft.min(), 55)
 #
 # $$dE = dz^\top x$$
 #
-# This term has all V rows, because every token gets a probability. At the input, the embedding is
+# In this term, no row is 0 in general, because every token gets a probability. At the input, the embedding is
 # $x = \sqrt{D}\, E_{\mathrm{ids}}$. There the row of each token that was read gets $\sqrt{D}\, dx$ in
 # addition. This is the scatter-add of lesson 2. The example leaves out all layers between input and output,
 # so that it stays short.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 12.4 · L2 distance and perplexity
 #
-# *About 20 minutes. You need: the three measures of lesson 12.1 (`12_1_the_cross_entropy`), the gradient p −
-# q (lesson 12.2, `12_2_the_gradient_of_the_cross_entropy`), label smoothing (lesson 12.3,
+# *About 20 minutes. You need: the three measures of lesson 12.1 (`12_1_the_cross_entropy`), the gradient of
+# the cross-entropy (lesson 12.2, `12_2_the_gradient_of_the_cross_entropy`), label smoothing (lesson 12.3,
 # `12_3_label_smoothing_and_tied_weights`).*
 #
 # **After this lesson you can**
@@ -42,8 +42,7 @@ q = np.eye(V)[thanks]  # (V,)
 #
 # The L2 distance is also 0 for $p = q$ and positive otherwise. So why is it not used as the loss? Its
 # gradient has to pass through the softmax, and there it can become almost 0. Take two tokens with the
-# probabilities
-# $p = (1 - s, s)$, where the second token is right. Then $q = (0, 1)$, and the distance is
+# probabilities $p = (1 - s, s)$, where the second token is right. Then $q = (0, 1)$, and the distance is
 # $d = \sqrt{2}\,(1 - s)$.
 
 # %% [markdown]
