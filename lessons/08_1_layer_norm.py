@@ -20,6 +20,8 @@ from numpy.testing import assert_allclose
 
 from npformer import show
 from npformer.functional.norm import layer_norm
+from npformer.learn.course import show_figure
+from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(8)
 
@@ -79,6 +81,13 @@ for sentence in range(2):
             xhat_i = (x[sentence, token, i] - m) / math.sqrt(v + eps)
             slow[sentence, token, i] = gain[i] * xhat_i + bias[i]
 assert_allclose(y, slow, rtol=1e-12)
+
+# %% tags=["plot"]
+settings = {"numbers": True, "shade": True}
+parts = [Grid(x[0], "x", "x", **settings), "→", Grid(cache.xhat[0], "x̂", "z", **settings)]
+figure = cell_product([*parts, "→", Grid(y[0], "y", "linear", **settings)])
+caption = "Three tokens: each row of x̂ has mean 0 and variance 1; gain and bias turn it into y"
+show_figure(figure, "08_layer_norm", caption)
 
 # %% [markdown]
 # The cache keeps what the backward pass will need. These are $\hat{x}$, the factor $1/\sqrt{v + \varepsilon}$

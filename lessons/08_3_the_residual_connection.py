@@ -20,8 +20,10 @@ from npformer.checking import gradcheck
 from npformer.functional import dropout
 from npformer.functional.linear import linear, linear_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.learn.course import show_figure
 from npformer.nn import Context, Linear, PostNormResidual, PreNormResidual
 from npformer.nn.module import Module
+from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(8)
 x = rng.standard_normal((2, 3, 4))  # (B, T, D)
@@ -159,6 +161,13 @@ slow = np.zeros_like(h)
 for at in np.ndindex(h.shape):
     slow[at] = 0 if draws[at] < 0.1 else h[at] / 0.9
 assert_allclose(dropped, slow, rtol=1e-12)
+
+# %% tags=["plot"]
+named = {"h": h[0], "mask": dropout_mask[0], "dropout(h)": dropped[0]}
+cells = [Grid(a, name, "x", numbers=True, shade=True) for name, a in named.items()]
+figure = cell_product([cells[0], "⊙", cells[1], "=", cells[2]])
+caption = "Dropout sets some numbers to 0, and makes the others a little larger"
+show_figure(figure, "08_dropout", caption)
 
 # %% [markdown]
 # **Your turn.** In the terminal, look at the whole report of one mistake, with

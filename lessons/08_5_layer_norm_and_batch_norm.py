@@ -21,6 +21,8 @@ from npformer import show
 from npformer.checking import gradcheck
 from npformer.functional import batch_norm, batch_norm_backward
 from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.learn.course import show_figure
+from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(8)
 eps = 1e-5
@@ -82,6 +84,15 @@ for name, (norm, backward) in norms.items():
 assert reached == [20, 1]
 assert changes[0] > 0.5
 assert changes[1] == 0
+
+# %% tags=["plot"]
+cells = []
+for name, (norm, backward) in norms.items():
+    lengths = np.linalg.norm(backward(one_token, norm(x, *unit)[1])[0], axis=-1)  # (B, T)
+    cells.append(Grid(lengths, name, "x", numbers=True, shade=True))
+figure = cell_product([cells[0], "", cells[1]])
+caption = "Which tokens get a gradient from one token? (rows: sentences, columns: tokens)"
+show_figure(figure, "08_reached", caption)
 
 # %% [markdown]
 # **Padding** is a second problem, because batch norm counts it as tokens. Suppose that all sentences are

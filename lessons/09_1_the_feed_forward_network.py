@@ -18,7 +18,9 @@ from numpy.testing import assert_allclose
 
 from npformer import MultiHeadAttention, show
 from npformer.checking import gradcheck
+from npformer.learn.course import show_figure
 from npformer.nn import FeedForward
+from npformer.plots import cell_grid
 
 rng = np.random.default_rng(9)
 
@@ -82,6 +84,11 @@ print(f"{(a == 0).mean():.0%} of the entries of a are 0")
 
 # %% tags=["check"]
 assert_allclose(y, slow, rtol=1e-9)
+
+# %% tags=["plot"]
+figure = cell_grid(a[0], rows=words, columns=[str(f) for f in range(16)], shade=True)
+caption = "The activations of each token (row) in the 16 units: white cells are 0"
+show_figure(figure, "09_active", caption)
 
 # %% [markdown]
 # In the package, the layer `FeedForward` consists of two linear layers and an activation. Its cache contains

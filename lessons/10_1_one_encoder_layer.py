@@ -23,8 +23,10 @@ from numpy.testing import assert_allclose
 from npformer import functional as F
 from npformer.functional.masks import padding_mask
 from npformer.functional.positions import sinusoids
+from npformer.learn.course import show_figure
 from npformer.models.transformer import EncoderLayer, TransformerConfig
 from npformer.nn import InputEmbedding
+from npformer.plots import attention_grid
 
 rng = np.random.default_rng(10)
 
@@ -177,6 +179,13 @@ print("with the package ", y_package[0, 1, :3])
 # %% tags=["check"]
 assert_allclose(y[0, 1], animal, rtol=1e-9)
 assert_allclose(y, y_package, rtol=1e-12)
+assert (c_z.weights[1, :, :, 2:] == 0).all()
+
+# %% tags=["plot"]
+tokens = [vocabulary[i] for i in ids[1]]
+figure = attention_grid(c_z.weights[1:], tokens, tokens, mask=mask[1, 0])
+caption = "The weights of line 5 for the second sentence: padding (·) gets no weight"
+show_figure(figure, "10_layer", caption)
 
 # %% [markdown]
 # **Question.** In how many of the eleven lines is $x$ used, and in how many is $a$ used?

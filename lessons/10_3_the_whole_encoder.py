@@ -18,9 +18,11 @@ from numpy.testing import assert_allclose
 
 from npformer.checking import gradcheck
 from npformer.functional.masks import padding_mask
+from npformer.learn.course import show_figure
 from npformer.models.transformer import Encoder, EncoderLayer, TransformerConfig
 from npformer.nn import Context, InputEmbedding
 from npformer.nn.module import Module
+from npformer.plots import cell_grid
 
 rng = np.random.default_rng(10)
 
@@ -97,6 +99,12 @@ print("any gradient at the padding:", dx[1, 2:].any(), "  at the two tokens:", d
 # %% tags=["check"]
 assert_allclose(memory[1, :2], alone[0], rtol=1e-9, atol=1e-12)
 assert not dx[1, 2:].any()
+
+# %% tags=["plot"]
+lengths = np.linalg.norm(dx, axis=-1)  # (B, S)
+figure = cell_grid(lengths, rows=["sentence 0", "sentence 1"], numbers=True, shade=True)
+caption = "The length of the gradient at each token: it is 0 at the padding"
+show_figure(figure, "10_padding", caption)
 
 # %% [markdown]
 # The encoder also computes vectors for the padding itself, in each layer. They have no meaning, and no

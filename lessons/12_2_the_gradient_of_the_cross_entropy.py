@@ -20,6 +20,8 @@ from numpy.testing import assert_allclose
 from npformer import functional as F
 from npformer import show
 from npformer.checking import gradcheck
+from npformer.learn.course import show_figure
+from npformer.plots import Grid, cell_product
 
 rng = np.random.default_rng(12)
 V = 6
@@ -84,6 +86,15 @@ print("merci:", p - q)
 assert_allclose(dlogits, p - q, atol=1e-15)
 assert_allclose(through_softmax, p - q, atol=1e-15)
 assert abs((p - q).sum()) < 1e-15
+
+# %% tags=["plot"]
+vocabulary = ["a", "am", "I", "thanks", "student", "<eos>"]
+named = {"p": p, "q": q, "dz": p - q}
+settings = {"rows": vocabulary, "numbers": True, "shade": True}
+cells = [Grid(a[:, None], name, "x", **settings) for name, a in named.items()]
+figure = cell_product([cells[0], "−", cells[1], "=", cells[2]])
+caption = "The gradient of the logits: only that of the right token is negative"
+show_figure(figure, "12_gradient", caption)
 
 # %% [markdown]
 # A training step moves each logit against its gradient. The gradient of "thanks" is −.8, so its logit
