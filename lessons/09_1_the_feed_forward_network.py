@@ -86,7 +86,9 @@ print(f"{(a == 0).mean():.0%} of the entries of a are 0")
 assert_allclose(y, slow, rtol=1e-9)
 
 # %% tags=["plot"]
-figure = cell_grid(a[0], rows=words, columns=[str(f) for f in range(16)], shade=True)
+figure = cell_grid(
+    a[0], rows=words, columns=[str(f) for f in range(16)], shade=True, numbers=True, decimals=1
+)
 caption = "The activations of each token (row) in the 16 units: white cells are 0"
 show_figure(figure, "09_active", caption)
 
