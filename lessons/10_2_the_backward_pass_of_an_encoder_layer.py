@@ -22,7 +22,9 @@ from numpy.testing import assert_allclose
 from npformer import functional as F
 from npformer import show
 from npformer.functional.masks import padding_mask
+from npformer.learn.course import show_figure
 from npformer.models.transformer import EncoderLayer, TransformerConfig
+from npformer.plots import cell_grid
 
 rng = np.random.default_rng(10)
 
@@ -182,8 +184,15 @@ for short, long in full.items():
     print(f"{long:28} lengths {lengths[0]:8.3f} {lengths[1]:8.3f}   equal to ours")
 assert abs(grads["k"][1]).max() < 1e-13
 
+# %% tags=["plot"]
+lengths = np.array([[np.linalg.norm(gradient) for gradient in grads[short]] for short in full])
+settings = {"numbers": True, "decimals": 1, "shade": True}
+figure = cell_grid(lengths, rows=list(full), columns=["first", "second"], **settings)
+caption = "The lengths of the gradients: weight and bias of each part, or gain and bias of a norm"
+show_figure(figure, "10_gradients", caption)
+
 # %% [markdown]
-# One line of this table is remarkable: the gradient of the key's bias is 0.
+# One number of this table is remarkable: the gradient of the key's bias is 0.
 #
 # **Question.** Why does the bias of the keys get no gradient?
 #

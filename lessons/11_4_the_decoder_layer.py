@@ -20,7 +20,9 @@ from numpy.testing import assert_allclose
 from npformer import TransformerConfig, show
 from npformer import functional as F
 from npformer.checking import gradcheck
+from npformer.learn.course import show_figure
 from npformer.models.transformer import DecoderLayer
+from npformer.plots import cell_grid
 
 rng = np.random.default_rng(11)
 
@@ -186,6 +188,13 @@ for name, parameter in layer.named_parameters():
     assert_allclose(g[name], parameter.grad, rtol=1e-9, atol=1e-12)
 assert len(g) == 26
 print("the gradients of all 26 parameters agree too")
+
+# %% tags=["plot"]
+paths = {"direct path": du2, "sublayer path": dqueries, "sum": dx1}
+lengths = np.stack([np.linalg.norm(d[0], axis=-1) for d in paths.values()])  # (3, T)
+figure = cell_grid(lengths, rows=list(paths), numbers=True, shade=True)
+caption = "The two terms of dx₁ and their sum: the length of the gradient at each target token"
+show_figure(figure, "11_paths", caption)
 
 # %% [markdown]
 # Compare this with `DecoderLayer.backward` in `npformer/models/transformer/layers.py`. It has three blocks,
