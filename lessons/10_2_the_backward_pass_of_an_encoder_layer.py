@@ -188,7 +188,7 @@ assert abs(grads["k"][1]).max() < 1e-13
 lengths = np.array([[np.linalg.norm(d) for d in grads[short]] for short in full])  # (8, 2)
 settings = {"numbers": True, "decimals": 1, "shade": True}
 figure = cell_grid(lengths, rows=list(full), columns=["first", "second"], **settings)
-caption = "The lengths of the gradients: weight and bias of each part, or gain and bias of a norm"
+caption = "The lengths of the gradients: weight and bias of each part, gain and bias of a norm"
 show_figure(figure, "10_gradients", caption)
 
 # %% [markdown]
