@@ -262,7 +262,7 @@ assert mirrored > 0.5
 #
 # - By hand: the source is "abc", and the target is "cba". Write for each of the three variants the inputs
 #   from which position 1 can read its answer "b".
-# - In the terminal, train the model with shift and mask from another start with `!learn((True, True), 3)`.
-#   Compare the last of its losses with that of start 1.
+# - In the terminal, train the model with shift and mask from another start. `!learn((True, True), 3)[1][-1]`
+#   prints its last loss. Compare it with `!losses["shift and mask"][-1]`, the loss of start 1.
 #
 # **Next**: lesson 11.3 (`11_3_encoder_decoder_attention`), how the source enters the decoder.
