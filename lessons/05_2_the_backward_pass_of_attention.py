@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 5.2 · The backward pass of attention
 #
-# *About 30 minutes. You need: the forward pass of attention (lesson 5.1,
+# *About 25 minutes. You need: the forward pass of attention (lesson 5.1,
 # `05_1_scaled_dot_product_attention`), gradients and the gradient check (lesson 0.2,
 # `00_2_forward_and_backward`), the chain rule.*
 #
@@ -11,7 +11,7 @@
 # - derive the gradient of the softmax, and compute it without its Jacobian;
 # - check the backward pass with the gradient checker.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (you are in Figure 1, second box)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math
@@ -63,9 +63,9 @@ assert_allclose(weights, cache.weights, rtol=1e-12)
 
 # ## The backward pass, from the last line to the first
 #
-# As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. The backward
-# pass begins with $dY$, of shape (T, K), and ends with $dQ$, $dK$ and $dV$. We take the three lines in
-# reverse order, and for each line we compute the gradients of its inputs:
+# As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. The
+# backward pass begins with $dY$, of shape (T, K), and ends with $dQ$, $dK$ and $dV$. We take the three lines
+# in reverse order, and for each line we compute the gradients of its inputs:
 #
 # ```text
 # forward   q, k ──→ scores S ──→ weights P ──→ output Y          v ──→ Y
@@ -101,8 +101,8 @@ dv = weights.T @ dy  # (S, K)
 # %% [markdown]
 # ### The second line: P = softmax(S)
 #
-# Each row has a softmax of its own, so we consider one row and leave out its index $t$. With $e_i = \exp(s_i)$
-# and $Z = \sum_m e_m$, the weights are $p_i = e_i / Z$.
+# Each row has a softmax of its own, so we consider one row and leave out its index $t$. With
+# $e_i = \exp(s_i)$ and $Z = \sum_m e_m$, the weights are $p_i = e_i / Z$.
 #
 # What happens if one score $s_j$ increases? Then $e_j$ and $Z$ both increase, and both with slope $e_j$. The
 # quotient rule gives two cases:
@@ -232,8 +232,8 @@ assert report.ok
 # scores, of the values, or both?
 #
 # <details><summary>Answer</summary>
-# Those of the scores, because in $p_j (dp_j - \sum_i dp_i\,p_i)$ either the factor or the bracket is nearly 0.
-# The value with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
+# Those of the scores, because in $p_j (dp_j - \sum_i dp_i\,p_i)$ either the factor or the bracket is nearly
+# 0. The value with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
 # </details>
 
 # %% [markdown]

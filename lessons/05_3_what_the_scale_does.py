@@ -2,7 +2,8 @@
 # # 5.3 · What the division by √dₖ does
 #
 # *About 25 minutes. You need: attention and its backward pass (lessons 5.1,
-# `05_1_scaled_dot_product_attention`, and 5.2, `05_2_the_backward_pass_of_attention`), the variance of a sum.*
+# `05_1_scaled_dot_product_attention`, and 5.2, `05_2_the_backward_pass_of_attention`), the variance of a
+# sum.*
 #
 # **After this lesson you can**
 #
@@ -10,7 +11,7 @@
 # - explain when a softmax is saturated, and why its gradient is then nearly 0;
 # - measure what happens to the gradients of attention without the division by √dₖ.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (you are in Figure 1, second box)
+# `attention: queries and keys → [SCORES] → mask → softmax → mean of values`
 
 # %%
 import math
@@ -105,8 +106,8 @@ show_figure(figure, "05_deviation", "Scores grow as √dₖ; divided by it, they
 # &= p_1 (p_2\, dp_1 - p_2\, dp_2) = p_1 p_2\, (dp_1 - dp_2)
 # \end{aligned}$$
 #
-# The size of the gradient depends on the product $p_1 p_2$. The cell prints it for an example from lesson 5.1.
-# There the query of "Thinking" has the scores 112 and 96, and 14 and 12 after the division by 8.
+# The size of the gradient depends on the product $p_1 p_2$. The cell prints it for an example from lesson
+# 5.1. There the query of "Thinking" has the scores 112 and 96, and 14 and 12 after the division by 8.
 
 # %%
 products = []
@@ -227,15 +228,16 @@ print("the numbers of the text are those of the table")
 # width?
 #
 # <details><summary>Answer</summary>
-# The scores then have the standard deviation $\sqrt{d_k} / d_k = 1/\sqrt{d_k}$, which is nearly 0. All weights
-# are nearly equal, and attention is almost the plain mean of the values.
+# The scores then have the standard deviation $\sqrt{d_k} / d_k = 1/\sqrt{d_k}$, which is nearly 0. All
+# weights are nearly equal, and attention is almost the plain mean of the values.
 # </details>
 #
 # **Question.** Both keys of a query have the weight .5. How large is $p_1 p_2$, and is it large or small
 # compared with other weights?
 #
 # <details><summary>Answer</summary>
-# It is .25, the largest possible value. With equal weights, the softmax reacts most to a change of the scores.
+# It is .25, the largest possible value. With equal weights, the softmax reacts most to a change of the
+# scores.
 # </details>
 
 # %% [markdown]
@@ -246,6 +248,7 @@ print("the numbers of the text are those of the table")
 #
 # - The entries of q and k are drawn uniformly from [−1, 1] instead. By which number should the scores be
 #   divided, so that their variance is 1? Measure it as in the first figure.
-# - Measure the gradient of the keys, `attention_backward(dy_n, made)[1]`, in the same way as that of the query.
+# - Measure the gradient of the keys, `attention_backward(dy_n, made)[1]`, in the same way as that of the
+#   query.
 #
 # **Next**: lesson 6.1 (`06_1_masks`), which forbid a query to attend to certain keys.
