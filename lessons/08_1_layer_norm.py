@@ -10,7 +10,7 @@
 # - explain the gain, the bias, the division by D and the ε in its formula;
 # - name two changes of a vector that have almost no effect on the result.
 #
-# `[embedding] → [attention] → [ADD & NORM] → [feed-forward] → [ADD & NORM] → …`  (Figure 1)
+# `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
 
 # %%
 import math

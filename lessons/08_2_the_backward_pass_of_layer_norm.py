@@ -10,7 +10,7 @@
 # - write it as one line with three terms, and explain each term;
 # - choose the values with which a gradient check can find mistakes.
 #
-# `[embedding] → [attention] → [ADD & NORM] → [feed-forward] → [ADD & NORM] → …`  (Figure 1)
+# `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - name the two paths of its gradient;
 # - explain where dropout is applied, and write its backward pass.
 #
-# `[embedding] → [attention] → [ADD & NORM] → [feed-forward] → [ADD & NORM] → …`  (Figure 1)
+# `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
 
 # %%
 import numpy as np

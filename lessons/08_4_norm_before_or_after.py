@@ -11,7 +11,7 @@
 # - say what the norm does for the gradient in a stack of 24 layers, and what the direct path does;
 # - explain why pre-norm needs one more norm at the top.
 #
-# `[embedding] → [attention] → [ADD & NORM] → [feed-forward] → [ADD & NORM] → …`  (Figure 1)
+# `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
 
 # %%
 import numpy as np

@@ -11,7 +11,7 @@
 # - derive the effect of padding on batch norm;
 # - explain why the Transformer uses layer norm.
 #
-# `[embedding] → [attention] → [ADD & NORM] → [feed-forward] → [ADD & NORM] → …`  (Figure 1)
+# `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
 
 # %%
 import numpy as np

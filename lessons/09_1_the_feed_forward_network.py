@@ -10,7 +10,7 @@
 # - show that it treats each token separately;
 # - say why it needs a nonlinear function.
 #
-# `… → [attention] → [add & norm] → [FEED-FORWARD] → [add & norm]`  (you are in Figure 1, third box)
+# `each layer: x → attention → add & norm → [FEED-FORWARD] → add & norm → y`
 
 # %%
 import numpy as np

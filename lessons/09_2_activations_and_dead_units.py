@@ -10,7 +10,7 @@
 # - write an activation in a form that works with complex numbers and does not overflow;
 # - explain what a dead unit is, and how training can produce one.
 #
-# `… → [attention] → [add & norm] → [FEED-FORWARD] → [add & norm]`  (you are in Figure 1, third box)
+# `each layer: x → attention → add & norm → [FEED-FORWARD] → add & norm → y`
 
 # %%
 import math

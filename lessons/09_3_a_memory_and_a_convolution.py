@@ -10,7 +10,7 @@
 # - write such a memory by hand;
 # - read the network as two convolutions of kernel size 1, and explain why a larger kernel is a mistake.
 #
-# `… → [attention] → [add & norm] → [FEED-FORWARD] → [add & norm]`  (you are in Figure 1, third box)
+# `each layer: x → attention → add & norm → [FEED-FORWARD] → add & norm → y`
 
 # %%
 import numpy as np

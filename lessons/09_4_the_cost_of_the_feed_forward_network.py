@@ -9,7 +9,7 @@
 # - compute the share of the feed-forward networks in the parameters of a Transformer;
 # - compute their share of the multiplications, for a sentence of any length.
 #
-# `… → [attention] → [add & norm] → [FEED-FORWARD] → [add & norm]`  (you are in Figure 1, third box)
+# `each layer: x → attention → add & norm → [FEED-FORWARD] → add & norm → y`
 
 # %%
 import numpy as np

@@ -12,7 +12,7 @@
 # - compute the output of a layer for one token with loops, and for all tokens in eleven lines;
 # - say how often each array of the layer is used.
 #
-# `[embedding] → [ENCODER] → memory → [decoder]`  (the left half of Figure 1)
+# `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
 
 # %%
 import math

@@ -13,7 +13,7 @@
 # - write the backward pass of an encoder layer from the backward passes of its parts;
 # - find any number that a layer has computed in its cache.
 #
-# `[embedding] → [ENCODER] → memory → [decoder]`  (the left half of Figure 1)
+# `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
 
 # %%
 import numpy as np

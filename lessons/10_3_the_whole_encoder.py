@@ -10,7 +10,7 @@
 # - test that padding changes neither the vectors of the tokens nor their gradients;
 # - compute the number of parameters of a layer and of the encoder.
 #
-# `[embedding] → [ENCODER] → memory → [decoder]`  (the left half of Figure 1)
+# `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - say which of their operations must wait for one another;
 # - measure the effect of one token on another, and relate it to the gradient.
 #
-# `[embedding] → [ENCODER] → memory → [decoder]`  (the left half of Figure 1)
+# `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
 
 # %%
 import math

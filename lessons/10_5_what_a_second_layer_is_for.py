@@ -10,7 +10,7 @@
 # - explain what a second layer can do that one layer cannot;
 # - test with a linear layer which information a vector contains.
 #
-# `[embedding] → [ENCODER] → memory → [decoder]`  (the left half of Figure 1)
+# `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
 
 # %%
 import numpy as np

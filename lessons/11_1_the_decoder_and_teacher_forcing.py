@@ -10,7 +10,7 @@
 # - show that one pass with teacher forcing is equal to many passes, one for each token;
 # - find out with a test whether a decoder sees tokens that it has to predict.
 #
-# `[embedding] → [encoder] → memory → [DECODER] → [linear] → [softmax]`  (the right half of Figure 1)
+# `model: ids → embedding → positions → encoder → [DECODER] → linear → softmax`
 
 # %%
 import numpy as np

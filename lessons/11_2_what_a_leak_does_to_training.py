@@ -10,7 +10,7 @@
 # - test what such a model has learned;
 # - read the attention weights of a decoder that has learned its task.
 #
-# `[embedding] → [encoder] → memory → [DECODER] → [linear] → [softmax]`  (the right half of Figure 1)
+# `model: ids → embedding → positions → encoder → [DECODER] → linear → softmax`
 
 # %%
 import numpy as np

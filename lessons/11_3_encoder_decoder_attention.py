@@ -12,7 +12,7 @@
 # - derive its backward pass, with one gradient for the decoder and one for the encoder;
 # - write one pair of functions for self-attention and for encoder-decoder attention.
 #
-# `[embedding] → [encoder] → memory → [DECODER] → [linear] → [softmax]`  (the right half of Figure 1)
+# `model: ids → embedding → positions → encoder → [DECODER] → linear → softmax`
 
 # %%
 import numpy as np

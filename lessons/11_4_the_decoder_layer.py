@@ -11,7 +11,7 @@
 # - say how often each array is used, and so how many terms its gradient has;
 # - derive the backward pass of the layer, with one gradient for the encoder.
 #
-# `[embedding] → [encoder] → memory → [DECODER] → [linear] → [softmax]`  (the right half of Figure 1)
+# `model: ids → embedding → positions → encoder → [DECODER] → linear → softmax`
 
 # %%
 import numpy as np

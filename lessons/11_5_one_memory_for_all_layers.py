@@ -11,7 +11,7 @@
 # - say why a gradient check must contain two layers or more;
 # - compute the number of parameters of the decoder.
 #
-# `[embedding] → [encoder] → memory → [DECODER] → [linear] → [softmax]`  (the right half of Figure 1)
+# `model: ids → embedding → positions → encoder → [DECODER] → linear → softmax`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - compute the logarithm of a softmax without overflow;
 # - compute three measures of how far a prediction is from the right token.
 #
-# `[embedding] → [encoder] → [decoder] → [LINEAR] → [SOFTMAX] → [LOSS]`  (the top of Figure 1)
+# `model: ids → embedding → positions → encoder → decoder → [LINEAR] → [SOFTMAX]`
 
 # %%
 import numpy as np

@@ -11,7 +11,7 @@
 # - take the mean over the right number of tokens, forward and backward;
 # - find a wrong mean that the gradient check accepts.
 #
-# `[embedding] → [encoder] → [decoder] → [LINEAR] → [SOFTMAX] → [LOSS]`  (the top of Figure 1)
+# `training: batch → model → [LOSS] → backward pass → optimizer → parameters`
 
 # %%
 import numpy as np

@@ -11,7 +11,7 @@
 # - check the gradients of all losses of this chapter;
 # - translate a cross-entropy into a perplexity, and interpret it.
 #
-# `[embedding] → [encoder] → [decoder] → [LINEAR] → [SOFTMAX] → [LOSS]`  (the top of Figure 1)
+# `training: batch → model → [LOSS] → backward pass → optimizer → parameters`
 
 # %%
 import math
