@@ -19,7 +19,7 @@ SOURCES = {
     PAPER: """
     1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 17 What must wait; 10 Why self-attention | models/transformer/model.Transformer; nn/recurrent.Recurrent
     3           | encoder and decoder; the decoder reads its own output | 0.1; 10; 11; 14 Greedy | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
-    3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack | nn/residual.Residual; models/transformer/layers.EncoderLayer
+    3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack; 10 What a second | nn/residual.Residual; models/transformer/layers.EncoderLayer
     3.1 decoder | three sublayers; position i depends only on outputs before i | 11 Both are needed; 11 A whole decoder layer | models/transformer/layers.DecoderLayer; functional/masks.causal_mask
     3.2         | an output is a weighted sum of values | 4 Query, key and value | functional/attention.attention
     3.2.1, (1)  | Attention(Q, K, V) = softmax(QKᵀ/√dₖ)V | 5 All tokens at once; 5 The backward pass | functional/attention.attention; functional/attention.attention_backward
@@ -27,7 +27,7 @@ SOURCES = {
     3.2.1, 4    | dot products grow with dₖ (footnote 4) | 5 What the division by √dₖ does | functional/attention.attention
     3.2.2       | MultiHead(Q, K, V) = Concat(head₁ … headₕ)W^O | 7 The passage; 7 What W^O does; 7 The backward pass | nn/attention/multi_head.MultiHeadAttention; functional/heads.split_heads
     3.2.3       | three uses of attention; illegal connections set to −∞ | 6 The forward pass with a mask; 11 Encoder-decoder attention | functional/masks.mask_scores; functional/masks.causal_mask
-    3.3, (2)    | FFN(x) = max(0, xW₁ + b₁)W₂ + b₂; two convolutions of kernel 1 | 9 The passage; 9 As a convolution | nn/feed_forward.FeedForward; functional/activations.relu
+    3.3, (2)    | FFN(x) = max(0, xW₁ + b₁)W₂ + b₂; two convolutions of kernel 1 | 9 The passage; 9 As a convolution; 9 What it costs | nn/feed_forward.FeedForward; functional/activations.relu
     3.4         | embeddings times √d_model; the same weights before the softmax | 2 Why √D; 2 Two uses; 12 Tied weights | nn/embedding.Embedding; nn/embedding.TiedProjection
     3.5         | PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos | 3 The table; 3 An offset; 3 Learned | functional/positions.sinusoids; nn/positions.LearnedPositions
     4, table 1  | complexity, sequential operations, path length | 10 Why self-attention | functional/attention.attention

@@ -1,0 +1,274 @@
+# %% [markdown]
+# # 8.2 · The backward pass of layer norm
+#
+# *About 30 minutes. You need: layer norm (lesson 8.1, `08_1_layer_norm`), the chain rule, the gradient check
+# (lesson 0.2, `00_2_forward_and_backward`).*
+#
+# **After this lesson you can**
+#
+# - derive the backward pass of layer norm, one operation at a time;
+# - write it as one line with three terms, and explain each term;
+# - choose the values with which a gradient check can find mistakes.
+#
+# `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer.checking import gradcheck
+from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.learn.course import show_figure
+from npformer.plots import Figure
+
+rng = np.random.default_rng(8)
+
+# %% [markdown]
+# ## The forward pass again
+#
+# Layer norm computes the mean $m$ and the variance $v$ of the D numbers of a token. The normalized vector and
+# the output are
+#
+# $$\hat{x}_i = \frac{x_i - m}{\sqrt{v + \varepsilon}}, \qquad y_i = g_i\, \hat{x}_i + b_i$$
+#
+# Every $x_i$ has an effect on every $y_j$ of the same token, because it is part of $m$ and $v$. This makes
+# the backward pass longer than that of most layers. We derive it in small steps and simplify it at the end.
+
+# %%
+x = rng.standard_normal((2, 3, 4))  # (B, T, D)
+gain, bias = rng.standard_normal(4), rng.standard_normal(4)  # (D,)
+eps = 1e-5
+y, cache = layer_norm(x, gain, bias)
+xhat = cache.xhat  # (B, T, D)
+
+# %% [markdown]
+# ## Backward, one operation at a time
+#
+# We begin with the last line, $y_i = g_i\, \hat{x}_i + b_i$. All tokens of all sentences use the same $g$ and
+# $b$, so their gradients are sums over all tokens $n$:
+#
+# $$\begin{aligned}
+# db_i &= \sum_n dy_{ni} \\
+# dg_i &= \sum_n dy_{ni}\, \hat{x}_{ni} \\
+# d\hat{x}_i &= dy_i\, g_i
+# \end{aligned}$$
+
+# %%
+dy = rng.standard_normal(y.shape)  # (B, T, D)
+db = dy.sum((0, 1))  # (D,)
+dg = (dy * xhat).sum((0, 1))  # (D,)
+dxhat = dy * gain  # (B, T, D)
+
+# %% [markdown]
+# The other steps concern one token only. We give each step a name:
+#
+# ```text
+# x (D,) ─→ c = x − m (D,) ─┬──────────────────────────────────────────────→ x̂ = c · r (D,)
+#                           └─→ v = mean of c² (1,) ─→ r = (v + ε)^(−½) (1,) ──↑
+# ```
+#
+# **The product.** In $\hat{x}_i = c_i\, r$ there is one $r$ for all D numbers. So the gradient of $r$ is a
+# sum:
+#
+# $$\begin{aligned}
+# dc_i &= r\, d\hat{x}_i \\
+# dr &= \sum_i d\hat{x}_i\, c_i
+# \end{aligned}$$
+
+# %%
+c = x - x.mean(-1, keepdims=True)  # (B, T, D)
+v = (c * c).mean(-1, keepdims=True)  # (B, T, 1)
+r = (v + eps) ** -0.5  # (B, T, 1)
+dc = r * dxhat  # (B, T, D)
+dr = (dxhat * c).sum(-1, keepdims=True)  # (B, T, 1)
+
+# %% [markdown]
+# **The variance.** The derivative of $r = (v + \varepsilon)^{-1/2}$ with respect to $v$ is
+# $-\frac12 (v + \varepsilon)^{-3/2} = -\frac12 r^3$. The derivative of $v$ with respect to $c_i$ is $2c_i/D$.
+# So $c_i$ gets a second contribution, which is added to the first:
+#
+# $$\begin{aligned}
+# dv &= -\frac{1}{2}\, r^3\, dr \\
+# dc_i &= r\, d\hat{x}_i + \frac{2}{D}\, c_i\, dv
+# \end{aligned}$$
+#
+# **The mean.** In $c_i = x_i - m$, the gradient of $c_i$ goes to $x_i$, and with a minus sign to $m$. The
+# mean $m$ occurs in every $c_i$, so its gradient is a sum. Each $x_i$ has the factor $1/D$ in $m$:
+#
+# $$\begin{aligned}
+# dm &= -\sum_i dc_i \\
+# dx_i &= dc_i + \frac{1}{D}\, dm
+# \end{aligned}$$
+
+# %%
+dv = -0.5 * r**3 * dr  # (B, T, 1)
+dc = dc + 2 / 4 * c * dv  # (B, T, D), D = 4
+dm = -dc.sum(-1, keepdims=True)  # (B, T, 1)
+dx = dc + dm / 4  # (B, T, D)
+
+# %% tags=["check"]
+dx_package, dg_package, db_package = layer_norm_backward(dy, cache)
+assert_allclose(dx, dx_package, rtol=1e-9)
+assert_allclose(dg, dg_package, rtol=1e-9)
+assert_allclose(db, db_package, rtol=1e-9)
+print("dx, dgain and dbias are those of the package")
+
+# %% [markdown]
+# ## The same in one line
+#
+# These lines are right, but their meaning is hard to see. So we insert them into each other. Let
+# $\langle a \rangle$ be the mean of the D numbers of a token. Then $dr = D\, \langle d\hat{x}\, c \rangle$.
+# We also use $c_i\, r = \hat{x}_i$:
+#
+# $$\begin{aligned}
+# dc_i &= r\, d\hat{x}_i - \frac{2}{D}\, c_i \cdot \frac{1}{2}\, r^3 \cdot D\, \langle d\hat{x}\, c \rangle \\
+# &= r\, d\hat{x}_i - r\, (c_i\, r)\, \langle d\hat{x}\, c\, r \rangle \\
+# &= r\, (d\hat{x}_i - \hat{x}_i\, \langle d\hat{x}\, \hat{x} \rangle)
+# \end{aligned}$$
+#
+# After that, the step of the mean subtracts $\langle dc \rangle$. Because $\langle \hat{x} \rangle = 0$, this
+# is $r\, \langle d\hat{x} \rangle$. So the whole backward pass is
+#
+# $$dx_i = r\, (d\hat{x}_i - \langle d\hat{x} \rangle - \hat{x}_i\, \langle d\hat{x}\, \hat{x} \rangle)$$
+
+# %%
+mean = dxhat.mean(-1, keepdims=True)  # (B, T, 1)
+along = (dxhat * xhat).mean(-1, keepdims=True)  # (B, T, 1)
+in_one_line = r * (dxhat - mean - xhat * along)  # (B, T, D)
+left = (dx * xhat).mean(-1, keepdims=True)  # (B, T, 1) the part along x̂
+print("means of dx", abs(dx.mean(-1)).max(), "   parts along x̂", abs(left).max())
+
+# %% tags=["check"]
+assert_allclose(in_one_line, dx, rtol=1e-9)
+assert_allclose(dx.mean(-1), 0, atol=1e-14)
+assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
+
+# %% [markdown]
+# Each term of this line has a meaning. **The gradient loses the two directions that layer norm ignores.** Its
+# mean is removed, because adding a number to all of $x$ changes nothing. Its part along $\hat{x}$ is removed,
+# because multiplying $x$ by a positive number changes nothing. The factor $r$ says that the gradient is
+# divided by the same standard deviation as $x$.
+#
+# The second statement is exact only for ε = 0. With ε, the product
+# $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$
+# remains. It is small, because $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$.
+#
+# For D = 3 we can draw this. All vectors $x - m$ lie in the plane that is orthogonal to (1, 1, 1). Layer norm
+# moves each of them along a ray to the circle of radius $\sqrt{3}$.
+#
+# **Question.** Which direction of $d\hat{x}$ at the circle does not reach $x$?
+#
+# <details><summary>Answer</summary>
+# The direction of the ray, because this is the direction of $\hat{x}$. Only the part that is tangent to the
+# circle remains.
+# </details>
+#
+# The figure shows $d\hat{x}$ in grey. The blue arrow is what remains of it for $x$: the part **tangent to the
+# circle**.
+
+# %%
+plane = np.array([[1, -1, 0], [1, 1, -2]]).T / np.sqrt([2, 6])  # (D, 2) two axes in the plane
+angle, radius = np.arange(6) * 1.05 + 0.3, np.array([0.7, 2.4, 1.1, 2.3, 0.9, 1.3])
+x3 = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], -1) @ plane.T  # (N, D) 6 tokens
+d3 = np.random.default_rng(182).standard_normal((6, 3))  # (N, D)
+_, cache3 = layer_norm(x3, np.ones(3), np.zeros(3), eps=0.0)
+dx3 = layer_norm_backward(d3, cache3)[0] / cache3.rstd  # without r, to compare directions
+
+# %% tags=["check"]
+assert_allclose((dx3 * cache3.xhat).sum(-1), 0, atol=1e-12)
+
+# %% tags=["plot"]
+centred, normed, wanted, back = ((a @ plane).T for a in (x3, cache3.xhat, d3, dx3))  # (2, N)
+figure = Figure(figsize=(6.6, 4.3))
+ax = figure.add_axes((0, 0, 0.66, 1))
+turn = np.linspace(0, 2 * np.pi, 200)
+ax.plot(np.sqrt(3) * np.cos(turn), np.sqrt(3) * np.sin(turn), color="#c8ccd0")
+ax.plot(*np.stack([centred, normed], 1), color="#8a8f94", linewidth=1, linestyle=":")
+ax.scatter(*centred, s=18, color="#4a8f45", label="x − m")
+ax.scatter(*normed, s=26, color="#a8005c", label="x̂, on the circle")
+style = {"angles": "xy", "scale_units": "xy", "scale": 1.5, "width": 0.008}
+ax.quiver(*normed, *wanted, color="#b9bdc2", label="dx̂, the gradient of x̂", **style)
+ax.quiver(*normed, *back, color="#0b4a8f", label="dx / r, the gradient of x", **style)
+ax.set(aspect="equal", xlim=(-2.7, 2.7), ylim=(-2.7, 2.7))
+ax.axis("off")
+figure.legend(loc="center right", frameon=False, fontsize=9)
+caption = "Six tokens with D = 3: the gradient of x is tangent to the circle"
+show_figure(figure, "08_circle", caption)
+
+# %% [markdown]
+# ## Is it right? Check with random gain and bias
+#
+# At the start of training, the gain is 1 and the bias is 0. With these values, some mistakes are invisible.
+# We plant two mistakes:
+#
+# - The first multiplies by the gain at the end, $dx = g\, r\, (\ldots)$, and not at the beginning.
+# - The second keeps $y$ in the cache instead of $\hat{x}$. With gain 1 and bias 0 the two are equal.
+#
+# The cell checks each of them twice: with gain 1 and bias 0, and with random values.
+
+# %%
+
+
+def gain_at_the_end(dy, cache):
+    dx, dgain, dbias = layer_norm_backward(dy, cache._replace(gain=np.ones_like(cache.gain)))
+    return cache.gain * dx, dgain, dbias
+
+
+def keeps_y(x, gain, bias):
+    y, cache = layer_norm(x, gain, bias)
+    return y, cache._replace(xhat=y)
+
+
+pairs = {
+    "gain at the end": (layer_norm, gain_at_the_end),
+    "y for x̂": (keeps_y, layer_norm_backward),
+}
+for mistake, pair in pairs.items():
+    at_start = gradcheck(pair, x, np.ones(4), np.zeros(4))
+    at_random = gradcheck(pair, x, gain, bias)
+    assert at_start.ok
+    assert not at_random.ok
+    wrong = [row.tensor for row in at_random.failures]
+    print(f"{mistake:16} with 1 and 0: no error    random values: wrong in", *wrong)
+
+# %% [markdown]
+# Both mistakes pass the check of a new layer. After one training step, their gradients are wrong. For this
+# reason, `gradcheck` gives gains and biases random values before it checks a layer. Here is the check of the
+# package's functions:
+
+# %%
+report = gradcheck((layer_norm, layer_norm_backward), x, gain, bias)
+print(report)
+
+# %% tags=["check"]
+assert report.ok
+
+# %% [markdown]
+# ## Summary
+#
+# - The gradients of gain and bias are sums over all tokens.
+# - The gradient of $x$ has three contributions: directly, through the variance, and through the mean.
+# - In one line, $dx$ is $d\hat{x}$ minus its mean and minus its part along $\hat{x}$, all times $r$.
+# - So $dx$ has mean 0, and it has no part along $\hat{x}$, except for a small effect of ε.
+# - A gradient check must use random gains and biases. With 1 and 0, some mistakes remain hidden.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** The gradient of $\hat{x}$ is the same number for all D components of a token. What is $dx$?
+#
+# <details><summary>Answer</summary>
+# It is 0. The gradient is equal to its mean, and the mean is removed. The part along x̂ is 0 too, because the
+# mean of x̂ is 0.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 8` lists the exercises of this chapter.
+#
+# - `npformer exercise start layer-norm-backward`: three terms; two sums over a row, and two over the tokens.
+# - By hand: let D = 2 and ε = 0. Show that x̂ is (1, −1) or (−1, 1), and that dx is 0 for every dy. What
+#   information does a layer norm of two numbers pass on to the next layer?
+#
+# **Next**: lesson 8.3 (`08_3_the_residual_connection`), the sum of the input and the output of a sublayer.

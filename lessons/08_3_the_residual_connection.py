@@ -1,0 +1,225 @@
+# %% [markdown]
+# # 8.3 · The residual connection
+#
+# *About 20 minutes. You need: layer norm forward and backward (lessons 8.1, `08_1_layer_norm`, and 8.2,
+# `08_2_the_backward_pass_of_layer_norm`), the linear layer (lesson 0.2, `00_2_forward_and_backward`).*
+#
+# **After this lesson you can**
+#
+# - write a residual connection, forward and backward;
+# - name the two paths of its gradient;
+# - explain where dropout is applied, and write its backward pass.
+#
+# `each layer: x → attention → [ADD & NORM] → feed-forward → [ADD & NORM] → y`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer.checking import gradcheck
+from npformer.functional import dropout
+from npformer.functional.linear import linear, linear_backward
+from npformer.functional.norm import layer_norm, layer_norm_backward
+from npformer.learn.course import show_figure
+from npformer.nn import Context, Linear, PostNormResidual, PreNormResidual
+from npformer.nn.module import Module
+from npformer.plots import Grid, cell_product
+
+rng = np.random.default_rng(8)
+x = rng.standard_normal((2, 3, 4))  # (B, T, D)
+dy = rng.standard_normal((2, 3, 4))  # (B, T, D)
+
+# %% [markdown]
+# ## Why a sum?
+#
+# If every layer replaced its input, each layer would have to learn to pass on all information that later
+# layers need. This makes deep networks hard to train. He et al. (2015) solved the problem with a sum.
+#
+# ## The residual connection
+#
+# A **residual connection** adds the input of a sublayer to its output. So a sublayer needs to compute only a
+# change of $x$, and the information in $x$ is kept. In the paper, the norm follows:
+#
+# $$s = x + f(x), \qquad y = \mathrm{norm}(s)$$
+#
+# So $x$ is used twice. It goes through the sublayer $f$, and it also goes directly to the sum. We call these
+# the **sublayer path** and the **direct path**.
+#
+# The backward pass follows two rules of lesson 0.2. A sum passes its gradient unchanged to both terms. And an
+# array that is used twice gets the sum of two gradients:
+#
+# ```text
+#                              ┌──────────────── direct path: ds ────────────────┐
+# dy ─→ backward of norm ─→ ds ┤                                                 + ─→ dx (B, T, D)
+#                              └─→ sublayer path: backward pass of f ────────────┘
+# ```
+#
+# In the package this is the class `PostNormResidual`. Its `forward` takes $x$ and the sublayer as a function.
+# It also takes a `Context`, which says whether the pass belongs to training, where dropout is applied. In the
+# next cell the sublayer is a linear layer.
+
+# %%
+
+
+class ResidualLinear(Module):
+    """A linear layer in a residual connection of a given class."""
+
+    def __init__(self, residual_class=PostNormResidual):
+        self.residual = residual_class(4, dropout=0.2, dtype=np.float64)
+        self.f = Linear(4, 4, rng=np.random.default_rng(0), dtype=np.float64)
+
+    def forward(self, x, *, train=False, rng=None):
+        return self.residual.forward(x, self.f.forward, Context(train, rng))
+
+    def backward(self, dy, cache):
+        return self.residual.backward(dy, cache, self.f.backward)
+
+
+# %% [markdown]
+# Now we write the same calculation ourselves, and compare.
+
+# %%
+model = ResidualLinear()
+f, norm = model.f, model.residual.norm
+h, f_cache = linear(x, f.weight.value, f.bias.value)
+y, norm_cache = layer_norm(x + h, norm.gain.value, norm.bias.value)
+ds, _, _ = layer_norm_backward(dy, norm_cache)
+through, _, _ = linear_backward(ds, f_cache)
+dx = ds + through
+
+# %% tags=["check"]
+y_package, caches = model.forward(x)
+assert_allclose(y, y_package, rtol=1e-12)
+assert_allclose(dx, model.backward(dy, caches), rtol=1e-9)
+print("the sum of both paths is the package's dx")
+
+# %% [markdown]
+# What happens if the backward pass forgets one of the two paths? A model with this mistake may still train,
+# as the wrong split of chapter 7 did. The gradient check finds both mistakes. It also accepts the two correct
+# classes of the package, with the norm after and before the sublayer. The checks include dropout, which the
+# next section explains. They use the same seed at every evaluation, so that the random numbers of dropout do
+# not change.
+
+# %%
+
+
+class ForgetsDirect(PostNormResidual):
+    def backward(self, dy, cache, sublayer_backward):
+        _, dh = self.norm.backward(dy, cache.add_norm)
+        return sublayer_backward(dh, cache.sublayer)
+
+
+class ForgetsSublayer(PostNormResidual):
+    def backward(self, dy, cache, sublayer_backward):
+        dx, dh = self.norm.backward(dy, cache.add_norm)
+        sublayer_backward(dh, cache.sublayer)
+        return dx
+
+
+for residual_class in (ForgetsDirect, ForgetsSublayer):
+    wrong = gradcheck(ResidualLinear(residual_class), x, train=True, rng=7).failures[0]
+    print(residual_class.__name__, "is wrong in", wrong.tensor)
+    assert wrong.tensor == "x"
+report = gradcheck(model, x, train=True, rng=7)
+print(report)
+
+# %% tags=["check"]
+assert gradcheck(ResidualLinear(PreNormResidual), x, train=True, rng=7).ok
+assert report.ok
+
+# %% [markdown]
+# ## Where dropout sits
+#
+# Section 5.4 of the paper adds one more operation:
+#
+# > We apply dropout [33] to the output of each sub-layer, before it is added to the sub-layer input and
+# > normalized. In addition, we apply dropout to the sums of the embeddings and the positional encodings in
+# > both the encoder and decoder stacks.
+#
+# **Dropout** sets random numbers to 0 during training, each with probability $p$. The others are divided by
+# $1 - p$, so that the expected value stays the same. This makes the model less dependent on single numbers:
+#
+# $$y = \mathrm{norm}(x + \mathrm{dropout}(f(x)))$$
+#
+# $$\mathrm{dropout}(h) = h \odot \mathrm{mask}, \qquad \mathrm{mask}_i = 0\ \mathrm{or}\ \frac{1}{1 - p}$$
+
+# %% [markdown]
+# The mask is drawn once, and then it is a constant. So $dh = dy \odot \mathrm{mask}$: where the output is 0,
+# the gradient is 0 too. Dropout is part of the sublayer path. The direct path has no dropout, so the vector
+# of a token is never lost.
+
+# %%
+h = rng.standard_normal((2, 3, 4))  # (B, T, D) the output of a sublayer
+dropped, dropout_mask = dropout(h, 0.1, np.random.default_rng(3))
+print("the values in dropout_mask:", np.unique(dropout_mask))
+
+# %% tags=["check"]
+# the random numbers of the package: 64 random bits are four numbers of 16 bits
+bits = np.random.default_rng(3).integers(0, 1 << 64, h.size // 4, dtype=np.uint64)
+draws = bits.view(np.uint16).reshape(h.shape) / 65536
+slow = np.zeros_like(h)
+for at in np.ndindex(h.shape):
+    slow[at] = 0 if draws[at] < 0.1 else h[at] / 0.9
+assert_allclose(dropped, slow, rtol=1e-12)
+
+# %% tags=["plot"]
+named = {"h": h[0], "mask": dropout_mask[0], "dropout(h)": dropped[0]}
+cells = [Grid(a, name, "x", numbers=True, shade=True) for name, a in named.items()]
+figure = cell_product([cells[0], "⊙", cells[1], "=", cells[2]])
+caption = "Dropout sets some numbers to 0, and makes the others a little larger"
+show_figure(figure, "08_dropout", caption)
+
+# %% [markdown]
+# **Your turn.** In the terminal, look at the whole report of one mistake, with
+# `!print(gradcheck(ResidualLinear(ForgetsSublayer), x))`. Which row fails besides x, and why do the rows of
+# the parameters pass?
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - *一步步解析Attention is All You Need!* calls `normalize` at the end of its attention and of its
+# >   feed-forward function, and never shows it. So the sum and the norm are inside the function that it calls
+# >   scaled dot-product attention.
+# > - **Dropout** is applied to the output of each sublayer in the paper and in *The components of the
+# >   Transformer*. *一步步解析Attention is All You Need!* applies it only to the attention weights and the
+# >   embeddings. The code of *图解transformer* applies it to the attention weights.
+
+# %% [markdown]
+# ## Summary
+#
+# - A residual connection computes $x + f(x)$. The sublayer $f$ only has to compute a change of $x$.
+# - Backward, $x$ gets two gradients: one from the direct path, and one from the sublayer path.
+# - The gradient check finds a backward pass that forgets one of the two paths.
+# - Dropout sets random numbers to 0 during training and divides the others by $1 - p$.
+# - It is applied to the output of the sublayer. The direct path has no dropout.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** All weights and biases of a sublayer are 0, so $f(x) = 0$ for every $x$. What is $dx$?
+#
+# <details><summary>Answer</summary>
+# The sublayer path contributes 0, because the output of $f$ does not depend on $x$. The direct path remains:
+# $dx = ds$, the gradient after the backward pass of the norm.
+# </details>
+#
+# **Question.** Dropout with $p = 0.2$ is applied to $h = (4, -8, 0)$. Which values can each entry have?
+#
+# <details><summary>Answer</summary>
+# Each entry is 0, or its old value divided by .8. So the first one is 0 or 5, the second one is 0 or −10, and
+# the third one is 0.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 8` lists the exercises of this chapter.
+#
+# - `npformer exercise start residual-backward`: two paths that are added, with the norm after or before.
+# - `npformer exercise start dropout-backward`: where the output was set to 0, the gradient is 0.
+# - By hand: let x be a number, and let each of three layers compute x + w x, without a norm. Show that the
+#   derivative of the output is (1 + w)³, and expand it. Each product in it belongs to one path through the
+#   three layers. How many paths pass through two of the three sublayers?
+#
+# **Next**: lesson 8.4 (`08_4_norm_before_or_after`), what the norm and the direct path do for the gradient in
+# a stack of 24 layers.

@@ -1,0 +1,302 @@
+# %% [markdown]
+# # 9.1 · The feed-forward network
+#
+# *About 25 minutes. You need: the linear layer and its backward pass (lesson 0.2,
+# `00_2_forward_and_backward`), attention (lesson 5.1, `05_1_scaled_dot_product_attention`).*
+#
+# **After this lesson you can**
+#
+# - build the feed-forward network and its backward pass;
+# - show that it treats each token separately;
+# - say why it needs a nonlinear function.
+#
+# `each layer: x → attention → add & norm → [FEED-FORWARD] → add & norm → y`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import MultiHeadAttention, show
+from npformer.checking import gradcheck
+from npformer.learn.course import show_figure
+from npformer.nn import FeedForward
+from npformer.plots import cell_grid
+
+rng = np.random.default_rng(9)
+
+# %% [markdown]
+# ## Why another layer after attention?
+#
+# Attention only *mixes*. The output of a head is a weighted average of values, and each value is a linear
+# function of one token. So attention collects information from several tokens. But for given weights it is
+# linear.
+#
+# The **feed-forward network** follows attention in every layer. It computes a nonlinear function of the
+# vector of each token. It has two thirds of the parameters of an encoder layer.
+
+# %% [markdown]
+# ## The passage in the paper
+#
+# Section 3.3 of *Attention Is All You Need* describes a network "which is applied to each position separately
+# and identically". Equation (2) defines it:
+#
+# $$\mathrm{FFN}(x) = \max(0,\, x W_1 + b_1)\, W_2 + b_2$$
+#
+# > The dimensionality of input and output is d_model = 512, and the inner-layer has dimensionality
+# > d_ff = 2048.
+#
+# So the vector becomes four times as wide, each entry goes through a nonlinear function, and the vector
+# becomes narrow again. We write D for d_model and F for d_ff:
+#
+# ```text
+# x (B, T, D) ─→ x W₁ + b₁ ─→ h (B, T, F) ─→ max(0, h) ─→ a (B, T, F) ─→ a W₂ + b₂ ─→ y (B, T, D)
+# ```
+
+# %% [markdown]
+# A nonlinear function that is applied to each number separately is called an **activation**. The activation
+# $\max(0, h)$ has the name **ReLU**, for *rectified linear unit*. Each of the F entries of $h$ is called a
+# **unit**. We say that a unit is *active* for a token when its $h$ is positive.
+#
+# The cell computes the network twice, with loops and with arrays.
+
+# %%
+words = ["the", "animal", "was", "too", "tired"]
+x = rng.standard_normal((2, 5, 4))  # (B, T, D)
+w1, b1 = rng.standard_normal((4, 16)) / 2, rng.standard_normal(16) / 2  # (D, F), (F,)
+w2, b2 = rng.standard_normal((16, 4)) / 4, rng.standard_normal(4)  # (F, D), (D,)
+
+slow = np.zeros(x.shape)  # (B, T, D)
+for b in range(2):
+    for t in range(5):
+        slow[b, t] = b2
+        for f in range(16):
+            h = b1[f]
+            for d in range(4):
+                h += x[b, t, d] * w1[d, f]
+            if h > 0:  # otherwise the unit contributes nothing
+                for d in range(4):
+                    slow[b, t, d] += h * w2[f, d]
+
+h = x @ w1 + b1  # (B, T, F)
+a = np.where(h > 0, h, 0)  # (B, T, F)
+y = a @ w2 + b2  # (B, T, D)
+print(f"{(a == 0).mean():.0%} of the entries of a are 0")
+
+# %% tags=["check"]
+assert_allclose(y, slow, rtol=1e-9)
+
+# %% tags=["plot"]
+figure = cell_grid(
+    a[0], rows=words, columns=[str(f) for f in range(16)], shade=True, numbers=True, decimals=1
+)
+caption = "The activations of each token (row) in the 16 units: white cells are 0"
+show_figure(figure, "09_active", caption)
+
+# %% [markdown]
+# In the package, the layer `FeedForward` consists of two linear layers and an activation. Its cache contains
+# the caches of the linear layers (lesson 0.2), and the output $a$ of the activation. The second linear layer
+# has $a$ as its input, so its cache contains $a$ as `outer.x`.
+
+# %%
+layer = FeedForward(4, 16, dtype=np.float64)
+state = {"inner.weight": w1, "inner.bias": b1, "outer.weight": w2, "outer.bias": b2}
+layer.load_state_dict(state)
+y_package, cache = layer.forward(x)
+show(cache)
+
+# %% tags=["check"]
+assert_allclose(y, y_package, rtol=1e-12)
+
+# %% [markdown]
+# ## Each token by itself
+#
+# None of the three formulas contains a sum over the tokens. So the network treats each token separately. This
+# has three consequences:
+#
+# 1. A token alone gives the same output as the token in its sentence.
+# 2. If the tokens are permuted, the outputs are permuted in the same way.
+# 3. If one token changes, only its own output changes.
+#
+# **Question.** Which of these three properties does attention have?
+#
+# <details><summary>Answer</summary>
+# Only the second one. The output of a token in attention depends on all tokens.
+# </details>
+
+# %%
+attend = MultiHeadAttention(4, 1, dtype=np.float64)
+changed = x.copy()
+changed[:, 4] += 1  # another token in place of "tired"
+order = rng.permutation(5)
+properties = {}
+for name, f in (("feed-forward", layer), ("attention", attend)):
+    whole = f.forward(x)[0]  # (B, T, D)
+    alone = np.allclose(f.forward(x[:, 1:2])[0], whole[:, 1:2])
+    permuted = np.allclose(f.forward(x[:, order])[0], whole[:, order])
+    rows = (abs(f.forward(changed)[0] - whole) > 1e-9).any((0, 2))  # (T,)
+    different = [word for word, row in zip(words, rows, strict=True) if row]
+    properties[name] = alone, permuted, len(different)
+    print(f"{name:13} alone the same: {alone}, permuted alike: {permuted}, changed:", *different)
+
+# %% tags=["check"]
+assert properties == {"feed-forward": (True, True, 1), "attention": (False, True, 5)}
+
+# %% [markdown]
+# ## Why the activation is necessary
+#
+# Suppose that we leave out the activation. Then two linear layers follow each other directly, and they are
+# equal to a single one:
+#
+# $$(x W_1 + b_1) W_2 + b_2 = x (W_1 W_2) + (b_1 W_2 + b_2)$$
+#
+# The matrix $W_1 W_2$ has the shape (D, D). With the sizes of the paper, 2 · 512 · 2048 = 2,097,152 weights
+# would compute what 512² = 262,144 weights can compute.
+#
+# A linear function cannot even decide whether two signs are equal. Take $x = (\pm 1, \pm 1)$ and the wanted
+# output $x_1 x_2$. The best linear function gives 0 in all four cases. A network with two units solves the
+# task exactly, because $x_1 x_2 = |x_1 + x_2| - 1$, and
+# $|u| = \max(0, u) + \max(0, -u)$.
+
+# %%
+signs = np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]])  # (4, 2)
+product = signs[:, 0] * signs[:, 1]  # (4,)
+with_bias = np.concatenate([signs, np.ones((4, 1))], -1)  # (4, 3)
+best = with_bias @ np.linalg.lstsq(with_bias, product, rcond=None)[0]  # (4,)
+units = np.maximum(0, signs @ np.array([[1.0, -1], [1, -1]]))  # (4, 2): ReLU of ±(x1 + x2)
+network = units @ np.array([1.0, 1]) - 1  # |x1 + x2| − 1
+print("wanted", product, "  network", network, "  best linear", np.round(best, 3) + 0)
+
+# %% tags=["check"]
+assert_allclose((x @ w1 + b1) @ w2 + b2, x @ (w1 @ w2) + (b1 @ w2 + b2), rtol=1e-9)
+assert (2 * 512 * 2048, 512**2) == (2_097_152, 262_144)
+assert_allclose(best, 0, atol=1e-12)
+assert (network == product).all()
+
+# %% [markdown]
+# ## Backward, from the last line to the first
+#
+# The backward pass begins with $dy$, of shape (B, T, D). It follows the diagram backwards.
+#
+# **First, y = a W₂ + b₂.** This is the linear layer of lesson 0.2. The sums run over all tokens $n$ of all
+# sentences:
+#
+# $$\begin{aligned}
+# da &= dy\; W_2^\top \\
+# dW_2 &= a^\top dy, \qquad db_2 = \sum_n dy_n
+# \end{aligned}$$
+#
+# **Second, a = max(0, h)**, number by number. Where $h > 0$, we have $a = h$, so the derivative is 1. Where
+# $h < 0$, $a$ is constant, so the derivative is 0. We write $[h > 0]$ for a factor that is 1 where $h > 0$,
+# and 0 elsewhere:
+#
+# $$dh = da \cdot [h > 0]$$
+#
+# **Third, h = x W₁ + b₁** is a linear layer again:
+#
+# $$\begin{aligned}
+# dx &= dh\; W_1^\top \\
+# dW_1 &= x^\top dh, \qquad db_1 = \sum_n dh_n
+# \end{aligned}$$
+
+# %% [markdown]
+# Two details about the second step:
+#
+# - At $h = 0$ the ReLU has no derivative: the slope is 0 on the left and 1 on the right. The package uses 0.
+# - We need to know where $h > 0$, which is exactly where $a > 0$. So the cache keeps only $a$, which $dW_2$
+#   needs anyway.
+
+# %%
+
+
+def flat(a):
+    """(B, T, N) -> (B·T, N): the tokens of all sentences as rows of one matrix."""
+    return a.reshape(-1, a.shape[-1])
+
+
+dy = rng.standard_normal(y.shape)  # (B, T, D)
+da = dy @ w2.T  # (B, T, F)
+dw2, db2 = flat(a).T @ flat(dy), flat(dy).sum(0)  # (F, D), (D,)
+dh = np.where(a > 0, da, 0)  # (B, T, F)
+dx = dh @ w1.T  # (B, T, D)
+dw1, db1 = flat(x).T @ flat(dh), flat(dh).sum(0)  # (D, F), (F,)
+print("largest difference from the package:", abs(dx - layer.backward(dy, cache)).max())
+
+# %% tags=["check"]
+layer.zero_grad()
+assert_allclose(dx, layer.backward(dy, cache), rtol=1e-9)
+ours = {"inner.weight": dw1, "inner.bias": db1, "outer.weight": dw2, "outer.bias": db2}
+for name, parameter in layer.named_parameters():
+    assert_allclose(parameter.grad, ours[name], rtol=1e-9)
+print("dx and the gradients of four parameters are those of the package")
+
+# %% [markdown]
+# An inactive unit has two effects. It contributes nothing to the output of this token. And its weights, a
+# column of $W_1$ and a row of $W_2$, receive no gradient from this token.
+#
+# So for one token, only the active units remain. They form an ordinary linear function. The cell shows this
+# for "animal". Other tokens have other active units, and therefore other linear functions.
+
+# %%
+on = h[0, 1] > 0  # (F,) the units that are active for "animal"
+linear_part = w1[:, on] @ w2[on]  # (D, D)
+linear_output = x[0, 1] @ linear_part + (b1[on] @ w2[on] + b2)  # (D,)
+print(f"{on.sum()} of 16 units are active")
+print("largest difference from the network:", abs(linear_output - y[0, 1]).max())
+
+# %% tags=["check"]
+assert_allclose(linear_output, y[0, 1], rtol=1e-9)
+assert_allclose(dx[0, 1], dy[0, 1] @ linear_part.T, rtol=1e-9)
+
+# %% [markdown]
+# ## Is it right?
+#
+# The gradient check of lesson 0.2 compares the backward pass with numerical derivatives of the forward pass.
+
+# %%
+report = gradcheck(layer, x)
+print(report)
+
+# %% tags=["check"]
+assert report.ok
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - *图解transformer* names the network and draws it once for each token, which is correct. It gives no
+# >   formula.
+# > - *Attention机制详解（二）* calls `transformer_ffn_layer` and does not show it.
+# > - *The components of the Transformer* has two dense layers, the first with ReLU, as in equation (2).
+# > - The paper applies dropout to the output of the sublayer. tensor2tensor also applies it to a. In npformer
+# >   this is `feed_forward_dropout` in a configuration, and `dropout` of the layer.
+
+# %% [markdown]
+# ## Summary
+#
+# - The feed-forward network is $\max(0, xW_1 + b_1)W_2 + b_2$, applied to each token separately.
+# - In the paper, the inner width F is four times the width D of the model.
+# - Without the activation, the two linear layers would be equal to a single one.
+# - Backward, the ReLU passes on the gradient of active units, and 0 for the others.
+# - For one token, the active units form a linear function. Other tokens have other active units.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Why does the cache of a ReLU need only its output?
+#
+# <details><summary>Answer</summary>
+# The derivative is 1 where h > 0 and 0 elsewhere. The output a is positive exactly where h is positive.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# The command `npformer exercise list 9` lists the exercises of this chapter. The gradient checker grades each
+# of them.
+#
+# - `npformer exercise start relu-backward`: the cache is y; one comparison is enough.
+# - `npformer exercise start feed-forward-backward`: four steps in reverse order, one of them for dropout.
+# - By hand: compute max(x₁, x₂) with three units. (Write it as x₂ plus one ReLU, and x₂ as two ReLUs.)
+#
+# In the terminal, `s cache.outer` shows what the second linear layer keeps.
+#
+# **Next**: lesson 9.2 (`09_2_activations_and_dead_units`), other activations, and units that stop learning.

@@ -1,0 +1,238 @@
+# %% [markdown]
+# # 10.1 · One encoder layer
+#
+# *About 25 minutes. You need: embeddings and positions (lessons 2, `02_embeddings`, and 3, `03_positions`),
+# multi-head attention (lesson 7.2, `07_2_all_heads_in_one_product`), residual connections and layer norm
+# (lesson 8.3, `08_3_the_residual_connection`), the feed-forward network (lesson 9.1,
+# `09_1_the_feed_forward_network`).*
+#
+# **After this lesson you can**
+#
+# - name the parts of an encoder layer and the shapes between them;
+# - compute the output of a layer for one token with loops, and for all tokens in eleven lines;
+# - say how often each array of the layer is used.
+#
+# `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
+
+# %%
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import functional as F
+from npformer.functional.masks import padding_mask
+from npformer.functional.positions import sinusoids
+from npformer.learn.course import show_figure
+from npformer.models.transformer import EncoderLayer, TransformerConfig
+from npformer.nn import InputEmbedding
+from npformer.plots import attention_grid
+
+rng = np.random.default_rng(10)
+
+# %% [markdown]
+# ## What the encoder does
+#
+# The encoder reads a sentence and computes a vector for each token. We know all parts from the earlier
+# lessons. Section 3.1 of *Attention Is All You Need* says how to put them together:
+#
+# > The encoder is composed of a stack of N = 6 identical layers. Each layer has two sub-layers. The first
+# > is a multi-head self-attention mechanism, and the second is a simple, position-wise fully connected
+# > feed-forward network.
+#
+# "Identical" means that all layers have the same structure. Each has weights of its own.
+
+# %% [markdown]
+# The diagram shows one **encoder layer** with its two **sublayers**. B is the number of sentences, S the
+# number of tokens, D the length of a vector, and F the width of the feed-forward network. Each sublayer has
+# a residual connection, which adds the input of the sublayer to its output. A layer norm follows.
+#
+# ```text
+# ids (B, S) ──▶ embedding × √D, + positions ──▶ x (B, S, D)
+#
+# x (B, S, D) ─┬─▶ self-attention ──▶ m (B, S, D) ──▶ + ──▶ norm₁ ──▶ a (B, S, D)
+#              └─────────── direct path ──────────────▲
+#
+# a (B, S, D) ─┬─▶ linear ──▶ h (B, S, F) ──▶ ReLU ──▶ linear ──▶ f (B, S, D) ──▶ + ──▶ norm₂ ──▶ y
+#              └──────────────────────────── direct path ─────────────────────────▲       (B, S, D)
+# ```
+
+# %% [markdown]
+# In this lesson we compute one layer, forward. The next lessons of the chapter derive its backward pass,
+# build the whole encoder, compare self-attention with other layers, and show what a second layer is good for.
+#
+# ## The input
+#
+# We use two sentences. The shorter one is padded with the id 0. The input of the encoder is the embedding
+# of each token, multiplied by √D, plus the vector of its position.
+
+# %%
+vocabulary = ["·", "the", "animal", "was", "too", "tired", "it", "slept"]
+ids = np.array([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]])  # (B, S)
+embed = InputEmbedding(8, 12, 5, rng=rng, dtype=np.float64)
+x, _ = embed.forward(ids)  # (B, S, D)
+mask = padding_mask(ids)  # (B, 1, 1, S): no token attends to padding
+print(" ".join(vocabulary[i] for i in ids[1]), "   may be attended to:", mask[1, 0, 0])
+
+# %% tags=["check"]
+position = sinusoids(5, 12)  # (S, D)
+for sentence in range(2):
+    for s in range(5):
+        vector = math.sqrt(12) * embed.tokens.weight.value[ids[sentence, s]] + position[s]
+        assert_allclose(x[sentence, s], vector, rtol=1e-12)
+
+# %% [markdown]
+# ## One layer, slowly: the vector of one token
+#
+# We take a layer of the package, with D = 12, H = 3 heads of width K = 4, and F = 20. Its gains and biases
+# are random, because with their initial values 1 and 0 mistakes could remain hidden (lesson 8.2,
+# `08_2_the_backward_pass_of_layer_norm`). The layer has eight parts with two parameters each. We give each
+# part a short name.
+
+# %%
+config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0.0)
+layer = EncoderLayer(config, rng=rng, dtype=np.float64)
+parameters = dict(layer.named_parameters())
+for name, parameter in parameters.items():
+    if name.endswith(("gain", "bias")):
+        parameter.value += rng.standard_normal(parameter.shape)
+
+full = {
+    "q": "self_attention.query",
+    "k": "self_attention.key",
+    "v": "self_attention.value",
+    "o": "self_attention.output",
+    "norm1": "self_residual.norm",
+    "ff1": "feed_forward.inner",
+    "ff2": "feed_forward.outer",
+    "norm2": "feed_forward_residual.norm",
+}
+
+# %%
+w = {
+    short: [p.value for name, p in parameters.items() if name.startswith(long + ".")]
+    for short, long in full.items()
+}
+for short, (first, second) in w.items():
+    print(f"{short:6} {full[short]:27} {first.shape} and {second.shape}")
+
+# %% [markdown]
+# Now we compute what the layer does with a single token, "animal" in the first sentence. The code goes
+# through the heads and through the tokens that "animal" attends to, one after the other. This is slow, but
+# every step can be read. We will compare the faster versions with it.
+
+# %%
+
+
+def affine(row, short):
+    weight, bias = w[short]
+    return row @ weight + bias
+
+
+def normalize(row, short):
+    (gain, bias), c = w[short], row - row.mean()
+    return gain * c / math.sqrt((c * c).mean() + 1e-5) + bias
+
+
+def layer_for_token(rows, t):
+    """Compute the output of the layer for token t of a sentence. Shapes: rows (S, D) -> (D,)."""
+    concat = np.zeros(12)
+    for head in range(3):
+        own = slice(4 * head, 4 * head + 4)  # this head's four entries of twelve
+        query = affine(rows[t], "q")[own]
+        e = [math.exp(query @ affine(row, "k")[own] / math.sqrt(4)) for row in rows]
+        for s, row in enumerate(rows):
+            concat[own] += e[s] / sum(e) * affine(row, "v")[own]
+    a = normalize(rows[t] + affine(concat, "o"), "norm1")
+    h = np.maximum(0, affine(a, "ff1"))  # (F,)
+    return normalize(a + affine(h, "ff2"), "norm2")
+
+
+animal = layer_for_token(x[0], 1)
+print(animal[:4])
+
+# %% [markdown]
+# ## One layer for all tokens: eleven lines
+#
+# The next cell computes the same for all tokens of all sentences. It has eleven lines, and each of them
+# calls a function of an earlier lesson. Each line keeps its cache, because the backward pass needs it. We
+# number the lines, so that we can refer to them below.
+
+# %%
+q, c_q = F.linear(x, *w["q"])  # (B, S, D)                               1
+k, c_k = F.linear(x, *w["k"])  # (B, S, D)                               2
+v, c_v = F.linear(x, *w["v"])  # (B, S, D)                               3
+qh, kh, vh = (F.split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)  4
+z, c_z = F.attention(qh, kh, vh, mask)  # (B, H, S, K)                   5
+m, c_o = F.linear(F.merge_heads(z), *w["o"])  # (B, S, D)                6
+a, c_1 = F.layer_norm(x + m, *w["norm1"])  # (B, S, D)                   7
+h, c_f = F.linear(a, *w["ff1"])  # (B, S, F)                             8
+h, c_r = F.relu(h)  # (B, S, F)                                          9
+f, c_g = F.linear(h, *w["ff2"])  # (B, S, D)                            10
+y, c_2 = F.layer_norm(a + f, *w["norm2"])  # (B, S, D)                  11
+
+y_package, layer_cache = layer.forward(x, mask)
+print("slowly           ", animal[:3])
+print("in eleven lines  ", y[0, 1, :3])
+print("with the package ", y_package[0, 1, :3])
+
+# %% tags=["check"]
+assert_allclose(y[0, 1], animal, rtol=1e-9)
+assert_allclose(y, y_package, rtol=1e-12)
+assert (c_z.weights[1, :, :, 2:] == 0).all()
+
+# %% tags=["plot"]
+tokens = [vocabulary[i] for i in ids[1]]
+figure = attention_grid(c_z.weights[1:], tokens, tokens, mask=mask[1, 0])
+caption = "The weights of line 5 for the second sentence: padding (·) gets no weight"
+show_figure(figure, "10_layer", caption)
+
+# %% [markdown]
+# **Question.** In how many of the eleven lines is $x$ used, and in how many is $a$ used?
+#
+# <details><summary>Answer</summary>
+# $x$ is used in four lines: 1, 2, 3 and 7. $a$ is used in two lines: 8 and 11. So the gradient of $x$ has
+# four terms, and the gradient of $a$ has two.
+# </details>
+
+# %% [markdown]
+# **Your turn.** In the terminal, compute another token with `!layer_for_token(x[0], 4)`, and compare it with
+# `!y[0, 4]`. The second sentence contains padding. Why does `!layer_for_token(x[1], 0)` differ from
+# `!y[1, 0]`?
+
+# %% [markdown]
+# ## Summary
+#
+# - An encoder layer has two sublayers: self-attention and a feed-forward network.
+# - Each sublayer has a residual connection, and a layer norm follows the sum.
+# - The shape (B, S, D) of the input is also the shape of the output, so that layers can be stacked.
+# - For all tokens at once, the layer has eleven lines: six linear layers, the split into heads, attention,
+#   ReLU and two norms.
+# - The input $x$ is used in four of these lines, and the vectors $a$ between the sublayers in two.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Six of the eleven lines are linear layers with a weight matrix. Which of them could be
+# computed at the same time?
+#
+# <details><summary>Answer</summary>
+# Lines 1, 2 and 3, which compute q, k and v. All others need the result of a line before them.
+# </details>
+#
+# **Question.** In which of the eleven lines does information move from one token to another?
+#
+# <details><summary>Answer</summary>
+# Only in line 5, the attention. All other lines treat each token separately.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 10` lists the exercises of this chapter. They belong to the next two lessons.
+#
+# - By hand: write the shapes of q, qh, z, m, h and f for B = 64, S = 25, D = 512, H = 8 and F = 2048.
+# - By hand: how would the eleven lines change if the norm stood before each sublayer (pre-norm)? Lesson 8.4
+#   (`08_4_norm_before_or_after`) has the formula.
+#
+# **Next**: lesson 10.2 (`10_2_the_backward_pass_of_an_encoder_layer`), the eleven lines in reverse order.

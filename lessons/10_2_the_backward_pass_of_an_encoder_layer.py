@@ -1,0 +1,248 @@
+# %% [markdown]
+# # 10.2 · The backward pass of an encoder layer
+#
+# *About 30 minutes. You need: the eleven lines of the encoder layer (lesson 10.1, `10_1_one_encoder_layer`).
+# You also need the backward passes of the linear layer (lesson 0.2, `00_2_forward_and_backward`), of
+# attention (lesson 5.2, `05_2_the_backward_pass_of_attention`), of the heads (lesson 7.3,
+# `07_3_the_output_projection_and_the_backward_pass`) and of layer norm (lesson 8.2,
+# `08_2_the_backward_pass_of_layer_norm`).*
+#
+# **After this lesson you can**
+#
+# - say in which order the gradients of a layer must be computed, and why;
+# - write the backward pass of an encoder layer from the backward passes of its parts;
+# - find any number that a layer has computed in its cache.
+#
+# `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import functional as F
+from npformer import show
+from npformer.functional.masks import padding_mask
+from npformer.learn.course import show_figure
+from npformer.models.transformer import EncoderLayer, TransformerConfig
+from npformer.plots import cell_grid
+
+rng = np.random.default_rng(10)
+
+# %% [markdown]
+# ## The forward pass again
+#
+# We take the layer of lesson 10.1, with random gains and biases, and compute its eleven lines. The dictionary
+# `w` holds the two parameters of each of its eight parts, under a short name.
+
+# %%
+config = TransformerConfig(d_model=12, d_ff=20, n_heads=3, n_layers=2, dropout=0.0)
+layer = EncoderLayer(config, rng=rng, dtype=np.float64)
+parameters = dict(layer.named_parameters())
+for name, parameter in parameters.items():
+    if name.endswith(("gain", "bias")):
+        parameter.value += rng.standard_normal(parameter.shape)
+
+full = {
+    "q": "self_attention.query",
+    "k": "self_attention.key",
+    "v": "self_attention.value",
+    "o": "self_attention.output",
+    "norm1": "self_residual.norm",
+    "ff1": "feed_forward.inner",
+    "ff2": "feed_forward.outer",
+    "norm2": "feed_forward_residual.norm",
+}
+w = {
+    short: [p.value for name, p in parameters.items() if name.startswith(long + ".")]
+    for short, long in full.items()
+}
+
+# %%
+x = rng.standard_normal((2, 5, 12))  # (B, S, D)
+mask = padding_mask(np.array([[1, 2, 3, 4, 5], [6, 7, 0, 0, 0]]))  # (B, 1, 1, S)
+q, c_q = F.linear(x, *w["q"])  # (B, S, D)                               1
+k, c_k = F.linear(x, *w["k"])  # (B, S, D)                               2
+v, c_v = F.linear(x, *w["v"])  # (B, S, D)                               3
+qh, kh, vh = (F.split_heads(part, 3) for part in (q, k, v))  # (B, H, S, K)  4
+z, c_z = F.attention(qh, kh, vh, mask)  # (B, H, S, K)                   5
+m, c_o = F.linear(F.merge_heads(z), *w["o"])  # (B, S, D)                6
+a, c_1 = F.layer_norm(x + m, *w["norm1"])  # (B, S, D)                   7
+h, c_f = F.linear(a, *w["ff1"])  # (B, S, F)                             8
+h, c_r = F.relu(h)  # (B, S, F)                                          9
+f, c_g = F.linear(h, *w["ff2"])  # (B, S, D)                            10
+y, c_2 = F.layer_norm(a + f, *w["norm2"])  # (B, S, D)                  11
+y_package, layer_cache = layer.forward(x, mask)
+print("output", y.shape, "  first entries", y[0, 1, :3])
+
+# %% tags=["check"]
+assert_allclose(y, y_package, rtol=1e-12)
+
+# %% [markdown]
+# The array $x$ is used in lines 1, 2, 3 and 7, and the array $a$ in lines 8 and 11. In each of the two
+# residual connections, the gradient has a direct path and a sublayer path (lesson 8.3,
+# `08_3_the_residual_connection`):
+#
+# ```text
+# dy ─▶ norm₂' ─▶ du₂ ─┬─▶ linear' ─▶ ReLU' ─▶ linear' ─▶ + ─▶ da (B, S, D)
+#                      └──────────── direct path ─────────▲
+#
+# da ─▶ norm₁' ─▶ du₁ ─┬─▶ linear' ─▶ attention' ─▶ dq, dk, dv ─▶ linear' ─▶ + ─▶ dx (B, S, D)
+#                      └─────────────────── direct path ─────────────────────▲
+# ```
+#
+# A prime marks the backward pass of a part. Each gradient has the shape of its forward array.
+#
+# ## Backward: the eleven lines in reverse order
+#
+# In which order must the gradients be computed? An array may pass on its gradient only when this gradient
+# is complete. This is the case when all lines that use the array have added their terms. If we go through
+# the eleven lines from the last to the first, this is always true. The lines that use an array stand below
+# the line that computes it, so their turn comes first.
+#
+# **Question.** Which lines must have their turn before the gradient of $a$ may be passed on by line 7?
+#
+# <details><summary>Answer</summary>
+# Lines 11 and 8, because both use $a$.
+# </details>
+
+# %% [markdown]
+# We begin with the feed-forward half. Let $ds$ be the gradient of the sum inside a norm. The symbol ← means
+# that a term is added.
+#
+# - Line 11, $y = \mathrm{norm}_2(a + f)$: the backward pass of the norm gives $ds$. Both terms of the sum
+#   get it: $da = ds$ is the direct path, and the sublayer path begins with $df = ds$.
+# - Line 10, $f = h W_2 + b_2$: $dh = df\, W_2^\top$.
+# - Line 9, the ReLU: $dh$ remains where $h > 0$, and becomes 0 elsewhere.
+# - Line 8, $h = a W_1 + b_1$: $da$ ← $dh\, W_1^\top$, where the sublayer path ends.
+#
+# Now $da$ has both of its terms, so we may go on to the attention half:
+#
+# - Line 7, $a = \mathrm{norm}_1(x + m)$: the norm gives a new $ds$. Again $dx = ds$ is the direct path, and
+#   $dm = ds$ begins the sublayer path.
+#
+# **Question.** After line 7, is the gradient $dx$ complete?
+#
+# <details><summary>Answer</summary>
+# No. $x$ is also used in lines 1, 2 and 3, for queries, keys and values. Their three terms are still
+# missing.
+# </details>
+
+# %% [markdown]
+# The remaining lines belong to the attention:
+#
+# - Line 6, $m = \mathrm{merge}(z)\, W_o + b_o$: $dz = \mathrm{split}(dm\, W_o^\top)$, because the backward
+#   pass of the merge is the split (lesson 7.3).
+# - Line 5, attention: $dq$, $dk$ and $dv$ in each head (lesson 5.2).
+# - Line 4, the split: its backward pass merges the gradients of all heads.
+# - Lines 3, 2 and 1 add three terms to $dx$.
+#
+# Together, with $du_1$ for the $ds$ of line 7 and $du_2$ for that of line 11:
+#
+# $$\begin{aligned}
+# da &= du_2 + dh\, W_1^\top \\
+# dx &= du_1 + dq\, W_q^\top + dk\, W_k^\top + dv\, W_v^\top
+# \end{aligned}$$
+#
+# In both formulas, the first term is the direct path. The parameters of a linear layer get the gradients of
+# lesson 0.2: $dW = x^\top dy$ and $db = \sum dy$.
+
+# %% [markdown]
+# Each line of the next cell belongs to the forward line with the same number. The dictionary `grads`
+# collects the gradients of the parameters. A line such as `dx, *grads["q"] = …` stores the first gradient
+# in `dx`, and the other two in a list.
+
+# %%
+dy = rng.standard_normal(y.shape)  # (B, S, D)
+grads = {}
+ds, *grads["norm2"] = F.layer_norm_backward(dy, c_2)  # 11
+da, df = ds, ds
+dh, *grads["ff2"] = F.linear_backward(df, c_g)  # 10
+dh = F.relu_backward(dh, c_r)  # 9
+term, *grads["ff1"] = F.linear_backward(dh, c_f)  # 8
+da = da + term
+ds, *grads["norm1"] = F.layer_norm_backward(da, c_1)  # 7
+dx, dm = ds, ds
+dz, *grads["o"] = F.linear_backward(dm, c_o)  # 6
+dqh, dkh, dvh = F.attention_backward(F.split_heads(dz, 3), c_z)  # 5
+dq, dk, dv = F.merge_heads(dqh), F.merge_heads(dkh), F.merge_heads(dvh)  # 4
+for short, dpart, cache in (("v", dv, c_v), ("k", dk, c_k), ("q", dq, c_q)):  # 3, 2, 1
+    term, *grads[short] = F.linear_backward(dpart, cache)
+    dx = dx + term
+print("dx", dx.shape, "  first entries", dx[0, 1, :3])
+
+# %% [markdown]
+# The layer of the package contains the same lines, distributed over its parts. We compare all 16 parameters
+# and print the lengths of their gradients.
+
+# %% tags=["check"]
+assert_allclose(dx, layer.backward(dy, layer_cache), rtol=1e-9, atol=1e-12)
+for short, long in full.items():
+    found = [p.grad for name, p in parameters.items() if name.startswith(long + ".")]
+    for ours, package in zip(grads[short], found, strict=True):
+        assert_allclose(ours, package, rtol=1e-9, atol=1e-12)
+    lengths = [np.linalg.norm(gradient) for gradient in found]
+    print(f"{long:28} lengths {lengths[0]:8.3f} {lengths[1]:8.3f}   equal to ours")
+assert abs(grads["k"][1]).max() < 1e-13
+
+# %% tags=["plot"]
+lengths = np.array([[np.linalg.norm(d) for d in grads[short]] for short in full])  # (8, 2)
+settings = {"numbers": True, "decimals": 1, "shade": True}
+figure = cell_grid(lengths, rows=list(full), columns=["first", "second"], **settings)
+caption = "The lengths of the gradients: weight and bias of each part, gain and bias of a norm"
+show_figure(figure, "10_gradients", caption)
+
+# %% [markdown]
+# One number of this table is remarkable: the gradient of the key's bias is 0.
+#
+# **Question.** Why does the bias of the keys get no gradient?
+#
+# <details><summary>Answer</summary>
+# Let b be a vector that is added to all keys. Then all scores of a query q rise by the same number, q · b.
+# Adding the same number to all scores of a query does not change the softmax. So the loss does not depend
+# on this bias.
+# </details>
+#
+# ## The cache is a tree
+#
+# In the package the caches of the eleven lines are stored in a tree. It has one branch for each part of the
+# layer, with the name of this part. So if you know the layer, you can find every number that it computed.
+
+# %%
+for name, part in layer.children():
+    print(f"layer.{name:22} {type(part).__name__:19} cache.{name:22} ", end="")
+    print(type(getattr(layer_cache, name)).__name__)
+cache = layer_cache.feed_forward
+show(cache)
+
+# %% tags=["check"]
+assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=1e-12)
+
+# %% [markdown]
+# ## Summary
+#
+# - An array may pass on its gradient when all lines that use it have added their terms.
+# - If the lines are taken in reverse order, this is always the case.
+# - $da$ has two terms: the direct path, and the sublayer path through the feed-forward network.
+# - $dx$ has four terms: the direct path, and three through queries, keys and values.
+# - The bias of the keys gets no gradient, because it has no effect on the attention weights.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Suppose that line 7 had its turn before line 8. What would be wrong with the result?
+#
+# <details><summary>Answer</summary>
+# At that moment $da$ contains only the direct path. So the gradient that comes through the feed-forward
+# network would be missing in $dx$, and in the gradients of all parameters of the attention half.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 10` lists the exercises of this chapter. The gradient checker grades each of them.
+#
+# - `npformer exercise start encoder-layer-backward`: the eleven lines in six calls, with the norm after or
+#   before.
+# - In the terminal, `s layer_cache` shows the whole tree. Find the ReLU's output in it.
+#
+# **Next**: lesson 10.3 (`10_3_the_whole_encoder`), layers in a stack.

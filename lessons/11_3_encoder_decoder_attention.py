@@ -1,0 +1,239 @@
+# %% [markdown]
+# # 11.3 · Encoder-decoder attention
+#
+# *About 25 minutes. You need: attention and its backward pass (lesson 5.2,
+# `05_2_the_backward_pass_of_attention`), heads (lesson 7.3,
+# `07_3_the_output_projection_and_the_backward_pass`), the linear layer (lesson 0.2,
+# `00_2_forward_and_backward`).*
+#
+# **After this lesson you can**
+#
+# - compute encoder-decoder attention, and say which array its queries, keys and values come from;
+# - derive its backward pass, with one gradient for the decoder and one for the encoder;
+# - write one pair of functions for self-attention and for encoder-decoder attention.
+#
+# `model: ids → embedding → positions → encoder → [DECODER] → linear → softmax`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import TransformerConfig, show
+from npformer import functional as F
+from npformer.checking import gradcheck
+from npformer.learn.course import show_figure
+from npformer.models.transformer import DecoderLayer
+from npformer.plots import attention_grid
+
+rng = np.random.default_rng(11)
+
+# %% [markdown]
+# ## Encoder-decoder attention
+#
+# The source enters the decoder only through the second sublayer. Section 3.2.3 of the paper says:
+#
+# > the queries come from the previous decoder layer, and the memory keys and values come from the output of
+# > the encoder.
+#
+# Let $X$ be the vectors of the decoder and $M$ the memory. Each head computes
+#
+# $$\begin{aligned}
+# Q &= X W_Q + b_Q \\
+# K &= M W_K + b_K \\
+# V &= M W_V + b_V
+# \end{aligned}$$
+#
+# ```text
+# x (B, T, D) ──────────▶ W_Q ──▶ Q (T, dₖ) ──┬──▶ scores (T, S) ──▶ softmax ──▶ weights (T, S)
+#                                             │                                      │
+# memory (B, S, D) ──┬──▶ W_K ──▶ K (S, dₖ) ──┘                                      ▼
+#                    └──▶ W_V ──▶ V (S, dₖ) ──────────────────────────────▶ weights · V (T, dₖ)
+# ```
+#
+# The shapes of Q, K and V are those of one sentence and one head. The heads are joined and multiplied by
+# $W_O$ at the end, as in lesson 7.3.
+
+# %% [markdown]
+# Let $d_k$ be the width of a head. Then $Q$ has the shape (T, $d_k$). The keys and the values have the
+# shape (S, $d_k$). They are computed from the same memory, but with two different matrices, so they are
+# different.
+#
+# **Question.** What is the shape of the attention weights of one head?
+#
+# <details><summary>Answer</summary>
+# (T, S). There is one row for each target token, and one column for each source token.
+# </details>
+#
+# The next cell computes the sublayer with loops. It uses a layer of the package, whose gains and biases are
+# random. With their usual initial values, 1 and 0, mistakes could remain hidden.
+
+# %%
+tiny = TransformerConfig(9, 9, d_model=8, d_ff=12, n_heads=2, n_layers=2, dropout=0.0)
+T, S, D, H, K = 5, 4, 8, 2, 4  # K is the width of a head, d_k
+layer = DecoderLayer(tiny, rng=rng, dtype=np.float64)
+p = {name: parameter.value for name, parameter in layer.named_parameters()}
+for value in p.values():
+    value += 0.3 * rng.standard_normal(value.shape)
+x = rng.standard_normal((1, T, D))  # (B, T, D)
+memory = rng.standard_normal((1, S, D))  # (B, S, D)
+
+slow = np.zeros((T, D))  # the heads side by side
+for h in range(H):
+    own = slice(h * K, (h + 1) * K)  # this head's columns
+    q = x[0] @ p["cross.query.weight"][:, own] + p["cross.query.bias"][own]  # (T, K)
+    k = memory[0] @ p["cross.key.weight"][:, own] + p["cross.key.bias"][own]  # (S, K)
+    v = memory[0] @ p["cross.value.weight"][:, own] + p["cross.value.bias"][own]  # (S, K)
+    for t in range(T):
+        e = [np.exp(q[t] @ k[s] / np.sqrt(K)) for s in range(S)]
+        for s in range(S):
+            slow[t, own] += e[s] / sum(e) * v[s]
+slow = slow @ p["cross.output.weight"] + p["cross.output.bias"]  # (T, D)
+print("largest difference:", abs(slow - layer.cross.forward(x, memory)[0][0]).max())
+
+# %% tags=["check"]
+assert_allclose(slow, layer.cross.forward(x, memory)[0][0], rtol=1e-9)
+assert abs(k - v).max() > 1
+
+# %% [markdown]
+# ### Backward
+#
+# The backward pass of attention gives $dQ$, $dK$ and $dV$ (lesson 5.2). Each of these arrays was computed by
+# a linear layer, so its gradient is multiplied by a transposed matrix (lesson 0.2). $Q$ was computed from
+# $X$. Both $K$ and $V$ were computed from $M$, so $M$ gets the sum of two gradients:
+#
+# $$\begin{aligned}
+# dX &= dQ\; W_Q^\top \\
+# dM &= dK\; W_K^\top + dV\; W_V^\top
+# \end{aligned}$$
+#
+# The gradient $dX$ stays in the decoder. The gradient $dM$ leaves the decoder and goes to the encoder.
+#
+# Self-attention is the special case $M = X$. There all three gradients add up. So one pair of functions is
+# enough for both kinds of attention. The cell writes them with functions from the lessons named above.
+
+# %%
+g = {}  # gradients, under the names of p
+
+
+def affine(name, x):
+    return F.linear(x, p[name + ".weight"], p[name + ".bias"])
+
+
+def affine_backward(name, dy, cache):
+    dx, g[name + ".weight"], g[name + ".bias"] = F.linear_backward(dy, cache)
+    return dx
+
+
+# %%
+def attend(name, x, m, mask=None):
+    """Compute attention with queries from x (B, T, D), keys and values from m (B, S, D)."""
+    q, of_q = affine(name + ".query", x)  # (B, T, D)
+    k, of_k = affine(name + ".key", m)  # (B, S, D)
+    v, of_v = affine(name + ".value", m)  # (B, S, D)
+    z, of_z = F.attention(F.split_heads(q, H), F.split_heads(k, H), F.split_heads(v, H), mask)
+    y, of_y = affine(name + ".output", F.merge_heads(z))  # (B, T, D)
+    return y, (of_q, of_k, of_v, of_z, of_y)
+
+
+def attend_backward(name, dy, cache):
+    """Return dx and dm separately."""
+    of_q, of_k, of_v, of_z, of_y = cache
+    dz = F.split_heads(affine_backward(name + ".output", dy, of_y), H)  # (B, H, T, K)
+    dq, dk, dv = (F.merge_heads(d) for d in F.attention_backward(dz, of_z))  # (B, T or S, D)
+    dx = affine_backward(name + ".query", dq, of_q)  # (B, T, D)
+    dm = affine_backward(name + ".key", dk, of_k)  # (B, S, D)
+    return dx, dm + affine_backward(name + ".value", dv, of_v)
+
+
+# %% [markdown]
+# The two functions must give the same results as the layer of the package, for both kinds of attention.
+
+# %%
+causal = np.tri(T, dtype=bool)  # (T, T)
+dy = rng.standard_normal((1, T, D))  # (B, T, D)
+
+y, of_y = attend("cross", x, memory)
+dx, dmemory = attend_backward("cross", dy, of_y)
+own, of_own = attend("self_attention", x, x, causal)
+from_queries, from_keys_and_values = attend_backward("self_attention", dy, of_own)
+print("encoder-decoder attention: dx", dx.shape, " dmemory", dmemory.shape)
+print("self-attention: dx is a sum of two arrays of shape", from_queries.shape)
+
+# %% tags=["check"]
+y_package, cache = layer.cross.forward(x, memory)
+dx_package, dmemory_package = layer.cross.backward(dy, cache)
+assert_allclose(y, y_package, rtol=1e-9)
+assert_allclose(dx, dx_package, rtol=1e-9, atol=1e-12)
+assert_allclose(dmemory, dmemory_package, rtol=1e-9, atol=1e-12)
+own_package, own_cache = layer.self_attention.forward(x, mask=causal)
+assert_allclose(own, own_package, rtol=1e-9)
+dx_own = layer.self_attention.backward(dy, own_cache)
+assert_allclose(from_queries + from_keys_and_values, dx_own, rtol=1e-9, atol=1e-12)
+print("both kinds of attention agree with the package")
+
+# %% [markdown]
+# This is the cache of the encoder-decoder attention. It contains five queries for each head, and four keys
+# and values. There is no mask, because this memory contains no padding.
+
+# %%
+cache = cache.attention
+show(cache)
+
+# %% tags=["plot"]
+tokens = [f"target {t}" for t in range(T)], [f"source {s}" for s in range(S)]
+figure = attention_grid(cache.weights, *tokens)
+caption = "Encoder-decoder attention of two heads with random weights: T rows, S columns"
+show_figure(figure, "11_shapes", caption)
+
+# %% [markdown]
+# ## Check the gradient
+#
+# We check the layer of the package with its two inputs, x and the memory.
+
+# %%
+report = gradcheck(layer.cross, x, memory)
+print(report)
+
+# %% tags=["check"]
+assert report.ok
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - *图解transformer* says "K = V = the decoder's output". In fact the *encoder's* output is used, as its
+# >   own second point says a few lines below. And K and V are two different products of it.
+# > - *一步步解析Attention is All You Need!* says that the second sublayer attends to "the encoder's input".
+# >   Later in the same sentence, and in its code, it is the encoder's output.
+# > - *Attention机制详解（二）* describes it correctly: k and v always have the same source, and only in
+# >   this sublayer q has another one.
+# > - The paper's "previous decoder layer" is, in its figure 1, the norm after the masked self-attention.
+
+# %% [markdown]
+# ## Summary
+#
+# - In encoder-decoder attention, queries come from the decoder, and keys and values from the memory.
+# - Keys and values are two different products of the same memory.
+# - The attention weights of a head have the shape (T, S): one row for each target token.
+# - Backward, the decoder gets the gradient through the queries. The memory gets the sum of
+#   those through keys and values.
+# - Self-attention is the special case in which both inputs are the same array. Its gradients are added.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** The source has one token only. What are the attention weights, and what is $dX$?
+#
+# <details><summary>Answer</summary>
+# All weights are 1, because the softmax of a single score is 1. They do not depend on the queries, so the
+# gradient of the queries is 0, and $dX = 0$.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 11` lists the exercises of this chapter, which belong to the other lessons.
+#
+# - By hand: why can the keys and values of the memory be computed once for a whole translation, although the
+#   decoder is called for every token?
+#
+# **Next**: lesson 11.4 (`11_4_the_decoder_layer`), the whole decoder layer and its backward pass.
