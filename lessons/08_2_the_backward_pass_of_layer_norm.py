@@ -149,14 +149,15 @@ assert_allclose(left, r * along * eps / (v + eps), rtol=1e-6)
 # because multiplying $x$ by a positive number changes nothing. The factor $r$ says that the gradient is
 # divided by the same standard deviation as $x$.
 #
-# The second statement is exact only for ε = 0. With ε, the product
+# The part along $\hat{x}$ vanishes exactly only for ε = 0. With ε, the product
 # $\langle dx\, \hat{x} \rangle = r\, \langle d\hat{x}\, \hat{x} \rangle\, (1 - \langle \hat{x}^2 \rangle)$
 # remains. It is small, because $1 - \langle \hat{x}^2 \rangle = \varepsilon / (v + \varepsilon)$.
 #
 # For D = 3 we can draw this. All vectors $x - m$ lie in the plane that is orthogonal to (1, 1, 1). Layer norm
 # moves each of them along a ray to the circle of radius $\sqrt{3}$.
 #
-# **Question.** Which direction of $d\hat{x}$ at the circle does not reach $x$?
+# **Question.** Consider a point on the circle, and a gradient $d\hat{x}$ there. Which part of it does layer
+# norm remove in the backward pass?
 #
 # <details><summary>Answer</summary>
 # The direction of the ray, because this is the direction of $\hat{x}$. Only the part that is tangent to the

@@ -191,9 +191,9 @@ show_figure(figure, "08_share", caption)
 # output is about the same average for all tokens. In the backward pass, the gradient of an average goes in
 # equal parts to all tokens.
 #
-# **The direct path keeps the tokens distinct.** The place of the norm decides for how many layers. In
-# post-norm the share is .92 after one layer, .26 after six layers as in the paper, and .1 after twelve. In
-# pre-norm it is .99, .95 and .86, and .23 after 24 layers.
+# **The direct path keeps the tokens distinct.** The place of the norm decides through how many layers this
+# works. In post-norm the share is .92 after one layer, .26 after six layers as in the paper, and .1 after
+# twelve. In pre-norm it is .99, .95 and .86, and .23 after 24 layers.
 
 # %% [markdown]
 # **Question.** Does this prove that six layers with post-norm cannot be trained?

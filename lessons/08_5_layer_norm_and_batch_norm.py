@@ -138,9 +138,9 @@ assert_allclose(batch_norm(x[:1, :1], *unit)[0], 0, atol=1e-12)
 # %% [markdown]
 # ## Check the gradient
 #
-# The gradient check accepts the batch norm of the package. Its cache has one `rstd` for each component, where
-# that of layer norm has one for each token. It also keeps the weight of each token in the mean (`share`, here
-# 1/20), and the mean and the variance themselves.
+# The gradient check accepts the batch norm of the package. Its cache has one `rstd` for each component.
+# The cache of layer norm has one `rstd` for each token. That of batch norm also keeps the weight of each
+# token in the mean (`share`, here 1/20), and the mean and the variance themselves.
 
 # %%
 y, cache = batch_norm(x, *unit)
@@ -189,7 +189,8 @@ assert report.ok
 # `npformer exercise list 8` lists the exercises of this chapter, which belong to the earlier lessons.
 #
 # - By hand: half of all rows are padding (p = .5), and the real tokens have m = 0 and v = 1. Compute the
-#   variance that batch norm uses. By which factor are the real tokens too large after it?
+#   variance that batch norm uses. By which factor are the real tokens too large after
+#   batch norm?
 # - By hand: the same with m = 2 and v = 1. Compute the mean and the variance of the real tokens after batch
 #   norm.
 #

@@ -117,9 +117,11 @@ show_figure(figure, "09_cost", caption)
 # ## Summary
 #
 # - A feed-forward network has 2 D F + F + D parameters, and attention has 4 D² + 4 D.
-# - It contains two thirds of the parameters of an encoder layer, and half of those of a decoder layer.
-# - In the paper's base model, its share of all parameters is 39 %.
-# - For each token it needs 2 D F multiplications. Attention needs 4 D² + 2 T D, which grows with T.
+# - The feed-forward network has two thirds of the parameters of an encoder layer, and half of those of a
+#   decoder layer.
+# - In the paper's base model, the feed-forward networks have 39 % of all parameters.
+# - For each token, a feed-forward network needs 2 D F multiplications. Attention needs 4 D² + 2 T D, which
+#   grows with T.
 # - With the paper's sizes, it does more work than attention in sentences of fewer than 1,024 tokens.
 
 # %% [markdown]
@@ -128,8 +130,8 @@ show_figure(figure, "09_cost", caption)
 # **Question.** A text has 4,096 tokens. Which part of an encoder layer does more work, and by which factor?
 #
 # <details><summary>Answer</summary>
-# Attention. It needs 1,048,576 + 1,024 · 4,096 = 5,242,880 multiplications for each token. The feed-forward
-# network needs 2,097,152. The factor is 2.5.
+# Attention does more work. It needs 1,048,576 + 1,024 · 4,096 = 5,242,880 multiplications for each token. The
+# feed-forward network needs 2,097,152. The factor is 2.5.
 # </details>
 
 # %% [markdown]

@@ -191,7 +191,7 @@ show_figure(figure, "10_layer", caption)
 # **Question.** In how many of the eleven lines is $x$ used, and in how many is $a$ used?
 #
 # <details><summary>Answer</summary>
-# $x$ is used in four lines: 1, 2, 3 and 7. $a$ is used in two lines: 8 and 11. So the gradient of $x$ has
+# $x$ is used in the four lines 1, 2, 3 and 7, and $a$ in the two lines 8 and 11. So the gradient of $x$ has
 # four terms, and the gradient of $a$ has two.
 # </details>
 

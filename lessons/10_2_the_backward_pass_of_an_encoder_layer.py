@@ -11,7 +11,7 @@
 #
 # - say in which order the gradients of a layer must be computed, and why;
 # - write the backward pass of an encoder layer from the backward passes of its parts;
-# - find any number that a layer has computed in its cache.
+# - find, in the cache of a layer, any number that the layer has computed.
 #
 # `model: ids → embedding → positions → [ENCODER] → decoder → linear → softmax`
 
@@ -136,7 +136,8 @@ assert_allclose(y, y_package, rtol=1e-12)
 # - Line 4, the split: its backward pass merges the gradients of all heads.
 # - Lines 3, 2 and 1 add three terms to $dx$.
 #
-# Together, with $du_1$ for the $ds$ of line 7 and $du_2$ for that of line 11:
+# We now write all of this together. The $ds$ of line 7 is called $du_1$, and the $ds$ of line 11 is called
+# $du_2$:
 #
 # $$\begin{aligned}
 # da &= du_2 + dh\, W_1^\top \\
@@ -241,8 +242,8 @@ assert_allclose(layer_cache.self_attention.attention.weights, c_z.weights, rtol=
 #
 # `npformer exercise list 10` lists the exercises of this chapter. The gradient checker grades each of them.
 #
-# - `npformer exercise start encoder-layer-backward`: the eleven lines in six calls, with the norm after or
-#   before.
+# - `npformer exercise start encoder-layer-backward`: write the eleven lines in six calls, for a layer with
+#   the norm after the sublayer, and for one with the norm before it.
 # - In the terminal, `s layer_cache` shows the whole tree. Find the ReLU's output in it.
 #
 # **Next**: lesson 10.3 (`10_3_the_whole_encoder`), layers in a stack.

@@ -79,8 +79,9 @@ assert_allclose(dbelow, encoder.backward(dy, encoder_cache), rtol=1e-12)
 # %% [markdown]
 # ## Padding does not change the result
 #
-# "it slept" is in a batch with a longer sentence, so it has three tokens of padding. If the mask works, its
-# two vectors must be the same as without padding. We test this by encoding the sentence alone.
+# "it slept" is in a batch with a longer sentence, so it has three tokens of padding. If the mask works, the
+# two vectors of this sentence must be the same as without padding. We test this by encoding the sentence
+# alone.
 #
 # The gradient must satisfy a similar condition. The decoder has the same mask and does not attend to
 # padding. So the gradient that the encoder receives at padding is 0. Then the gradient of the encoder's
@@ -173,8 +174,8 @@ for norm in ("post", "pre"):
 # formulas, because H heads have the width D/H each. The length of the sentence does not occur either. Six
 # layers have 18,914,304 parameters.
 #
-# The cell also counts two presets that have a little less. The preset of *一步步解析Attention is All You
-# Need!* has no $W^O$, and the preset of the paper has no biases in attention.
+# The cell also counts two other configurations (presets), with slightly fewer parameters. The preset of
+# *一步步解析Attention is All You Need!* has no $W^O$, and the preset of the paper has no biases in attention.
 
 # %%
 base = EncoderLayer(TransformerConfig(dropout=0.0), dtype=np.float32)

@@ -248,9 +248,11 @@ print("the numbers of the text agree with the picture")
 #
 # - Self-attention needs $2n^2 d$ multiplications, a recurrent layer $2nd^2$, a convolution of width 3
 #   $3nd^2$.
-# - The steps of a recurrent layer must wait for one another. The tokens of self-attention need not.
+# - The steps of a recurrent layer must wait for one another. In self-attention,
+#   all tokens are computed at the same time.
 # - In a real encoder layer, the $n^2$ term is below 1 % of the work for 25 tokens.
-# - Self-attention connects any two tokens in one step. Recurrence needs as many steps as their distance.
+# - Self-attention connects any two tokens in one step. A recurrent layer needs
+#   one step for each position between them.
 # - A token without an effect on the output gets no gradient from it.
 
 # %% [markdown]

@@ -190,10 +190,10 @@ for free, masked, whole in results:
     assert whole < 0.2
 
 # %% [markdown]
-# Both models use what stands to their right. If it is hidden, fewer predictions are right. But *how* they
-# use it can differ from one start to the next, as the third number shows. So do not draw conclusions about
-# all such models from a single one. During translation there is nothing to the right yet, and so both
-# models fail.
+# Both models use the tokens to the right of a position. If these tokens are hidden, fewer predictions are
+# right. But *how* they use them can differ from one start to the next, as the third number shows. So do not
+# draw conclusions about all such models from a single one. During translation there is nothing to the right
+# yet, and so both models fail.
 #
 # **A low loss of a decoder proves nothing by itself.** Translate a sentence, or run the leak test.
 #
@@ -232,7 +232,8 @@ assert mirrored > 0.5
 # %% [markdown]
 # ## Summary
 #
-# - A decoder without the shift learns to copy its input. Its loss is very low, also on held-out sentences.
+# - A decoder without the shift learns to copy its input. The loss of this decoder is very low, also on
+#   held-out sentences.
 # - A decoder without the mask uses the tokens to its right, and makes mistakes when they are hidden.
 # - Neither of them can translate, because in a translation there are no answers to see.
 # - How a model uses a leak can differ from one start of the training to the next.
@@ -248,8 +249,8 @@ assert mirrored > 0.5
 # It learns to copy its input. The loss is very low, on held-out sentences too.
 # </details>
 #
-# **Question.** A source has 7 tokens, the target has 5 tokens, and there are 2 heads. Which shapes have the
-# weights of the two kinds of attention in the decoder, for one sentence?
+# **Question.** A source has 7 tokens, the target has 5 tokens, and there are 2 heads. The decoder has
+# two kinds of attention. What are the shapes of their weights, for one sentence?
 #
 # <details><summary>Answer</summary>
 # Self-attention: (2, 5, 5). Encoder-decoder attention: (2, 5, 7).

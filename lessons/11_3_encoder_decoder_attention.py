@@ -214,8 +214,8 @@ assert report.ok
 # - In encoder-decoder attention, queries come from the decoder, and keys and values from the memory.
 # - Keys and values are two different products of the same memory.
 # - The attention weights of a head have the shape (T, S): one row for each target token.
-# - Backward, the decoder gets the gradient through the queries. The memory gets the sum of
-#   those through keys and values.
+# - Backward, the decoder gets the gradient through the queries. The memory gets the sum of two
+#   gradients, one through the keys and one through the values.
 # - Self-attention is the special case in which both inputs are the same array. Its gradients are added.
 
 # %% [markdown]

@@ -233,7 +233,8 @@ assert report.ok
 # - A decoder layer has three sublayers. Each has a residual connection and a norm.
 # - $x_2$ and $x_1$ are used twice, and $x$ four times. Their gradients have as many terms.
 # - $dx_1$ has two terms: the direct path, and the queries of the encoder-decoder attention.
-# - The gradients of its keys and values form $dM$, which leaves the layer and goes to the encoder.
+# - The gradients of the keys and values of this attention form $dM$, which leaves the layer and goes to the
+#   encoder.
 # - Backward, the last sublayer comes first, as in the encoder layer.
 
 # %% [markdown]

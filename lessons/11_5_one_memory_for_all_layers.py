@@ -192,7 +192,7 @@ assert 6 * (of_encoder + of_decoder) == 44_138_496
 #
 # <details><summary>Answer</summary>
 # They are computed from the gradients that go down from layer to layer, and these are correct. Only the
-# gradient of the memory is wrong, which none of the decoder's parameters needs.
+# gradient of the memory is wrong. The gradients of the decoder's parameters are not computed from it.
 # </details>
 #
 # **Question.** A decoder layer has 1,051,648 parameters more than an encoder layer. Which parts have them?

@@ -142,7 +142,7 @@ assert_allclose(soft.max() / soft.min(), 55)
 
 # %% [markdown]
 # With one-hot targets the loss falls for every $m$. With smoothed targets it has a minimum where $p = q$.
-# There the right token is 55 times as probable as each other one: (.9 + .1/6) / (.1/6) = 55. The logits
+# There the right token is 55 times as probable as any of the others: (.9 + .1/6) / (.1/6) = 55. The logits
 # differ by log 55. The two smoothed curves have a constant distance, the entropy $H(q)$.
 
 # %% [markdown]

@@ -129,9 +129,9 @@ assert gradcheck((lambda z: F.l2_distance(z, q_of_z), F.l2_distance_backward), z
 # %% [markdown]
 # ## Perplexity
 #
-# A cross-entropy of 1.6 is hard to interpret. The **perplexity** is easier to read. It is exp(loss), where
-# the loss is the cross-entropy with one-hot targets. Since −log p = log(1/p), it is the geometric mean of
-# 1/p over all target tokens:
+# A cross-entropy of 1.6 is hard to interpret. The **perplexity** is easier to read. The perplexity is
+# exp(loss), where the loss is the cross-entropy with one-hot targets. Since −log p = log(1/p), it is the
+# geometric mean of 1/p over all target tokens:
 #
 # $$\mathrm{perplexity} = \exp\left(-\frac{1}{N} \sum_n \log p_n\right)
 # = \left(\prod_n \frac{1}{p_n}\right)^{1/N}$$
