@@ -236,7 +236,7 @@ figure = curves(
     xlabel="step",
     ylabel="length of a step, in lr",
 )
-caption = "Without the bias correction the first steps are too long, most of all for β₂ = .999"
+caption = "Without the bias correction the first steps have the wrong length"
 show_figure(figure, "13_without_correction", caption)
 
 # %% [markdown]
@@ -263,7 +263,7 @@ show_figure(figure, "13_without_correction", caption)
 # - The step is lr · m̂ / (√v̂ + ε); for a constant gradient its length is lr, whatever the size of the
 #   gradient.
 # - For gradients that are only noise, a typical step has the length .23 lr (with β₁ = .9).
-# - Without the bias correction the first steps are too long, up to 6.6 lr for β₂ = .999.
+# - Without the bias correction the first steps have the wrong length, up to 6.6 lr for β₂ = .999.
 
 # %% [markdown]
 # ## Questions
