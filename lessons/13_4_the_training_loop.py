@@ -214,7 +214,8 @@ assert found[1, -1] > 0.5 > max(found[2, -1], found[3, -1])
 assert found[0, -1] == found[:, -1].min()
 
 # %% tags=["plot"]
-figure = curves(found, np.arange(1, 101), labels=names, xlabel="step", ylabel="loss", yscale="log")
+at = np.arange(1, 101)
+figure = curves(found, at, labels=names, xlabel="step", ylabel="loss", yscale="log")
 caption = "Ten sentences: a constant learning rate of .1 is too large for Adam"
 show_figure(figure, "13_ten", caption)
 
@@ -230,8 +231,8 @@ show_figure(figure, "13_ten", caption)
 # ## Gradient accumulation
 #
 # The batches of the paper contain about 25,000 source tokens and 25,000 target tokens. Such a batch may not
-# fit into memory. Then one can divide it into parts, run forward and backward for each part, and add up the
-# gradients. Only then the optimizer makes its step. This is called **gradient accumulation**.
+# fit into memory. Then one divides it into parts, and adds up the gradients of all parts before the optimizer
+# makes its step. This is called **gradient accumulation**.
 #
 # We divide the batch of ten sentences into three parts.
 
