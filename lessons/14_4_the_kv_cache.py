@@ -76,7 +76,7 @@ assert_allclose(four[:, :3], three, rtol=1e-9, atol=1e-11)
 
 # %% [markdown]
 # The diagram shows one step of self-attention in one layer. B is the number of sentences, H the number of
-# heads, K the width of a head, and t the number of tokens with the new one.
+# heads, and K the width of a head. The new token is number t.
 #
 # ```text
 #                        ┌──▶ q (B, H, 1, K) ────────────────────────────┐
@@ -126,8 +126,8 @@ print("the same translations with and without the cache")
 #
 # ## How much does the cache save?
 #
-# We count the multiplications for one sentence with a decoder of one layer. D is the width of the model, F
-# the width of the feed-forward network, S the length of the source, and V the size of the vocabulary.
+# We count the multiplications for one sentence with a decoder of one layer. D is the width of the model, and
+# F the width of the feed-forward network. S is the length of the source, and V the size of the vocabulary.
 #
 # For one position of the decoder:
 #
@@ -137,8 +137,14 @@ print("the same translations with and without the cache")
 # - the feed-forward network: $2 D F$, and the logits: $D V$.
 #
 # The sum of these is $P = 6 D^2 + 2 D S + 2 D F + D V$.
-
-# %% [markdown]
+#
+# **Question.** Cross-attention also needs keys and values. Why are they not part of $P$?
+#
+# <details><summary>Answer</summary>
+# They are computed from the source, and not from a position of the decoder. So they belong to the cost of the
+# source.
+# </details>
+#
 # In self-attention, each pair of a query and a key costs $2 D$ more: $D$ for the score and $D$ for the
 # weighted sum.
 #
@@ -165,12 +171,12 @@ print("the same translations with and without the cache")
 # \end{aligned}$$
 
 # %% [markdown]
-# **Question.** How do the two counts grow with T, if T is very large? And if T is much smaller than D?
+# **Question.** How do the two counts grow with T, if T is very large? And for usual sentences?
 #
 # <details><summary>Answer</summary>
 # For very large T, the last terms are the largest: T² with the cache, and T³ without it. But P contains D².
-# So for T much smaller than D, the middle terms are the largest: T with the cache, and T² without it. This is
-# the usual case.
+# So the last terms are the largest only if T is many times D. For usual sentences, the middle terms are
+# larger: T with the cache, and T² without it.
 # </details>
 #
 # To check the formulas, we let the arrays themselves count. The class `Counted` is an array that counts the
@@ -254,8 +260,8 @@ show_figure(figure, "14_cost", caption)
 # tokens a factor of 69. On logarithmic scales, the slope of a curve is the exponent of T. The slopes are
 # close to 1 and 2, so T is still small enough for the middle terms.
 #
-# The ratio of the seconds is smaller. This model is so small that most of the time is not spent in matrix
-# products, but in the Python code around them.
+# The ratio of the seconds is usually smaller. This model is so small that most of the time is not spent in
+# matrix products, but in the Python code around them.
 #
 # **Your turn.** In the terminal, let the model decode a longer sentence with
 # `!decode(CachedState, counting, 100)`.
@@ -294,4 +300,5 @@ show_figure(figure, "14_cost", caption)
 #
 # - `npformer exercise start cached-step`: self-attention for one new position.
 #
-# **Next**: lesson 15.1, which examines what the attention heads of the trained translator have learned.
+# **Next**: lesson 15.1 (`15_1_tokens_that_heads_attend_to`), which examines the attention heads of the
+# trained translator.
