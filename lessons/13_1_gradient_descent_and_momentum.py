@@ -49,9 +49,9 @@ from npformer.plots import curves
 #
 # $$w \leftarrow w - \mathrm{lr} \cdot g$$
 #
-# The number lr is the **learning rate**. It is positive, and it is the same for all parameters. The gradient
-# for all sentences of the corpus takes long to compute. So one usually takes the gradient for a small random
-# sample, the batch. Then the algorithm is called **stochastic gradient descent** (SGD).
+# The number lr is the **learning rate**. It is positive, and it is the same for all parameters. It takes a
+# long time to compute the gradient for all sentences of the corpus. So one usually takes the gradient for a
+# small random sample, the batch. Then the algorithm is called **stochastic gradient descent** (SGD).
 #
 # ## A loss with a steep and a flat direction
 #
@@ -71,7 +71,8 @@ w = np.ones(2)
 print("loss", 0.5 * (curvature * w * w).sum(), "  gradient", curvature * w)
 
 # %% [markdown]
-# The loss is 100 times as steep in the direction of $w_2$ as in the direction of $w_1$.
+# At this point, the loss is 100 times as steep in the direction of $w_2$ as in the direction of $w_1$. So we
+# call $w_2$ the steep direction, and $w_1$ the flat one.
 #
 # We insert this gradient into the rule of gradient descent:
 #
@@ -86,8 +87,8 @@ print("loss", 0.5 * (curvature * w * w).sum(), "  gradient", curvature * w)
 # **Question.** Which learning rate would be best for the first parameter alone? Why can we not use it?
 #
 # <details><summary>Answer</summary>
-# The best one is 1/λ₁ = 1, which reaches the minimum in one step. But the second parameter diverges for every
-# learning rate above 2/λ₂ = .02.
+# The best one is 1/λ₁ = 1, which reaches the minimum in one step. But with a learning rate above 2/λ₂ = .02,
+# the second parameter grows without limit.
 # </details>
 #
 # The formula has two consequences:
@@ -97,7 +98,8 @@ print("loss", 0.5 * (curvature * w * w).sum(), "  gradient", curvature * w)
 #   multiplies $w_1$ by .99, and it takes 69 steps to halve it.
 #
 # The cell runs 200 steps with three learning rates. The first one sets $w_2$ to 0 in a single step, because
-# its factor is 1 − .01 · 100 = 0. The second one is just below the limit, and the third one just above it.
+# the factor of $w_2$ is 1 − .01 · 100 = 0. The second one is just below the limit, and the third one just
+# above it.
 
 # %%
 
@@ -136,7 +138,7 @@ caption = "Above the limit of .02 the loss grows; below it, the loss decreases s
 show_figure(figure, "13_learning_rates", caption)
 
 # %% [markdown]
-# With lr = .0201 the loss grows without limit. Training **diverges**.
+# With lr = .0201 the loss grows without limit. One says that the training **diverges**.
 #
 # **Question.** Why does lr = .0199 lead to a larger loss than lr = .01, although its steps are longer?
 #
@@ -148,12 +150,12 @@ show_figure(figure, "13_learning_rates", caption)
 #
 # ## Momentum
 #
-# The problem has a typical pattern. In the steep direction the gradient changes its sign from step to step,
-# if the learning rate is close to the limit. In the flat direction it always has the same sign.
+# The gradients of this experiment have a pattern. In the steep direction, the gradient changes its sign from
+# step to step if the learning rate is close to the limit. In the flat direction it always has the same sign.
 #
-# **Momentum** makes use of this pattern (Polyak, 1964). It adds up the gradients of all steps, and multiplies
-# the sum by a number β < 1 before each addition. So old gradients lose their influence. The step uses the sum
-# $m$ in place of the gradient:
+# **Momentum** uses this pattern (Polyak, 1964). It adds up the gradients of all steps, and multiplies the sum
+# by a number β < 1 before each addition. So old gradients lose their influence. The step uses the sum $m$ in
+# place of the gradient:
 #
 # $$m \leftarrow \beta m + g, \qquad w \leftarrow w - \mathrm{lr} \cdot m$$
 
@@ -178,7 +180,7 @@ def momentum_step(g):
 #
 # With β = .9, a constant gradient leads to $m = 10\,g$. So the steps in the flat direction become ten times
 # as long. An alternating gradient leads to $|m| \approx .53\,|g|$, about half of a normal step. So the steps
-# in the steep direction become shorter. The cell checks both numbers, and then runs momentum on our loss.
+# in the steep direction become shorter. The cell computes both numbers, and then uses momentum for our loss.
 
 # %%
 constant = alternating = 0.0
@@ -207,9 +209,9 @@ show_figure(figure, "13_momentum", caption)
 
 # %% [markdown]
 # With the same learning rate, momentum reaches a much smaller loss. In the first steps its loss is larger,
-# because the step in the steep direction goes beyond the minimum. But both parameters still share one
-# learning rate, and the flat direction would need a larger one. Lesson 13.2 is about Adam, which chooses the
-# length of the step for each parameter separately.
+# because the steps in the steep direction go beyond the minimum. But both parameters still share one learning
+# rate, and the flat direction would need a larger one. Lesson 13.2 is about Adam, which chooses the length of
+# the step for each parameter separately.
 #
 # **Your turn.** In the terminal, try other learning rates, for example with
 # `!descend(lambda g: 0.015 * g)[200]`. Which rate gives the smallest loss after 200 steps?
@@ -218,7 +220,7 @@ show_figure(figure, "13_momentum", caption)
 # ## Summary
 #
 # - An optimizer turns the gradient into a change of the parameters; the learning rate scales this change.
-# - Gradient descent multiplies a parameter with curvature λ by 1 − lr λ in each step.
+# - On this loss, gradient descent multiplies a parameter with curvature λ by 1 − lr λ in each step.
 # - The largest curvature limits the learning rate, and the smallest one determines the number of steps.
 # - Momentum adds up gradients: a constant gradient counts 1/(1 − β) times, an alternating one 1/(1 + β).
 # - SGD takes the gradient for a batch in place of the gradient for the whole corpus.

@@ -50,9 +50,9 @@ rng = np.random.default_rng(13)
 #
 # ## The two moving averages
 #
-# Momentum adds up gradients. Adam computes a mean instead. At step $t$, the new gradient gets the weight 1 −
-# β₁, and the old mean gets the weight β₁. This is called an **exponential moving average**. Before the first
-# step the mean is 0:
+# Momentum adds up gradients. Adam computes a mean instead. At step $t$, the new gradient gets the weight
+# $1 - \beta_1$, and the old mean gets the weight $\beta_1$. This is called an **exponential moving average**.
+# Before the first step the mean is 0:
 #
 # $$m_0 = 0, \qquad m_t = \beta_1 m_{t-1} + (1 - \beta_1)\, g_t$$
 #

@@ -82,10 +82,10 @@ assert_allclose(schedule(4000), (512 * 4000) ** -0.5)
 # Each part of the formula has a reason:
 #
 # - **Why does it increase?** The first steps of Adam have the length lr for each parameter, even if the
-#   gradient of the first batch is mostly noise. The means m̂ and v̂ are computed from few gradients. Short
-#   steps limit the damage.
+#   gradient of the first batch is mostly noise. The means m̂ and v̂ are computed from few gradients. While
+#   the steps are short, a wrong direction does little harm.
 # - **Why does it decrease?** A step of Adam does not become shorter near the minimum. With a constant
-#   learning rate, the parameters would keep jumping around the minimum.
+#   learning rate, the parameters would continue to move back and forth around the minimum.
 # - **Why does it depend on $d_{\mathrm{model}}$?** An output of a linear layer is a sum of $d$ products. If
 #   the inputs have size 1 and each weight changes by lr, the output can change by $d \cdot \mathrm{lr}$. So
 #   wider models need shorter steps.
@@ -127,7 +127,7 @@ show_figure(figure, "13_schedules", caption)
 # ## Gradient clipping
 #
 # Sometimes the gradient of one batch is many times as long as those of all other batches. For example, the
-# batch may contain a wrong translation. To limit the effect, we take the gradients of all parameters as one
+# batch may contain a wrong translation. To limit its effect, we take the gradients of all parameters as one
 # vector. If its length $|g|$ is larger than a constant $c$, we shorten it to the length $c$ (Pascanu et al.,
 # 2013):
 #
