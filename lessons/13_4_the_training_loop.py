@@ -242,9 +242,9 @@ tokens = sum(part.tokens for part in parts)
 print("tokens of the parts:", [part.tokens for part in parts])
 
 # %% [markdown]
-# Which factor does the gradient of each part need? Let N be the number of real tokens of the whole batch.
-# Part $b$ has $n_b$ real tokens, and $L_b$ is its mean loss. We write $\ell_i$ for the loss of token $i$, and
-# group the tokens by parts:
+# Which factor does the gradient of each part need? Let N be the number of real tokens of the whole batch,
+# that is, of the tokens that are not padding. Part $b$ has $n_b$ real tokens, and $L_b$ is its mean loss. We
+# write $\ell_i$ for the loss of token $i$, and group the tokens by parts:
 #
 # $$\begin{aligned}
 # L &= \frac{1}{N} \sum_{i} \ell_i
@@ -314,8 +314,8 @@ assert 0.1 < error < 1
 # **Question.** You forget to set the gradients to zero. Which gradient does Adam receive in step 3?
 #
 # <details><summary>Answer</summary>
-# The sum of the gradients of steps 1, 2 and 3, as far as they were not shortened by clipping. The first two
-# belong to older parameters.
+# Without clipping, it is the sum of the gradients of steps 1, 2 and 3. The first two were computed with older
+# parameters, so they are no longer right.
 # </details>
 #
 # **Question.** A training on ten sentences ends with a loss of 2. What do you do first?

@@ -59,9 +59,9 @@ from npformer.plots import beam_tree, steps_of_trace
 # we can compare all sentences. Its vocabulary has four words. *图解transformer* explains the search with the
 # same example: the first word of a translation is "a" or "I".
 #
-# The model is a table. For some prefixes it has a row with the probability of the end token </S> and of each
-# word. A **prefix** is a sequence of tokens at the beginning of a sentence. For all other prefixes it uses
-# the last row.
+# The model is a table. For some prefixes it has a row with the probability of the end token `</S>` and of
+# each word. A **prefix** is a sequence of tokens at the beginning of a sentence. For all other prefixes it
+# uses the last row.
 
 # %%
 NAMES = (*SPECIALS, "a", "am", "i", "student")  # ids 0 to 7; </S>, the end, is 3
