@@ -35,8 +35,7 @@ threadpool_limits(1, user_api="blas")  # one thread is fastest for small product
 # ## The corpus
 #
 # In this lesson we train a model that translates from English to French. The package contains a corpus for
-# this purpose. A program generates its sentences from a grammar. Its pairs of sentences are divided into
-# three sets:
+# it, which a program generates from a grammar. Its pairs of sentences are divided into three sets:
 #
 # - The **training set** is used to compute gradients.
 # - The **validation set** is used during training. From time to time, the loss on this set shows whether the
