@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 14.4 · The KV cache
 #
-# *About 30 minutes. You need: the decoder layer and the memory (lessons 11.3, `11_3_the_decoder_layer`, and
-# 11.4, `11_4_one_memory_for_all_layers`), greedy search (lesson 14.1, `14_1_greedy_search_and_beam_search`).*
+# *About 30 minutes. You need: the decoder layer and the memory (lessons 11.4, `11_4_the_decoder_layer`, and
+# 11.5, `11_5_one_memory_for_all_layers`), greedy search (lesson 14.1, `14_1_greedy_search_and_beam_search`).*
 #
 # **After this lesson you can**
 #
@@ -86,7 +86,7 @@ assert_allclose(four[:, :3], three, rtol=1e-9, atol=1e-11)
 # ```
 #
 # In the cross-attention, keys and values come from the output of the encoder. They are the same at every
-# step. So they are computed once at the start (lesson 11.4).
+# step. So they are computed once at the start (lesson 11.5).
 #
 # The class `CachedState` of the package does both. Its function `decode_step` takes the newest token of each
 # sentence, and returns the logits for the next one. The cell passes four tokens through it, and shows the
