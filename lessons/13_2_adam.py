@@ -84,8 +84,8 @@ rng = np.random.default_rng(13)
 # &= (1 - \beta_1^t) \cdot \mathrm{E}\, g
 # \end{aligned}$$
 #
-# So $m_t$ is too small by the factor $1 - \beta_1^t$, on average. At the first step this factor is .1. We
-# know the factor, so we can divide by it. This is the **bias correction**:
+# So on average, $m_t$ is only $1 - \beta_1^t$ times as large as it should be. At the first step this factor
+# is .1. We know the factor, so we can divide by it. This is the **bias correction**:
 #
 # $$\hat m_t = \frac{m_t}{1 - \beta_1^t}, \qquad \hat v_t = \frac{v_t}{1 - \beta_2^t}$$
 
@@ -119,9 +119,9 @@ for t, of_m, of_m_hat, of_v_hat in table:
 #
 # $$w \leftarrow w - \mathrm{lr} \cdot \frac{\hat m}{\sqrt{\hat v} + \varepsilon}$$
 #
-# At the first step, $\hat m = g$ and $\sqrt{\hat v} = |g|$. Their quotient is 1 or −1. So **every parameter
-# moves by exactly lr**, in the direction that makes the loss smaller. The size of its gradient has no
-# influence. The same holds for later steps, as long as the gradient of the parameter stays the same.
+# At the first step, $\hat m = g$ and $\sqrt{\hat v} = |g|$. Their quotient is 1 or −1. So in this step,
+# **every parameter moves by lr**, in the direction that makes the loss smaller. The size of its gradient has
+# no influence. The same holds for later steps, as long as the gradient of the parameter stays the same.
 #
 # **Question.** Suppose that we multiply the loss by 1,000. How does this change the steps of Adam, and how
 # does it change the steps of gradient descent?
@@ -179,9 +179,10 @@ assert_allclose(w, scaled, rtol=1e-6)
 #
 # ## Gradients that are only noise
 #
-# The gradient of a batch is a random estimate of the true gradient. What does Adam do if the true gradient is
-# 0? Then the gradients have mean 0 and some variance σ². Let them be independent of each other, so that the
-# variances add. After many steps, the variance of $m$ is again a geometric series:
+# The gradient of a batch is a random estimate of the true gradient, which is the mean over all sentences.
+# What does Adam do if the true gradient is 0? Then the gradients have mean 0 and some variance σ². Let them
+# be independent of each other, so that the variances add. After many steps, the variance of $m$ is again a
+# geometric series:
 #
 # $$\begin{aligned}
 # \operatorname{Var} m &= (1 - \beta_1)^2 \sum_{i=0}^{\infty} \beta_1^{2i}\, \sigma^2 \\
@@ -209,8 +210,8 @@ assert_allclose(length, math.sqrt(0.1 / 1.9), rtol=0.03)
 # ## Adam without the bias correction
 #
 # One could think that the correction is not important, since it matters only at the start. Let the gradient
-# be constant. Then the exact step has the length lr. Without the correction, $m$ and $v$ are too small by
-# their two factors, and the length becomes
+# be constant. Then the exact step has the length lr. Without the correction, $m$ and $v$ are too small. With
+# the two factors from above, the length becomes
 #
 # $$\mathrm{lr} \cdot \frac{1 - \beta_1^t}{\sqrt{1 - \beta_2^t}}$$
 #
@@ -241,8 +242,8 @@ show_figure(figure, "13_without_correction", caption)
 
 # %% [markdown]
 # With β₂ = .98, the step is .71 lr at the start and 1.55 lr at step 14. With β₂ = .999, the step is 3.2 lr at
-# the start and 6.6 lr at step 12. So it is much too long in the first steps, when the means are estimated
-# from few gradients.
+# the start and 6.6 lr at step 12. So with the common value, the first steps are much too long, although the
+# means are still estimated from few gradients.
 #
 # ### A common mistake
 #
@@ -283,8 +284,8 @@ show_figure(figure, "13_without_correction", caption)
 # %% [markdown]
 # ## Exercises
 #
-# `npformer exercise list 13` lists the exercises of this chapter. They are graded by comparing their numbers
-# with the package's.
+# `npformer exercise list 13` lists the exercises of this chapter. The grader compares your numbers with those
+# of the package.
 #
 # - `npformer exercise start adam-step`: one step of Adam. Increase t first.
 # - By hand: let g₁ = 1, g₂ = −1 and β₁ = .9. What are m₂ and m̂₂? (The answer is −.01, and −.01/.19 = −.053.)

@@ -196,7 +196,7 @@ show_figure(figure, "13_outlier", caption)
 # The mean $v$ of the squares remembers 100² for a long time, because β₂ = .98. The mean $m$ remembers 100 for
 # a shorter time, because β₁ = .9. So for 203 steps the parameter moves by less than half the normal length.
 #
-# With clipping, the outlier has no effect in this example. Therefore clipping is useful for Adam too.
+# With clipping, the long gradient has no effect in this example. Therefore clipping is useful for Adam too.
 #
 # **Your turn.** In the terminal, print the cosine schedule near its end, for example with
 # `!cosine(1.0, 100, 10)(95)`. Compare it with the schedule of the paper, `!warmup(1, 10)(95)`.

@@ -59,7 +59,7 @@ threadpool_limits(1, user_api="blas")  # one thread is fastest for small product
 #
 # A long training should not begin with an untested program. A good test is to train the model on very few
 # sentences first. A correct model can learn them exactly, in a few seconds. If the loss does not come close
-# to 0, the program has a mistake.
+# to 0, the program has a mistake, or a setting is unsuitable.
 #
 # We take ten pairs of sentences. The dataset of the package provides the vocabularies, which turn text into
 # token ids. The model has one layer on each side, and vectors of length 32. It uses neither dropout nor label

@@ -176,8 +176,8 @@ caption = "The built-in corpus: the loss ends a little above the entropy of its 
 show_figure(figure, "13_corpus", caption)
 
 # %% [markdown]
-# The validation loss ends less than .15 above the smallest possible value. So this model has little left to
-# learn from its loss on the validation set.
+# The validation loss ends less than .15 above the smallest possible value. So this loss can hardly become
+# smaller by more training.
 #
 # **Question.** The validation loss is computed from sentences that the model was not trained on. What would
 # you see in the figure if the model overfitted?
@@ -219,8 +219,8 @@ assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 
 # %% [markdown]
 # More than three quarters of the plain sentences are translated exactly. In more than 85 % of the sentences
-# with *it* and with *bank*, the model chooses the right word. It has never seen these pairs of words together
-# in training. Chapter 15 examines which attention heads make this choice.
+# with *it* and with *bank*, the model chooses the right word. Each of these sentences contains two words that
+# never occurred together in training. Chapter 15 examines which attention heads make this choice.
 #
 # Your numbers may differ a little from those of another computer. Different processors add numbers in a
 # different order, which changes the rounding. During thousands of steps, such small differences grow.

@@ -106,7 +106,7 @@ assert_allclose([sum(row) for row in TABLE.values()], 1)
 #
 # $$\log p(y \mid x) = \sum_{t=1}^{n} \log p(y_t \mid y_1, \ldots, y_{t-1}, x)$$
 #
-# One works with the logarithm, because the product of many small numbers underflows.
+# One works with the logarithm, because the product of many small numbers can underflow to 0.
 #
 # The function computes log p for several sentences. As in training, a single forward pass gives the
 # probabilities of all positions.
@@ -133,8 +133,8 @@ def log_prob(model, sources, sentences):
 # 4, and with V = 37,000, n = 6?
 #
 # <details><summary>Answer</summary>
-# There are Vⁿ sentences. For four words out of four this is 256. For six words out of 37,000, the size of the
-# paper's vocabulary, it is more than 10²⁷.
+# There are Vⁿ sentences. With V = 4 and n = 4 this is 256. With 37,000 tokens, the vocabulary of the paper,
+# and n = 6 it is more than 10²⁷.
 # </details>
 #
 # For a real vocabulary this is impossible, but for our table it is easy. The cell computes the probabilities
@@ -284,7 +284,7 @@ show_figure(figure, "14_table", caption)
 # The sentence "a student" ends with −2.63, and "i am a student" with −1.86. After the second word, the prefix
 # "i am" is already more probable than "a student".
 #
-# **Question.** Suppose that a beam size between 1 and 341 finds a sentence. Is it certainly the most probable
+# **Question.** Suppose that a search with beam size 5 finds a sentence. Is it certainly the most probable
 # one?
 #
 # <details><summary>Answer</summary>

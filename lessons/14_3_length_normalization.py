@@ -203,7 +203,7 @@ assert exact == {0: 189, 0.6: 189, 1: 191}
 # %% [markdown]
 # ## Summary
 #
-# - Each token multiplies the probability of a sentence by a number below 1, so short sentences win.
+# - Each token multiplies the probability of a sentence by a number below 1, so short ones have an advantage.
 # - The most probable translation may even be the empty one; small beams hide this by a search error.
 # - Length normalization divides log p by ((5 + |y|) / 6) to the power α, and the search maximizes this score.
 # - With α = 0 the score is log p; with α = 1 it is similar to the mean of log p over the tokens.

@@ -148,7 +148,7 @@ print("the same translations with and without the cache")
 # In self-attention, each pair of a query and a key costs $2 D$ more: $D$ for the score and $D$ for the
 # weighted sum.
 #
-# The source costs the same at each use:
+# The output of the encoder, with its keys and values, costs E multiplications each time it is computed:
 #
 # $$E = S\,(4 D^2 + 2 D F) + 2 D S^2 + 2 D^2 S$$
 #
@@ -258,7 +258,7 @@ show_figure(figure, "14_cost", caption)
 # %% [markdown]
 # The counts agree exactly with the formulas. For 16 tokens, the cache saves a factor of 9.6, and for 128
 # tokens a factor of 69. On logarithmic scales, the slope of a curve is the exponent of T. The slopes are
-# close to 1 and 2, so T is still small enough for the middle terms.
+# close to 1 and 2, so the middle terms of the formulas are still the largest.
 #
 # The ratio of the seconds is usually smaller. This model is so small that most of the time is not spent in
 # matrix products, but in the Python code around them.
