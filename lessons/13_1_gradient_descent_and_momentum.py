@@ -180,7 +180,8 @@ def momentum_step(g):
 #
 # With β = .9, a constant gradient leads to $m = 10\,g$. So the steps in the flat direction become ten times
 # as long. An alternating gradient leads to $|m| \approx .53\,|g|$, about half of a normal step. So the steps
-# in the steep direction become shorter. The cell computes both numbers, and then uses momentum for our loss.
+# in the steep direction become shorter. The cell computes these two
+# factors, and then uses momentum for our loss.
 
 # %%
 constant = alternating = 0.0

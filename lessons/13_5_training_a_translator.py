@@ -143,8 +143,8 @@ print(f"{len(log)} lines in the log; the best model is that of step {checkpoint.
 #    - (V - 1)\, \frac{\varepsilon}{V} \log \frac{\varepsilon}{V}
 # \end{aligned}$$
 #
-# The cell computes this number and compares it with the losses at the end of training. All three are with
-# label smoothing.
+# The cell computes this number and compares it with the losses at the end of training. All three losses
+# are computed with label smoothing.
 
 # %%
 smoothing, vocab_size = model_config.label_smoothing, model_config.target_vocab
@@ -225,7 +225,7 @@ assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
 # Your numbers may differ a little from those of another computer. Different processors add numbers in a
 # different order, which changes the rounding. During thousands of steps, such small differences grow.
 #
-# The last cell translates three sentences of the source documents.
+# The last cell translates three example sentences that occur in the documents of this course.
 
 # %%
 asked = [

@@ -204,7 +204,7 @@ assert_allclose(np.exp(exact.max()), 0.4 * 0.9 * 0.8 * 0.9 * 0.6)
 
 # %% [markdown]
 # Greedy search does not find the best sentence here. The sentence "i am a student" has more than twice the
-# probability of its result.
+# probability of the sentence that greedy search found.
 #
 # **Question.** At which step did greedy search make the decision that excludes the best sentence? Use the
 # table.

@@ -8,7 +8,7 @@
 #
 # - measure how much worse a model becomes when it reads its own output;
 # - decide whether a wrong translation is the fault of the search or of the model;
-# - explain why a model is not trained through its own choices.
+# - explain why a model in training reads the correct tokens, and not its own predictions.
 #
 # `[encoder] → [decoder] → [linear] → [softmax] → [SEARCH] → [sentence]` (after Figure 1)
 

@@ -121,8 +121,8 @@ assert [[y.ids for y in ys] for ys in slow] == [[y.ids for y in ys] for ys in fa
 print("the same translations with and without the cache")
 
 # %% [markdown]
-# In beam search, several hypotheses may continue the same prefix. Each of them then gets a copy of the keys
-# and values of this prefix (`state.select`).
+# In beam search, several partial translations (hypotheses) may continue the same prefix. Each of them then
+# gets a copy of the keys and values of this prefix (`state.select`).
 #
 # ## How much does the cache save?
 #
