@@ -18,7 +18,7 @@ PAPER = "Attention Is All You Need"
 SOURCES = {
     PAPER: """
     1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 17 What must wait; 10 Why self-attention | models/transformer/model.Transformer; nn/recurrent.Recurrent
-    3           | encoder and decoder; the decoder reads its own output | 0.1; 10; 11; 14 Greedy | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
+    3           | encoder and decoder; the decoder reads its own output | 0.1; 10; 11; 14 From probabilities | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
     3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack; 10 What a second | nn/residual.Residual; models/transformer/layers.EncoderLayer
     3.1 decoder | three sublayers; position i depends only on outputs before i | 11 Both are needed; 11 A whole decoder layer | models/transformer/layers.DecoderLayer; functional/masks.causal_mask
     3.2         | an output is a weighted sum of values | 4 Query, key and value | functional/attention.attention
@@ -34,11 +34,11 @@ SOURCES = {
     5.1         | byte-pair encoding, one vocabulary for both languages | 22 Words that nobody; 22 One table | data/subwords.Pieces; data/subwords.SubwordCodec
     5.1         | sentences of similar length in a batch | 1 How much of it is padding | data/loader.plan_batches
     5.2         | 0.4 seconds a step, 100,000 steps | 16 The passage | training/trainer.Trainer
-    5.3         | Adam with β₁ = .9, β₂ = .98, ε = 1e-9 | 13 Adam, first half; 13 Adam, second half | training/optimizer.Adam
-    5.3, (3)    | lrate = d^−.5 · min(step^−.5, step · warmup^−1.5) | 13 The schedule | training/optimizer.warmup
+    5.3         | Adam with β₁ = .9, β₂ = .98, ε = 1e-9 | 13 The definition; 13 The bias correction; 13 The length of a step | training/optimizer.Adam
+    5.3, (3)    | lrate = d^−.5 · min(step^−.5, step · warmup^−1.5) | 13 The learning-rate schedule | training/optimizer.warmup
     5.4         | residual dropout; label smoothing .1 | 8 Where dropout sits; 12 Label smoothing | functional/dropout.dropout; functional/losses.smooth_targets
     6.1         | one model averaged from the last checkpoints | 22 The mean of some models | training/averaging.average
-    6.1         | beam 4, length penalty .6, at most input length + 50 words | 14 Beam search; 14 Why short | generation/beam.beam_search; generation/search.length_limits
+    6.1         | beam 4, length penalty .6, at most input length + 50 words | 14 Beam search; 14 A score in place | generation/beam.beam_search; generation/search.length_limits
     6.2, table 3| variations: heads, dₖ, size, dropout, learned positions | 7 What several heads cost; 3 Learned; 10 How many | models/transformer/config.TransformerConfig
     appendix    | attention visualizations: heads that attend to the antecedent of "its" | 15 Where do the heads look; 15 Cut a head out | generation/evaluation.strongest_head; plots/attention_lines.word_lines
     """,  # noqa: E501 - a row of a table is a line
@@ -68,9 +68,9 @@ SOURCES = {
     多头        | eight heads, Z0 … Z7, concat and W^O | 7 The passage; 7 What W^O does | nn/attention/multi_head.MultiHeadAttention
     代码实例    | 64 sentences, 12 queries, 10 keys, width 300 | 7 The shapes of the document | nn/attention/multi_head.MultiHeadAttention
     残差连接    | residuals and layer norm | 8 The residual; 8 The passage | nn/residual.Residual; functional/norm.layer_norm
-    解码器      | the decoder token by token; the origin of K and V | 11 Encoder-decoder attention; 14 Greedy | models/transformer/layers.DecoderLayer; generation/greedy.greedy
+    解码器      | the decoder token by token; the origin of K and V | 11 Encoder-decoder attention; 14 Greedy search; 14 Keep the keys | models/transformer/layers.DecoderLayer; generation/greedy.greedy
     线性层      | logits, softmax, the most probable token | 12 Vector, logits | functional/softmax.softmax; functional/linear.linear
-    损失函数    | "merci", "je suis étudiant", greedy and beam search | 12 How wrong; 12 Trained; 14 Beam search | functional/losses.cross_entropy; generation/beam.beam_search
+    损失函数    | "merci", "je suis étudiant", greedy and beam search | 12 How wrong; 12 Trained; 14 Greedy search; 14 Beam search | functional/losses.cross_entropy; generation/beam.beam_search
     """,  # noqa: E501 - a row of a table is a line
     "Attention机制详解（二）": """
     整体结构    | the idea and the structure: the word bank attends to river | 15 And *bank*; 10 | models/transformer/model.Transformer

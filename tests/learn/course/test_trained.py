@@ -1,11 +1,11 @@
-"""The translator of chapters 13 and 15: it is trained once and loaded afterwards."""
+"""The trained models of the lessons: the translator that is trained once, and the one of a short training."""
 
 import pytest
 from training_worker import tiny_dataset, tiny_model, tiny_training
 
 from npformer.errors import UserError
 from npformer.learn.course import trained as module
-from npformer.learn.course.trained import LessonTraining, lesson_recipe, prepare, trained
+from npformer.learn.course.trained import LessonTraining, lesson_recipe, partly_trained, prepare, trained
 from npformer.training import RunFolder, Stepped, TrainingConfig, train
 from npformer.training.resume_checks import check_fits
 
@@ -100,3 +100,13 @@ def test_the_error_names_a_path_that_cannot_be_removed(tmp_path):
     RunFolder(tmp_path).last.mkdir()
     with pytest.raises(UserError, match=r"last\.safetensors cannot be removed"):
         prepare(tmp_path, tiny_recipe())
+
+
+def test_a_short_training_leaves_no_test_sentence_in_the_training_set():
+    model, french, english, learned, test = partly_trained(steps=1)
+    assert (len(learned), len(test)) == (2000, 300)
+    sources = [tuple(source) for source, _ in learned + test]
+    assert len(set(sources)) == 2300
+    assert max(len(target) for _, target in learned + test) == 7
+    assert (model.config.source_vocab, model.config.target_vocab) == (len(french), len(english))
+    assert model.values.dtype == "float64"

@@ -1,0 +1,282 @@
+# %% [markdown]
+# # 13.5 · Training a translator
+#
+# *About 25 minutes. You need: the training loop (lesson 13.4, `13_4_the_training_loop`), label smoothing and
+# the smallest possible loss (lesson 12.3, `12_3_label_smoothing_and_tied_weights`).*
+#
+# **After this lesson you can**
+#
+# - train a translator on a corpus, and read its log;
+# - compute how small its loss can become;
+# - measure how well it translates sentences that it was not trained on.
+#
+# `[corpus] → [batch] → [TRAINING] → [checkpoint] → [translator] → …` (a whole training run)
+
+# %%
+import math
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from npformer import TransformerConfig
+from npformer.data.corpus import builtin_corpus
+from npformer.generation import Translator
+from npformer.generation.evaluation import evaluate_families
+from npformer.learn.course import show_figure
+from npformer.learn.course.trained import FOLDER, lesson_recipe, prepare
+from npformer.plots import curves
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training import Validated, read_log, train
+from npformer.training.presets import find_preset
+
+threadpool_limits(1, user_api="blas")  # one thread is fastest for small products
+
+# %% [markdown]
+# ## The corpus
+#
+# In this lesson we train a model that translates from English to French. The package contains a corpus for
+# it, which a program generates from a grammar. Its pairs of sentences are divided into three sets:
+#
+# - The **training set** is used to compute gradients.
+# - The **validation set** is used during training. From time to time, the loss on this set shows whether the
+#   model still improves.
+# - The **test set** is used once, after training, to measure the quality of the model.
+#
+# The test set contains only new combinations. In each of its sentences there are two words, or two
+# constructions, that never occur together in a training sentence. So a model that has only memorized the
+# training set cannot translate them.
+#
+# The diagram shows a training run. A **checkpoint** is a file with the parameters of the model and everything
+# else that is needed to continue the training.
+#
+# ```text
+# training set ──▶ batch (B, S), (B, T) ──▶ training step ──▶ w (P,) ──┬──▶ checkpoint ──▶ translator
+#                        ▲                                    │        │                       │
+#                        └────────── the next step ───────────┘        ▼                       ▼
+# validation set ─────────────────────────────────────────────────▶ loss in the log            │
+# test set ────────────────────────────────────────────────────────────────────────────▶ share correct
+# ```
+
+# %%
+recipe = lesson_recipe()
+dataset, model_config, training = recipe
+sizes = len(dataset.train), len(dataset.valid), len(dataset.test)
+print("pairs: {:,} for training, {} for validation, {:,} for the test".format(*sizes))
+
+# %% tags=["check"]
+assert sizes == (29_152, 500, 2300)
+
+# %% [markdown]
+# ## The settings
+#
+# The command `npformer train` trains such a model in a few minutes, with the settings of the preset "small".
+# The settings of this lesson are a shorter version. There are fewer steps, the batches contain half as many
+# sentences, and the model is narrower. There is no dropout, because the model sees each sentence only a few
+# times and cannot memorize the whole training set.
+#
+# One pass through the training set is called an **epoch**. The cell prints the settings and the number of
+# epochs.
+
+# %%
+preset, architecture = find_preset("small").training, TransformerConfig.architecture("small")
+print("                  here   preset small")
+for name in ("d_model", "d_ff", "n_heads", "n_layers", "norm", "dropout", "label_smoothing"):
+    print(f"{name:15} {getattr(model_config, name)!s:>6}   {getattr(architecture, name)!s:>12}")
+for name in ("steps", "batch_size", "schedule", "learning_rate", "warmup_steps", "clip_norm"):
+    print(f"{name:15} {getattr(training, name)!s:>6}   {getattr(preset, name)!s:>12}")
+epochs = training.steps * training.batch_size / len(dataset.train)
+print(f"{epochs:.1f} epochs")
+
+# %% tags=["check"]
+assert training.steps < preset.steps
+assert training.batch_size * 2 == preset.batch_size
+assert model_config.d_model < architecture.d_model
+assert model_config.dropout == 0 < architecture.dropout
+assert epochs < 5
+
+# %% [markdown]
+# **Question.** In which steps does the learning rate increase, and what is it at the last step?
+#
+# <details><summary>Answer</summary>
+# The schedule is the cosine schedule of lesson 13.3 (`13_3_schedules_and_gradient_clipping`). The learning
+# rate increases during the first warmup_steps steps. At the last step it is 0.
+# </details>
+#
+# ## Training
+#
+# The function `train` runs the loop of lesson 13.4. In addition it writes a log, computes the validation loss
+# at regular intervals, and saves checkpoints. The next cell takes about a minute. It saves the run in the
+# folder runs/lesson13, below the folder in which you work. If the run is already there, the cell does not
+# train again.
+#
+# The **accuracy** is the share of the tokens for which the model gives the highest probability to the right
+# token. The decoder reads the right tokens before it, as in training.
+
+# %%
+
+
+def tell(event):
+    """Print one line for each validation."""
+    if isinstance(event, Validated):
+        print(f"step {event.step:5}   loss {event.loss:.3f}   accuracy {event.accuracy:.1%}")
+
+
+if prepare(FOLDER, recipe):
+    result = train(FOLDER, dataset, model_config, training, threads=1, report=tell)
+    print(result.message)
+checkpoint = load_checkpoint(FOLDER / "best.safetensors")
+log = read_log(FOLDER)
+print(f"{len(log)} lines in the log; the best model is that of step {checkpoint.step}")
+
+# %% [markdown]
+# ## How small can the loss become?
+#
+# This model is trained with label smoothing, so its loss cannot reach 0. Lesson 12.3 showed that the
+# cross-entropy is never smaller than the entropy H(q) of the target distribution $q$. With the smoothing
+# $\varepsilon$, the right token has the target probability $1 - \varepsilon + \varepsilon / V$. Each of the
+# other V − 1 tokens has $\varepsilon / V$. We insert them into the definition of the entropy:
+#
+# $$\begin{aligned}
+# H(q) &= -\sum_v q_v \log q_v \\
+# &= -\left(1 - \varepsilon + \frac{\varepsilon}{V}\right)
+#    \log \left(1 - \varepsilon + \frac{\varepsilon}{V}\right)
+#    - (V - 1)\, \frac{\varepsilon}{V} \log \frac{\varepsilon}{V}
+# \end{aligned}$$
+#
+# The cell computes this number and compares it with the losses at the end of training. All three losses
+# are computed with label smoothing.
+
+# %%
+smoothing, vocab_size = model_config.label_smoothing, model_config.target_vocab
+right, other = 1 - smoothing + smoothing / vocab_size, smoothing / vocab_size
+entropy = -right * math.log(right) - (vocab_size - 1) * other * math.log(other)
+
+steps = [entry for entry in log if "loss" in entry]
+validations = [entry for entry in log if "valid_loss" in entry]
+losses = steps[-1]["loss"], validations[-1]["valid_objective"]
+print(f"H(q) {entropy:.3f}; at the end: training {losses[0]:.3f}, validation {losses[1]:.3f}")
+
+# %% tags=["check"]
+assert entropy < losses[1] < entropy + 0.15
+
+# %% tags=["plot"]
+at = np.array([entry["step"] for entry in steps])
+valid_at = [entry["step"] for entry in validations]
+valid = np.interp(at, valid_at, [entry["valid_objective"] for entry in validations])
+valid[at < valid_at[0]] = np.nan
+lines = np.stack([[entry["loss"] for entry in steps], valid, np.full(len(at), entropy)])
+figure = curves(
+    lines,
+    at,
+    labels=["training", "validation", "H(q)"],
+    xlabel="step",
+    ylabel="loss with label smoothing",
+)
+caption = "The built-in corpus: the loss ends a little above the entropy of its targets"
+show_figure(figure, "13_corpus", caption)
+
+# %% [markdown]
+# The validation loss ends less than .15 above the smallest possible value. So this loss can hardly become
+# smaller by more training.
+#
+# **Question.** The validation loss is computed from sentences that the model was not trained on. What would
+# you see in the figure if the model overfitted?
+#
+# <details><summary>Answer</summary>
+# The training loss would continue to fall, but the validation loss would stop falling and then rise.
+# </details>
+#
+# ## How well does it translate?
+#
+# A small loss does not yet prove that the translations are good. We translate 400 sentences of the test set
+# that contain new pairs of words. For each sentence the translator chooses the most probable token, one token
+# after the other (chapter 14). We count a translation as exact if all of its words are correct.
+#
+# The test set has three families of sentences:
+#
+# - "plain": simple sentences.
+# - "it": the French pronoun for *it* is *il* or *elle*, depending on the noun to which *it* refers. For
+#   *they* it is *ils* or *elles*.
+# - "bank": the French word is *rive* or *banque*, depending on the other words of the sentence.
+#
+# For the last two families we also count how often the right one of the two words was chosen.
+
+# %%
+held_out = builtin_corpus().new_words[:400]
+translator = Translator.from_checkpoint(checkpoint)
+scores = {score.family: score for score in evaluate_families(translator, held_out)}
+for family, score in scores.items():
+    line = f"{family:6} {score.sentences:4} sentences   exact {score.share:6.1%}"
+    if score.right_word is not None:
+        line += f"   right word {score.right_word / score.sentences:6.1%}"
+    print(line)
+
+# %% tags=["check"]
+assert scores["plain"].share > 0.75
+assert max(score.share for score in scores.values()) < validations[-1]["valid_accuracy"]
+assert scores["it"].right_word > 0.85 * scores["it"].sentences
+assert scores["bank"].right_word > 0.85 * scores["bank"].sentences
+
+# %% [markdown]
+# More than three quarters of the plain sentences are translated exactly. In more than 85 % of the sentences
+# with *it* and with *bank*, the model chooses the right word. Each of these sentences contains two words that
+# never occurred together in training. Chapter 15 examines which attention heads make this choice.
+#
+# Your numbers may differ a little from those of another computer. Different processors add numbers in a
+# different order, which changes the rounding. During thousands of steps, such small differences grow.
+#
+# The last cell translates three example sentences that occur in the documents of this course.
+
+# %%
+asked = [
+    "the animal didn't cross the street because it was too tired",
+    "the animal didn't cross the street because it was too wide",
+    "i arrived at the bank after crossing the river",
+]
+for english, french in zip(asked, translator.translate(asked), strict=True):
+    print(f"{english}\n    {french}")
+
+# %% [markdown]
+# The full settings of the preset "small" give an even better model. Train it with `npformer train`, and then
+# use it with `npformer translate "the dog is tired"`.
+#
+# **Your turn.** In the terminal, translate a sentence of your own, for example with
+# `!translator.translate(["the dog is tired"])`. Use only words of the corpus.
+
+# %% [markdown]
+# ## Summary
+#
+# - The training set gives the gradients, the validation set shows the progress, and the test set the quality.
+# - A checkpoint is a file with the parameters and everything else that is needed to continue a training.
+# - With label smoothing, the smallest possible loss is the entropy H(q) of the targets.
+# - The trained model ends a little above this value, also on sentences that it was not trained on.
+# - The quality is measured with translations: how many are exact, and how often an ambiguous word is right.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Why is the test set not used to decide when to stop the training?
+#
+# <details><summary>Answer</summary>
+# The decision would then depend on the test set, and the result on the test set would be too good. A new set
+# of sentences would give a worse result. The validation set is there for such decisions.
+# </details>
+#
+# **Question.** The accuracy on the validation set is higher than the share of exact translations. Give a
+# reason.
+#
+# <details><summary>Answer</summary>
+# The accuracy counts single tokens. A translation is exact only if all of its tokens are right. The test set
+# is also harder, because it contains new pairs of words.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# `npformer exercise list 13` lists the exercises of this chapter. This lesson has one to do by hand:
+#
+# - By hand: a model has learned the smoothed targets exactly, with ε = .1 and V = 4. What is its loss, and
+#   what is its perplexity?
+#
+# **Next**: lesson 14.1 (`14_1_greedy_search_and_beam_search`), which explains how a translation is found with
+# the trained model.
