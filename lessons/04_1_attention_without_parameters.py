@@ -50,7 +50,8 @@ rng = np.random.default_rng(4)
 # %% [markdown]
 # ## Attention without parameters
 #
-# *The components of the Transformer* begins with a layer that has no parameters. T vectors $x_1, \ldots, x_T$
+# One of the documents of this course, *The components of the Transformer*, begins with a layer that has no
+# parameters. T vectors $x_1, \ldots, x_T$
 # go in, and T vectors $y_1, \ldots, y_T$ come out. Each output is computed in three steps:
 #
 # $$\begin{aligned}
@@ -106,7 +107,7 @@ print(y.round(2))
 # %% [markdown]
 # The package has a function `attention` with three inputs. We give it $x$ three times, and lesson 4.2
 # explains why. The argument `scale=1.0` switches off a factor that belongs to chapter 5. The function also
-# returns a cache with its arrays.
+# returns a cache: the arrays that the backward pass will need.
 
 # %%
 y_package, cache = attention(x, x, x, scale=1.0)

@@ -75,9 +75,9 @@ print("nearest  ", nearest @ values)
 # **Step 2: replace the maximum by a softmax.** Now every key gets a positive weight, and the answer is an
 # average of the values. This is a **soft lookup**.
 #
-# The length of the query decides how similar the two are. A query that is three times as long has scores that
-# are three times as large. Then the differences between the scores are larger too, and the softmax gives more
-# weight to the largest.
+# The length of the query decides how similar a soft lookup is to the lookup in a dictionary. A query that is
+# three times as long has scores that are three times as large. Then the differences between the scores are
+# larger too, and the softmax gives more weight to the largest.
 #
 # The next cell computes the soft lookup for queries of length 1, 4 and 64. It also prints a derivative. It
 # tells how much the weight of green changes when the query is turned by one degree. We compute it with a

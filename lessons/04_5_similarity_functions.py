@@ -182,7 +182,7 @@ assert max(abs(dq).max(), abs(dw[:4]).max()) < 1e-14
 # The same matrix is used in the score of every pair. The chain rule adds the contributions of all uses.
 # </details>
 #
-# **Question.** In concat similarity, does the key receive a gradient behind a softmax?
+# **Question.** In concat similarity, does the key receive a gradient if a softmax follows?
 #
 # <details><summary>Answer</summary>
 # Yes. Its gradient is $b$ times the sum of $ds_{ts}$ over the queries, that is over a column of dS. The
@@ -195,7 +195,8 @@ assert max(abs(dq).max(), abs(dw[:4]).max()) < 1e-14
 # The command `npformer exercise list 4` lists the exercises of this chapter. The gradient checker grades each
 # of them.
 #
-# - `npformer exercise start general-similarity-backward`: the same in two steps, and W is used for all pairs.
+# - `npformer exercise start general-similarity-backward`: write the backward pass of general similarity. It
+#   has two steps, and all pairs share the matrix W.
 # - By hand: which matrix W makes general similarity equal to dot similarity?
 #
 # **Next**: lesson 4.6 (`04_6_the_cost_of_similarities`), the fourth function, and what each of them costs.

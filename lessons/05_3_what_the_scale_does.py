@@ -166,13 +166,14 @@ caption = "With the division, the gradient does not depend on dₖ; without it, 
 show_figure(figure, "05_gradient", caption)
 
 # %% [markdown]
-# **With the division**, the gradient of the scores has length .30 at every width. The gradient of the query
-# has the same length from a width of 64 on. In $dQ = c\, dS\, K$ the keys have a length of about
+# **With the division**, the gradient of the scores has length .30 at every width. At widths of 64 and more,
+# the gradient of the query also has this length. In $dQ = c\, dS\, K$ the keys have a length of about
 # $\sqrt{d_k}$, which the factor $c = 1/\sqrt{d_k}$ cancels.
 #
 # **Without the division**, at the paper's width of 64, the effect is moderate. About a third of the
 # queries give one key a weight above .99, before any training. The gradient of the scores is nearly eight
-# times smaller. But the gradient of the query is .30, as long as with the division. The factor $c$ is 1
+# times smaller. But the length of the gradient of the query is .30, which is the
+# same as with the division. The factor $c$ is 1
 # here and not 1/8, which compensates for the smaller $dS$.
 #
 # At a width of 1,024 nothing compensates for the saturation. The gradient of the scores is 160,000 times
@@ -242,7 +243,7 @@ print("the numbers of the text are those of the table")
 # %% [markdown]
 # ## Exercises
 #
-# These two have no command. You can solve them on paper and check them in Python. The command
+# The next two exercises are not graded. You can solve them on paper and check them in Python. The command
 # `npformer exercise list 5` lists the exercises of this chapter that are graded.
 #
 # - The entries of q and k are drawn uniformly from [−1, 1] instead. By which number should the scores be

@@ -243,7 +243,8 @@ assert report.ok
 # %% [markdown]
 # ## Questions
 #
-# **Question.** A mask is the same for all sentences of a batch, but not for all queries. Which one is it?
+# **Question.** A mask is the same for all sentences of a batch, but not for all queries. Which of the masks
+# of this lesson is it?
 #
 # <details><summary>Answer</summary>
 # It is the causal mask. The padding mask is different for each sentence, but the same for all queries.
@@ -268,4 +269,5 @@ assert report.ok
 #
 # The command `npformer masks "I am late" --pad 2 --causal` draws the masks of a sentence.
 #
-# **Next**: lesson 6.2 (`06_2_minus_infinity_and_its_substitutes`), which numbers programs use in place of −∞.
+# **Next**: lesson 6.2 (`06_2_minus_infinity_and_its_substitutes`), about the numbers that programs use in
+# place of −∞.

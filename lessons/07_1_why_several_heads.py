@@ -173,8 +173,8 @@ def slow_heads(x, w_q, w_k, w_v, w_o):
 # - The value of a person is the person's note.
 #
 # The two heads deliver the left and the right note side by side. This is what we want, so $W^O$ is the
-# identity matrix. The factor `sharp` makes the score of the right seat 40. All other scores are 0, so almost
-# all of the weight goes to one person.
+# identity matrix. The factor `sharp` makes the score of the wanted neighbour 40. All other scores are 0, so
+# almost all of the weight goes to one person.
 
 # %%
 note, seat = slice(0, 6), slice(6, 12)  # the rows of a weight matrix that read note and seat

@@ -45,7 +45,8 @@ def loop_over_heads(x, w_q, w_k, w_v, w_o):
 
 # %% [markdown]
 # This loop is slow in NumPy. We can replace it with array operations. First, all queries can come from a
-# single product, because a product with matrices side by side gives the products side by side:
+# single product, because we may write the matrices of all heads next to each other. The
+# product then contains the products with the single matrices, in the same order:
 #
 # $$x\,[\,W_0 \mid W_1 \mid \ldots\,] = [\,x W_0 \mid x W_1 \mid \ldots\,]$$
 #
@@ -169,8 +170,8 @@ show(cache)
 assert_allclose(y, y_package, rtol=1e-12)
 
 # %% [markdown]
-# (One can also put W^Q, W^K and W^V side by side, and compute one product instead of three. Chapter 16 does
-# so.)
+# (One can also put W^Q, W^K and W^V side by side, and compute one product instead of three. Chapter 16 shows
+# this.)
 #
 # ## The other way of splitting
 #
