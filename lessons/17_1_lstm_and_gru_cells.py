@@ -102,7 +102,7 @@ show_figure(figure, "17_1_activations", caption)
 
 # %% [markdown]
 # The linear maps with W and U are those of lesson 0.2. So the function `lstm_cell` of the package begins with
-# $a$, and calls it `gates`. It returns $h'$ and $c'$ concatenated. The cell below computes the same with
+# $a$, and calls it `gates`. It returns $h'$ and $c'$ concatenated. The next code computes the same with
 # loops, number by number, and then prints the cache.
 
 # %%
