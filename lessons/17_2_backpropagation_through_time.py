@@ -158,7 +158,14 @@ assert report.ok
 # ## Padding keeps the state
 #
 # In a batch, shorter sentences end in padding. A recurrent network must not read padding, because it would
-# change the state. So the state stays as it is wherever the mask is False. This has two useful consequences:
+# change the state. So the state stays as it is wherever the mask is False.
+#
+# ```text
+# tokens    x₁   x₂   x₃   PAD  PAD
+# state     h₁   h₂   h₃   h₃   h₃
+# ```
+#
+# This has two useful consequences:
 #
 # - At the last position of each row, the state is that of the last *token* of the sentence.
 # - A network that reads from right to left still has the state 0 when it reaches the last token.
