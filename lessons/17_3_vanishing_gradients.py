@@ -11,7 +11,7 @@
 # - describe the first neural translators, whose encoder returned a single vector;
 # - measure what such a vector fails to store.
 #
-# `[embedding] → [RECURRENT LAYER] → [one vector] → [RECURRENT LAYER] → [output layer]`  (a translator of 2014)
+# `[embedding] → [RECURRENT LAYER] → [one vector] → [RECURRENT LAYER] → [output]`  (as in 2014)
 
 # %%
 import numpy as np
@@ -29,7 +29,7 @@ from npformer.nn import Recurrent
 from npformer.plots import curves
 from npformer.training.optimizer import Adam, clip_global_norm, cosine
 
-rng = np.random.default_rng(173)
+rng = np.random.default_rng(7)
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: chapter 16
 
 # %% [markdown]
@@ -43,6 +43,11 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # The second problem has two sides. In the backward pass, the gradient must reach tokens that were read long
 # ago. In the forward pass, the state must store what the network will need later.
+#
+# ```text
+# forward    h₁ ─→ h₂ ─→ … ─→ h₆₀ ─→ loss        each h (N,): does h₆₀ still contain x₁?
+# backward  dh₁ ←─ dh₂ ←─ … ←─ dh₆₀ ←─           each dh (N,): how long is dh₁?
+# ```
 
 # %% [markdown]
 # ## The gradient from one time step to the one before
@@ -52,9 +57,15 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # $$dh_{t-1} = \left(dh_t \odot (1 - h_t^2)\right) U^\top$$
 #
-# After j steps, the gradient has been multiplied by j such matrices. If the matrices make vectors shorter,
-# the gradient becomes exponentially small. This is a **vanishing gradient**. If they make vectors longer, it
-# becomes exponentially large, an **exploding gradient**.
+# **Question.** What happens to the gradient after many steps, if each step makes it a little shorter? And if
+# each step makes it a little longer?
+#
+# <details><summary>Answer</summary>
+# In the first case it becomes exponentially small, in the second case exponentially large.
+# </details>
+#
+# A gradient that becomes exponentially small is a **vanishing gradient**. One that becomes exponentially
+# large is an **exploding gradient**.
 #
 # For the LSTM there is a second path, from cell state to cell state:
 #
@@ -62,17 +73,15 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # After j steps, this path has multiplied the gradient by the product $\prod_t f_t$. It contains no matrix and
 # no activation function.
-
+#
+# ```text
+# dc₀ ←─ × f₁ ─ dc₁ ←─ × f₂ ─ dc₂ ←─ × f₃ ─ dc₃ ←─ …        each dc (N,)
+# ```
 # %% [markdown]
-# **Question.** How large is $f^{60}$ for f = .5 and for f = .95?
-#
-# <details><summary>Answer</summary>
-# For .5 it is about 10⁻¹⁸. For .95 it is .046. So everything depends on whether the forget gate is close to
-# 1.
-# </details>
-#
-# A sigmoid with input 0 returns 1/2. So an LSTM whose biases begin at 0 has forget gates near 1/2. We measure
-# four networks before training, each with 64 hidden units and 60 random tokens:
+# For f = .5, the product of 60 forget gates is about $10^{-18}$. For f = .95 it is .046. So it is important
+# whether the forget gates are close to 1. A sigmoid with input 0 returns 1/2. So an LSTM whose biases begin
+# at 0 has forget gates near 1/2. We measure four networks before training, each with 64 hidden units and 60
+# random tokens:
 #
 # - the simplest cell, with a matrix U of standard deviation $1/\sqrt{N}$;
 # - the same cell with U three times as large;
@@ -107,8 +116,9 @@ def plain(scale):
 
 
 def lstm(bias):
-    """The length of [dh, dc] after 0 to 60 steps, and the mean of the product of the forget gates."""
-    layer = Recurrent(width, width, forget_bias=bias, rng=np.random.default_rng(1), dtype=np.float64)
+    """The length of [dh, dc] after 0 to 60 steps, and the mean product of the forget gates."""
+    settings = {"forget_bias": bias, "rng": np.random.default_rng(1), "dtype": np.float64}
+    layer = Recurrent(width, width, **settings)
     _, cache = layer.forward(x_far)
     found, dstate = [np.linalg.norm(dlast)], np.append(dlast, 0 * dlast)[None]  # (B, 2N)
     for step in cache.steps[::-1]:
@@ -132,8 +142,7 @@ for step in cache.steps[::-1]:
 assert_allclose(dc, np.prod([step.cell.f for step in cache.steps], 0), rtol=1e-9)
 assert max(found[0, 60], found[2, 60], half) < 1e-10 < 1e4 < found[1, 60]
 assert_allclose(1 / (1 + np.exp(-3)), 0.95, atol=0.005)
-assert 0.1 < found[3, 60] < 1
-assert 0.01 < product < 0.1
+assert_allclose([found[3, 60], product], [0.34, 0.03], rtol=0.1)
 
 # %% tags=["plot"]
 axes = {"xlabel": "time steps back", "ylabel": "length of the state's gradient", "yscale": "log"}
@@ -143,12 +152,19 @@ show_figure(figure, "17_3_distance", "Only the LSTM with forget gates near 1 kee
 # %% [markdown]
 # It is often said that an LSTM has no vanishing gradients. The measurement shows the condition. With a bias
 # of 0, the gradient vanishes as fast as in the simplest network. With a bias of 3, the forget gates are about
-# .95, and after sixty steps a part of the gradient is left.
+# .95. After sixty steps, a third of the gradient is left in this run. (With other random numbers it is
+# between a tenth and more than 1.)
 #
 # So the LSTM makes it *possible* to keep the gradient, if the forget gates are near 1. They can learn to be.
 # Or their bias begins at 1 or more, as Jozefowicz et al. (2015) recommend. The simplest cell has no such
 # parameter. With a larger U, its gradient does not vanish, but it explodes. Against exploding gradients one
-# clips the gradient (lesson 13.1).
+# clips the gradient (chapter 13).
+#
+# **Question.** What does a forget gate near 1 make more difficult?
+#
+# <details><summary>Answer</summary>
+# To forget. Old information stays in the cell state, and new information is added to it.
+# </details>
 
 # %% [markdown]
 # ## One vector for the whole sentence
@@ -177,7 +193,7 @@ show_figure(figure, "17_3_distance", "Only the LSTM with forget gates near 1 kee
 
 
 def sentences(rng, count, length, step=-1):
-    """Random letters. The target is the source in reverse order, or a copy of it if step is 1."""
+    """Random letters. The target is the source in reverse order, or a copy if step is 1."""
     ids = rng.integers(4, 12, (count, length)).tolist()
     return make_batch([(row, row[::step]) for row in ids])
 
@@ -250,7 +266,8 @@ for name, row in {"reversed": turned, "copied": copied}.items():
 
 # %% tags=["check"]
 assert min(turned[0], copied[0]) > 0.7 > 0.3 > max(turned[9], copied[9])
-small = RecurrentConfig(source_vocab=12, target_vocab=12, d_model=4, d_hidden=6, attention="none")
+sizes = {"source_vocab": 12, "target_vocab": 12, "d_model": 4, "d_hidden": 6}
+small = RecurrentConfig(**sizes, attention="none")
 model = RecurrentTranslator(small, rng=rng, dtype=np.float64)
 batch = make_batch([([5, 8, 7], [6, 9]), ([4], [10, 5, 11])])
 report = gradcheck(ModelWithLoss(model), *batch)
