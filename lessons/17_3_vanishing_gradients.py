@@ -77,6 +77,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # ```text
 # dc₀ ←─ × f₁ ─ dc₁ ←─ × f₂ ─ dc₂ ←─ × f₃ ─ dc₃ ←─ …        each dc (N,)
 # ```
+
 # %% [markdown]
 # For f = .5, the product of 60 forget gates is about $10^{-18}$. For f = .95 it is .046. So it is important
 # whether the forget gates are close to 1. A sigmoid with input 0 returns 1/2. So an LSTM whose biases begin
