@@ -40,7 +40,9 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # $m_1 \ldots m_S$. They are called the **memory**. At each time step, the decoder computes attention weights
 # for them, and the weighted average is the **context** $c_t$:
 #
-# $$a_t = \mathrm{softmax\ over\ }s\mathrm{\ of\ } \mathrm{score}(\mathrm{query}, m_s), \qquad c_t = \sum_s a_{ts}\, m_s$$
+# $$a_t = \mathrm{softmax\ over\ }s\mathrm{\ of\ } \mathrm{score}(\mathrm{query}, m_s)$$
+#
+# $$c_t = \sum_s a_{ts}\, m_s$$
 #
 # ```text
 # memory m (B, S, N) ─┬─ keys ───→ score ─→ softmax ─→ a (B, T, S) ─→ × ─→ context c (B, T, N)
@@ -258,9 +260,9 @@ for name, title, weights in zip(("additive", "global"), names[1:], alignments, s
     show_figure(figure, f"17_4_{name}", "A row: a letter of the target; a column: of the source")
 
 # %% [markdown]
-# The large weights are indeed on this diagonal. But they are not close to 1. The encoder is bidirectional, so
-# each state of the memory contains information about its neighbours too. Therefore the attention weights show
-# to which *states* the decoder attends. They do not prove which *letter* it uses.
+# The large weights are indeed on this diagonal. But most of them are well below 1. The encoder is
+# bidirectional, so each state of the memory contains information about its neighbours too. Therefore the
+# attention weights show to which *states* the decoder attends. They do not prove which *letter* it uses.
 
 # %% [markdown]
 # ## What the documents say
