@@ -139,6 +139,8 @@ show_figure(figure, "17_5_depth", caption)
 # No. A larger batch makes each product larger, but the chain stays as long. When a model translates, all of
 # these models, the Transformer too, produce one token after another (lesson 14.1).
 # </details>
+#
+# **Your turn.** In the terminal, try `!depth(systems["Transformer"], 64)` and the same for the other systems.
 
 # %% [markdown]
 # ## A gradient check of a whole translator
@@ -250,7 +252,7 @@ assert all(0 <= share <= 100 for values in exact.values() for share in values)
 # translated 98.4 % of the sentences correctly, and 87.9 % after 46 seconds.
 #
 
-# **Your turn.** In the terminal, try `!depth(systems["Transformer"], 64)` and the same for the other systems.
+# 
 
 # %% [markdown]
 # ## Summary
