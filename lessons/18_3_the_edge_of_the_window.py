@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 18.3 · The edge of the window, and padding
 #
-# *About 20 minutes. You need: local-p (lesson 18.2, `18_2_a_predicted_position`), the gradient check (lesson
+# *About 25 minutes. You need: local-p (lesson 18.2, `18_2_a_predicted_position`), the gradient check (lesson
 # 0.2, `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
