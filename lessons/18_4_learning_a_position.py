@@ -219,14 +219,15 @@ assert_allclose(stuck, 0.44, atol=0.03)
 in_window = abs(stored_stuck[0] - np.arange(9, -1, -1)) <= D  # at the start
 assert_array_equal(in_window, np.arange(10) < 3)
 assert_allclose(stored_stuck[-1, :4], [9, 8, 7, 6], atol=0.3)
+assert (abs(stored_stuck - np.arange(9, -1, -1))[:, 4:] > D).all()  # at all stored steps
 assert (u * (1 - u))[0].min() > 0.05 > 0.0125 > (u * (1 - u))[-1, 4:].max()
 
 # %% [markdown]
 # The first three words have the right source word in their window. They learn it, and the fourth learns it
-# too. Their positions become 9, 8, 7 and 6. For the words from t = 4 on, the right source word is never in
-# the window, so their positions do not receive a useful gradient. They move to the end of the source. There
-# the factor $u (1 - u)$ of the sigmoid's gradient is at most .012; it began between .05 and .18. So they stay
-# there.
+# too. Their positions become 9, 8, 7 and 6. For the words from t = 4 on, the right source word is outside the
+# window at all five stored steps, so their positions do not receive a useful gradient. They move to the end
+# of the source. There the factor $u (1 - u)$ of the sigmoid's gradient is at most .012; it began between .05
+# and .18. So they stay there.
 #
 # There are two reasons for the failure:
 #
