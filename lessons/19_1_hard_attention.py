@@ -195,7 +195,8 @@ show_figure(figure, "19_1_staircase", "One draw: constant, with three jumps. The
 
 # %%
 _, dv = F.hard_attend_backward(np.ones_like(one), made)
-print("gradient of the values after the last draw:", *dv[0].round(1))
+print("the queries read:", *[words[s] for s in made.sample[0, 0].argmax(-1)])
+print("gradients of the four values, for dz = 1:", *dv[0].round(1))
 
 # %% [markdown]
 # ## The expected loss
@@ -234,8 +235,11 @@ print(f"lower bound {bound:.4f}, log p(y) = {log_p:.4f}")
 assert_allclose(-bound, expected_loss(scores, v, reads), rtol=1e-12)
 assert bound < log_p
 sample = cache.sample[:5]  # the gradient of the values, with the same draws
-forward = lambda v: F.hard_attend(scores, v, sample=sample)  # noqa: E731
-report = gradcheck((forward, lambda dz, made: F.hard_attend_backward(dz, made)[1]), v)
+pair = (
+    lambda v: F.hard_attend(scores, v, sample=sample),
+    lambda dz, made: F.hard_attend_backward(dz, made)[1],
+)
+report = gradcheck(pair, v)
 assert report.ok
 
 # %% [markdown]
