@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 19.2 · The score-function estimator
 #
-# *About 25 minutes. You need: hard attention and the expected loss (lesson 19.1, `19_1_hard_attention`), the
+# *About 30 minutes. You need: hard attention and the expected loss (lesson 19.1, `19_1_hard_attention`), the
 # gradient of the softmax (lesson 5.2, `05_2_the_backward_pass_of_attention`).*
 #
 # **After this lesson you can**
@@ -112,7 +112,12 @@ f = {s: answer(v[None, :, list(s)])[0][0, 0] for s in pairs}
 # \end{aligned}$$
 #
 # Here $[j = s]$ is 1 if j = s, and 0 otherwise. So the gradient is **onehot(s) − α**: the score of the drawn
-# position increases, and all scores decrease by their weights.
+# position increases, and all scores decrease by their weights. The code computes it for all pairs, and prints
+# it for one.
+
+# %%
+g = {s: (np.arange(S) == np.array(s)[:, None]) - alpha[0] for s in pairs}  # (T, S) onehot − α
+print(g[2, 0].round(2), "if the queries draw", words[2], "and", words[0])
 
 # %% [markdown]
 # ## Exactly, by enumeration
@@ -121,7 +126,7 @@ f = {s: answer(v[None, :, list(s)])[0][0, 0] for s in pairs}
 # formula. The loss is $-f$, which explains the minus signs.
 
 # %%
-g = {s: (np.arange(S) == np.array(s)[:, None]) - alpha[0] for s in pairs}  # (T, S) onehot − α
+
 dscores, dv = np.zeros_like(scores), np.zeros_like(v)
 for s in pairs:
     dz = answer_backward(-np.ones((1, 1)), answer(v[None, :, list(s)])[1])  # (1, B, T, L)
@@ -204,7 +209,7 @@ running = np.cumsum(each[:, 0], 0)[counts - 1] / counts[:, None, None]  # (P, T,
 distance = np.linalg.norm(running - exact, axis=(1, 2))
 expected_distance = math.sqrt(made.variance) / np.sqrt(counts)
 axes = {"xlabel": "number of draws N", "ylabel": "length of the error", "legend": True}
-axes |= {"xscale": "log", "yscale": "log", "labels": ["error of the estimate", "√(variance / N)"]}
+axes |= {"xscale": "log", "yscale": "log", "labels": ["error", "√(variance / N)"]}
 figure = curves(np.stack([distance, expected_distance]), counts, **axes)
 caption = "The error decreases as 1/√N: four times the draws, half the error"
 show_figure(figure, "19_2_error", caption)
