@@ -69,7 +69,7 @@ words = ["the", "dog", "saw", "birds"]
 #
 # Place intervals next to each other on a line, one for each weight. The length of each interval is its
 # weight, so together they have length 1. Then draw a uniform random number between 0 and 1. The position is
-# the interval that contains this number:
+# the interval that contains this number. This method is called **inverse transform sampling**:
 #
 # ```text
 # 0          .22 .28              .75        1
