@@ -46,9 +46,10 @@ rng = np.random.default_rng(17)
 # ```
 
 # %% [markdown]
-# The simplest cell is $h_t = \tanh(x_t W + h_{t-1} U + b)$. Lesson 10.4 (`10_4_why_self_attention`) shows
-# that its gradient becomes very small over many time steps. In this lesson you build the two cells that were
-# used instead, the LSTM and the GRU. The next lessons build a whole translator from them:
+# The simplest cell is $h_t = \tanh(x_t W + h_{t-1} U + b)$. Lesson 10.4 (`10_4_why_self_attention`) compares
+# it with self-attention. Its gradient becomes very small over many time steps, as lesson 17.3 shows. In this
+# lesson you build the two cells that were used instead, the LSTM and the GRU. The next lessons build a whole
+# translator from them:
 #
 # - lesson 17.2 (`17_2_backpropagation_through_time`): a whole sentence, forward and backward;
 # - lesson 17.3 (`17_3_vanishing_gradients`): how far back a gradient reaches, and what one vector can store;

@@ -81,8 +81,8 @@ assert_allclose(np.stack(states, 1), states_package, rtol=1e-12)
 # ## A whole sentence, backward
 #
 # The backward pass through the loop has a name of its own, **backpropagation through time**. It goes from the
-# last time step to the first. There are only two rules, and both are known from lesson 0.2: an array that is
-# used several times receives the sum of several gradients.
+# last time step to the first. There are only two rules, and both are known from lesson 0.2
+# (`00_2_forward_and_backward`): an array that is used several times receives the sum of several gradients.
 #
 # **First, each state is used twice.** It is an output of the layer, and it is an input of the next time step.
 # So its gradient is the sum of the gradient from outside, $d\mathrm{states}_t$, and of the gradient that the

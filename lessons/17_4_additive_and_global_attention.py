@@ -34,7 +34,7 @@ rng = np.random.default_rng(17)
 threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: chapter 16
 
 # %% [markdown]
-# ## The idea
+# ## Attention to the states of the encoder
 #
 # In lesson 17.3 the decoder received one vector. Now it receives *all* states of the encoder,
 # $m_1 \ldots m_S$. They are called the **memory**. At each time step, the decoder computes attention weights
@@ -118,7 +118,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # dM &= dM_1 + dS^\top (H W)
 # \end{aligned}$$
 #
-# The contribution of the next time step is added by the loop of lesson 17.2.
+# The contribution of the next time step is added by the loop of lesson 17.2
+# (`17_2_backpropagation_through_time`).
 
 # %%
 n = 5

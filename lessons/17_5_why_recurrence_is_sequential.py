@@ -50,7 +50,7 @@ rng = np.random.default_rng(17)
 # We measure this depth for whole models. For this we use an array that stores a number, the longest chain of
 # matrix products that led to it. NumPy lets a class change what happens when a function is applied to its
 # arrays. The class `Deep` does two things: the result of each function has the largest depth of its inputs,
-# and a matrix product adds 1. (Lesson 16.1 uses the same idea.)
+# and a matrix product adds 1.
 #
 # You do not need to understand every line of this cell to understand the measurement.
 
@@ -137,7 +137,8 @@ show_figure(figure, "17_5_depth", caption)
 #
 # <details><summary>Answer</summary>
 # No. A larger batch makes each product larger, but the chain stays as long. When a model translates, all of
-# these models, the Transformer too, produce one token after another (lesson 14.1).
+# these models, the Transformer too, produce one token after another (lesson 14.1,
+# `14_1_greedy_search_and_beam_search`).
 # </details>
 #
 # **Your turn.** In the terminal, try `!depth(systems["Transformer"], 64)` and the same for the other systems.

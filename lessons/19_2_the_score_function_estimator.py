@@ -62,7 +62,7 @@ def answer(z):
 
 
 def answer_backward(df, log_probs):
-    """dlogits = df (onehot - p), and back through the linear map (lesson 12.2)."""
+    """dlogits = df (onehot - p), and back through the linear map."""
     return np.einsum("nbc,tlc->nbtl", df[..., None] * ([1, 0, 0] - np.exp(log_probs)), w)
 
 

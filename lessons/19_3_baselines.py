@@ -46,7 +46,7 @@ rng = np.random.default_rng(7)
 # ```
 
 # %% [markdown]
-# The setup is that of lessons 19.1 and 19.2: two queries draw from four words.
+# The setup is that of lessons 19.1 (`19_1_hard_attention`) and 19.2: two queries draw from four words.
 
 # %%
 S, T, L = 4, 2, 2  # the numbers of words and queries, the width of a value
@@ -63,7 +63,7 @@ def answer(z):
 
 
 def answer_backward(df, log_probs):
-    """dlogits = df (onehot - p), and back through the linear map (lesson 12.2)."""
+    """dlogits = df (onehot - p), and back through the linear map."""
     return np.einsum("nbc,tlc->nbtl", df[..., None] * ([1, 0, 0] - np.exp(log_probs)), w)
 
 

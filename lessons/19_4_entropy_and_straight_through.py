@@ -29,8 +29,8 @@ from npformer.plots import curves
 rng = np.random.default_rng(7)
 
 # %% [markdown]
-# The setup is that of lessons 19.1 to 19.3: two queries draw from four words, and a linear map with a softmax
-# computes the reward $f(s) = \log p(y \mid s)$.
+# The setup is that of lesson 19.1 (`19_1_hard_attention`): two queries draw from four words, and a linear map
+# with a softmax computes the reward $f(s) = \log p(y \mid s)$.
 #
 # ```text
 # scores (T, S) ─→ softmax ─→ α (T, S) ─┬─→ draw s ─→ z (T, L) ─→ reward f(s) ─┐
@@ -52,7 +52,7 @@ def answer(z):
 
 
 def answer_backward(df, log_probs):
-    """dlogits = df (onehot - p), and back through the linear map (lesson 12.2)."""
+    """dlogits = df (onehot - p), and back through the linear map."""
     return np.einsum("nbc,tlc->nbtl", df[..., None] * ([1, 0, 0] - np.exp(log_probs)), w)
 
 
