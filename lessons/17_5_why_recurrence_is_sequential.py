@@ -251,9 +251,6 @@ assert all(0 <= share <= 100 for values in exact.values() for share in values)
 #
 # On the same corpus, more time helped the Universal Transformer. After 64 seconds, or 921 steps, it
 # translated 98.4 % of the sentences correctly, and 87.9 % after 46 seconds.
-#
-
-# 
 
 # %% [markdown]
 # ## Summary
