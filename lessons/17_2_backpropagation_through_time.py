@@ -104,15 +104,15 @@ assert_allclose(np.stack(states, 1), states_package, rtol=1e-12)
 #
 # $$\begin{aligned}
 # d\mathrm{state} &\leftarrow d\mathrm{state} + d\mathrm{states}_t \\
-# dgates_t,\ dc &= \mathrm{backward\ pass\ of\ the\ cell\ for}\ d\mathrm{state} \\
-# dU &\leftarrow dU + h_{t-1}^\top\, dgates_t \\
-# db &\leftarrow db + \sum dgates_t \\
-# dh &= dgates_t\, U^\top
+# d\mathrm{gates}_t,\ dc &= \mathrm{backward\ pass\ of\ the\ cell\ for}\ d\mathrm{state} \\
+# dU &\leftarrow dU + h_{t-1}^\top\, d\mathrm{gates}_t \\
+# db &\leftarrow db + \sum d\mathrm{gates}_t \\
+# dh &= d\mathrm{gates}_t\, U^\top
 # \end{aligned}$$
 #
 # The sum in $db$ is over the sentences of the batch. The pair $(dh, dc)$ is the new $d\mathrm{state}$, for
 # time step t − 1. After the loop, the gradients of $x W$ are one product each for all time steps:
-# $dx = dgates\, W^\top$ and $dW = x^\top dgates$.
+# $dx = d\mathrm{gates}\, W^\top$ and $dW = x^\top d\mathrm{gates}$.
 #
 # **Question.** Why can the products for $dx$ and $dW$ wait until the loop has ended?
 #
@@ -286,8 +286,8 @@ assert report.ok
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 17` lists the exercises of this chapter. Two of them belong to this
-# lesson and to the lesson before. The bug zoo has a recurrent network with a bug in its code:
+# The command `npformer exercise list 17` lists the exercises of this chapter. They belong to lesson 17.1.
+# The bug zoo has a recurrent network with a bug in its code:
 # `npformer bugs start 19`.
 #
 # - By hand: write the loop of the backward pass for a GRU. Where does the state h receive three gradients?

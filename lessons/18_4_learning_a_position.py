@@ -139,6 +139,7 @@ print(f"global, 1,600 steps           {longer:7.1%}")
 # %% tags=["check"]
 assert_allclose(correct["local-m"], [0.67, 0.26], atol=0.03)
 assert_allclose([*correct["local-p"]], 0.96, atol=0.015)
+assert max(correct["fixed position"]) < 0.65
 assert_allclose([*correct["global"], longer], [0.67, 0.67, 0.83], atol=0.03)
 in_window = [sum(abs(S - 1 - 2 * t) <= D for t in range(S)) for S in range(4, 13)]
 assert (in_window, sum(range(4, 13))) == ([2, 3] * 4 + [2], 72)
