@@ -163,7 +163,7 @@ assert report.ok
 # ## Does attention remove the bottleneck?
 #
 # We repeat the experiment of lesson 17.3: random letters must be written in reverse order. The next cell has
-# the same three functions, without changes. You can skip it if you remember them.
+# the same three functions, only without the task of copying. You can skip it if you remember them.
 
 # %%
 

@@ -133,12 +133,10 @@ show_figure(figure, "17_5_depth", caption)
 # decoder, the cell needs $c_t$. So attention becomes a part of each time step. Input feeding has the same
 # effect.
 #
-# **Question.** Does a larger batch make the chain shorter? Does it help in decoding?
+# **Question.** Does a larger batch make the chain shorter?
 #
 # <details><summary>Answer</summary>
-# No. A larger batch makes each product larger, but the chain stays as long. When a model translates, all of
-# these models, the Transformer too, produce one token after another (lesson 14.1,
-# `14_1_greedy_search_and_beam_search`).
+# No. A larger batch makes each product larger, but the chain stays as long.
 # </details>
 #
 # **Your turn.** In the terminal, try `!depth(systems["Transformer"], 64)` and the same for the other systems.
@@ -268,7 +266,7 @@ assert all(0 <= share <= 100 for values in exact.values() for share in values)
 #
 # <details><summary>Answer</summary>
 # No. In training, all target tokens are known, so all positions are computed at once. In translation, each
-# token must be known before the next one is computed.
+# token must be known before the next one is computed (lesson 14.1, `14_1_greedy_search_and_beam_search`).
 # </details>
 
 # %% [markdown]
