@@ -286,9 +286,8 @@ assert report.ok
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 17` lists the exercises of this chapter. They belong to lesson 17.1.
-# The bug zoo has a recurrent network with a bug in its code:
-# `npformer bugs start 19`.
+# The command `npformer exercise list 17` lists the exercises of this chapter. They belong to lesson 17.1. The
+# bug zoo has a recurrent network with a bug in its code: `npformer bugs start 19`.
 #
 # - By hand: write the loop of the backward pass for a GRU. Where does the state h receive three gradients?
 # - By hand: a sentence has one token and five positions of padding. Follow the gradient from the last

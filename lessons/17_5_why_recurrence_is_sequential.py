@@ -182,8 +182,8 @@ assert_allclose(cache.weights.sum(-1), 1)
 # steps.
 # </details>
 #
-# The learning rate of each system was found by the
-# same small search on validation data, with `npformer family --search`.
+# The learning rate of each system was found by the same small search on validation data, with
+# `npformer family --search`.
 
 # %% [markdown]
 # The next cell contains the result of this command. `MEASURED` has one line for each system:

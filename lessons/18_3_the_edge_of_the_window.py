@@ -131,8 +131,8 @@ assert not by_difference.ok
 #
 # But **neither method says how far the function jumps**, and no gradient contains this information. In
 # training, the jumps do little harm when p is close to the right token. Then the edge of the window is far
-# away, where g is $e^{-2}$. At the beginning, when p can be anywhere, the loss may increase after a step in
-# the direction in which the gradient says that it decreases.
+# away, where g is $e^{-2}$. At the beginning, when p can be anywhere, a step of gradient descent may cross a
+# jump and increase the loss.
 
 # %% [markdown]
 # ## Padding: S is the number of tokens

@@ -260,8 +260,8 @@ assert (u * (1 - u))[0].min() > 0.05 > 0.0125 > (u * (1 - u))[-1, 4:].max()
 # No. The right positions form a line, which the formula of p can represent well. In other tasks it is not so.
 # </details>
 #
-# In Table 4 of the paper (English to German, score
-# *general*), the perplexities are 6.1 for global attention, 6.2 for local-m, and 5.9 for local-p.
+# In Table 4 of the paper (English to German, score *general*), the perplexities are 6.1 for global attention,
+# 6.2 for local-m, and 5.9 for local-p.
 #
 # **Your turn.** In the terminal, try `!learn("local-p", "copy", seed=4)[1:]`. Do the positions learn?
 

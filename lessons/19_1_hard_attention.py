@@ -203,8 +203,7 @@ print("gradients of the four values, for dz = 1:", *dv[0].round(1))
 #
 # The second curve of the figure is smooth. It is the mean of the loss over all possible draws. Each pair of
 # draws has the probability $p(s) = \alpha_{1 s_1} \alpha_{2 s_2}$, which is a smooth function of the scores.
-# So we
-# minimize this mean, the **expected loss**:
+# So we minimize this mean, the **expected loss**:
 #
 # $$\mathrm{loss} = -\sum_s p(s)\, f(s)$$
 #
@@ -284,5 +283,8 @@ assert report.ok
 # - By hand: how many terms has the expected loss for T queries and S positions? Why can it not be computed
 #   for a sentence with 50 tokens?
 # - With code: write a function that draws a position from weights with `np.cumsum` and `np.searchsorted`.
+# - With code: add $-\log(-\log u)$ to each score, with a new uniform random number u for each, and take the
+#   argmax. This is the **Gumbel-max trick**. Check that each position is drawn with the probability
+#   $\alpha_s$.
 #
 # **Next**: lesson 19.2 (`19_2_the_score_function_estimator`), the gradient of the expected loss.
