@@ -201,7 +201,7 @@ for t, j in product(range(T), range(S)):
     print(f"{row} ± {error[at]:.4f}   error: {away:+.1f} standard errors")
 
 # %% tags=["check"]
-assert (abs(mean - exact) < 4 * error).all()
+assert (abs(mean - exact) < 2 * error).all()
 
 # %% tags=["plot"]
 counts = np.unique(np.geomspace(10, N, 60).astype(int))
