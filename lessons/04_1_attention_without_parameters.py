@@ -10,7 +10,7 @@
 # - explain what the scores and the attention weights are;
 # - say when a token attends most to itself, and prove it.
 #
-# `[embedding] → [positions] → [ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np

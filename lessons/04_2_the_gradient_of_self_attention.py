@@ -10,7 +10,7 @@
 # - derive the gradient of each role, and add them up to the gradient of x;
 # - measure the gradient of one role alone with a complex step.
 #
-# `[embedding] → [positions] → [ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np

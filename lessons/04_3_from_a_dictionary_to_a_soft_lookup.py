@@ -10,7 +10,7 @@
 # - turn a dictionary into a soft lookup that has an answer for every query;
 # - explain why a network can learn with a soft lookup, and not with a hard one.
 #
-# `[embedding] → [positions] → [ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np

@@ -12,7 +12,7 @@
 # - compute self-attention with three weight matrices;
 # - derive the gradients of the matrices, and compare them with the package.
 #
-# `[embedding] → [positions] → [ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - derive the gradients of dot, general and concat similarity;
 # - explain why concat similarity gives every query the same weights.
 #
-# `[embedding] → [positions] → [ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `attention: queries and keys → [SCORES] → mask → softmax → mean of values`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - count the parameters and the stored numbers of the four similarity functions;
 # - say why the paper chose the dot product.
 #
-# `[embedding] → [positions] → [ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `attention: queries and keys → [SCORES] → mask → softmax → mean of values`
 
 # %%
 import numpy as np

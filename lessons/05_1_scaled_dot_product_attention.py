@@ -10,7 +10,7 @@
 # - compute attention for a whole sentence in three lines of NumPy;
 # - say which arrays the forward pass stores for the backward pass, and why.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (you are in Figure 1, second box)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math

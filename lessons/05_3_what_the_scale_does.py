@@ -11,7 +11,7 @@
 # - explain when a softmax is saturated, and why its gradient is then nearly 0;
 # - measure what happens to the gradients of attention without the division by √dₖ.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (you are in Figure 1, second box)
+# `attention: queries and keys → [SCORES] → mask → softmax → mean of values`
 
 # %%
 import math

@@ -11,7 +11,7 @@
 # - compute attention with a mask;
 # - show that no gradient flows through a masked score.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → …`  (you are in the step "Mask (opt.)" of Figure 2)
+# `attention: queries and keys → scores → [MASK] → softmax → mean of values`
 
 # %%
 import math

@@ -9,7 +9,7 @@
 # - explain what happens in a row in which all keys are masked;
 # - explain why npformer uses −∞, and how its softmax avoids NaN.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → …`  (you are in the step "Mask (opt.)" of Figure 2)
+# `attention: queries and keys → scores → [MASK] → softmax → mean of values`
 
 # %%
 import math

@@ -10,7 +10,7 @@
 # - find an off-by-one error in a causal mask;
 # - recognize a leak from the loss of a model.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → …`  (you are in the step "Mask (opt.)" of Figure 2)
+# `attention: queries and keys → scores → [MASK] → softmax → mean of values`
 
 # %%
 import math

@@ -10,7 +10,7 @@
 # - explain why a query mask is usually not necessary;
 # - explain why npformer computes masks from ids and not from vectors.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → …`  (you are in the step "Mask (opt.)" of Figure 2)
+# `attention: queries and keys → scores → [MASK] → softmax → mean of values`
 
 # %%
 import math

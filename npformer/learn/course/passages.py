@@ -58,7 +58,7 @@ SOURCES = {
     7           | the output: label smoothing, loss and accuracy over tokens that are not padding | 12 The mean; 12 Label smoothing | functional/losses.cross_entropy; training/step.evaluate
     """,  # noqa: E501 - a row of a table is a line
     "图解transformer": """
-    宏观结构    | the structure as a whole: six encoders, six decoders | 10 The stack; 11 | models/transformer/model.Transformer
+    宏观结构    | the structure as a whole: six encoders, six decoders | 0.1 The architecture; 10 The stack; 11 | models/transformer/model.Transformer
     词向量      | word vectors, padding and truncation | 1 Sentences to one array; 2 A table | data/loader.pad; nn/embedding.Embedding
     位置向量    | position vectors, halves and interleaved | 3 Three layouts | functional/positions.sinusoids
     编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each token | models/transformer/layers.EncoderLayer
