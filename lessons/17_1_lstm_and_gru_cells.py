@@ -10,7 +10,7 @@
 # - compute one step of an LSTM and one step of a GRU, with the meaning of each gate;
 # - derive the backward pass of both cells and check it with the gradient checker.
 #
-# `[embedding] → [RECURRENT CELL] → [attention] → [output layer]`  (a translator before the Transformer)
+# `recurrent model: embedding → [RECURRENT LAYER] → attention → output layer`
 
 # %%
 import numpy as np

@@ -11,7 +11,7 @@
 # - handle padding in a recurrent network, and say where its gradient must go;
 # - say what a bidirectional network is, and why a translator needs it.
 #
-# `[embedding] → [RECURRENT LAYER] → [attention] → [output layer]`  (a translator before the Transformer)
+# `recurrent model: embedding → [RECURRENT LAYER] → attention → output layer`
 
 # %%
 import numpy as np

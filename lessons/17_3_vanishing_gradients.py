@@ -11,7 +11,7 @@
 # - describe the first neural translators, whose encoder returned a single vector;
 # - measure what such a vector fails to store.
 #
-# `[embedding] → [RECURRENT LAYER] → [one vector] → [RECURRENT LAYER] → [output]`  (as in 2014)
+# `recurrent model: embedding → [RECURRENT LAYER] → attention → output layer`
 
 # %%
 import numpy as np

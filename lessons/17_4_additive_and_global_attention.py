@@ -12,7 +12,7 @@
 # - derive the backward pass of one decoder step, in which two arrays are used several times;
 # - show that attention removes the bottleneck, and read an alignment matrix.
 #
-# `[embedding] → [recurrent layer] → [ATTENTION] → [output layer]`  (a translator of 2015)
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import numpy as np

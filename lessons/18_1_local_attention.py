@@ -10,7 +10,7 @@
 # - implement local-m, and count how many comparisons it saves;
 # - express a window as a mask, and say how far several layers with a window reach.
 #
-# `[embedding] → [recurrent layer] → [LOCAL ATTENTION] → [output layer]`  (a translator of 2015)
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import math

@@ -10,7 +10,7 @@
 # - derive its backward pass, also for the position;
 # - explain from which tokens the position receives a gradient, and from which it does not.
 #
-# `[embedding] → [recurrent layer] → [LOCAL ATTENTION] → [output layer]`  (a translator of 2015)
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import math

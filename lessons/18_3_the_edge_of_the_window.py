@@ -10,7 +10,7 @@
 # - explain why one method of the gradient check finds no error at a jump, and another one does;
 # - avoid a mistake with padding, which makes a result depend on the other sentences of the batch.
 #
-# `[embedding] → [recurrent layer] → [LOCAL ATTENTION] → [output layer]`  (a translator of 2015)
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import numpy as np

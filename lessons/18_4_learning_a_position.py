@@ -10,7 +10,7 @@
 # - show how the predicted positions change during training;
 # - recognize a position that cannot learn, and name the two reasons.
 #
-# `[embedding] → [recurrent layer] → [LOCAL ATTENTION] → [output layer]`  (a translator of 2015)
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - draw a position with given probabilities, and check the average of many draws;
 # - show why the loss of one draw has no useful gradient, and which loss is minimized instead.
 #
-# `[embedding] → [recurrent layer] → [HARD ATTENTION] → [output layer]`  (a captioner of 2015)
+# `attention: queries and keys → scores → mask → softmax → [MEAN OF VALUES]`
 
 # %%
 import math

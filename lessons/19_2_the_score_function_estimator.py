@@ -10,7 +10,7 @@
 # - compute it exactly by enumeration, and estimate it from draws;
 # - test a random estimate of a gradient with its standard error.
 #
-# `[embedding] → [recurrent layer] → [HARD ATTENTION] → [output layer]`  (a captioner of 2015)
+# `attention: queries and keys → scores → mask → softmax → [MEAN OF VALUES]`
 
 # %%
 import math

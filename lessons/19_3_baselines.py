@@ -10,7 +10,7 @@
 # - derive the baseline with the smallest variance;
 # - use a moving average as a baseline, and avoid the classic mistake with it.
 #
-# `[embedding] → [recurrent layer] → [HARD ATTENTION] → [output layer]`  (a captioner of 2015)
+# `attention: queries and keys → scores → mask → softmax → [MEAN OF VALUES]`
 
 # %%
 from itertools import product

@@ -11,7 +11,7 @@
 # - write the complete learning rule of hard attention, and check it with the gradient checker;
 # - explain the straight-through estimator, and show when it is wrong.
 #
-# `[embedding] → [recurrent layer] → [HARD ATTENTION] → [output layer]`  (a captioner of 2015)
+# `attention: queries and keys → scores → mask → softmax → [MEAN OF VALUES]`
 
 # %%
 import math

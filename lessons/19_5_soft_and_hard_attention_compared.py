@@ -11,7 +11,7 @@
 # - say what the baseline and the argmax contribute;
 # - name a task for which soft attention is better in principle.
 #
-# `[query and memory] → [HARD ATTENTION] → [linear] → [log softmax]`  (a small model)
+# `attention: queries and keys → scores → mask → softmax → [MEAN OF VALUES]`
 
 # %%
 import numpy as np
