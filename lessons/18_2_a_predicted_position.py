@@ -107,8 +107,8 @@ show_figure(figure, "18_2_window", caption)
 
 # %% [markdown]
 # The weights of global attention sum to 1. The weights $w$ of this example sum to .39, because the Gaussian
-# reduces them and nobody divides by their sum. The paper has no such division either. So $c$ is not exactly
-# an average. It is *shorter* if the tokens with large weights are far from p.
+# reduces them, and they are not divided by their sum. The paper has no such division either. So $c$ is not
+# exactly an average. It is *shorter* if the tokens with large weights are far from p.
 #
 # **Question.** Suppose that the token that the decoder needs is inside the window, but far from p. How can
 # training increase its weight w?

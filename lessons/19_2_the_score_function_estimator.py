@@ -230,7 +230,7 @@ show(cache)
 assert_allclose(dscores_package, mean, atol=1e-12)
 
 # %% [markdown]
-# A test is only worth something if it can fail. So we plant a mistake and leave out "− α":
+# Would this test find a mistake? We plant one and leave out "− α":
 
 # %%
 wrong = -reward[:, :, None, None] * cache.sample  # (N, B, T, S)
