@@ -17,13 +17,8 @@ PAPER = "Attention Is All You Need"
 
 SOURCES = {
     PAPER: """
-<<<<<<< HEAD
     1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 17 What must be computed; 10 Why self-attention | models/transformer/model.Transformer; nn/recurrent.Recurrent
-    3           | encoder and decoder; the decoder reads its own output | 10; 11; 14 Greedy | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
-=======
-    1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 17 What must wait; 10 Why self-attention | models/transformer/model.Transformer; nn/recurrent.Recurrent
     3           | encoder and decoder; the decoder reads its own output | 0.1; 10; 11; 14 Greedy | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
->>>>>>> machine
     3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack | nn/residual.Residual; models/transformer/layers.EncoderLayer
     3.1 decoder | three sublayers; position i depends only on outputs before i | 11 Both are needed; 11 A whole decoder layer | models/transformer/layers.DecoderLayer; functional/masks.causal_mask
     3.2         | an output is a weighted sum of values | 4 Query, key and value | functional/attention.attention
