@@ -50,6 +50,7 @@ PLACES = """
 16.4 | each layer      | attention
 17   | recurrent model | recurrent layer
 17.4 | recurrent model | attention
+17.5 | recurrent model | recurrent layer, attention
 18   | recurrent model | attention
 19   | attention       | mean of values
 20   | recurrent model | attention

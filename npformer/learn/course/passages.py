@@ -17,7 +17,7 @@ PAPER = "Attention Is All You Need"
 
 SOURCES = {
     PAPER: """
-    1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 17 What must wait; 10 Why self-attention | models/transformer/model.Transformer; nn/recurrent.Recurrent
+    1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 10 Why self-attention; 17 What must be computed | models/transformer/model.Transformer; nn/recurrent.Recurrent
     3           | encoder and decoder; the decoder reads its own output | 0.1; 10; 11; 14 From probabilities | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
     3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack; 10 What a second | nn/residual.Residual; models/transformer/layers.EncoderLayer
     3.1 decoder | three sublayers; position i depends only on outputs before i | 11 Both are needed; 11 A whole decoder layer | models/transformer/layers.DecoderLayer; functional/masks.causal_mask
@@ -80,9 +80,9 @@ SOURCES = {
     参考资料    | relative positions, the Universal Transformer | 21 Where; 21 When | functional/relative.relative_attention; models/universal.UniversalEncoder
     """,  # noqa: E501 - a row of a table is a line
     "The components of the Transformer": """
-    软硬注意    | soft and hard attention | 19 The passage; 19 The score function | functional/attend.attend; functional/hard.hard_attend
-    全球关注    | global attention (Luong) | 17 Two attentions | nn/attention/luong.GlobalAttention; models/recurrent/model.RecurrentTranslator
-    当地的关注  | local attention (Luong) | 18 local-m; 18 local-p | nn/attention/luong.LocalMonotonic; nn/attention/luong.LocalPredictive
+    软硬注意    | soft and hard attention | 19 Soft and hard attention; 19 The derivation; 19 Argmax, or go on drawing | functional/attend.attend; functional/hard.hard_attend
+    全球关注    | global attention (Luong) | 17 Attention to the states | nn/attention/luong.GlobalAttention; models/recurrent/model.RecurrentTranslator
+    当地的关注  | local attention (Luong) | 18 local-m; 18 local-p; 18 Where is there no derivative; 18 A small task | nn/attention/luong.LocalMonotonic; nn/attention/luong.LocalPredictive
     潜在的注意力| latent attention | 20 The passage; 20 Two stages | functional/latent.latent_attend; nn/attention/latent.LatentAttention
     单词嵌入    | word embeddings | 2 A table | nn/embedding.Embedding
     模型架构    | encoder and decoder | 10; 11 | models/transformer/model.Transformer
