@@ -29,8 +29,8 @@ rng = np.random.default_rng(4)
 #
 # $$S = X X^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P X$$
 #
-# $X$ has one row for each of the T tokens. The cell computes it for five random vectors. Now we derive the
-# backward pass: the gradient of the loss with respect to $X$.
+# $X$ has one row for each of the T tokens. The cell computes the layer for five random vectors. After
+# that we derive the backward pass: the gradient of the loss with respect to $X$.
 
 # %%
 x = rng.standard_normal((5, 4))  # (T, D)
@@ -38,7 +38,6 @@ weights, _ = softmax(x @ x.T)  # (T, T)
 y = weights @ x  # (T, D)
 
 # %% [markdown]
-
 # ## The input x occurs three times
 #
 # Written for token $i$, the formulas are $s_{ij} = x_i \cdot x_j$ and $y_i = \sum_j p_{ij}\, x_j$. The same

@@ -26,7 +26,6 @@ h = 1e-20  # the size of a complex step
 # %% [markdown]
 # ## A lookup in a dictionary
 #
-
 # The words query, key and value come from databases and dictionaries. A dictionary stores pairs of a key and
 # a value. You give it a query. If one of the keys is equal to the query, you get its value. This is a
 # **lookup**.

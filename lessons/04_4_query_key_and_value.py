@@ -50,7 +50,6 @@ x = np.array(  # (T, D)
 # %% [markdown]
 # ## Three weight matrices
 #
-
 # The paper describes attention as a soft lookup, in section 3.2:
 #
 # > An attention function can be described as mapping a query and a set of key-value pairs to an output, where

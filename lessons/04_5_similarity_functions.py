@@ -22,10 +22,9 @@ from npformer.functional.softmax import softmax, softmax_backward
 rng = np.random.default_rng(4)
 
 # %% [markdown]
-
 # ## Four ways to compare
 #
-# The lessons before compared a query and a key with the dot product. The paper calls this part of attention
+# The earlier lessons compared a query and a key with the dot product. The paper calls this part of attention
 # the compatibility function. We call it the **similarity function**. *一步步解析Attention is All You Need!*
 # lists four of them. They come from the years in which attention was used with recurrent networks
 # (Bahdanau et al. 2015; Luong et al. 2015):

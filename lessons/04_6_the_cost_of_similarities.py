@@ -33,7 +33,6 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 # In lesson 4.5, concat similarity gave every query the same weights. The reason was that a score was the sum
 # of a number for the query and a number for the key.
 #
-
 # **Perceptron** similarity avoids this weakness with a nonlinear function, tanh. It is applied to the sum of
 # the two parts:
 #
@@ -43,8 +42,8 @@ ds = rng.standard_normal((3, 5))  # (T, S) the gradient of the scores
 # k (S, L) ─→ × U ─→ (S, J) ─┘
 # ```
 #
-# The result is no longer a sum of a number for the query and a number for the key. Let $g$ be the sum
-# and $h$ the result, both with J entries for each pair:
+# Let $g$ be the sum of the two parts and $h$ its tanh, both with J entries for each pair. Because of the
+# tanh, a score is no longer a sum of a number for the query and a number for the key:
 #
 # $$\begin{aligned}
 # g_{tsj} &= \sum_i q_{ti}\, w_{ij} + \sum_i k_{si}\, u_{ij} \\

@@ -60,7 +60,6 @@ assert_allclose(y, y_package, rtol=1e-12)
 assert_allclose(weights, cache.weights, rtol=1e-12)
 
 # %% [markdown]
-
 # ## The backward pass, from the last line to the first
 #
 # As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. The
@@ -232,8 +231,8 @@ assert report.ok
 # scores, of the values, or both?
 #
 # <details><summary>Answer</summary>
-# Those of the scores, because in $p_j (dp_j - \sum_i dp_i\,p_i)$ either the factor or the bracket is nearly
-# 0. The value with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
+# Those of the scores: in $p_j (dp_j - \sum_i dp_i\,p_i)$, either the factor or the bracket is nearly 0. The value
+# with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
 # </details>
 
 # %% [markdown]

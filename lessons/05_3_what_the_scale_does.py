@@ -38,7 +38,6 @@ rng = np.random.default_rng(5)
 # k (S, K) ─┘
 # ```
 #
-
 # The paper gives a reason for it in section 3.2.1:
 #
 # > We suspect that for large values of dₖ, the dot products grow large in magnitude, pushing the softmax

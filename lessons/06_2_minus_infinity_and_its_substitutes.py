@@ -37,7 +37,6 @@ dy = rng.standard_normal((6, 8))  # (T, K) the gradient of the output
 # scores (T, S) ─→ [−∞ where the mask is False] ─→ softmax ─→ weights (T, S)
 # ```
 #
-
 # Our documents do not use −∞ in their code. *一步步解析Attention is All You Need!* replaces the score by
 # −2³² + 1, and *图解transformer* by −1e10. *The components of the Transformer* **adds** −1e9 to the score.
 # Does the difference matter?

@@ -34,7 +34,6 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # %% [markdown]
 # ## A test with the forward pass
 #
-
 # A **leak** is an output that depends on a token which the mask hides. A leak raises no error, and the
 # gradient check does not find it. The check compares the backward pass with the forward pass, and both
 # contain the same wrong mask.

@@ -30,7 +30,6 @@ padding = np.broadcast_to(padding_mask(ids)[0, 0], (6, 6))  # (T, S), a row is a
 q, k, v, dy = rng.standard_normal((4, 6, 8))  # (T, K), (S, K), (S, K), (T, K)
 
 # %% [markdown]
-
 # ## The query mask
 #
 # A padding token is also a *query*. Its row of weights has no meaning, since nobody needs its output. A
