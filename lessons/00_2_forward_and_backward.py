@@ -332,7 +332,7 @@ central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 #
 # $$L(ih) = L + ih L' - \frac{h^2}{2} L'' - \frac{ih^3}{6} L''' + \dots$$
 #
-# The derivative is part of the imaginary part. Divide the imaginary part by h:
+# The derivative $L'$ stands in the imaginary part of this number. Divide the imaginary part by h:
 #
 # $$\frac{\operatorname{Im} L(ih)}{h} = L' - \frac{h^2}{6} L''' + \dots$$
 #
@@ -495,9 +495,11 @@ assert wrong_report.failures[0].tensor == "bias"
 #
 # `npformer exercise list 0` lists the exercises. Each is graded by the gradient checker.
 #
-# - `npformer exercise start swish-backward`: one input and no parameters; the whole method in two lines.
-# - `npformer exercise start linear-backward`: dx, dw and db for any number of axes before the last one.
-# - `npformer exercise start derivative`: the derivative of a function by a complex step.
+# - `npformer exercise start swish-backward`: write the backward pass of the function y = x · sigmoid(x). It
+#   has one input and no parameters.
+# - `npformer exercise start linear-backward`: write the backward pass of a linear layer. It must work for any
+#   number of axes before the last one.
+# - `npformer exercise start derivative`: compute the derivative of a function by a complex step.
 # - By hand: y = x − mean(x). Which term of dx is easily forgotten?
 #
 # Try this in the terminal: `!print(gradcheck((linear, linear_backward), x, w, b, method="difference"))`. The

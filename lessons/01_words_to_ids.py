@@ -555,8 +555,9 @@ assert not real[sentence, place]
 #
 # `npformer exercise list 1` lists the exercises. Each is graded on examples.
 #
-# - `npformer exercise start pad`: put rows of any lengths, one of them empty, into one array.
-# - `npformer exercise start truncate`: three cases; one of them must keep its end.
+# - `npformer exercise start pad`: put rows of different lengths into one array. One of the rows is empty.
+# - `npformer exercise start truncate`: cut a sentence to a maximum length. There are three cases, and in one
+#   of them the end symbol must be kept.
 #
 # Try this in the terminal: `!english.encode("the cat sat on the mat")`, and
 # `!padding_of(plan_batches(lengths, seed=0, epoch=3, batch_size=64))`.

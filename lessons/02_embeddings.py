@@ -134,7 +134,8 @@ show_figure(cell_product(grids), "02_look_up", caption)
 
 # %% [markdown]
 # Nobody computes embeddings in this way. The paper has batches of 25,000 tokens and a vocabulary of 37,000.
-# So O would have 925 million entries, or 3.7 GB in float32, to store 25,000 ones. But the product helps us to
+# So O would have 925 million entries, or 3.7 GB in float32, and only
+# 25,000 of them would not be 0. But the product helps us to
 # find the gradient.
 
 # %% tags=["check"]
@@ -494,10 +495,12 @@ assert not report.ok
 #
 # `npformer exercise list 2` lists the exercises. Each is graded by the gradient checker.
 #
-# - `npformer exercise start embedding-backward`: the scatter-add, with scale and zero padding.
-# - `npformer exercise start tied-backward`: the gradient at the output; note which matrix is transposed in
-#   dw.
-# - `npformer exercise start linear-layer-backward`: += for a layer that is used more than once.
+# - `npformer exercise start embedding-backward`: compute the gradient of an embedding table with a
+#   scatter-add. The scale and the zero row of the padding must be right too.
+# - `npformer exercise start tied-backward`: compute the gradients of an output layer with tied weights. Think
+#   about which matrix is transposed in dw.
+# - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters. A
+#   layer may be used more than once, so its gradients must be added with +=.
 #
 # Try this in the terminal: `!embedding(np.array([4, 7]), table)[0]`, and `!np.diag(one_hot.T @ one_hot)`.
 # What does the second one count?

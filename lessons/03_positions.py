@@ -506,8 +506,9 @@ assert_allclose(new.mean(), 0.39, atol=6e-3)
 #
 # `npformer exercise list 3` lists the exercises. They are graded on numbers or by the gradient checker.
 #
-# - `npformer exercise start sinusoids`: the table of the paper, without a loop over positions.
-# - `npformer exercise start positions-backward`: the sum over the batch, at rows start .. start + T.
+# - `npformer exercise start sinusoids`: compute the table of the paper without a loop over the positions.
+# - `npformer exercise start positions-backward`: compute the gradient of learned positions. It is a sum over
+#   the batch, and it belongs to the rows start .. start + T.
 #
 # Try this in the terminal: `!attention(p @ rotation(2, 64), p, p, scale=4.0)[1].weights.argmax(-1)`. Each
 # token attends to the token two places ahead. For the last two tokens there is no such place.

@@ -200,7 +200,8 @@ assert not gradcheck((basic, forgets_the_keys), sentence).ok
 # The command `npformer exercise list 4` lists the exercises of this chapter. The gradient checker grades each
 # of them.
 #
-# - `npformer exercise start dot-similarity-backward`: two products; which matrix is transposed?
+# - `npformer exercise start dot-similarity-backward`: compute the gradients of the scores q kᵀ. They are two
+#   products. Which matrix is transposed?
 # - By hand: there is only one token. Show that y = x, that dq = dk = 0, and that dx = dy.
 #
 # **Next**: lesson 4.3 (`04_3_from_a_dictionary_to_a_soft_lookup`), the origin of the words query, key and

@@ -195,8 +195,8 @@ assert max(abs(dq).max(), abs(dw[:4]).max()) < 1e-14
 # The command `npformer exercise list 4` lists the exercises of this chapter. The gradient checker grades each
 # of them.
 #
-# - `npformer exercise start general-similarity-backward`: write the backward pass of general similarity. It
-#   has two steps, and all pairs share the matrix W.
+# - `npformer exercise start general-similarity-backward`: compute the gradients of the scores q W kᵀ in two
+#   steps. All pairs share the matrix W.
 # - By hand: which matrix W makes general similarity equal to dot similarity?
 #
 # **Next**: lesson 4.6 (`04_6_the_cost_of_similarities`), the fourth function, and what each of them costs.

@@ -267,8 +267,8 @@ assert_allclose(scores, cache.scores, rtol=1e-12)
 # The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades each
 # of them.
 #
-# - `npformer exercise start softmax`: compute exponentials that do not overflow.
-# - `npformer exercise start attention`: the three lines, for any number of leading axes.
+# - `npformer exercise start softmax`: write a softmax whose exponentials do not overflow.
+# - `npformer exercise start attention`: write the three lines of attention for any number of leading axes.
 # - By hand: a query has the scores 3, 3 and 0 after the division. Compute its three weights, and check them
 #   with `softmax`.
 #

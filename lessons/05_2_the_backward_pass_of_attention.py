@@ -241,8 +241,10 @@ assert report.ok
 # The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades each
 # of them.
 #
-# - `npformer exercise start softmax-backward`: one sum for each row, and no Jacobian.
-# - `npformer exercise start attention-backward`: the four products of this lesson.
+# - `npformer exercise start softmax-backward`: write the backward pass of the softmax. It needs one sum for
+#   each row, and no Jacobian.
+# - `npformer exercise start attention-backward`: write the backward pass of attention, with the four products
+#   of this lesson.
 # - By hand: take two keys with weights p and 1 − p. Show that the row of dscores is p(1 − p)(dp₁ − dp₂) times
 #   (1, −1). Then check the upper row of the figure of dscores with this formula.
 #

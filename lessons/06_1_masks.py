@@ -262,10 +262,14 @@ assert report.ok
 #
 # The command `npformer exercise list 6` lists the exercises of this chapter.
 #
-# - `npformer exercise start causal-mask`: one comparison, broadcast to a square.
-# - `npformer exercise start padding-mask`: one comparison, and two axes of length 1.
-# - `npformer exercise start local-mask`: a query may attend only to keys within a given distance.
-# - `npformer exercise start mask-scores-backward`: the gradient of a score that was replaced.
+# - `npformer exercise start causal-mask`: write the causal mask of T positions. One comparison of two index
+#   arrays is enough.
+# - `npformer exercise start padding-mask`: write the mask that hides padding. It needs one comparison, and
+#   two axes of length 1.
+# - `npformer exercise start local-mask`: write a mask with which a query may attend only to keys within a
+#   given distance.
+# - `npformer exercise start mask-scores-backward`: compute the gradient of scores some of which were replaced
+#   by a mask.
 #
 # The command `npformer masks "I am late" --pad 2 --causal` draws the masks of a sentence.
 #

@@ -276,7 +276,9 @@ assert wide.count_parameters() == 4 * (300**2 + 300) == 361_200
 # The command `npformer exercise list 7` lists the exercises of this chapter. They are graded by their values
 # or by the gradient checker.
 #
-# - `npformer exercise start split-heads`: one reshape and one exchange; it is also the backward of the merge.
-# - `npformer exercise start merge-heads`: the inverse, with the two operations in the right order.
+# - `npformer exercise start split-heads`: split the vectors into heads. You need one reshape and one exchange
+#   of axes. The same function is the backward pass of `merge_heads`.
+# - `npformer exercise start merge-heads`: concatenate the heads. This is the inverse of `split_heads`, so the
+#   two operations come in the opposite order.
 #
 # **Next**: lesson 7.3 (`07_3_the_output_projection_and_the_backward_pass`), the matrix W^O and the gradients.

@@ -275,7 +275,8 @@ assert report.ok
 # The command `npformer exercise list 7` lists the exercises of this chapter. They are graded by their values
 # or by the gradient checker.
 #
-# - `npformer exercise start multi-head-backward`: four steps; x gets three gradients, a memory two.
+# - `npformer exercise start multi-head-backward`: write the backward pass of multi-head attention in four
+#   steps. In self-attention, x receives three gradients. In cross-attention, the memory receives two.
 # - By hand: W^O is the identity matrix. Which columns of the output can head #0 change?
 #
 # **Next**: lesson 7.4 (`07_4_testing_the_split`), a mistake that the gradient check does not find.

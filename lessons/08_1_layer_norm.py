@@ -191,7 +191,8 @@ assert_allclose(stretched, xhat, rtol=1e-4)
 # The command `npformer exercise list 8` lists the exercises of this chapter. The gradient checker grades
 # each of them.
 #
-# - `npformer exercise start layer-norm`: the forward pass, also for rows whose numbers are almost equal.
+# - `npformer exercise start layer-norm`: write the forward pass of layer normalization. It must also be right
+#   for rows whose numbers are almost equal.
 # - By hand: compute m, v and x̂ of x = (2, 4, 6, 8) with ε = 0. Then compute y with the gain 2 and the
 #   bias 1 in every component.
 #

@@ -268,7 +268,8 @@ assert report.ok
 #
 # `npformer exercise list 8` lists the exercises of this chapter.
 #
-# - `npformer exercise start layer-norm-backward`: three terms; two sums over a row, and two over the tokens.
+# - `npformer exercise start layer-norm-backward`: write the backward pass of layer normalization. The
+#   gradient of x has three terms, and the gradients of gain and bias are sums over the tokens.
 # - By hand: let D = 2 and ε = 0. Show that x̂ is (1, −1) or (−1, 1), and that dx is 0 for every dy. What
 #   information does a layer norm of two numbers pass on to the next layer?
 #

@@ -215,8 +215,10 @@ show_figure(figure, "08_dropout", caption)
 #
 # `npformer exercise list 8` lists the exercises of this chapter.
 #
-# - `npformer exercise start residual-backward`: two paths that are added, with the norm after or before.
-# - `npformer exercise start dropout-backward`: where the output was set to 0, the gradient is 0.
+# - `npformer exercise start residual-backward`: write the backward pass of a residual connection with the
+#   norm after the sublayer, and with the norm before it. In both, the gradients of two paths are added.
+# - `npformer exercise start dropout-backward`: write the backward pass of dropout. Where the output was set
+#   to 0, the gradient is 0.
 # - By hand: let x be a number, and let each of three layers compute x + w x, without a norm. Show that the
 #   derivative of the output is (1 + w)³, and expand it. Each product in it belongs to one path through the
 #   three layers. How many paths pass through two of the three sublayers?

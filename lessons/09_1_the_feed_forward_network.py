@@ -293,8 +293,10 @@ assert report.ok
 # The command `npformer exercise list 9` lists the exercises of this chapter. The gradient checker grades each
 # of them.
 #
-# - `npformer exercise start relu-backward`: the cache is y; one comparison is enough.
-# - `npformer exercise start feed-forward-backward`: four steps in reverse order, one of them for dropout.
+# - `npformer exercise start relu-backward`: write the backward pass of the ReLU. The cache is y, and one
+#   comparison is enough.
+# - `npformer exercise start feed-forward-backward`: write the backward pass of the feed-forward network. It
+#   has four steps in reverse order, and one of them belongs to dropout.
 # - By hand: compute max(x₁, x₂) with three units. (Write it as x₂ plus one ReLU, and x₂ as two ReLUs.)
 #
 # In the terminal, `s cache.outer` shows what the second linear layer keeps.

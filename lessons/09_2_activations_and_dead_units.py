@@ -269,7 +269,8 @@ assert abs(far_left["gelu"]) < 1e-20
 #
 # `npformer exercise list 9` lists the exercises of this chapter.
 #
-# - `npformer exercise start gelu-backward`: a product of two functions of x.
+# - `npformer exercise start gelu-backward`: write the backward pass of GELU, which is a product of two
+#   functions of x.
 # - By hand: y = x Φ(x). Show that GELU(x) − GELU(−x) = x, and that swish has the same property.
 #
 # **Next**: lesson 9.3 (`09_3_a_memory_and_a_convolution`), two other views of the same network.

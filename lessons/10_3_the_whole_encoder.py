@@ -248,7 +248,8 @@ assert presets == {"jianshu-demo": 2_889_728, "paper-base": 3_150_336}
 #
 # `npformer exercise list 10` lists the exercises of this chapter.
 #
-# - `npformer exercise start encoder-backward`: N layers and perhaps a norm, from the last to the first.
+# - `npformer exercise start encoder-backward`: write the backward pass of N encoder layers, from the last
+#   layer to the first. There may be a norm after the last layer.
 # - By hand: 4 · 512 of the 3,152,384 parameters of a layer are the biases of attention. Which 512 of them
 #   could be left out without any change of the output, whatever their values are?
 #

@@ -258,7 +258,8 @@ for variant in variants.values():
 # `npformer exercise list 11` lists the exercises of this chapter. Each is graded by comparison with the
 # package or by the gradient checker.
 #
-# - `npformer exercise start shift-right`: one column is added in front, and one is dropped at the end.
+# - `npformer exercise start shift-right`: shift the target to the right: add one column in front, and leave
+#   out the last one.
 # - By hand: T = 2, the input is shifted, and there is no mask. Which of the four weights of the decoder's
 #   self-attention gives an answer away?
 #

@@ -252,7 +252,8 @@ assert report.ok
 #
 # `npformer exercise list 11` lists the exercises of this chapter.
 #
-# - `npformer exercise start decoder-layer-backward`: three blocks, and one gradient that leaves early.
+# - `npformer exercise start decoder-layer-backward`: write the backward pass of a decoder layer. It has three
+#   blocks, and it also returns the gradient of the memory.
 # - By hand: list the 26 parameters of the layer, sublayer by sublayer.
 #
 # **Next**: lesson 11.5 (`11_5_one_memory_for_all_layers`), several decoder layers and one memory.

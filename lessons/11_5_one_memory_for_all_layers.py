@@ -206,7 +206,8 @@ assert 6 * (of_encoder + of_decoder) == 44_138_496
 #
 # `npformer exercise list 11` lists the exercises of this chapter.
 #
-# - `npformer exercise start decoder-backward`: the sum over the layers from this lesson.
+# - `npformer exercise start decoder-backward`: write the backward pass of a stack of decoder layers. The
+#   gradient of the memory is a sum over the layers.
 # - By hand: the loss is $L = (a m) + (b m)^2$ for numbers a, b and m, where m is the memory of two readers.
 #   Compute the gradient of each copy of m, and check that their sum is dL/dm.
 #

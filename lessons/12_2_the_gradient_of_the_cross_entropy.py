@@ -236,9 +236,11 @@ for length, right, wrong in found:
 # `npformer exercise list 12` lists the exercises of this chapter. Each is graded by the gradient checker or
 # by its values.
 #
-# - `npformer exercise start log-softmax-backward`: one sum for each row.
-# - `npformer exercise start cross-entropy`: the mean over the real tokens.
-# - `npformer exercise start cross-entropy-backward`: p − q, with padding, and with the smoothing
-#   of lesson 12.3.
+# - `npformer exercise start log-softmax-backward`: write the backward pass of the logarithm of the softmax.
+#   It needs one sum for each row.
+# - `npformer exercise start cross-entropy`: compute the loss of a batch: the mean over the tokens that are
+#   not padding.
+# - `npformer exercise start cross-entropy-backward`: write the gradient p − q, with padding and with the
+#   label smoothing of lesson 12.3.
 #
 # **Next**: lesson 12.3 (`12_3_label_smoothing_and_tied_weights`), other targets, and a trained model.

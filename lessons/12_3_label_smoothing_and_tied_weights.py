@@ -283,8 +283,10 @@ show_figure(figure, "12_trained", caption)
 #
 # `npformer exercise list 12` lists the exercises of this chapter.
 #
-# - `npformer exercise start smooth-targets`: one line; the target also gets its ε/V.
-# - `npformer exercise start kl-backward`: which part of the loss depends on the logits?
+# - `npformer exercise start smooth-targets`: compute the target distribution of label smoothing. The target
+#   token also gets its ε/V.
+# - `npformer exercise start kl-backward`: compute the gradient of the KL divergence. Which part of the loss
+#   depends on the logits?
 # - By hand: let all entries of q be positive. What is the smallest loss for ε = 1, and what does the model
 #   learn then?
 #

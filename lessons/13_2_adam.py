@@ -287,7 +287,7 @@ show_figure(figure, "13_without_correction", caption)
 # `npformer exercise list 13` lists the exercises of this chapter. The grader compares your numbers with those
 # of the package.
 #
-# - `npformer exercise start adam-step`: one step of Adam. Increase t first.
+# - `npformer exercise start adam-step`: write one step of Adam. Increase t first.
 # - By hand: let g₁ = 1, g₂ = −1 and β₁ = .9. What are m₂ and m̂₂? (The answer is −.01, and −.01/.19 = −.053.)
 #
 # **Next**: lesson 13.3 (`13_3_schedules_and_gradient_clipping`), in which the learning rate changes during

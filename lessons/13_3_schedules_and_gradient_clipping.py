@@ -249,8 +249,10 @@ assert (jianshu.betas, jianshu.eps) == ((0.9, 0.98), 1e-8)
 #
 # `npformer exercise list 13` lists the exercises of this chapter.
 #
-# - `npformer exercise start warmup`: formula (3), as a function that returns a function.
-# - `npformer exercise start cosine-schedule`: a linear increase, then half a period of a cosine.
-# - `npformer exercise start clip-gradient`: one factor for the whole gradient, in place.
+# - `npformer exercise start warmup`: write formula (3) as a function that returns a function.
+# - `npformer exercise start cosine-schedule`: write a schedule that increases linearly, and then decreases
+#   like half a period of a cosine.
+# - `npformer exercise start clip-gradient`: clip the gradient of all parameters. All of them are multiplied
+#   by the same factor, in place.
 #
 # **Next**: lesson 13.4 (`13_4_the_training_loop`), which puts all parts together and trains a model.

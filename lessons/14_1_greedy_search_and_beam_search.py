@@ -335,7 +335,8 @@ show_figure(figure, "14_table", caption)
 #
 # `npformer exercise list 14` lists the exercises of this chapter.
 #
-# - `npformer exercise start greedy`: the loop of this lesson, for a batch.
-# - `npformer exercise start best-continuations`: the k best of one list; you do not need to sort all of it.
+# - `npformer exercise start greedy`: write the loop of greedy search for a batch of sentences.
+# - `npformer exercise start best-continuations`: find the k best continuations in one list. You do not need
+#   to sort all of it.
 #
 # **Next**: lesson 14.2 (`14_2_exposure_bias_and_search_errors`), which decodes with a trained model.

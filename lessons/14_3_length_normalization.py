@@ -223,7 +223,7 @@ assert exact == {0: 189, 0.6: 189, 1: 191}
 #
 # `npformer exercise list 14` lists the exercises of this chapter.
 #
-# - `npformer exercise start length-norm`: one formula; be careful with its brackets.
+# - `npformer exercise start length-norm`: compute the length normalization of beam search.
 # - By hand: log p is −1.212 for seven tokens and −1.292 for eight. From which α on is the score of the longer
 #   sentence larger?
 #

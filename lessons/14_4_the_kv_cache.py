@@ -298,7 +298,7 @@ show_figure(figure, "14_cost", caption)
 #
 # `npformer exercise list 14` lists the exercises of this chapter.
 #
-# - `npformer exercise start cached-step`: self-attention for one new position.
+# - `npformer exercise start cached-step`: compute self-attention for one new position with a KV cache.
 #
 # **Next**: lesson 15.1 (`15_1_tokens_that_heads_attend_to`), which examines the attention heads of the
 # trained translator.

@@ -308,8 +308,10 @@ assert report.ok
 # The command `npformer exercise list 17` lists the exercises of this chapter. The gradient checker grades
 # them.
 #
-# - `npformer exercise start lstm-cell-backward`: c′ is used twice, so add both gradients first.
-# - `npformer exercise start gru-cell-backward`: three gradients; r multiplies only the part of the state.
+# - `npformer exercise start lstm-cell-backward`: write the backward pass of an LSTM cell. The cell state c′
+#   is used twice, so complete its gradient first.
+# - `npformer exercise start gru-cell-backward`: write the backward pass of a GRU cell. It returns three
+#   gradients, and the reset gate r acts only on the part that comes from the state.
 # - By hand: write the variant of the GRU in which the reset gate comes *before* the matrix product. Which of
 #   the gradients above change?
 #

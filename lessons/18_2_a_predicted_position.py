@@ -290,8 +290,10 @@ assert report.ok
 # The command `npformer exercise list 18` lists the exercises of this chapter. The gradient checker grades
 # them.
 #
-# - `npformer exercise start gaussian-window-backward`: two products, and one sum over the tokens.
-# - `npformer exercise start predict-position-backward`: back through S, the sigmoid, v, the tanh and W.
+# - `npformer exercise start gaussian-window-backward`: compute the gradient of weights that are multiplied by
+#   a Gaussian. You need two products, and one sum over the words.
+# - `npformer exercise start predict-position-backward`: compute the gradient of a predicted position. It goes
+#   back through the product with S, the sigmoid, v, the tanh and W.
 # - By hand: divide w by its sum, $r = w / \sum w$. Show that
 #   $dp = \sum_s r_s (dr_s - \sum_i dr_i\, r_i) (s - p) / \sigma^2$. If all $dr_s$ are equal, this is 0.
 # - `npformer figures F56 F57` draws the window and the Gaussian for a sentence.

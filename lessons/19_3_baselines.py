@@ -267,7 +267,8 @@ assert report.ok
 # The command `npformer exercise list 19` lists the exercises of this chapter. The bug zoo has the mistake of
 # this lesson: `npformer bugs start 21`.
 #
-# - `npformer exercise start score-function`: rewards, a baseline and N draws become `dlog_prob`.
+# - `npformer exercise start score-function`: compute the score-function estimator for N samples, with rewards
+#   and a baseline.
 # - By hand: let $|g|^2 = 1$ for all draws. Show that Var(0) − Var(E[f]) = E[f]².
 #
 # **Next**: lesson 19.4 (`19_4_entropy_and_straight_through`), a term for equal weights, and an estimate

@@ -261,7 +261,8 @@ show_figure(figure, "19_4_straight", caption)
 #
 # The command `npformer exercise list 19` lists the exercises of this chapter.
 #
-# - `npformer exercise start entropy-backward`: −α (log α + H), and 0 at masked positions.
+# - `npformer exercise start entropy-backward`: compute the gradient of the entropy of the attention weights.
+#   It is 0 where the mask forbids attention.
 # - By hand: one query with rewards $f_s$. Show that the weights with the largest
 #   $\sum_s \alpha_s f_s + \lambda_e H$ are softmax(f / λₑ).
 #

@@ -454,8 +454,10 @@ show_figure(figure, "20_gate", "Rows: who wants to be read points at the first p
 #
 # `npformer exercise list` has them, each graded by the gradient checker.
 #
-# - `npformer exercise start unit-weights-backward`: one sum a row, in both measures.
-# - `npformer exercise start latent-attend-backward`: from o back to both scores and the values.
+# - `npformer exercise start unit-weights-backward`: write the backward pass of a normalization of weights. It
+#   needs one sum for each row.
+# - `npformer exercise start latent-attend-backward`: write the backward pass of latent attention, from the
+#   output o to both kinds of scores and to the values.
 # - By hand: let l count the padding too, and mask everything else as above. Show that w̄ does not change.
 #
 # To try now, in the terminal: `!fit(readers["one query"], train, steps=200, seed=1)`, and then

@@ -472,8 +472,10 @@ assert 2**0.5 - 1e-4 < found < 1.02 * 2**0.5
 #
 # `npformer exercise list` has them, each graded by the gradient checker or by values.
 #
-# - `npformer exercise start collect-by-distance`: what each vector hears; the transpose of spreading.
-# - `npformer exercise start mix-states-backward`: what any p gains, the last weight loses.
+# - `npformer exercise start collect-by-distance`: compute the gradient of each distance vector. It is a sum
+#   over the pairs of positions with this distance.
+# - `npformer exercise start mix-states-backward`: write the backward pass of the average of states in
+#   adaptive halting. The weight of the last step depends on all halting probabilities.
 # - By hand: write t − s for s − t everywhere. Show that a model trained from the start ends with its table
 #   turned over, and otherwise the same. What if the vectors come from a checkpoint?
 #

@@ -546,8 +546,9 @@ else:
 #
 # `npformer exercise list 22` has them; both are graded against the package's results.
 #
-# - `npformer exercise start join-pieces`: a word into its pieces, with no training in sight.
-# - `npformer exercise start bleu`: sums over the set first, one division, one penalty.
+# - `npformer exercise start join-pieces`: write a word as pieces of byte-pair encoding, with a given list of
+#   merges.
+# - `npformer exercise start bleu`: compute BLEU from sums over the whole test set, with the brevity penalty.
 # - By hand: a translation of 8 words has p₁ … p₄ of 1 and a reference of 10. Its BLEU? (100 e^(−1/4) = 78.)
 #
 # To try now, in the terminal: `!pieces_of("riverside", tell=True)`, and `!bleu(["a b c d"], ["a b c d e"])`.
