@@ -126,9 +126,9 @@ channels = "|".join(channel.name for channel in recipes.CHANNELS)
 mirrored = []
 for recipe in corpus.test:
     one, other = (end.partition(".")[0] for end in (recipe.trigger, recipe.action))
-    exchange = {one: other, other: one}
+    new = {one: other, other: one}
     parts = (recipe.description, recipe.trigger, recipe.action)
-    parts = [re.sub(channels, lambda found, names=exchange: names[found[0]], part) for part in parts]
+    parts = [re.sub(channels, lambda found, new=new: new[found[0]], part) for part in parts]
     mirrored.append(recipes.IfThenRecipe(*parts))
 mirrors = recipes.encode_recipes(mirrored, codec)
 for recipe in (corpus.test[1], mirrored[1]):

@@ -49,7 +49,8 @@ rng = np.random.default_rng(20)
 # ```
 
 # %%
-latent_scores, active_scores = rng.standard_normal(8), rng.standard_normal((8, 8))  # (S,), (S, S)
+latent_scores = rng.standard_normal(8)  # (S,)
+active_scores = rng.standard_normal((8, 8))  # (S, S)
 v = rng.standard_normal((8, 3))  # (S, L)
 do = rng.standard_normal(3)  # (L,)
 caches = {
