@@ -51,7 +51,7 @@ def mirrored(recipe):
 
 
 mirrors = recipes.encode_recipes([mirrored(recipe) for recipe in corpus.test], codec)
-print(f"{len(train.ids)} recipes to train on, {len(test.ids)} to test, {len(mirrors.ids)} mirrored")
+print(f"recipes: {len(train.ids)} for training, {len(test.ids)} for the test, each with a mirror")
 
 # %% [markdown]
 # ## The model
@@ -82,7 +82,7 @@ print(f"{len(train.ids)} recipes to train on, {len(test.ids)} to test, {len(mirr
 
 
 class OneQuery(Module):
-    """o = Σ_j a_j v_j with a = softmax(u · e_j). Shapes: e (B, S, E), values (B, S, D) -> (B, D)."""
+    """o = Σ_j a_j v_j with a = softmax(u · e_j). Shapes: e (B, S, E), v (B, S, D) -> (B, D)."""
 
     def __init__(self, d_state):
         self.u = Parameter(rng.uniform(-0.3, 0.3, (1, d_state)).astype(np.float32))
@@ -161,7 +161,7 @@ for recipe, words in zip(recipes.FAMOUS, sentences, strict=True):
         seen = getattr(cache, question).attention
         seen_weights += [seen.latent[0], seen.weights[0]]  # (S,) each
         largest = [words[row[0].argmax()] for row in (seen.latent, seen.weights)]
-        print("  {}: largest latent weight at {}, largest active at {}".format(question, *largest))
+        print("  {}: largest latent weight at {}, active at {}".format(question, *largest))
 
 # %% tags=["plot"]
 names = ["trigger: latent", "trigger: active", "action: latent", "action: active"]
@@ -180,8 +180,8 @@ for number, words in enumerate(sentences):
 # ## An ablation of the first stage
 #
 # An **ablation** removes or replaces a part of a model and measures the effect. We replace the latent
-# weights of every recipe by **one fixed list**. Its entry at each position is the mean of $l$ over the test
-# set. Then the words of a recipe cannot influence $l$ any more. For each model and each answer we measure:
+# weights of every recipe by **one fixed list**, the mean of $l$ at each position over the test set. Then
+# the words of a recipe cannot influence $l$ any more. For each model and each answer we measure:
 #
 # - how often the right one of the two channels has the larger active weight ("right channel");
 # - the sum of the latent weights at "to", which would be .10 if all words of a recipe had the same weight;
@@ -205,7 +205,8 @@ for name in ("rows", "columns"):
         w, _ = latent.unit_weights(matrix @ seen.latent.mean(0))  # (N, S) with the fixed list
         o = (w[:, None] @ seen.attend.v)[:, 0]  # (N, D)
         logits, _ = getattr(readers[name], question).output.forward(o)  # (N, C)
-        correct, fixed = ((y.argmax(-1) == test[1 + side]).mean() for y in (program[side], logits))
+        guesses = (program[side].argmax(-1), logits.argmax(-1))  # (N,) each
+        correct, fixed = ((guess == test[1 + side]).mean() for guess in guesses)
         ablation[name, question] = channel.mean(), at_to.mean(), correct, fixed
         print(f"{name:8}{question:8}{channel.mean():12.1%} {at_to.mean():11.2f}", end="")
         print(f"{correct:11.1%} {fixed:12.1%}")
@@ -222,16 +223,16 @@ for (name, _), (channel, at_to, correct, fixed) in ablation.items():
 # with equal weights. With the fixed list, the share of correct answers changes by less than one percentage
 # point.
 #
-# How does it find the source then? For the trigger, nearly all of $l$ is at the first two positions. So
-# $w_i$ is nearly $D_{i0}$ plus a small term: word $i$ gets weight if it points to position 0. The division
-# by the sum then compares these numbers. So the second stage alone acts as attention with one score for
-# each word. The state $e_i$ contains on which side of "to" the word is.
+# How does it find the source then? For the trigger, nearly all of $l$ is at the first one or two positions.
+# So $w_i$ is mainly $D_{i0}$: word $i$ gets weight if it points to position 0. The division by the sum then
+# compares these numbers. So the second stage alone acts as attention with one score for each word. The
+# state $e_i$ contains on which side of "to" the word is.
 
 # %%
 _, cache = readers["rows"].forward(np.array([codec.encode(recipes.FAMOUS[0].description)]))
 seen, words = cache.trigger.attention, sentences[0]
 first_two = seen.latent[0, :2].sum()
-from_column, _ = latent.unit_weights(seen.active[0, :, 0])  # (S,) column 0 of D, divided by its sum
+from_column, _ = latent.unit_weights(seen.active[0, :, 0])  # (S,) from column 0 of D
 difference = abs(from_column - seen.weights[0]).max()
 print(f"sum of l at the first two words: {first_two:.2f}")
 print(f"column 0 of D, divided by its sum, differs from the active weights by {difference:.2f}")
@@ -280,12 +281,11 @@ show_figure(figure, "20_gate", caption)
 # answers can only come from the missing dependence on the words.
 # </details>
 #
-# **Question.** In "rows", the latent weights are nearly constant over the recipes. Which gradient do they
-# get?
+# **Question.** In "rows", the fixed list changes almost no answer. Did the latent weights get no gradient?
 #
 # <details><summary>Answer</summary>
-# They still get the gradient dl = Dᵀ dw. But it is small if all words point to similar positions in the
-# same way, or if the answers are already right.
+# They got the gradient dl = Dᵀ dw, which is not 0 in general. But training reached a low loss without using
+# the differences between the latent weights of different recipes.
 # </details>
 
 # %% [markdown]
