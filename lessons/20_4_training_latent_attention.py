@@ -51,7 +51,8 @@ def mirrored(recipe):
 
 
 mirrors = recipes.encode_recipes([mirrored(recipe) for recipe in corpus.test], codec)
-print(f"recipes: {len(train.ids)} for training, {len(test.ids)} for the test, each with a mirror")
+counts = len(train.ids), len(test.ids), len(mirrors.ids)
+print("recipes: {} for training, {} for the test, {} mirrored".format(*counts))
 
 # %% [markdown]
 # ## The model
