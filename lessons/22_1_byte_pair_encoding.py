@@ -149,7 +149,7 @@ assert {"▁the", "▁l"} < set(made[:12])
 
 # %%
 words = sum(counts.values()) / len(lines)
-print(f"tokens per sentence: {lengths[0]:.1f} after one joined pair, {lengths[-1]:.1f} after 400")
+print(f"tokens per sentence: {lengths[0]:.1f} after one pair, {lengths[-1]:.1f} after 400 pairs")
 print(f"words per sentence: {words:.1f}")
 
 # %% tags=["check"]
