@@ -220,8 +220,8 @@ for name, seen, shown in (
 # one number has to contain two facts: that the word is a channel, and that it is on the right side of "to".
 # </details>
 #
-# Whether one number is enough is measured in lesson 20.4. The next lesson builds a layer with two stages,
-# in which one word can determine which other word is used.
+# Whether one number is enough is measured in lesson 20.4 (`20_4_training_latent_attention`). The next
+# lesson builds a layer with two stages, in which one word can determine which other word is used.
 #
 # ## What the documents say
 #
@@ -261,7 +261,8 @@ for name, seen, shown in (
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 20` lists the exercises of this chapter. They belong to lesson 20.3.
+# The command `npformer exercise list 20` lists the exercises of this chapter. They belong to lesson 20.3
+# (`20_3_the_backward_pass_of_latent_attention`).
 #
 # - By hand: show that self-attention without positions, followed by a mean over the words, is permutation
 #   invariant.

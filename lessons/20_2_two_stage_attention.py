@@ -224,8 +224,8 @@ print("row of “to” at position 6:", cache.active[1, 6].round(2))
 assert_allclose(cache.active[0, 4], cache.active[1, 6], rtol=1e-12)
 
 # %% [markdown]
-# So $e$ must contain information about positions. The model of lesson 20.4 uses the states of a recurrent
-# network for this.
+# So $e$ must contain information about positions. The model of lesson 20.4
+# (`20_4_training_latent_attention`) uses the states of a recurrent network for this.
 #
 # ## Padding
 #

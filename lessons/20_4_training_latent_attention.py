@@ -292,12 +292,13 @@ show_figure(figure, "20_gate", caption)
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 20` lists the exercises of this chapter. They belong to lesson 20.3.
+# The command `npformer exercise list 20` lists the exercises of this chapter. They belong to lesson 20.3
+# (`20_3_the_backward_pass_of_latent_attention`).
 #
 # - In the terminal, train the model with one query for 200 more steps with
 #   `!fit(readers["one query"], train, steps=200, seed=1)`. Then measure it with
 #   `!print(score(readers["one query"], test))`.
 # - Repeat the ablation with the *active* weights: replace $\bar{w}$ by its mean over the test set.
 #
-# **Next**: chapter 21, which begins with lesson 21.1 (`21_1_relative_position_representations`): positions
+# **Next**: lesson 21.1 (`21_1_relative_position_representations`), the first one of chapter 21: positions
 # that are not counted from the start of the sentence.

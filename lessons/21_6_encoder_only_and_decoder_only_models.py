@@ -200,4 +200,4 @@ assert 2**0.5 - 1e-4 < reached < 1.02 * 2**0.5
 # - In the terminal, hide the verb: `!print(fill_in_table(fill_in(masked, codec, "the cow [MASK]", k=4)))`.
 # - By hand: compute the perplexity of a model that gives all tokens of the vocabulary the same probability.
 #
-# **Next**: chapter 22, which begins with lesson 22.1 (`22_1_byte_pair_encoding`): text that people wrote.
+# **Next**: lesson 22.1 (`22_1_byte_pair_encoding`), the first one of chapter 22: text that people wrote.
