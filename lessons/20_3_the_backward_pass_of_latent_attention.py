@@ -22,7 +22,7 @@ from npformer.functional import latent
 from npformer.learn.course import show_figure
 from npformer.models.if_then import ProgramLoss, RecipeReader
 from npformer.nn.attention import LatentAttention
-from npformer.plots import attention_map
+from npformer.plots import cell_grid
 
 rng = np.random.default_rng(20)
 
@@ -174,9 +174,9 @@ print("dlatent_scores, dactive_scores and dv are those of the package, in both o
 
 # %% tags=["plot"]
 positions = [str(j) for j in range(8)]
-figure = attention_map(abs(dd["columns"]), positions, positions, title="|dD| in columns")
-caption = "|dD|: row i is dw times the latent weight of word i"
-show_figure(figure, "20_dd", caption)
+style = {"rows": positions, "columns": positions, "numbers": True, "shade": True}
+figure = cell_grid(dd["columns"], **style)
+show_figure(figure, "20_dd", "dD in columns: row i is dw times the latent weight of word i")
 
 # %% [markdown]
 # ## The scores

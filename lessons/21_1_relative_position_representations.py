@@ -40,9 +40,9 @@ rng = np.random.default_rng(21)
 # −2    −1     0     1       relative positions, seen from "dog"
 # ```
 #
-# *Attention机制详解（二）* says that sinusoids are one possible choice of positions. It cites Shaw, Uszkoreit and
-# Vaswani, *Self-Attention with Relative Position Representations* (2018). They do not add anything to the
-# word vectors. Instead, each distance $r$ has two learned vectors, which attention uses:
+# *Attention机制详解（二）* says that sinusoids are one possible choice of positions. It cites Shaw,
+# Uszkoreit and Vaswani, *Self-Attention with Relative Position Representations* (2018). They do not add
+# anything to the word vectors. Instead, each distance $r$ has two learned vectors, which attention uses:
 #
 # - $a^K_r$ is added to the key,
 # - $a^V_r$ is added to the value.

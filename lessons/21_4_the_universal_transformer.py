@@ -156,7 +156,7 @@ caption = "The output is a weighted mean of the first three states"
 show_figure(cell_product(parts), "21_mix", caption)
 
 # %% [markdown]
-# Without a price, a network could always take all steps. So the loss gets one more term, the **ponder
+# Nothing in the loss would tell the network to halt early. So the loss gets one more term, the **ponder
 # cost**. It is the number of steps plus the remainder:
 #
 # $$\mathrm{cost} = M + w_M$$

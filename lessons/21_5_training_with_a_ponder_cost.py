@@ -8,7 +8,7 @@
 #
 # - train a network whose number of steps depends on the input;
 # - measure whether each word takes as many steps as it needs;
-# - explain why a network that pays for its steps from the start may never learn to use them.
+# - explain why a network with a ponder cost from the start may never learn to use more steps.
 #
 # `[embedding] → [ONE LAYER, N TIMES] → [linear] → [softmax]`  (in place of the stack of N layers)
 
@@ -47,8 +47,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # ```
 #
 # A word may attend only to itself and to its left neighbor. So information moves by one position in each
-# step, and the $r$-th arrow after a letter **needs $r$ steps**. The network is not told these numbers. It
-# only pays for its steps.
+# step, and the $r$-th arrow after a letter **needs $r$ steps**. The network is not told these numbers. Its
+# loss only contains the ponder cost.
 
 # %%
 ARROW, SIGNS = 4, "····←abcd"  # ids 0 to 3 are not used
@@ -88,24 +88,24 @@ print("steps needed ", *steps_needed(batch.ids)[0])
 # ## The model
 #
 # The model is an encoder of the Universal Transformer with at most six steps. It has no position vectors,
-# because only the neighbor matters. The mask combines a window of one position with the causal mask
-# (lesson 6.1, `06_1_masks`). The loss is the cross-entropy plus a price for each unit of ponder cost:
+# because only the neighbor matters. The mask combines a window of one position with the causal mask (lesson
+# 6.1, `06_1_masks`). The loss is the cross-entropy plus the mean ponder cost, times a **ponder weight** λ:
 #
-# $$\mathrm{loss} = \mathrm{cross\ entropy} + \mathrm{price} \cdot \mathrm{mean}(M + w_M)$$
+# $$\mathrm{loss} = \mathrm{cross\ entropy} + \lambda \cdot \mathrm{mean}(M + w_M)$$
 #
-# So the gradient of the ponder cost of each word is the price, divided by the number of words.
+# So the gradient of the ponder cost of each word is λ, divided by the number of words.
 
 # %%
 SMALL = {"d_model": 32, "d_ff": 32, "n_heads": 2, "n_layers": 6, "max_length": 32}
 SMALL |= {"positions": "none", "dropout": 0, "label_smoothing": 0}
 
 
-class Follower(MaskedLanguageModel):
+class ArrowModel(MaskedLanguageModel):
     """A Universal encoder in which a word attends to itself and its left neighbor."""
 
-    def __init__(self, price):
+    def __init__(self, ponder_weight):
         config = TransformerConfig(9, 9, **SMALL)
-        rng, self.price = np.random.default_rng(1), price
+        rng, self.ponder_weight = np.random.default_rng(1), ponder_weight
         super().__init__(config, rng=rng)
         self.encoder = UniversalEncoder(config, halting=True, halting_bias=-2.0, rng=rng)
         self.flatten()
@@ -114,7 +114,8 @@ class Follower(MaskedLanguageModel):
         return AttentionMask(local_mask(ids.shape[1], 1, ids) & causal_mask(ids.shape[1], ids))
 
     def backward(self, dlogits, cache):
-        dcost = np.full_like(cache.encoder.ponder, self.price / cache.encoder.ponder.size)
+        dcost = self.ponder_weight / cache.encoder.ponder.size  # for each word
+        dcost = np.full_like(cache.encoder.ponder, dcost)  # (B, T)
         dx = self.output.backward(dlogits, cache.output)
         dx = self.encoder.backward(dx, cache.encoder, dponder=dcost)
         self.embedding.backward(dx, cache.embedding)
@@ -123,8 +124,8 @@ class Follower(MaskedLanguageModel):
 # %% [markdown]
 # ## Two ways to train
 #
-# We train two networks. The first has a price of 0 for 120 steps, and then a price of .3 for 100 more
-# steps. The second has the price .3 from the start, for 120 steps.
+# We train two networks. The first is trained with λ = 0 for 120 training steps, and then with λ = .3 for
+# 100 more. The second is trained with λ = .3 from the start, for 120 training steps.
 #
 # Then we test on longer sequences, where up to nine steps are allowed. For each number of steps that a word
 # needs, we print the mean number of steps that it takes, and the share of correct words.
@@ -155,10 +156,10 @@ def measure(name, model):
 
 
 print("steps that a word needs " + "".join(f"{n:6}" for n in range(1, 10)))
-model = train(Follower(price=0), arrows, 120)
-model.price = 0.3
-later = measure("price added later", train(model, arrows, 100))
-always = measure("price from the start", train(Follower(price=0.3), arrows, 120))
+model = train(ArrowModel(0), arrows, 120)
+model.ponder_weight = 0.3
+later = measure("cost added later", train(model, arrows, 100))
+always = measure("cost from the start", train(ArrowModel(0.3), arrows, 120))
 
 # %% tags=["check"]
 assert abs(later[0, :7] - np.arange(1, 8)).max() < 0.6
@@ -167,9 +168,9 @@ assert min(later[1, :7]) > 0.97
 assert max(always[1, 2:]) < 0.4
 
 # %% [markdown]
-# **With the price added later**, a word takes about as many steps as it needs. The network has not learned
-# a fixed number. It halts when the word has its answer. So nine steps are possible, although the training
-# allowed only six, and the seventh arrow after a letter is still correct.
+# **With the ponder cost added later**, a word takes about as many steps as it needs. The network has not
+# learned a fixed number. It halts when the word has its answer. So nine steps are possible, although the
+# training allowed only six, and the seventh arrow after a letter is still correct.
 #
 # The figure shows the weights $w_n$ of the states for one input.
 
@@ -186,28 +187,30 @@ caption = "Weights of the states: letters halt after one step, the r-th arrow af
 show_figure(figure, "21_steps", caption)
 
 # %% [markdown]
-# **With the price from the start**, the words halt after two steps, and all later arrows are only guessed.
-# Would more steps be worth their price? We compare both for a word that takes as many steps as it needs:
+# **With the ponder cost from the start**, the words halt after two steps, and all later arrows are only
+# guessed. Would the loss be lower with more steps? We compute the change of both terms of the loss, if each
+# word took as many steps as it needs:
 #
-# - The loss of a guess among four letters is $\log 4$. The gain is this number, times the share of words
-#   that need more than two steps.
-# - The price is .3 for each step after the second one.
+# - The cross-entropy of a guess among four letters is $\log 4$. It would be nearly 0 with enough steps. So
+#   the mean decreases by $\log 4$, times the share of words that need more than two steps.
+# - The ponder cost, times λ, increases by .3 for each step after the second one.
 
 # %%
 need = steps_needed(arrows(np.random.default_rng(3), 5000).ids)
-gain = math.log(4) * (need > 2).mean()
-price = 0.3 * np.maximum(need - 2, 0).mean()
-print(f"more steps would reduce the cross-entropy by {gain:.2f} and cost {price:.2f}")
+decrease = math.log(4) * (need > 2).mean()
+increase = 0.3 * np.maximum(need - 2, 0).mean()
+print(f"more steps would decrease the cross-entropy by {decrease:.2f}")
+print(f"and increase the weighted ponder cost by {increase:.2f}")
 
 # %% tags=["check"]
-assert abs(gain - 0.19) < 0.006
-assert abs(price - 0.07) < 0.006
+assert abs(decrease - 0.19) < 0.006
+assert abs(increase - 0.07) < 0.006
 
 # %% [markdown]
-# More steps would be worth their price, but the network does not find this out. After a word halts, the
-# next states are not computed. So no gradient shows that they would be better (lesson 21.4). In lesson 18.4
-# (`18_4_learning_a_position`), a predicted position had the same problem: there was no gradient from the
-# words outside the window.
+# The decrease is larger than the increase. So the loss would be lower with more steps, but training does
+# not find this solution. After a word halts, the next states are not computed. So no gradient shows that
+# they would be better (lesson 21.4). In lesson 18.4 (`18_4_learning_a_position`), a predicted position had
+# the same problem: there was no gradient from the words outside the window.
 #
 # **Question.** Which setting of this lesson makes sure that the first network takes all steps at the start
 # of its training?
@@ -231,16 +234,16 @@ assert abs(price - 0.07) < 0.006
 # ## Summary
 #
 # - In the task of the arrows, we know how many steps each word needs.
-# - The ponder cost is added to the loss with a price as its factor.
-# - If the price is added after the network has learned the task, each word takes the steps that it needs.
+# - The ponder cost is added to the loss, multiplied by the ponder weight λ.
+# - If it is added after the network has learned the task, each word takes the steps that it needs.
 # - The network can then take more steps than in training, and solve longer inputs.
-# - With the price from the start, words halt early, and no gradient shows what more steps would give.
+# - With the ponder cost from the start, words halt early, and no gradient shows the effect of more steps.
 
 # %% [markdown]
 # ## Questions
 #
-# **Question.** The network with the price from the start gets about .25 of the later arrows right. Why this
-# number?
+# **Question.** The network with the ponder cost from the start gets about .25 of the later arrows right.
+# Why this number?
 #
 # <details><summary>Answer</summary>
 # There are four letters with the same frequency, and the letter is too far away. So the network guesses one
@@ -260,7 +263,7 @@ assert abs(price - 0.07) < 0.006
 # The command `npformer exercise list 21` lists the exercises of this chapter. The halting belongs to lesson
 # 21.4.
 #
-# - In the terminal, change the price: `!measure("price 0.03", train(Follower(price=0.03), arrows, 120))`.
+# - In the terminal, change λ: `!measure("weight 0.03", train(ArrowModel(0.03), arrows, 120))`.
 #   It takes a few seconds. Does the network use more than two steps now?
 #
 # **Next**: lesson 21.6 (`21_6_encoder_only_and_decoder_only_models`), in which only the mask differs

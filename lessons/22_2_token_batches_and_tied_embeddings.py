@@ -150,7 +150,8 @@ assert_allclose(one.source.tokens.weight.grad, sum(parts.values()), rtol=1e-9, a
 print("their sum is the gradient of the one table")
 
 # %% tags=["plot"]
-rows = np.argsort(-abs(parts["source"]).sum(-1))[:8]  # eight tokens of the source
+largest = {name: np.argsort(-abs(part).sum(-1)) for name, part in parts.items()}
+rows = [*largest["source"][:4], *largest["target"][:4]]  # four tokens of each side
 cells = [Grid(part[rows], name, "q", shade=True) for name, part in parts.items()]
 total = Grid(sum(parts.values())[rows], "sum", "z", shade=True)
 figure = cell_product([cells[0], "+", cells[1], "+", cells[2], "=", total])
