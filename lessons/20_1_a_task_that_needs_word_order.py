@@ -234,7 +234,7 @@ for name, seen, shown in (
 # %% [markdown]
 # ## Summary
 #
-# - An if-then recipe has a trigger and an action; the word "to" shows which channel belongs to which.
+# - An if-then recipe has a trigger and an action; words such as "to" show which channel is the source.
 # - A bag-of-words model takes the mean of the word vectors, so it ignores their order.
 # - Over recipes and mirrored recipes together, it predicts at most half of the triggers and actions.
 # - Attention with one learned query over word vectors is permutation invariant, so the same bound holds.

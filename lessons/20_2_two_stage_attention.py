@@ -95,7 +95,7 @@ sentences = [recipe.description.lower().split() for recipe in recipes.FAMOUS]
 # In both recipes, the source is **two places before "to"**. We choose scores that use this rule:
 #
 # - The latent score of "to" is 4, and all other latent scores are 0.
-# - Every word $i$ has the active score 4 at the position $i - 2$, and 0 at all others.
+# - Every word $i$ has the active score 4 at the position $i - 2$, if there is one, and 0 at all others.
 #
 # So the latent weight of "to" is $e^4 / (e^4 + 7) = .886$, because there are eight words.
 
