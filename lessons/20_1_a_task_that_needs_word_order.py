@@ -11,7 +11,7 @@
 # - prove that attention with a single learned query ignores word order too, and say what removes this
 #   limit.
 #
-# `[embedding] → [BAG OF WORDS] → [linear] → trigger and action`  (a small model beside the Transformer)
+# `recurrent model: [EMBEDDING] → recurrent layer → attention → [OUTPUT LAYER]`
 
 # %%
 import re

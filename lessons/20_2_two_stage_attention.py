@@ -10,7 +10,7 @@
 # - explain the two orientations, that of the paper and that of the authors' program;
 # - say which information about positions the input of the layer must contain.
 #
-# `[embedding] → [bidirectional LSTM] → [LATENT ATTENTION] → [linear] → trigger and action`
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import numpy as np

@@ -11,7 +11,7 @@
 # - derive the gradients of both stages, and say how the first stage learns;
 # - check the layer, and a whole model that contains it, with the gradient checker.
 #
-# `[embedding] → [bidirectional LSTM] → [LATENT ATTENTION] → [linear] → trigger and action`
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import numpy as np

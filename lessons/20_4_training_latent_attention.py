@@ -10,7 +10,7 @@
 # - test whether a part of a trained model is used, by an ablation;
 # - explain why a picture of attention weights does not show how a model works.
 #
-# `[embedding] → [bidirectional LSTM] → [LATENT ATTENTION] → [linear] → trigger and action`
+# `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
 
 # %%
 import re

@@ -10,8 +10,7 @@
 # - derive the gradients of the vectors of the distances;
 # - show that such attention does not depend on absolute positions.
 #
-# `[embedding] → [RELATIVE ATTENTION] → [add & norm] → [feed-forward] → …`  (in place of positions at the
-# input)
+# `attention: queries and keys → [SCORES] → mask → softmax → [MEAN OF VALUES]`
 
 # %%
 import math

@@ -10,8 +10,7 @@
 # - show that the two new operations are transposes of each other, and use this for the backward pass;
 # - compute how much memory this saves.
 #
-# `[embedding] → [RELATIVE ATTENTION] → [add & norm] → [feed-forward] → …`  (in place of positions at the
-# input)
+# `attention: queries and keys → [SCORES] → mask → softmax → [MEAN OF VALUES]`
 
 # %%
 import math

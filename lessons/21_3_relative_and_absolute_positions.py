@@ -11,7 +11,7 @@
 # - measure length generalization, the accuracy on sentences longer than those of the training;
 # - explain the results of both kinds of positions when a Transformer copies and reverses sentences.
 #
-# `tokens → [embedding] + [POSITIONS] → [attention] → [feed-forward] → …`  (two kinds of positions)
+# `model: ids → embedding → [POSITIONS] → encoder → decoder → linear → softmax`
 
 # %%
 import itertools

@@ -10,7 +10,7 @@
 # - describe adaptive computation time, where each word has its own number of steps;
 # - derive the gradients of the halting probabilities and of the ponder cost.
 #
-# `[embedding] → [ONE LAYER, N TIMES] → [linear] → [softmax]`  (in place of the stack of N layers)
+# `model: ids → embedding → positions → [ENCODER] → [DECODER] → linear → softmax`
 
 # %%
 import copy

@@ -10,7 +10,7 @@
 # - measure whether each word takes as many steps as it needs;
 # - explain why a network with a ponder cost from the start may never learn to use more steps.
 #
-# `[embedding] → [ONE LAYER, N TIMES] → [linear] → [softmax]`  (in place of the stack of N layers)
+# `model: ids → embedding → positions → [ENCODER] → [DECODER] → linear → softmax`
 
 # %%
 import math

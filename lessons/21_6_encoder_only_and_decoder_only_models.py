@@ -10,8 +10,7 @@
 # - show that both are the same stack of layers with different masks;
 # - compute the lowest perplexity that a causal language model can reach on a small corpus.
 #
-# `[embedding] → [ENCODER ONLY] → [linear] → [softmax]`  or
-# `[embedding] → [DECODER ONLY] → [linear] → [softmax]`
+# `model: ids → embedding → positions → [ENCODER] → [DECODER] → linear → softmax`
 
 # %%
 import numpy as np

@@ -9,7 +9,7 @@
 # - train byte-pair encoding on a corpus, in about 20 lines;
 # - split a word that did not occur in training into subwords.
 #
-# `text → [TOKENIZATION] → [SUBWORDS] → [embedding] → [encoder] → [decoder] → …`
+# `model: [IDS] → embedding → positions → encoder → decoder → linear → softmax`
 
 # %%
 from collections import Counter

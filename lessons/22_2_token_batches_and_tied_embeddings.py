@@ -11,7 +11,7 @@
 # - share one embedding table between source, target and output, and derive its gradient;
 # - explain the dropout and the label smoothing that are used for a small corpus.
 #
-# `text → [subwords] → [EMBEDDING] → [encoder] → [decoder] → [LINEAR] → [softmax]`
+# `model: ids → [EMBEDDING] → positions → encoder → decoder → [LINEAR] → softmax`
 
 # %%
 import numpy as np

@@ -9,7 +9,7 @@
 # - explain clipping and the brevity penalty, and what goes wrong without them;
 # - say what a score means, and what it does not mean.
 #
-# `text → [encoder] → [decoder] → [search] → translations → [BLEU] → a score`
+# `decoding: encoder → decoder → softmax → search → [TRANSLATION]`
 
 # %%
 import math

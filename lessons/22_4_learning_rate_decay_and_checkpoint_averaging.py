@@ -11,7 +11,7 @@
 # - choose among models by the validation loss, and explain why not by BLEU;
 # - average checkpoints, and say when this helps.
 #
-# `text → [encoder] → [decoder] → [LOSS AND TRAINING] → translations → [BLEU]`
+# `training: batch → model → loss → backward pass → [OPTIMIZER] → parameters`
 
 # %%
 import math

@@ -11,7 +11,7 @@
 # - measure how the translations become shorter when the beam becomes wider;
 # - name two remedies, a length penalty and a minimum length.
 #
-# `text → [encoder] → [decoder] → [BEAM SEARCH] → translations`
+# `decoding: encoder → decoder → softmax → [SEARCH] → translation`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - translate with the model that ships with npformer, and see its attention;
 # - read the measurements of its training: what the decay and the averaging changed.
 #
-# `text → [subwords] → [embedding] → [ENCODER] → [DECODER] → [BEAM SEARCH] → text`
+# `[MODEL]: ids → embedding → positions → encoder → decoder → linear → softmax`
 
 # %%
 import numpy as np
