@@ -125,7 +125,8 @@ _add(
 
 # Multi30k with the Transformer-Tiny of Wu et al. 2021, "Good for misconceived reasons", which reached 41.02
 # BLEU on test2016, English to German, on lowercased and tokenised text. Small batches learn more in a short
-# time. Decaying the learning rate to 0 over the last fifth was worth 2.4 BLEU in a trial of 48 minutes.
+# time. The learning rate decays to 0 over the last fifth: after 12,000 steps the validation loss was 1.663
+# with the decay and 1.704 without it.
 _MULTI30K_DATA = {"kind": "multi30k", "direction": "en-de", "subwords": 10_000, "max_length": 100}
 _MULTI30K_TRAINING = TrainingConfig(
     steps=20_000,
@@ -147,6 +148,6 @@ _MULTI30K: dict[str, Any] = {
     "all_cores": True,
 }
 _add("multi30k-en-de", **_MULTI30K, training=_MULTI30K_TRAINING)  # reaches the published score
-_add(  # 50 minutes on two cores
+_add(  # 48 minutes on two cores
     "multi30k-en-de-short", **_MULTI30K, training=_MULTI30K_TRAINING.replace(steps=12_000, average_every=200)
 )

@@ -31,13 +31,13 @@ SOURCES = {
     3.4         | embeddings times √d_model; the same weights before the softmax | 2 Why √D; 2 Two uses; 12 Tied weights | nn/embedding.Embedding; nn/embedding.TiedProjection
     3.5         | PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos | 3 The table; 3 An offset; 3 Learned | functional/positions.sinusoids; nn/positions.LearnedPositions
     4, table 1  | complexity, sequential operations, path length | 10 Why self-attention | functional/attention.attention
-    5.1         | byte-pair encoding, one vocabulary for both languages | 22 Words that nobody; 22 One table | data/subwords.Pieces; data/subwords.SubwordCodec
+    5.1         | byte-pair encoding, one vocabulary for both languages | 22 Subwords; 22 One embedding table | data/subwords.Pieces; data/subwords.SubwordCodec
     5.1         | sentences of similar length in a batch | 1 How much of it is padding | data/loader.plan_batches
     5.2         | 0.4 seconds a step, 100,000 steps | 16 The passage | training/trainer.Trainer
     5.3         | Adam with β₁ = .9, β₂ = .98, ε = 1e-9 | 13 The definition; 13 The bias correction; 13 The length of a step | training/optimizer.Adam
     5.3, (3)    | lrate = d^−.5 · min(step^−.5, step · warmup^−1.5) | 13 The learning-rate schedule | training/optimizer.warmup
     5.4         | residual dropout; label smoothing .1 | 8 Where dropout sits; 12 Label smoothing | functional/dropout.dropout; functional/losses.smooth_targets
-    6.1         | one model averaged from the last checkpoints | 22 The mean of some models | training/averaging.average
+    6.1         | one model averaged from the last checkpoints | 22 Checkpoint averaging | training/averaging.average
     6.1         | beam 4, length penalty .6, at most input length + 50 words | 14 Beam search; 14 A score in place | generation/beam.beam_search; generation/search.length_limits
     6.2, table 3| variations: heads, dₖ, size, dropout, learned positions | 7 What several heads cost; 3 Learned; 10 How many | models/transformer/config.TransformerConfig
     appendix    | attention visualizations: heads that attend to the antecedent of "its" | 15 Where do the heads look; 15 Cut a head out | generation/evaluation.strongest_head; plots/attention_lines.word_lines
@@ -77,13 +77,13 @@ SOURCES = {
     Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a token; 5 What the division by √dₖ does; 7 The passage | functional/attention.attention; nn/attention/multi_head.MultiHeadAttention
     其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 The forward pass with a mask; 8 Before or after | functional/positions.sinusoids; nn/residual.Residual
     源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | nn/residual.Residual; functional/positions.sinusoids
-    参考资料    | relative positions, the Universal Transformer | 21 Where; 21 When | functional/relative.relative_attention; models/universal.UniversalEncoder
+    参考资料    | relative positions, the Universal Transformer | 21 Why relative positions; 21 Two operations; 21 Two tasks; 21 One layer; 21 A task that needs several | functional/relative.relative_attention; models/universal.UniversalEncoder
     """,  # noqa: E501 - a row of a table is a line
     "The components of the Transformer": """
     软硬注意    | soft and hard attention | 19 Soft and hard attention; 19 The derivation; 19 Argmax, or go on drawing | functional/attend.attend; functional/hard.hard_attend
     全球关注    | global attention (Luong) | 17 Attention to the states | nn/attention/luong.GlobalAttention; models/recurrent/model.RecurrentTranslator
     当地的关注  | local attention (Luong) | 18 local-m; 18 local-p; 18 Where is there no derivative; 18 A small task | nn/attention/luong.LocalMonotonic; nn/attention/luong.LocalPredictive
-    潜在的注意力| latent attention | 20 The passage; 20 Two stages | functional/latent.latent_attend; nn/attention/latent.LatentAttention
+    潜在的注意力| latent attention | 20 The task; 20 Why two stages; 20 The two stages; 20 An ablation | functional/latent.latent_attend; nn/attention/latent.LatentAttention
     单词嵌入    | word embeddings | 2 A table | nn/embedding.Embedding
     模型架构    | encoder and decoder | 10; 11 | models/transformer/model.Transformer
     自我关注    | self-attention without parameters: yᵢ = Σ wᵢⱼ xⱼ | 4 Attention without | functional/attention.attention
@@ -93,7 +93,7 @@ SOURCES = {
     位置编码    | sinusoids | 3 The table | functional/positions.sinusoids
     编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | models/transformer/layers.EncoderLayer; functional/norm.layer_norm; nn/norm.BatchNorm
     解码器      | the decoder, both masks | 11 Both are needed; 6 The forward pass with a mask | models/transformer/layers.DecoderLayer
-    结论        | what comes next: BERT | 21 Before and after | models/bert.MaskedLanguageModel
+    结论        | what comes next: BERT | 21 Half of a Transformer | models/bert.MaskedLanguageModel
     """,  # noqa: E501 - a row of a table is a line
 }
 

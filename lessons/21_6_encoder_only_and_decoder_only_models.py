@@ -1,0 +1,202 @@
+# %% [markdown]
+# # 21.6 · Encoder-only and decoder-only models
+#
+# *About 20 minutes. You need: masks (lesson 6.1, `06_1_masks`), the encoder and the decoder (chapters 10
+# and 11), the cross-entropy (lesson 12.1, `12_1_the_cross_entropy`).*
+#
+# **After this lesson you can**
+#
+# - explain the difference between a masked language model such as BERT and a causal one such as GPT;
+# - show that both are the same stack of layers with different masks;
+# - compute the lowest perplexity that a causal language model can reach on a small corpus.
+#
+# `model: ids → embedding → positions → [ENCODER] → [DECODER] → linear → softmax`
+
+# %%
+import numpy as np
+from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_limits
+
+from npformer import TransformerConfig
+from npformer.checking.leaks import movement
+from npformer.data import SPECIALS, TextCodec, Vocabulary
+from npformer.data.sentences import MASK, causal_batch, masked_batch
+from npformer.generation import continue_text, fill_in, fill_in_table
+from npformer.learn.course import show_figure
+from npformer.models.bert import MaskedLanguageModel
+from npformer.models.gpt import CausalLanguageModel
+from npformer.plots import cell_grid
+from npformer.training import evaluate, loss_and_gradients
+from npformer.training.language import unigram_perplexity
+from npformer.training.optimizer import Adam, cosine
+
+threadpool_limits(1, user_api="blas")  # small products run fastest on one thread: chapter 16
+
+# %% [markdown]
+# ## Half of a Transformer
+#
+# The Transformer of the paper translates. Its encoder reads the source sentence, and its decoder writes the
+# target sentence. Many later models use only one of the two parts, and learn from text in one language:
+#
+# - An **encoder-only model** contains only the encoder. All tokens attend to all tokens. It is trained to
+#   predict tokens that were hidden in the input. This is called a **masked language model**. **BERT** is
+#   the best-known example.
+# - A **decoder-only model** contains the decoder without encoder-decoder attention, because there is no
+#   source. A causal mask lets each token attend only to itself and to earlier tokens. It is trained to
+#   predict the next token. This is called a **causal language model**. **GPT** is the best-known example.
+
+# %% [markdown]
+# In both cases, the layers consist of self-attention and a feed-forward network. Only the mask and the
+# training data differ:
+#
+# ```text
+# masked:  the [MASK] quacks  ─→ embedding (B, T, D) ─→ layers, full mask   ─→ logits (B, T, V): [MASK] = duck
+# causal:  the duck           ─→ embedding (B, T, D) ─→ layers, causal mask ─→ logits (B, T, V): next = quacks
+# ```
+#
+# In npformer the two models are `MaskedLanguageModel` and `CausalLanguageModel`. *The components of the
+# Transformer* ends with BERT as the next step after the Transformer.
+
+# %% [markdown]
+# ## A small corpus
+#
+# We train both models on 16 sentences of the form "the dog barks and the cat meows". Each of the two
+# animals is one of four, and the verb follows from the animal.
+
+# %%
+SAYS = {"dog": "barks", "cat": "meows", "duck": "quacks", "cow": "moos"}
+known = [f"the {a} {SAYS[a]} and the {b} {SAYS[b]}" for a in SAYS for b in SAYS]
+codec = TextCodec(Vocabulary((*SPECIALS, *sorted(set(" ".join(known).split())), MASK)))
+said, V = [codec.encode(text) for text in known], len(codec.vocabulary)
+sizes = {"d_model": 32, "d_ff": 32, "n_heads": 2, "n_layers": 1, "max_length": 32}
+relative = {"positions": "relative", "max_distance": 4}  # lesson 21.1
+config = TransformerConfig(V, V, **sizes, **relative, dropout=0, label_smoothing=0)
+masked = MaskedLanguageModel(config, rng=np.random.default_rng(0))
+causal = CausalLanguageModel(config, rng=np.random.default_rng(0))
+print(f"{len(known)} sentences, {V} tokens")
+print(f"parameters: {masked.values.size} and {causal.values.size}")
+
+# %% tags=["check"]
+assert_array_equal(masked.values, causal.values)
+
+# %% [markdown]
+# Both models were initialized with the same seed, and all their parameters are equal. The only difference
+# is the mask. To show it, the function `movement` changes one input token after the other. It measures how
+# much the output at each position changes.
+#
+# **Question.** What do you expect for the causal model, if a token in the middle of the sentence changes?
+#
+# <details><summary>Answer</summary>
+# The outputs at this position and at all later positions change. The outputs at earlier positions do not.
+# </details>
+
+# %%
+influence = {}
+for name, model in (("masked", masked), ("causal", causal)):
+    influence[name] = movement(model.forward, np.array(said[:1])) > 0  # (T, T)
+    print(name, "language model: an output depends on", influence[name].sum(1), "inputs")
+
+# %% tags=["check"]
+assert_array_equal(influence["masked"], np.ones((7, 7)))
+assert_array_equal(influence["causal"], np.tri(7))
+
+# %% tags=["plot"]
+words = known[0].split()
+for name, depends in influence.items():
+    figure = cell_grid(depends.astype(float), rows=words, columns=words, shade=True)
+    caption = f"The {name} language model: row t is colored where output t depends on an input"
+    show_figure(figure, f"21_{name}", caption)
+
+# %% [markdown]
+# ## Training
+#
+# For the masked language model, each token is hidden with probability .3. For the causal language model,
+# the output at each position is the next token.
+
+# %%
+
+
+def train(model, draw, steps, peak):
+    rng, adam, rate = np.random.default_rng(1), Adam(model), cosine(peak, steps + 1, 20)
+    for step in range(1, steps + 1):
+        loss_and_gradients(model, [draw(rng)])
+        adam.step(rate(step))
+
+
+train(masked, lambda rng: masked_batch(said * 4, V - 1, rng, share=0.3), 150, peak=0.02)
+train(causal, lambda rng: causal_batch(said), 80, peak=0.01)
+found = fill_in(masked, codec, "the [MASK] quacks and the cow moos", k=4)
+print(fill_in_table(found))
+texts = continue_text(causal, codec, "the duck", 2, rng=np.random.default_rng(3), max_tokens=9)
+print(*texts, sep="\n")
+
+# %% tags=["check"]
+assert all(text in known for text in texts)
+
+# %% [markdown]
+# The masked language model finds the animal from the verb *after* it. The causal language model continues a
+# text. It cannot use the verb to predict the animal, because the verb comes later.
+#
+# ## The lowest perplexity
+#
+# The **perplexity** is the exponential of the mean cross-entropy per token (chapter 12). What is the lowest
+# value that the causal language model can reach? There are eight tokens in each sentence, including the end
+# of the sentence. The two animals are random, one of four with equal probability. All other tokens can be
+# predicted with certainty. So the lowest perplexity is
+#
+# $$\exp\left(\frac{2 \log 4}{8}\right) = 4^{1/4} = \sqrt{2}$$
+
+# %%
+batch = causal_batch(said)
+unigram = unigram_perplexity([batch], [batch], V)
+reached = evaluate(causal, [batch]).perplexity
+print(f"perplexity from the frequencies of the tokens alone {unigram:.2f}")
+print(f"causal language model {reached:.3f}, lowest possible value {2**0.5:.3f}")
+
+# %% tags=["check"]
+assert 2**0.5 - 1e-4 < reached < 1.02 * 2**0.5
+
+# %% [markdown]
+# The trained model is within two percent of the lowest value.
+#
+# ## What the documents say
+#
+# > - *The components of the Transformer* only names BERT. The original BERT reads two sentences at a time.
+# >   It has a second task: to decide whether the second sentence follows the first one in the text. And it
+# >   is trained on much more text.
+
+# %% [markdown]
+# ## Summary
+#
+# - An encoder-only model attends to all tokens; a decoder-only model attends to earlier tokens only.
+# - A masked language model, such as BERT, predicts hidden tokens from the tokens on both sides.
+# - A causal language model, such as GPT, predicts the next token.
+# - With the same seed both have the same parameters; only the mask and the training data differ.
+# - The perplexity of a causal language model cannot be lower than the randomness of the text allows.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Can the masked language model be trained to predict *all* tokens from an input in which no
+# token is hidden?
+#
+# <details><summary>Answer</summary>
+# It would learn to copy each token, since every position attends to itself. It would learn nothing about
+# language.
+# </details>
+#
+# **Question.** The corpus has five animals in place of four. What is the lowest perplexity?
+#
+# <details><summary>Answer</summary>
+# exp(2 log 5 / 8) = 5^(1/4) = 1.495.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# The command `npformer exercise list 21` lists the exercises of this chapter.
+#
+# - In the terminal, hide the verb: `!print(fill_in_table(fill_in(masked, codec, "the cow [MASK]", k=4)))`.
+# - By hand: compute the perplexity of a model that gives all tokens of the vocabulary the same probability.
+#
+# **Next**: lesson 22.1 (`22_1_byte_pair_encoding`), the first one of chapter 22: text that people wrote.
