@@ -90,8 +90,7 @@ print(f"the cost of removing a head: {min(cost.values()):.2f} to {max(cost.value
 # weights of a query sum to 1. If one weight increases, others must decrease. So we take one row $p$ and
 # move a small part $\varepsilon$ of all weights to token $s$. Let $e_s$ be the vector with a 1 at $s$ and 0
 # elsewhere. The new row is $(1 - \varepsilon)\, p + \varepsilon\, e_s$.
-
-# %% [markdown]
+#
 # The change of the row is $\varepsilon\,(e_s - p)$. Its product with $dp$ is the change of δ, to first order:
 #
 # $$\begin{aligned}
@@ -100,7 +99,24 @@ print(f"the cost of removing a head: {min(cost.values()):.2f} to {max(cost.value
 # \end{aligned}$$
 #
 # We call $g_s$ the **gain** of token $s$. The softmax's backward pass (lesson 5.2) contains the same bracket,
-# $ds_s = p_s\, g_s$. The sum in the bracket has a simple form, because $\sum_s p_s v_{si} = z_i$:
+# $ds_s = p_s\, g_s$. Here is an example with two tokens.
+
+# %%
+p, dp = np.array([0.7, 0.3]), np.array([2.0, -1.0])  # (S,)
+print(f"Σ p dp = {p @ dp:.1f}, gains", dp - p @ dp)
+
+# %% tags=["check"]
+assert_allclose([p @ dp, *(dp - p @ dp), 0.1 * (dp - p @ dp)[0]], [1.1, 0.9, -2.1, 0.09])
+
+# %% [markdown]
+# **Question.** By how much does δ increase in this example if a tenth of the row moves to the first token?
+#
+# <details><summary>Answer</summary>
+# By $\varepsilon\, g_1 = .1 \cdot .9 = .09$. The gain is .9, because $dp_1 = 2$ and the sum is
+# $.7 \cdot 2 - .3 \cdot 1 = 1.1$.
+# </details>
+#
+# The sum in the bracket has a simple form, because $\sum_s p_s v_{si} = z_i$:
 #
 # $$\begin{aligned}
 # \sum_s p_s\, dp_s &= \sum_i dz_i \sum_s p_s v_{si} \\
@@ -285,9 +301,9 @@ assert correlation_with_cost(same_heads) > 0.3
 # that the gradient is correct. So what is the reason?
 #
 # <details><summary>Answer</summary>
-# The prediction uses the slope at the present $z$, but an ablation is a large step, from $z$ to 0. On this
-# way the softmax, the layer norms and the ReLUs above the head change the slope. The prediction is exact
-# only for small steps.
+# The prediction uses the slope at the present $z$, but an ablation is a large step, from $z$ to 0. Along
+# this step, the softmax, the layer norms and the ReLUs above the head change the slope. The prediction is
+# exact only for small steps.
 # </details>
 
 # %% [markdown]
@@ -301,18 +317,6 @@ assert correlation_with_cost(same_heads) > 0.3
 #
 # Only the ablation is an experiment: it changes the model or the input, and measures what happens. The other
 # two methods are cheaper and can tell you where an experiment is worth the effort.
-#
-# **Your turn.** For one query let p = (.7, .3) and dp = (2, −1). Compute $\langle dz, z \rangle$ and the
-# gains by hand. By how much does δ increase if a tenth of the row moves to the first token?
-#
-# <details><summary>Answer</summary>
-# $\langle dz, z \rangle = .7 \cdot 2 - .3 \cdot 1 = 1.1$. The gains are (.9, −2.1). So δ increases by
-# .1 · .9 = .09.
-# </details>
-
-# %% tags=["check"]
-p, dp = np.array([0.7, 0.3]), np.array([2.0, -1.0])
-assert_allclose([p @ dp, *(dp - p @ dp), 0.1 * (dp - p @ dp)[0]], [1.1, 0.9, -2.1, 0.09])
 
 # %% [markdown]
 # ## Summary
