@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 16.1 · Operations and memory bandwidth
 #
-# *About 25 minutes. You need: the shapes of all layers (chapters 7, 9 and 12), training steps (lesson 13.4,
+# *About 30 minutes. You need: the shapes of all layers (chapters 7, 9 and 12), training steps (lesson 13.4,
 # `13_4_the_training_loop`).*
 #
 # **After this lesson you can**
@@ -62,6 +62,15 @@ print(f"{paid:.2e} operations")
 # $m\,k$ entries. Each entry needs $n$ multiplications and about as many additions. So the product needs
 # $2\,m\,n\,k$ operations.
 #
+# The diagram shows that the backward pass needs twice as many. Each product $y = x W$ has two gradients, and
+# each of them is a product of the same size:
+#
+# ```text
+# forward    x (N, D), W (D, O) ──▶ y = x W        2·N·D·O operations
+# backward   dx = dy Wᵀ  (N, D) ◀── dy (N, O)      2·N·D·O
+#            dW = xᵀ dy  (D, O) ◀── dy (N, O)      2·N·D·O
+# ```
+#
 # We count the multiplications for one position of a sentence in the forward pass. We leave out the attention
 # scores, which cost little for sentences of 25 tokens. D is $d_{\mathrm{model}}$, F is $d_{\mathrm{ff}}$, and
 # V is the size of the vocabulary:
@@ -71,15 +80,6 @@ print(f"{paid:.2e} operations")
 # | encoder layer | $4\,D^2$ (queries, keys, values, output) + $2\,D\,F$ |
 # | decoder layer | $4\,D^2$ + $4\,D^2$ (cross-attention) + $2\,D\,F$ |
 # | output layer | $D\,V$ |
-#
-# The diagram shows that the backward pass needs twice as many. Each product $y = x W$ has two gradients, and
-# each of them is a product of the same size:
-#
-# ```text
-# forward    x (N, D), W (D, O) ──▶ y = x W        2·N·D·O operations
-# backward   dx = dy Wᵀ  (N, D) ◀── dy (N, O)      2·N·D·O
-#            dW = xᵀ dy  (D, O) ◀── dy (N, O)      2·N·D·O
-# ```
 
 # %% [markdown]
 # In the paper, a batch has about 25,000 source tokens and 25,000 target tokens. The cell compares the
@@ -202,7 +202,6 @@ seconds = fastest(lambda: np.copyto(copied, large))
 print(f"{2 * large.nbytes / seconds / 1e9:.1f} · 10⁹ bytes per second")
 
 # %% [markdown]
-#
 # The **arithmetic intensity** of a computation is the number of its operations divided by the number of bytes
 # that it reads and writes. We compare a product and a sum of two n × n matrices in float32. Both read two
 # matrices and write one, which are $3 \cdot 4\,n^2$ bytes:
