@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def lesson_runs(tmp_path_factory):
-    """Return the folder runs/ of the lessons' tests: lesson 15 uses the model that lesson 13 trained."""
+    """Return the folder runs/ of the lessons' tests: chapter 15 uses the model that chapter 13 trained."""
     runs = tmp_path_factory.mktemp("runs")
     try:
         runs.with_name("link").symlink_to(runs)

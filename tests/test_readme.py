@@ -149,7 +149,7 @@ def test_the_architectures_on_the_pages_exist():
 
 def test_the_numbers_of_things_are_right():
     text = " ".join(README.split())
-    assert f"{len(all_lessons())} lessons" in text
+    assert f"{len({lesson.chapter for lesson in all_lessons()})} chapters" in text
     assert f"{len(EXERCISES)} exercises" in text
     assert f"Each of {len(BUG_TASKS)} more programs contains a bug" in text
     assert f"{len(BUGS)} are planted, and CI fails unless each is caught" in page("measurements")

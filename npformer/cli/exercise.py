@@ -15,7 +15,7 @@ from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder, Verdict
 
 EPILOG = """\
-npformer exercise list                     lists all exercises with your progress (list 5: of lesson 5)
+npformer exercise list                     lists all exercises with your progress (list 5: of chapter 5)
 npformer exercise start softmax-backward   writes exercises/softmax-backward.py, which you complete
 npformer exercise check                    grades your solution and explains mistakes
 npformer exercise hint                     prints a hint, and one more hint with each call
@@ -40,18 +40,20 @@ class ExerciseCommand(TaskCommand[Exercise]):
         return super().actions | {"solution": self.show_solution}
 
     def tasks_to_list(self, name: str | None) -> list[Exercise]:
-        """Return the exercises of a lesson, or all exercises.
+        """Return the exercises of a chapter, or all exercises.
 
         Raises:
-            UserError: If the lesson has no exercises.
+            UserError: If the chapter has no exercises.
         """
         if name is None:
             return list(self.tasks)
-        shown = [exercise for exercise in self.tasks if name == str(exercise.lesson)]
+        shown = [exercise for exercise in self.tasks if name == str(exercise.chapter)]
         if not shown:
-            lessons = sorted({exercise.lesson for exercise in self.tasks})
-            why = f"lesson {name} has no exercises" if name.isdecimal() else f"{name!r} is not a number"
-            raise UserError(f"{why}: list takes the number of a lesson, from {lessons[0]} to {lessons[-1]}")
+            chapters = sorted({exercise.chapter for exercise in self.tasks})
+            why = f"chapter {name} has no exercises" if name.isdecimal() else f"{name!r} is not a chapter"
+            raise UserError(
+                f"{why}: list takes the number of a chapter, from {chapters[0]} to {chapters[-1]}"
+            )
         return shown
 
     def solved_lines(self, task: Exercise, verdict: Verdict, seconds: float) -> list[str]:
@@ -65,7 +67,7 @@ class ExerciseCommand(TaskCommand[Exercise]):
         return [
             f"{task.name} is {verdict.message}, in {seconds:.1f} s.",
             f"To compare it with the code of the package, run npformer exercise solution {task.name}",
-            f"To list the other exercises of the lesson, run npformer exercise list {task.lesson}",
+            f"To list the other exercises of the chapter, run npformer exercise list {task.chapter}",
         ]
 
     def last_hint(self, task: Exercise) -> str:

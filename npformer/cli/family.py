@@ -60,7 +60,7 @@ class Member:
     compares: str
     cost: str
     differentiable: str
-    lesson: int
+    chapter: int
     case: str
     make: Callable[[], Module]
 
@@ -252,7 +252,7 @@ def members() -> list[dict[str, Any]]:
                 "differentiable": member.differentiable,
                 "error": float(np.max([row.error for row in report.rows])),
                 "ok": report.ok,
-                "lesson": member.lesson,
+                "chapter": member.chapter,
             }
         )
     return rows
@@ -261,12 +261,12 @@ def members() -> list[dict[str, Any]]:
 def show(rows: list[dict[str, Any]]) -> None:
     """Print the table."""
     out, table = console(), Table(box=None, pad_edge=False, header_style="bold")
-    right = ("parameters", "error", "lesson")
-    for title in ("member", "compares", "cost", "parameters", "differentiable", "error", "lesson"):
+    right = ("parameters", "error", "chapter")
+    for title in ("member", "compares", "cost", "parameters", "differentiable", "error", "chapter"):
         table.add_column(title, justify="right" if title in right else "left", no_wrap=True)
     for row in rows:
         error = f"{row['error']:.0e}" if row["ok"] else f"FAIL {row['error']:.0e}"
-        parameters, lesson = f"{row['parameters']:,}", str(row["lesson"])
+        parameters, chapter = f"{row['parameters']:,}", str(row["chapter"])
         table.add_row(
             row["name"],
             row["compares"],
@@ -274,7 +274,7 @@ def show(rows: list[dict[str, Any]]) -> None:
             parameters,
             row["differentiable"],
             error,
-            lesson,
+            chapter,
         )
     out.print(table)
     out.print(f"\n{FOOT}")

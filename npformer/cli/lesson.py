@@ -10,7 +10,7 @@ from npformer.cli.output import console, print_line
 from npformer.errors import UserError
 from npformer.learn.console import styled
 from npformer.learn.course.export import as_notebook, as_page
-from npformer.learn.course.lesson import Lesson, all_lessons, find_lesson
+from npformer.learn.course.lesson import NUMBER, Lesson, all_lessons, find_chapter
 from npformer.learn.course.pictures import FOLDER
 from npformer.learn.course.progress import LessonProgress, last_lesson, load_progress
 from npformer.learn.course.stepper import Stepper
@@ -22,7 +22,7 @@ EPILOG = """\
 In the lesson: Enter continues, b goes back, s NAME shows a variable,
 !LINE runs a line of Python, o opens the last figure, c shows
 folded code, q quits, ? shows all keys. Without a terminal
-(npformer lesson 5 | less) the lesson runs from top to bottom."""
+(npformer lesson 5.1 | less) the lesson runs from top to bottom."""
 
 RULES = (
     excludes("--notebook", "--restart --figures", "it writes the lesson and does not step through it"),
@@ -36,7 +36,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "which",
         nargs="?",
-        help="the number or name of a lesson (default: the last one you read, or the next if that is done)",
+        help="the number or name of a lesson, such as 4.2; the number of a chapter, such as 4, opens "
+        "its first unfinished lesson (default: the last lesson you read, or the next if that is done)",
     )
     parser.add_argument(
         "--restart", action="store_true", help="begin at the first step and not where you stopped"
@@ -46,14 +47,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         nargs="?",
         const="",
         metavar="FILE",
-        help="write the lesson as a Jupyter notebook with outputs and figures (NN_title.ipynb)",
+        help="write the lesson as a Jupyter notebook with outputs and figures (NAME.ipynb)",
     )
     parser.add_argument(
         "--html",
         nargs="?",
         const="",
         metavar="FILE",
-        help="write the lesson as a web page with outputs and figures (NN_title.html)",
+        help="write the lesson as a web page with outputs and figures (NAME.html)",
     )
     parser.add_argument(
         "--figures", default=FOLDER, metavar="FOLDER", help=f"the folder for the figures (default: {FOLDER})"
@@ -63,7 +64,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     """Step through the lesson or write it. Return 0, or 1 if a cell failed on the way."""
     _mend_order(arguments)
-    lesson = _open_last() if arguments.which is None else find_lesson(arguments.which)
+    lesson = _open_last() if arguments.which is None else _open(arguments.which)
     if arguments.notebook is not None:
         path = Path(arguments.notebook or f"{lesson.name}.ipynb")
         _write(path, as_notebook, lesson, how="open it with Jupyter, VS Code or Colab", keep=True)
@@ -90,10 +91,10 @@ def _step(lesson: Lesson, arguments: Namespace) -> int:
 
 def _next(lesson: Lesson) -> str:
     """Return the lines that say what to do after the lesson."""
-    number, lines = lesson.number, []
-    if any(exercise.lesson == number for exercise in EXERCISES):
-        lines.append(f"Exercises of this lesson: npformer exercise list {number}")
-    after = next((other for other in all_lessons() if other.number > number), None)
+    lessons, lines = all_lessons(), []
+    if any(exercise.chapter == lesson.chapter for exercise in EXERCISES):
+        lines.append(f"Exercises of this chapter: npformer exercise list {lesson.chapter}")
+    after = next(iter(lessons[lessons.index(lesson) + 1 :]), None)
     if after is None:
         lines.append("That was the last lesson. To find bugs in programs, run npformer bugs")
     else:
@@ -102,12 +103,28 @@ def _next(lesson: Lesson) -> str:
 
 
 def _mend_order(arguments: Namespace) -> None:
-    """Read `npformer lesson --html 5` as lesson 5, not as a file named 5."""
+    """Read `npformer lesson --html 5.1` as lesson 5.1, not as a file with this name."""
     for option in ("notebook", "html"):
         given = getattr(arguments, option)
-        if given and given.isdecimal() and arguments.which is None:
+        if given and NUMBER.fullmatch(given) and arguments.which is None:
             arguments.which = given
             setattr(arguments, option, "")
+
+
+def _open(which: str) -> Lesson:
+    """Return the lesson with a number or name. Of a chapter, it is the first one that is not finished."""
+    lessons, progress = find_chapter(which), load_progress()
+    if len(lessons) == 1:
+        return lessons[0]
+    unfinished = [lesson for lesson in lessons if not progress.get(lesson.name, LessonProgress()).done]
+    lesson = [*unfinished, *lessons][0]
+    opened = f"esson {lesson.number} ({lesson.title})"
+    if unfinished:
+        which_one = f"L{opened} is the first that you have not finished."
+    else:
+        which_one = f"You have finished all of them, and this is l{opened}."
+    print_line(f"Chapter {lesson.chapter} has {len(lessons)} lessons. {which_one}")
+    return lesson
 
 
 def _open_last() -> Lesson:

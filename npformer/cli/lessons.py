@@ -1,6 +1,7 @@
-"""npformer lessons: list the lessons of the course, with their length and your progress."""
+"""npformer lessons: list the chapters and lessons of the course, with their lengths and your progress."""
 
 from argparse import ArgumentParser, Namespace
+from itertools import groupby
 
 from rich.table import Table
 from rich.text import Text
@@ -8,9 +9,11 @@ from rich.text import Text
 from npformer.cli.options import Rule
 from npformer.cli.output import console
 from npformer.learn.console import styled
+from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
+from npformer.learn.course.terminal import print_in_pages
 
 RULES: tuple[Rule, ...] = ()
 
@@ -21,20 +24,25 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Print the table. Return 0."""
-    out, lessons, places = console(), all_lessons(), load_progress()
+    lessons, places = all_lessons(), load_progress()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title, side in (("", "right"), ("lesson", "left"), ("minutes", "right"), ("progress", "left")):
         table.add_column(title, justify="right" if side == "right" else "left")
-    for lesson in lessons:
-        minutes = minutes_of(lesson)
-        progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
-        table.add_row(str(lesson.number), lesson.title, "" if minutes is None else str(minutes), progress)
-    out.print(table)
-    out.print()
-    out.print(_on(lessons, places))
-    out.print(
+    for chapter, group in groupby(lessons, key=lambda lesson: lesson.chapter):
+        of_chapter = list(group)
+        if len(of_chapter) > 1:
+            minutes = sum(minutes_of(lesson) or 0 for lesson in of_chapter)
+            table.add_row(str(chapter), TITLES[chapter], str(minutes), "", style="bold")
+        for lesson in of_chapter:
+            progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
+            table.add_row(lesson.number, lesson.title, str(minutes_of(lesson) or ""), progress)
+    print_in_pages(
+        console(),
+        table,
+        "",
+        _on(lessons, places),
         "Other commands of the course: npformer exercise (write functions), npformer bugs (find bugs),\n"
-        "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation)."
+        "npformer glossary WORD (definitions), npformer index WORD (lesson and code of an equation).",
     )
     return 0
 

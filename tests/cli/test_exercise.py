@@ -221,14 +221,15 @@ def test_help_names_every_action(capsys):
     assert "exercise solution" in capsys.readouterr().out
 
 
-def test_the_list_of_one_lesson(file, capsys):
+def test_the_list_of_one_chapter(file, capsys):
     assert main(["exercise", "list", "5"]) == 0
     out = capsys.readouterr().out
     assert "softmax-backward" in out
     assert "causal-mask" not in out
     assert "0 of 4 solved. To continue: npformer exercise check softmax-backward" in out
-    assert "lesson 77 has no exercises: list takes the number of a lesson" in refused(capsys, "list", "77")
-    assert "'softmax' is not a number: list takes" in refused(capsys, "list", "softmax")
+    assert "chapter 77 has no exercises: list takes the number of a chapter" in refused(capsys, "list", "77")
+    assert "'softmax' is not a chapter: list takes" in refused(capsys, "list", "softmax")
+    assert "'5.2' is not a chapter: list takes" in refused(capsys, "list", "5.2")
 
 
 def test_the_list_fits_a_terminal_of_100_columns(tmp_path, monkeypatch, capsys):

@@ -96,7 +96,7 @@ TASKS = {
 USABLE = {
     "tour": {"out": ["tour", "new"], "steps": ["1"], "seed": ["1"], "backend": ["numpy"]},
     "lesson": {
-        "which": ["1", "0", "attention"],
+        "which": ["1", "0", "0.2", "attention"],
         "notebook": ["1.ipynb"],
         "html": ["1.html"],
         "figures": ["new"],

@@ -71,9 +71,13 @@ COMMANDS = [
     Command(f"exercise start {EXERCISE.name}", ("exercises",)),
     Command("bugs start 1", ("bugs",)),
     Command(
-        "lesson 0 --notebook first.ipynb", ("first.ipynb",), again="lessons", unless="first.ipynb", old=False
+        "lesson 0.2 --notebook first.ipynb",
+        ("first.ipynb",),
+        again="lessons",
+        unless="first.ipynb",
+        old=False,
     ),
-    Command("lesson 0 --html first.html", ("first.html",)),
+    Command("lesson 0.2 --html first.html", ("first.html",)),
     Command("figures F06 F41 --svg --out pictures", ("pictures",)),
     Command("attention --model runs/toy --out attention 3", ("attention",)),
     Command("masks 3 --model runs/toy --out masks", ("masks",)),
@@ -272,7 +276,7 @@ def kill(command, template, folder, ask, server, *, at_random, in_writes):
 QUICK = (
     "train --resume",
     "pretrained",
-    "lesson 0 --notebook",
+    "lesson 0.2 --notebook",
     "exercise",
     "data multi30k --languages en --folder copied",
 )

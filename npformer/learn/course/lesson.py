@@ -1,5 +1,8 @@
 """Lessons: Python files in percent format, split into cells and found by number or name.
 
+A chapter of several lessons has the files NN_P_name.py, and the numbers of its lessons are "N.P". A chapter
+of one lesson has the file NN_name.py, and the number of its lesson is "N".
+
 In the percent format a cell of code begins with `# %%`, and a cell of prose (Markdown, as comments) with
 `# %% [markdown]`. A cell of code may have tags, `# %% tags=["check"]`: "check" for a cell that only asserts,
 and "plot" for a cell that only draws. Such cells run like others, and their code is folded.
@@ -16,7 +19,8 @@ from npformer.errors import UserError, nearest
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[2] / "lessons"  # beside the package, in a checkout
 INSTALLED = HERE / "lessons"  # in a wheel, where setup.py puts them
-FILE_NAME = re.compile(r"(\d\d)_\w+\.py")
+FILE_NAME = re.compile(r"(?P<chapter>\d\d)(?:_(?P<part>\d))?_(?P<words>[^\W\d_]\w*)")  # without .py
+NUMBER = re.compile(r"(?P<chapter>\d{1,3})(?:\.(?P<part>\d{1,3}))?")
 MINUTES = re.compile(r"(\d+) minutes")
 MARKER = re.compile(r"#\s?%%(?P<rest>.*)")
 PROSE = ("[markdown]", "[md]")
@@ -161,13 +165,35 @@ class Lesson:
 
     @property
     def name(self) -> str:
-        """The name of the file without its ending, such as 05_scaled_dot_product_attention."""
+        """The name of the file without its ending, such as 05_1_scaled_dot_product_attention."""
         return self.path.stem
 
     @property
-    def number(self) -> int:
-        """The number at the beginning of the name."""
-        return int(self.name[:2])
+    def chapter(self) -> int:
+        """The number of the chapter, with which the name begins."""
+        return int(self._name_parts["chapter"])
+
+    @property
+    def part(self) -> int | None:
+        """The number of the lesson in a chapter of several lessons, otherwise None."""
+        part = self._name_parts["part"]
+        return None if part is None else int(part)
+
+    @property
+    def number(self) -> str:
+        """The number of the lesson as text, such as "4.2", or "1" for the only lesson of a chapter."""
+        return str(self.chapter) if self.part is None else f"{self.chapter}.{self.part}"
+
+    @property
+    def words(self) -> str:
+        """The name without the numbers, such as scaled_dot_product_attention."""
+        return self._name_parts["words"]
+
+    @property
+    def _name_parts(self) -> re.Match[str]:
+        found = FILE_NAME.fullmatch(self.name)
+        assert found, f"{self.name} is not the name of a lesson"
+        return found
 
     @cached_property
     def cells(self) -> list[Cell]:
@@ -187,7 +213,7 @@ class Lesson:
     def title(self) -> str:
         """The first heading, without the number."""
         heading = self._opening.splitlines()[0].lstrip("# ") if self._opening else ""
-        return re.sub(r"^\d+\s*[·.:]\s*", "", heading) or self.name
+        return re.sub(r"^[\d.]+\s*[·:]\s*", "", heading) or self.name
 
     @property
     def minutes(self) -> int | None:
@@ -206,51 +232,73 @@ class Lesson:
 
 
 def all_lessons() -> list[Lesson]:
-    """Return every lesson, by number.
+    """Return every lesson, in the order of the course.
 
     Raises:
         UserError: If the lessons cannot be found.
     """
     for folder in (INSTALLED, CHECKOUT):
-        paths = sorted(path for path in folder.glob("*.py") if FILE_NAME.fullmatch(path.name))
+        paths = sorted(path for path in folder.glob("*.py") if FILE_NAME.fullmatch(path.stem))
         if paths:
             return [Lesson(path) for path in paths]
     raise UserError(f"there are no lessons in {INSTALLED}: install npformer again")
 
 
 def find_lesson(which: str) -> Lesson:
-    """Return the lesson with a number ("5" or "05"), a name, or a part that occurs in one name only.
+    """Return the lesson with a number ("4.2"), a name, or a part that occurs in one name only.
+
+    The number of a chapter ("4" or "04") stands for its first lesson.
 
     Raises:
         UserError: If there is no such lesson, or if there are several. The message suggests the nearest ones.
     """
-    lessons = all_lessons()
+    return find_chapter(which)[0]
+
+
+def find_chapter(which: str) -> list[Lesson]:
+    """Return the lessons of a chapter ("4" or "04"), or the one lesson that `which` names otherwise.
+
+    Raises:
+        UserError: As for `find_lesson`.
+    """
+    lessons, number = all_lessons(), NUMBER.fullmatch(which.strip())
+    if number:
+        found = [lesson for lesson in lessons if lesson.chapter == int(number["chapter"])]
+        if number["part"]:
+            found = [lesson for lesson in found if lesson.part == int(number["part"])]
+        if found:
+            return found
+        raise UserError(f"unknown lesson {which!r}: {_nearest_number(number, lessons)}")
     query = Path(which).stem.lower().replace("-", "_").replace(" ", "_")
-    if query.isdecimal():
-        found = [lesson for lesson in lessons if lesson.number == int(query)]
-    else:
-        found = [lesson for lesson in lessons if query and query in lesson.name.lower()]
-        found = [lesson for lesson in found if lesson.name.lower() == query] or found
+    found = [lesson for lesson in lessons if query and query in lesson.name.lower()]
+    found = [lesson for lesson in found if query in (lesson.name.lower(), lesson.words.lower())] or found
     if len(found) == 1:
-        return found[0]
+        return found
     if found:
         raise UserError(f"several lessons are called {which!r}: {_listed(found)}; give a number")
     raise UserError(f"unknown lesson {which!r}: {_suggestion(query, lessons)}")
 
 
+def _nearest_number(number: re.Match[str], lessons: list[Lesson]) -> str:
+    """Return the advice at the end of the message about a number that no lesson has."""
+    distance = {lesson: abs(lesson.chapter - int(number["chapter"])) for lesson in lessons}
+    chapter = min(lessons, key=distance.__getitem__).chapter
+    closest = [lesson for lesson in lessons if lesson.chapter == chapter]
+    if number["part"] and int(number["part"]) > 1:
+        closest.reverse()
+    return f"the nearest is {_listed(closest[:1])}; npformer lessons lists them"
+
+
 def _suggestion(query: str, lessons: list[Lesson]) -> str:
-    """Return the advice at the end of the message about a lesson that does not exist."""
-    if query.isdecimal():
-        closest = min(lessons, key=lambda lesson: abs(lesson.number - int(query)))
-        return f"the nearest is {_listed([closest])}; npformer lessons lists them"
-    words: dict[str, list[Lesson]] = {lesson.name[3:]: [lesson] for lesson in lessons}
+    """Return the advice at the end of the message about a name that no lesson has."""
+    words: dict[str, list[Lesson]] = {lesson.words: [lesson] for lesson in lessons}
     for lesson in lessons:
-        for word in lesson.name[3:].split("_"):
+        for word in lesson.words.split("_"):
             if len(word) > 3 and lesson not in words.setdefault(word, []):
                 words[word].append(lesson)
     near = nearest(query, words)
     if near:
-        return f"did you mean {_listed(words[near])}? npformer lessons lists them"
+        return f"did you mean {_listed(words[near][:5])}? npformer lessons lists them"
     return "npformer lessons lists them"
 
 

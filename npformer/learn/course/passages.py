@@ -1,8 +1,9 @@
 """The index: the lessons and the code for each equation of the paper and each passage of the documents.
 
-A row of a table is: place | summary | lessons | code. A lesson is "5", or "5 Six steps" for the heading that
-begins with these words. Code is "functional/softmax.softmax": a file of npformer/ and a name in it. Several
-entries are separated by semicolons.
+A row of a table is: place | summary | lessons | code. A lesson is "5.2" or, for the first lesson of a
+chapter, "5". "5 Six steps" is the heading in chapter 5 that begins with these words. Code is
+"functional/softmax.softmax": a file of npformer/ and a name in it. Several entries are separated by
+semicolons.
 """
 
 from collections.abc import Sequence

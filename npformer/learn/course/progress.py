@@ -1,11 +1,13 @@
 """The learner's progress in each lesson: a JSON file in the user's state folder."""
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 from npformer.errors import UserError
+from npformer.learn.course.chapters import NEW_NAMES
+from npformer.learn.course.lesson import all_lessons
 from npformer.storage.atomic import reason
 from npformer.storage.state_file import StateFile
 from npformer.storage.validation import has_type
@@ -47,17 +49,48 @@ def state_file() -> Path:
 def load_progress() -> dict[str, LessonProgress]:
     """Return the progress in each lesson by name. A missing or damaged entry counts as no progress.
 
+    Entries of lessons that were split since then count for the lessons that they became.
+
     Raises:
         UserError: If a newer npformer wrote the file.
     """
-    lessons = _read().get("lessons", {})
-    return {name: LessonProgress(**values) for name, values in lessons.items()}
+    saved = {name: LessonProgress(**values) for name, values in _read().get("lessons", {}).items()}
+    old = _split_lessons()
+    progress = {name: place for name, place in saved.items() if name not in old}
+    for name in saved.keys() & old.keys():
+        for part, place in _split(saved[name], old[name]).items():
+            kept = progress.get(part, place)
+            progress[part] = replace(kept, done=kept.done or place.done)
+    return progress
 
 
 def last_lesson() -> str | None:
-    """Return the name of the lesson that was open last."""
-    last: str | None = _read().get("last")
-    return last
+    """Return the name of the lesson that was open last. If it was split, this is the part that was open."""
+    content = _read()
+    last: str | None = content.get("last")
+    parts = _split_lessons().get(last or "")
+    if not parts:
+        return last
+    return parts[_part_of(LessonProgress(**content.get("lessons", {}).get(last, {})), parts)]
+
+
+def _split_lessons() -> dict[str, tuple[str, ...]]:
+    """Return the names of lessons that were split, each with the names of the lessons that it became."""
+    existing = {lesson.name for lesson in all_lessons()}
+    return {old: parts for old, parts in NEW_NAMES.items() if old not in existing}
+
+
+def _part_of(place: LessonProgress, parts: tuple[str, ...]) -> int:
+    """Return the index of the part that contains a step, if the parts had equally many steps."""
+    return len(parts) * place.step // place.steps if place.begun else 0
+
+
+def _split(place: LessonProgress, parts: tuple[str, ...]) -> dict[str, LessonProgress]:
+    """Return the progress in the parts of a lesson: those before the part that was open are done."""
+    if len(parts) == 1:
+        return {parts[0]: place}
+    read = len(parts) if place.done else _part_of(place, parts)
+    return {part: LessonProgress(done=True) for part in parts[:read]}
 
 
 def _read() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from npformer.errors import UserError
-from npformer.learn.course.lesson import all_lessons
+from npformer.learn.course.lesson import Lesson, all_lessons
 
 PACKAGE = Path(__file__).parents[2]
 
@@ -18,7 +18,7 @@ class SourceLocation:
     """A line of a file.
 
     Args:
-        name: The name of the heading or definition, such as "lesson 5, All words at once" or
+        name: The name of the heading or definition, such as "lesson 5.1, All words at once" or
             "attention_backward".
         path: The file.
         line: The number of the line.
@@ -52,21 +52,31 @@ class SourceLocation:
 
 
 def lesson_location(reference: str) -> SourceLocation:
-    """Return the location of a lesson ("5") or of its first heading that begins with a text ("5 All words").
+    """Return the location of a lesson or of its first heading that begins with a text.
+
+    Args:
+        reference: The number of a lesson ("5.2") or of a chapter ("5"), and possibly a text ("5 All words").
+            A chapter stands for its first lesson or, with a text, for the first one with such a heading.
 
     Raises:
         UserError: If there is no such lesson or heading.
     """
     number, _, heading = reference.partition(" ")
-    lesson = next((lesson for lesson in all_lessons() if str(lesson.number) == number), None)
-    if lesson is None:
+    lessons = _lessons(number)
+    if not lessons:
         raise UserError(f"the index names lesson {number}, but there is no such lesson")
-    for line, text in enumerate(_lines(lesson.path), 1):
-        found = re.match(r"# #+ (.*)", text)
-        if found and (not heading or found[1].startswith(heading)):
-            name = f"lesson {number}" + (f", {found[1]}" if heading else f", {lesson.title}")
-            return SourceLocation(name, lesson.path, line)
+    for lesson in lessons:
+        for line, text in enumerate(_lines(lesson.path), 1):
+            found = re.match(r"# #+ (.*)", text)
+            if found and (not heading or found[1].startswith(heading)):
+                name = f"lesson {lesson.number}, {found[1] if heading else lesson.title}"
+                return SourceLocation(name, lesson.path, line)
     raise UserError(f"the index names {heading!r} in lesson {number}, but no heading begins with it")
+
+
+def _lessons(number: str) -> list[Lesson]:
+    """Return the lesson with a number, or all lessons of a chapter."""
+    return [lesson for lesson in all_lessons() if number in (lesson.number, str(lesson.chapter))]
 
 
 def code_location(reference: str) -> SourceLocation:

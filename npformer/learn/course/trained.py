@@ -1,4 +1,4 @@
-"""The small translator of lessons 13 and 15. It is trained once in a folder and later loaded from there."""
+"""The small translator of chapters 13 and 15. It is trained once in a folder and later loaded from there."""
 
 from os import PathLike
 from pathlib import Path

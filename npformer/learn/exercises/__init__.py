@@ -16,7 +16,7 @@ __all__ = ["EXERCISES", "Exercise", "Verdict", "grade"]
 
 def _introduce(exercise: Exercise, file: Path) -> Iterator[str]:
     """Yield the lines to print when the exercise has been started."""
-    yield f"Wrote {printable(file)}: {exercise.title} (lesson {exercise.lesson})."
+    yield f"Wrote {printable(file)}: {exercise.title} (chapter {exercise.chapter})."
     yield f"Open it in an editor and complete {' and '.join(exercise.functions)}."
 
 
@@ -25,7 +25,7 @@ EXERCISES = TaskRegistry[Exercise](
     command="npformer exercise",
     folder="exercises",
     source="npformer.learn.exercises:EXERCISES",
-    columns=("lesson", "name", "title"),
+    columns=("chapter", "name", "title"),
     observe=observe,
     judge=judge,
     introduce=_introduce,

@@ -46,7 +46,7 @@ class Exercise:
 
     Args:
         name: The name, which is also the name of the learner's file.
-        lesson: The number of the lesson.
+        chapter: The number of the chapter.
         title: One line for the list.
         stub: Python text: imports, and functions with a docstring and no body.
         trials: The trials, in the order in which they are run.
@@ -56,7 +56,7 @@ class Exercise:
     """
 
     name: str
-    lesson: int
+    chapter: int
     title: str
     stub: str
     trials: tuple[Gradients | Values, ...]
@@ -66,8 +66,8 @@ class Exercise:
 
     @property
     def number(self) -> int:
-        """The number of the lesson."""
-        return self.lesson
+        """The number of the chapter."""
+        return self.chapter
 
     @property
     def argument(self) -> str:
@@ -94,7 +94,7 @@ class Exercise:
     def file_text(self) -> str:
         """Return the text of the learner's file."""
         head = f'''\
-"""Lesson {self.lesson}, exercise {self.name}: {self.title}.
+"""Chapter {self.chapter}, exercise {self.name}: {self.title}.
 
 Write the missing lines below. To check them, run:  npformer exercise check
 To see a hint, run:                                 npformer exercise hint

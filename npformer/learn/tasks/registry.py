@@ -18,7 +18,7 @@ class Task(Protocol):
 
     @property
     def number(self) -> int:
-        """The number in the first column of the list: an exercise's lesson, or a bug's own number."""
+        """The number in the first column of the list: an exercise's chapter, or a bug's own number."""
 
     @property
     def title(self) -> str:

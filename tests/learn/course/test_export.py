@@ -18,10 +18,13 @@ from npformer.learn.course import lesson as lesson_module
 from npformer.learn.course.execute import Outcome
 from npformer.learn.course.export import INSTALLATION, PACKAGE, formula, prose
 from npformer.learn.course.export import _code as code_of
+from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Cell, find_lesson
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.plots import curves
+
+LESSON = find_lesson("5")
 
 
 @pytest.fixture(autouse=True)
@@ -32,11 +35,11 @@ def inside(tmp_path, monkeypatch):
 
 
 def test_the_notebook_contains_every_cell(inside, capsys):
-    assert main(["lesson", "5", "--notebook"]) == 0
-    assert capsys.readouterr().out.startswith("wrote 05_scaled_dot_product_attention.ipynb: open it with")
-    notebook = json.loads((inside / "05_scaled_dot_product_attention.ipynb").read_text(encoding="utf-8"))
+    assert main(["lesson", LESSON.number, "--notebook"]) == 0
+    assert capsys.readouterr().out.startswith(f"wrote {LESSON.name}.ipynb: open it with")
+    notebook = json.loads((inside / f"{LESSON.name}.ipynb").read_text(encoding="utf-8"))
     assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
-    cells = find_lesson("5").cells
+    cells = LESSON.cells
     kinds = {"prose": "markdown", "code": "code"}
     installation, *rest = notebook["cells"]
     assert f"%pip install --quiet {PACKAGE}" in "".join(installation["source"])
@@ -55,7 +58,7 @@ def test_the_notebook_contains_every_cell(inside, capsys):
 
 
 def test_the_notebook_stores_outputs_and_figures(inside, capsys):
-    assert main(["lesson", "5", "--notebook", "a.ipynb"]) == 0
+    assert main(["lesson", LESSON.number, "--notebook", "a.ipynb"]) == 0
     cells = json.loads((inside / "a.ipynb").read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
@@ -95,7 +98,7 @@ def test_a_notebook_of_a_lesson_that_fails_is_not_written(folded, capsys):
 
 def test_an_existing_notebook_is_not_overwritten(inside, capsys):
     (inside / "mine.ipynb").write_text("work")
-    assert main(["lesson", "5", "--notebook", "mine.ipynb"]) == 2
+    assert main(["lesson", LESSON.number, "--notebook", "mine.ipynb"]) == 2
     assert "may contain your work" in capsys.readouterr().err
     assert (inside / "mine.ipynb").read_text() == "work"
 
@@ -123,7 +126,7 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "page.html"
-    assert main(["lesson", "5", "--html", str(path)]) == 0
+    assert main(["lesson", LESSON.number, "--html", str(path)]) == 0
     return path.read_text(encoding="utf-8")
 
 
@@ -238,8 +241,8 @@ def test_what_a_cell_prints_and_names_is_escaped():
 
 
 def test_the_number_may_follow_the_option(inside, capsys):
-    assert main(["lesson", "--notebook", "5"]) == 0
-    assert (inside / "05_scaled_dot_product_attention.ipynb").exists()
+    assert main(["lesson", "--notebook", LESSON.number]) == 0
+    assert (inside / f"{LESSON.name}.ipynb").exists()
 
 
 def test_a_page_of_a_lesson_that_fails_is_not_written(inside, monkeypatch, capsys):
@@ -254,7 +257,7 @@ def test_a_page_of_a_lesson_that_fails_is_not_written(inside, monkeypatch, capsy
     assert "ZeroDivisionError" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("arguments", [["99"], ["attentoin"], ["5", "--html", "no/such/folder/x.html"]])
+@pytest.mark.parametrize("arguments", [["99"], ["attentoin"], ["3", "--html", "no/such/folder/x.html"]])
 def test_a_mistake_prints_one_sentence_and_gives_status_2(arguments, capsys):
     assert main(["lesson", *arguments]) == 2
     output = capsys.readouterr().err
@@ -265,9 +268,12 @@ def test_a_mistake_prints_one_sentence_and_gives_status_2(arguments, capsys):
 def test_the_list_names_every_lesson(capsys):
     assert main(["lessons"]) == 0
     output = capsys.readouterr().out
-    for lesson in lesson_module.all_lessons():
-        assert lesson.title in output
-    assert "npformer lesson 0 begins the course." in output
+    lessons = lesson_module.all_lessons()
+    for lesson in lessons:
+        assert re.search(
+            rf"^ *{lesson.number}  {re.escape(lesson.title)} +{minutes_of(lesson)}\b", output, re.M
+        )
+    assert f"npformer lesson {lessons[0].number} begins the course." in output
 
 
 def test_the_list_says_how_to_continue(capsys):
@@ -282,21 +288,69 @@ def test_the_list_says_how_to_continue(capsys):
     assert "All lessons are done." in capsys.readouterr().out
 
 
+@pytest.fixture
+def course(inside, monkeypatch):
+    """Make a course of five lessons in three chapters."""
+    (inside / "lessons").mkdir()
+    for name in ("01_a", "02_1_b", "02_2_c", "02_3_d", "03_e"):
+        text = f"# %% [markdown]\n# # 0 · Title {name[-1]}\n#\n# *About 10 minutes.*\n"
+        (inside / "lessons" / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(lesson_module, "CHECKOUT", inside / "lessons")
+    monkeypatch.setattr(lesson_module, "INSTALLED", inside)
+    return inside
+
+
+def test_the_list_has_the_sum_of_the_minutes_of_a_chapter(course, capsys):
+    assert main(["lessons"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:7]]
+    assert rows == [
+        ["1", "Title", "a", "10"],
+        ["2", "Embeddings", "30"],
+        ["2.1", "Title", "b", "10"],
+        ["2.2", "Title", "c", "10"],
+        ["2.3", "Title", "d", "10"],
+        ["3", "Title", "e", "10"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("which", "done", "opened", "said"),
+    [
+        ("1", "", "01_a", ""),
+        ("1", "01_a", "01_a", ""),
+        ("2.3", "02_1_b", "02_3_d", ""),
+        ("02_3_d", "02_1_b", "02_3_d", ""),
+        ("2", "", "02_1_b", "Lesson 2.1 (Title b) is the first that you have not finished."),
+        ("2", "02_1_b 02_3_d", "02_2_c", "Lesson 2.2 (Title c) is the first that you have not finished."),
+        ("2", "02_1_b 02_2_c 02_3_d", "02_1_b", "You have finished all of them, and this is lesson 2.1"),
+    ],
+)
+def test_a_chapter_opens_its_first_unfinished_lesson(which, done, opened, said, course, capsys):
+    save_progress("02_2_c", LessonProgress(1, 3))  # begun, but not finished
+    for name in done.split():
+        save_progress(name, LessonProgress(0, 1, True))
+    assert main(["lesson", which, "--notebook"]) == 0
+    assert [path.stem for path in course.glob("*.ipynb")] == [opened]
+    output = capsys.readouterr().out
+    assert ("Chapter 2 has 3 lessons. " in output) == bool(said)
+    assert said in output
+
+
 @pytest.mark.parametrize(
     ("place", "opened"),
     [
-        (None, 0),
-        (LessonProgress(3, 20), 5),
-        (LessonProgress(0, 20), 5),
-        (LessonProgress(3, 20, True), 5),
-        (LessonProgress(0, 20, True), 6),
+        (None, "01_a"),
+        (LessonProgress(3, 20), "02_1_b"),
+        (LessonProgress(0, 20), "02_1_b"),
+        (LessonProgress(3, 20, True), "02_1_b"),
+        (LessonProgress(0, 20, True), "02_2_c"),
     ],
 )
-def test_lesson_without_a_number_resumes_or_opens_the_next(place, opened, inside):
+def test_lesson_without_a_number_resumes_or_opens_the_next(place, opened, course):
     if place is not None:
-        save_progress(lesson_module.find_lesson("5").name, place)
+        save_progress("02_1_b", place)
     assert main(["lesson", "--notebook"]) == 0
-    assert [path.name[:2] for path in inside.glob("*.ipynb")] == [f"{opened:02}"]
+    assert [path.stem for path in course.glob("*.ipynb")] == [opened]
 
 
 def test_a_built_package_contains_the_lessons(tmp_path):

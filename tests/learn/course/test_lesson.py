@@ -4,7 +4,16 @@ import pytest
 
 from npformer.errors import UserError
 from npformer.learn.course import lesson as lesson_module
-from npformer.learn.course.lesson import Cell, Lesson, Step, all_lessons, find_lesson, parse, steps_of
+from npformer.learn.course.lesson import (
+    Cell,
+    Lesson,
+    Step,
+    all_lessons,
+    find_chapter,
+    find_lesson,
+    parse,
+    steps_of,
+)
 from npformer.learn.course.prose import Part, formulas, split_answers, split_formulas
 
 SOURCE = """\
@@ -117,26 +126,87 @@ def test_title_number_and_minutes(tmp_path):
     path = tmp_path / "07_a_title.py"
     path.write_text(SOURCE, encoding="utf-8")
     lesson = Lesson(path)
-    assert (lesson.number, lesson.name, lesson.title, lesson.minutes) == (7, "07_a_title", "A title", 12)
+    assert (lesson.number, lesson.chapter, lesson.part) == ("7", 7, None)
+    assert (lesson.name, lesson.words, lesson.title, lesson.minutes) == (
+        "07_a_title",
+        "a_title",
+        "A title",
+        12,
+    )
     path.write_text("x = 1\n", encoding="utf-8")
     assert (Lesson(path).title, Lesson(path).minutes) == ("07_a_title", None)
 
 
-@pytest.mark.parametrize("which", ["5", "05", "05_scaled_dot_product_attention", "dot-product", "Scaled dot"])
-def test_a_lesson_is_found_by_number_and_by_name(which):
-    assert find_lesson(which).number == 5
+def test_a_lesson_of_a_chapter_with_several_lessons(tmp_path):
+    path = tmp_path / "07_2_a_3_title.py"
+    path.write_text(SOURCE.replace("# 7 ·", "# 7.2 ·"), encoding="utf-8")
+    lesson = Lesson(path)
+    assert (lesson.number, lesson.chapter, lesson.part) == ("7.2", 7, 2)
+    assert (lesson.words, lesson.title) == ("a_3_title", "A title")
 
 
-@pytest.mark.parametrize("which", ["lessons/05_scaled_dot_product_attention.py"])
-def test_a_lesson_is_found_by_its_file(which):
-    assert find_lesson(which).number == 5
+@pytest.fixture
+def few(monkeypatch, tmp_path):
+    """Make a course of four lessons in three chapters, and a file that is no lesson."""
+    for name in ("10_the_end", "09_2_the_middle", "09_1_the_beginning", "01_heads", "09_3", "notes"):
+        (tmp_path / f"{name}.py").write_text(f"# %% [markdown]\n# # 0 · The {name}\n", encoding="utf-8")
+    monkeypatch.setattr(lesson_module, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(lesson_module, "INSTALLED", tmp_path)
+
+
+def test_lessons_are_in_the_order_of_their_numbers(few):
+    assert [lesson.number for lesson in all_lessons()] == ["1", "9.1", "9.2", "10"]
+
+
+@pytest.mark.parametrize(
+    ("which", "numbers"),
+    [
+        ("9", ["9.1", "9.2"]),
+        ("09", ["9.1", "9.2"]),
+        ("9.2", ["9.2"]),
+        ("09.2", ["9.2"]),
+        ("1", ["1"]),
+        ("10", ["10"]),
+        ("09_2_the_middle", ["9.2"]),
+        ("middle", ["9.2"]),
+        ("The Middle", ["9.2"]),
+        ("09_2", ["9.2"]),
+        ("heads", ["1"]),
+        ("lessons/09_2_the_middle.py", ["9.2"]),
+    ],
+)
+def test_lessons_are_found_by_number_and_by_name(which, numbers, few):
+    assert [lesson.number for lesson in find_chapter(which)] == numbers
+    assert find_lesson(which).number == numbers[0]
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        (
+            "9.3",
+            "unknown lesson '9.3': the nearest is 9.2 (The 09_2_the_middle); npformer lessons lists them",
+        ),
+        ("9.0", "the nearest is 9.1 "),
+        ("1.1", "the nearest is 1 "),
+        ("7", "the nearest is 9.1 "),
+        ("99", "the nearest is 10 "),
+        ("midle", "did you mean 9.2 (The 09_2_the_middle)?"),
+        ("the", "several lessons are called 'the': 9.1 "),
+        ("09_3", "npformer lessons lists them"),
+    ],
+)
+def test_the_error_names_the_nearest_number_or_name(which, message, few):
+    with pytest.raises(UserError) as refused:
+        find_chapter(which)
+    assert message in str(refused.value)
 
 
 @pytest.mark.parametrize(
     ("which", "message"),
     [
         ("99", "the nearest is"),
-        ("attentoin", "did you mean 4 (Attention as a lookup), 5 (Scaled"),
+        ("attentoin", "did you mean "),
         ("xyz", "npformer lessons lists them"),
         ("", "unknown lesson ''"),
         ("/", "npformer lessons lists them"),

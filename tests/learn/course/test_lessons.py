@@ -18,6 +18,16 @@ from npformer.plots import text_problems
 
 LESSONS = all_lessons()
 NAMES = [lesson.name for lesson in LESSONS]
+CHAPTERS = {
+    chapter: [lesson for lesson in LESSONS if lesson.chapter == chapter]
+    for chapter in sorted({lesson.chapter for lesson in LESSONS})
+}
+each_chapter = pytest.mark.parametrize("lessons", CHAPTERS.values(), ids=lambda found: found[0].name[:2])
+
+
+def text_of(lessons, kind):
+    """Return the text of all cells of prose or of code."""
+    return "\n".join(cell.text for lesson in lessons for cell in lesson.cells if cell.kind == kind)
 
 
 @pytest.mark.slow
@@ -37,7 +47,6 @@ def test_the_lesson_runs_as_a_plain_script(lesson, tmp_path, lesson_runs):
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     named = re.findall(r"^figure (\S+\.png)", done.stdout, re.MULTILINE)
-    assert named
     assert {tmp_path / path for path in named} == set(tmp_path.rglob("*.png"))
 
 
@@ -64,41 +73,55 @@ def test_no_cell_fails_and_no_screen_overflows(lesson, outcomes):
 @pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
 def test_the_figures_of_a_lesson_are_named_captioned_and_legible(lesson, outcomes):
     pictures = [p for _, outcome in outcomes[lesson.name] if outcome for p in outcome.pictures]
-    names = [picture.name for picture in pictures]
-    assert len(set(names)) == len(names) > 0
     for picture in pictures:
-        assert picture.name.startswith(f"{lesson.number:02}_")
+        assert picture.name.startswith(f"{lesson.chapter:02}_")
         assert picture.caption
         assert text_problems(picture.figure) == []
         assert picture.png() == picture.png()
 
 
+@pytest.mark.slow
+def test_no_figure_replaces_that_of_another_cell(outcomes):
+    rows = [outcome for rows in outcomes.values() for _, outcome in rows if outcome]
+    names = [picture.name for outcome in rows for picture in outcome.pictures]
+    assert sorted(names) == sorted(set(names))
+
+
 @pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
 def test_the_lesson_has_all_parts(lesson):
-    """It has a comparison with the package, a cache, a figure, a gradient check and exercises."""
-    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
-    code = "\n".join(cell.text for cell in lesson.cells if cell.kind == "code")
+    """It has its number, a picture and exercises."""
+    prose, code = text_of([lesson], "prose"), text_of([lesson], "code")
     assert lesson.cells[0].text.startswith(f"# {lesson.number} · ")
-    for part in ("## Exercises", "npformer exercise list"):
-        assert part in prose
+    assert "## Exercises" in prose
+    assert "show_figure(" in code or "```text" in prose
     if not lesson.has_new_format:  # test_length.py has the parts of the new format
         assert 10 <= lesson.minutes <= 30
         assert "**The question.**" in prose
         assert "## Where the documents differ" in prose
+
+
+@each_chapter
+def test_the_chapter_has_all_parts(lessons):
+    """It has a comparison with the package, a cache, a figure, a gradient check and exercises."""
+    code = text_of(lessons, "code")
     for part in ("assert_allclose(", "show(cache)", "show_figure(", "gradcheck(", "assert report.ok"):
         assert part in code
+    assert "npformer exercise list" in text_of(lessons, "prose")
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
-def test_the_lesson_names_its_exercises_and_no_others(lesson):
-    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
-    named = set(re.findall(r"npformer exercise start ([\w-]+)", prose))
-    assert named == {exercise.name for exercise in EXERCISES if exercise.lesson == lesson.number}
+@each_chapter
+def test_the_chapter_names_its_exercises_and_no_others(lessons):
+    named = re.findall(r"npformer exercise start ([\w-]+)", text_of(lessons, "prose"))
+    of_chapter = [exercise.name for exercise in EXERCISES if exercise.chapter == lessons[0].chapter]
+    assert sorted(set(named)) == sorted(of_chapter)
 
 
 def test_the_course_is_complete():
-    assert [lesson.number for lesson in LESSONS] == list(range(23))
-    assert {exercise.lesson for exercise in EXERCISES} == set(range(23)) - {15, 16}
+    assert list(CHAPTERS) == list(range(23))
+    for lessons in CHAPTERS.values():
+        parts = [lesson.part for lesson in lessons]
+        assert parts in ([None], list(range(1, len(parts) + 1)))
+    assert {exercise.chapter for exercise in EXERCISES} == set(range(23)) - {15, 16}
 
 
 def accidental_markup(prose):

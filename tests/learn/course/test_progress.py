@@ -5,6 +5,9 @@ import json
 import pytest
 
 from npformer.errors import UserError
+from npformer.learn.course import progress as progress_module
+from npformer.learn.course.chapters import NEW_NAMES, TITLES
+from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.progress import (
     LessonProgress,
     Saved,
@@ -80,3 +83,107 @@ def test_a_relative_state_home_is_ignored(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_STATE_HOME", "here")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert state_file() == tmp_path / ".local" / "state" / "npformer" / "lessons.json"
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Lessons that were split
+
+PARTS = ("70_1_x", "70_2_y", "70_3_z")
+
+
+@pytest.fixture
+def old_file(state, monkeypatch):
+    """Return a function that writes the file of a version in which 70_old and 71_old were lessons."""
+    monkeypatch.setattr(progress_module, "NEW_NAMES", {"70_old": PARTS, "71_old": ("71_2_new",)})
+
+    def write(lessons, last="05_x", damaged=""):
+        state.parent.mkdir(parents=True, exist_ok=True)
+        state.write_text(json.dumps({"version": 1, "last": last, "lessons": lessons}) + damaged)
+        return state
+
+    return write
+
+
+def place(step, steps, done=False):
+    return {"step": step, "steps": steps, "done": done}
+
+
+@pytest.mark.parametrize(
+    ("old", "done", "opened"),
+    [
+        (place(0, 30), (), "70_1_x"),
+        (place(9, 30), (), "70_1_x"),
+        (place(10, 30), PARTS[:1], "70_2_y"),
+        (place(29, 30), PARTS[:2], "70_3_z"),
+        (place(0, 30, done=True), PARTS, "70_1_x"),
+        (place(12, 30, done=True), PARTS, "70_2_y"),
+        (place(30, 30), (), "70_1_x"),
+        (place(0, 0), (), "70_1_x"),
+    ],
+)
+def test_the_parts_of_a_lesson_that_was_split_are_done_as_far_as_it_was_read(old, done, opened, old_file):
+    old_file({"70_old": old, "05_x": place(1, 2)}, last="70_old")
+    parts = {part: LessonProgress(done=True) for part in done}
+    assert load_progress() == parts | {"05_x": LessonProgress(1, 2)}
+    assert last_lesson() == opened
+
+
+def test_a_lesson_that_only_got_another_name_keeps_its_step(old_file):
+    old_file({"71_old": place(4, 20, done=True)}, last="71_old")
+    assert load_progress() == {"71_2_new": LessonProgress(4, 20, done=True)}
+    assert last_lesson() == "71_2_new"
+
+
+def test_progress_in_a_part_is_kept_beside_that_in_the_lesson_that_was_split(old_file):
+    entries = {"70_old": place(0, 30, done=True), "70_2_y": place(3, 9)}
+    for lessons in (entries, dict(reversed(entries.items()))):
+        old_file(lessons)
+        assert load_progress() == {
+            "70_1_x": LessonProgress(done=True),
+            "70_2_y": LessonProgress(3, 9, done=True),
+            "70_3_z": LessonProgress(done=True),
+        }
+
+
+def test_the_new_names_are_saved(old_file):
+    file = old_file({"70_old": place(15, 30), "05_x": place(1, 2)}, last="70_old")
+    assert save_progress("70_2_y", LessonProgress(1, 8)) == Saved(True, "")
+    assert json.loads(file.read_text()) == {
+        "version": 1,
+        "last": "70_2_y",
+        "lessons": {"05_x": place(1, 2), "70_1_x": place(0, 0, done=True), "70_2_y": place(1, 8)},
+    }
+
+
+def test_the_entry_of_a_lesson_that_was_split_may_be_damaged(old_file):
+    file = old_file({"70_old": {"step": 40, "steps": 30}, "71_old": place(1, 2)}, last="70_old")
+    before = file.read_bytes()
+    assert load_progress() == {"71_2_new": LessonProgress(1, 2)}
+    assert last_lesson() == "70_1_x"
+    copy = file.with_name("lessons.json.damaged")
+    assert save_progress("70_1_x", LessonProgress(1, 8)) == Saved(
+        True, f"{file} was damaged: a copy of it is {copy}"
+    )
+    assert copy.read_bytes() == before
+    old_file({"70_old": place(15, 30)}, last="70_old", damaged="}")
+    assert load_progress() == {}
+    assert last_lesson() is None
+
+
+def test_the_lesson_before_the_split_keeps_its_name_while_it_exists(old_file, monkeypatch):
+    name = all_lessons()[-1].name
+    monkeypatch.setattr(progress_module, "NEW_NAMES", {name: PARTS})
+    old_file({name: place(4, 20)}, last=name)
+    assert load_progress() == {name: LessonProgress(4, 20)}
+    assert last_lesson() == name
+
+
+def test_each_lesson_that_was_split_became_a_whole_chapter():
+    names = {lesson.chapter: [] for lesson in all_lessons()}
+    for lesson in all_lessons():
+        names[lesson.chapter].append(lesson.name)
+    assert list(names) == list(TITLES)
+    for old, parts in NEW_NAMES.items():
+        chapter = int(old[:2])
+        if chapter > 0 and old not in names[chapter]:  # chapter 0 has another lesson before it
+            assert list(parts) == names[chapter], old

@@ -34,7 +34,7 @@ def step_of(screen):
 
 
 def test_every_command(start, tmp_path):
-    lesson = start("0")
+    lesson = start("0.2")
     first = lesson.read()
     assert "After this lesson you can" in first
     assert "**" not in first, "prose is rendered"
@@ -76,14 +76,14 @@ def test_every_command(start, tmp_path):
     left = lesson.type("q", until="goes on from there.")
     assert "You stopped at step 3 of" in left
     assert lesson.close() == 0
-    assert load_progress()["00_forward_and_backward"].step == 2
+    assert load_progress()["00_2_forward_and_backward"].step == 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 def test_enter_alone_leads_to_the_end_and_nothing_scrolls_away(lesson, start, tmp_path, lesson_runs):
     (tmp_path / "runs").symlink_to(lesson_runs)
-    terminal = start(str(lesson.number))
+    terminal = start(lesson.number)
     screen, screens = terminal.read(), []
     while f"The end of lesson {lesson.number}" not in screen:
         screens.append(screen)
@@ -93,7 +93,7 @@ def test_enter_alone_leads_to_the_end_and_nothing_scrolls_away(lesson, start, tm
     whole = "".join(screens) + screen
     assert "This cell failed" not in whole
     assert "**Next**" not in whole, "prose is rendered"
-    drawn = sorted(path.name for path in (tmp_path / "lesson_figures").iterdir())
+    drawn = sorted(path.name for path in (tmp_path / "lesson_figures").glob("*"))
     assert drawn == sorted(set(re.findall(r"figure lesson_figures/(\S+\.png)", whole)))
     place = load_progress()[lesson.name]
     assert (place.step, place.done) == (0, True)
@@ -107,7 +107,7 @@ def test_the_output_of_a_step_is_on_its_screen(start):
 
 
 def test_the_progress_is_saved_until_restart(start):
-    lesson = start("0")
+    lesson = start("0.2")
     lesson.read()
     lesson.type()
     lesson.type()
@@ -122,7 +122,7 @@ def test_the_progress_is_saved_until_restart(start):
     assert "You stopped at step 3" in lesson.control("C", "goes on from there.")
     assert lesson.close() == 0
 
-    lesson = start("0", "--restart")
+    lesson = start("0.2", "--restart")
     assert "Running the" not in lesson.read()
     assert step_of(lesson.type("b")) == 1
     lesson.type("q", until="goes on from there.")
@@ -251,7 +251,7 @@ def test_a_lesson_continues_after_a_cell_that_fails_or_is_interrupted(broken):
 
 
 def test_pictures_are_shown_in_a_terminal_that_supports_them(start):
-    lesson = start("0", KITTY_WINDOW_ID="1")
+    lesson = start("0.2", KITTY_WINDOW_ID="1")
     lesson.read()
     lesson.type("g 10")
     lesson.type()
@@ -259,7 +259,7 @@ def test_pictures_are_shown_in_a_terminal_that_supports_them(start):
 
 
 def test_pictures_are_coloured_cells_in_other_terminals(start):
-    lesson = start("0")
+    lesson = start("0.2")
     lesson.read()
     assert "No figure was drawn yet." in lesson.type("o")
     lesson.type("g 10")
@@ -271,7 +271,7 @@ def test_pictures_are_coloured_cells_in_other_terminals(start):
 
 
 def test_a_terminal_without_colours_shows_the_name_of_the_file(start):
-    lesson = start("0", TERM="dumb")
+    lesson = start("0.2", TERM="dumb")
     lesson.read()
     lesson.type("g 10")
     screen = lesson.type()
@@ -295,8 +295,8 @@ def test_commands_that_draw_show_their_pictures(command, tmp_path):
 def test_saved_progress_beyond_the_end_of_a_shorter_lesson_is_its_end(start, tmp_path):
     from npformer.learn.course.progress import save_progress
 
-    save_progress("00_forward_and_backward", LessonProgress(400, 500))
-    lesson = start("0")
+    save_progress("00_2_forward_and_backward", LessonProgress(400, 500))
+    lesson = start("0.2")
     lesson.read()
     lesson.type("q", until="goes on from there.")
     assert lesson.close() == 0

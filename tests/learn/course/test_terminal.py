@@ -11,7 +11,7 @@ __all__ = ["start"]  # a fixture
 
 
 def test_output_is_broken_between_words(start):
-    lesson = start("0")
+    lesson = start("0.2")
     lesson.read()
     lesson.type("g 19")
     printed = lesson.type()
@@ -30,7 +30,7 @@ def test_a_narrow_terminal(start):
 
 def test_a_progress_that_cannot_be_saved_is_reported(start, tmp_path):
     (tmp_path / "file").write_text("")
-    lesson = start("0", XDG_STATE_HOME=str(tmp_path / "file"))
+    lesson = start("0.2", XDG_STATE_HOME=str(tmp_path / "file"))
     assert "your progress cannot be saved in" in lesson.read()
     while "[2/21]" not in lesson.type():
         pass
@@ -46,7 +46,7 @@ def test_the_end_leads_to_the_exercises_and_to_the_next_lesson(start):
     screen = ""
     while "Next:" not in screen:
         screen = lesson.type()
-    assert "Exercises of this lesson: npformer exercise list 1\n" in screen
+    assert "Exercises of this chapter: npformer exercise list 1\n" in screen
     assert "Next: npformer lesson 2 (Embeddings)" in screen
     assert lesson.close() == 0
 

@@ -1,4 +1,4 @@
-"""The translator of lessons 13 and 15: it is trained once and loaded afterwards."""
+"""The translator of chapters 13 and 15: it is trained once and loaded afterwards."""
 
 import pytest
 from training_worker import tiny_dataset, tiny_model, tiny_training

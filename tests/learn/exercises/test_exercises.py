@@ -24,11 +24,11 @@ def solved_text(exercise):
     return "\n".join(lines) + "\n"
 
 
-def test_every_lesson_has_exercises():
+def test_every_chapter_has_exercises():
     assert len(ALL) >= 25
-    without = {15, 16}  # the lessons on trained attention and on timing
-    assert {exercise.lesson for exercise in ALL} == set(range(23)) - without
-    assert [e.lesson for e in ALL] == sorted(e.lesson for e in ALL)
+    without = {15, 16}  # the chapters on trained attention and on timing
+    assert {exercise.chapter for exercise in ALL} == set(range(23)) - without
+    assert [e.chapter for e in ALL] == sorted(e.chapter for e in ALL)
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda e: e.name)

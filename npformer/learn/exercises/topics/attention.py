@@ -1,4 +1,4 @@
-"""Lessons 4 and 5: softmax, similarity, and scaled dot-product attention."""
+"""Chapters 4 and 5: softmax, similarity, and scaled dot-product attention."""
 
 from typing import Any
 

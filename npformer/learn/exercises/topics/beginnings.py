@@ -1,4 +1,4 @@
-"""Lessons 0 and 1: pairs of a forward and a backward pass, derivatives, and batches of tokens."""
+"""Chapters 0 and 1: pairs of a forward and a backward pass, derivatives, and batches of tokens."""
 
 from typing import Any
 

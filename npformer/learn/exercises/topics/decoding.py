@@ -1,4 +1,4 @@
-"""Lesson 14: decoding, from a model to a sentence."""
+"""Chapter 14: decoding, from a model to a sentence."""
 
 from functools import cache
 from typing import Any

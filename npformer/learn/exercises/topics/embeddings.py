@@ -1,4 +1,4 @@
-"""Lessons 2 and 3: embeddings and positional encodings."""
+"""Chapters 2 and 3: embeddings and positional encodings."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lesson 19: hard attention, and gradients through a sample."""
+"""Chapter 19: hard attention, and gradients through a sample."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def entropy_backward(dh, cache):
         ),
         (
             "There are two steps: dH/da_i = -(log a_i + 1), and then the backward pass of the softmax from "
-            "lesson 5.",
+            "lesson 5.2.",
             "The backward pass of the softmax contains the sum of a_i (log a_i + 1) over the row. This sum "
             "is 1 - H.",
             "dscores = -dh[..., None] * a * (log a + h[..., None]). Where a is 0, use 0 instead of log a.",

@@ -1,4 +1,4 @@
-"""Lessons 6 and 7: masks, and multi-head attention."""
+"""Chapters 6 and 7: masks, and multi-head attention."""
 
 from typing import Any
 

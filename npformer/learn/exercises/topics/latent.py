@@ -1,4 +1,4 @@
-"""Lesson 20: latent attention, whose weights are computed in two stages."""
+"""Chapter 20: latent attention, whose weights are computed in two stages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lessons 8 and 9: residual connections, layer normalization, dropout, and the feed-forward network."""
+"""Chapters 8 and 9: residual connections, layer normalization, dropout, and the feed-forward network."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Lesson 18: local attention, a window around a predicted position."""
+"""Chapter 18: local attention, a window around a predicted position."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Lesson 12: from vectors to tokens, and their loss."""
+"""Chapter 12: from vectors to tokens, and their loss."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lesson 17: the cells of LSTM and GRU."""
+"""Chapter 17: the cells of LSTM and GRU."""
 
 from npformer import functional as F
 from npformer.learn.exercises.exercise import Exercise

@@ -1,4 +1,4 @@
-"""Lesson 21: relative positions, and the output of adaptive halting."""
+"""Chapter 21: relative positions, and the output of adaptive halting."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lessons 10 and 11: the layers of encoder and decoder, and the decoder's input."""
+"""Chapters 10 and 11: the layers of encoder and decoder, and the decoder's input."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lesson 13: training."""
+"""Chapter 13: training."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lesson 22: byte-pair encoding, and BLEU."""
+"""Chapter 22: byte-pair encoding, and BLEU."""
 
 import math
 from collections import Counter

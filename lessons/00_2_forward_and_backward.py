@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 0 · Forward, backward, and how to know that a gradient is right
+# # 0.2 · Forward, backward, and how to know that a gradient is right
 #
 # *About 30 minutes. You need: NumPy arrays, the product of two matrices, the chain rule.*
 #
