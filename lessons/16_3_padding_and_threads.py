@@ -94,14 +94,19 @@ assert_allclose(packed, padded[batch.target_in != PAD], rtol=1e-7, atol=1e-9)
 # %% [markdown]
 # ## Threads
 #
-# A processor has several cores, and a **thread** is a part of a program that runs on one of them. There are
-# two ways to use several threads:
+# A processor has several cores, which compute at the same time. A **thread** is a sequence of instructions
+# that runs on one core. There are two ways to use several threads:
 #
 # - **Threads inside BLAS.** BLAS divides each matrix product among its threads and waits for the last one.
 #   For a small product this takes longer than the product itself. And everything else, such as norms and
 #   dropout, still runs on one thread.
 # - **Data-parallel threads.** Each thread gets a part of the batch and does all the work for it: forward,
 #   loss and backward. Python can run NumPy operations of several threads at the same time.
+#
+# ```text
+# batch ─┬─▶ part 1, n_1 tokens ──▶ thread 1: forward, loss, backward ──▶ dL_1 ─┐
+#        └─▶ part 2, n_2 tokens ──▶ thread 2: forward, loss, backward ──▶ dL_2 ─┴─▶ dL
+# ```
 #
 # The second way needs the gradient of the whole batch at the end. The loss is a mean over $n$ tokens. Let
 # part $i$ have $n_i$ tokens and the mean loss $L_i$. Then the loss and the gradient are weighted means of
@@ -169,7 +174,7 @@ show_figure(figure, "16_step", "The time of one step on this machine, divided by
 
 # %% [markdown]
 # `npformer train --workers 2` trains with two threads. If two cores are free, the last line can be *below*
-# the time of the matrix products alone, because that time is measured on one thread and with padding.
+# the time of the matrix products alone. That time is measured on one thread and with padding.
 #
 # ## Compared with PyTorch
 #
@@ -177,9 +182,13 @@ show_figure(figure, "16_step", "The time of one step on this machine, divided by
 # cores. The two programs take turns, each in its own process. The following numbers were measured once, and
 # they are not from your machine. `tiny` and `small` are small models. `base8k` and `base37k` have the size of
 # the paper's base model, with 8,000 and with 37,000 tokens in the vocabulary.
+#
+# The speed is the median of several rounds, with the smallest and the largest in parentheses. The last
+# column is the time of a step divided by the time of its matrix products. The first number counts the
+# products of the padded batch, and the number in parentheses those of the packed batch.
 
 # %%
-# measured: filled in by npformer bench
+# measured by npformer bench --against torch
 MEASURED = """\
 configuration | tokens/s | speed / PyTorch's | memory / PyTorch's | time / products (packed)
 tiny | 8,229 | 2.64 (1.84-3.16) | 0.34 | 1.25 (1.34)
@@ -191,23 +200,19 @@ for row in MEASURED.splitlines():
     print("{:14} {:>9} {:>19} {:>20} {:>25}".format(*map(str.strip, row.split("|"))))
 
 # %% [markdown]
-# The speed is the median of several rounds, with the smallest and the largest in parentheses. The last
-# column is the time of a step divided by the time of its matrix products. The first number counts the
-# products of the padded batch, and the number in parentheses those of the packed batch.
-#
 # The ratio to PyTorch is largest for the smallest model. There the matrix products are small, and the rest of
 # the step takes a larger part of the time.
 #
 # ## The GPU
 #
-# A GPU does thousands of operations at the same time. **CuPy** is a library with the functions of NumPy for
-# arrays on a GPU. No line of mathematics changes: each function asks its arrays for their module,
-# `xp = array_module(x)`. Three things around the mathematics do change:
+# **CuPy** is a library with the functions of NumPy for arrays on a GPU. No line of mathematics changes:
+# each function asks its arrays for their module, `xp = array_module(x)`. Three things around the
+# mathematics do change:
 #
 # - **Copies are slow.** The connection between the memories of computer and GPU has a small bandwidth. So the
 #   parameters are copied once, by `model.to("cupy")`.
-# - **Calls return early.** A call only starts the work on the GPU and returns before it is finished. Before
-#   you read a clock, you must wait.
+# - **Calls return early.** A call only starts the work on the GPU and returns before it is finished. Wait
+#   before you read a clock.
 # - **Each call costs microseconds**, even for a small array. So `npformer/kernels/gpu/` combines the
 #   operations of a whole formula into one call (`cupy.fuse`). This is the kernel fusion of lesson 16.2.
 
