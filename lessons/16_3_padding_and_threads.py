@@ -178,10 +178,10 @@ show_figure(figure, "16_step", "The time of one step on this machine, divided by
 #
 # ## Compared with PyTorch
 #
-# The command `npformer bench --against torch` measures the same step in npformer and in PyTorch, both on two
-# cores. The two programs take turns, each in its own process. The following numbers were measured once, and
-# they are not from your machine. `tiny` and `small` are small models. `base8k` and `base37k` have the size of
-# the paper's base model, with 8,000 and with 37,000 tokens in the vocabulary.
+# The command `npformer bench --against torch` measures the same step in npformer and in PyTorch, both on
+# two cores. The two programs take turns, each in its own process. The following numbers come from another
+# machine. `tiny` and `small` are small models. `base8k` and `base37k` have the size of the paper's base
+# model, with 8,000 and with 37,000 tokens in the vocabulary.
 #
 # The speed is the median of several rounds, with the smallest and the largest in parentheses. The last
 # column is the time of a step divided by the time of its matrix products. The first number counts the
