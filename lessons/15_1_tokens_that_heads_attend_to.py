@@ -273,11 +273,11 @@ shares = np.array(
 # %% tags=["check"]
 assert_allclose(shares.sum(-1), 1, rtol=1e-5)
 assert (kinds == kinds_of_tokens(it)).all()  # the same function is in the package
-assert all((kinds == kind).sum() == len(pairs) for kind in range(5))  # one of each in every sentence
+assert all((kinds == kind).sum() == len(pairs) for kind in range(5))  # one of each per sentence
 
 # %% tags=["plot"]
 figure = attention_map(shares, names, kind_names, numbers=True)
-caption = "The share of each kind of token in the attention weights of each head, mean of 100 sentences"
+caption = "The share of each kind of token in the weights of each head, mean of 100 sentences"
 show_figure(figure, "15_kinds", caption)
 
 # %% [markdown]

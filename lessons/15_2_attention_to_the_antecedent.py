@@ -104,9 +104,9 @@ assert max(rates.values()) > 2 * random_token
 # machine.
 
 # %%
-best = {
-    where: max((head for head in rates if head[0] == where), key=rates.get) for where in ("encoder", "cross")
-}
+best = {}
+for where in ("encoder", "cross"):
+    best[where] = max((head for head in rates if head[0] == where), key=rates.get)
 print("hit rate of the best head     all   antecedent is the place   is the moving noun")
 for where, head in best.items():
     place, moving = hits[head][is_place].mean(), hits[head][~is_place].mean()
@@ -213,7 +213,7 @@ largest = np.stack(
 )  # (L, B, H, S) the token with the largest weight, for each query
 is_itself = largest == np.arange(real.shape[1])  # (L, B, H, S)
 share_itself = is_itself.swapaxes(2, 3)[:, real].mean()
-print(f"the largest weight is that of the token itself in {share_itself:.0%} of the encoder's rows")
+print(f"largest weight at the token itself: {share_itself:.0%} of the encoder's rows")
 
 # %% tags=["check"]
 assert share_itself < 0.5
@@ -243,7 +243,8 @@ assert share_itself < 0.5
 # >   itself is usually the largest: this holds in fewer than half of the rows.
 # > - The paper says that heads "exhibit behavior". This is a careful statement about attention weights. Since
 # >   then, researchers have disagreed whether attention weights explain what a model does (Jain and Wallace,
-# >   2019; Wiegreffe and Pinter, 2019). Lessons 15.3 and 15.4 examine this question.
+# >   2019; Wiegreffe and Pinter, 2019). Lessons 15.3 (`15_3_head_ablation`) and 15.4
+# >   (`15_4_gradient_times_input`) examine this question.
 
 # %% [markdown]
 # ## Summary

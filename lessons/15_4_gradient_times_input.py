@@ -98,12 +98,12 @@ print(f"the cost of removing a head: {min(cost.values()):.2f} to {max(cost.value
 # &= \varepsilon\, g_s
 # \end{aligned}$$
 #
-# We call $g_s$ the **gain** of token $s$. The softmax's backward pass (lesson 5.2) contains the same bracket,
+# We call $g_s$ the **slope** for token $s$. The softmax's backward pass (lesson 5.2) contains the same bracket,
 # $ds_s = p_s\, g_s$. Here is an example with two tokens.
 
 # %%
 p, dp = np.array([0.7, 0.3]), np.array([2.0, -1.0])  # (S,)
-print(f"Σ p dp = {p @ dp:.1f}, gains", dp - p @ dp)
+print(f"Σ p dp = {p @ dp:.1f}, slopes", dp - p @ dp)
 
 # %% tags=["check"]
 assert_allclose([p @ dp, *(dp - p @ dp), 0.1 * (dp - p @ dp)[0]], [1.1, 0.9, -2.1, 0.09])
@@ -112,7 +112,7 @@ assert_allclose([p @ dp, *(dp - p @ dp), 0.1 * (dp - p @ dp)[0]], [1.1, 0.9, -2.
 # **Question.** By how much does δ increase in this example if a tenth of the row moves to the first token?
 #
 # <details><summary>Answer</summary>
-# By $\varepsilon\, g_1 = .1 \cdot .9 = .09$. The gain is .9, because $dp_1 = 2$ and the sum is
+# By $\varepsilon\, g_1 = .1 \cdot .9 = .09$. The slope is .9, because $dp_1 = 2$ and the sum is
 # $.7 \cdot 2 - .3 \cdot 1 = 1.1$.
 # </details>
 #
@@ -163,7 +163,8 @@ dy = rng.standard_normal(y.shape).astype(np.float32)
 model.zero_grad()
 attention.backward(dy, made)
 blocks = attention.output.weight.value.reshape(H, K, -1)  # (H, K, D)
-_, _, dblocks = heads_backward(dy[0], heads(made.attention.weights[0], made.attention.v[0], blocks)[1])
+_, small_cache = heads(made.attention.weights[0], made.attention.v[0], blocks)
+_, _, dblocks = heads_backward(dy[0], small_cache)
 assert_allclose(dblocks, attention.output.weight.grad.reshape(H, K, -1), atol=1e-4)
 
 # %% [markdown]
@@ -215,12 +216,13 @@ print({name: array.shape for name, array in dz.items()})
 # whole model.
 
 # %% tags=["check"]
-part, dz_part = attention_parts(passed)["cross"][-1].attention, dz["cross", model.config.n_layers - 1]
+part = attention_parts(passed)["cross"][-1].attention
+dz_part = dz["cross", model.config.n_layers - 1]
 dweights = dz_part @ part.v.swapaxes(-1, -2)  # (B, H, T, S)
 average = (dweights * part.weights).sum(-1)  # (B, H, T)
 assert_allclose(average, (dz_part * (part.weights @ part.v)).sum(-1), atol=1e-4)
-gain = dweights - average[..., None]  # (B, H, T, S)
-assert_allclose(part.weights * gain, softmax_backward(dweights, part.weights), atol=1e-4)
+slopes = dweights - average[..., None]  # (B, H, T, S)
+assert_allclose(part.weights * slopes, softmax_backward(dweights, part.weights), atol=1e-4)
 
 # %% tags=["check"]
 exact = model_from_checkpoint(checkpoint).astype(np.float64)
@@ -253,20 +255,15 @@ for (where, number), dz_layer in dz.items():
         predicted_cost[where, number, head] = value
 
 
-def rank_correlation(a, b):
-    """Return the correlation coefficient of the ranks."""
-    return np.corrcoef([np.argsort(np.argsort(numbers)) for numbers in (a, b)])[0, 1]
-
-
 def correlation_with_cost(numbers):
-    """Return the rank correlation with the measured cost, for a number of each head."""
-    return rank_correlation([numbers[head] for head in numbers], [cost[head] for head in numbers])
+    """Return the rank correlation of a number of each head with the measured cost."""
+    both = [list(numbers.values()), [cost[head] for head in numbers]]
+    return np.corrcoef([np.argsort(np.argsort(row)) for row in both])[0, 1]
 
 
 kinds = kinds_of_tokens(it)  # (B, S), 0 is the antecedent
-rates = {
-    head: (kinds[it.rows, w.argmax(-1)] == 0).mean() for head, w in weights_of_queries(it, passed).items()
-}
+weights = weights_of_queries(it, passed)  # (where, layer, head) -> (B, S)
+rates = {head: (kinds[it.rows, w.argmax(-1)] == 0).mean() for head, w in weights.items()}
 same_heads = {head: predicted_cost[head] for head in rates}
 print("rank correlation with the measured cost:")
 print(f"gradient times input, all 24 heads {correlation_with_cost(predicted_cost):+.2f}")
@@ -322,7 +319,7 @@ assert correlation_with_cost(same_heads) > 0.3
 # ## Summary
 #
 # - The gradient of δ by a head output, $dZ$, is computed by one backward pass for all heads at once.
-# - The gain $g_s = dp_s - \langle dz, z \rangle$ is the slope of δ if attention weight moves to token $s$.
+# - The slope $g_s = dp_s - \langle dz, z \rangle$ is the change of δ per unit of weight that moves to $s$.
 # - Gradient times input, $\sum_t \langle dz_t, z_t \rangle$, predicts to first order what an ablation costs.
 # - The prediction is a slope; it fails where the function is far from linear.
 # - Attention weights show the origin of information, but not which information it is and whether it is used.
@@ -343,6 +340,6 @@ assert correlation_with_cost(same_heads) > 0.3
 # `npformer exercise list` has no exercises for this chapter. Try these in the terminal:
 #
 # - By hand: show that $\sum_s p_s\, g_s = 0$ for every query.
-# - Which token has the largest mean gain for the head with the highest cost? Compute `gain` for its layer.
+# - Which token has the largest mean slope for the head with the highest cost? Compute `slopes` for its layer.
 #
 # **Next**: lesson 16.1 (`16_1_operations_and_memory_bandwidth`) asks where the time of a training step goes.

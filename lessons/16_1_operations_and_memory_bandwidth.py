@@ -28,7 +28,7 @@ from npformer.learn.course import show_figure
 from npformer.plots import curves
 
 rng = np.random.default_rng(16)
-threadpool_limits(1, user_api="blas")  # matrix products use one thread; lesson 16.3 is about threads
+threadpool_limits(1, user_api="blas")  # one thread for each product; lesson 16.3 uses several
 
 # %% [markdown]
 # ## The passage
@@ -235,7 +235,7 @@ print("highest rates, in 10⁹ operations per second:", rates.max(1).round(1))
 names = ["product, float32", "product, float64", "sum, float32"]
 settings = {"xlabel": "n, for n × n matrices", "ylabel": "10⁹ operations per second"}
 figure = curves(rates, widths, labels=names, xscale="log", yscale="log", **settings)
-show_figure(figure, "16_rates", "The rate of matrix products and sums for matrices of different sizes")
+show_figure(figure, "16_rates", "The rate of matrix products and sums for different sizes")
 
 # %% [markdown]
 # The numbers are the highest rates of a product in float32, of a product in float64, and of a sum in float32.

@@ -28,7 +28,7 @@ from npformer.learn.course import show_figure
 from npformer.plots import probability_bars
 
 rng = np.random.default_rng(16)
-threadpool_limits(1, user_api="blas")  # matrix products use one thread; lesson 16.3 is about threads
+threadpool_limits(1, user_api="blas")  # one thread for each product; lesson 16.3 uses several
 
 # %% [markdown]
 # ## Plain pairs and kernels
@@ -117,7 +117,7 @@ kept = keep_mask(np.random.default_rng(1))
 slow = fastest(lambda: rng.random(size, np.float32) >= 0.1)
 fast = fastest(lambda: keep_mask(rng))
 shares["16 random bits"] = fast / slow
-print(f"uniform numbers {slow * 1e3:.2f} ms, 16 bits {fast * 1e3:.2f} ms, kept {kept.mean():.3f}")
+print(f"uniform {slow * 1e3:.2f} ms, 16 bits {fast * 1e3:.2f} ms, kept {kept.mean():.3f}")
 
 # %% tags=["check"]
 assert_array_equal(kept, random_keep_mask(np.random.default_rng(1), size, 0.1, rows))
@@ -253,7 +253,8 @@ def peak_bytes(function):
 spare = logits.copy()  # the kernel overwrites it
 plain = peak_bytes(kernels.plain_pairs()(loss_and_gradient))
 in_place = peak_bytes(lambda: loss_and_gradient(spare, kernels.cross_entropy_in_place))
-print(f"plain {plain / logits.nbytes:.2f}, in place {in_place / logits.nbytes:.2f} times the logits")
+more = plain / logits.nbytes, in_place / logits.nbytes
+print(f"plain {more[0]:.2f}, in place {more[1]:.2f} times the memory of the logits")
 
 # %% tags=["check"]
 assert plain > 2 * logits.nbytes > 20 * in_place

@@ -162,7 +162,8 @@ seconds["matrix products alone"] = fastest(floor_step(setup, packed=False, **opt
 with kernels.plain_pairs():
     seconds["plain pairs"] = fastest(own_step(setup, **options))
 for n in (1, 2):
-    seconds[f"kernels, {n} thread{'s' * (n > 1)}"] = fastest(own_step(setup, workers=n, backend="numpy"))
+    step = own_step(setup, workers=n, backend="numpy")
+    seconds[f"kernels, {n} thread{'s' * (n > 1)}"] = fastest(step)
 for name, spent in seconds.items():
     ratio = spent / seconds["matrix products alone"]
     print(f"{name:22} {spent * 1e3:8.1f} ms   {ratio:5.2f} times the matrix products")

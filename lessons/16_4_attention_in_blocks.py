@@ -216,7 +216,7 @@ memory = np.zeros((2, len(lengths)))  # megabytes
 for j, n in enumerate(lengths.tolist()):
     for i, (forward, backward) in enumerate(pairs):
         memory[i, j] = peak_bytes(forward_and_backward(forward, backward, n)) / 1e6
-    print(f"{n:5} tokens: {memory[0, j]:6.1f} MB with all weights, {memory[1, j]:5.1f} in blocks")
+    print(f"{n:5} tokens: {memory[0, j]:6.1f} MB all weights, {memory[1, j]:5.1f} MB in blocks")
 
 # %% tags=["check"]
 growth = memory[:, 3] / memory[:, 2]  # from 512 to 1,024 tokens
