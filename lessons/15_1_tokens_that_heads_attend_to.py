@@ -43,7 +43,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # for *rue* (street), which is feminine. So a translator into French must know the antecedent.
 #
 # Does the small translator of lesson 13.5 know it? The function `trained` returns the training run of that
-# lesson if it is in this folder. Otherwise it trains the same model now, which takes less than a minute.
+# lesson if it is in this folder. Otherwise it trains the same model now, which takes about a minute.
 
 # %%
 
@@ -100,7 +100,7 @@ assert not {f"{example} tired", f"{example} wide"} & {p.english for p in builtin
 # layers for the query of *it*. One head gives most of its weight to "the animal", and another to "tired".
 #
 # *Attention机制详解（二）* has another example, "I arrived at the bank after crossing the river". It says
-# that *river* has a high score when *bank* is encoded. In French, *bank* is *rive* beside a river, and
+# that *river* has a high score when *bank* is translated. In French, *bank* is *rive* beside a river, and
 # *banque* where the money is.
 #
 # Each document shows one sentence and the heads that support its statement. We measure all heads on a hundred
@@ -135,7 +135,7 @@ held_out = [pair for pair in builtin_corpus().new_words if pair.family == "it"]
 pairs = [pair for pair in held_out if is_like_the_example(pair)][:100]
 references = [pair.reference for pair in pairs]
 for pair in pairs[:2]:
-    print(f"{pair.english}\n    {pair.french}   (right: {pair.reference.right})")
+    print(pair.english, pair.french, f"right: {pair.reference.right}", sep="\n    ")
 
 # %% [markdown]
 # ## Does the model know the antecedent?

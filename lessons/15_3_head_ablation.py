@@ -154,6 +154,9 @@ caption = "The share of right pronouns without one head, or without all heads of
 show_figure(figure, "15_ablation", caption)
 
 # %% [markdown]
+# In the figure, `no encoder 0.2` is the model without head 2 of the encoder's layer 0, and `no encoder 0` is
+# the model without all heads of this layer.
+#
 # **Question.** Before you run the next cell: do you expect that most heads are necessary?
 #
 # <details><summary>Answer</summary>

@@ -98,8 +98,8 @@ print(f"the cost of removing a head: {min(cost.values()):.2f} to {max(cost.value
 # &= \varepsilon\, g_s
 # \end{aligned}$$
 #
-# We call $g_s$ the **slope** for token $s$. The softmax's backward pass (lesson 5.2) contains the same bracket,
-# $ds_s = p_s\, g_s$. Here is an example with two tokens.
+# We call $g_s$ the **slope** for token $s$. The softmax's backward pass (lesson 5.2) contains the same
+# bracket, $ds_s = p_s\, g_s$. Here is an example with two tokens.
 
 # %%
 p, dp = np.array([0.7, 0.3]), np.array([2.0, -1.0])  # (S,)
@@ -206,7 +206,8 @@ def backward_from_delta(model, sentences):
 dz = {}
 record_dz(model, dz)
 passed = backward_from_delta(model, it)
-print({name: array.shape for name, array in dz.items()})
+for name, array in dz.items():
+    print(name, array.shape)
 
 # %% [markdown]
 # The first check below confirms the identities of the derivation on the real sentences. The second one uses
