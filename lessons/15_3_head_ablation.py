@@ -154,10 +154,10 @@ caption = "The share of right pronouns without one head, or without all heads of
 show_figure(figure, "15_ablation", caption)
 
 # %% [markdown]
-# In the figure, `no encoder 0.2` is the model without head 2 of the encoder's layer 0, and `no encoder 0` is
-# the model without all heads of this layer.
+# In the figure, `no encoder 0.2` is the model without head 2 of the encoder's layer 0. `no encoder 0` is the
+# model without all heads of this layer.
 #
-# **Question.** Before you run the next cell: do you expect that most heads are necessary?
+# **Question.** Read the figure. Are most heads necessary?
 #
 # <details><summary>Answer</summary>
 # In this model, most heads are not necessary. More than half of them can be removed, one at a time, and the
