@@ -10,7 +10,7 @@
 # - decide what a layer has to store for its backward pass;
 # - measure a derivative to 16 digits, and use it to find a wrong gradient.
 #
-# `[embedding] → [attention] → [add & norm] → [feed-forward] → … → [LINEAR] → [softmax]`
+# `model: ids → embedding → positions → encoder → decoder → [LINEAR] → softmax`
 
 # %%
 import numpy as np
@@ -453,9 +453,9 @@ print(wrong_report)
 
 # %% [markdown]
 # The report names the array, the first wrong entry and the factor by which it is wrong. A network with this
-# mistake still learns, but its bias changes six times too slowly. With the optimizer Adam (lesson 13) the
-# bias even changes at its normal speed, because Adam divides each gradient by its own typical size. So you
-# would not notice the mistake in the loss.
+# mistake still learns, but its bias changes six times too slowly. With the optimizer Adam (lesson 13.2,
+# `13_2_adam`) the bias even changes at its normal speed, because Adam divides each gradient by its own
+# typical size. So you would not notice the mistake in the loss.
 
 # %% tags=["check"]
 assert report.ok
@@ -503,4 +503,4 @@ assert wrong_report.failures[0].tensor == "bias"
 # Try this in the terminal: `!print(gradcheck((linear, linear_backward), x, w, b, method="difference"))`. The
 # verdict is the same, but the errors are a hundred thousand times as large.
 #
-# **Next**, lesson 1 turns sentences into arrays of numbers.
+# **Next**: lesson 1 (`01_words_to_ids`), which turns sentences into arrays of numbers.

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 1 · Words to ids
 #
-# *About 30 minutes. You need: shapes of arrays, the gradient check (lesson 0).*
+# *About 30 minutes. You need: shapes of arrays, the gradient check (lesson 0.2,
+# `00_2_forward_and_backward`).*
 #
 # **After this lesson you can**
 #
@@ -9,7 +10,7 @@
 # - put sentences of different lengths into one array, and arrange them so that little of it is padding;
 # - write a layer whose result and gradient do not depend on the padding.
 #
-# `sentences → [IDS] → [embedding] → [attention] → … → [linear] → [softmax] → sentences`
+# `model: [IDS] → embedding → positions → encoder → decoder → linear → softmax`
 
 # %%
 from typing import Any, NamedTuple
@@ -120,8 +121,8 @@ n_en, n_fr = len(english.vocabulary), len(french.vocabulary)
 print(n_en, "English ids,", n_fr, "French ids")
 
 # %% [markdown]
-# An id is only a *name*. Token 23 is not larger or better than token 22. Lesson 2 replaces each id by a
-# vector, because one can calculate with vectors.
+# An id is only a *name*. Token 23 is not larger or better than token 22. Lesson 2 (`02_embeddings`)
+# replaces each id by a vector, because one can calculate with vectors.
 #
 # **Encoding** replaces tokens by ids, and **decoding** does the reverse. The word "zebra" does not occur in
 # the corpus, so it gets the id 1 of `<UNK>`. All unknown words have this id, so decoding cannot know which
@@ -215,8 +216,9 @@ assert cut == truncate(rows[0], 4)
 # target_out   le    chat  boit   du     lait   </S>
 # ```
 #
-# At place t the decoder has read `target_in[:, :t + 1]` and should predict `target_out[:, t]`. Lesson 6 shows
-# how we prevent it from reading further. Lesson 11 explains why all places can be computed at once.
+# At place t the decoder has read `target_in[:, :t + 1]` and should predict `target_out[:, t]`. Chapter 6
+# shows how we prevent it from reading further. Lesson 11.1 (`11_1_the_decoder_and_teacher_forcing`)
+# explains why all places can be computed at once.
 
 # %%
 two = {"the cat drinks some milk": "le chat boit du lait", "thanks": "merci"}
@@ -416,9 +418,9 @@ assert_allclose(slow[1], alone.mean(0))
 # %% [markdown]
 # ## The layer and its backward pass
 #
-# Now we write this layer as a pair of functions, as in lesson 0. The entry $x_{ti}$ affects only component i
-# of the mean of its own sentence. By the formula above, the derivative of $y_i$ with respect to $x_{ti}$ is
-# $m_t / n$. So
+# Now we write this layer as a pair of functions, as in lesson 0.2. The entry $x_{ti}$ affects only
+# component i of the mean of its own sentence. By the formula above, the derivative of $y_i$ with respect to
+# $x_{ti}$ is $m_t / n$. So
 #
 # $$dx_{ti} = dy_i \frac{\partial y_i}{\partial x_{ti}} = \frac{m_t}{n} dy_i$$
 #
@@ -456,10 +458,10 @@ show(cache)
 # We use `np.where` and not `m * x`. At its padding an array may contain NaN ("not a number"), for example if
 # nothing was ever written there. Multiplication does not remove it, because 0 · NaN is NaN.
 #
-# The package does not contain this layer, but attention can do the same. **Attention** (lesson 5) computes a
-# weighted mean of vectors, its values. The weights come from a vector called the query. If the query is 0,
-# all weights are equal, and `padding_mask(source)` excludes the padding. So the output must be our mean, and
-# the gradient of the values must be our dx.
+# The package does not contain this layer, but attention can do the same. **Attention** (lesson 5.1,
+# `05_1_scaled_dot_product_attention`) computes a weighted mean of vectors, its values. The weights come
+# from a vector called the query. If the query is 0, all weights are equal, and `padding_mask(source)`
+# excludes the padding. So the output must be our mean, and the gradient of the values must be our dx.
 
 # %% tags=["check"]
 zero_query = np.zeros((3, 1, 1, 4))  # (B, H, T, K): one query for each sentence, one head
@@ -508,9 +510,9 @@ sentence, place, _ = wrong_report.failures[0].entry
 print("without the mask, first wrong entry: sentence", sentence, "place", place)
 
 # %% [markdown]
-# Every later layer that combines the tokens of a sentence needs this mask. Attention masks its scores (lesson
-# 6), and the loss is a mean over real tokens (lesson 12). You can always test this in the same way: compute a
-# sentence alone and in a batch, and compare the results.
+# Every later layer that combines the tokens of a sentence needs this mask. Attention masks its scores
+# (chapter 6), and the loss is a mean over real tokens (chapter 12). You can always test this in the same
+# way: compute a sentence alone and in a batch, and compare the results.
 
 # %% tags=["check"]
 assert report.ok
@@ -559,4 +561,4 @@ assert not real[sentence, place]
 # Try this in the terminal: `!english.encode("the cat sat on the mat")`, and
 # `!padding_of(plan_batches(lengths, seed=0, epoch=3, batch_size=64))`.
 #
-# **Next**, lesson 2 gives a vector to every id.
+# **Next**: lesson 2 (`02_embeddings`), which gives a vector to every id.

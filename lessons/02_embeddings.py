@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 2 · Embeddings
 #
-# *About 30 minutes. You need: the gradients of a linear layer (lesson 0), ids and padding (lesson 1).*
+# *About 30 minutes. You need: the gradients of a linear layer (lesson 0.2, `00_2_forward_and_backward`),
+# ids and padding (lesson 1, `01_words_to_ids`).*
 #
 # **After this lesson you can**
 #
@@ -10,7 +11,7 @@
 # - explain why the paper multiplies embeddings by √d_model;
 # - use one table for the input and the output, and add its two gradients.
 #
-# `ids → [EMBEDDING] → [positions] → [attention] → … → [LINEAR, SAME TABLE] → [softmax]`
+# `model: ids → [EMBEDDING] → positions → encoder → decoder → linear → softmax`
 
 # %%
 import math
@@ -107,7 +108,7 @@ assert_allclose(y[0, 0], y[1, 0])  # "the" has the same vector at every place
 #
 # $$Y = c\, O E$$
 #
-# The shapes are (N, D) = (N, V) (V, D). So an embedding is the linear layer of lesson 0. Its input is
+# The shapes are (N, D) = (N, V) (V, D). So an embedding is the linear layer of lesson 0.2. Its input is
 # one-hot, and its weight matrix is E.
 
 # %%
@@ -144,7 +145,7 @@ assert 25_000 * 37_000 * 4 / 1e9 == 3.7
 # %% [markdown]
 # ## The gradient of the table
 #
-# In lesson 0 the gradient of the weights was $dW = X^\top dY$. Here the input X is O, and the weight is E:
+# In lesson 0.2 the gradient of the weights was $dW = X^\top dY$. Here the input X is O, and the weight is E:
 #
 # $$
 # \begin{aligned}
@@ -153,7 +154,7 @@ assert 25_000 * 37_000 * 4 / 1e9 == 3.7
 # \end{aligned}
 # $$
 #
-# The last sum contains only the places at which token v stands. This is the rule of lesson 0 again: **the
+# The last sum contains only the places at which token v stands. This is the rule of lesson 0.2 again: **the
 # forward pass copied row v to all these places, so the backward pass adds up their gradients.** The gradient
 # of a token that does not occur in the batch is 0.
 #
@@ -243,9 +244,9 @@ assert_allclose(dtable_zero[1:], dtable[1:])  # all other rows are as before
 
 # %% [markdown]
 # The last line of the output shows why you should not rely on these zeros. The next layer adds positions
-# (lesson 3), and then the vectors of padding are not 0 any more. A mask that is made from the *ids* excludes
-# padding reliably (lesson 6), whatever the row of `<PAD>` contains. For this reason npformer does not use
-# `zero_id` by default.
+# (lesson 3, `03_positions`), and then the vectors of padding are not 0 any more. A mask that is made from
+# the *ids* excludes padding reliably (chapter 6), whatever the row of `<PAD>` contains. For this reason
+# npformer does not use `zero_id` by default.
 #
 # ## Why √D?
 #
@@ -314,13 +315,13 @@ print("the numbers of the text agree with the table")
 # $$\mathrm{logit}_v = \sum_i h_i E_{vi}, \qquad \mathrm{logits} = h E^\top$$
 #
 # The shapes are (N, V) = (N, D) (D, V). How large are the logits? The vector h comes from a layer norm
-# (lesson 8), so $\sum_i h_i^2 = D$. If the entries of E have variance $s^2$, then
+# (lesson 8.1, `08_1_layer_norm`), so $\sum_i h_i^2 = D$. If the entries of E have variance $s^2$, then
 #
 # $$\operatorname{Var}(\mathrm{logit}_v) = \sum_i h_i^2 s^2 = D s^2$$
 #
 # This is 1 for $s^2 = 1/D$, but D for $s^2 = 1$. With logits of standard deviation √512 = 22.6, the model
 # gives almost all probability to one token, although it has learned nothing yet. The next cell measures the
-# loss, −ln of the probability of the right token (lesson 12), for 1,000 tokens.
+# loss, −ln of the probability of the right token (lesson 12.1, `12_1_the_cross_entropy`), for 1,000 tokens.
 
 # %%
 h, _ = layer_norm(rng.standard_normal((200, 512)), np.ones(512), np.zeros(512))  # (N, D)
@@ -364,7 +365,7 @@ read, wanted = ids[:, :-1], ids[:, 1:]  # (B, T): the cat sees ... -> cat sees t
 h, tokens_cache = embedding(read, table, scale=c)  # (B, T, D)
 logits = h @ table.T  # (B, T, V)
 loss, loss_cache = cross_entropy(logits, wanted, pad_id=0)
-dlogits = cross_entropy_backward(1.0, loss_cache)  # (B, T, V), lesson 12
+dlogits = cross_entropy_backward(1.0, loss_cache)  # (B, T, V), chapter 12
 
 de2 = dlogits.reshape(-1, v_size).T @ h.reshape(-1, d_model)  # (V, D)
 dh = dlogits @ table  # (B, T, D)
@@ -467,7 +468,7 @@ assert not report.ok
 # >   positions and mentions no factor.
 # > - *一步步解析Attention is All You Need!* has the two settings `zero_pad` and `scale`. `zero_pad` replaces
 # >   row 0 by zeros in every forward pass. The document takes vectors whose sum is 0 for padding. But its
-# >   next statement adds positions, so the sums are not 0 any more (lesson 6).
+# >   next statement adds positions, so the sums are not 0 any more (chapter 6).
 
 # %% [markdown]
 # ## Summary
@@ -501,5 +502,5 @@ assert not report.ok
 # Try this in the terminal: `!embedding(np.array([4, 7]), table)[0]`, and `!np.diag(one_hot.T @ one_hot)`.
 # What does the second one count?
 #
-# **Next**, lesson 3: "the cat sees the dog" and "the dog sees the cat" consist of the same vectors in another
-# order. How can the model tell them apart?
+# **Next**: lesson 3 (`03_positions`). "the cat sees the dog" and "the dog sees the cat" consist of the same
+# vectors in another order. How can the model tell them apart?

@@ -1,7 +1,8 @@
 # %% [markdown]
 # # 3 · Positions
 #
-# *About 30 minutes. You need: embeddings (lesson 2), sine and cosine of a sum of two angles.*
+# *About 30 minutes. You need: embeddings (lesson 2, `02_embeddings`), sine and cosine of a sum of two
+# angles.*
 #
 # **After this lesson you can**
 #
@@ -10,7 +11,7 @@
 # - prove that moving by k positions is a rotation, and use this in an attention head;
 # - derive the gradient of learned positions.
 #
-# `ids → [embedding] → [POSITIONS] → [attention] → [add & norm] → [feed-forward] → …`
+# `model: ids → embedding → [POSITIONS] → encoder → decoder → linear → softmax`
 
 # %%
 import math
@@ -65,7 +66,7 @@ f8 = {"rng": rng, "dtype": np.float64}
 # ## Without positions, the order is lost
 #
 # Does the encoder compute different vectors for the cat that sees and for the cat that is seen? We apply
-# attention, the topic of lesson 5, to both sentences.
+# attention, the topic of chapters 4 and 5, to both sentences.
 
 # %%
 the, cat, sees, dog = rng.standard_normal((4, 8))  # (D,) each
@@ -102,9 +103,9 @@ one_head = [attention(z, z, z)[0] for z in (x, permuted)]
 assert_allclose(one_head[1], one_head[0][order], rtol=1e-12)
 
 # %% [markdown]
-# The other parts of an encoder layer (lessons 8 and 9) process each token separately, so they do not help.
+# The other parts of an encoder layer (chapters 8 and 9) process each token separately, so they do not help.
 # The encoder would treat a sentence as a collection of words without order. In the decoder the causal mask of
-# lesson 6 gives some information: the first token attends to one token, the second to two.
+# chapter 6 gives some information: the first token attends to one token, the second to two.
 #
 # Now we add a different vector at each position.
 
@@ -188,7 +189,7 @@ assert round(10000 ** (510 / 512)) == 9647
 # - `"interleaved"`, the layout of the paper: sine, cosine, sine, cosine, …
 # - `"halves"`, the layout of the library tensor2tensor: first all sines, then all cosines. Its exponent is
 #   i/(D/2 − 1), so it does reach the wavelength 10000 · 2π.
-# - `"jianshu"`, the layout of one of our documents: the exponent is 2i/D, but i counts *columns*. So a sine
+# - `"jianshu"`, a layout that occurs in a tutorial: the exponent is 2i/D, but i counts *columns*. So a sine
 #   and the cosine beside it have different frequencies.
 
 # %%
@@ -364,8 +365,8 @@ show_figure(figure, "03_before", caption)
 #
 # $$dP_{ti} = \sum_n dy_{nti} \frac{\partial y_{nti}}{\partial P_{ti}} = \sum_n dy_{nti}$$
 #
-# This is the rule of lesson 0: row t was copied to every sentence, so its gradient is the sum over all
-# sentences. Sinusoids have no parameters, so they need no gradient.
+# This is the rule of lesson 0.2 (`00_2_forward_and_backward`): row t was copied to every sentence, so its
+# gradient is the sum over all sentences. Sinusoids have no parameters, so they need no gradient.
 
 # %%
 learned = LearnedPositions(10, 4, **f8)  # weight (max_length, D)
@@ -383,7 +384,7 @@ assert_allclose(np.linalg.norm(wide, axis=-1).mean(), 1, atol=0.01)
 
 # %% [markdown]
 # In the package, `InputEmbedding` contains everything before the first layer: embeddings times √D, plus
-# positions, then dropout (lesson 8, switched off here). In its cache, `positions = (0, 6)` means that six
+# positions, then dropout (chapter 8, switched off here). In its cache, `positions = (0, 6)` means that six
 # rows were read, beginning with row 0. The backward pass of the positions needs nothing else.
 
 # %%
@@ -511,4 +512,4 @@ assert_allclose(new.mean(), 0.39, atol=6e-3)
 # Try this in the terminal: `!attention(p @ rotation(2, 64), p, p, scale=4.0)[1].weights.argmax(-1)`. Each
 # token attends to the token two places ahead. For the last two tokens there is no such place.
 #
-# **Next**, lesson 4 shows attention as a way to retrieve values by queries and keys.
+# **Next**: lesson 4.1 (`04_1_attention_without_parameters`), attention as a weighted mean of token vectors.

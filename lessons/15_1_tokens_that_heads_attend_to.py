@@ -11,7 +11,7 @@
 # - read the attention weights of one query from the cache of a trained model;
 # - average these weights over many sentences, and describe each head by the tokens that it attends to.
 #
-# `[embedding] → [ENCODER] → [DECODER] → [linear] → [softmax]`  (the attention of both stacks, after training)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - compare this number with two baselines, and say which of them a head has to exceed;
 # - examine a statement about attention weights on many sentences instead of one.
 #
-# `[embedding] → [ENCODER] → [DECODER] → [linear] → [softmax]`  (the attention of both stacks, after training)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np

@@ -12,7 +12,7 @@
 # - compare two orders of the heads with a rank correlation;
 # - remove a word from the source, and measure what this costs.
 #
-# `[embedding] → [ENCODER] → [DECODER] → [linear] → [softmax]`  (the heads of all attention layers)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 from contextlib import contextmanager

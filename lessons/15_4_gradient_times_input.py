@@ -11,7 +11,7 @@
 # - predict the cost of removing each head from a single backward pass;
 # - say what attention weights, gradients and ablations measure, and what they do not.
 #
-# `[embedding] → [ENCODER] → [DECODER] → [linear] → [softmax]`  (backward through all attention layers)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import numpy as np

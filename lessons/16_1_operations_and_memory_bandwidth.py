@@ -10,7 +10,7 @@
 # - measure a lower bound for the time of a step, and a profile of the time above it;
 # - explain why a matrix product runs at a much higher rate than a sum.
 #
-# `[embedding] → [ENCODER] → [DECODER] → [LINEAR] → [SOFTMAX]`  (the time of a step, forward and backward)
+# `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
 
 # %%
 from time import perf_counter

@@ -10,7 +10,7 @@
 # - compute several operations on a block of an array while it is in the processor's cache;
 # - find large arrays that are not necessary, and avoid them.
 #
-# `[embedding] → [attention] → [ADD & NORM] → [feed-forward] → [linear] → [LOSS]`  (all small operations)
+# `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
 
 # %%
 import math

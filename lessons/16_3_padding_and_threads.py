@@ -10,7 +10,7 @@
 # - divide a batch among threads, so that the gradient is the one of the whole batch;
 # - say what changes if the arrays are on a GPU.
 #
-# `[embedding] → [ENCODER] → [DECODER] → [LINEAR] → [LOSS]`  (the whole step, with less work for each thread)
+# `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
 
 # %%
 from time import perf_counter

@@ -10,7 +10,7 @@
 # - compute attention and its backward pass without storing an array of the size of the weights;
 # - measure how the memory of both versions grows with the length of the sentence.
 #
-# `[embedding] → [ATTENTION] → [add & norm] → [feed-forward] → …`  (inside the attention of each head)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math

@@ -484,7 +484,7 @@ def quick(home):
     ][:4]
     some_figures = _draw(all_figures.all_entries())
     member = dict.fromkeys(("name", "compares", "cost", "differentiable"), "x")
-    member |= {"parameters": 1, "error": 0.0, "ok": True, "lesson": 1}
+    member |= {"parameters": 1, "error": 0.0, "ok": True, "chapter": 1}
     replaced = [
         (multi30k, "FILES", tuple(CORPUS)),
         (Preset, "dataset", lambda preset, folder: dataset),

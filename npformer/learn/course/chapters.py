@@ -130,6 +130,7 @@ NEW_NAMES = {
         "19_2_the_score_function_estimator",
         "19_3_baselines",
         "19_4_entropy_and_straight_through",
+        "19_5_soft_and_hard_attention_compared",
     ),
     "20_latent_attention": (
         "20_1_a_task_that_needs_word_order",

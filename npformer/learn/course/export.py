@@ -17,6 +17,7 @@ from pygments.lexers import PythonLexer
 
 from npformer import __version__
 from npformer.errors import UserError
+from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome, run_lesson
 from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Cell, Lesson
@@ -48,6 +49,7 @@ def as_page(lesson: Lesson) -> str:
         prose(cell.text) if outcome is None else _code(cell, outcome)
         for cell, outcome in _run(lesson, "page")
     ]
+    body[1:1] = _map(lesson)
     title = html.escape(f"{lesson.number} · {lesson.title}")
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -56,6 +58,18 @@ def as_page(lesson: Lesson) -> str:
         + "\n".join(body)
         + "\n</main>\n</body>\n</html>\n"
     )
+
+
+def _map(lesson: Lesson) -> list[str]:
+    """Return the folded picture of the architecture with the part of a lesson, if the picture shows it."""
+    place = place_of(lesson.name)
+    if place is None or not place.highlighted:
+        return []
+    from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
+
+    caption = "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
+    figure = _figure(Picture(course_map(place.highlighted), "map", caption))
+    return ["<details><summary>Show this part in the architecture</summary>\n" + figure + "</details>"]
 
 
 def _run(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | None]]:

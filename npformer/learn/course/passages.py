@@ -18,15 +18,15 @@ PAPER = "Attention Is All You Need"
 SOURCES = {
     PAPER: """
     1, 2        | recurrence computes the positions one after the other; attention computes them all at once | 17 What must wait; 10 Why self-attention | models/transformer/model.Transformer; nn/recurrent.Recurrent
-    3           | encoder and decoder; the decoder reads its own output | 10; 11; 14 Greedy | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
+    3           | encoder and decoder; the decoder reads its own output | 0.1; 10; 11; 14 Greedy | models/transformer/stacks.Encoder; models/transformer/stacks.Decoder
     3.1 encoder | LayerNorm(x + Sublayer(x)), N = 6 layers | 8 The passage; 10 One layer; 10 The stack | nn/residual.Residual; models/transformer/layers.EncoderLayer
     3.1 decoder | three sublayers; position i depends only on outputs before i | 11 Both are needed; 11 A whole decoder layer | models/transformer/layers.DecoderLayer; functional/masks.causal_mask
     3.2         | an output is a weighted sum of values | 4 Query, key and value | functional/attention.attention
-    3.2.1, (1)  | Attention(Q, K, V) = softmax(QKᵀ/√dₖ)V | 5 All words at once; 5 Backward | functional/attention.attention; functional/attention.attention_backward
+    3.2.1, (1)  | Attention(Q, K, V) = softmax(QKᵀ/√dₖ)V | 5 All tokens at once; 5 The backward pass | functional/attention.attention; functional/attention.attention_backward
     3.2.1       | additive and dot-product attention | 4 Four ways | functional/similarity.dot_similarity; functional/similarity.perceptron_similarity
-    3.2.1, 4    | dot products grow with dₖ (footnote 4) | 5 What √dₖ does | functional/attention.attention
-    3.2.2       | MultiHead(Q, K, V) = Concat(head₁ … headₕ)W^O | 7 The passage; 7 What W^O does; 7 Backward | nn/attention/multi_head.MultiHeadAttention; functional/heads.split_heads
-    3.2.3       | three uses of attention; illegal connections set to −∞ | 6 Forward; 11 Encoder-decoder attention | functional/masks.mask_scores; functional/masks.causal_mask
+    3.2.1, 4    | dot products grow with dₖ (footnote 4) | 5 What the division by √dₖ does | functional/attention.attention
+    3.2.2       | MultiHead(Q, K, V) = Concat(head₁ … headₕ)W^O | 7 The passage; 7 What W^O does; 7 The backward pass | nn/attention/multi_head.MultiHeadAttention; functional/heads.split_heads
+    3.2.3       | three uses of attention; illegal connections set to −∞ | 6 The forward pass with a mask; 11 Encoder-decoder attention | functional/masks.mask_scores; functional/masks.causal_mask
     3.3, (2)    | FFN(x) = max(0, xW₁ + b₁)W₂ + b₂; two convolutions of kernel 1 | 9 The passage; 9 As a convolution | nn/feed_forward.FeedForward; functional/activations.relu
     3.4         | embeddings times √d_model; the same weights before the softmax | 2 Why √D; 2 Two uses; 12 Tied weights | nn/embedding.Embedding; nn/embedding.TiedProjection
     3.5         | PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos | 3 The table; 3 An offset; 3 Learned | functional/positions.sinusoids; nn/positions.LearnedPositions
@@ -48,9 +48,9 @@ SOURCES = {
     3.1         | attention in brief: similarity, softmax, weighted sum; four similarities | 4 Four ways | nn/attention/similarity.Similarity; functional/similarity.concat_similarity
     3.2, 1      | first step: the embedding, with zeros for padding | 2 The row of the padding; 6 A mask computed | nn/embedding.Embedding; functional/masks.mask_from_embeddings
     3.2, 2      | second step: Q, K and V | 4 Query, key and value; 7 All heads | nn/attention/multi_head.MultiHeadAttention
-    3.2, 3      | third step: similarities, divided by √dₖ | 5 Six steps; 5 What √dₖ does | functional/attention.attention
+    3.2, 3      | third step: similarities, divided by √dₖ | 5 Six steps; 5 What the division by √dₖ does | functional/attention.attention
     3.2, 4      | fourth step: masks of keys, of the future and of queries | 6 Numbers in place; 6 The query mask | functional/masks.mask_scores; functional/masks.mask_queries
-    3.2, 5      | fifth step: the weighted sum | 5 All words at once | functional/attention.attention
+    3.2, 5      | fifth step: the weighted sum | 5 All tokens at once | functional/attention.attention
     3.3         | heads, split and concatenated on the batch axis | 7 The other way | functional/heads.split_heads_on_batch; functional/heads.merge_heads_on_batch
     4           | the feed-forward network as two convolutions | 9 As a convolution | nn/feed_forward.FeedForward
     5           | the encoder | 10 One layer | models/transformer/stacks.Encoder
@@ -58,13 +58,13 @@ SOURCES = {
     7           | the output: label smoothing, loss and accuracy over tokens that are not padding | 12 The mean; 12 Label smoothing | functional/losses.cross_entropy; training/step.evaluate
     """,  # noqa: E501 - a row of a table is a line
     "图解transformer": """
-    宏观结构    | the structure as a whole: six encoders, six decoders | 10 The stack; 11 | models/transformer/model.Transformer
+    宏观结构    | the structure as a whole: six encoders, six decoders | 0.1 The architecture; 10 The stack; 11 | models/transformer/model.Transformer
     词向量      | word vectors, padding and truncation | 1 Sentences to one array; 2 A table | data/loader.pad; nn/embedding.Embedding
     位置向量    | position vectors, halves and interleaved | 3 Three layouts | functional/positions.sinusoids
     编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each token | models/transformer/layers.EncoderLayer
     概览        | the antecedent of "it": the animal was too tired | 15 The passages; 15 The example of the documents | generation/evaluation.strongest_head
     细节        | six steps with queries, keys and values | 5 Six steps | functional/attention.attention
-    矩阵计算    | the six steps as products of matrices | 5 All words | functional/attention.attention
+    矩阵计算    | the six steps as products of matrices | 5 All tokens | functional/attention.attention
     多头        | eight heads, Z0 … Z7, concat and W^O | 7 The passage; 7 What W^O does | nn/attention/multi_head.MultiHeadAttention
     代码实例    | 64 sentences, 12 queries, 10 keys, width 300 | 7 The shapes of the document | nn/attention/multi_head.MultiHeadAttention
     残差连接    | residuals and layer norm | 8 The residual; 8 The passage | nn/residual.Residual; functional/norm.layer_norm
@@ -74,8 +74,8 @@ SOURCES = {
     """,  # noqa: E501 - a row of a table is a line
     "Attention机制详解（二）": """
     整体结构    | the idea and the structure: the word bank attends to river | 15 And *bank*; 10 | models/transformer/model.Transformer
-    Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a token; 5 What √dₖ does; 7 The passage | functional/attention.attention; nn/attention/multi_head.MultiHeadAttention
-    其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 Forward; 8 Before or after | functional/positions.sinusoids; nn/residual.Residual
+    Self-Attention | queries, keys and values; scaled dot products; heads | 4 Why a token; 5 What the division by √dₖ does; 7 The passage | functional/attention.attention; nn/attention/multi_head.MultiHeadAttention
+    其他细节    | positions, masks, residuals, layer norm | 3 The table; 6 The forward pass with a mask; 8 Before or after | functional/positions.sinusoids; nn/residual.Residual
     源码        | tensor2tensor: norm before the sublayer, positions in halves | 8 Before or after; 3 Three layouts | nn/residual.Residual; functional/positions.sinusoids
     参考资料    | relative positions, the Universal Transformer | 21 Where; 21 When | functional/relative.relative_attention; models/universal.UniversalEncoder
     """,  # noqa: E501 - a row of a table is a line
@@ -88,11 +88,11 @@ SOURCES = {
     模型架构    | encoder and decoder | 10; 11 | models/transformer/model.Transformer
     自我关注    | self-attention without parameters: yᵢ = Σ wᵢⱼ xⱼ | 4 Attention without | functional/attention.attention
     查询、值和键| queries, keys and values as retrieval | 4 From a dictionary | nn/attention/multi_head.MultiHeadAttention
-    成比例的点积| scaled dot-product attention; a mask of −1e9 | 5 All words; 6 Numbers in place | functional/attention.attention; functional/masks.mask_scores
+    成比例的点积| scaled dot-product attention; a mask of −1e9 | 5 All tokens; 6 Numbers in place | functional/attention.attention; functional/masks.mask_scores
     多头注意力  | split, attend, concatenate, project | 7 All heads | nn/attention/multi_head.MultiHeadAttention
     位置编码    | sinusoids | 3 The table | functional/positions.sinusoids
     编码器      | the encoder, with layer norm against batch norm | 8 Why not batch norm; 10 One layer | models/transformer/layers.EncoderLayer; functional/norm.layer_norm; nn/norm.BatchNorm
-    解码器      | the decoder, both masks | 11 Both are needed; 6 Forward | models/transformer/layers.DecoderLayer
+    解码器      | the decoder, both masks | 11 Both are needed; 6 The forward pass with a mask | models/transformer/layers.DecoderLayer
     结论        | what comes next: BERT | 21 Before and after | models/bert.MaskedLanguageModel
     """,  # noqa: E501 - a row of a table is a line
 }

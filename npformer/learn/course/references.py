@@ -67,7 +67,7 @@ def lesson_location(reference: str) -> SourceLocation:
         raise UserError(f"the index names lesson {number}, but there is no such lesson")
     for lesson in lessons:
         for line, text in enumerate(_lines(lesson.path), 1):
-            found = re.match(r"# #+ (.*)", text)
+            found = re.match(r"# #+ (?:[\d.]+ · )?(.*)", text)  # a title or another heading
             if found and (not heading or found[1].startswith(heading)):
                 name = f"lesson {lesson.number}, {found[1] if heading else lesson.title}"
                 return SourceLocation(name, lesson.path, line)

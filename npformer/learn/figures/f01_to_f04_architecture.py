@@ -1,6 +1,6 @@
 """F01 to F04: the architecture with any part highlighted, a black box, the stacks, one layer of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,11 +11,12 @@ from npformer.learn.figures.studio import Studio
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import Figure
 from npformer.plots.board import Board
-from npformer.plots.boxes import Box, Point
-from npformer.plots.style import FORMULA, drawing, visible
+from npformer.plots.boxes import Box, Point, draw_box
+from npformer.plots.style import FORMULA, TEXT, drawing, visible
 
 WIDE = 2.2  # of a box
 APART = 4.0  # from the middle of the encoder to that of the decoder
+NUMBER = (0.36, 0.165)  # the box of a part's number
 SIDE = 0.2  # from a box to its residual connection, and from there to the frame
 
 # The parts that may be highlighted: groups of parts, then single parts.
@@ -60,7 +61,19 @@ def architecture(
     if highlight == "positions" and not config.adds_positions:
         raise UserError(f"with positions={config.positions!r} there are no positions to highlight")
     with drawing():
-        return Drawing(_Sheet(config, highlight).draw(), _caption(config, highlight))
+        sheet = _Sheet(config, () if highlight is None else (highlight,))
+        return Drawing(sheet.draw(), _caption(config, highlight))
+
+
+def architecture_with_numbers(numbers: Mapping[str, str], *, highlight: Sequence[str] = ()) -> Figure:
+    """Draw the paper's figure 1 with a number beside each part, such as that of the lesson about it.
+
+    Args:
+        numbers: The numbers of parts. The names are "inputs" and those in PARTS.
+        highlight: The parts that are highlighted, from PARTS.
+    """
+    with drawing():
+        return _Sheet(config_of("paper-base", {}), highlight, numbers).draw()
 
 
 def _caption(config: TransformerConfig, highlight: str | None) -> str:
@@ -76,10 +89,13 @@ def _caption(config: TransformerConfig, highlight: str | None) -> str:
 
 
 class _Sheet:
-    """The drawing of figure 1, with all but the highlighted part faded."""
+    """The drawing of figure 1, with all but the highlighted parts faded."""
 
-    def __init__(self, config: TransformerConfig, highlight: str | None) -> None:
-        self.config, self.highlight, self.board = config, highlight, Board()
+    def __init__(
+        self, config: TransformerConfig, highlight: Sequence[str], numbers: Mapping[str, str] | None = None
+    ) -> None:
+        self.config, self.highlight, self.board = config, frozenset(highlight), Board()
+        self.numbers = numbers or {}
 
     def draw(self) -> Figure:
         """Draw both stacks from the bottom up, then the connections between them."""
@@ -107,12 +123,13 @@ class _Sheet:
         top = tower.y + 0.16
         edges = (out - SIDE, x + WIDE / 2 + 0.12) if left else (x - WIDE / 2 - 0.12, out + SIDE)
         board.frame(edges[0], bottom - 0.02, edges[1], top, colour=stack)
-        if self.highlight == stack:
+        if stack in self.highlight:
             board.mark(edges[0], bottom - 0.02, edges[1], top)
         at = (edges[0] - 0.1, "right") if left else (edges[1] + 0.1, "left")
         board.text(at[0], (bottom + top) / 2 + 0.15, f"{self.config.n_layers} ×", size=14, ha=at[1])
         plural = "" if self.config.n_layers == 1 else "s"
         board.text(at[0], (bottom + top) / 2 - 0.05, f"{stack}\nlayer{plural}", ha=at[1], va="top")
+        self._number({stack}, at[0] + (-0.5 if left else 0.5) * NUMBER[0], (bottom + top) / 2 - 0.55)
         if self.config.final_norm:
             tower.box("final norm", "norm", "norm", 0.16 + GAP)
         return tower, cross, (x, tower.y)
@@ -124,6 +141,8 @@ class _Sheet:
         if stack == "decoder":
             name, size = ("outputs\n(shifted right)", config.target_vocab)
         board.text(x, -0.08, name, size=11, va="top")
+        if stack == "encoder":
+            self._number({name}, x + 0.52, -0.16)
         label = f"{'input' if stack == 'encoder' else 'output'} embedding\n{size} tokens × {config.d_model}"
         tower.box("embedding", label, "x", 0.24)
         if config.adds_positions:
@@ -145,7 +164,8 @@ class _Sheet:
         else:
             symbol = wave(board, x, y)
             board.text(x + way * 0.26, y, "positional\nencoding", ha=near, va="center")
-            if self.highlight == "positions":
+            self._number({"positions"}, x + way * 1.3, y)
+            if "positions" in self.highlight:
                 ends = (plus.x - way * 0.22, x + way * 1.06)
                 board.mark(min(ends), y - 0.26, max(ends), y + 0.26)
         board.arrow(getattr(symbol, near), getattr(plus, far))
@@ -175,12 +195,23 @@ class _Sheet:
         def paint(
             name: str, label: str, x: float, y: float, width: float, height: float, *, colour: str
         ) -> Box:
-            chosen = self.highlight in _tags(stack, name)
-            style = {"faded": self.highlight is not None and not chosen}
-            style["highlight"] = chosen and self.highlight != stack
-            return self.board.box(label, x, y, width, height, colour=colour, **style)
+            tags = _tags(stack, name)
+            chosen = not tags.isdisjoint(self.highlight)
+            style = {"faded": bool(self.highlight) and not chosen}
+            style["highlight"] = not (tags - {stack}).isdisjoint(self.highlight)
+            box = self.board.box(label, x, y, width, height, colour=colour, **style)
+            inner = 1 if stack == "encoder" else -1  # the side without residual connections
+            self._number(tags - {stack}, x + inner * (width - NUMBER[0]) / 2, box.top[1] + 0.09)
+            return box
 
         return paint
+
+    def _number(self, names: set[str], x: float, y: float) -> None:
+        """Draw the number of a part in a small dark box at a place, if the part has a number."""
+        for name in names & set(self.numbers):
+            box = Box(self.numbers[name], x, y, *NUMBER, "ink", size=TEXT)
+            self.board.take(box.left[0], box.bottom[1], box.right[0], box.top[1])
+            draw_box(self.board.ax, box)
 
 
 def _tags(stack: str, name: str) -> set[str]:

@@ -61,10 +61,9 @@ def test_a_cell_with_imports_fits_a_screen(lesson):
 
 
 @each_lesson
-def test_the_opening_names_the_place_in_the_architecture(lesson):
+def test_the_opening_says_what_the_reader_needs(lesson):
     opening = lesson.cells[0].text
     assert re.search(r"^\*About \d+ minutes\b[^*]*\. You need: [^*]+\*$", opening, re.MULTILINE)
-    assert re.search(r"^`[^`\n]*→[^`\n]*\[[A-Z][^a-z\]]+\][^`\n]*`", opening, re.MULTILINE)
 
 
 @each_lesson

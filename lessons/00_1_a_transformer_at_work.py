@@ -1,0 +1,179 @@
+# %% [markdown]
+# # 0.1 · A Transformer at work
+#
+# *About 10 minutes. You need: a little Python. There is no theory in this lesson.*
+#
+# **After this lesson you can**
+#
+# - translate sentences with a trained Transformer;
+# - draw a picture of its attention, and say what the picture shows;
+# - find the chapter of this course for each part of the architecture.
+#
+# `[MODEL]: ids → embedding → positions → encoder → decoder → linear → softmax`
+
+# %%
+import numpy as np
+
+import npformer
+from npformer.learn.course import show_figure
+from npformer.learn.figures.course_map import course_map
+from npformer.plots import attention_map
+
+# %% [markdown]
+# ## Translate a sentence
+#
+# npformer contains a small **Transformer** that translates English into German. It was trained on 29,000
+# descriptions of photographs. The next cell loads this model and translates one sentence.
+
+# %%
+translator = npformer.load("en-de")
+sentence = "Two dogs are playing in the snow."
+print(translator.translate(sentence))
+
+# %% [markdown]
+# The translation is right. **Your turn.** Translate another description of a photograph. In the terminal,
+# type for example `!translator.translate("A woman is reading a book.")`. In a notebook, change the cell
+# above.
+#
+# ## See its attention
+#
+# The model writes one German **token**, a word or a punctuation mark, after another. Before it writes a
+# token, it computes a weight for each token of the English sentence. This computation is called
+# **attention**. A large weight means that the English token contributes much to the German one.
+#
+# The decoder of this model has four layers, and each layer has four **heads**, which compute weights of their
+# own. The next cell takes the mean over the four heads of the third layer. The picture calls a German token
+# the *query* and an English token the *key*; chapter 4 explains these words.
+
+# %%
+attention = translator.attention(sentence)
+english, german = attention.source_tokens, attention.predicted_tokens
+weights = attention.weights["cross"][2].mean(0)  # (T, S): German tokens, English tokens
+for word in ("hunde", "schnee"):
+    row = weights[german.index(word)]
+    print(f"{word:7} → {english[row.argmax()]:7} weight {row.max():.2f}")
+
+# %% tags=["plot"]
+figure = attention_map(weights, german, english)
+caption = "A row for each German token, a column for each English one; darker: a larger weight"
+show_figure(figure, "00_1_attention", caption)
+
+# %% [markdown]
+# In the row of "hunde" the largest weight is that of "dogs", and in the row of "schnee" that of "snow".
+# Nobody told the model which words belong together. It learned this from pairs of sentences.
+
+# %% tags=["check"]
+best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
+pairs = {"zwei": "two", "hunde": "dogs", "spielen": "playing", "schnee": "snow"}
+assert {token: best[token] for token in pairs} == pairs
+assert round(float(weights[german.index("spielen")].max()), 2) == 0.73
+assert attention.weights["cross"].shape[:2] == (4, 4)
+
+# %% [markdown]
+# ## The architecture
+#
+# The diagram shows how the data flow through the model. S is the number of English tokens, and T is the
+# number of German tokens. Each token is represented by a vector of 128 numbers. In the end, the model has, at
+# each German token, a probability for each of the 10,000 tokens of its vocabulary.
+#
+# ```text
+# English ids (S) → embedding, positions → encoder → (S, 128)
+#                                                       │ attention
+# German ids (T)  → embedding, positions → decoder → (T, 128)
+#                                                       │ linear, softmax
+#                                           probabilities (T, 10000)
+# ```
+
+# %% tags=["check"]
+config = translator.model.config
+assert (config.d_model, config.target_vocab, config.n_layers) == (128, 10_000, 4)
+
+# %% [markdown]
+# The figure shows the architecture of the paper *Attention Is All You Need* in more detail. The number beside
+# a part is the chapter that explains it.
+
+# %% tags=["plot"]
+caption = "The Transformer of the paper: beside each part stands the chapter that explains it"
+show_figure(course_map(), "00_1_map", caption)
+
+# %% [markdown]
+# Every lesson begins with one line of this map, as at the top of this page. The part of the lesson is in
+# brackets and in capitals. These are the chapters:
+#
+# | chapter | you build |
+# |---|---|
+# | 0 | one layer, its backward pass and a gradient check |
+# | 1–3 | the input: ids, embeddings, positions |
+# | 4–7 | attention, masks and heads |
+# | 8–12 | the other parts: add & norm, feed-forward, encoder, decoder, loss |
+# | 13–14 | training, and the search for a translation |
+# | 15–16 | measurements: what attention learns, and where the time goes |
+# | 17–21 | models before and after the Transformer |
+# | 22 | a translator like the one above |
+
+# %% [markdown]
+# ## One gradient check
+#
+# A model learns with the help of **gradients**, the derivatives of its error. In this course you write the
+# code of all gradients yourself, so you need a test for it. The **gradient check** compares a gradient with a
+# measured derivative. Here it tests attention with two heads.
+
+# %%
+layer = npformer.MultiHeadAttention(d_model=8, n_heads=2, dtype=np.float64)
+x = np.random.default_rng(0).standard_normal((1, 3, 8))  # one sentence of 3 tokens
+report = npformer.gradcheck(layer, x)
+print(report)
+
+# %% tags=["check"]
+assert report.ok
+
+# %% [markdown]
+# Each line of the report is one test, and all of them succeed. The numbers are the errors. Lesson 0.2
+# (`00_2_forward_and_backward`) explains how the check works.
+
+# %% [markdown]
+# ## What the documents say
+#
+# > This course follows one paper and four documents, and it quotes them by their titles. The last part of a
+# > lesson, like this one, compares them.
+# >
+# > - *Attention Is All You Need* (Vaswani et al., 2017), "the paper": the Transformer, its formulas and its
+# >   experiments.
+# > - *一步步解析Attention is All You Need!* (jianshu; no author is named): each step as TensorFlow code, four
+# >   similarity functions, and all masks.
+# > - *图解transformer* (张贤 and the project datawhale), after Jay Alammar's *The Illustrated Transformer*:
+# >   pictures with small numbers, the loss, and PyTorch code.
+# > - *Attention机制详解（二）* (zhihu; no author is named): the ideas behind each part, and the code of the
+# >   library tensor2tensor.
+# > - *The components of the Transformer* (Paperspace blog; no author is named), in a Chinese translation:
+# >   older kinds of attention, and Keras code.
+# >
+# > The command `npformer index` lists every passage of them with its lesson and its code.
+
+# %% [markdown]
+# ## Summary
+#
+# - A Transformer reads the tokens of one sentence and writes the tokens of another.
+# - For each token that it writes, attention computes a weight for each token that it has read.
+# - The encoder reads the source; the decoder writes the translation.
+# - The line at the top of each lesson shows which part of the architecture it explains.
+# - A gradient check tells you whether the code of a gradient is right.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** In the picture of the attention, which English token has the largest weight in the row of
+# "spielen"? What does this German word probably mean?
+#
+# <details><summary>Answer</summary>
+# It is "playing", with a weight of .73. The German word "spielen" means "to play".
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# - Run `npformer attention "two dogs are playing in the snow"` in a shell. It draws the weights of all heads.
+# - Print `translator.attention("A man is riding a bicycle.").translation`. Which English words have no German
+#   word of their own?
+#
+# **Next**: lesson 0.2 (`00_2_forward_and_backward`), how a gradient is computed and how it is checked.

@@ -1,0 +1,207 @@
+# %% [markdown]
+# # 4.2 · The gradient of self-attention
+#
+# *About 25 minutes. You need: attention without parameters (lesson 4.1, `04_1_attention_without_parameters`),
+# gradients and the gradient check (lesson 0.2, `00_2_forward_and_backward`).*
+#
+# **After this lesson you can**
+#
+# - name the three roles that a token vector has in self-attention;
+# - derive the gradient of each role, and add them up to the gradient of x;
+# - measure the gradient of one role alone with a complex step.
+#
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer.checking import gradcheck
+from npformer.functional.attention import attention, attention_backward
+from npformer.functional.softmax import softmax, softmax_backward
+
+rng = np.random.default_rng(4)
+
+# %% [markdown]
+# ## The layer again
+#
+# Lesson 4.1 computed self-attention without parameters:
+#
+# $$S = X X^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P X$$
+#
+# $X$ has one row for each of the T tokens. The cell computes the layer for five random vectors. After
+# that we derive the backward pass: the gradient of the loss with respect to $X$.
+
+# %%
+x = rng.standard_normal((5, 4))  # (T, D)
+weights, _ = softmax(x @ x.T)  # (T, T)
+y = weights @ x  # (T, D)
+
+# %% [markdown]
+# ## The input x occurs three times
+#
+# Written for token $i$, the formulas are $s_{ij} = x_i \cdot x_j$ and $y_i = \sum_j p_{ij}\, x_j$. The same
+# $x$ has three roles in them:
+#
+# 1. In $s_{ij}$, the vector $x_i$ is compared with all others. This role is the **query**.
+# 2. In $s_{ij}$, the vector $x_j$ is what a query is compared with. This role is the **key**.
+# 3. In $y_i$, the vector $x_j$ is what is averaged. This role is the **value**.
+#
+# We write three arrays Q, K and V for the three roles, although they are still equal:
+#
+# ```text
+# X (T, D) ─┬─ as queries ─→ Q (T, D) ─┐
+#           ├─ as keys ────→ K (T, D) ─┴─→ S = Q Kᵀ (T, T) ─→ P = softmax(S) (T, T) ─┐
+#           └─ as values ──→ V (T, D) ───────────────────────────────────────────────┴─→ Y = P V (T, D)
+# ```
+
+# %% [markdown]
+# Each array has a gradient of its own. The forward pass used $x$ in three places, so the backward pass adds
+# up the three gradients (lesson 0.2):
+#
+# $$dx = dq + dk + dv$$
+#
+# We derive them in reverse order, and begin with the last formula, $y_i = \sum_j p_{ij}\, v_j$. The value
+# $v_j$ occurs in every output $y_i$, with the factor $p_{ij}$. The weight $p_{ij}$ occurs only in $y_i$,
+# where it multiplies the vector $v_j$:
+#
+# $$\begin{aligned}
+# dv_j &= \sum_i p_{ij}\, dy_i & \quad dV &= P^\top dY \\
+# dp_{ij} &= dy_i \cdot v_j & \quad dP &= dY\, V^\top
+# \end{aligned}$$
+
+# %%
+dy = rng.standard_normal(y.shape)  # (T, D)
+dv = weights.T @ dy  # (T, D)
+dweights = dy @ x.T  # (T, T)
+
+# %% [markdown]
+# Next comes the softmax. Its backward pass computes $dS$ from $dP$. Here we take it from the package. Lesson
+# 5.2 (`05_2_the_backward_pass_of_attention`) derives it.
+#
+# The scores are $s_{ij} = \sum_n q_{in} k_{jn}$. The query $q_i$ occurs in all scores of row $i$, and its
+# factor in $s_{ij}$ is $k_j$. The key $k_j$ occurs in all scores of column $j$, and its factor is $q_i$:
+#
+# $$\begin{aligned}
+# dq_i &= \sum_j ds_{ij}\, k_j & \quad dQ &= dS\, K \\
+# dk_j &= \sum_i ds_{ij}\, q_i & \quad dK &= dS^\top Q
+# \end{aligned}$$
+#
+# In our layer, Q, K and V are all `x`.
+
+# %%
+dscores = softmax_backward(dweights, weights)  # (T, T)
+dq = dscores @ x  # (T, D)
+dk = dscores.T @ x  # (T, D)
+dx = dq + dk + dv
+
+y_package, cache = attention(x, x, x, scale=1.0)  # without the scale of chapter 5
+
+# %% tags=["check"]
+assert_allclose(y, y_package, rtol=1e-12)
+assert_allclose(dx, sum(attention_backward(dy, cache)), rtol=1e-9, atol=1e-12)
+print("y and dx are those of the package")
+
+# %% [markdown]
+# Is each of the three gradients correct? We can check them one at a time with the complex step of lesson 0.2.
+# We add a small imaginary number times a direction $v$ to $x$ in one role only. In the other two roles, $x$
+# stays as it is. The imaginary part of the loss then gives the measured derivative. It must agree with the
+# derivative that our gradient claims.
+
+# %%
+v = rng.integers(0, 2, x.shape) * 2.0 - 1  # a direction with entries ±1
+h = 1e-20
+moved = x + 1j * h * v
+roles = {"query": (moved, x, x), "key": (x, moved, x), "value": (x, x, moved)}
+pairs = []
+for (role, arrays), gradient in zip(roles.items(), (dq, dk, dv), strict=True):
+    measured = (attention(*arrays, scale=1.0)[0] * dy).sum().imag / h
+    claimed = (gradient * v).sum()
+    pairs.append((claimed, measured))
+    print(f"{role:6} claimed {claimed:+.12f}   measured {measured:+.12f}")
+
+# %% tags=["check"]
+for claimed, measured in pairs:
+    assert_allclose(claimed, measured, rtol=1e-11)
+
+# %% [markdown]
+# Now we check the whole layer as a pair of functions. The third function contains a common mistake. It
+# starts from $S = X X^\top$ and takes $dS\, X$ for the gradient of X. This treats only the first X as a
+# variable, so the gradient of the keys is missing.
+#
+# **Question.** Will the gradient check find this mistake?
+#
+# <details><summary>Answer</summary>
+# Yes. The forward pass depends on $x$ in the role of the key too. So the measured derivative contains $dk$,
+# and the returned gradient does not.
+# </details>
+
+# %%
+
+
+def basic(x):
+    """y = softmax(x xᵀ) x."""
+    return attention(x, x, x, scale=1.0)
+
+
+def basic_backward(dy, cache):
+    """dx, the sum over three roles."""
+    return sum(attention_backward(dy, cache))
+
+
+def forgets_the_keys(dy, cache):
+    """Wrong: dk is missing."""
+    dq, _, dv = attention_backward(dy, cache)
+    return dq + dv
+
+
+sentence = rng.standard_normal((5, 4))  # (T, D)
+report = gradcheck((basic, basic_backward), sentence)
+print(report)
+print("without dk:", gradcheck((basic, forgets_the_keys), sentence).ok)
+
+# %% tags=["check"]
+assert report.ok
+assert not gradcheck((basic, forgets_the_keys), sentence).ok
+
+# %% [markdown]
+# **Your turn.** In the terminal, compare the sizes of the three gradients with `!abs(dq).mean()`,
+# `!abs(dk).mean()` and `!abs(dv).mean()`.
+
+# %% [markdown]
+# ## Summary
+#
+# - In self-attention, the same vector is used as a query, as a key and as a value.
+# - The gradient of x is the sum of three gradients: dx = dq + dk + dv.
+# - For Y = P V the gradients are $dV = P^\top dY$ and $dP = dY\,V^\top$.
+# - For S = Q Kᵀ the gradients are $dQ = dS\,K$ and $dK = dS^\top Q$.
+# - A gradient check finds that a role is missing; a complex step in one role shows which one.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Why is $dS$ transposed in $dK = dS^\top Q$, but not in $dQ = dS\,K$?
+#
+# <details><summary>Answer</summary>
+# The entry $ds_{ij}$ belongs to query i and key j. The gradient of key j is a sum over all queries i, and
+# these are the rows of dS. The transposed matrix has one row for each key.
+# </details>
+#
+# **Question.** A mistake leaves out $dv$ instead of $dk$. Would the gradient check still pass for any input?
+#
+# <details><summary>Answer</summary>
+# No. The outputs depend on the values whenever a weight is not 0, and a softmax has only positive weights. So
+# $dv$ is not 0, and the check finds the difference.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# The command `npformer exercise list 4` lists the exercises of this chapter. The gradient checker grades each
+# of them.
+#
+# - `npformer exercise start dot-similarity-backward`: two products; which matrix is transposed?
+# - By hand: there is only one token. Show that y = x, that dq = dk = 0, and that dx = dy.
+#
+# **Next**: lesson 4.3 (`04_3_from_a_dictionary_to_a_soft_lookup`), the origin of the words query, key and
+# value.

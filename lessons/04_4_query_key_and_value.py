@@ -1,0 +1,231 @@
+# %% [markdown]
+# # 4.4 · Query, key and value
+#
+# *About 20 minutes. You need: self-attention and its gradient (lessons 4.1,
+# `04_1_attention_without_parameters`, and 4.2, `04_2_the_gradient_of_self_attention`), the soft lookup
+# (lesson 4.3, `04_3_from_a_dictionary_to_a_soft_lookup`), the linear layer (lesson 0.2,
+# `00_2_forward_and_backward`).*
+#
+# **After this lesson you can**
+#
+# - explain what queries, keys and values are, and why each of them has its own weight matrix;
+# - compute self-attention with three weight matrices;
+# - derive the gradients of the matrices, and compare them with the package.
+#
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
+
+# %%
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import MultiHeadAttention
+from npformer.checking import gradcheck
+from npformer.functional.attention import attention, attention_backward
+from npformer.learn.course import show_figure
+from npformer.plots import Grid, cell_product
+
+rng = np.random.default_rng(4)
+
+# %% [markdown]
+# ## One vector with three roles
+#
+# In self-attention, every token vector is used as a query, as a key and as a value. In lesson 4.1 all three
+# were the same vector $x$. Then a token attended most to itself, if all vectors had the same length.
+#
+# We use the same example again. The entries of the vectors say whether a word is an animal, flies, is an
+# action, or is an article.
+
+# %%
+words = ["the", "dog", "saw", "the", "bird"]
+x = np.array(  # (T, D)
+    [  # animal, flies, action, article
+        [0.0, 0.0, 0.0, 2.0],
+        [2.0, 0.0, 0.0, 0.0],
+        [0.0, 0.0, 2.0, 0.0],
+        [0.0, 0.0, 0.0, 2.0],
+        [1.6, 1.2, 0.0, 0.0],
+    ]
+)
+
+# %% [markdown]
+# ## Three weight matrices
+#
+# The paper describes attention as a soft lookup, in section 3.2:
+#
+# > An attention function can be described as mapping a query and a set of key-value pairs to an output, where
+# > the query, keys, values, and output are all vectors. The output is computed as a weighted sum of the
+# > values, where the weight assigned to each value is computed by a compatibility function of the query with
+# > the corresponding key.
+#
+# In self-attention, every token has all three roles. But what a token needs is often different from what it
+# is. For example, an action needs to know which animals take part, and it is not an animal itself. So each
+# role gets its own weight matrix:
+#
+# $$Q = X W^Q, \qquad K = X W^K, \qquad V = X W^V$$
+#
+# ```text
+# X (T, D) ─┬─ × W^Q (D, K) ─→ Q (T, K) ─┐
+#           ├─ × W^K (D, K) ─→ K (T, K) ─┴─→ S = Q Kᵀ (T, T) ─→ softmax ─→ P (T, T) ─┐
+#           └─ × W^V (D, L) ─→ V (T, L) ─────────────────────────────────────────────┴─→ Z = P V (T, L)
+# ```
+
+# %% [markdown]
+# - The **query** $q_i$ says what token $i$ needs.
+# - The **key** $k_j$ says what token $j$ offers. It is compared with the queries.
+# - The **value** $v_j$ is the information that other tokens receive from token $j$.
+#
+# Queries and keys must have the same width K, because each score is a dot product of both. The values may
+# have another width L.
+#
+# As an example we choose the three matrices by hand. Actions will attend to animals, and animals will attend
+# to articles. Column 1 of Q and K stands for "animal", and column 2 for "article". The values are the
+# first two entries of $x$, "animal" and "flies".
+
+# %%
+w_q = np.array([[0, 1.0], [0, 0], [1.0, 0], [0, 0]])  # (D, K) animal -> 2, action -> 1
+w_k = np.array([[1.0, 0], [0, 0], [0, 0], [0, 1.0]])  # (D, K) animal -> 1, article -> 2
+w_v = np.eye(4)[:, :2]  # (D, L) animal, flies
+q, k, v = x @ w_q, x @ w_k, x @ w_v  # (T, K), (T, K), (T, L)
+z, cache = attention(q, k, v, scale=1.0)
+chosen = cache.weights  # (T, T)
+print("saw attends with", chosen[2].round(2), "and gets", z[2].round(2))
+
+# %% tags=["plot"]
+grids = [
+    Grid(q, "$Q$", "q", rows=words, numbers=True),
+    "×",
+    Grid(k.T, "$K^T$", "k", columns=words, numbers=True),
+    "→",
+    Grid(chosen, "softmax", "r", numbers=True, shade=True, columns=words),
+    "×",
+    Grid(v, "$V$", "v", numbers=True),
+    "=",
+    Grid(z, "$Z$", "z", numbers=True),
+]
+caption = "Matrices chosen by hand: saw attends to dog and bird, and animals attend to articles"
+show_figure(cell_product(grids), "04_qkv", caption)
+
+# %% [markdown]
+# - *saw* attends to *dog* with the weight .66, to *bird* with .30, and to itself with .01. Its output is
+#   (1.81, .36). The first number says that the event involves animals. The second is above 0, so one of the
+#   animals flies.
+# - The queries of the two articles are 0. So all of their scores are 0, and they attend to every token with
+#   the same weight .20.
+# - *dog* attends to each article with the weight .49. The articles do not attend to *dog* in the same way. So
+#   with two different matrices, attention is no longer symmetric.
+#
+# These matrices were chosen by hand. At the beginning of training they are random. Does a token then still
+# attend most to itself? We measure it for 2,000 random sentences of ten tokens, with D = 64.
+
+# %%
+free = rng.standard_normal((2000, 10, 64))  # (B, T, D)
+mats = rng.standard_normal((2, 2000, 64, 64)) / 8  # W^Q and W^K, new ones for each sentence
+scores = (free @ mats[0]) @ (free @ mats[1]).swapaxes(-1, -2)  # (B, T, T)
+most = (scores.argmax(-1) == np.arange(10)).mean()
+print(f"with random matrices, {most:.1%} of the tokens attend most to themselves")
+
+# %% tags=["check"]
+assert 0.09 < most < 0.11
+assert_allclose(chosen[2, [1, 4, 2]], [0.66, 0.30, 0.01], atol=0.005)
+assert_allclose(chosen[[0, 3]], 0.2)
+assert_allclose(chosen[1, [0, 3]], 0.49, atol=0.005)
+assert_allclose(z[2], [1.81, 0.36], atol=0.005)
+
+# %% [markdown]
+# The result is about one in ten. A sentence has ten tokens, so this is the frequency of a random choice. No
+# token is preferred.
+#
+# ## The gradients of the weight matrices
+#
+# Each of the three products is the linear layer of lesson 0.2, without a bias. The gradient of its weights is
+# the transposed input times the gradient of its output. And $x$ is used in all three products, so it gets the
+# sum of three gradients:
+#
+# $$\begin{aligned}
+# dW^Q &= X^\top dQ, \quad dW^K = X^\top dK, \quad dW^V = X^\top dV \\
+# dX &= dQ\, {W^Q}^\top + dK\, {W^K}^\top + dV\, {W^V}^\top
+# \end{aligned}$$
+#
+# If all three matrices are the identity, the second line is $dq + dk + dv$, as in lesson 4.2.
+
+# %%
+dz = rng.standard_normal(z.shape)  # (T, L)
+dq, dk, dv = attention_backward(dz, cache)
+dx = dq @ w_q.T + dk @ w_k.T + dv @ w_v.T  # (T, D)
+dw_q, dw_k, dw_v = x.T @ dq, x.T @ dk, x.T @ dv  # (D, K), (D, K), (D, L)
+
+# %% [markdown]
+# In the package, these matrices belong to `MultiHeadAttention` (chapter 7). With one head, and without
+# biases, output matrix and scale, it is our layer. The next cell compares the two and runs the gradient
+# check.
+
+# %%
+plain = {"bias": False, "output": False, "scale": False, "dtype": np.float64}
+layer = MultiHeadAttention(4, 1, d_head=2, **plain)
+parts = [(layer.query, w_q, dw_q), (layer.key, w_k, dw_k), (layer.value, w_v, dw_v)]
+for part, matrix, _ in parts:
+    part.weight.value[...] = matrix
+z_package, layer_cache = layer.forward(x[None])  # (1, T, L)
+dx_package = layer.backward(dz[None], layer_cache)
+print("largest difference in dx:", abs(dx - dx_package[0]).max())
+
+# %% tags=["check"]
+assert_allclose(z, z_package[0], rtol=1e-12)
+assert_allclose(dx, dx_package[0], rtol=1e-9, atol=1e-12)
+for part, _, gradient in parts:
+    assert_allclose(gradient, part.weight.grad, rtol=1e-9, atol=1e-12)
+report = gradcheck(layer, rng.standard_normal((2, 5, 4)))
+print("gradient check of the layer:", report.ok)
+assert report.ok
+
+# %% [markdown]
+# **Your turn.** In the terminal, print the cache of the layer with `s layer_cache`. Then compute the weights
+# with one product of matrices: `!softmax(x @ (w_q @ w_k.T) @ x.T)[0].round(2)`. Import the softmax first,
+# with `!from npformer.functional.softmax import softmax`.
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - *Attention机制详解（二）* says that the score of a word with itself is obviously the largest as a rule.
+# >   Without weight matrices, this is a theorem for vectors of the same length. With random matrices, it
+# >   happens for one token in T.
+# > - *The components of the Transformer* follows Bloem's *Transformers from scratch* in its attention without
+# >   parameters. It writes w for the attention weights, and we keep w for parameters. It explains query, key
+# >   and value with a search for videos, which returns the best result. Attention returns an average of all
+# >   values.
+
+# %% [markdown]
+# ## Summary
+#
+# - The query says what a token needs, the key what it offers, and the value what other tokens receive.
+# - Each role has its own matrix: $Q = X W^Q$, $K = X W^K$, $V = X W^V$.
+# - With different matrices, attention is not symmetric, and no token prefers itself at the start.
+# - Queries and keys have the same width K; values may have another width L.
+# - The gradient of a matrix is $X^\top$ times the gradient of its product; dX is a sum of three terms.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** W^Q and W^K are the same matrix. Are the scores symmetric then? And the weights?
+#
+# <details><summary>Answer</summary>
+# The scores are symmetric, because $q_i \cdot k_j = k_i \cdot q_j$ if Q = K. The weights are not, because the
+# softmax divides each row by its own sum.
+# </details>
+#
+# **Question.** The paper has D = 512 and K = L = 64. What are the shapes of the three matrices?
+#
+# <details><summary>Answer</summary>
+# W^Q and W^K have the shape (D, K) = (512, 64), and W^V has the shape (D, L) = (512, 64).
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# Solve these in Python. The command `npformer exercise list 4` lists the exercises of this chapter that are
+# graded.
+#
+# - Change W^Q and W^K so that articles attend to animals. Which entries have to be 1?
+# - Change W^V so that each token receives the entry "action" too. What does *dog* receive then?
+#
+# **Next**: lesson 4.5 (`04_5_similarity_functions`), other functions that compare a query and a key.

@@ -1,0 +1,275 @@
+# %% [markdown]
+# # 5.1 · Scaled dot-product attention
+#
+# *About 25 minutes. You need: queries, keys and values (lesson 4.4, `04_4_query_key_and_value`), the
+# softmax, products of matrices.*
+#
+# **After this lesson you can**
+#
+# - compute attention for one token in six steps, by hand;
+# - compute attention for a whole sentence in three lines of NumPy;
+# - say which arrays the forward pass stores for the backward pass, and why.
+#
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
+
+# %%
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import show
+from npformer.functional.attention import attention
+from npformer.functional.softmax import softmax
+from npformer.learn.course import show_figure
+from npformer.plots import Grid, cell_product, softmax_panels
+
+rng = np.random.default_rng(5)
+words = ["Thinking", "Machines"]
+
+# %% [markdown]
+# ## The definition
+#
+# Chapter 4 explained the idea of attention. Every token has a query, a key and a value. The new vector of a
+# token is a weighted average of the values of all tokens.
+
+#
+# The Transformer uses **scaled dot-product attention**. *Attention Is All You Need* defines it in section
+# 3.2.1:
+#
+# > We compute the dot products of the query with all keys, divide each by √dₖ, and apply a softmax function
+# > to obtain the weights on the values.
+#
+# Let the rows of $Q$, $K$ and $V$ be the queries, the keys and the values. Then this is equation (1) of the
+# paper:
+#
+# $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
+
+# %% [markdown]
+# The diagram shows the formula with the shapes of the arrays. There are T queries and S keys, and K is $d_k$,
+# the width of a query and a key. In this lesson all of them come from the same tokens $x$, so T = S.
+#
+# ```text
+# x (T, D) ─┬─ × W^Q ─→ q (T, K) ─┐
+#           ├─ × W^K ─→ k (S, K) ─┴─→ scores (T, S) ─→ softmax ─→ weights (T, S) ─┐
+#           └─ × W^V ─→ v (S, K) ─────────────────────────────────────────────────┴─→ y (T, K)
+# ```
+#
+# **Question.** Of the arrays q, k and v, two must have the same width, and two must have the same number of
+# rows. Which ones?
+#
+# <details><summary>Answer</summary>
+# Queries and keys must have the same width, because each score is a dot product of a query and a key. Keys
+# and values must have the same number of rows, because each key belongs to one value.
+# </details>
+
+# %% [markdown]
+# ## An example with known scores
+#
+# *图解transformer*, a Chinese version of Alammar's *The Illustrated Transformer*, divides the formula into
+# six steps. Its example is the sentence "Thinking Machines". For the query of "Thinking", the two scores are
+# 112 and 96. After the division by 8 they are 14 and 12. The softmax turns them into the weights .88 and .12.
+#
+# The document says that it invented these scores. We choose weight matrices that really produce them:
+#
+# 1. We draw random queries and random keys.
+# 2. We correct the keys, so that the dot products are the scores that we want.
+# 3. We solve for the weight matrices that turn the vectors $x$ into these queries and keys.
+#
+# The function `np.linalg.pinv` returns the pseudo-inverse of a matrix, which solves such linear equations.
+# A trained model does not need this construction, because its weight matrices come from training.
+
+# %%
+d_model, d_k = 512, 64  # the sizes of the paper
+x = rng.standard_normal((2, d_model))  # (T, D) the two tokens
+wanted = np.array([[112.0, 96], [80, 104]])  # a row for each query, a column for each key
+
+q_wanted = rng.standard_normal((2, d_k))
+k_wanted = rng.standard_normal((2, d_k))
+k_wanted += (np.linalg.pinv(q_wanted) @ (wanted - q_wanted @ k_wanted.T)).T
+
+from_x = np.linalg.pinv(x)  # (D, T): x @ from_x is the identity
+w_q, w_k = from_x @ q_wanted, from_x @ k_wanted  # (D, K)
+w_v = from_x @ rng.standard_normal((2, d_k))  # (D, K)
+
+# %% [markdown]
+# ## Six steps, for the word "Thinking"
+#
+# **Step 1.** Multiply the vector of each token by three matrices. The results are its query, its key and its
+# value.
+
+# %%
+q, k, v = x @ w_q, x @ w_k, x @ w_v  # each (T, K)
+print("q1 begins", q[0, :3])
+print("k1 begins", k[0, :3], "  k2", k[1, :3])
+print("v1 begins", v[0, :3], "  v2", v[1, :3])
+
+# %% [markdown]
+# **Step 2.** Compute the **scores** of "Thinking". A score is the dot product of the query with one key. The
+# query of "Thinking" is compared with both keys, also with its own. We write the dot product as a loop here,
+# so that nothing is hidden.
+
+# %%
+score = np.zeros(2)
+for s in range(2):
+    for i in range(d_k):
+        score[s] += q[0, i] * k[s, i]
+    print(f"q1 · k{s + 1} = {score[s]:.4f}")
+
+# %% [markdown]
+# **Step 3.** Divide the scores by $\sqrt{d_k} = \sqrt{64} = 8$. Lesson 5.3
+# (`05_3_what_the_scale_does`) explains the reason for this division.
+
+# %%
+score = score / math.sqrt(d_k)
+print(score)
+
+# %% tags=["check"]
+assert_allclose(score * 8, [112, 96])
+assert_allclose(score, [14, 12])
+
+# %% [markdown]
+# **Step 4.** Apply the **softmax**. It takes the exponential of each score and divides by the sum of the
+# exponentials. The results are positive and sum to 1. They are the **attention weights** of the query.
+#
+# Only the differences between the scores matter. Here is the first weight, where numerator and denominator
+# are divided by $e^{12}$:
+#
+# $$p_1 = \frac{e^{14}}{e^{14} + e^{12}} = \frac{e^2}{e^2 + 1} \approx 0.88$$
+
+# %%
+weight = np.exp(score) / np.exp(score).sum()
+print(weight, "their sum", weight.sum())
+
+# %% tags=["check"]
+assert_allclose(weight, [0.880797, 0.119203], atol=1e-6)
+assert_allclose(weight[0], math.e**2 / (math.e**2 + 1))
+
+# %% [markdown]
+# **Step 5.** Multiply each value by its weight. **Step 6.** Add the results. The sum is $z_1$, the new vector
+# of "Thinking". The figure shows the first four of its 64 entries.
+
+# %%
+weighted = [weight[s] * v[s] for s in range(2)]
+z1 = weighted[0] + weighted[1]  # (K,)
+print("z1 begins", z1[:3])
+
+# %% tags=["plot"]
+parts = [
+    f"{weight[0]:.2f} ×",
+    Grid(v[0, :4], "$v_1$", "v", numbers=True),
+    f"+   {weight[1]:.2f} ×",
+    Grid(v[1, :4], "$v_2$", "v", numbers=True),
+    "=",
+    Grid(z1[:4], "$z_1$", "z", numbers=True),
+]
+caption = "Steps 5 and 6: z1 is a weighted average of the values, and mostly v1"
+show_figure(cell_product(parts), "05_sum", caption)
+
+# %% [markdown]
+# **Question.** Suppose that both scores were 2 larger, 16 and 14 after the division. What would the weights
+# be?
+#
+# <details><summary>Answer</summary>
+# They would be the same, .88 and .12, because the difference of the scores is still 2. Adding the same number
+# to all scores of a query does not change its weights.
+# </details>
+
+# %% [markdown]
+# ## All tokens at once
+#
+# The six steps have to be done for every query. With matrices, all of them fit into three lines. Let
+# $c = 1/\sqrt{d_k}$:
+#
+# $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$
+#
+# - $S$ holds the scores. Its shape is (T, S), with one row for each query and one column for each key.
+# - $P$ holds the weights. It has the same shape, and each of its rows sums to 1.
+# - $Y$ holds the outputs, with shape (T, K). Each of its rows is a weighted average of the rows of $V$.
+#
+# The cell computes the same result twice, first with loops and then with the three lines.
+
+# %%
+slow = np.zeros_like(v)
+for t in range(2):
+    e = [math.exp(sum(q[t, i] * k[s, i] for i in range(d_k)) / 8) for s in range(2)]
+    for s in range(2):
+        slow[t] += e[s] / sum(e) * v[s]
+
+c = 1 / math.sqrt(d_k)
+scores = c * q @ k.T  # (T, S)
+weights, _ = softmax(scores)  # (T, S)
+y = weights @ v  # (T, K)
+print(scores, weights, sep="\n")
+
+# %% tags=["check"]
+assert_allclose(y, slow, rtol=1e-9)
+assert_allclose(y[0], z1, rtol=1e-9)
+
+# %% tags=["plot"]
+figure = softmax_panels(scores, weights, words, words, numbers=True)
+caption = "A row is a query, a column a key: Thinking attends to itself with weight .88"
+show_figure(figure, "05_softmax", caption)
+
+# %% [markdown]
+# The function `attention` of the package gives the same result. Like every forward function, it also returns
+# a cache for the backward pass. Three decisions about this cache are worth knowing:
+#
+# - It keeps `q`, `k` and `v`, because each of them occurs in the gradient of another array.
+# - It keeps the weights, because the gradient of a softmax can be computed from its *output*.
+# - It does not keep the scores, because no formula of the backward pass needs them. `cache.scores` computes
+#   them again when a figure asks for them.
+
+# %%
+y_package, cache = attention(q, k, v)
+show(cache)
+
+# %% tags=["check"]
+assert_allclose(y, y_package, rtol=1e-12)
+assert_allclose(scores, cache.scores, rtol=1e-12)
+
+# %% [markdown]
+# The next lesson computes the backward pass from this cache.
+#
+# **Your turn.** In the terminal, change one entry of the query of "Thinking" with `!q[0, 0] += 1`. Compute
+# the weights again with `!attention(q, k, v)[1].weights`. Which row changes, and why only this one?
+
+# %% [markdown]
+# ## Summary
+#
+# - Attention computes, for every query, a weighted average of the values:
+#   $Y = \mathrm{softmax}(c\,QK^\top)\,V$ with $c = 1/\sqrt{d_k}$.
+# - A score is the dot product of a query and a key, divided by $\sqrt{d_k}$.
+# - The weights of a query are positive and sum to 1; only the differences between its scores matter.
+# - With matrices, all queries are computed at once: scores (T, S), weights (T, S), outputs (T, K).
+# - The cache keeps q, k, v and the weights, but not the scores.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Why does the cache of `attention` contain the weights, but not the scores?
+#
+# <details><summary>Answer</summary>
+# The gradient of the softmax is computed from its output, the weights. None of the formulas of the backward
+# pass contains the scores.
+# </details>
+#
+# **Question.** A sentence has 10 tokens, and d_k is 64. What are the shapes of the scores and of the output?
+#
+# <details><summary>Answer</summary>
+# The scores have the shape (10, 10): one row for each query, one column for each key. The output has the
+# shape (10, 64), the same as the values.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades each
+# of them.
+#
+# - `npformer exercise start softmax`: compute exponentials that do not overflow.
+# - `npformer exercise start attention`: the three lines, for any number of leading axes.
+# - By hand: a query has the scores 3, 3 and 0 after the division. Compute its three weights, and check them
+#   with `softmax`.
+#
+# **Next**: lesson 5.2 (`05_2_the_backward_pass_of_attention`), the gradients of queries, keys and values.

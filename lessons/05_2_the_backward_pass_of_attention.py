@@ -1,0 +1,249 @@
+# %% [markdown]
+# # 5.2 · The backward pass of attention
+#
+# *About 25 minutes. You need: the forward pass of attention (lesson 5.1,
+# `05_1_scaled_dot_product_attention`), gradients and the gradient check (lesson 0.2,
+# `00_2_forward_and_backward`), the chain rule.*
+#
+# **After this lesson you can**
+#
+# - derive the gradients of the queries, the keys and the values;
+# - derive the gradient of the softmax, and compute it without its Jacobian;
+# - check the backward pass with the gradient checker.
+#
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
+
+# %%
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer.checking import gradcheck
+from npformer.functional.attention import attention, attention_backward
+from npformer.functional.softmax import softmax
+from npformer.learn.course import show_figure
+from npformer.plots import score_map
+
+rng = np.random.default_rng(5)
+words = ["Thinking", "Machines"]
+
+# %% [markdown]
+# ## The forward pass again
+#
+# The forward pass of attention has three lines. With $c = 1/\sqrt{d_k}$ they are
+#
+# $$S = c\, Q K^\top, \qquad P = \mathrm{softmax}(S), \qquad Y = P V$$
+#
+# In this lesson the queries, keys and values of two tokens are random numbers of width $d_k = 64$. The
+# derivation is the same for all numbers.
+
+# %%
+d_k = 64
+q, k, v = rng.standard_normal((3, 2, d_k))  # each (T, K), for T = 2 tokens
+
+c = 1 / math.sqrt(d_k)
+scores = c * q @ k.T  # (T, S)
+weights, _ = softmax(scores)  # (T, S)
+y = weights @ v  # (T, K)
+print(weights)
+
+# %% [markdown]
+# The function `attention` of the package computes the same output. It also returns the cache that its
+# backward pass needs.
+
+# %%
+y_package, cache = attention(q, k, v)
+
+# %% tags=["check"]
+assert_allclose(y, y_package, rtol=1e-12)
+assert_allclose(weights, cache.weights, rtol=1e-12)
+
+# %% [markdown]
+# ## The backward pass, from the last line to the first
+#
+# As in lesson 0.2, a $d$ before a name means the gradient of the loss with respect to this array. The
+# backward pass begins with $dY$, of shape (T, K), and ends with $dQ$, $dK$ and $dV$. We take the three lines
+# in reverse order, and for each line we compute the gradients of its inputs:
+#
+# ```text
+# forward   q, k ──→ scores S ──→ weights P ──→ output Y          v ──→ Y
+# backward  dq, dk ←── dS     ←── dP        ←── dY                dv ←── dY
+# shapes    (T, K), (S, K)    (T, S)    (T, S)    (T, K)          (S, K)
+# ```
+
+# %% [markdown]
+# ### The third line: Y = P V
+#
+# Each output is a sum over the keys. Written for entry $i$ of output $t$, it is
+#
+# $$y_{ti} = \sum_s p_{ts}\, v_{si}$$
+#
+# The weight $p_{ts}$ occurs in all entries $i$ of output $t$, and its factor there is $v_{si}$. The value
+# $v_{si}$ occurs in entry $i$ of all outputs $t$, and its factor there is $p_{ts}$. The chain rule adds the
+# contributions of all occurrences:
+#
+# $$\begin{aligned}
+# dp_{ts} &= \sum_i dy_{ti}\, v_{si} & \quad dP &= dY\, V^\top \\
+# dv_{si} &= \sum_t p_{ts}\, dy_{ti} & \quad dV &= P^\top dY
+# \end{aligned}$$
+#
+# In words: the gradient of a weight is the dot product of $dy$ with the value of that weight. The gradient of
+# a value is the sum of $dy$ over all queries, each multiplied by the weight that the query gave to this
+# value.
+
+# %%
+dy = rng.standard_normal(y.shape)  # (T, K)
+dweights = dy @ v.T  # (T, S)
+dv = weights.T @ dy  # (S, K)
+
+# %% [markdown]
+# ### The second line: P = softmax(S)
+#
+# Each row has a softmax of its own, so we consider one row and leave out its index $t$. With
+# $e_i = \exp(s_i)$ and $Z = \sum_m e_m$, the weights are $p_i = e_i / Z$.
+#
+# What happens if one score $s_j$ increases? Then $e_j$ and $Z$ both increase, and both with slope $e_j$. The
+# quotient rule gives two cases:
+#
+# $$\begin{aligned}
+# i = j: \quad \frac{\partial p_j}{\partial s_j} &= \frac{e_j Z - e_j e_j}{Z^2} = p_j - p_j p_j \\
+# i \ne j: \quad \frac{\partial p_i}{\partial s_j} &= \frac{0 - e_i e_j}{Z^2} = -p_i p_j
+# \end{aligned}$$
+#
+# So the weight $p_j$ grows and all others shrink. Together, these derivatives form the Jacobian of the row,
+# the matrix $\mathrm{diag}(p) - p\,p^\top$. The cell computes it for "Thinking".
+
+# %%
+p = weights[0]  # (S,)
+jacobian = np.diag(p) - np.outer(p, p)  # (S, S)
+print(jacobian)
+
+# %% [markdown]
+# Now we apply the chain rule. The score $s_j$ influences all weights $p_i$, so we sum over $i$. The case
+# $i = j$ contributes the extra term $dp_j\, p_j$:
+#
+# $$\begin{aligned}
+# ds_j &= \sum_i dp_i \frac{\partial p_i}{\partial s_j} \\
+# &= dp_j\, p_j - p_j \sum_i dp_i\, p_i \\
+# &= p_j \left(dp_j - \sum_i dp_i\, p_i\right)
+# \end{aligned}$$
+#
+# The last line does not need the Jacobian. It needs one sum for each row, S numbers instead of S².
+#
+# The sum $\sum_i dp_i\, p_i$ is the mean of $dp$, weighted with the attention weights. So the gradient of a
+# score is **the difference between its own $dp_j$ and the weighted mean**, multiplied by its attention
+# weight.
+
+# %%
+average = (dweights * weights).sum(-1, keepdims=True)  # (T, 1)
+dscores = weights * (dweights - average)  # (T, S)
+print("rows of dscores sum to", dscores.sum(-1))
+
+# %% tags=["check"]
+for p, dp, ds in zip(weights, dweights, dscores, strict=True):  # the Jacobian of each row
+    assert_allclose(ds, (np.diag(p) - np.outer(p, p)) @ dp, rtol=1e-9)
+assert_allclose(dscores.sum(-1), 0, atol=1e-9)
+
+# %% [markdown]
+# **Question.** Each row of `dscores` sums to 0, except for rounding. Can you explain this without the
+# formula?
+#
+# <details><summary>Answer</summary>
+# Adding the same number to all scores of a query changes no weight, so it does not change the loss. The
+# derivative of the loss in this direction is therefore 0. This derivative is the sum of the row of `dscores`.
+# </details>
+
+# %% tags=["plot"]
+figure = score_map(dscores, words, words, numbers=True)
+show_figure(figure, "05_dscores", "dscores: each row sums to 0")
+
+# %% [markdown]
+# ### The first line: S = c Q Kᵀ
+#
+# A score is a dot product, $s_{ts} = c \sum_i q_{ti}\, k_{si}$. The query $t$ occurs in the scores of all
+# keys $s$, and the key $s$ occurs in the scores of all queries $t$. The chain rule adds these contributions:
+#
+# $$\begin{aligned}
+# dq_{ti} &= c \sum_s ds_{ts}\, k_{si} & \quad dQ &= c\, dS\, K \\
+# dk_{si} &= c \sum_t ds_{ts}\, q_{ti} & \quad dK &= c\, dS^\top Q
+# \end{aligned}$$
+#
+# So the gradient of a query is a sum of the keys, and the gradient of a key is a sum of the queries. The
+# factors are the gradients of the scores, times $c$.
+
+# %%
+dq = c * dscores @ k  # (T, K)
+dk = c * dscores.T @ q  # (S, K)
+
+dq_package, dk_package, dv_package = attention_backward(dy, cache)
+print("largest difference from the package:", abs(dq - dq_package).max())
+
+# %% tags=["check"]
+assert_allclose(dq, dq_package, rtol=1e-9)
+assert_allclose(dk, dk_package, rtol=1e-9)
+assert_allclose(dv, dv_package, rtol=1e-9)
+
+# %% [markdown]
+# This is the whole backward pass of attention: four products of matrices, and one sum along each row. Compare
+# it with `attention_backward` in `npformer/functional/attention.py`. You will find the same lines in the same
+# order. Between them are dropout and masks, which are not part of this chapter.
+#
+# ## The gradient check
+#
+# As in lesson 0.2, the gradient check compares the backward pass with numerical derivatives of the forward
+# pass. We use other inputs, with three queries and four keys. If both numbers were equal, a matrix that is
+# transposed by mistake could still have the right shape.
+
+# %%
+q3, k4 = rng.standard_normal((3, 8)), rng.standard_normal((4, 8))  # (T, K), (S, K)
+v4 = rng.standard_normal((4, 6))  # (S, L): values may have a width of their own
+report = gradcheck((attention, attention_backward), q3, k4, v4)
+print(report)
+
+# %% tags=["check"]
+assert report.ok
+
+# %% [markdown]
+# **Your turn.** In the terminal, remove the sum from the backward pass of the softmax with
+# `!dscores = weights * dweights`. Then compute `!c * dscores @ k - dq_package`. The gradient check would find
+# this mistake at once.
+
+# %% [markdown]
+# ## Summary
+#
+# - The backward pass takes the three lines of the forward pass in reverse order.
+# - For Y = P V the gradients are $dP = dY\,V^\top$ and $dV = P^\top dY$.
+# - The gradient of a score is $p_j (dp_j - \sum_i dp_i\,p_i)$; the gradients of a query's scores sum to 0.
+# - For S = c Q Kᵀ the gradients are $dQ = c\,dS\,K$ and $dK = c\,dS^\top Q$.
+# - The whole backward pass consists of four products of matrices and one sum for each row.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** The gradient of the softmax needs the weights. Why does it not need the scores?
+#
+# <details><summary>Answer</summary>
+# The Jacobian of a row is diag(p) − p pᵀ. It contains only the output p of the softmax.
+# </details>
+#
+# **Question.** A query gives almost all of its weight to one key. Which gradients become small: those of the
+# scores, of the values, or both?
+#
+# <details><summary>Answer</summary>
+# Those of the scores: in $p_j (dp_j - \sum_i dp_i\,p_i)$, either the factor or the bracket is nearly 0. The
+# value with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# The command `npformer exercise list 5` lists the exercises of this chapter. The gradient checker grades each
+# of them.
+#
+# - `npformer exercise start softmax-backward`: one sum for each row, and no Jacobian.
+# - `npformer exercise start attention-backward`: the four products of this lesson.
+# - By hand: take two keys with weights p and 1 − p. Show that the row of dscores is p(1 − p)(dp₁ − dp₂) times
+#   (1, −1). Then check the upper row of the figure of dscores with this formula.
+#
+# **Next**: lesson 5.3 (`05_3_what_the_scale_does`), the reason for the division by √dₖ.

@@ -1,0 +1,271 @@
+# %% [markdown]
+# # 6.1 · Masks: which keys a query may attend to
+#
+# *About 25 minutes. You need: scaled dot-product attention (lesson 5.1, `05_1_scaled_dot_product_attention`)
+# and its backward pass (lesson 5.2, `05_2_the_backward_pass_of_attention`), padding (lesson 1,
+# `01_words_to_ids`).*
+#
+# **After this lesson you can**
+#
+# - build the padding mask and the causal mask, and combine them;
+# - compute attention with a mask;
+# - show that no gradient flows through a masked score.
+#
+# `attention: queries and keys → scores → [MASK] → softmax → mean of values`
+
+# %%
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from npformer import show
+from npformer.checking import gradcheck
+from npformer.functional import masks
+from npformer.functional.attention import attention, attention_backward
+from npformer.functional.masks import causal_mask, padding_mask
+from npformer.functional.softmax import softmax, softmax_backward
+from npformer.learn.course import show_figure
+from npformer.plots import mask_panels, softmax_panels
+
+rng = np.random.default_rng(6)
+
+# %% [markdown]
+# ## Why masks?
+#
+# In chapter 5 every query attends to every key. In a Transformer this is wrong in two situations.
+#
+# **Padding.** The sentences of a batch have different lengths. To store them in one array, we append the
+# token `<PAD>` to the shorter sentences (lesson 1). These tokens mean nothing, so no result may depend on
+# them.
+#
+# ```text
+# <S>  I    am   late  <PAD>  <PAD>
+# <S>  The  tea  is    still  hot
+# ```
+#
+# **The future.** The decoder learns to predict the next token. In training it reads the whole target sentence
+# at once, so the token to be predicted is part of its input. If a query may attend to this token, the decoder
+# only learns to copy it.
+#
+# A **mask** is a bool array that says which query may attend to which key. It has the shape of the scores,
+# (T, S), or broadcasts to it. In npformer, **True means that the query may attend to the key**. Where it is
+# False, we say that the key is *masked* for this query.
+
+# %% [markdown]
+# ## The definition
+#
+# *Attention Is All You Need* describes the mask of the decoder in section 3.2.3:
+#
+# > We implement this inside of scaled dot-product attention by masking out (setting to −∞) all values in the
+# > input of the softmax which correspond to illegal connections.
+#
+# The mask acts between scores and softmax:
+#
+# ```text
+# q (T, K) ─┐                mask (T, S), bool
+#           │                        ↓
+# k (S, K) ─┴─→ scores ─→ [−∞ where it is False] ─→ softmax ─→ weights ─┐
+#               (T, S)            (T, S)                       (T, S)   │
+# v (S, K) ─────────────────────────────────────────────────────────────┴─→ y (T, K)
+# ```
+
+# %% [markdown]
+# There are two common masks:
+#
+# - The **padding mask** is False at every key that is padding. It depends on the sentence and is the same for
+#   all queries.
+# - The **causal mask** allows position t to attend to the positions 0 … t. It depends only on the positions
+#   and is the same for all sentences.
+#
+# Masks are combined with `&`, because a key must be allowed by all of them. Other masks are possible too. One
+# example is `local_mask`, which allows only keys near the query.
+#
+# The cell builds both masks for the sentence "I am late" with loops, and then with the functions of the
+# package. The masks of the package have axes of length 1. They broadcast over the heads, and the padding mask
+# also broadcasts over the queries.
+
+# %%
+words = ["<S>", "I", "am", "late", "<PAD>", "<PAD>"]
+ids = np.array([[2, 4, 5, 6, 0, 0]])  # (B, S), and 0 is the id of <PAD>
+
+padding = np.zeros((6, 6), bool)  # (T, S)
+causal = np.zeros((6, 6), bool)
+for t in range(6):
+    for s in range(6):
+        padding[t, s] = ids[0, s] != 0
+        causal[t, s] = s <= t
+
+print("padding", padding_mask(ids).shape, "  causal", causal_mask(6, ids).shape)
+mask = padding_mask(ids) & causal_mask(6, ids)  # (B, 1, T, S)
+
+# %% tags=["check"]
+assert_array_equal(np.broadcast_to(padding_mask(ids)[0, 0], (6, 6)), padding)
+assert_array_equal(causal_mask(6, ids), causal)
+assert_array_equal(mask[0, 0], padding & causal)
+
+# %% tags=["plot"]
+figure = mask_panels({"padding": padding, "causal": causal}, words, words)
+show_figure(figure, "06_masks", "A row is a query, a column a key; together: combined with &")
+
+# %% [markdown]
+# **Question.** The causal mask is True on its diagonal, so each position may attend to itself. Why does this
+# not reveal the token that has to be predicted?
+#
+# <details><summary>Answer</summary>
+# The input of the decoder is shifted by one position. Position t holds the token *before* the one that it has
+# to predict. So the token to be predicted stands at position t + 1, which is masked.
+# </details>
+
+# %% [markdown]
+# ## The forward pass with a mask
+#
+# First we write down what we want. The softmax of lesson 5.1 should run over the allowed keys only, as if the
+# others did not exist. Let $m_s$ be 1 where the query may attend to key $s$, and 0 elsewhere. Then the
+# weights of a query are
+#
+# $$p_s = \frac{m_s \exp(s_s)}{\sum_r m_r \exp(s_r)}$$
+#
+# The method of the paper computes the same without changing the softmax. It replaces the score of a masked
+# key by −∞. Because $\exp(-\infty) = 0$, this key adds nothing to the sum, and its weight is exactly 0.
+#
+# The cell computes attention in both ways. The loop leaves out the masked keys, and the vectorized version
+# replaces their scores.
+
+# %%
+q, k, v = rng.standard_normal((3, 6, 8))  # (T, K), (S, K), (S, K)
+mask = padding & causal  # (T, S)
+slow = np.zeros((6, 8))
+for t in range(6):
+    allowed = [s for s in range(6) if mask[t, s]]
+    e = {s: math.exp(q[t] @ k[s] / math.sqrt(8)) for s in allowed}
+    for s in allowed:
+        slow[t] += e[s] / sum(e.values()) * v[s]
+
+scores = q @ k.T / math.sqrt(8)  # (T, S)
+weights, _ = softmax(np.where(mask, scores, -np.inf))
+y, cache = attention(q, k, v, mask)
+show(cache)
+
+# %% tags=["check"]
+assert_allclose(weights @ v, slow, rtol=1e-12)
+assert_allclose(y, slow, rtol=1e-12)
+assert (cache.weights[~mask] == 0).all()
+
+# %% tags=["plot"]
+figure = softmax_panels(cache.scores, cache.weights, words, words, mask=mask, numbers=True)
+caption = "Grey pairs are masked; the remaining weights of every row sum to 1"
+show_figure(figure, "06_softmax", caption)
+
+# %% [markdown]
+# ## The backward pass with a mask
+#
+# Masking is an operation of its own. Its input is the score $s_s$, and its output $s'_s$ goes into the
+# softmax. Where the mask is True, $s'_s = s_s$. Where it is False, $s'_s = -\infty$, whatever the score is.
+# So the derivative is 1 or 0, and the chain rule gives the gradient:
+#
+# $$\begin{aligned}
+# \frac{\partial s'_s}{\partial s_s} &= m_s \\
+# ds_s &= m_s\, ds'_s
+# \end{aligned}$$
+#
+# Is the factor $m_s$ necessary? Lesson 5.2 derived the gradient that comes out of the softmax:
+#
+# $$ds'_s = p_s \left(dp_s - \sum_r dp_r\, p_r\right)$$
+#
+# For a masked key the weight $p_s$ is exactly 0, and so this gradient is exactly 0 already. There are two
+# independent reasons why the score of a masked key gets no gradient. The first is the weight 0, and the
+# second is the factor $m_s$.
+#
+# The value of a masked key gets no gradient from this query either, because $dv_s = \sum_t p_{ts}\, dy_t$. So
+# a masked key influences neither the output nor the gradients.
+
+# %%
+dy = rng.standard_normal(y.shape)  # (T, K)
+dmasked = softmax_backward(dy @ v.T, weights)  # (T, S) the gradient of s'
+_, masking_cache = masks.mask_scores(scores, mask)
+dscores = masks.mask_scores_backward(dmasked, masking_cache)
+print("gradients of masked scores:", dscores[~mask])
+
+dq, dk, dv = attention_backward(dy, cache)
+print("dk of the two padding keys\n", dk[4:, :4], "\ndv of their values\n", dv[4:, :4])
+
+# %% tags=["check"]
+assert (dmasked[~mask] == 0).all()
+assert (dscores[~mask] == 0).all()
+assert_allclose(dq, dscores @ k / math.sqrt(8), rtol=1e-9, atol=1e-12)
+assert_allclose(dk, dscores.T @ q / math.sqrt(8), rtol=1e-9, atol=1e-12)
+assert_allclose(dv, weights.T @ dy, rtol=1e-9, atol=1e-12)
+assert not dk[4:].any()
+assert not dv[4:].any()
+
+# %% [markdown]
+# **Question.** Some programs *add* a large negative number to the scores of masked keys, $s'_s = s_s + f$.
+# What is the derivative of $s'_s$ now, and why is the gradient of a masked score still 0?
+#
+# <details><summary>Answer</summary>
+# The derivative is 1, because the score is still part of the sum. So the factor from the mask is missing.
+# The gradient is still 0 as long as the softmax gives the key a weight of exactly 0.
+# </details>
+
+# %% [markdown]
+# The gradient check treats the mask as a constant and compares the gradients of q, k and v.
+
+# %%
+report = gradcheck((attention, attention_backward), q, k, v, mask=mask)
+print(report)
+
+# %% tags=["check"]
+assert report.ok
+
+# %% [markdown]
+# **Your turn.** In the terminal, change the key and the value of a padding token with `!k[5] += 100` and
+# `!v[5] += 100`. Then compare `!attention(q, k, v, mask)[0] - y`. Predict the result first.
+
+# %% [markdown]
+# ## What the documents say
+#
+# > - **True and False.** In *图解transformer* 0 means masked, and in *The components of the Transformer* 1
+# >   does. In npformer True means that the query may attend, and a mask that is not bool is refused.
+# > - **The diagonal.** *一步步解析Attention is All You Need!* and *图解transformer* say that the decoder
+# >   attends only to what is before position i. Their masks keep the diagonal, which is correct: position i
+# >   of the input holds token i − 1 of the output.
+
+# %% [markdown]
+# ## Summary
+#
+# - A mask is a bool array over the scores; in npformer, True means that the query may attend to the key.
+# - The padding mask hides `<PAD>`, the causal mask hides later positions, and `&` combines them.
+# - The scores of masked keys are replaced by −∞ before the softmax, so their weights are exactly 0.
+# - The gradient of a masked score is 0 for two reasons: its weight is 0, and its score was replaced.
+# - A masked key influences neither the output nor the gradients.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** A mask is the same for all sentences of a batch, but not for all queries. Which one is it?
+#
+# <details><summary>Answer</summary>
+# It is the causal mask. The padding mask is different for each sentence, but the same for all queries.
+# </details>
+#
+# **Question.** Why are masks combined with `&` and not with `|`?
+#
+# <details><summary>Answer</summary>
+# True means that the query may attend to the key. A key must be allowed by all masks, so all of them must be
+# True.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# The command `npformer exercise list 6` lists the exercises of this chapter.
+#
+# - `npformer exercise start causal-mask`: one comparison, broadcast to a square.
+# - `npformer exercise start padding-mask`: one comparison, and two axes of length 1.
+# - `npformer exercise start local-mask`: a query may attend only to keys within a given distance.
+# - `npformer exercise start mask-scores-backward`: the gradient of a score that was replaced.
+#
+# The command `npformer masks "I am late" --pad 2 --causal` draws the masks of a sentence.
+#
+# **Next**: lesson 6.2 (`06_2_minus_infinity_and_its_substitutes`), which numbers programs use in place of −∞.

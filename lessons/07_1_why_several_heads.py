@@ -1,0 +1,252 @@
+# %% [markdown]
+# # 7.1 · Why several heads?
+#
+# *About 30 minutes. You need: scaled dot-product attention (lesson 5.1, `05_1_scaled_dot_product_attention`),
+# the mean and the variance of random numbers.*
+#
+# **After this lesson you can**
+#
+# - explain why one attention function is not enough, and compute how much it loses;
+# - define multi-head attention, and write it with loops;
+# - choose the weights of two heads by hand, so that nothing is lost.
+#
+# `[embedding] → [MULTI-HEAD ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+
+# %%
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from npformer import MultiHeadAttention
+
+rng = np.random.default_rng(7)
+
+# %% [markdown]
+# ## One average for each token
+#
+# Attention gives each token *one* weighted average of the values of all tokens. What if a token needs two
+# different pieces of information? Read this sentence: *The animal didn't cross the street because it was too
+# tired.* The token *it* needs to know which noun it stands for, and what the sentence says about this noun.
+# These pieces come from different tokens, and an average would mix them.
+#
+# The Transformer therefore computes several attention functions in parallel. Each of them is called a
+# **head**. Each head has its own queries, keys and values, and so each head can attend to a different token.
+
+# %% [markdown]
+# ## An example: six people at a table
+#
+# How much does a single head lose? We use an example that is small enough to be solved on paper. Six people
+# sit at a round table:
+#
+# ```text
+#          Ann   Ben                x of Ben       = [ note of Ben  | 0 1 0 0 0 0 ]
+#       Fay         Cem             wanted by Ben  = [ note of Ann  | note of Cem ]
+#          Eve   Dot
+# ```
+#
+# Each person has a **note** with six random numbers. Each person wants two notes: the note of the left
+# neighbour and the note of the right neighbour. The two notes must arrive side by side and unmixed.
+#
+# The people are the tokens of our "sentence". The vector $x$ of a person has 12 entries. The first six are
+# the note. The other six encode the seat, with a 1 at the number of the seat and 0 elsewhere.
+
+# %%
+people = ["Ann", "Ben", "Cem", "Dot", "Eve", "Fay"]
+
+
+def tables(n):
+    """Return n tables: x and the wanted outputs, each (B, T, D), where T is 6 and D is 12."""
+    notes = rng.standard_normal((n, 6, 6))  # (B, T, 6)
+    seats = np.broadcast_to(np.eye(6), (n, 6, 6))  # (B, T, 6) a 1 at one's own seat
+    left, right = np.roll(notes, 1, axis=1), np.roll(notes, -1, axis=1)  # Fay sits next to Ann
+    return np.concatenate([notes, seats], -1), np.concatenate([left, right], -1)
+
+
+x, wanted = tables(4000)
+print("x", x.shape, "  wanted", wanted.shape)
+print("Ben has", x[0, 1, :2], "…   Cem wants from the left", wanted[0, 2, :2], "…")
+
+# %% [markdown]
+# ## One softmax has one average
+#
+# How well can a single head solve this task? Suppose that it finds the two neighbours by their seats. It
+# gives the left neighbour the weight $p$ and the right neighbour the weight $r = 1 - p$. Let $a$ be a number
+# in the left note, and $b$ the number at the same place in the right note. Then the head delivers
+#
+# $$z = p\,a + r\,b$$
+#
+# The person wants $a$ and $b$, but gets only $z$. All other operations of the layer are linear, and the other
+# numbers of the notes say nothing about $a$. So the best estimate of $a$ is a multiple $m z$.
+#
+# Let $E$ be the expected value, the mean over many tables. The numbers of the notes are independent, with
+# mean 0 and variance 1. So $E\,a^2 = E\,b^2 = 1$ and $E\,ab = 0$. It follows that $E\,az = p$ and
+# $E\,z^2 = p^2 + r^2$. The mean squared error of the estimate is
+#
+# $$\begin{aligned}
+# E\,(a - m z)^2 &= E\,a^2 - 2m\,E\,az + m^2\,E\,z^2 \\
+# &= 1 - 2 m p + m^2 (p^2 + r^2)
+# \end{aligned}$$
+
+# %% [markdown]
+# **Question.** For which $m$ is this error smallest?
+#
+# <details><summary>Answer</summary>
+# The derivative with respect to $m$ is $-2p + 2m (p^2 + r^2)$. It is 0 for $m = p / (p^2 + r^2)$.
+# </details>
+#
+# We insert this factor and do the same for $b$, whose best factor is $r / (p^2 + r^2)$:
+#
+# $$\begin{aligned}
+# \mathrm{error\ of}\  a &= 1 - \frac{p^2}{p^2 + r^2} = \frac{r^2}{p^2 + r^2} \\
+# \mathrm{error\ of}\  b &= 1 - \frac{r^2}{p^2 + r^2} = \frac{p^2}{p^2 + r^2}
+# \end{aligned}$$
+#
+# **The two errors add up to 1, for every p.** If both estimates were simply 0, the errors would add up to 2.
+# So one average delivers half of the wanted information. It can be one whole note ($p = 1$ or $p = 0$), or a
+# part of each. Weights on other people do not help, because they only add noise to $z$.
+#
+# The cell measures the errors. It finds the best linear estimates with least squares.
+
+# %%
+left, right = wanted[..., :6].reshape(-1, 6), wanted[..., 6:].reshape(-1, 6)  # (B·T, 6)
+measured = {}
+for p in (1, 0.75, 0.5, 0.25, 0):
+    z = p * left + (1 - p) * right  # (B·T, 6)
+    errors = []
+    for target in (left, right):
+        best = np.linalg.lstsq(z, target, rcond=None)[0]  # (6, 6)
+        errors.append(((z @ best - target) ** 2).mean() / (target**2).mean())
+    print(f"p {p:4}   error left {errors[0]:.3f}, right {errors[1]:.3f}, sum {sum(errors):.3f}")
+    measured[p] = errors
+
+# %% tags=["check"]
+for p, errors in measured.items():
+    assert_allclose(errors, np.array([(1 - p) ** 2, p**2]) / (p**2 + (1 - p) ** 2), atol=0.005)
+
+# %% [markdown]
+# ## The passage in the paper
+#
+# Section 3.2.2 of *Attention Is All You Need* describes this in two sentences:
+#
+# > Multi-head attention allows the model to jointly attend to information from different representation
+# > subspaces at different positions. With a single attention head, averaging inhibits this.
+#
+# **Multi-head attention** runs $h$ heads in parallel. It concatenates their outputs and multiplies the result
+# by a matrix $W^O$:
+#
+# $$\begin{aligned}
+# \mathrm{MultiHead}(Q, K, V) &= \mathrm{Concat}(\mathrm{head}_1, \ldots, \mathrm{head}_h)\, W^O \\
+# \mathrm{head}_i &= \mathrm{Attention}(Q W_i^Q, K W_i^K, V W_i^V)
+# \end{aligned}$$
+#
+# The paper uses $h = 8$ heads with $d_k = d_v = d_{\mathrm{model}} / h = 64$. So the heads together are as
+# wide as the model. In **self-attention**, $Q$, $K$ and $V$ are the same array $x$.
+
+# %% [markdown]
+# The next cell writes this formula with loops over the sentences, the tokens and the heads. It is slow, but
+# every step can be read. The next lesson has a faster version.
+
+# %%
+
+
+def slow_heads(x, w_q, w_k, w_v, w_o):
+    """Multi-head attention with loops. w_q, w_k, w_v (H, D, K), w_o (H·K, D)."""
+    y = np.zeros(x.shape)
+    for b in range(x.shape[0]):
+        for t in range(x.shape[1]):
+            concat = []
+            for h in range(len(w_q)):
+                q = x[b, t] @ w_q[h]  # (K,) the query of token t in this head
+                k, v = x[b] @ w_k[h], x[b] @ w_v[h]  # (T, K) each
+                e = np.exp(k @ q / math.sqrt(len(q)))  # (T,)
+                concat.append(e / e.sum() @ v)  # (K,)
+            y[b, t] = np.concatenate(concat) @ w_o  # (H·K,) @ (H·K, D)
+    return y
+
+
+# %% [markdown]
+# Two heads can solve the example exactly. We choose their weights by hand. Each head is six entries wide.
+#
+# - The query of head #0 asks for the seat to the left, and the query of head #1 for the seat to the right.
+# - The key of a person is the person's seat.
+# - The value of a person is the person's note.
+#
+# The two heads deliver the left and the right note side by side. This is what we want, so $W^O$ is the
+# identity matrix. The factor `sharp` makes the score of the right seat 40. All other scores are 0, so almost
+# all of the weight goes to one person.
+
+# %%
+note, seat = slice(0, 6), slice(6, 12)  # the rows of a weight matrix that read note and seat
+w_q, w_k, w_v = np.zeros((3, 2, 12, 6))  # each (H, D, K)
+sharp = 40 * math.sqrt(6)  # attention divides the scores by √6
+w_q[0, seat] = sharp * np.roll(np.eye(6), 1, axis=0)  # seat t -> seat t − 1
+w_q[1, seat] = sharp * np.roll(np.eye(6), -1, axis=0)  # seat t -> seat t + 1
+w_k[:, seat] = np.eye(6)
+w_v[:, note] = np.eye(6)
+
+y = slow_heads(x[:3], w_q, w_k, w_v, np.eye(12))
+print("largest error of two heads:", abs(y - wanted[:3]).max())
+
+# %% tags=["check"]
+assert_allclose(y, wanted[:3], atol=1e-12)
+
+# the layer of the package, which stores the matrices of all heads side by side
+layer = MultiHeadAttention(12, 2, bias=False, dtype=np.float64)
+names = ("query", "key", "value", "output")
+matrices = [np.concatenate(list(w), -1) for w in (w_q, w_k, w_v)] + [np.eye(12)]
+layer.load_state_dict({f"{n}.weight": w for n, w in zip(names, matrices, strict=True)})
+assert_allclose(y, layer.forward(x[:3])[0], rtol=1e-12, atol=1e-12)
+
+# %% [markdown]
+# Nothing is lost. Each head has a softmax of its own, and each softmax attends to one person.
+#
+# **Question.** The paper divides the width by the number of heads, so each head is narrow. Why are narrow
+# heads sufficient in our example?
+#
+# <details><summary>Answer</summary>
+# A head needs to carry one note, which has six numbers. With D = 12 and two heads, each head is six entries
+# wide. So each note fits into one head.
+# </details>
+
+# %% [markdown]
+# **Your turn.** In the terminal, make the heads less sharp. Divide their queries by 20 with `!w_q /= 20`.
+# Then compute the error again with `!abs(slow_heads(x[:3], w_q, w_k, w_v, np.eye(12)) - wanted[:3]).max()`.
+# Why is it not 0 any more?
+
+# %% [markdown]
+# ## Summary
+#
+# - One head computes one average, so it cannot deliver two pieces of information unmixed.
+# - In the example, the mean squared errors of two wanted notes add up to 1 for every choice of the weights.
+# - Multi-head attention runs H heads in parallel; each has its own queries, keys, values and softmax.
+# - The outputs of the heads are concatenated and multiplied by the matrix W^O.
+# - The width of a head is K = D / H, so the heads together are as wide as the model.
+
+# %% [markdown]
+# ## Questions
+#
+# **Question.** Eight heads and one head with the same D have the same number of parameters. What is
+# different?
+#
+# <details><summary>Answer</summary>
+# Eight heads have eight softmax functions, so each token can attend to eight different tokens. In exchange,
+# each head is narrower: it has D/8 entries instead of D.
+# </details>
+#
+# **Question.** A head gives both neighbours the weight 1/2. How large is the error of each of the two notes?
+#
+# <details><summary>Answer</summary>
+# With $p = r = 1/2$ both errors are $p^2 / (p^2 + r^2) = 1/2$, and their sum is 1.
+# </details>
+
+# %% [markdown]
+# ## Exercises
+#
+# Solve this on paper. The command `npformer exercise list 7` lists the exercises of this chapter that are
+# graded.
+#
+# - Each person at the table wants the notes of both neighbours *and* of the person opposite. Write down w_q
+#   for three heads. What would the sum of the errors be with two heads? (At least 1 of 3.)
+#
+# **Next**: lesson 7.2 (`07_2_all_heads_in_one_product`), the fast version of this layer.

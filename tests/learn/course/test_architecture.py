@@ -1,0 +1,98 @@
+"""The map of the course: the line that opens each lesson, and the picture with the chapters of the parts."""
+
+import re
+
+import pytest
+from matplotlib.colors import to_rgba
+
+from npformer.learn.course.architecture import (
+    CHAINS,
+    PLACES,
+    Place,
+    chains,
+    chapters_of_parts,
+    place_of,
+    places,
+)
+from npformer.learn.course.lesson import all_lessons
+from npformer.learn.figures.course_map import course_map
+from npformer.learn.figures.f01_to_f04_architecture import PARTS
+from npformer.plots import text_problems
+from npformer.plots.palette import COLOURS
+
+# the lessons that have their final form
+LESSONS = [lesson for lesson in all_lessons() if lesson.part or lesson.chapter in (1, 2, 3)]
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+
+
+@each_lesson
+def test_the_line_of_a_lesson_is_that_of_the_map(lesson):
+    """If this fails, copy the line of the map into the opening of the lesson, or change PLACES."""
+    paragraphs = lesson.cells[0].text.split("\n\n")
+    assert f"`{place_of(lesson.name).line}`" in paragraphs
+    assert paragraphs[-1].startswith("`")
+
+
+@pytest.mark.parametrize("number", places())
+def test_every_line_fits_a_terminal_of_80_columns(number):
+    assert len(places()[number].line) <= 80
+
+
+@pytest.mark.parametrize("number", places())
+def test_every_place_has_parts_that_exist(number):
+    place = places()[number]
+    assert set(place.parts) <= set(chains()[place.chain])
+    assert set(place.highlighted) <= set(PARTS)
+
+
+def test_every_number_is_that_of_a_chapter_or_a_lesson():
+    """The lessons of a chapter that has not been divided yet are not checked."""
+    known = {lesson.number for lesson in all_lessons()} | {str(lesson.chapter) for lesson in all_lessons()}
+    divided = {lesson.chapter for lesson in all_lessons() if lesson.part or lesson.chapter in (1, 2, 3)}
+    assert [n for n in places() if int(n.split(".")[0]) in divided and n not in known] == []
+    assert {lesson.chapter for lesson in all_lessons()} == {int(n.split(".")[0]) for n in places()}
+
+
+def test_no_row_occurs_twice():
+    for table in (CHAINS, PLACES):
+        names = re.findall(r"^(\S[^|\n]*?) *\|", table, re.MULTILINE)
+        assert len(names) == len(set(names)) > 5
+
+
+def test_the_parts_of_a_lesson_are_in_brackets_and_capitals():
+    assert Place("decoding", ("search",)).line == (
+        "decoding: encoder → decoder → softmax → [SEARCH] → translation"
+    )
+    assert Place("decoding", ()).line == "[DECODING]: encoder → decoder → softmax → search → translation"
+    assert place_of("08_1_layer_norm").line.count("[ADD & NORM]") == 2
+
+
+def test_a_lesson_has_its_own_place_or_that_of_its_chapter():
+    assert place_of("12_1_the_cross_entropy").parts == ("linear", "softmax")
+    assert place_of("12_2_the_gradient_of_the_cross_entropy").parts == ("loss",)
+    assert place_of("03_positions").parts == ("positions",)
+    for name in ("99_nothing", "00_3_nothing", "positions"):
+        assert place_of(name) is None
+
+
+def test_the_picture_has_the_chapter_of_every_part():
+    found = chapters_of_parts()
+    assert found["attention"] == "4–7"
+    assert found["embedding"] == "2"
+    figure = course_map()
+    texts = [text.get_text() for axes in figure.axes for text in axes.texts]
+    drawn = {text: texts.count(text) for text in texts if re.fullmatch(r"\d+(–\d+)?", text)}
+    two = {"2": 2, "3": 2, "4–7": 3, "8": 5, "9": 2, "12": 2}
+    assert drawn == {number: two.get(number, 1) for number in found.values()}
+    assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "marks"),
+    [("00_1_a_transformer_at_work", 0), ("03_positions", 2), ("10_1_x", 1), ("09_1_x", 2), ("21_4_x", 2)],
+)
+def test_the_parts_of_the_lesson_are_highlighted(name, marks):
+    figure = course_map(place_of(name).highlighted)
+    orange = to_rgba(COLOURS["highlight"])
+    assert sum(to_rgba(patch.get_edgecolor()) == orange for patch in figure.axes[0].patches) == marks
+    assert text_problems(figure) == []
