@@ -40,7 +40,7 @@ SOURCES = {
     6.1         | one model averaged from the last checkpoints | 22 Checkpoint averaging | training/averaging.average
     6.1         | beam 4, length penalty .6, at most input length + 50 words | 14 Beam search; 14 A score in place | generation/beam.beam_search; generation/search.length_limits
     6.2, table 3| variations: heads, dₖ, size, dropout, learned positions | 7 What several heads cost; 3 Learned; 10 How many | models/transformer/config.TransformerConfig
-    appendix    | attention visualizations: heads that attend to the antecedent of "its" | 15 Where do the heads look; 15 Cut a head out | generation/evaluation.strongest_head; plots/attention_lines.word_lines
+    appendix    | attention visualizations: heads that attend to the antecedent of "its" | 15 Hit rates and baselines; 15 Each head has its own block | generation/evaluation.strongest_head; plots/attention_lines.word_lines
     """,  # noqa: E501 - a row of a table is a line
     "一步步解析Attention is All You Need!": """
     1           | the whole architecture | 10; 11 | models/transformer/model.Transformer
@@ -62,7 +62,7 @@ SOURCES = {
     词向量      | word vectors, padding and truncation | 1 Sentences to one array; 2 A table | data/loader.pad; nn/embedding.Embedding
     位置向量    | position vectors, halves and interleaved | 3 Three layouts | functional/positions.sinusoids
     编码器      | the encoder: self-attention, then a feed-forward network for each position | 10 One layer; 9 Each token | models/transformer/layers.EncoderLayer
-    概览        | the antecedent of "it": the animal was too tired | 15 The passages; 15 Where do the heads look | generation/evaluation.strongest_head
+    概览        | the antecedent of "it": the animal was too tired | 15 The passages; 15 The example of the documents | generation/evaluation.strongest_head
     细节        | six steps with queries, keys and values | 5 Six steps | functional/attention.attention
     矩阵计算    | the six steps as products of matrices | 5 All tokens | functional/attention.attention
     多头        | eight heads, Z0 … Z7, concat and W^O | 7 The passage; 7 What W^O does | nn/attention/multi_head.MultiHeadAttention
