@@ -28,7 +28,11 @@ from npformer.plots import attention_map
 # %%
 translator = npformer.load("en-de")
 sentence = "Two dogs are playing in the snow."
-print(translator.translate(sentence))
+translation = translator.translate(sentence)
+print(translation)
+
+# %% tags=["check"]
+assert translation == "Zwei Hunde spielen im Schnee."
 
 # %% [markdown]
 # The translation is right. **Your turn.** Translate another description of a photograph. In the terminal,
@@ -48,7 +52,7 @@ print(translator.translate(sentence))
 # %%
 attention = translator.attention(sentence)
 english, german = attention.source_tokens, attention.predicted_tokens
-weights = attention.weights["cross"][2].mean(0)  # (T, S): German tokens, English tokens
+weights = attention.weights["cross"][2].mean(0)  # (T, S): German, English tokens
 for word in ("hunde", "schnee"):
     row = weights[german.index(word)]
     print(f"{word:7} → {english[row.argmax()]:7} weight {row.max():.2f}")
@@ -67,30 +71,39 @@ best = {token: english[row.argmax()] for token, row in zip(german, weights, stri
 pairs = {"zwei": "two", "hunde": "dogs", "spielen": "playing", "schnee": "snow"}
 assert {token: best[token] for token in pairs} == pairs
 assert round(float(weights[german.index("spielen")].max()), 2) == 0.73
-assert attention.weights["cross"].shape[:2] == (4, 4)
+config = translator.model.config
+assert (config.n_layers, config.n_heads) == (4, 4)
+assert (config.d_model, config.target_vocab) == (128, 10_000)
 
 # %% [markdown]
 # ## The architecture
 #
-# The diagram shows how the data flow through the model. S is the number of English tokens, and T is the
-# number of German tokens. Each token is represented by a vector of 128 numbers. In the end, the model has, at
-# each German token, a probability for each of the 10,000 tokens of its vocabulary.
+# The diagram shows how the data flow through the model, from top to bottom. S is the number of English
+# tokens, and T is the number of German tokens. Each token is represented by a vector of 128 numbers. In the
+# end, the model has, at each German token, a probability for each of the 10,000 tokens of its vocabulary. At
+# the right you see the chapter that explains a part.
 #
 # ```text
-# English ids (S) → embedding, positions → encoder → (S, 128)
-#                                                       │ attention
-# German ids (T)  → embedding, positions → decoder → (T, 128)
-#                                                       │ linear, softmax
-#                                           probabilities (T, 10000)
+#  English ids (S)          German ids (T)          chapter 1
+#    │ embedding              │ embedding           chapter 2
+#    │ + positions            │ + positions         chapter 3
+#    ▼ (S, 128)               ▼ (T, 128)
+# ┌────────────────┐       ┌────────────────┐
+# │ attention      │       │ attention      │       chapters 4 to 7
+# │ add & norm     │       │ add & norm     │       chapter 8
+# │                │   ┌──▶│ attention      │       chapters 4 to 7
+# │                │   │   │ add & norm     │       chapter 8
+# │ feed-forward   │   │   │ feed-forward   │       chapter 9
+# │ add & norm     │   │   │ add & norm     │       chapter 8
+# └─── encoder ────┘   │   └─── decoder ────┘       chapters 10 and 11
+#    │ (S, 128)        │      │ (T, 128)
+#    └─────────────────┘      │ linear, softmax     chapter 12
+#                             ▼
+#                           probabilities (T, 10000)
 # ```
-
-# %% tags=["check"]
-config = translator.model.config
-assert (config.d_model, config.target_vocab, config.n_layers) == (128, 10_000, 4)
-
-# %% [markdown]
-# The figure shows the architecture of the paper *Attention Is All You Need* in more detail. The number beside
-# a part is the chapter that explains it.
+#
+# The figure shows the same parts as in the paper *Attention Is All You Need*, where the data flow from bottom
+# to top. The numbers are those of the chapters.
 
 # %% tags=["plot"]
 caption = "The Transformer of the paper: beside each part stands the chapter that explains it"
@@ -120,7 +133,7 @@ show_figure(course_map(), "00_1_map", caption)
 
 # %%
 layer = npformer.MultiHeadAttention(d_model=8, n_heads=2, dtype=np.float64)
-x = np.random.default_rng(0).standard_normal((1, 3, 8))  # one sentence of 3 tokens
+x = np.random.default_rng(0).standard_normal((1, 3, 8))  # (B, T, D): 3 tokens
 report = npformer.gradcheck(layer, x)
 print(report)
 

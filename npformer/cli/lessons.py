@@ -2,28 +2,46 @@
 
 from argparse import ArgumentParser, Namespace
 from itertools import groupby
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
+from npformer.cli.glossary import add_write, save_page
 from npformer.cli.options import Rule
 from npformer.cli.output import console
 from npformer.learn.console import styled
+from npformer.learn.course.architecture import place_of
 from npformer.learn.course.chapters import TITLES
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
+from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.terminal import print_in_pages
 
+HEADING = """\
+# The course
+
+The chapters and lessons of the course, with the minutes of each lesson and what you can do afterwards. Written by
+`npformer lessons --write`.
+
+Run a lesson with `npformer lesson 0.1` in the terminal. `npformer lesson 0.1 --notebook` writes it as a Jupyter
+notebook, and `npformer lesson 0.1 --html` as a page with its figures and typeset formulas. The line below the title
+of a chapter shows which part of the architecture its lessons explain.
+"""
 RULES: tuple[Rule, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Add nothing: the command has no arguments."""
+    """Add the argument of the command."""
+    add_write(parser, "README.md")
 
 
 def run(arguments: Namespace) -> int:
-    """Print the table. Return 0."""
+    """Print the table, or write all lessons as a page. Return 0."""
+    if arguments.write is not None:
+        save_page(arguments, as_page)
+        return 0
     lessons, places = all_lessons(), load_progress()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title, side in (("", "right"), ("lesson", "left"), ("minutes", "right"), ("progress", "left")):
@@ -68,3 +86,24 @@ def next_of(lessons: list[Lesson], places: dict[str, LessonProgress]) -> Lesson:
     begun = [lesson for lesson in lessons if kept[lesson].begun]
     unread = [lesson for lesson in lessons if not kept[lesson].done]
     return [*begun, *unread, *lessons][0]
+
+
+def as_page(folder: Path) -> str:
+    """Return the map of the course in Markdown, with links that work in this folder."""
+    parts = [HEADING]
+    for chapter, group in groupby(all_lessons(), key=lambda lesson: lesson.chapter):
+        lessons = list(group)
+        parts.append(f"\n## {chapter} · {TITLES[chapter]}\n")
+        place = place_of(f"{chapter:02}_")
+        if place is not None:
+            parts.append(f"\n`{place.line}`\n")
+        parts.append("\n| lesson | minutes | afterwards you can |\n|---|---|---|\n")
+        parts += [_row(lesson, folder) for lesson in lessons]
+    return "".join(parts)
+
+
+def _row(lesson: Lesson, folder: Path) -> str:
+    name = f"{lesson.number} {lesson.title}"
+    link = SourceLocation(name, lesson.path, 1).link(folder, name)
+    goals = "; ".join(lesson.goals).replace("|", "\\|")
+    return f"| {link} | {minutes_of(lesson) or ''} | {goals} |\n"

@@ -65,6 +65,7 @@ LINES = [
     "lesson 1 --notebook 1.ipynb --html 1.html",
     "lesson 1 --restart --figures pictures",
     "lessons",
+    "lessons --write README.md",
     "exercise list 5 --dir work",
     "exercise start softmax-backward --dir work",
     "exercise check --all --seconds 5 --dir work",

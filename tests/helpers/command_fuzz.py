@@ -101,7 +101,7 @@ USABLE = {
         "html": ["1.html"],
         "figures": ["new"],
     },
-    "lessons": {},
+    "lessons": {"write": ["README.md", "new.md"]},
     "train": {
         "files": ["train.en", "train.fr", "train.en.gz"],
         "valid": ["train.en", "train.fr"],

@@ -86,6 +86,7 @@ COMMANDS = [
     Command("data multi30k --languages en --folder corpus --base-url URL", ("corpus",)),
     Command("data multi30k --languages en --folder copied --from copy", ("copied",)),
     Command("bench --repeats 1 --seconds 0.001 --only tiny --json bench.json", ("bench.json",)),
+    Command("lessons --write README.md", ("README.md",)),
     Command("index --write INDEX.md", ("INDEX.md",)),
     Command("glossary --write GLOSSARY.md", ("GLOSSARY.md",)),
     Command("tour --steps 1 --out tour", ("tour",)),

@@ -82,7 +82,7 @@ NOT_IN_FIGURE = ("ids", "loss", "optimizer", "recurrent layer", "output layer")
 
 
 @dataclass(frozen=True)
-class Place:
+class LessonPlace:
     """The place of a lesson in the architecture.
 
     Args:
@@ -114,15 +114,15 @@ def chains() -> dict[str, list[str]]:
     return {name: parts.split(", ") for name, parts in table_rows(CHAINS)}
 
 
-def places() -> dict[str, Place]:
+def places() -> dict[str, LessonPlace]:
     """Return the place for each number of a chapter or a lesson in PLACES."""
     found = {}
     for number, chain, parts in table_rows(PLACES):
-        found[number] = Place(chain, tuple(parts.split(", ")) if parts else ())
+        found[number] = LessonPlace(chain, tuple(parts.split(", ")) if parts else ())
     return found
 
 
-def place_of(name: str) -> Place | None:
+def place_of(name: str) -> LessonPlace | None:
     """Return the place of a lesson, or None if the map has neither the lesson nor its chapter.
 
     Args:

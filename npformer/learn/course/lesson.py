@@ -222,6 +222,13 @@ class Lesson:
         return int(found[1]) if found else None
 
     @property
+    def goals(self) -> list[str]:
+        """The abilities that the opening lists under "After this lesson you can"."""
+        _, _, after = self._opening.partition(NEW_FORMAT)
+        items = re.findall(r"^- (.*(?:\n  .*)*)", after, re.MULTILINE)
+        return [" ".join(item.split()).rstrip(";.") for item in items]
+
+    @property
     def has_new_format(self) -> bool:
         """True if the opening says what the reader can do afterwards: then formulas are LaTeX."""
         return NEW_FORMAT in self._opening

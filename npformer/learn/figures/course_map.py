@@ -11,7 +11,7 @@ def course_map(highlight: Sequence[str] = ()) -> Figure:
     """Draw the architecture with the number of the chapter beside each part.
 
     Args:
-        highlight: The parts that are highlighted, as in `Place.highlighted`.
+        highlight: The parts that are highlighted, as in `LessonPlace.highlighted`.
     """
     numbers = {"inputs" if part == "ids" else part: number for part, number in chapters_of_parts().items()}
     return architecture_with_numbers(numbers, highlight=highlight)

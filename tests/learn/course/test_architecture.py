@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgba
 from npformer.learn.course.architecture import (
     CHAINS,
     PLACES,
-    Place,
+    LessonPlace,
     chains,
     chapters_of_parts,
     place_of,
@@ -60,10 +60,12 @@ def test_no_row_occurs_twice():
 
 
 def test_the_parts_of_a_lesson_are_in_brackets_and_capitals():
-    assert Place("decoding", ("search",)).line == (
+    assert LessonPlace("decoding", ("search",)).line == (
         "decoding: encoder → decoder → softmax → [SEARCH] → translation"
     )
-    assert Place("decoding", ()).line == "[DECODING]: encoder → decoder → softmax → search → translation"
+    assert (
+        LessonPlace("decoding", ()).line == "[DECODING]: encoder → decoder → softmax → search → translation"
+    )
     assert place_of("08_1_layer_norm").line.count("[ADD & NORM]") == 2
 
 

@@ -7,16 +7,23 @@ from paths import ROOT
 
 from npformer.cli import glossary as glossary_command
 from npformer.cli import index as index_command
+from npformer.cli import lessons as lessons_command
 from npformer.cli.main import main
 from npformer.errors import UserError
 from npformer.learn.course import passages
 from npformer.learn.course.glossary import all_terms, find_terms
+from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation, code_location, lesson_location
 
 LESSONS = ROOT / "lessons"
-PAGES = {"INDEX.md": index_command.as_page, "GLOSSARY.md": glossary_command.as_page}
+PAGES = {
+    "INDEX.md": index_command.as_page,
+    "GLOSSARY.md": glossary_command.as_page,
+    "README.md": lessons_command.as_page,
+}
+COMMANDS = {"INDEX.md": "index", "GLOSSARY.md": "glossary", "README.md": "lessons"}
 
 
 def places():
@@ -61,18 +68,17 @@ def test_no_term_occurs_twice():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_in_lessons_is_up_to_date(name, tmp_path):
-    """If this fails, lines have moved: run npformer index --write lessons/INDEX.md (or glossary)."""
+    """If this fails, lines have moved: run npformer index --write lessons/INDEX.md (or glossary, or lessons)."""
     assert (LESSONS / name).read_text(encoding="utf-8") == PAGES[name](LESSONS)
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_link_of_a_page_works(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    command = name.removesuffix(".md").lower()
-    assert main([command, "--write"]) == 0
+    assert main([COMMANDS[name], "--write"]) == 0
     assert capsys.readouterr().out == f"wrote {name}\n"
     links = re.findall(r"\]\(([^)#]+)#L(\d+)\)", (tmp_path / name).read_text(encoding="utf-8"))
-    assert len(links) > 80
+    assert len(links) >= (len(all_lessons()) if name == "README.md" else 80)
     for path, line in links:
         assert int(line) <= len((tmp_path / path).read_text(encoding="utf-8").splitlines())
 
@@ -93,6 +99,16 @@ def test_every_link_of_a_page_works(name, tmp_path, monkeypatch, capsys):
 def test_the_error_names_a_broken_link(find, reference, message):
     with pytest.raises(UserError, match=re.escape(message)):
         find(reference)
+
+
+def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
+    page = lessons_command.as_page(LESSONS)
+    for lesson in all_lessons():
+        link = f"[{lesson.number} {lesson.title}]({lesson.path.name}#L1) | {minutes_of(lesson)} | "
+        assert link + "; ".join(lesson.goals) in page.replace("\\|", "|")
+        assert len(lesson.goals) > 1 or not lesson.has_new_format
+    assert "| afterwards you can |" in page
+    assert "\n`model: ids → embedding → [POSITIONS] → encoder" in page
 
 
 def test_a_broken_link_in_a_table_is_found(monkeypatch):
