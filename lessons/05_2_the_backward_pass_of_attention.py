@@ -231,8 +231,8 @@ assert report.ok
 # scores, of the values, or both?
 #
 # <details><summary>Answer</summary>
-# Those of the scores: in $p_j (dp_j - \sum_i dp_i\,p_i)$, either the factor or the bracket is nearly 0. The value
-# with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
+# Those of the scores: in $p_j (dp_j - \sum_i dp_i\,p_i)$, either the factor or the bracket is nearly 0. The
+# value with the large weight still receives almost the full gradient, since dV = Pᵀ dY.
 # </details>
 
 # %% [markdown]

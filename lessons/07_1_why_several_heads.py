@@ -10,7 +10,7 @@
 # - define multi-head attention, and write it with loops;
 # - choose the weights of two heads by hand, so that nothing is lost.
 #
-# `[embedding] → [MULTI-HEAD ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math

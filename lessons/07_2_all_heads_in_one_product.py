@@ -10,7 +10,7 @@
 # - split an array into heads and merge it again, and recognize the usual mistake;
 # - stack the heads on the batch axis instead, and repeat the mask in the right order.
 #
-# `[embedding] → [MULTI-HEAD ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math

@@ -11,7 +11,7 @@
 # - describe a head by two matrices, for what it attends to and for what it writes;
 # - derive the backward pass of multi-head attention, and check it.
 #
-# `[embedding] → [MULTI-HEAD ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math

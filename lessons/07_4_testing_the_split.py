@@ -10,7 +10,7 @@
 # - compute the lowest loss that a wrong split can reach;
 # - say what several heads cost, and what they cannot do.
 #
-# `[embedding] → [MULTI-HEAD ATTENTION] → [add & norm] → …`  (you are in the second box of Figure 1)
+# `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`
 
 # %%
 import math
