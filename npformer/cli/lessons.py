@@ -22,12 +22,12 @@ from npformer.learn.course.terminal import print_in_pages
 HEADING = """\
 # The course
 
-The chapters and lessons of the course, with the minutes of each lesson and what you can do afterwards. Written by
-`npformer lessons --write`.
+The chapters and lessons of the course, with the minutes of each lesson and what you can do afterwards. This
+page was written by `npformer lessons --write`.
 
-Run a lesson with `npformer lesson 0.1` in the terminal. `npformer lesson 0.1 --notebook` writes it as a Jupyter
-notebook, and `npformer lesson 0.1 --html` as a page with its figures and typeset formulas. The line below the title
-of a chapter shows which part of the architecture its lessons explain.
+Run a lesson with `npformer lesson 0.1` in the terminal. `npformer lesson 0.1 --notebook` writes it as a
+Jupyter notebook, and `npformer lesson 0.1 --html` as a page with its figures and typeset formulas. The line
+below the title of a chapter shows which part of the architecture its lessons explain.
 """
 RULES: tuple[Rule, ...] = ()
 

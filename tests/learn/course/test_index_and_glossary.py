@@ -68,7 +68,7 @@ def test_no_term_occurs_twice():
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_in_lessons_is_up_to_date(name, tmp_path):
-    """If this fails, lines have moved: run npformer index --write lessons/INDEX.md (or glossary, or lessons)."""
+    """If this fails, lines have moved: run npformer index --write lessons/INDEX.md, and the others."""
     assert (LESSONS / name).read_text(encoding="utf-8") == PAGES[name](LESSONS)
 
 
