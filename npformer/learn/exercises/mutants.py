@@ -9,38 +9,105 @@ shows the correct line.
 import ast
 import copy
 import inspect
+import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import permutations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import IntEnum
+from functools import cache
+from itertools import chain, combinations, permutations
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from npformer.learn.exercises.plain import Mistake
+
 Function: TypeAlias = Callable[..., Any]
+Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and the solution with it
 Change: TypeAlias = tuple[str, ast.AST]  # the mistake in words, and the node that replaces another
 Names: TypeAlias = dict[str, list[str]]  # the variables of a function, under "", and the attributes of each
 
 SECONDS = 1.5  # the limit of the search, in processor time: the result does not depend on other processes
 
 
-def explain(solution: dict[str, Function], agrees: Callable[[SimpleNamespace], bool]) -> str:
-    """Return a sentence about the first change that gives the learner's result, or "" if there is none.
+class Agreement(IntEnum):
+    """The agreement of a changed solution with the learner's results."""
+
+    NONE = 0
+    TO_FIRST = 1  # with all results up to the first wrong one: another mistake may have changed the others
+    ALL = 2
+
+
+def explain(
+    solution: dict[str, Function],
+    mistakes: Sequence[Mistake],
+    agreement: Callable[[SimpleNamespace], Agreement],
+) -> str:
+    """Return a sentence about the change of the solution that gives the learner's results, or "".
+
+    A change that gives all results is preferred, and a mistake with a name is preferred to another change.
 
     Args:
-        solution: The package's functions by name.
-        agrees: agrees(functions) returns True if these functions give the learner's result.
+        solution: The plain solution: functions by name.
+        mistakes: The mistakes with names.
+        agreement: Returns the agreement of changed functions with the learner's results.
     """
-    end = time.process_time() + SECONDS
+    named = [(one.says, with_mistakes(solution, [one])) for one in mistakes]
+    found = ""
+    for text, functions in chain(named, _timed(_unnamed(solution)), _pairs(solution, mistakes)):
+        agrees = agreement(SimpleNamespace(**functions))
+        if agrees == Agreement.ALL:
+            return text
+        found = found or (text if agrees else "")
+    return found
+
+
+def with_mistakes(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> dict[str, Function]:
+    """Return the solution with these mistakes, or without some if one removed the code of another.
+
+    Raises:
+        ValueError: If the only mistake does not fit the source.
+    """
+    changed = dict(solution)
+    for name, function in solution.items():
+        text = plain = source_of(function)
+        for old, new in (change for mistake in mistakes for change in mistake.changes):
+            text = text.replace(old, new)
+        if text != plain:
+            changed[name] = _compiled(ast.parse(text), function)
+    if changed == solution:
+        raise ValueError(f"no function of the solution contains {mistakes[0].changes[0][0]!r}")
+    return changed
+
+
+@cache
+def source_of(function: Function) -> str:
+    """Return the source text of a function from its def on, without its indentation."""
+    text = textwrap.dedent(inspect.getsource(function))
+    return text[re.search(r"^def ", text, re.MULTILINE).start() :]  # type: ignore[union-attr]  # no lambda
+
+
+def _unnamed(solution: dict[str, Function]) -> Iterator[Changed]:
+    """Yield the changes that mutants makes, in words, and the changed solutions."""
     for changes in (likely, mix_ups):
         for name, function in solution.items():
             for text, mutant in mutants(function, changes):
-                if time.process_time() > end:
-                    return ""
-                if not agrees(SimpleNamespace(**(solution | {name: mutant}))):
-                    continue
-                return f"the package's own function gives the same numbers {text}"
-    return ""
+                yield f"the correct function gives the same numbers {text}", solution | {name: mutant}
+
+
+def _pairs(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> Iterator[Changed]:
+    """Yield the pairs of mistakes with names."""
+    for one, other in combinations(mistakes, 2):
+        yield f"{one.says}; and {other.says}", with_mistakes(solution, [one, other])
+
+
+def _timed(changes: Iterable[Changed]) -> Iterator[Changed]:
+    """Yield the changes until the time of the search is over."""
+    end = time.process_time() + SECONDS
+    for change in changes:
+        yield change
+        if time.process_time() > end:
+            return
 
 
 def mutants(
@@ -52,7 +119,7 @@ def mutants(
         function: A function written in Python.
         changes: `likely` or `mix_ups`.
     """
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    tree = ast.parse(source_of(function))
     nodes = list(ast.walk(tree))
     if not isinstance(nodes[1], ast.FunctionDef) or any(isinstance(node, ast.While) for node in nodes):
         return  # a changed while loop might never end

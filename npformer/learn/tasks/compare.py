@@ -55,7 +55,8 @@ def compare(
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
     if right_array.shape != found_array.shape:
-        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}")
+        clue = explain() if explain else ""
+        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}", (clue,))
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
     scale = max(1e-300, np.abs(right[np.isfinite(right)]).max(initial=0))
     wrong = ~np.isclose(found, right, rtol=0, atol=TOLERANCE * scale)
@@ -117,15 +118,13 @@ def _number(x: Any) -> str:
 
 
 def _clues(context: DiagnosisContext, explain: Callable[[], str] | None) -> tuple[str, ...]:
-    """Return a cause that the numbers suggest, and the mistake in the correct code that would give them."""
-    if not np.isfinite(context.found[np.isfinite(context.right)]).all():
-        clue = "it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?"
-    elif not np.isfinite(context.right).all():
-        clue = UNKNOWN
-    else:
-        clue = describe(context)
+    """Return the mistake that would give these numbers or, if none is found, a cause that they suggest."""
     change = explain() if explain else ""
-    return (change,) if clue == UNKNOWN and change else (clue, change)
+    if change:
+        return (change,)
+    if not np.isfinite(context.found[np.isfinite(context.right)]).all():
+        return ("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?",)
+    return (UNKNOWN if not np.isfinite(context.right).all() else describe(context),)
 
 
 def _short(value: Any) -> str:
