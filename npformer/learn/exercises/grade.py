@@ -14,7 +14,7 @@ import numpy as np
 from npformer.backend import is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.diagnosis import known_arrays, named_numbers
-from npformer.learn.exercises.agreement import LearnersResults, results_of
+from npformer.learn.exercises.agreement import LearnersResults, floor_of, results_of
 from npformer.learn.exercises.backward_calls import (
     Player,
     float32_gradients,
@@ -30,7 +30,7 @@ from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.compare import compare
 from npformer.learn.tasks.verdict import Fault, Verdict, observed_error
 
-Explainer: TypeAlias = Callable[[str], Callable[[], str]]  # takes the name of the first wrong result
+Explainer: TypeAlias = Callable[[str], Callable[..., str]]  # takes the name of the first wrong result
 
 
 def grade(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Verdict:
@@ -188,6 +188,7 @@ def _compare_gradients(
             arrays=arrays,
             others={names[other]: right[other] for other in right if other != tensor},
             numbers=numbers,
+            floor=floor_of(right),
             explain=explainer(tensor),
         )
 
@@ -201,7 +202,7 @@ def gradient_name(target: CheckTarget, tensor: str) -> str:
 # Functions for both kinds of trials
 
 
-def _explainer(exercise: Exercise, found: LearnersResults, index: int, name: str) -> Callable[[], str]:
+def _explainer(exercise: Exercise, found: LearnersResults, index: int, name: str) -> Callable[..., str]:
     """Return a function that searches for a mistake that gives the learner's results.
 
     Args:
@@ -210,11 +211,9 @@ def _explainer(exercise: Exercise, found: LearnersResults, index: int, name: str
         index: The number of the first trial with a wrong result.
         name: The name of the first wrong result.
     """
-    # the package's methods have self where the stub has the argument layer
-    first = exercise.arguments(exercise.functions[0])[0]
-    return lambda: explain(
-        exercise.plain, exercise.mistakes, lambda functions: found.agreement(functions, index, name)
-    ).replace("self.", f"{first}.")
+    return partial(
+        explain, exercise.plain, exercise.mistakes, lambda functions: found.agreement(functions, index, name)
+    )
 
 
 def _relative_error(right: Any, found: Any) -> float:

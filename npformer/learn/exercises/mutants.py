@@ -42,6 +42,8 @@ def explain(
     solution: dict[str, Function],
     mistakes: Sequence[Mistake],
     agreement: Callable[[SimpleNamespace], Agreement],
+    *,
+    named_only: bool = False,
 ) -> str:
     """Return a sentence about the change of the solution that gives the learner's results, or "".
 
@@ -51,10 +53,12 @@ def explain(
         solution: The plain solution: functions by name.
         mistakes: The mistakes with names.
         agreement: Returns the agreement of changed functions with the learner's results.
+        named_only: Try only the mistakes with names.
     """
     named = [(one.says, with_mistakes(solution, [one])) for one in mistakes]
     found = ""
-    for text, functions in chain(named, _timed(_unnamed(solution)), _pairs(solution, mistakes)):
+    others = chain(_timed(_unnamed(solution)), _pairs(solution, mistakes))
+    for text, functions in named if named_only else chain(named, others):
         agrees = agreement(SimpleNamespace(**functions))
         if agrees == Agreement.ALL:
             return text

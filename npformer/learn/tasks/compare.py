@@ -27,7 +27,8 @@ def compare(
     arrays: dict[str, Array] | None = None,
     others: dict[str, Array] | None = None,
     numbers: Sequence[tuple[float, str]] = (),
-    explain: Callable[[], str] | None = None,
+    floor: float = 0.0,
+    explain: Callable[..., str] | None = None,
 ) -> None:
     """Check that a result of the learner's code is correct, up to a relative error of `TOLERANCE`.
 
@@ -41,8 +42,10 @@ def compare(
         arrays: Other arrays that the result may have been confused with, by name.
         others: The other gradients, by name.
         numbers: Pairs (number, name) of numbers that may be a wrong factor.
-        explain: A function that returns a sentence about the mistake in the package's function that would
-            give `found`, or "" if it finds none.
+        floor: The smallest number that errors are relative to, for a result that is 0 but for rounding
+            errors.
+        explain: A function that returns a sentence about the mistake that would give `found`, or "" if it
+            finds none. With named_only=True it tries the known mistakes only.
 
     Raises:
         Fault: If the result is wrong. The fault has the first wrong entry, likely causes and a picture.
@@ -55,11 +58,11 @@ def compare(
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
     if right_array.shape != found_array.shape:
-        clue = explain() if explain else ""
+        clue = explain(named_only=True) if explain else ""
         raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}", (clue,))
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
-    scale = max(1e-300, np.abs(right[np.isfinite(right)]).max(initial=0))
-    wrong = ~np.isclose(found, right, rtol=0, atol=TOLERANCE * scale)
+    scale = max(1e-300, floor, np.abs(right[np.isfinite(right)]).max(initial=0))
+    wrong = ~np.isclose(found, right, rtol=0, atol=_tolerance(right_array) * scale)
     wrong &= found != right  # equal infinities are not wrong
     if not wrong.any():
         _check_dtype(name, right_array, found_array)
@@ -71,6 +74,11 @@ def compare(
         picture_of(name, right, found, wrong),
         difference_of(right, found, wrong),
     )
+
+
+def _tolerance(right: Array) -> float:
+    """Return the relative tolerance for a result: sums in another order differ more in float32."""
+    return max(TOLERANCE, 16 * float(np.finfo(right.dtype).eps)) if right.dtype.kind == "f" else TOLERANCE
 
 
 def _check_type(name: str, right: Any, found: Any, who: str) -> None:
@@ -117,7 +125,7 @@ def _number(x: Any) -> str:
     return str(x) if x.dtype.kind in "bi" else f"{float(x):.6g}"
 
 
-def _clues(context: DiagnosisContext, explain: Callable[[], str] | None) -> tuple[str, ...]:
+def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tuple[str, ...]:
     """Return the mistake that would give these numbers or, if none is found, a cause that they suggest."""
     change = explain() if explain else ""
     if change:

@@ -150,22 +150,18 @@ def softmax_backward(dy: Any, cache: Any) -> Any:
     "attention",
     mistake("the scores are not divided by sqrt(K)", ROOT, ""),
     mistake("the scores are multiplied by sqrt(K) instead of divided", ROOT, " * np.sqrt(q.shape[-1])"),
-    mistake("the scores are divided by K instead of its square root", ROOT, " / q.shape[-1]"),
     mistake(
-        "sqrt(K) divides the weights, after the softmax: it must divide the scores, before the softmax",
+        "the scores are divided by K instead of its square root, or by the square root twice",
+        ROOT,
+        " / q.shape[-1]",
+    ),
+    mistake(
+        "the division by sqrt(K) comes after the softmax: it must divide the scores, before the softmax",
         ROOT,
         "",
         "softmax_(scores)[0]",
         "softmax_(scores)[0]" + ROOT,
     ),
-    mistake(
-        "the output is divided by sqrt(K), after the softmax: the scores must be divided, before the softmax",
-        ROOT,
-        "",
-        "weights @ v",
-        "weights @ v" + ROOT,
-    ),
-    mistake("the scores are divided by sqrt(K) twice", ROOT, ROOT + ROOT),
     mistake(
         "the square root is that of the width of the values, and must be that of K, the width of q and k",
         ROOT,

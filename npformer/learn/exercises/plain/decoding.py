@@ -246,11 +246,6 @@ def length_norm(length: Any, length_penalty: Any) -> Any:
         "KVCache(k[:, :, -1:], v[:, :, -1:])",
     ),
     mistake(
-        "the heads are merged by a reshape without merge_heads, in the wrong order",
-        "merge_heads(z)",
-        "z.reshape(x.shape)",
-    ),
-    mistake(
         "layer.output.forward is left out", "layer.output.forward(merge_heads(z))", "merge_heads(z), None"
     ),
     mistake(

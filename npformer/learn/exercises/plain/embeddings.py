@@ -12,11 +12,10 @@ ADD = "np.add.at(dtable, ids, scale * dy)"
 
 @plain(
     "embedding-backward",
-    mistake("dtable[ids] += adds only once if an id occurs several times", ADD, "dtable[ids] += scale * dy"),
     mistake(
-        "dtable[ids] = keeps only one gradient of an id that occurs several times",
+        "an id that occurs several times keeps only one of its gradients: dtable[ids] += adds only once",
         ADD,
-        "dtable[ids] = scale * dy",
+        "dtable[ids] += scale * dy",
     ),
     mistake("the factor scale is left out", "scale * dy", "dy"),
     mistake("the gradient is divided by scale instead of multiplied", "scale * dy", "dy / scale"),

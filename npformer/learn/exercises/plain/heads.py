@@ -173,6 +173,7 @@ def mask_scores_backward(dscores: Any, cache: Any) -> Any:
         "x.reshape(B, T, n_heads, D // n_heads).swapaxes(1, 2)",
         "x.reshape(B, T, D // n_heads, n_heads).transpose(0, 3, 1, 2)",
     ),
+    mistake("the axes of heads and positions are not swapped", ".swapaxes(1, 2)", ""),
     mistake(
         "the heads are in the opposite order", "n_heads, D // n_heads)", "n_heads, D // n_heads)[:, :, ::-1]"
     ),

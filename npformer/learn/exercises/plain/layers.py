@@ -242,11 +242,6 @@ def pre_norm_backward(layer: Any, dy: Any, cache: Any, sublayer_backward: Any) -
         "dy / dropout_mask",
     ),
     mistake(
-        "the factor 1 / (1 - p) is applied once too often",
-        "dy * dropout_mask",
-        "dy * dropout_mask * dropout_mask.max()",
-    ),
-    mistake(
         "if dropout_mask is None, nothing was dropped: dx is dy then, and not 0",
         "return dy\n",
         "return 0 * dy\n",
@@ -261,7 +256,11 @@ def dropout_backward(dy: Any, cache: Any) -> Any:
 
 @plain(
     "relu-backward",
-    mistake("it is dy itself: the condition y > 0 is left out", "np.where(y > 0, dy, 0)", "dy"),
+    mistake(
+        "it is dy itself: the condition y > 0 is left out, or it is y >= 0, which is true for every entry",
+        "np.where(y > 0, dy, 0)",
+        "dy",
+    ),
     mistake(
         "the factor dy is left out: it is only the derivative, 1 or 0",
         "np.where(y > 0, dy, 0)",
@@ -270,9 +269,6 @@ def dropout_backward(dy: Any, cache: Any) -> Any:
     mistake("it is multiplied by y, and the derivative is 1 where y > 0", "np.where(y > 0, dy, 0)", "y * dy"),
     mistake(
         "it is y instead of dy where y > 0: dy is left out", "np.where(y > 0, dy, 0)", "np.where(y > 0, y, 0)"
-    ),
-    mistake(
-        "the comparison is >= 0, which is true for every entry: y is 0 where x is negative", "y > 0", "y >= 0"
     ),
     mistake("the comparison is reversed: the gradient passes where y > 0", "y > 0", "y <= 0"),
     mistake("the comparison is reversed: y is never negative, so no gradient passes", "y > 0", "y < 0"),

@@ -63,7 +63,6 @@ NORM = "math.sqrt((grads**2).sum())"
     mistake("the power b1^t is a product b1 · t, and so is b2^t", "**adam.t", "*adam.t"),
     mistake("the exponent t of the bias correction is left out", "**adam.t", ""),
     mistake("t is one too large in the bias correction", "**adam.t", "**(adam.t + 1)"),
-    mistake("t is one too small in the bias correction", "**adam.t", "**(adam.t - 1)"),
     mistake(
         "adam.t is not advanced: t + 1 is used in the bias correction only, so the next step finds the old t",
         "    adam.t += 1\n",
@@ -100,11 +99,6 @@ def adam_step(adam: Any, lr: Any) -> None:
     mistake("the factor d_model^-0.5 is left out", "d_model**-0.5 * ", ""),
     mistake("max is used instead of min", "min(", "max("),
     mistake("the power of warmup_steps is -0.5 instead of -1.5", "warmup_steps**-1.5", "warmup_steps**-0.5"),
-    mistake(
-        "the power of warmup_steps is 1.5 instead of -1.5: its sign is wrong",
-        "warmup_steps**-1.5",
-        "warmup_steps**1.5",
-    ),
     mistake("the power of warmup_steps is -1 instead of -1.5", "warmup_steps**-1.5", "warmup_steps**-1.0"),
     mistake(
         "the power of d_model is 0.5 instead of -0.5: its sign is wrong", "d_model**-0.5", "d_model**0.5"
@@ -133,7 +127,7 @@ def adam_step(adam: Any, lr: Any) -> None:
     ),
     mistake("step^-0.5 is 1/step: the square root is left out", "step**-0.5", "step**-1.0"),
     mistake(
-        "the warmup is left out: the learning rate decreases from the first step",
+        "the learning rate decreases from the first step: the warmup is left out, or the power of warmup_steps has the wrong sign",
         "min(decrease, increase)",
         "decrease",
     ),

@@ -20,7 +20,9 @@ CLIPPED = "sum((ours & theirs).values())"
         FIRST,
         "max(candidates)",
     ),
-    mistake("the leftmost pair is joined first, whatever its rank", FIRST, "candidates[0]"),
+    mistake(
+        "the leftmost pair or the longest piece is joined first, whatever its rank", FIRST, "candidates[0]"
+    ),
     mistake("the rightmost pair is joined first, whatever its rank", FIRST, "candidates[-1]"),
     mistake(
         "only one pair is joined: repeat this until no pair can be joined",
@@ -44,17 +46,7 @@ CLIPPED = "sum((ours & theirs).values())"
     ),
     mistake("the first character, ▁, is left out", "list(text)", 'list(text.lstrip("▁"))'),
     mistake("the first string of the result is left out", "return parts", "return parts[1:]"),
-    mistake(
-        "the longest piece is joined first, and must be that with the lowest rank",
-        FIRST,
-        "max(candidates, key=lambda pair: len(parts[pair[1]] + parts[pair[1] + 1]))",
-    ),
     mistake("nothing is joined: the result is the list of the characters", "if not candidates", "if True"),
-    mistake(
-        "the longest piece is taken from the left each time: the ranks are ignored",
-        "    while True:",
-        "    parts, start = [], 0\n    while start < len(text):\n        stop = next((s for s in range(len(text), start, -1) if text[start:s] in pieces.ranks), start + 1)\n        parts.append(text[start:stop])\n        start = stop\n    return parts\n    while True:",
-    ),
 )
 def join_pieces(pieces: Any, text: Any) -> Any:
     parts = list(text)
@@ -145,13 +137,6 @@ def join_pieces(pieces: Any, text: Any) -> Any:
         "sum(theirs.values())",
     ),
     mistake("the last n-gram of each line is left out", "- n + 1)", "- n)"),
-    mistake(
-        "r and c count the lines instead of the words",
-        "c += len(ours_words)",
-        "c += 1",
-        "r += len(theirs_words)",
-        "r += 1",
-    ),
     mistake("the n-grams are made of characters instead of words", ".split()", ".strip()"),
 )
 def bleu(translations: Any, references: Any) -> Any:

@@ -31,12 +31,12 @@ def _rates(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _cosine_rates(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
-    schedule = own.cosine(0.5, 20, 5)
+    schedule = own.cosine(0.3, 20, 5)
     return {
-        "the rates of cosine(0.5, 20, 5)": np.array(
+        "the rates of cosine(0.3, 20, 5)": np.array(
             [schedule(s) for s in (1, 2, 4, 5, 6, 10, 15, 19, 20, 30)]
         ),
-        "the rates of cosine(0.5, 8)": np.array([own.cosine(0.5, 8)(s) for s in range(1, 9)]),
+        "the rates of cosine(0.7, 8)": np.array([own.cosine(0.7, 8)(s) for s in range(1, 9)]),
     }
 
 
@@ -130,7 +130,7 @@ def cosine(peak, total_steps, warmup_steps=0):
     Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
 ''',
-        (Values("", _cosine_rates, numbers=((0.5, "peak"),)),),
+        (Values("", _cosine_rates, numbers=((0.3, "peak"),)),),
         (
             "There are two cases: step < warmup_steps, and step >= warmup_steps.",
             "In the second case, done = (step - warmup_steps) / (total_steps - warmup_steps) increases from "
