@@ -1,12 +1,13 @@
-"""Tables of learners' mistakes: a solution of each exercise, its wrong versions, and what the grader must name.
+"""Tables of learners' mistakes: a solution of each exercise, its wrong versions, and what must be named.
 
-A table is a text file. Each exercise begins with a line "=== NAME", followed by a solution as a learner writes
-it, a line "---" and one line for each mistake:
+A table is a text file. Each exercise begins with a line "=== NAME", followed by a solution as a learner
+writes it, a line "---" and one line for each mistake:
 
     correct code => wrong code ## what the clues must name
 
-The last part is a regular expression. Several changes are separated by " && ". In the code, \\n ends a line, $ at
-the end of the correct code stands for the end of a line, and $ before the wrong code keeps its indentation.
+The last part is a regular expression. Several changes are separated by " && ". In the code, \\n ends a line.
+A $ at the end of the correct code stands for the end of a line, and the last place is changed. A $ before the
+wrong code keeps its indentation.
 """
 
 import math

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from functools import cache
 from itertools import chain, combinations, permutations
@@ -27,6 +28,7 @@ Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and 
 Change: TypeAlias = tuple[str, ast.AST]  # the mistake in words, and the node that replaces another
 Names: TypeAlias = dict[str, list[str]]  # the variables of a function, under "", and the attributes of each
 
+SHORT = 20  # characters of the longest expression that a message shows
 SECONDS = 1.5  # the limit of the search, in processor time: the result does not depend on other processes
 
 
@@ -102,7 +104,8 @@ def _unnamed(solution: dict[str, Function]) -> Iterator[Changed]:
 def _pairs(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> Iterator[Changed]:
     """Yield the pairs of mistakes with names."""
     for one, other in combinations(mistakes, 2):
-        yield f"{one.says}; and {other.says}", with_mistakes(solution, [one, other])
+        with suppress(SyntaxError):  # the two may change the same line
+            yield f"{one.says}; and {other.says}", with_mistakes(solution, [one, other])
 
 
 def _timed(changes: Iterable[Changed]) -> Iterator[Changed]:
@@ -227,11 +230,11 @@ def mix_ups(node: ast.AST, names: Names) -> Iterator[Change]:
     elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
         for other in names[""]:
             if other != node.id:
-                yield f"{other} is used instead of another array", ast.Name(other, ast.Load())
+                yield f"{other} is used instead of {node.id}", ast.Name(other, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and _is_read(node):
         for other in names.get(node.value.id, ()):
             if other != node.attr:
-                text = f"{node.value.id}.{other} is used instead of another array"
+                text = f"{node.value.id}.{other} is used instead of {ast.unparse(node)}"
                 yield text, ast.Attribute(node.value, other, ast.Load())
 
 
@@ -302,7 +305,8 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
             yield "only the first entry is used instead of the sum over all entries", first
         for axis in ("None", "0", "-1", "-2", "(0, 1)"):
             new = ast.Call(node.func, [ast.parse(axis, mode="eval").body], node.keywords)
-            yield "a sum runs over the wrong axis", new
+            over = "all entries" if axis == "None" else f"axis {axis}"
+            yield f"the {name} over {over} is computed instead of that over another axis", new
     if isinstance(node.func, ast.Attribute) and name in ("sum", "mean", "swapaxes", "reshape", "max"):
         what = "not transposed" if name == "swapaxes" else f"used without its {name}"
         yield f"{_thing(node.func.value)} is {what}", node.func.value
@@ -327,12 +331,15 @@ def _of_arguments(node: ast.Call, name: str) -> Iterator[Change]:
     if len(node.args) == 1:
         first: ast.AST = ast.Subscript(node.args[0], ast.Constant(0), ast.Load())
         yield f"only the first of {_thing(node.args[0])} is used instead of {_called(node)}", first
+    if len(node.args) == 2 and not node.keywords:
+        exchanged = ast.Call(node.func, node.args[::-1], [])
+        yield f"the two arguments of {_called(node)} are exchanged", exchanged
     if len(node.args) == 2 and name.endswith("backward"):
         yield f"{_called(node)} is replaced by a product", ast.BinOp(node.args[0], ast.Mult(), node.args[1])
     for right, wrong in (("min", "max"), ("sin", "cos"), ("max", "min"), ("cos", "sin")):
         if name == right:
             new = ast.parse(ast.unparse(node.func).removesuffix(right) + wrong, mode="eval").body  # np.cos
-            yield f"{wrong} is used instead of another function", ast.Call(new, node.args, node.keywords)
+            yield f"{wrong} is used instead of {right}", ast.Call(new, node.args, node.keywords)
 
 
 def _of_scatter(call: ast.Call) -> Iterator[Change]:
@@ -353,20 +360,21 @@ def _of_scatter(call: ast.Call) -> Iterator[Change]:
 def _of_comparison(node: ast.Compare) -> Iterator[Change]:
     """Yield the mistakes in a > b: a >= b and so on."""
     others = {
-        ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE), ast.Lt: (ast.LtE, ast.Gt),
-        ast.LtE: (ast.Lt, ast.GtE), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,),
+        ast.Gt: (ast.GtE, ast.Lt, ast.LtE), ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
+        ast.Lt: (ast.LtE, ast.Gt, ast.GtE), ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
+        ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,),
     }  # fmt: skip
-    for other in others.get(type(node.ops[0]), ()):
-        yield (
-            "a comparison is wrong (for example > instead of >=, or reversed)",
-            ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators),
-        )
+    texts = ("a comparison is wrong by the case of equality (< or <=, > or >=)", "a comparison is reversed")
+    for index, other in enumerate(others.get(type(node.ops[0]), ())):
+        text = texts[1 if index or isinstance(node.ops[0], (ast.Eq, ast.NotEq)) else 0]
+        yield text, ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators)
 
 
 def _named(node: ast.AST) -> str:
-    """Return a name unchanged, and for an expression the names that it contains."""
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
-        return ast.unparse(node)
+    """Return a name or a short expression unchanged, and for another the names that it contains."""
+    text = ast.unparse(node)
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)) or len(text) <= SHORT:
+        return text
     names = [
         n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in ("xp", "np", "math", "self")
     ]

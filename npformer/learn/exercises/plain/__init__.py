@@ -1,7 +1,8 @@
 """Plain solutions of the exercises, with the mistakes that learners make in them.
 
-A solution is written as the hints suggest, in plain NumPy and with the names of the stub. The grader makes each
-mistake in its source. If the changed solution gives the learner's results, the message names the mistake.
+A solution is written as the hints suggest, in plain NumPy and with the names of the stub. The grader makes
+each mistake in its source. If the changed solution gives the learner's results, the message names the
+mistake.
 """
 
 from npformer.learn.exercises.plain import (

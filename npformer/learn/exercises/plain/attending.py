@@ -22,7 +22,8 @@ DP = "np.where(before, dweights - dlast, 0)"
 @plain(
     "gaussian-window-backward",
     mistake(
-        "dp is divided by 2 sigma²: the 2 is cancelled by the derivative of the square, so dp is half of the correct one",
+        "dp is divided by 2 sigma²: the 2 is cancelled by the derivative of the square, so dp is "
+        "half of the correct one",
         SIGMA,
         " / (2 * sigma**2)",
     ),
@@ -139,7 +140,8 @@ def entropy_backward(dh: Any, cache: Any) -> Any:
         "-reward / B",
     ),
     mistake(
-        "dlog_prob is divided by the length of axis 0 (the samples) only: the mean is over samples and sentences",
+        "dlog_prob is divided by the length of axis 0 (the samples) only: the mean is over samples "
+        "and sentences",
         "-reward / log_likelihood.size",
         "-reward / len(log_likelihood)",
     ),
@@ -155,7 +157,8 @@ def entropy_backward(dh: Any, cache: Any) -> Any:
         "-entropy_weight",
     ),
     mistake(
-        "dentropy is divided by the number of samples times sentences, and the entropy does not depend on the sample: divide by the sentences",
+        "dentropy is divided by the number of samples times sentences, and the entropy does not "
+        "depend on the sample: divide by the sentences",
         "-entropy_weight / B",
         "-entropy_weight / log_likelihood.size",
     ),
@@ -252,9 +255,11 @@ def latent_attend_backward(dy: Any, cache: Any) -> Any:
 @plain(
     "collect-by-distance",
     mistake(
-        "an assignment keeps only the last key of each distance: several keys with the same distance must be added",
+        "an assignment keeps only the last key of each distance: several keys with the same distance "
+        "must be added",
         SUMS,
-        "np.where(distance == r, np.where((np.cumsum((distance == r)[:, ::-1], 1) == 1)[:, ::-1], y, 0), 0).sum(-1)",
+        "np.where(distance == r, np.where((np.cumsum((distance == r)[:, ::-1], 1) == 1)[:, ::-1], y, "
+        "0), 0).sum(-1)",
     ),
     mistake(
         "the mean over the keys of each distance is computed instead of the sum",

@@ -121,7 +121,8 @@ def softmax(x: Any) -> Any:
         "the term with the sum over the row is left out: every y_i of a row depends on x_j", OWN_SUM, "dy"
     ),
     mistake(
-        "only the diagonal of the Jacobian is used, as for a sigmoid: the other entries of the row depend on x_j too",
+        "only the diagonal of the Jacobian is used, as for a sigmoid: the other entries of the row "
+        "depend on x_j too",
         OWN_SUM,
         "dy * (1 - y)",
     ),

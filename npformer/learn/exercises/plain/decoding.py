@@ -105,19 +105,23 @@ def greedy(model: Any, source: Any, *, max_length: Any) -> Any:
     mistake("row and token are exchanged", "result.append((row, token,", "result.append((token, row,"),
     mistake("totals of -inf are not left out: these tokens are forbidden", "if flat[i] > -np.inf", "if True"),
     mistake(
-        "the rows are sorted one by one: the best continuations of all hypotheses must be compared with each other",
+        "the rows are sorted one by one: the best continuations of all hypotheses must be compared "
+        "with each other",
         ORDER,
-        '[r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], kind="stable")[:n].tolist()][:n]',
+        "[r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], "
+        'kind="stable")[:n].tolist()][:n]',
     ),
     mistake(
         "n continuations of each row are returned: the best n of all hypotheses together are needed",
         ORDER,
-        '[r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], kind="stable")[:n].tolist()]',
+        "[r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], "
+        'kind="stable")[:n].tolist()]',
     ),
     mistake(
         "only the best continuation of each row is kept",
         ORDER,
-        '[r * total.shape[1] + int(total[r].argmax()) for r in np.argsort(-total.max(1), kind="stable").tolist()][:n]',
+        "[r * total.shape[1] + int(total[r].argmax()) for r in np.argsort(-total.max(1), "
+        'kind="stable").tolist()][:n]',
     ),
     mistake(
         "exp(log_probs) is added to so_far: logarithms and probabilities are mixed",
@@ -174,7 +178,8 @@ def best_continuations(so_far: Any, log_probs: Any, n: Any) -> Any:
         "the parentheses are wrong: only the length is divided by 6", "((5 + length) / 6)", "(5 + length / 6)"
     ),
     mistake(
-        "the parentheses are wrong: the power is that of the numerator only, and must be that of the whole fraction",
+        "the parentheses are wrong: the power is that of the numerator only, and must be that of the "
+        "whole fraction",
         "((5 + length) / 6) ** length_penalty",
         "(5 + length) ** length_penalty / 6",
     ),
@@ -249,7 +254,8 @@ def length_norm(length: Any, length_penalty: Any) -> Any:
         "layer.output.forward is left out", "layer.output.forward(merge_heads(z))", "merge_heads(z), None"
     ),
     mistake(
-        "attention sees only the new position: it needs the keys and values of the earlier positions from the cache too",
+        "attention sees only the new position: it needs the keys and values of the earlier positions "
+        "from the cache too",
         "attention(q, k, v)",
         "attention(q, k[:, :, -1:], v[:, :, -1:])",
     ),

@@ -118,7 +118,8 @@ def linear_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
         "4 * i / d_model",
     ),
     mistake(
-        "the sines are in the left half and the cosines in the right half: they must alternate, column by column",
+        "the sines are in the left half and the cosines in the right half: they must alternate, "
+        "column by column",
         "0::2",
         ": d_model // 2",
         "1::2",

@@ -21,7 +21,8 @@ GRADIENTS = "layer.project_backward(dq, dk, dv, cache)"
         "position[None, :] < position[:, None]",
     ),
     mistake(
-        "it is transposed: rows are queries, and each may attend to the earlier keys and not to the later ones",
+        "it is transposed: rows are queries, and each may attend to the earlier keys and not to the "
+        "later ones",
         SMALLER,
         "position[None, :] >= position[:, None]",
     ),
@@ -169,7 +170,8 @@ def mask_scores_backward(dscores: Any, cache: Any) -> Any:
         "x.reshape(B, n_heads, T, D // n_heads)",
     ),
     mistake(
-        "the last axis is split into (K, H) and must be split into (H, K): the first K numbers belong to head 0",
+        "the last axis is split into (K, H) and must be split into (H, K): the first K numbers "
+        "belong to head 0",
         "x.reshape(B, T, n_heads, D // n_heads).swapaxes(1, 2)",
         "x.reshape(B, T, D // n_heads, n_heads).transpose(0, 3, 1, 2)",
     ),
@@ -191,7 +193,8 @@ def split_heads(x: Any, n_heads: Any) -> Any:
         "x",
     ),
     mistake(
-        "the last axis is merged as (K, H) and must be merged as (H, K): the first K numbers are those of head 0",
+        "the last axis is merged as (K, H) and must be merged as (H, K): the first K numbers are "
+        "those of head 0",
         "x.swapaxes(1, 2)",
         "x.transpose(0, 2, 3, 1)",
     ),

@@ -26,7 +26,8 @@ DENSITY = "np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)"
     ),
     mistake("eps is left out", "variance + eps", "variance"),
     mistake(
-        "mean and variance are computed along the wrong axis: over the batch (axis 0) instead of the last axis",
+        "mean and variance are computed along the wrong axis: over the batch (axis 0) instead of the "
+        "last axis",
         "(-1, ",
         "(0, ",
     ),
@@ -203,7 +204,8 @@ def post_norm_backward(layer: Any, dy: Any, cache: Any, sublayer_backward: Any) 
     ),
     mistake("pre-norm: dy is added twice", "return dy + dnorm", "return 2 * dy + dnorm"),
     mistake(
-        "pre-norm: the gradient of dropout takes the place of dy: the residual connection passes dy unchanged",
+        "pre-norm: the gradient of dropout takes the place of dy: the residual connection passes dy "
+        "unchanged",
         "return dy + dnorm",
         "return dropped + dnorm",
     ),
@@ -327,28 +329,31 @@ def gelu_backward(dy: Any, cache: Any) -> Any:
     mistake("activation_dropout_backward is left out", "activation_dropout_backward(dh, cache.hidden)", "dh"),
     mistake(
         "dy is added to dx: there is no residual connection in the feed-forward network itself",
-        "return dx",
-        "return dx + dy",
+        "return layer",
+        "return dy + layer",
     ),
-    mistake("dy itself is returned, instead of what layer.inner.backward returns", "return dx", "return dy"),
+    mistake(
+        "dy itself is returned, instead of what layer.inner.backward returns",
+        "return layer.inner.backward(dh, cache.inner)",
+        "layer.inner.backward(dh, cache.inner)\n    return dy",
+    ),
     mistake(
         "layer.inner.backward is called twice, which adds the gradients of its parameters twice",
-        "dx = ",
-        "layer.inner.backward(dh, cache.inner); dx = ",
+        "return layer",
+        "layer.inner.backward(dh, cache.inner)\n    return layer",
     ),
     mistake(
         "layer.outer.backward is called twice, which adds the gradients of its parameters twice",
         "dh = layer",
-        "layer.outer.backward(dy, cache.outer); dh = layer",
+        "layer.outer.backward(dy, cache.outer)\n    dh = layer",
     ),
     mistake(
         "activation_dropout_backward is applied twice",
         "dh = activation",
-        "dh = activation_dropout_backward(dh, cache.hidden); dh = activation",
+        "dh = activation_dropout_backward(dh, cache.hidden)\n    dh = activation",
     ),
 )
 def feed_forward_backward(layer: Any, dy: Any, cache: Any) -> Any:
     dh = layer.outer.backward(dy, cache.outer)
     dh = activation_dropout_backward(dh, cache.hidden)
-    dx = layer.inner.backward(dh, cache.inner)
-    return dx
+    return layer.inner.backward(dh, cache.inner)

@@ -71,7 +71,8 @@ def log_softmax_backward(dy: Any, cache: Any) -> Any:
     mistake(
         "the loss is averaged within each sentence first: a mean of the means of the sentences",
         MEAN,
-        "np.mean([(a * b).sum() / b.sum() for a, b in zip(losses.reshape(targets.shape), real.reshape(targets.shape))])",
+        "np.mean([(a * b).sum() / b.sum() for a, b in zip(losses.reshape(targets.shape), "
+        "real.reshape(targets.shape))])",
     ),
     mistake("the condition is reversed: only padding counts", "flat != pad_id", "flat == pad_id"),
     mistake("the logarithm has base 2 instead of base e", MEAN, MEAN + " / np.log(2)"),
@@ -122,7 +123,8 @@ def cross_entropy(logits: Any, targets: Any, *, pad_id: Any = None) -> Any:
     ),
     mistake("1 instead of 1 - smoothing is subtracted at the target", "-= 1 - smoothing", "-= 1"),
     mistake(
-        "the target is counted twice: with smoothing, only 1 - smoothing is subtracted at it in addition to smoothing / V",
+        "the target is counted twice: with smoothing, only 1 - smoothing is subtracted at it in "
+        "addition to smoothing / V",
         "-= 1 - smoothing",
         "-= 1 - smoothing / shape[-1]",
     ),
@@ -158,7 +160,8 @@ def cross_entropy_backward(dloss: Any, cache: Any) -> Any:
 @plain(
     "smooth-targets",
     mistake(
-        "the target gets 1 - smoothing only, and the other classes smoothing / (n_classes - 1): here each class, the target too, gets smoothing / n_classes",
+        "the target gets 1 - smoothing only, and the other classes smoothing / (n_classes - 1): here "
+        "each class, the target too, gets smoothing / n_classes",
         MIXED,
         "np.where(one_hot, 1 - smoothing, smoothing / (n_classes - 1))",
     ),
@@ -214,7 +217,8 @@ def smooth_targets(targets: Any, n_classes: Any, smoothing: Any) -> Any:
     mistake("log_softmax_backward is left out", "log_softmax_backward_(dlog_p, log_p)", "dlog_p"),
     mistake("the factor dloss is left out", " * dloss", ""),
     mistake(
-        "the loss is used instead of its derivative: log q and log p must not occur in dlog_p, because q is a constant",
+        "the loss is used instead of its derivative: log q and log p must not occur in dlog_p, "
+        "because q is a constant",
         "-q *",
         "q * (np.log(q) - log_p) *",
     ),

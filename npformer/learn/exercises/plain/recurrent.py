@@ -41,12 +41,14 @@ N_GATE = "dsum = dn * (1 - n**2)"
     ),
     mistake("the derivative of tanh, the factor 1 - g², is left out for g", "dg * (1 - g**2)", "dg"),
     mistake(
-        "i and g are exchanged: the gradient of a factor is the gradient of the product times the other factor",
+        "i and g are exchanged: the gradient of a factor is the gradient of the product times the "
+        "other factor",
         "di, dg = dcell * g, dcell * i",
         "di, dg = dcell * i, dcell * g",
     ),
     mistake(
-        "c and f are exchanged: the gradient of a factor is the gradient of the product times the other factor",
+        "c and f are exchanged: the gradient of a factor is the gradient of the product times the "
+        "other factor",
         "df, dc = dcell * c, dcell * f",
         "df, dc = dcell * f, dcell * c",
     ),

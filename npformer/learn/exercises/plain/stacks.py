@@ -123,7 +123,8 @@ def decoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
 @plain(
     "decoder-backward",
     mistake(
-        "only the dmemory of one layer is returned, because each overwrites the one before: they must be summed",
+        "only the dmemory of one layer is returned, because each overwrites the one before: they "
+        "must be summed",
         "dmemory + dmemory_here",
         "dmemory_here",
     ),

@@ -127,7 +127,8 @@ def adam_step(adam: Any, lr: Any) -> None:
     ),
     mistake("step^-0.5 is 1/step: the square root is left out", "step**-0.5", "step**-1.0"),
     mistake(
-        "the learning rate decreases from the first step: the warmup is left out, or the power of warmup_steps has the wrong sign",
+        "the learning rate decreases from the first step: the warmup is left out, or the power of "
+        "warmup_steps has the wrong sign",
         "min(decrease, increase)",
         "decrease",
     ),
@@ -240,12 +241,14 @@ def cosine(peak: Any, total_steps: Any, warmup_steps: Any = 0) -> Any:
         "abs(grads.sum())",
     ),
     mistake(
-        "every entry is clipped separately, which changes the direction: all must be multiplied by the same number",
+        "every entry is clipped separately, which changes the direction: all must be multiplied by "
+        "the same number",
         "grads *= max_norm / norm",
         "np.clip(grads, -max_norm, max_norm, out=grads)",
     ),
     mistake(
-        "every entry is clipped separately, which changes the direction: all must be multiplied by the same number",
+        "every entry is clipped separately, which changes the direction: all must be multiplied by "
+        "the same number",
         "norm > max_norm",
         "True",
         "grads *= max_norm / norm",

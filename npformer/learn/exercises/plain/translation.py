@@ -66,7 +66,8 @@ def join_pieces(pieces: Any, text: Any) -> Any:
     "bleu",
     mistake("the brevity penalty is left out", PENALTY, "1.0"),
     mistake(
-        "the brevity penalty is not limited to at most 1: it rewards translations that are longer than the references",
+        "the brevity penalty is not limited to at most 1: it rewards translations that are longer "
+        "than the references",
         PENALTY,
         "math.exp(1 - r / c)",
     ),
@@ -92,9 +93,11 @@ def join_pieces(pieces: Any, text: Any) -> Any:
         "len(ours)",
     ),
     mistake(
-        "BLEU is the mean of the scores of the lines: matches and n-grams must be summed over all lines first",
+        "BLEU is the mean of the scores of the lines: matches and n-grams must be summed over all "
+        "lines first",
         "    matches, totals",
-        "    if len(translations) > 1:\n        return sum(bleu([a], [b]) for a, b in zip(translations, references)) / len(references)\n    matches, totals",
+        "    if len(translations) > 1:\n        return sum(bleu([a], [b]) for a, b in "
+        "zip(translations, references)) / len(references)\n    matches, totals",
     ),
     mistake(
         "the precisions are averaged over the lines: matches and n-grams must be summed over all lines first",
@@ -132,7 +135,8 @@ def join_pieces(pieces: Any, text: Any) -> Any:
     ),
     mistake("only the 4-grams count: the precisions of n = 1 to 4 must be multiplied", MEAN, "precisions[3]"),
     mistake(
-        "the matches are divided by the number of n-grams in the references: that is the recall, and the n-grams of the translations are needed",
+        "the matches are divided by the number of n-grams in the references: that is the recall, and "
+        "the n-grams of the translations are needed",
         "sum(ours.values())",
         "sum(theirs.values())",
     ),

@@ -16,7 +16,7 @@ def _three_steps(own: Functions, rng: np.random.Generator) -> Any:
     for step in range(3):
         grads = adam.model.grads
         grads[...] = rng.standard_normal(grads.shape)
-        own.adam_step(adam, 0.1)
+        own.adam_step(adam, 0.03)
         for name, value in (("t", adam.t), ("m", adam.m), ("v", adam.v), ("values", model.values)):
             result[f"{name} after step {step + 1}"] = np.array(value)
     return result
@@ -85,7 +85,7 @@ def adam_step(adam, lr):
     beta1, beta2 = adam.betas
     g = adam.model.grads
 ''',
-        (Values("", _three_steps, numbers=((0.1, "lr"),)),),
+        (Values("", _three_steps, numbers=((0.03, "lr"),)),),
         (
             "First update adam.t, adam.m and adam.v, in this order. Then update the values.",
             "m_hat = m / (1 - beta1**t), and v_hat = v / (1 - beta2**t).",
