@@ -71,9 +71,9 @@ UNKNOWN = "no known pattern matches: compare the code with the derivation"
 def describe(context: DiagnosisContext) -> str:
     """Return the sentence of the first pattern that matches a whole tensor.
 
-    Without dy the tensor is no gradient, and the patterns of terms and paths of a backward pass do not apply.
+    The patterns of terms and paths of a backward pass apply to gradients only.
     """
-    patterns = VALUES if context.dy is None else (*SINGLE, *WHOLE)
+    patterns = (*SINGLE, *WHOLE) if context.is_gradient else VALUES
     return next((clue for find in patterns if (clue := find(context))), UNKNOWN)
 
 
@@ -103,7 +103,7 @@ def diagnose(target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, t
             "(does it use abs, max, a comparison or a norm?): check with method='difference'"
         )
     numbers = named_numbers(target, dy)
-    part = DiagnosisContext(numeric, analytic, dy, numbers=numbers, rtol=rtol)
+    part = DiagnosisContext(numeric, analytic, numbers=numbers, rtol=rtol)
     clue = nothing(part) or factor(part) or _state_on_layer(target, tensor, dy, numeric, index, rtol)
     if clue:
         return clue

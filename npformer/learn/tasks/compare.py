@@ -67,7 +67,9 @@ def compare(
     if not wrong.any():
         _check_dtype(name, right_array, found_array)
         return
-    context = DiagnosisContext(right, found, dy, arrays or {}, others or {}, [*numbers])
+    context = DiagnosisContext(
+        right, found, dy, arrays or {}, others or {}, [*numbers], is_gradient=dy is not None
+    )
     raise Fault(
         _describe_first(name, right_array, found_array, wrong),
         _clues(context, explain),
