@@ -1,5 +1,6 @@
 """The agreement of a changed solution with the learner's results in all trials."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -97,7 +98,8 @@ def floor_of(gradients: Results) -> float:
 
     A gradient that is 0 in exact arithmetic, as that of the bias of the keys, consists of rounding errors.
     """
-    return 1e-3 * max((float(np.abs(g).max(initial=0)) for g in gradients.values()), default=0.0)
+    finite = (np.abs(np.asarray(g)[np.isfinite(g)]) for g in gradients.values())
+    return 1e-3 * max((float(g.max(initial=0)) for g in finite), default=0.0)
 
 
 def equal(a: Any, b: Any, floor: float = 0.0) -> bool:
@@ -109,7 +111,7 @@ def equal(a: Any, b: Any, floor: float = 0.0) -> bool:
     """
     if not is_array(a) or not is_array(b) or a.dtype.kind not in "bif" or b.dtype.kind not in "bif":
         if isinstance(a, float) and isinstance(b, float):
-            return abs(a - b) <= TOLERANCE * max(abs(a), abs(b)) or a == b
+            return math.isclose(a, b, rel_tol=TOLERANCE)
         return type(a) is type(b) and bool(np.all(a == b))
     if a.shape != b.shape:
         return False

@@ -67,7 +67,7 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
             warnings.simplefilter("ignore")
             found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
             for index, (trial, observation) in enumerate(zip(exercise.trials, observations, strict=False)):
-                explainer = partial(_explainer, exercise, found, index)
+                explainer = partial(_explainer, exercise, found, index, file)
                 if isinstance(trial, Gradients):
                     more, error = _judge_gradients(exercise, trial, observation, explainer)
                 else:
@@ -202,17 +202,24 @@ def gradient_name(target: CheckTarget, tensor: str) -> str:
 # Functions for both kinds of trials
 
 
-def _explainer(exercise: Exercise, found: LearnersResults, index: int, name: str) -> Callable[..., str]:
+def _explainer(
+    exercise: Exercise, found: LearnersResults, index: int, file: str, name: str
+) -> Callable[..., str]:
     """Return a function that searches for a mistake that gives the learner's results.
 
     Args:
         exercise: The exercise.
         found: The learner's results in all trials.
         index: The number of the first trial with a wrong result.
+        file: The learner's file.
         name: The name of the first wrong result.
     """
     return partial(
-        explain, exercise.plain, exercise.mistakes, lambda functions: found.agreement(functions, index, name)
+        explain,
+        exercise.plain,
+        exercise.mistakes,
+        lambda functions: found.agreement(functions, index, name),
+        file=file,
     )
 
 

@@ -17,16 +17,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from functools import cache
-from itertools import chain, combinations, permutations
+from itertools import combinations, permutations
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from npformer.learn.exercises.own_lines import own_line
 from npformer.learn.exercises.plain import Mistake
 
 Function: TypeAlias = Callable[..., Any]
 Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and the solution with it
 Change: TypeAlias = tuple[str, ast.AST]  # the mistake in words, and the node that replaces another
 Names: TypeAlias = dict[str, list[str]]  # the variables of a function, under "", and the attributes of each
+
+STEP = ", in the step that computes "
+Changes: TypeAlias = Callable[[Any, Names], Iterator[Change]]
 
 SHORT = 20  # characters of the longest expression that a message shows
 SECONDS = 1.5  # the limit of the search, in processor time: the result does not depend on other processes
@@ -45,7 +49,8 @@ def explain(
     mistakes: Sequence[Mistake],
     agreement: Callable[[SimpleNamespace], Agreement],
     *,
-    named_only: bool = False,
+    search: Literal["named", "likely", "rare"] = "likely",
+    file: str = "",
 ) -> str:
     """Return a sentence about the change of the solution that gives the learner's results, or "".
 
@@ -55,17 +60,39 @@ def explain(
         solution: The plain solution: functions by name.
         mistakes: The mistakes with names.
         agreement: Returns the agreement of changed functions with the learner's results.
-        named_only: Try only the mistakes with names.
+        search: "named" tries the mistakes with names, and "likely" also other common changes and pairs of
+            named mistakes. "rare" tries only the other changes, and requires that all results agree.
+        file: The learner's file. The sentence names the line in which it computes the same variable.
     """
-    named = [(one.says, with_mistakes(solution, [one])) for one in mistakes]
     found = ""
-    others = chain(_timed(_unnamed(solution)), _pairs(solution, mistakes))
-    for text, functions in named if named_only else chain(named, others):
+    for text, functions in _changes(solution, mistakes, search):
         agrees = agreement(SimpleNamespace(**functions))
+        if agrees == Agreement.ALL or (agrees and not found and search != "rare"):
+            where = _own_lines(solution, file, functions)
+            found = (text.partition(STEP)[0] if where else text) + where
         if agrees == Agreement.ALL:
-            return text
-        found = found or (text if agrees else "")
+            break
     return found
+
+
+def _changes(solution: dict[str, Function], mistakes: Sequence[Mistake], search: str) -> Iterator[Changed]:
+    """Yield the changes that `explain` tries."""
+    if search == "rare":
+        yield from _timed(_unnamed(solution, (unusual,)))
+        return
+    yield from ((one.says, with_mistakes(solution, [one])) for one in mistakes)
+    if search == "likely":
+        yield from _timed(_unnamed(solution, (likely, mix_ups)))
+        yield from _pairs(solution, mistakes)
+
+
+def _own_lines(solution: dict[str, Function], file: str, changed: dict[str, Function]) -> str:
+    """Return a phrase with the line of the learner's file that belongs to the change, or ""."""
+    return "".join(
+        own_line(_formatted(source_of(function)), changed_source(changed[name]), file, list(solution))
+        for name, function in solution.items()
+        if changed[name] is not function
+    )
 
 
 def with_mistakes(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> dict[str, Function]:
@@ -93,9 +120,9 @@ def source_of(function: Function) -> str:
     return text[re.search(r"^def ", text, re.MULTILINE).start() :]  # type: ignore[union-attr]  # no lambda
 
 
-def _unnamed(solution: dict[str, Function]) -> Iterator[Changed]:
+def _unnamed(solution: dict[str, Function], kinds: Iterable[Changes]) -> Iterator[Changed]:
     """Yield the changes that mutants makes, in words, and the changed solutions."""
-    for changes in (likely, mix_ups):
+    for changes in kinds:
         for name, function in solution.items():
             for text, mutant in mutants(function, changes):
                 yield f"the correct function gives the same numbers {text}", solution | {name: mutant}
@@ -117,14 +144,12 @@ def _timed(changes: Iterable[Changed]) -> Iterator[Changed]:
             return
 
 
-def mutants(
-    function: Function, changes: Callable[[Any, Names], Iterator[Change]]
-) -> Iterator[tuple[str, Function]]:
+def mutants(function: Function, changes: Changes) -> Iterator[tuple[str, Function]]:
     """Yield pairs of a mistake in words and the function with this mistake.
 
     Args:
         function: A function written in Python.
-        changes: `likely` or `mix_ups`.
+        changes: `likely`, `mix_ups` or `unusual`.
     """
     tree = ast.parse(source_of(function))
     nodes = list(ast.walk(tree))
@@ -154,7 +179,19 @@ def _compiled(tree: ast.Module, function: Function) -> Function:
     """Return the function of a changed tree, in the namespace of its module."""
     namespace = dict(vars(sys.modules[function.__module__]))
     exec(compile(tree, "<changed>", "exec"), namespace)
-    return namespace[tree.body[0].name]  # type: ignore[attr-defined]  # it is a def
+    changed = namespace[tree.body[0].name]  # type: ignore[attr-defined]  # it is a def
+    changed.tree = tree
+    return changed
+
+
+def _formatted(source: str) -> str:
+    """Return a source in the format of ast.unparse."""
+    return ast.unparse(ast.parse(source))
+
+
+def changed_source(changed: Function) -> str:
+    """Return the source of a function that `_compiled` returned, in the format of ast.unparse."""
+    return ast.unparse(changed.tree)  # type: ignore[attr-defined]  # set above
 
 
 def _steps(tree: ast.Module) -> dict[int, str]:
@@ -163,7 +200,7 @@ def _steps(tree: ast.Module) -> dict[int, str]:
     for statement in ast.walk(tree):
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            text = f", in the step that computes {ast.unparse(target).strip('()')}"
+            text = f"{STEP}{ast.unparse(target).strip('()')}"
         elif isinstance(statement, ast.Return):
             text = ", in the returned value"
         else:
@@ -236,6 +273,60 @@ def mix_ups(node: ast.AST, names: Names) -> Iterator[Change]:
             if other != node.attr:
                 text = f"{node.value.id}.{other} is used instead of {ast.unparse(node)}"
                 yield text, ast.Attribute(node.value, other, ast.Load())
+
+
+def unusual(node: ast.AST, names: Names) -> Iterator[Change]:
+    """Yield rarer mistakes: wrong operations, powers and numbers, and functions applied once too often."""
+    if isinstance(node, ast.BinOp):
+        yield from _of_other_operations(node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and node.value not in (0, 1):
+        yield "a number is twice as large as it should be", ast.Constant(2 * node.value)
+        yield "a number is half as large as it should be", ast.Constant(node.value / 2)
+    elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
+        yield f"1 - {node.id} is used instead of {node.id}", ast.BinOp(ast.Constant(1), ast.Sub(), node)
+        for method in ("mean", "sum"):
+            call = ast.Call(ast.Attribute(node, method, ast.Load()), [], [])
+            yield f"the {method} of {node.id} is used instead of {node.id} itself", call
+    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Return)) and isinstance(node.value, ast.expr):
+        for text, value in _of_value(node.value, names):
+            changed = copy.deepcopy(node)
+            changed.value = value
+            yield text, changed
+
+
+def _of_other_operations(node: ast.BinOp) -> Iterator[Change]:
+    """Yield the mistakes in which an operation is another one."""
+    left, right = node.left, node.right
+    if isinstance(node.op, ast.Mult):
+        yield (
+            f"{_thing(left)} and {_thing(right)} are added instead of multiplied",
+            ast.BinOp(left, ast.Add(), right),
+        )
+    elif isinstance(node.op, (ast.Add, ast.Sub)):
+        yield (
+            f"{_thing(left)} and {_thing(right)} are multiplied instead of added or subtracted",
+            ast.BinOp(left, ast.Mult(), right),
+        )
+    if isinstance(node.op, ast.Sub):
+        yield (
+            f"{_thing(left)} and {_thing(right)} are exchanged in a difference",
+            ast.BinOp(right, node.op, left),
+        )
+        yield f"{_thing(right)} is used instead of {_thing(node)}", right
+    if isinstance(node.op, ast.Pow):
+        for power in (-2.0, -1.5, -1.0, -0.5, 0.5, 1.5, 2.0, 3.0):
+            yield f"the power of {_thing(left)} is {power:g}", ast.BinOp(left, ast.Pow(), ast.Constant(power))
+
+
+def _of_value(value: ast.expr, names: Names) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the mistakes in which the value of a statement is multiplied or changed once too often."""
+    for name in names[""]:
+        factor = ast.Name(name, ast.Load())
+        yield f"it is multiplied by {name} once too often", ast.BinOp(value, ast.Mult(), factor)
+        yield f"it is divided by {name} once too often", ast.BinOp(value, ast.Div(), factor)
+    for function in ("log", "exp", "sqrt", "abs", "square"):
+        called = ast.parse(f"np.{function}", mode="eval").body
+        yield f"np.{function} is applied once too often", ast.Call(called, [value], [])
 
 
 def _is_read(node: ast.Name | ast.Attribute | ast.Subscript) -> bool:

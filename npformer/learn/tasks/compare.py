@@ -45,7 +45,8 @@ def compare(
         floor: The smallest number that errors are relative to, for a result that is 0 but for rounding
             errors.
         explain: A function that returns a sentence about the mistake that would give `found`, or "" if it
-            finds none. With named_only=True it tries the known mistakes only.
+            finds none. `search` says which mistakes
+            it tries.
 
     Raises:
         Fault: If the result is wrong. The fault has the first wrong entry, likely causes and a picture.
@@ -58,7 +59,7 @@ def compare(
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
     if right_array.shape != found_array.shape:
-        clue = explain(named_only=True) if explain else ""
+        clue = explain(search="named") if explain else ""
         raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}", (clue,))
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
     scale = max(1e-300, floor, np.abs(right[np.isfinite(right)]).max(initial=0))
@@ -134,7 +135,9 @@ def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tup
         return (change,)
     if not np.isfinite(context.found[np.isfinite(context.right)]).all():
         return ("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?",)
-    return (UNKNOWN if not np.isfinite(context.right).all() else describe(context),)
+    clue = UNKNOWN if not np.isfinite(context.right).all() else describe(context)
+    rare = explain(search="rare") if explain and clue == UNKNOWN else ""
+    return (rare or clue,)
 
 
 def _short(value: Any) -> str:
