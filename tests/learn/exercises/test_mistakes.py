@@ -14,8 +14,8 @@ from npformer.learn.exercises.mutants import with_mistakes
 
 HERE = Path(__file__).parent
 TABLES = sorted((HERE / "mistakes").glob("*.txt"))
-HELD_OUT = HERE / "held_out" / "held_out.txt"  # written after the grader's mistakes, to measure it
-SOLUTIONS = [solution for table in (*TABLES, HELD_OUT) for solution in solutions_of(table)]
+HELD_OUT = sorted((HERE / "held_out").glob("*.txt"))  # written after the grader's mistakes, to measure it
+SOLUTIONS = [solution for table in (*TABLES, HELD_OUT[0]) for solution in solutions_of(table)]
 ALL = list(EXERCISES)
 
 
@@ -55,10 +55,12 @@ def test_the_mistakes_are_named(table, tmp_path):
     assert scores[FALSE] == 0, report
 
 
+@pytest.mark.slow
 def test_a_false_name_is_rare_for_mistakes_that_the_grader_does_not_know(tmp_path):
-    scores, report = judged(mistakes_of(HELD_OUT), tmp_path)
-    assert scores.total() >= 40
-    assert scores[RIGHT] >= 0.4 * scores.total(), report
+    mistakes = [mistake for table in HELD_OUT for mistake in mistakes_of(table)]
+    scores, report = judged(mistakes, tmp_path)
+    assert scores.total() >= 80
+    assert scores[RIGHT] >= 0.5 * scores.total(), report
     assert scores[FALSE] <= 0.05 * scores.total(), report
 
 
@@ -96,3 +98,52 @@ def test_every_named_mistake_is_told_apart_from_the_others(exercise):
         alike = [says for says, other in found if says != mistake.says and agree(result, other)]
         assert not alike, f"{mistake.says} gives the same results as {alike[0] or 'the solution'}"
         found.append((mistake.says, result))
+
+
+OWN_ADAM = """
+def adam_step(adam, lr):
+    b1, b2 = adam.betas
+    adam.t += 1
+    adam.m[...] = b1 * adam.m + (1 - b1) * adam.model.grads
+    adam.v[...] = b2 * adam.v + (1 - b2) * adam.model.grads ** 2
+    m_hat = adam.m / (1 - b1 ** adam.t)
+    v_hat = adam.v
+    adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps)
+"""
+
+
+def clue_to(text, name, file):
+    file.write_text(text, encoding="utf-8")
+    return " ".join(grade(EXERCISES.find(name), functions_of(text, str(file)), str(file)).clues)
+
+
+def test_a_message_names_the_line_that_computes_the_same_variable(tmp_path):
+    assert "(line 8 computes v_hat in your file)" in clue_to(OWN_ADAM, "adam-step", tmp_path / "own.py")
+    other = OWN_ADAM.replace("v_hat", "second")
+    assert "in your file" not in clue_to(other, "adam-step", tmp_path / "other.py")
+
+
+def test_a_variable_that_two_lines_compute_gets_no_line(tmp_path):
+    twice = OWN_ADAM.replace("    v_hat = adam.v\n", "    v_hat = adam.v\n    v_hat = 1 * v_hat\n")
+    assert "in your file" not in clue_to(twice, "adam-step", tmp_path / "twice.py")
+
+
+def test_two_mistakes_are_both_named():
+    text = OWN_ADAM.replace("np.sqrt(v_hat) + adam.eps", "np.sqrt(v_hat + adam.eps)")
+    (clue,) = grade(EXERCISES.find("adam-step"), functions_of(text)).clues
+    assert "bias correction of v" in clue
+    assert "eps is added to v under the square root" in clue
+
+
+def test_rounding_errors_of_a_gradient_that_is_zero_are_no_mistake():
+    """The gradient of the bias of the keys is 0, and another order of sums gives other rounding errors."""
+    exercise = EXERCISES.find("multi-head-backward")
+    assert grade(exercise, exercise.plain).solved
+
+
+def test_another_order_of_sums_in_float32_is_no_mistake():
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e * (1 / e[..., ::-1].cumsum(-1)[..., -1:])
+
+    assert grade(EXERCISES.find("softmax"), {"softmax": softmax}).solved
