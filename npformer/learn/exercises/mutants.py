@@ -1,9 +1,9 @@
 """Explain a wrong result: find a mistake in the correct code that gives the same wrong numbers.
 
 First come the mistakes with names (see plain/). Then the plain solution is parsed into a syntax tree, and the
-search makes one common mistake at a time in it: it leaves out a term, a factor or a sign, skips a call, or sums
-over another axis. If the changed function gives the same numbers as the learner's function, the message names
-this mistake. The message never shows the correct line.
+search makes one common mistake at a time in it: it leaves out a term, a factor or a sign, skips a call, or
+sums over another axis. If the changed function gives the same numbers as the learner's function, the message
+names this mistake. The message never shows the correct line.
 """
 
 import ast
