@@ -10,7 +10,7 @@
 # - compute the largest learning rate for which gradient descent converges on a simple loss;
 # - explain why gradient descent is slow on this loss, and why momentum makes it faster.
 #
-# `[model] → [loss] → [backward] → [OPTIMIZER] → [new parameters] → …` (one training step)
+# `training: batch → model → loss → backward pass → [OPTIMIZER] → parameters`
 
 # %%
 import numpy as np

@@ -10,7 +10,7 @@
 # - derive the bias correction, and show what happens without it;
 # - explain why the length of a step hardly depends on the size of the gradient.
 #
-# `[model] → [loss] → [backward] → [OPTIMIZER] → [new parameters] → …` (one training step)
+# `training: batch → model → loss → backward pass → [OPTIMIZER] → parameters`
 
 # %%
 import math

@@ -9,7 +9,7 @@
 # - shorten a gradient that is too long without changing its direction;
 # - explain why this helps Adam, although Adam divides by the size of the gradient.
 #
-# `[model] → [loss] → [backward] → [OPTIMIZER] → [new parameters] → …` (one training step)
+# `training: batch → model → loss → backward pass → [OPTIMIZER] → parameters`
 
 # %%
 import numpy as np

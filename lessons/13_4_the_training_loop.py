@@ -11,7 +11,7 @@
 # - test a new model and its loop with a few sentences, before a long training;
 # - compute the gradient of a large batch from several small ones.
 #
-# `[batch] → [MODEL] → [LOSS] → [BACKWARD] → [OPTIMIZER] → [next batch] → …` (a whole training step)
+# `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
 
 # %%
 import math

@@ -10,7 +10,7 @@
 # - compute how small its loss can become;
 # - measure how well it translates sentences that it was not trained on.
 #
-# `[corpus] → [batch] → [TRAINING] → [checkpoint] → [translator] → …` (a whole training run)
+# `[TRAINING]: batch → model → loss → backward pass → optimizer → parameters`
 
 # %%
 import math

@@ -10,7 +10,7 @@
 # - write greedy search, and show that it does not always find the most probable sentence;
 # - write beam search, and test it with two cases whose results are known.
 #
-# `[encoder] → [decoder] → [linear] → [softmax] → [SEARCH] → [sentence]` (after Figure 1)
+# `decoding: encoder → decoder → softmax → [SEARCH] → translation`
 
 # %%
 import itertools

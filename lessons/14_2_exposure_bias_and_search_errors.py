@@ -10,7 +10,7 @@
 # - decide whether a wrong translation is the fault of the search or of the model;
 # - explain why a model in training reads the correct tokens, and not its own predictions.
 #
-# `[encoder] → [decoder] → [linear] → [softmax] → [SEARCH] → [sentence]` (after Figure 1)
+# `decoding: encoder → decoder → softmax → [SEARCH] → translation`
 
 # %%
 import numpy as np

@@ -9,7 +9,7 @@
 # - explain why the most probable translation is often too short;
 # - compute the score with length normalization, and choose its exponent by an experiment.
 #
-# `[encoder] → [decoder] → [linear] → [softmax] → [SEARCH] → [sentence]` (after Figure 1)
+# `decoding: encoder → decoder → softmax → [SEARCH] → translation`
 
 # %%
 import numpy as np

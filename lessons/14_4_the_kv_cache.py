@@ -10,7 +10,7 @@
 # - decode with a KV cache, and test that it changes no translation;
 # - compute how many multiplications the cache saves.
 #
-# `[encoder] → [DECODER] → [linear] → [softmax] → [SEARCH] → [sentence]` (the decoder, one token at a time)
+# `decoding: encoder → [DECODER] → softmax → search → translation`
 
 # %%
 import time

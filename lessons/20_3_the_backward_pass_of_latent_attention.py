@@ -264,8 +264,10 @@ assert report.ok
 #
 # The command `npformer exercise list 20` lists them. The gradient checker grades each of them.
 #
-# - `npformer exercise start unit-weights-backward`: one sum for each row, with both measures.
-# - `npformer exercise start latent-attend-backward`: from o back to both kinds of scores and to the values.
+# - `npformer exercise start unit-weights-backward`: write the backward pass of a normalization of weights. It
+#   needs one sum for each row.
+# - `npformer exercise start latent-attend-backward`: write the backward pass of latent attention, from the
+#   output o to both kinds of scores and to the values.
 # - By hand: verify the first answer above. Show that the softmax gradient does not change if the same
 #   number is added to all entries of dp.
 #

@@ -216,8 +216,8 @@ assert report.ok
 #
 # The command `npformer exercise list 21` lists the exercises of this chapter.
 #
-# - `npformer exercise start collect-by-distance`: the gradient of each vector, and the transpose of
-#   `spread_by_distance`.
+# - `npformer exercise start collect-by-distance`: compute the gradient of each distance vector. It is a sum
+#   over the pairs of positions with this distance.
 # - By hand: write down $O_t$ for T = 4, $k = 1$ and $t = 1$. Multiply it by its transpose. What do the
 #   entries of $O_t^\top O_t$ count?
 #

@@ -254,8 +254,8 @@ assert report.ok
 #
 # The command `npformer exercise list 21` lists the exercises of this chapter.
 #
-# - `npformer exercise start mix-states-backward`: the gradients of the states and of the halting
-#   probabilities.
+# - `npformer exercise start mix-states-backward`: write the backward pass of the average of states in
+#   adaptive halting. The weight of the last step depends on all halting probabilities.
 # - In the terminal, `s cache` shows the cache of the last cell again.
 # - By hand: let the word halt at step 2. Show that $dp_1 = 0$ if both states are equal and
 #   $d\mathrm{cost} = 0$.

@@ -266,7 +266,8 @@ assert codec.decode(codec.encode("the tigers are on the riverbank")) == asked
 # The command `npformer exercise list 22` lists the exercises of this chapter. They are graded against the
 # results of the package.
 #
-# - `npformer exercise start join-pieces`: split a word into its subwords.
+# - `npformer exercise start join-pieces`: write a word as pieces of byte-pair encoding, with a given list of
+#   merges.
 # - In the terminal, try `!pieces_of("riverside", show_steps=True)`.
 #
 # **Next**: lesson 22.2 (`22_2_token_batches_and_tied_embeddings`), which builds batches and the model.

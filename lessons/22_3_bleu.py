@@ -211,7 +211,7 @@ assert round(100 * math.exp(1 - 10 / 8)) == 78
 # The command `npformer exercise list 22` lists the exercises of this chapter. They are graded against the
 # results of the package.
 #
-# - `npformer exercise start bleu`: sums over the test set, one division, and the brevity penalty.
+# - `npformer exercise start bleu`: compute BLEU from sums over the whole test set, with the brevity penalty.
 # - In the terminal, try `!bleu(["a b c d"], ["a b c d e"])`. Compute the result by hand first.
 #
 # **Next**: lesson 22.4 (`22_4_learning_rate_decay_and_checkpoint_averaging`), which trains a model and

@@ -64,12 +64,17 @@ WHOLE = (
     only_a_factor,
     every_row_alike,
 )
+VALUES = (factor, transposed, opposite, on_a_diagonal, shifted, reordered_along, reordered)
 UNKNOWN = "no known pattern matches: compare the code with the derivation"
 
 
 def describe(context: DiagnosisContext) -> str:
-    """Return the sentence of the first pattern that matches a whole tensor."""
-    return next((clue for find in (*SINGLE, *WHOLE) if (clue := find(context))), UNKNOWN)
+    """Return the sentence of the first pattern that matches a whole tensor.
+
+    The patterns of terms and paths of a backward pass apply to gradients only.
+    """
+    patterns = (*SINGLE, *WHOLE) if context.is_gradient else VALUES
+    return next((clue for find in patterns if (clue := find(context))), UNKNOWN)
 
 
 def diagnose(target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, tolerance: float) -> str:

@@ -21,6 +21,7 @@ class DiagnosisContext:
         others: The right gradients of the other tensors by name.
         numbers: Pairs (number, description) that may explain a factor.
         rtol: The relative tolerance of comparisons.
+        is_gradient: False if the result is the output of a forward pass, a mask, a table or a number.
     """
 
     right: Any
@@ -30,6 +31,7 @@ class DiagnosisContext:
     others: dict[str, Any] = field(default_factory=dict)
     numbers: list[tuple[float, str]] = field(default_factory=list)
     rtol: float = 1e-9
+    is_gradient: bool = True
 
     @property
     def difference(self) -> Array:

@@ -30,7 +30,11 @@ def factor(context: DiagnosisContext) -> str:
         for power, text in ((1, what), (-1, f"1/{what}"), (0.5, f"√{what}"), (-0.5, f"1/√{what}")):
             for sign, minus in ((1, ""), (-1, "-")):
                 if math.isclose(c, sign * number**power, rel_tol=10 * context.rtol):
-                    return f"it is {c:.4g} = {minus}{text} times the correct one{_explain(power, number)}"
+                    is_count = "(all " in what or " that are not " in what
+                    why = _explain(power, number) if context.is_gradient and not is_count else ""
+                    return f"it is {c:.4g} = {minus}{text} times the correct one{why}"
+    if not context.is_gradient and context.right.size == 1:
+        return _ratio(context, c)  # every number is some other number times a factor
     return _ratio(context, c) or f"it is {c:.6g} times the correct one"
 
 

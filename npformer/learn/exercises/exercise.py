@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from npformer.learn.exercises.plain import MISTAKES, PLAIN, Mistake
+
 Functions = SimpleNamespace  # the learner's functions by name, or the package's own
 
 
@@ -78,6 +80,16 @@ class Exercise:
     def stem(self) -> str:
         """The name of the learner's file without its ending .py."""
         return self.name
+
+    @property
+    def plain(self) -> dict[str, Callable[..., Any]]:
+        """The plain solution by name: in its source the grader makes mistakes."""
+        return PLAIN[self.name]
+
+    @property
+    def mistakes(self) -> tuple[Mistake, ...]:
+        """The mistakes that learners often make."""
+        return MISTAKES[self.name]
 
     @property
     def functions(self) -> list[str]:

@@ -5,17 +5,17 @@ This part runs in the parent process, on the observations that the child process
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from npformer.backend import is_array
 from npformer.checking.check_target import CheckTarget
 from npformer.checking.diagnosis import known_arrays, named_numbers
-from npformer.checking.diagnosis_context import same
+from npformer.learn.exercises.agreement import LearnersResults, floor_of, results_of
 from npformer.learn.exercises.backward_calls import (
-    SEED,
     Player,
     float32_gradients,
     gradients_by_name,
@@ -23,12 +23,14 @@ from npformer.learn.exercises.backward_calls import (
     report_of,
     target_of,
 )
-from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.exercise import Exercise, Gradients, Values
 from npformer.learn.exercises.mutants import explain
 from npformer.learn.exercises.observe import Watched, observe, verdict_on_error
 from npformer.learn.tasks.answer import DamagedAnswer, transported
-from npformer.learn.tasks.compare import TOLERANCE, compare
+from npformer.learn.tasks.compare import compare
 from npformer.learn.tasks.verdict import Fault, Verdict, observed_error
+
+Explainer: TypeAlias = Callable[[str], Callable[..., str]]  # takes the name of the first wrong result
 
 
 def grade(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Verdict:
@@ -63,11 +65,13 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            for trial, observation in zip(exercise.trials, observations, strict=False):
+            found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
+            for index, (trial, observation) in enumerate(zip(exercise.trials, observations, strict=False)):
+                explainer = partial(_explainer, exercise, found, index, file)
                 if isinstance(trial, Gradients):
-                    more, error = _judge_gradients(exercise, trial, observation)
+                    more, error = _judge_gradients(exercise, trial, observation, explainer)
                 else:
-                    more, error = _judge_values(exercise, trial, observation)
+                    more, error = _judge_values(exercise, trial, observation, explainer)
                 checks, worst = checks + more, max(worst, error)
     except Fault as fault:
         return fault.verdict
@@ -92,12 +96,10 @@ def _fault_in(observation: Any) -> Exception:
 # Trials by comparison
 
 
-def _judge_values(exercise: Exercise, trial: Values, observation: Any) -> tuple[int, float]:
+def _judge_values(
+    exercise: Exercise, trial: Values, observation: Any, explainer: Explainer
+) -> tuple[int, float]:
     """Compare the results with the package's. Return the number of checks and the largest relative error."""
-
-    def run(functions: Functions) -> dict[str, Any]:
-        return trial.run(functions, np.random.default_rng(SEED))
-
     match observation:
         case {"values": dict(found)}:
             pass
@@ -107,7 +109,7 @@ def _judge_values(exercise: Exercise, trial: Values, observation: Any) -> tuple[
         name: Watched(name, function, writes=True, arguments=exercise.arguments(name))
         for name, function in exercise.solution.items()
     }
-    right = run(SimpleNamespace(**package))
+    right = results_of(trial, SimpleNamespace(**package))
     if list(found) != list(right):
         raise DamagedAnswer("other results")
     arrays = {name: array for function in package.values() for name, array in function.arrays.items()}
@@ -120,7 +122,7 @@ def _judge_values(exercise: Exercise, trial: Values, observation: Any) -> tuple[
             who=_who(exercise),
             arrays=arrays,
             numbers=trial.numbers,
-            explain=_explainer(exercise, run, found, name),
+            explain=explainer(name),
         )
         worst = max(worst, _relative_error(value, found[name]))
     return len(right), worst
@@ -130,7 +132,9 @@ def _judge_values(exercise: Exercise, trial: Values, observation: Any) -> tuple[
 # Trials by gradient check
 
 
-def _judge_gradients(exercise: Exercise, trial: Gradients, observation: Any) -> tuple[int, float]:
+def _judge_gradients(
+    exercise: Exercise, trial: Gradients, observation: Any, explainer: Explainer
+) -> tuple[int, float]:
     """Compare the gradients with the package's, then check them.
 
     Return the number of checks and the largest relative error.
@@ -139,7 +143,7 @@ def _judge_gradients(exercise: Exercise, trial: Gradients, observation: Any) -> 
         raise _fault_in(observation)
     player = Player(observation["calls"], _fault_in(observation))
     package = SimpleNamespace(**exercise.solution)
-    _compare_gradients(exercise, trial, gradients_by_name(trial, package, player.wrap))
+    _compare_gradients(exercise, trial, gradients_by_name(trial, package, player.wrap), explainer)
     for dx in float32_gradients(trial, package, player.wrap):
         if is_array(dx) and dx.dtype != np.float32:
             raise Fault(
@@ -159,18 +163,12 @@ def _judge_gradients(exercise: Exercise, trial: Gradients, observation: Any) -> 
     return len(report.rows), max(row.error for row in report.rows)
 
 
-def _compare_gradients(exercise: Exercise, trial: Gradients, found: dict[str, Any]) -> None:
+def _compare_gradients(
+    exercise: Exercise, trial: Gradients, found: dict[str, Any], explainer: Explainer
+) -> None:
     """Compare the gradients with those of the package's backward pass."""
-
-    def target(functions: Functions) -> CheckTarget:
-        return target_of(trial, functions, lambda thing: thing)
-
-    def gradients(functions: Functions) -> dict[str, Any]:
-        made = target(functions)
-        return made.vjp(np.array(dy), made.run()[1])
-
     package = SimpleNamespace(**exercise.solution)
-    reference = target(package)
+    reference = target_of(trial, package, lambda thing: thing)
     y, cache = reference.run()
     dy = random_dy(y)
     right = reference.vjp(np.array(dy), cache)
@@ -190,7 +188,8 @@ def _compare_gradients(exercise: Exercise, trial: Gradients, found: dict[str, An
             arrays=arrays,
             others={names[other]: right[other] for other in right if other != tensor},
             numbers=numbers,
-            explain=_explainer(exercise, gradients, found, tensor),
+            floor=floor_of(right),
+            explain=explainer(tensor),
         )
 
 
@@ -204,36 +203,24 @@ def gradient_name(target: CheckTarget, tensor: str) -> str:
 
 
 def _explainer(
-    exercise: Exercise, run: Callable[[Functions], dict[str, Any]], found: dict[str, Any], name: str
-) -> Callable[[], str]:
-    """Return a function that searches for a change of the package's code that gives the learner's result.
+    exercise: Exercise, found: LearnersResults, index: int, file: str, name: str
+) -> Callable[..., str]:
+    """Return a function that searches for a mistake that gives the learner's results.
 
-    The changed code must give all results of the learner up to `name`, which is the first wrong one. Later
-    results may differ, because other mistakes may affect them.
+    Args:
+        exercise: The exercise.
+        found: The learner's results in all trials.
+        index: The number of the first trial with a wrong result.
+        file: The learner's file.
+        name: The name of the first wrong result.
     """
-    names = list(found)[: list(found).index(name) + 1]
-
-    def agrees(functions: Functions) -> bool:
-        try:
-            result = run(functions)
-            return all(_equal(result[name], found[name]) for name in names)
-        except Exception:  # a changed function may fail in any way
-            return False
-
-    # the package's methods have self where the stub has the argument layer
-    first = exercise.arguments(exercise.functions[0])[0]
-    return lambda: explain(exercise.solution, agrees).replace("self.", f"{first}.")
-
-
-def _equal(a: Any, b: Any) -> bool:
-    """Return whether two results agree to `TOLERANCE`. NaN agrees with NaN."""
-    if not is_array(a) or not is_array(b) or a.dtype.kind not in "bif" or b.dtype.kind not in "bif":
-        return type(a) is type(b) and bool(np.all(a == b))
-    if a.shape != b.shape:
-        return False
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    finite = np.isfinite(a)
-    return np.array_equal(finite, np.isfinite(b)) and same(a[finite], b[finite], TOLERANCE)
+    return partial(
+        explain,
+        exercise.plain,
+        exercise.mistakes,
+        lambda functions: found.agreement(functions, index, name),
+        file=file,
+    )
 
 
 def _relative_error(right: Any, found: Any) -> float:

@@ -1,58 +1,157 @@
-"""Explain a wrong result: find a single change of the correct function that gives the same wrong numbers.
+"""Explain a wrong result: find a mistake in the correct code that gives the same wrong numbers.
 
-The package's function is parsed into a syntax tree. The search makes one common mistake at a time in the
-tree: it leaves out a term, a factor or a sign, skips a call, or sums over another axis. If the changed
-function gives the same numbers as the learner's function, the message names this mistake. The message never
-shows the correct line.
+First come the mistakes with names (see plain/). Then the plain solution is parsed into a syntax tree, and the
+search makes one common mistake at a time in it: it leaves out a term, a factor or a sign, skips a call, or
+sums over another axis. If the changed function gives the same numbers as the learner's function, the message
+names this mistake. The message never shows the correct line.
 """
 
 import ast
 import copy
 import inspect
+import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import permutations
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from enum import IntEnum
+from functools import cache
+from itertools import combinations, permutations
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from npformer.learn.exercises.own_lines import own_line
+from npformer.learn.exercises.plain import Mistake
 
 Function: TypeAlias = Callable[..., Any]
+Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and the solution with it
 Change: TypeAlias = tuple[str, ast.AST]  # the mistake in words, and the node that replaces another
 Names: TypeAlias = dict[str, list[str]]  # the variables of a function, under "", and the attributes of each
 
+STEP = ", in the step that computes "
+Changes: TypeAlias = Callable[[Any, Names], Iterator[Change]]
+
+SHORT = 20  # characters of the longest expression that a message shows
 SECONDS = 1.5  # the limit of the search, in processor time: the result does not depend on other processes
 
 
-def explain(solution: dict[str, Function], agrees: Callable[[SimpleNamespace], bool]) -> str:
-    """Return a sentence about the first change that gives the learner's result, or "" if there is none.
+class Agreement(IntEnum):
+    """The agreement of a changed solution with the learner's results."""
+
+    NONE = 0
+    TO_FIRST = 1  # with all results up to the first wrong one: another mistake may have changed the others
+    ALL = 2
+
+
+def explain(
+    solution: dict[str, Function],
+    mistakes: Sequence[Mistake],
+    agreement: Callable[[SimpleNamespace], Agreement],
+    *,
+    search: Literal["named", "likely", "rare"] = "likely",
+    file: str = "",
+) -> str:
+    """Return a sentence about the change of the solution that gives the learner's results, or "".
+
+    A change that gives all results is preferred, and a mistake with a name is preferred to another change.
 
     Args:
-        solution: The package's functions by name.
-        agrees: agrees(functions) returns True if these functions give the learner's result.
+        solution: The plain solution: functions by name.
+        mistakes: The mistakes with names.
+        agreement: Returns the agreement of changed functions with the learner's results.
+        search: "named" tries the mistakes with names, and "likely" also other common changes and pairs of
+            named mistakes. "rare" tries only the other changes, and requires that all results agree.
+        file: The learner's file. The sentence names the line in which it computes the same variable.
     """
-    end = time.process_time() + SECONDS
-    for changes in (likely, mix_ups):
+    found = ""
+    for text, functions in _changes(solution, mistakes, search):
+        agrees = agreement(SimpleNamespace(**functions))
+        if agrees == Agreement.ALL or (agrees and not found and search != "rare"):
+            where = _own_lines(solution, file, functions)
+            found = (text.partition(STEP)[0] if where else text) + where
+        if agrees == Agreement.ALL:
+            break
+    return found
+
+
+def _changes(solution: dict[str, Function], mistakes: Sequence[Mistake], search: str) -> Iterator[Changed]:
+    """Yield the changes that `explain` tries."""
+    if search == "rare":
+        yield from _timed(_unnamed(solution, (unusual,)))
+        return
+    yield from ((one.says, with_mistakes(solution, [one])) for one in mistakes)
+    if search == "likely":
+        yield from _timed(_unnamed(solution, (likely, mix_ups)))
+        yield from _pairs(solution, mistakes)
+
+
+def _own_lines(solution: dict[str, Function], file: str, changed: dict[str, Function]) -> str:
+    """Return a phrase with the line of the learner's file that belongs to the change, or ""."""
+    return "".join(
+        own_line(_formatted(source_of(function)), changed_source(changed[name]), file, list(solution))
+        for name, function in solution.items()
+        if changed[name] is not function
+    )
+
+
+def with_mistakes(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> dict[str, Function]:
+    """Return the solution with these mistakes, or without some if one removed the code of another.
+
+    Raises:
+        ValueError: If the only mistake does not fit the source.
+    """
+    changed = dict(solution)
+    for name, function in solution.items():
+        text = plain = source_of(function)
+        for old, new in (change for mistake in mistakes for change in mistake.changes):
+            text = text.replace(old, new)
+        if text != plain:
+            changed[name] = _compiled(ast.parse(text), function)
+    if changed == solution:
+        raise ValueError(f"no function of the solution contains {mistakes[0].changes[0][0]!r}")
+    return changed
+
+
+@cache
+def source_of(function: Function) -> str:
+    """Return the source text of a function from its def on, without its indentation."""
+    text = textwrap.dedent(inspect.getsource(function))
+    return text[re.search(r"^def ", text, re.MULTILINE).start() :]  # type: ignore[union-attr]  # no lambda
+
+
+def _unnamed(solution: dict[str, Function], kinds: Iterable[Changes]) -> Iterator[Changed]:
+    """Yield the changes that mutants makes, in words, and the changed solutions."""
+    for changes in kinds:
         for name, function in solution.items():
             for text, mutant in mutants(function, changes):
-                if time.process_time() > end:
-                    return ""
-                if not agrees(SimpleNamespace(**(solution | {name: mutant}))):
-                    continue
-                return f"the package's own function gives the same numbers {text}"
-    return ""
+                yield f"the correct function gives the same numbers {text}", solution | {name: mutant}
 
 
-def mutants(
-    function: Function, changes: Callable[[Any, Names], Iterator[Change]]
-) -> Iterator[tuple[str, Function]]:
+def _pairs(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> Iterator[Changed]:
+    """Yield the pairs of mistakes with names."""
+    for one, other in combinations(mistakes, 2):
+        with suppress(SyntaxError):  # the two may change the same line
+            yield f"{one.says}; and {other.says}", with_mistakes(solution, [one, other])
+
+
+def _timed(changes: Iterable[Changed]) -> Iterator[Changed]:
+    """Yield the changes until the time of the search is over."""
+    end = time.process_time() + SECONDS
+    for change in changes:
+        yield change
+        if time.process_time() > end:
+            return
+
+
+def mutants(function: Function, changes: Changes) -> Iterator[tuple[str, Function]]:
     """Yield pairs of a mistake in words and the function with this mistake.
 
     Args:
         function: A function written in Python.
-        changes: `likely` or `mix_ups`.
+        changes: `likely`, `mix_ups` or `unusual`.
     """
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    tree = ast.parse(source_of(function))
     nodes = list(ast.walk(tree))
     if not isinstance(nodes[1], ast.FunctionDef) or any(isinstance(node, ast.While) for node in nodes):
         return  # a changed while loop might never end
@@ -80,7 +179,19 @@ def _compiled(tree: ast.Module, function: Function) -> Function:
     """Return the function of a changed tree, in the namespace of its module."""
     namespace = dict(vars(sys.modules[function.__module__]))
     exec(compile(tree, "<changed>", "exec"), namespace)
-    return namespace[tree.body[0].name]  # type: ignore[attr-defined]  # it is a def
+    changed = namespace[tree.body[0].name]  # type: ignore[attr-defined]  # it is a def
+    changed.tree = tree
+    return changed
+
+
+def _formatted(source: str) -> str:
+    """Return a source in the format of ast.unparse."""
+    return ast.unparse(ast.parse(source))
+
+
+def changed_source(changed: Function) -> str:
+    """Return the source of a function that `_compiled` returned, in the format of ast.unparse."""
+    return ast.unparse(changed.tree)  # type: ignore[attr-defined]  # set above
 
 
 def _steps(tree: ast.Module) -> dict[int, str]:
@@ -89,7 +200,7 @@ def _steps(tree: ast.Module) -> dict[int, str]:
     for statement in ast.walk(tree):
         if isinstance(statement, (ast.Assign, ast.AugAssign)):
             target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-            text = f", in the step that computes {ast.unparse(target).strip('()')}"
+            text = f"{STEP}{ast.unparse(target).strip('()')}"
         elif isinstance(statement, ast.Return):
             text = ", in the returned value"
         else:
@@ -156,12 +267,66 @@ def mix_ups(node: ast.AST, names: Names) -> Iterator[Change]:
     elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
         for other in names[""]:
             if other != node.id:
-                yield f"{other} is used instead of another array", ast.Name(other, ast.Load())
+                yield f"{other} is used instead of {node.id}", ast.Name(other, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and _is_read(node):
         for other in names.get(node.value.id, ()):
             if other != node.attr:
-                text = f"{node.value.id}.{other} is used instead of another array"
+                text = f"{node.value.id}.{other} is used instead of {ast.unparse(node)}"
                 yield text, ast.Attribute(node.value, other, ast.Load())
+
+
+def unusual(node: ast.AST, names: Names) -> Iterator[Change]:
+    """Yield rarer mistakes: wrong operations, powers and numbers, and functions applied once too often."""
+    if isinstance(node, ast.BinOp):
+        yield from _of_other_operations(node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and node.value not in (0, 1):
+        yield "a number is twice as large as it should be", ast.Constant(2 * node.value)
+        yield "a number is half as large as it should be", ast.Constant(node.value / 2)
+    elif isinstance(node, ast.Name) and _is_read(node) and node.id in names[""]:
+        yield f"1 - {node.id} is used instead of {node.id}", ast.BinOp(ast.Constant(1), ast.Sub(), node)
+        for method in ("mean", "sum"):
+            call = ast.Call(ast.Attribute(node, method, ast.Load()), [], [])
+            yield f"the {method} of {node.id} is used instead of {node.id} itself", call
+    elif isinstance(node, (ast.Assign, ast.AugAssign, ast.Return)) and isinstance(node.value, ast.expr):
+        for text, value in _of_value(node.value, names):
+            changed = copy.deepcopy(node)
+            changed.value = value
+            yield text, changed
+
+
+def _of_other_operations(node: ast.BinOp) -> Iterator[Change]:
+    """Yield the mistakes in which an operation is another one."""
+    left, right = node.left, node.right
+    if isinstance(node.op, ast.Mult):
+        yield (
+            f"{_thing(left)} and {_thing(right)} are added instead of multiplied",
+            ast.BinOp(left, ast.Add(), right),
+        )
+    elif isinstance(node.op, (ast.Add, ast.Sub)):
+        yield (
+            f"{_thing(left)} and {_thing(right)} are multiplied instead of added or subtracted",
+            ast.BinOp(left, ast.Mult(), right),
+        )
+    if isinstance(node.op, ast.Sub):
+        yield (
+            f"{_thing(left)} and {_thing(right)} are exchanged in a difference",
+            ast.BinOp(right, node.op, left),
+        )
+        yield f"{_thing(right)} is used instead of {_thing(node)}", right
+    if isinstance(node.op, ast.Pow):
+        for power in (-2.0, -1.5, -1.0, -0.5, 0.5, 1.5, 2.0, 3.0):
+            yield f"the power of {_thing(left)} is {power:g}", ast.BinOp(left, ast.Pow(), ast.Constant(power))
+
+
+def _of_value(value: ast.expr, names: Names) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the mistakes in which the value of a statement is multiplied or changed once too often."""
+    for name in names[""]:
+        factor = ast.Name(name, ast.Load())
+        yield f"it is multiplied by {name} once too often", ast.BinOp(value, ast.Mult(), factor)
+        yield f"it is divided by {name} once too often", ast.BinOp(value, ast.Div(), factor)
+    for function in ("log", "exp", "sqrt", "abs", "square"):
+        called = ast.parse(f"np.{function}", mode="eval").body
+        yield f"np.{function} is applied once too often", ast.Call(called, [value], [])
 
 
 def _is_read(node: ast.Name | ast.Attribute | ast.Subscript) -> bool:
@@ -231,7 +396,8 @@ def _of_call(node: ast.Call) -> Iterator[Change]:
             yield "only the first entry is used instead of the sum over all entries", first
         for axis in ("None", "0", "-1", "-2", "(0, 1)"):
             new = ast.Call(node.func, [ast.parse(axis, mode="eval").body], node.keywords)
-            yield "a sum runs over the wrong axis", new
+            over = "all entries" if axis == "None" else f"axis {axis}"
+            yield f"the {name} over {over} is computed instead of that over another axis", new
     if isinstance(node.func, ast.Attribute) and name in ("sum", "mean", "swapaxes", "reshape", "max"):
         what = "not transposed" if name == "swapaxes" else f"used without its {name}"
         yield f"{_thing(node.func.value)} is {what}", node.func.value
@@ -256,12 +422,15 @@ def _of_arguments(node: ast.Call, name: str) -> Iterator[Change]:
     if len(node.args) == 1:
         first: ast.AST = ast.Subscript(node.args[0], ast.Constant(0), ast.Load())
         yield f"only the first of {_thing(node.args[0])} is used instead of {_called(node)}", first
+    if len(node.args) == 2 and not node.keywords:
+        exchanged = ast.Call(node.func, node.args[::-1], [])
+        yield f"the two arguments of {_called(node)} are exchanged", exchanged
     if len(node.args) == 2 and name.endswith("backward"):
         yield f"{_called(node)} is replaced by a product", ast.BinOp(node.args[0], ast.Mult(), node.args[1])
     for right, wrong in (("min", "max"), ("sin", "cos"), ("max", "min"), ("cos", "sin")):
         if name == right:
             new = ast.parse(ast.unparse(node.func).removesuffix(right) + wrong, mode="eval").body  # np.cos
-            yield f"{wrong} is used instead of another function", ast.Call(new, node.args, node.keywords)
+            yield f"{wrong} is used instead of {right}", ast.Call(new, node.args, node.keywords)
 
 
 def _of_scatter(call: ast.Call) -> Iterator[Change]:
@@ -282,20 +451,21 @@ def _of_scatter(call: ast.Call) -> Iterator[Change]:
 def _of_comparison(node: ast.Compare) -> Iterator[Change]:
     """Yield the mistakes in a > b: a >= b and so on."""
     others = {
-        ast.Gt: (ast.GtE, ast.Lt), ast.GtE: (ast.Gt, ast.LtE), ast.Lt: (ast.LtE, ast.Gt),
-        ast.LtE: (ast.Lt, ast.GtE), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,),
+        ast.Gt: (ast.GtE, ast.Lt, ast.LtE), ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
+        ast.Lt: (ast.LtE, ast.Gt, ast.GtE), ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
+        ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,),
     }  # fmt: skip
-    for other in others.get(type(node.ops[0]), ()):
-        yield (
-            "a comparison is wrong (for example > instead of >=, or reversed)",
-            ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators),
-        )
+    texts = ("a comparison is wrong by the case of equality (< or <=, > or >=)", "a comparison is reversed")
+    for index, other in enumerate(others.get(type(node.ops[0]), ())):
+        text = texts[1 if index or isinstance(node.ops[0], (ast.Eq, ast.NotEq)) else 0]
+        yield text, ast.Compare(node.left, [other(), *node.ops[1:]], node.comparators)
 
 
 def _named(node: ast.AST) -> str:
-    """Return a name unchanged, and for an expression the names that it contains."""
-    if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)):
-        return ast.unparse(node)
+    """Return a name or a short expression unchanged, and for another the names that it contains."""
+    text = ast.unparse(node)
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Constant)) or len(text) <= SHORT:
+        return text
     names = [
         n.id for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in ("xp", "np", "math", "self")
     ]

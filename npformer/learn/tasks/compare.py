@@ -27,7 +27,8 @@ def compare(
     arrays: dict[str, Array] | None = None,
     others: dict[str, Array] | None = None,
     numbers: Sequence[tuple[float, str]] = (),
-    explain: Callable[[], str] | None = None,
+    floor: float = 0.0,
+    explain: Callable[..., str] | None = None,
 ) -> None:
     """Check that a result of the learner's code is correct, up to a relative error of `TOLERANCE`.
 
@@ -41,8 +42,11 @@ def compare(
         arrays: Other arrays that the result may have been confused with, by name.
         others: The other gradients, by name.
         numbers: Pairs (number, name) of numbers that may be a wrong factor.
-        explain: A function that returns a sentence about the mistake in the package's function that would
-            give `found`, or "" if it finds none.
+        floor: The smallest number that errors are relative to, for a result that is 0 but for rounding
+            errors.
+        explain: A function that returns a sentence about the mistake that would give `found`, or "" if it
+            finds none. `search` says which mistakes
+            it tries.
 
     Raises:
         Fault: If the result is wrong. The fault has the first wrong entry, likely causes and a picture.
@@ -55,21 +59,29 @@ def compare(
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
     if right_array.shape != found_array.shape:
-        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}")
+        clue = explain(search="named") if explain else ""
+        raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}", (clue,))
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
-    scale = max(1e-300, np.abs(right[np.isfinite(right)]).max(initial=0))
-    wrong = ~np.isclose(found, right, rtol=0, atol=TOLERANCE * scale)
+    scale = max(1e-300, floor, np.abs(right[np.isfinite(right)]).max(initial=0))
+    wrong = ~np.isclose(found, right, rtol=0, atol=_tolerance(right_array) * scale)
     wrong &= found != right  # equal infinities are not wrong
     if not wrong.any():
         _check_dtype(name, right_array, found_array)
         return
-    context = DiagnosisContext(right, found, dy, arrays or {}, others or {}, [*numbers])
+    context = DiagnosisContext(
+        right, found, dy, arrays or {}, others or {}, [*numbers], is_gradient=dy is not None
+    )
     raise Fault(
         _describe_first(name, right_array, found_array, wrong),
         _clues(context, explain),
         picture_of(name, right, found, wrong),
         difference_of(right, found, wrong),
     )
+
+
+def _tolerance(right: Array) -> float:
+    """Return the relative tolerance for a result: sums in another order differ more in float32."""
+    return max(TOLERANCE, 16 * float(np.finfo(right.dtype).eps)) if right.dtype.kind == "f" else TOLERANCE
 
 
 def _check_type(name: str, right: Any, found: Any, who: str) -> None:
@@ -116,16 +128,16 @@ def _number(x: Any) -> str:
     return str(x) if x.dtype.kind in "bi" else f"{float(x):.6g}"
 
 
-def _clues(context: DiagnosisContext, explain: Callable[[], str] | None) -> tuple[str, ...]:
-    """Return a cause that the numbers suggest, and the mistake in the correct code that would give them."""
-    if not np.isfinite(context.found[np.isfinite(context.right)]).all():
-        clue = "it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?"
-    elif not np.isfinite(context.right).all():
-        clue = UNKNOWN
-    else:
-        clue = describe(context)
+def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tuple[str, ...]:
+    """Return the mistake that would give these numbers or, if none is found, a cause that they suggest."""
     change = explain() if explain else ""
-    return (change,) if clue == UNKNOWN and change else (clue, change)
+    if change:
+        return (change,)
+    if not np.isfinite(context.found[np.isfinite(context.right)]).all():
+        return ("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?",)
+    clue = UNKNOWN if not np.isfinite(context.right).all() else describe(context)
+    rare = explain(search="rare") if explain and clue == UNKNOWN else ""
+    return (rare or clue,)
 
 
 def _short(value: Any) -> str:

@@ -1,52 +1,14 @@
-"""The grader's diagnosis of wrong solutions: at least nine of ten are correct."""
-
-import re
-from collections import Counter
+"""The grader's messages about wrong and invalid results."""
 
 import numpy as np
 import pytest
-from wrong_solutions import WRONG
 
 from npformer.learn.exercises import EXERCISES, grade
-
-LEAST_SHARE = 0.9
 
 
 def text_of(verdict):
     """Return the message and the clues in one line."""
     return " ".join([verdict.message, *verdict.clues])
-
-
-@pytest.mark.slow
-def test_every_wrong_solution_can_be_made():
-    """Each one quotes a line of the package. If that line changes, the quote must change as well."""
-    problems = []
-    for wrong in WRONG:
-        try:
-            wrong.functions()
-        except AssertionError as error:
-            problems.append(f"{wrong.exercise}: {error}")
-    assert not problems, "\n".join(problems)
-
-
-def test_nine_of_ten_get_the_correct_diagnosis():
-    missed = []
-    for wrong in WRONG:
-        verdict = grade(EXERCISES.find(wrong.exercise), wrong.functions())
-        assert not verdict.solved, wrong
-        if not re.search(wrong.diagnosis, text_of(verdict)):
-            missed.append(
-                f"{wrong.exercise}: {wrong.new!r} should say {wrong.diagnosis!r}: {text_of(verdict)}"
-            )
-    share = 1 - len(missed) / len(WRONG)
-    print(f"{share:.1%} of {len(WRONG)}", *missed, sep="\n")
-    assert len(WRONG) >= 60
-    assert share >= LEAST_SHARE, "\n".join(missed)
-
-
-def test_the_wrong_solutions_cover_many_exercises():
-    assert len({wrong.exercise for wrong in WRONG}) >= 25
-    assert max(Counter((w.exercise, w.old, w.new) for w in WRONG).values()) == 1
 
 
 def softmax_verdict(text):
@@ -129,7 +91,7 @@ def test_two_mistakes_are_reported_one_after_the_other():
     exec(text, space)
     text = text_of(grade(EXERCISES.find("adam-step"), space))
     assert "first v after step 1[0]" in text
-    assert "the factor g is left out, in the step that computes adam.v" in text
+    assert "the gradient is not squared in v" in text
 
 
 def test_greedy_must_see_the_end_of_a_sentence():

@@ -31,6 +31,7 @@ def _padded(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "pad([[5, 6, 7], [8], []])": own.pad([[5, 6, 7], [8], []]),
         "pad([[1, 2], [3]], pad_id=9)": own.pad([[1, 2], [3]], 9),
         "pad([[4, 5, 6]])": own.pad([[4, 5, 6]]),
+        "pad([[7], [8, 9]])": own.pad([[7], [8, 9]]),
     }
 
 

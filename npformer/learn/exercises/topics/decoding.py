@@ -15,8 +15,14 @@ SOURCE = np.array([[5, 6, 7, 3], [8, 3, 0, 0], [4, 9, 3, 0]])
 
 
 @cache
-def _model() -> Any:
-    """Return a small untrained model whose sentences end after 5, 2 and more than 6 tokens."""
+def _model(seed: int, lowered: float = 0.0) -> Any:
+    """Return a small untrained model.
+
+    Args:
+        seed: With 834 its sentences end after 5, 2 and more than 6 tokens. With 5 one would choose forbidden
+            tokens, and tokens other than the end symbol after the end symbol.
+        lowered: A number. The larger it is, the further below 0 are the logits.
+    """
     config = TransformerConfig(
         source_vocab=11,
         target_vocab=11,
@@ -28,13 +34,20 @@ def _model() -> Any:
         dropout=0.0,
         tied="none",
     )
-    return Transformer(config, rng=np.random.default_rng(834), dtype=np.float64)
+    model = Transformer(config, rng=np.random.default_rng(seed), dtype=np.float64)
+    if lowered:  # the first number of every vector becomes positive, and is subtracted from each logit
+        parameters = dict(model.named_parameters())
+        parameters["decoder.layers.0.feed_forward_residual.norm.bias"].value[0] += 4
+        parameters["output.weight"].value[0] = -lowered
+    return model
 
 
 def _sentences(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     return {
-        "greedy(model, source, max_length=6)": own.greedy(_model(), SOURCE, max_length=6),
-        "greedy(model, source, max_length=2)": own.greedy(_model(), SOURCE, max_length=2),
+        "greedy(model, source, max_length=6)": own.greedy(_model(834), SOURCE, max_length=6),
+        "greedy(model, source, max_length=2)": own.greedy(_model(834), SOURCE, max_length=2),
+        "greedy(model, source, max_length=6), another model": own.greedy(_model(5), SOURCE, max_length=6),
+        "greedy(model, source, max_length=6), logits below 0": own.greedy(_model(5, 9), SOURCE, max_length=6),
     }
 
 
@@ -46,6 +59,9 @@ def _beams(own: Functions, rng: np.random.Generator) -> Any:
         kept = list(own.best_continuations(so_far, log_probs, n))
         result[f"(row, token) of the {n} best"] = [(int(row), int(token)) for row, token, _ in kept]
         result[f"log-probability of the {n} best"] = np.array([float(total) for _, _, total in kept])
+    equal = np.log(np.array([[0.25, 0.5, 0.25], [0.25, 0.5, 0.25]]))
+    kept = list(own.best_continuations(np.zeros(2), equal, 5))
+    result["(row, token) of the 5 best of equal totals"] = [(int(row), int(token)) for row, token, _ in kept]
     return result
 
 

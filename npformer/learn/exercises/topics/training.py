@@ -16,7 +16,7 @@ def _three_steps(own: Functions, rng: np.random.Generator) -> Any:
     for step in range(3):
         grads = adam.model.grads
         grads[...] = rng.standard_normal(grads.shape)
-        own.adam_step(adam, 0.1)
+        own.adam_step(adam, 0.03)
         for name, value in (("t", adam.t), ("m", adam.m), ("v", adam.v), ("values", model.values)):
             result[f"{name} after step {step + 1}"] = np.array(value)
     return result
@@ -31,12 +31,12 @@ def _rates(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _cosine_rates(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
-    schedule = own.cosine(0.5, 20, 5)
+    schedule = own.cosine(0.3, 20, 5)
     return {
-        "the rates of cosine(0.5, 20, 5)": np.array(
+        "the rates of cosine(0.3, 20, 5)": np.array(
             [schedule(s) for s in (1, 2, 4, 5, 6, 10, 15, 19, 20, 30)]
         ),
-        "the rates of cosine(0.5, 8)": np.array([own.cosine(0.5, 8)(s) for s in range(1, 9)]),
+        "the rates of cosine(0.7, 8)": np.array([own.cosine(0.7, 8)(s) for s in range(1, 9)]),
     }
 
 
@@ -85,7 +85,7 @@ def adam_step(adam, lr):
     beta1, beta2 = adam.betas
     g = adam.model.grads
 ''',
-        (Values("", _three_steps, numbers=((0.1, "lr"),)),),
+        (Values("", _three_steps, numbers=((0.03, "lr"),)),),
         (
             "First update adam.t, adam.m and adam.v, in this order. Then update the values.",
             "m_hat = m / (1 - beta1**t), and v_hat = v / (1 - beta2**t).",
@@ -130,7 +130,7 @@ def cosine(peak, total_steps, warmup_steps=0):
     Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
 ''',
-        (Values("", _cosine_rates, numbers=((0.5, "peak"),)),),
+        (Values("", _cosine_rates, numbers=((0.3, "peak"),)),),
         (
             "There are two cases: step < warmup_steps, and step >= warmup_steps.",
             "In the second case, done = (step - warmup_steps) / (total_steps - warmup_steps) increases from "

@@ -12,7 +12,7 @@ from npformer.learn.exercises.exercise import Exercise, Functions, Values
 # in the order in which training made them; the characters come last, and x is missing
 MADE = ["er", "lo", "low", "▁low", "es", "est", "▁lower", "we", "ne", "new", "aa", "▁t"]
 PIECES = Pieces([*MADE, *"▁lowernsta"])
-TEXTS = ("▁lower", "▁newest", "▁tower", "▁slowest", "aaaaa", "▁lox", "x", "▁")
+TEXTS = ("▁lower", "▁lowe", "▁newest", "▁tower", "▁slowest", "aaaaa", "▁lox", "x", "▁")
 
 # pairs of translations and references
 SHORT = ["the the the the cat", "a b c d e"], ["the cat sat on the mat", "a b c d e f g"]

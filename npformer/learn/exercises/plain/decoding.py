@@ -1,0 +1,288 @@
+"""Lesson 14: plain solutions and mistakes."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.functional import attention, merge_heads
+from npformer.learn.exercises.plain.registry import mistake, plain
+from npformer.nn.attention import KVCache
+
+CUT = "row[: row.index(end)] if end in row else row"
+APPEND = "tokens = np.concatenate([tokens, best[:, None]], 1)"
+TOTAL = "so_far[:, None] + log_probs"
+ORDER = 'np.argsort(-flat, kind="stable")[:n].tolist()'
+JOIN_K, JOIN_V = "np.concatenate([kv_cache.k, k], 2)", "np.concatenate([kv_cache.v, v], 2)"
+
+
+@plain(
+    "greedy",
+    mistake("the sentences are not cut at the end symbol", CUT, "row"),
+    mistake(
+        "the end symbol is in the result, and must be left out", "row.index(end)]", "row.index(end) + 1]"
+    ),
+    mistake("the forbidden ids 0, 1 and 2 are not excluded", "logits[:, :3] = -np.inf", "pass"),
+    mistake(
+        "the logits of the forbidden ids are set to 0 instead of -inf",
+        "logits[:, :3] = -np.inf",
+        "logits[:, :3] = 0",
+    ),
+    mistake(
+        "only padding (id 0) is excluded: the ids 1 and 2 are forbidden too", "logits[:, :3]", "logits[:, :1]"
+    ),
+    mistake("the ids 0 and 1 are excluded, but not the start symbol (2)", "logits[:, :3]", "logits[:, :2]"),
+    mistake("the end symbol is forbidden too, so that no sentence ends", "logits[:, :3]", "logits[:, :4]"),
+    mistake("the start symbol is in the result, and must be left out", "tokens[:, 1:]", "tokens"),
+    mistake(
+        "one token too few is made: max_length is the number of tokens without the start symbol",
+        "range(max_length)",
+        "range(max_length - 1)",
+    ),
+    mistake(
+        "one token too many is made: the result may have at most max_length tokens",
+        "range(max_length)",
+        "range(max_length + 1)",
+    ),
+    mistake("the logits of the first position are used instead of the last position", "[:, -1]", "[:, 0]"),
+    mistake(
+        "the least probable token is chosen: argmin is used instead of argmax", "argmax(-1)", "argmin(-1)"
+    ),
+    mistake(
+        "the search stops when the first sentence has ended: the others must continue",
+        APPEND,
+        APPEND + "\n        if (best == end).any():\n            break",
+    ),
+    mistake(
+        "the rest of a sentence is not cut off after the end symbol: it is only replaced by padding",
+        CUT,
+        "[0 if token == end else token for token in row]",
+    ),
+    mistake(
+        "the end symbols are removed, but not the tokens after the first end symbol",
+        CUT,
+        "[token for token in row if token != end]",
+    ),
+    mistake(
+        "the sentence is cut before its last token, not at the first end symbol",
+        CUT,
+        "row[:-1] if end in row else row",
+    ),
+    mistake(
+        "the sentence is cut at the last end symbol instead of the first",
+        "row.index(end)]",
+        "len(row) - 1 - row[::-1].index(end)]",
+    ),
+    mistake(
+        "the first sentence decides for all: every row gets its token",
+        "argmax(-1)",
+        "argmax(-1)[:1].repeat(len(source))",
+    ),
+)
+def greedy(model: Any, source: Any, *, max_length: Any) -> Any:
+    end = model.config.end_id
+    tokens = np.full((len(source), 1), model.config.start_id)
+    for _ in range(max_length):
+        logits = model.forward(source, tokens)[0][:, -1].copy()
+        logits[:, :3] = -np.inf
+        best = logits.argmax(-1)
+        tokens = np.concatenate([tokens, best[:, None]], 1)
+    return [row[: row.index(end)] if end in row else row for row in tokens[:, 1:].tolist()]
+
+
+@plain(
+    "best-continuations",
+    mistake("so_far is left out: the total is the sum of so_far and log_probs", TOTAL, "log_probs"),
+    mistake(
+        "the worst continuations come first: the order is that of the lowest total",
+        "argsort(-flat",
+        "argsort(flat",
+    ),
+    mistake(
+        "the worst continuations come first: the order is that of the lowest total",
+        "argsort(-flat",
+        "argsort(np.where(flat == -np.inf, np.inf, flat)",
+    ),
+    mistake("row and token are exchanged", "result.append((row, token,", "result.append((token, row,"),
+    mistake("totals of -inf are not left out: these tokens are forbidden", "if flat[i] > -np.inf", "if True"),
+    mistake(
+        "the rows are sorted one by one: the best continuations of all hypotheses must be compared "
+        "with each other",
+        ORDER,
+        "[r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], "
+        'kind="stable")[:n].tolist()][:n]',
+    ),
+    mistake(
+        "n continuations of each row are returned: the best n of all hypotheses together are needed",
+        ORDER,
+        "[r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], "
+        'kind="stable")[:n].tolist()]',
+    ),
+    mistake(
+        "only the best continuation of each row is kept",
+        ORDER,
+        "[r * total.shape[1] + int(total[r].argmax()) for r in np.argsort(-total.max(1), "
+        'kind="stable").tolist()][:n]',
+    ),
+    mistake(
+        "exp(log_probs) is added to so_far: logarithms and probabilities are mixed",
+        TOTAL,
+        "so_far[:, None] + np.exp(log_probs)",
+    ),
+    mistake(
+        "so_far and log_probs are multiplied: the sum of the logarithms is needed",
+        TOTAL,
+        "so_far[:, None] * log_probs",
+    ),
+    mistake("so_far is subtracted instead of added", TOTAL, "log_probs - so_far[:, None]"),
+    mistake(
+        "the total of a tuple is only log_probs: so_far is left out in it",
+        "flat[i]))",
+        "log_probs[row, token]))",
+    ),
+    mistake(
+        "the totals are probabilities: exp is applied to the sum of the logarithms",
+        "flat[i]))",
+        "np.exp(flat[i])))",
+    ),
+    mistake("only the best continuation is returned instead of n", "[:n]", "[:1]"),
+    mistake("all continuations are returned instead of the best n", "[:n]", ""),
+    mistake("n - 1 continuations are returned instead of n", "[:n]", "[: n - 1]"),
+    mistake(
+        "the index is divided by the number of rows instead of V, the number of tokens",
+        "log_probs.shape[1])",
+        "log_probs.shape[0])",
+    ),
+    mistake(
+        "of equal totals, or in the list, the lower token comes first instead of the lower row",
+        "total.reshape(-1)",
+        "total.T.reshape(-1)",
+        "row, token = divmod(i, log_probs.shape[1])",
+        "token, row = divmod(i, len(so_far))",
+    ),
+)
+def best_continuations(so_far: Any, log_probs: Any, n: Any) -> Any:
+    total = so_far[:, None] + log_probs
+    flat = total.reshape(-1)
+    order = np.argsort(-flat, kind="stable")[:n].tolist()
+    result = []
+    for i in order:
+        if flat[i] > -np.inf:
+            row, token = divmod(i, log_probs.shape[1])
+            result.append((row, token, float(flat[i])))
+    return result
+
+
+@plain(
+    "length-norm",
+    mistake(
+        "the parentheses are wrong: only the length is divided by 6", "((5 + length) / 6)", "(5 + length / 6)"
+    ),
+    mistake(
+        "the parentheses are wrong: the power is that of the numerator only, and must be that of the "
+        "whole fraction",
+        "((5 + length) / 6) ** length_penalty",
+        "(5 + length) ** length_penalty / 6",
+    ),
+    mistake("the power is left out: length_penalty is ignored", " ** length_penalty", ""),
+    mistake(
+        "the fraction is multiplied by length_penalty, which must be its power",
+        "** length_penalty",
+        "* length_penalty",
+    ),
+    mistake("the length itself is used instead of (5 + length) / 6", "((5 + length) / 6)", "length"),
+    mistake(
+        "the length itself is used instead of (5 + length) / 6, without the power",
+        "((5 + length) / 6) ** length_penalty",
+        "length",
+    ),
+    mistake(
+        "the power has the wrong sign: the score is divided by this number later",
+        "** length_penalty",
+        "** -length_penalty",
+    ),
+    mistake("it is 1 for every length: the length is ignored", "((5 + length) / 6) ** length_penalty", "1.0"),
+    mistake("5 is left out", "(5 + length)", "length"),
+    mistake("the divisor 6 is left out", " / 6", ""),
+    mistake(
+        "a number is one too large: 6 + length is used instead of 5 + length", "5 + length", "6 + length"
+    ),
+    mistake("5 and 6 are exchanged", "5 + length) / 6", "6 + length) / 5"),
+    mistake("the divisor is 5 instead of 6", "/ 6", "/ 5"),
+    mistake("it is multiplied by 6 instead of divided", "/ 6", "* 6"),
+)
+def length_norm(length: Any, length_penalty: Any) -> Any:
+    return ((5 + length) / 6) ** length_penalty
+
+
+@plain(
+    "cached-step",
+    mistake(
+        "the new key and value come first: the order must be that of the positions",
+        JOIN_K,
+        "np.concatenate([k, kv_cache.k], 2)",
+        JOIN_V,
+        "np.concatenate([v, kv_cache.v], 2)",
+    ),
+    mistake(
+        "the new key comes first: the order must be that of the positions",
+        JOIN_K,
+        "np.concatenate([k, kv_cache.k], 2)",
+    ),
+    mistake(
+        "the new value comes first: the order must be that of the positions",
+        JOIN_V,
+        "np.concatenate([v, kv_cache.v], 2)",
+    ),
+    mistake("the keys are used in place of the values", JOIN_V, "k"),
+    mistake(
+        "the earlier keys are used in place of the earlier values",
+        JOIN_V,
+        "np.concatenate([kv_cache.k, v], 2)",
+    ),
+    mistake(
+        "the earlier values are used in place of the earlier keys",
+        JOIN_K,
+        "np.concatenate([kv_cache.v, k], 2)",
+    ),
+    mistake("keys and values are exchanged in the KVCache", "KVCache(k, v)", "KVCache(v, k)"),
+    mistake(
+        "the KVCache holds only the new key and value: those of all positions are needed",
+        "KVCache(k, v)",
+        "KVCache(k[:, :, -1:], v[:, :, -1:])",
+    ),
+    mistake(
+        "layer.output.forward is left out", "layer.output.forward(merge_heads(z))", "merge_heads(z), None"
+    ),
+    mistake(
+        "attention sees only the new position: it needs the keys and values of the earlier positions "
+        "from the cache too",
+        "attention(q, k, v)",
+        "attention(q, k[:, :, -1:], v[:, :, -1:])",
+    ),
+    mistake(
+        "attention sees only the earlier positions: the new key and value must be appended before",
+        "attention(q, k, v)",
+        "attention(q, k, v) if kv_cache is None else attention(q, kv_cache.k, kv_cache.v)",
+    ),
+    mistake(
+        "the cache is not extended: the new key and value are not appended",
+        JOIN_K,
+        "kv_cache.k",
+        JOIN_V,
+        "kv_cache.v",
+    ),
+    mistake(
+        "the keys are used in place of the values in attention", "attention(q, k, v)", "attention(q, k, k)"
+    ),
+    mistake(
+        "the new key is used in place of the query", "attention(q, k, v)", "attention(k[:, :, -1:], k, v)"
+    ),
+)
+def decode_step(layer: Any, x: Any, kv_cache: Any = None) -> Any:
+    (q, k, v), _ = layer.project(x, x, x)
+    if kv_cache is not None:
+        k = np.concatenate([kv_cache.k, k], 2)
+        v = np.concatenate([kv_cache.v, v], 2)
+    z, _ = attention(q, k, v)
+    y, _ = layer.output.forward(merge_heads(z))
+    return y, KVCache(k, v)

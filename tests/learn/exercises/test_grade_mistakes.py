@@ -1,0 +1,149 @@
+"""The grader names the mistakes of wrong solutions, and names no mistake that was not made."""
+
+from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from mistake_tables import FALSE, RIGHT, functions_of, mistakes_of, solutions_of
+
+from npformer.learn.exercises import EXERCISES, grade
+from npformer.learn.exercises.agreement import equal, results_of
+from npformer.learn.exercises.mutants import with_mistakes
+
+HERE = Path(__file__).parent
+TABLES = sorted((HERE / "mistakes").glob("*.txt"))
+HELD_OUT = sorted((HERE / "held_out").glob("*.txt"))  # written after the grader's mistakes, to measure it
+SOLUTIONS = [solution for table in (*TABLES, HELD_OUT[0]) for solution in solutions_of(table)]
+ALL = list(EXERCISES)
+
+
+def names(items):
+    return [name for name, _ in items]
+
+
+def judged(mistakes, folder):
+    """Return the number of each score, and the clues that do not name the mistake."""
+    scores, report = Counter(), []
+    for mistake in mistakes:
+        verdict = mistake.verdict(folder / f"{mistake.exercise}.py")
+        score = mistake.score(verdict)
+        scores[score] += 1
+        if score != RIGHT:
+            report.append(f"{score}: {mistake.exercise}: {mistake.line}: {verdict.message} {verdict.clues}")
+    return scores, "\n".join(report)
+
+
+def test_the_tables_hold_mistakes_of_every_exercise():
+    mistakes = [mistake for table in TABLES for mistake in mistakes_of(table)]
+    assert len(mistakes) >= 260
+    assert len({(mistake.exercise, mistake.text) for mistake in mistakes}) == len(mistakes)
+    assert {mistake.exercise for mistake in mistakes} == {exercise.name for exercise in ALL}
+
+
+@pytest.mark.parametrize(("name", "solution"), SOLUTIONS, ids=names(SOLUTIONS))
+def test_a_learners_solution_is_accepted(name, solution):
+    verdict = grade(EXERCISES.find(name), functions_of(solution))
+    assert verdict.solved, verdict
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
+def test_the_mistakes_are_named(table, tmp_path):
+    scores, report = judged(mistakes_of(table), tmp_path)
+    assert scores[RIGHT] >= 0.95 * scores.total(), report
+    assert scores[FALSE] == 0, report
+
+
+@pytest.mark.slow
+def test_a_false_name_is_rare_for_mistakes_that_the_grader_does_not_know(tmp_path):
+    mistakes = [mistake for table in HELD_OUT for mistake in mistakes_of(table)]
+    scores, report = judged(mistakes, tmp_path)
+    assert scores.total() >= 80
+    assert scores[RIGHT] >= 0.5 * scores.total(), report
+    assert scores[FALSE] <= 0.05 * scores.total(), report
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda exercise: exercise.name)
+def test_the_plain_solution_is_accepted(exercise):
+    assert set(exercise.plain) == set(exercise.solution)
+    verdict = grade(exercise, exercise.plain)
+    assert verdict.solved, verdict
+
+
+@pytest.mark.parametrize("exercise", ALL, ids=lambda exercise: exercise.name)
+def test_every_named_mistake_is_told_apart_from_the_others(exercise):
+    """Each one changes the results, and mistakes with different names give different results."""
+
+    def results(functions):
+        with np.errstate(all="ignore"):
+            try:
+                return [results_of(trial, SimpleNamespace(**functions)) for trial in exercise.trials]
+            except Exception:  # such a mistake is named by the exception
+                return []
+
+    def agree(one, other):
+        return (
+            bool(one)
+            and bool(other)
+            and all(
+                a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+                for a, b in zip(one, other, strict=True)
+            )
+        )
+
+    found = [("", results(exercise.plain))]
+    for mistake in exercise.mistakes:
+        result = results(with_mistakes(exercise.plain, [mistake]))
+        alike = [says for says, other in found if says != mistake.says and agree(result, other)]
+        assert not alike, f"{mistake.says} gives the same results as {alike[0] or 'the solution'}"
+        found.append((mistake.says, result))
+
+
+OWN_ADAM = """
+def adam_step(adam, lr):
+    b1, b2 = adam.betas
+    adam.t += 1
+    adam.m[...] = b1 * adam.m + (1 - b1) * adam.model.grads
+    adam.v[...] = b2 * adam.v + (1 - b2) * adam.model.grads ** 2
+    m_hat = adam.m / (1 - b1 ** adam.t)
+    v_hat = adam.v
+    adam.model.values -= lr * m_hat / (np.sqrt(v_hat) + adam.eps)
+"""
+
+
+def clue_to(text, name, file):
+    file.write_text(text, encoding="utf-8")
+    return " ".join(grade(EXERCISES.find(name), functions_of(text, str(file)), str(file)).clues)
+
+
+def test_a_message_names_the_line_that_computes_the_same_variable(tmp_path):
+    assert "(line 8 computes v_hat in your file)" in clue_to(OWN_ADAM, "adam-step", tmp_path / "own.py")
+    other = OWN_ADAM.replace("v_hat", "second")
+    assert "in your file" not in clue_to(other, "adam-step", tmp_path / "other.py")
+
+
+def test_a_variable_that_two_lines_compute_gets_no_line(tmp_path):
+    twice = OWN_ADAM.replace("    v_hat = adam.v\n", "    v_hat = adam.v\n    v_hat = 1 * v_hat\n")
+    assert "in your file" not in clue_to(twice, "adam-step", tmp_path / "twice.py")
+
+
+def test_two_mistakes_are_both_named():
+    text = OWN_ADAM.replace("np.sqrt(v_hat) + adam.eps", "np.sqrt(v_hat + adam.eps)")
+    (clue,) = grade(EXERCISES.find("adam-step"), functions_of(text)).clues
+    assert "bias correction of v" in clue
+    assert "eps is added to v under the square root" in clue
+
+
+def test_rounding_errors_of_a_gradient_that_is_zero_are_no_mistake():
+    """The gradient of the bias of the keys is 0, and another order of sums gives other rounding errors."""
+    exercise = EXERCISES.find("multi-head-backward")
+    assert grade(exercise, exercise.plain).solved
+
+
+def test_another_order_of_sums_in_float32_is_no_mistake():
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e * (1 / e[..., ::-1].cumsum(-1)[..., -1:])
+
+    assert grade(EXERCISES.find("softmax"), {"softmax": softmax}).solved
