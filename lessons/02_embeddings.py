@@ -496,11 +496,10 @@ assert not report.ok
 # `npformer exercise list 2` lists the exercises. Each is graded by the gradient checker.
 #
 # - `npformer exercise start embedding-backward`: compute the gradient of an embedding table with a
-#   scatter-add. The scale and the zero row of the padding must be right too.
-# - `npformer exercise start tied-backward`: compute the gradients of an output layer with tied weights. Think
-#   about which matrix is transposed in dw.
-# - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters. A
-#   layer may be used more than once, so its gradients must be added with +=.
+#   scatter-add.
+# - `npformer exercise start tied-backward`: compute the gradients of an output layer with tied weights.
+# - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters. Its
+#   gradients must be added with +=.
 #
 # Try this in the terminal: `!embedding(np.array([4, 7]), table)[0]`, and `!np.diag(one_hot.T @ one_hot)`.
 # What does the second one count?

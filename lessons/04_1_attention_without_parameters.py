@@ -50,8 +50,7 @@ rng = np.random.default_rng(4)
 # %% [markdown]
 # ## Attention without parameters
 #
-# One of the documents of this course, *The components of the Transformer*, begins with a layer that has no
-# parameters. T vectors $x_1, \ldots, x_T$
+# The simplest attention layer has no parameters. T vectors $x_1, \ldots, x_T$
 # go in, and T vectors $y_1, \ldots, y_T$ come out. Each output is computed in three steps:
 #
 # $$\begin{aligned}

@@ -171,7 +171,7 @@ show_figure(figure, "05_gradient", caption)
 # $\sqrt{d_k}$, which the factor $c = 1/\sqrt{d_k}$ cancels.
 #
 # **Without the division**, at the paper's width of 64, the effect is moderate. About a third of the
-# queries give one key a weight above .99, before any training. The gradient of the scores is nearly eight
+# queries give one key a weight above .99. The gradient of the scores is nearly eight
 # times smaller. But the length of the gradient of the query is .30, which is the
 # same as with the division. The factor $c$ is 1
 # here and not 1/8, which compensates for the smaller $dS$.

@@ -43,7 +43,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # for *rue* (street), which is feminine. So a translator into French must know the antecedent.
 #
 # Does the small translator of lesson 13.5 know it? The function `trained` returns the training run of that
-# lesson if it is in this folder. Otherwise it trains the same model now, which takes about a minute.
+# lesson if it is in this folder. If there is no such model in the folder, the cell trains it now, which takes
+# about a minute.
 
 # %%
 

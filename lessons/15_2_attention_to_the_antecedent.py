@@ -219,7 +219,7 @@ print(f"largest weight at the token itself: {share_itself:.0%} of the encoder's 
 assert share_itself < 0.5
 
 # %% [markdown]
-# It is less than half of the rows. The matrices $W^Q$ and $W^K$ are learned. They can give a high score to
+# This is less than half of the rows. The matrices $W^Q$ and $W^K$ are learned. They can give a high score to
 # tokens that are related in any way, and not only to tokens that are equal.
 #
 # **Question.** Let all vectors $x$ have the same length. With which matrices $W^Q$ and $W^K$ would the score

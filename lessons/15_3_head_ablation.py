@@ -263,8 +263,9 @@ needed = accuracy_without_word["antecedent"], accuracy_without_word["adjective"]
 assert max(needed) < accuracy - 0.1
 
 # %% [markdown]
-# Here is a cause. Without the antecedent or without the adjective, the accuracy decreases by more than 10
-# points. A human reader also needs both words: the noun, and what is said about it.
+# These interventions change the translation, so they show what causes it. Without the antecedent or without
+# the adjective, the accuracy decreases by more than 10 points. A human reader also needs both words: the
+# noun, and what is said about it.
 #
 # **Question.** Without the antecedent, would you expect an accuracy of 0?
 #

@@ -172,8 +172,8 @@ assert_allclose(dblocks, attention.output.weight.grad.reshape(H, K, -1), atol=1e
 #
 # The backward pass of the model goes through every attention, but it does not store $dZ$. So we replace the
 # method `backward` of each attention by a function. This function stores $dZ$ first, and then calls the
-# original method. It gets $dZ$ from $dy$ as in `heads_backward`: a product with the transposed $W^O$, which
-# `split_heads` then divides among the heads.
+# original method. First it computes $dZ$ from $dy$, as in `heads_backward`. This is a product with the
+# transposed $W^O$. Then `split_heads` divides the result among the heads.
 
 # %%
 

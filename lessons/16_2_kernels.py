@@ -97,8 +97,8 @@ compare("sums as products", lambda: rows @ ones, lambda: rows.sum(-1), atol=1e-3
 #
 # Dropout has to decide for each number whether to keep it. The obvious way draws a uniform random number for
 # each of them. But 16 random bits are enough for a decision. So one random integer of 64 bits gives four
-# decisions. Each group of 16 bits is a number from 0 to 65,535. The number of the array is dropped if this is
-# below $65{,}536\,p$, where $p$ is the dropout probability.
+# decisions. Each group of 16 bits is a number from 0 to 65,535. If the random number is below $65{,}536\,p$,
+# where $p$ is the dropout probability, the entry of the array is dropped.
 #
 # The package has this function as `random_keep_mask`. The plain pair uses it too, so that a plain pair and
 # its kernel drop the same numbers.

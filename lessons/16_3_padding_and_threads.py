@@ -57,7 +57,7 @@ threadpool_limits(1, user_api="blas")  # each matrix product uses one thread
 # What is the backward pass of packing? Write packing as a product with a matrix $P$ of shape (N, B·T). Each
 # row of $P$ has a single 1, at the position of its token. So packing is $y = P x$, and its backward pass is
 # $dx = P^\top dy$. This copies each row back to its position, which is exactly unpacking. In the same way,
-# the backward pass of unpacking is packing. This is the condition for it, for all $x$ and $y$:
+# the backward pass of unpacking is packing. It is possible if this condition holds for all $x$ and $y$:
 #
 # $$\langle P x,\ y \rangle = \langle x,\ P^\top y \rangle$$
 #
@@ -84,8 +84,8 @@ assert_allclose((pack(x, packing) * y).sum(), (x * unpack(y, packing)).sum())
 assert_allclose(packed, padded[batch.target_in != PAD], rtol=1e-7, atol=1e-9)
 
 # %% [markdown]
-# **Question.** A batch has one sentence of 100 tokens and 31 sentences of 10 tokens. Which part of the padded
-# positions are real tokens?
+# **Question.** A batch has one sentence of 100 tokens and 31 sentences of 10 tokens. What share of all
+# positions belongs to real tokens?
 #
 # <details><summary>Answer</summary>
 # 410 of 3200, which is 13 %. This is also why a batch should contain sentences of similar length (lesson 1).
@@ -239,8 +239,8 @@ else:
 # %% [markdown]
 # ## Questions
 #
-# **Question.** Attention unpacks its inputs. Why does packing not change the results of attention, although
-# padding has other values then?
+# **Question.** Attention unpacks its inputs. With packing, the vectors at the padding have other values than
+# without. Why does this not change the results of attention?
 #
 # <details><summary>Answer</summary>
 # The mask gives padding the weight 0 as a key. As a query, padding produces outputs that nobody reads:

@@ -83,8 +83,8 @@ print(f"{heads * attentions * tokens**2 * 4 / 1e6:.0f} MB of weights for one tex
 # This is not an approximation. Except for rounding, the result is the same as with whole rows.
 #
 # For the backward pass we store one number for each query, $\lambda = m + \log \ell$. With it, a weight can
-# be computed again from its score: $p_j = e^{s_j - m} / \ell = e^{s_j - \lambda}$. The factor
-# $c = 1/\sqrt{d_k}$ is multiplied into q at the beginning.
+# be computed again from its score: $p_j = e^{s_j - m} / \ell = e^{s_j - \lambda}$. At the beginning, q is
+# multiplied by the factor $c = 1/\sqrt{d_k}$.
 
 # %%
 

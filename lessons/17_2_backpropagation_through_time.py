@@ -111,7 +111,7 @@ assert_allclose(np.stack(states, 1), states_package, rtol=1e-12)
 # \end{aligned}$$
 #
 # The sum in $db$ is over the sentences of the batch. The pair $(dh, dc)$ is the new $d\mathrm{state}$, for
-# time step t − 1. After the loop, the gradients of $x W$ are one product each for all time steps:
+# time step t − 1. After the loop, one product for all time steps is enough for each gradient of $x W$:
 # $dx = d\mathrm{gates}\, W^\top$ and $dW = x^\top d\mathrm{gates}$.
 #
 # **Question.** Why can the products for $dx$ and $dW$ wait until the loop has ended?

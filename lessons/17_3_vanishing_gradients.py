@@ -156,10 +156,10 @@ show_figure(figure, "17_3_distance", "Only the LSTM with forget gates near 1 kee
 # .95. After sixty steps, a third of the gradient is left in this run. (With other random numbers it is
 # between a tenth and more than 1.)
 #
-# So the LSTM makes it *possible* to keep the gradient, if the forget gates are near 1. They can learn to be.
-# Or their bias begins at 1 or more, as Jozefowicz et al. (2015) recommend. The simplest cell has no such
-# parameter. With a larger U, its gradient does not vanish, but it explodes. Against exploding gradients one
-# clips the gradient (chapter 13).
+# So the LSTM makes it *possible* to keep the gradient, if the forget gates are near 1. They can reach such
+# values by training. Or their bias begins at 1 or more, as Jozefowicz et al. (2015) recommend. The simplest
+# cell has no such parameter. With a larger U, its gradient does not vanish, but it explodes. Against
+# exploding gradients one clips the gradient (chapter 13).
 #
 # **Question.** What does a forget gate near 1 make more difficult?
 #
@@ -277,7 +277,7 @@ assert report.ok
 # %% [markdown]
 # In both tasks, most mistakes are in the letter that is **written last**. In the first task it was read
 # first, in the second it was read *last*. So these models lose what the decoder must store for the longest
-# time, and not what the encoder read first. The folded cell also checks the gradients of such a translator.
+# time, and not what the encoder read first. The next check also includes the gradients of such a translator.
 #
 # **Your turn.** In the terminal, try `!right(models[1], 6).round(2)`. Which letters of six does the
 # bidirectional model lose?

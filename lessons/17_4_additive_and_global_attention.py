@@ -292,8 +292,8 @@ for name, title, weights in zip(("additive", "global"), names[1:], alignments, s
 # corresponding choice here?
 #
 # <details><summary>Answer</summary>
-# The values are the memory itself. The keys are the memory too, or with the score "general" the memory times
-# a matrix, since h W · m = h · (m Wᵀ).
+# The values are the memory itself. The keys are the memory too. With the score "general", they are the memory
+# times a matrix, since h W · m = h · (m Wᵀ).
 # </details>
 
 # %% [markdown]

@@ -164,8 +164,8 @@ assert_allclose([dp, (dw * w * away / sigma**2).sum()], dp_package, rtol=1e-12)
 # formula of the softmax gradient, da is equal to its weighted mean.
 # </details>
 #
-# The position is different. The weights w have no fixed sum. If all $dw_s$ are equal, p moves to where their
-# sum is larger. We check both statements with numbers.
+# The position is different. The weights w have no fixed sum. If all $dw_s$ are equal, p moves in the
+# direction in which the sum of the weights becomes larger. We check both statements with numbers.
 
 # %%
 print("dscores for equal da:", abs(F.softmax_backward(np.ones(S), a)).max())
@@ -280,8 +280,8 @@ assert report.ok
 # **Question.** Why is the context differentiable with respect to p, although a window has an edge?
 #
 # <details><summary>Answer</summary>
-# Because p also occurs in the Gaussian, which is smooth. Only at the points where a token enters or leaves
-# the window is there no derivative (lesson 18.3).
+# Because p also occurs in the Gaussian, which is smooth. The derivative does not exist at the points where a
+# token enters or leaves the window (lesson 18.3).
 # </details>
 
 # %% [markdown]

@@ -189,9 +189,10 @@ figure = curves(losses, raised, labels=two, **axes)
 show_figure(figure, "19_1_staircase", "One draw: constant, with three jumps. The mean is smooth")
 
 # %% [markdown]
-# The loss of one draw has the derivative 0 wherever it has one. Accordingly, `hard_attend_backward` returns a
-# gradient of 0 for the scores. (The *values* do have a gradient, $dv = \mathrm{sample}^\top dz$: the value
-# that was read receives all of dz.) With this gradient, the scores would never learn.
+# The derivative of the loss of one draw is 0 at all points where it exists. Accordingly,
+# `hard_attend_backward` returns a gradient of 0 for the scores. (The *values* do have a gradient,
+# $dv = \mathrm{sample}^\top dz$: the value that was read receives all of dz.) With this gradient, the scores
+# would never learn.
 
 # %%
 _, dv = F.hard_attend_backward(np.ones_like(one), made)

@@ -229,9 +229,9 @@ assert_allclose(cache.active[0, 4], cache.active[1, 6], rtol=1e-12)
 #
 # ## Padding
 #
-# A mask of shape (B, S) is False at padding. The layer uses it three times: in the softmax of $l$, in the
-# softmax of each row of $D$, and for the rows of $D$ that belong to padding, which become 0. So padding
-# gets no weight, and it points to no word. The cell adds three places of padding to eight words.
+# A mask of shape (B, S) is False at padding. The layer uses it three times. Two uses are the softmax of $l$
+# and the softmax of each row of $D$. The third use sets the rows of $D$ that belong to padding to 0. So
+# padding gets no weight, and it points to no word. The cell adds three places of padding to eight words.
 
 # %%
 padded = np.concatenate([bare, rng.standard_normal((2, 3, 6))], 1)  # (B, S + 3, E)

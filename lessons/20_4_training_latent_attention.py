@@ -174,8 +174,8 @@ for number, words in enumerate(sentences):
     show_figure(figure, f"20_recipe_{number + 1}", caption)
 
 # %% [markdown]
-# The active weights are what we wanted: they are at the channel, or at the thing that is moved. But the
-# latent weights are not at "to". Is the first stage used at all?
+# The active weights are what we wanted: they are at the word for the channel, or at the word for the object
+# that is moved. But the latent weights are not at "to". Is the first stage used at all?
 
 # %% [markdown]
 # ## An ablation of the first stage
@@ -226,8 +226,8 @@ for (name, _), (channel, at_to, correct, fixed) in ablation.items():
 #
 # How does it find the source then? For the trigger, nearly all of $l$ is at the first one or two positions.
 # So $w_i$ is mainly $D_{i0}$: word $i$ gets weight if it points to position 0. The division by the sum then
-# compares these numbers. So the second stage alone acts as attention with one score for each word. The
-# state $e_i$ contains on which side of "to" the word is.
+# compares these numbers. So the second stage alone acts as attention with one score for each word. The state
+# $e_i$ contains the information whether the word stands before or after "to".
 
 # %%
 _, cache = readers["rows"].forward(np.array([codec.encode(recipes.FAMOUS[0].description)]))

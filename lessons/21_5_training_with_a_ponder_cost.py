@@ -260,8 +260,8 @@ assert abs(increase - 0.07) < 0.006
 # %% [markdown]
 # ## Exercises
 #
-# The command `npformer exercise list 21` lists the exercises of this chapter. The halting belongs to lesson
-# 21.4.
+# The command `npformer exercise list 21` lists the exercises of this chapter. The exercise on halting belongs
+# to lesson 21.4.
 #
 # - In the terminal, change λ: `!measure("weight 0.03", train(ArrowModel(0.03), arrows, 120))`.
 #   It takes a few seconds. Does the network use more than two steps now?

@@ -207,8 +207,8 @@ assert (multi30k.dropout, multi30k.label_smoothing) == (0.3, 0.1)
 # **Question.** A sentence of 1,500 tokens occurs in the corpus, and the limit is 1,024. What can be done?
 #
 # <details><summary>Answer</summary>
-# It can be a batch of its own, which exceeds the limit. This is what the package does, unless the sentence
-# is longer than the setting `max_length` of the data, which leaves such sentences out.
+# It can be a batch of its own, which exceeds the limit. This is what the package does. But sentences that are
+# longer than the setting `max_length` of the data are left out.
 # </details>
 #
 # **Question.** Why do the embeddings have the factor √D, but the output layer does not?

@@ -46,7 +46,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # empty:    log p = −4.2                                     one token, quite improbable
 # ```
 #
-# That the total probability favors short translations is called **length bias**.
+# The total probability favors short translations. This is called **length bias**.
 
 # %% [markdown]
 # **Question.** Greedy search does not produce the empty translation in this example. Why not?
