@@ -501,8 +501,7 @@ assert not report.ok
 # - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters. Its
 #   gradients must be added with +=.
 #
-# Try this in the terminal: `!embedding(np.array([4, 7]), table)[0]`, and `!np.diag(one_hot.T @ one_hot)`.
-# What does the second one count?
+# In the terminal, try `!np.diag(one_hot.T @ one_hot)`. What does it count?
 #
 # **Next**: lesson 3 (`03_positions`). "the cat sees the dog" and "the dog sees the cat" consist of the same
 # vectors in another order. How can the model tell them apart?

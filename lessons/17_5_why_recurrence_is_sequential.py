@@ -11,7 +11,7 @@
 # - explain why global attention can be computed for all tokens at once, and additive attention cannot;
 # - compare recurrent translators and Transformers fairly, and read the result with care.
 #
-# `recurrent model: embedding → [RECURRENT LAYER] → attention → output layer`
+# `recurrent model: embedding → [RECURRENT LAYER] → [ATTENTION] → output layer`
 
 # %%
 import numpy as np

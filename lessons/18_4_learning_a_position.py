@@ -148,10 +148,10 @@ report = gradcheck(Reader("local-p", np.random.default_rng(0)), states, memory, 
 assert report.ok
 
 # %% [markdown]
-# **local-m** copies as well as global attention, although it sees 5 words instead of 12. When it reverses a
+# **local-m** copies as well as global attention, with 5 visible words instead of 12. When it reverses a
 # sentence, its window contains the right word for only 2 words if S is even, and for 3 words if S is odd. In
-# all sentences of 4 to 12 words, these are 22 of 72 words, or 31 %. For the others it guesses, with a chance
-# of 1/8.
+# all sentences of 4 to 12 words, these are 22 of 72 words, or 31 %. The others are guessed, with a chance of
+# 1/8.
 #
 # **Global attention** must distinguish twelve positions by their scores, which grow slowly. Its accuracy is
 # 67 % after 400 steps, and 83 % after 1,600.

@@ -174,8 +174,8 @@ for number, words in enumerate(sentences):
     show_figure(figure, f"20_recipe_{number + 1}", caption)
 
 # %% [markdown]
-# The active weights are what we wanted: they are at the word for the channel, or at the word for the object
-# that is moved. But the latent weights are not at "to". Is the first stage used at all?
+# The active weights are at the word for the channel, or for the object that is moved, as we wanted. But the
+# latent weights are not at "to". Is the first stage used at all?
 
 # %% [markdown]
 # ## An ablation of the first stage

@@ -119,7 +119,7 @@ TOPICS = {
     "functional": {"broadcasting", "document_numbers"},
     "kernels": {"gpu_training_step", "random_cases"},
     "learn/bugs": {"bugs"},
-    "learn/course": {"citations", "index_and_glossary", "lessons"},
+    "learn/course": {"citations", "index_and_glossary", "lessons", "real_translator"},
     "learn/exercises": {"exercises"},
     "learn/figures": {"all_figures", "changed_inputs"},
     "models": {"backward_details", "document_numbers", "language_models", "torch_parity"},

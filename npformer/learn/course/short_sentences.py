@@ -73,7 +73,16 @@ def learn_subwords(counts: Mapping[str, int], n_pairs: int) -> list[str]:
 
 
 def join_pair(parts: Sequence[str], left: str, right: str) -> list[str]:
-    """Return the parts with each `left` joined to the `right` that follows it, from left to right."""
+    """Join each `left` to the `right` that follows it, from left to right.
+
+    Args:
+        parts: The parts of a word, in order.
+        left: A part.
+        right: The part that must follow it.
+
+    Returns:
+        The parts of the word, fewer if any were joined.
+    """
     done = list[str]()
     for part in parts:
         if done and (done[-1], part) == (left, right):

@@ -1,4 +1,4 @@
-"""Lessons 18 to 21: plain solutions and mistakes."""
+"""Chapters 18 to 21: plain solutions and mistakes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lessons 4 and 5: plain solutions and mistakes."""
+"""Chapters 4 and 5: plain solutions and mistakes."""
 
 from typing import Any
 

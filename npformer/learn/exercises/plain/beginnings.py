@@ -1,4 +1,4 @@
-"""Lessons 0 and 1: plain solutions and mistakes."""
+"""Chapters 0 and 1: plain solutions and mistakes."""
 
 from typing import Any
 

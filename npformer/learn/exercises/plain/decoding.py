@@ -1,4 +1,4 @@
-"""Lesson 14: plain solutions and mistakes."""
+"""Chapter 14: plain solutions and mistakes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lessons 2 and 3: plain solutions and mistakes."""
+"""Chapters 2 and 3: plain solutions and mistakes."""
 
 from typing import Any
 

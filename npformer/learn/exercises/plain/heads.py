@@ -1,4 +1,4 @@
-"""Lessons 6 and 7: plain solutions and mistakes."""
+"""Chapters 6 and 7: plain solutions and mistakes."""
 
 from typing import Any
 

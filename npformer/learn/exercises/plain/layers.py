@@ -1,4 +1,4 @@
-"""Lessons 8 and 9: plain solutions and mistakes."""
+"""Chapters 8 and 9: plain solutions and mistakes."""
 
 import math
 from typing import Any

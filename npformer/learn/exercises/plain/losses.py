@@ -1,4 +1,4 @@
-"""Lesson 12: plain solutions and mistakes."""
+"""Chapter 12: plain solutions and mistakes."""
 
 from typing import Any
 

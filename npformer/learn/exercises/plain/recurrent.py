@@ -1,4 +1,4 @@
-"""Lesson 17: plain solutions and mistakes."""
+"""Chapter 17: plain solutions and mistakes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lessons 10 and 11: plain solutions and mistakes."""
+"""Chapters 10 and 11: plain solutions and mistakes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lesson 13: plain solutions and mistakes."""
+"""Chapter 13: plain solutions and mistakes."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Lesson 22: plain solutions and mistakes."""
+"""Chapter 22: plain solutions and mistakes."""
 
 import math
 from collections import Counter
