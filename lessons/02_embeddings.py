@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 2 · Embeddings
 #
-# *About 35 minutes. You need: the gradients of a linear layer (lesson 0.2, `00_2_forward_and_backward`),
+# *About 30 minutes. You need: the gradients of a linear layer (lesson 0.2, `00_2_forward_and_backward`),
 # ids and padding (lesson 1, `01_words_to_ids`).*
 #
 # **After this lesson you can**
@@ -52,8 +52,8 @@ rng = np.random.default_rng(2)
 # ```
 
 # %% [markdown]
-# D stands for d_model, and V is the size of the vocabulary. Our example is a small batch with a token that
-# occurs three times ("the") and with padding.
+# D stands for d_model, and V is the size of the vocabulary. Our example has padding, and the token "the"
+# occurs three times.
 
 # %%
 vocabulary = ["<PAD>", "<UNK>", "<S>", "</S>", "the", "cat", "sees", "dog"]  # V = 8
@@ -467,8 +467,8 @@ assert not report.ok
 # >   $1/\sqrt{2} = .71$.
 # > - *图解transformer* draws three tokens, "Je suis étudiant", with a vector of four numbers each. It adds
 # >   positions and mentions no factor.
-# > - *一步步解析Attention is All You Need!* has the two settings `zero_pad` and `scale`. `zero_pad` replaces
-# >   row 0 by zeros in every forward pass. The document takes vectors whose sum is 0 for padding. But its
+# > - *一步步解析Attention is All You Need!* has a setting `zero_pad`, which replaces row 0 by zeros in every
+# >   forward pass. The document takes vectors whose sum is 0 for padding. But its
 # >   next statement adds positions, so the sums are not 0 any more (chapter 6).
 
 # %% [markdown]

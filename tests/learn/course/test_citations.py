@@ -22,9 +22,6 @@ CITED = re.compile(
 )
 FILE = re.compile(r"`(\d\d_\w+)`")
 NEXT = re.compile(rf"\*\*Next\*\*[:,] lesson ({NUMBER}) \(`(\w+)`\)")
-# chapters whose lessons have their final form; citations of the others are not checked
-CONVERTED = {lesson.chapter for lesson in LESSONS if lesson.part or lesson.chapter in (1, 2, 3)}
-OURS = [lesson for lesson in LESSONS if lesson.chapter in CONVERTED]
 PAGES = [
     *(
         path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"
@@ -33,7 +30,7 @@ PAGES = [
     *(PACKAGE / "learn").rglob("*.py"),
     *(PACKAGE / "cli").glob("*.py"),
 ]
-each_lesson = pytest.mark.parametrize("lesson", OURS, ids=lambda lesson: lesson.name)
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
 class Citation(NamedTuple):
@@ -66,14 +63,12 @@ def citations(text):
 
 def missing(text):
     """Return the citations of lessons and chapters that do not exist."""
-    unfinished = {lesson.chapter for lesson in LESSONS} - CONVERTED
-    return [c for c in citations(text) if not c.exists and c.chapter not in unfinished]
+    return [citation for citation in citations(text) if not citation.exists]
 
 
 def missing_files(text):
     """Return the names of lessons in backticks that are not the names of files."""
-    names = [name for name in FILE.findall(text) if int(name[:2]) in CONVERTED]
-    return [name for name in names if name not in {lesson.name for lesson in LESSONS}]
+    return [name for name in FILE.findall(text) if name not in {lesson.name for lesson in LESSONS}]
 
 
 def prose_of(lesson):
@@ -99,7 +94,7 @@ def test_each_lesson_that_a_page_cites_exists(path):
 def test_a_lesson_names_the_files_of_the_lessons_that_it_cites(lesson):
     prose = prose_of(lesson)
     named = FILE.findall(prose)
-    cited = {c.number for c in citations(prose) if c.kind == "lesson" and c.chapter in CONVERTED}
+    cited = {citation.number for citation in citations(prose) if citation.kind == "lesson"}
     others = [other for other in LESSONS if other.number in cited - {lesson.number}]
     assert [other.name for other in others if other.name not in named] == []
 
@@ -110,10 +105,9 @@ def test_a_lesson_ends_with_the_next_one(lesson):
     after = next(iter(LESSONS[LESSONS.index(lesson) + 1 :]), None)
     if after is not None:
         assert end.startswith("**Next**")
-        if after.chapter in CONVERTED:
-            found = NEXT.match(" ".join(end.split()))
-            assert found, end
-            assert (found[1], found[2]) == (after.number, after.name)
+        found = NEXT.match(" ".join(end.split()))
+        assert found, end
+        assert (found[1], found[2]) == (after.number, after.name)
 
 
 @pytest.mark.parametrize(

@@ -35,15 +35,7 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 @each_lesson
 def test_the_minutes_are_those_of_the_formula(lesson):
-    """A longer lesson says in how many parts to read it."""
-    in_parts = re.search(r"minutes, in (\w+) parts\.", lesson.cells[0].text)
-    parts = ["one", "two", "three", "four", "five", "six"].index(in_parts[1] if in_parts else "one") + 1
-    prose = "\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
-    assert (
-        len(re.findall(r"\*This is a good place for a (?:second |third |fourth |fifth )?break", prose))
-        == parts - 1
-    )
-    assert lesson.minutes == computed_minutes(lesson) <= MOST_MINUTES * parts
+    assert lesson.minutes == computed_minutes(lesson) <= MOST_MINUTES
 
 
 @each_lesson
