@@ -103,7 +103,7 @@ assert (config.d_model, config.target_vocab) == (128, 10_000)
 # ```
 #
 # The figure shows the same parts as in the paper *Attention Is All You Need*, where the data flow from bottom
-# to top. The numbers are those of the chapters.
+# to top. The number beside each part is the number of the chapter that explains it.
 
 # %% tags=["plot"]
 caption = "The Transformer of the paper: beside each part stands the chapter that explains it"

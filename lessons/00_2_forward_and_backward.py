@@ -64,9 +64,9 @@ y = x @ w + b  # (B, T, O)
 print(x.shape, "@", w.shape, "+", b.shape, "->", y.shape)
 
 # %% [markdown]
-# Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract its mean
-# from each row of a (3, 3) matrix. The three means have shape (3,). NumPy compares from the right, so it
-# subtracts one mean from each *column*. With `keepdims=True` they have shape (3, 1), and each mean is
+# Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract from each
+# row of a (3, 3) matrix the mean of this row. The three means have shape (3,). NumPy compares from the right,
+# so it subtracts one mean from each *column*. With `keepdims=True` they have shape (3, 1), and each mean is
 # repeated along its own row. Only then do the rows sum to 0. The package therefore writes `keepdims=True`
 # wherever the mean, maximum or sum of a row is combined with the row again.
 
@@ -430,7 +430,7 @@ print("derivative of |x| at 3, with where:", np.imag(absolute(np.complex128(3 + 
 # pass. `gradcheck` draws a random dy and, for every array, a random direction of ±1. It makes one complex
 # step for each array, which gives one line of the report. The other lines test further properties. The
 # backward pass must be linear in dy, and it must not modify its inputs. If it is called twice, the gradients
-# of parameters must add up. The line "adjoint" tests all arrays together.
+# of parameters must add up. The line "adjoint" of the report tests the gradients of all arrays together.
 
 # %%
 report = gradcheck((linear, linear_backward), x, w, b)
@@ -495,8 +495,7 @@ assert wrong_report.failures[0].tensor == "bias"
 #
 # `npformer exercise list 0` lists the exercises. Each is graded by the gradient checker.
 #
-# - `npformer exercise start swish-backward`: write the backward pass of the function y = x · sigmoid(x). It
-#   has one input and no parameters.
+# - `npformer exercise start swish-backward`: write the backward pass of the function y = x · sigmoid(x).
 # - `npformer exercise start linear-backward`: write the backward pass of a linear layer. It must work for any
 #   number of axes before the last one.
 # - `npformer exercise start derivative`: compute the derivative of a function by a complex step.

@@ -535,7 +535,7 @@ assert not real[sentence, place]
 #
 # - A vocabulary gives each token an id. All unknown tokens get the id of `<UNK>`.
 # - Padding makes all sentences of a batch equally long. Truncation must keep `</S>`.
-# - The decoder reads `target_in` and predicts `target_out`, which is one place ahead.
+# - The decoder reads `target_in` and predicts `target_out`, which contains the next token of each position.
 # - Batches of sentences of similar length contain little padding.
 # - A mask excludes padding from the result, and then the gradient of the padding is 0.
 

@@ -453,9 +453,9 @@ print(f"numbers at positions 100-199 outside the range of positions 0-99: {new.m
 # %% [markdown]
 # So the sinusoid "may allow the model to extrapolate to sequence lengths longer than the ones encountered
 # during training", as the paper says. Note the word *may*: the vectors exist, but the layers were never
-# trained with them. Of 256 pairs, 179 make less than one full turn in 100 positions. At the next 100
-# positions, 39 % of the numbers lie outside the range of their column in the first 100 positions, by more
-# than .01.
+# trained with them. Of 256 pairs, 179 make less than one full turn in 100 positions. Each column of the table
+# has a range of values at the first 100 positions. At the next 100 positions, 39 % of the numbers lie more
+# than .01 outside this range.
 #
 # In table 3, row (E), of the paper, learned positions are about as good as sinusoids. They reach 25.7 and
 # 25.8 BLEU, a score for the quality of translations. The authors chose sinusoids because these may

@@ -167,7 +167,7 @@ assert_allclose(np.diff(of_green[3]).nonzero()[0] / 2, [60, 179.5], atol=0.5)  #
 # **Question.** All keys of a lookup are equal. What is the answer for any query?
 #
 # <details><summary>Answer</summary>
-# All scores of a query are equal, so all weights are 1/S. The answer is the mean of the values.
+# All scores of a query are equal. With S keys, all weights are 1/S. The answer is the mean of the values.
 # </details>
 #
 # **Question.** The query is the zero vector. What is the answer?

@@ -155,9 +155,9 @@ dx = dq @ w_q.T + dk @ w_k.T + dv @ w_v.T  # (T, D)
 dw_q, dw_k, dw_v = x.T @ dq, x.T @ dk, x.T @ dv  # (D, K), (D, K), (D, L)
 
 # %% [markdown]
-# In the package, these matrices belong to `MultiHeadAttention` (chapter 7). With one head, and without
-# biases, output matrix and scale, it is our layer. The next cell compares the two and runs the gradient
-# check.
+# In the package, these matrices belong to `MultiHeadAttention` (chapter 7). This class has further options,
+# such as biases and a scale. If they are switched off, it computes the same as our layer. The next cell
+# compares the two and runs the gradient check.
 
 # %%
 plain = {"bias": False, "output": False, "scale": False, "dtype": np.float64}

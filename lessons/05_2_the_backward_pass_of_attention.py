@@ -129,7 +129,8 @@ print(jacobian)
 # &= p_j \left(dp_j - \sum_i dp_i\, p_i\right)
 # \end{aligned}$$
 #
-# The last line does not need the Jacobian. It needs one sum for each row, S numbers instead of S².
+# The last line does not need the Jacobian. It needs only one sum for each row, and so S numbers in place of
+# the S² numbers of the Jacobian.
 #
 # The sum $\sum_i dp_i\, p_i$ is the mean of $dp$, weighted with the attention weights. So the gradient of a
 # score is **the difference between its own $dp_j$ and the weighted mean**, multiplied by its attention

@@ -268,8 +268,8 @@ assert report.ok
 #   two axes of length 1.
 # - `npformer exercise start local-mask`: write a mask with which a query may attend only to keys within a
 #   given distance.
-# - `npformer exercise start mask-scores-backward`: compute the gradient of scores some of which were replaced
-#   by a mask.
+# - `npformer exercise start mask-scores-backward`: compute the gradient of the scores when a mask has
+#   replaced some of them.
 #
 # The command `npformer masks "I am late" --pad 2 --causal` draws the masks of a sentence.
 #

@@ -40,7 +40,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # There is a simple test. **Change one token and compare the outputs.** A masked key has a weight of exactly
 # 0, and 0 times a changed value is still exactly 0. So an output that must not depend on the token stays the
-# same to the last bit, and we need no tolerance. One forward pass for each token tests all pairs.
+# same to the last bit, and we need no tolerance. With one forward pass for each changed token, we test all
+# pairs of an input token and an output.
 #
 # The function `moves` returns how much each output (row) changes when one token (column) changes.
 
@@ -165,7 +166,7 @@ def train(mask, steps=300):
 # 1. the correct model, with its mask;
 # 2. the leaking model, with its own wrong mask;
 # 3. the leaking model when it *generates*. Then the next throw does not exist yet, so the model cannot
-#    attend to it. The correct mask has the same effect.
+#    attend to it. With the correct mask, the model cannot attend to it either.
 #
 # **Question.** There are 8 positions. What is the lowest loss that the leaking model can reach?
 #

@@ -247,6 +247,7 @@ assert_allclose(y, layer.forward(x[:3])[0], rtol=1e-12, atol=1e-12)
 # graded.
 #
 # - Each person at the table wants the notes of both neighbours *and* of the person opposite. Write down w_q
-#   for three heads. What would the sum of the errors be with two heads? (At least 1 of 3.)
+#   for three heads. What would the sum of the errors be with two heads? (The answer: at least one of the
+#   three notes is wrong.)
 #
 # **Next**: lesson 7.2 (`07_2_all_heads_in_one_product`), the fast version of this layer.

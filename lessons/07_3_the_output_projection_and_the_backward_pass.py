@@ -8,7 +8,7 @@
 # **After this lesson you can**
 #
 # - explain what the matrix W^O does;
-# - describe a head by two matrices, for what it attends to and for what it writes;
+# - describe a head by two matrices: one decides where the head attends, the other what it writes;
 # - derive the backward pass of multi-head attention, and check it.
 #
 # `each layer: x → [ATTENTION] → add & norm → feed-forward → add & norm → y`

@@ -131,9 +131,9 @@ assert not affected["wrong split"][:3].any()
 #
 # ## Training with the wrong split
 #
-# Now we train all three variants on the task of lesson 7.1, from the same initial weights and with the same
-# data. Each person has a note of six random numbers, and wants the notes of both neighbours. The optimizer is
-# gradient descent with momentum, which chapter 13 explains.
+# Now we train models with the correct split and with the wrong ones on the task of lesson 7.1, from the same
+# initial weights and with the same data. Each person has a note of six random numbers, and wants the notes of
+# both neighbours. The optimizer is gradient descent with momentum, which chapter 13 explains.
 
 # %%
 
@@ -256,8 +256,8 @@ assert_allclose(permuted, layer.forward(x)[0][:, order], rtol=1e-9)
 assert_allclose(alone.forward(x)[0], plain, rtol=1e-12)
 
 # %% [markdown]
-# **Your turn.** In the terminal, print the weights with `s attended.weights`. Then check three heads with
-# `!print(gradcheck(MultiHeadAttention(6, 3), own))`.
+# **Your turn.** In the terminal, the command `s` shows an array of the lesson. Print the weights with
+# `s attended.weights`, and check three heads with `!print(gradcheck(MultiHeadAttention(6, 3), own))`.
 
 # %% [markdown]
 # **Your turn.** In the terminal, print the weights of the trained heads with `s attended.weights`. Which of

@@ -60,7 +60,8 @@ rng = np.random.default_rng(8)
 #
 # The first line contains the mean and the variance. The vector $\hat{x}$ has mean 0 and, if we neglect ε,
 # variance 1. The **gain** $g$ and the **bias** $b$ are parameters with D numbers each. All tokens share them.
-# The next cell computes the layer norm of the package, and a folded cell compares it with these formulas.
+# The next cell computes the layer norm of the package, and the check after it compares it with these
+# formulas.
 
 # %%
 x = rng.standard_normal((2, 3, 4))  # (B, T, D)

@@ -161,9 +161,9 @@ show_figure(figure, "08_length", caption)
 # %% [markdown]
 # Without both parts, the gradient at the bottom of the stack has length $2 \cdot 10^{-7}$. Almost
 # nothing of it is left. With the direct path alone, it has length $2 \cdot 10^7$. The reason is that
-# $x + f(x)$ is larger than $x$, and its gradient grows in the same way. With a norm, in *either* place, all
-# lengths are between .15 and 1.5. So **the norm keeps the length of the gradient**. It does this even without
-# the direct path.
+# $x + f(x)$ is larger than $x$, and the gradient grows from layer to layer in the same way. With a norm, in
+# *either* place, all lengths are between .15 and 1.5. So **the norm keeps the length of the gradient**. It
+# does this even without the direct path.
 #
 # Then what is the direct path good for? The gradient began at one token. We now look at the share that is
 # still at this token.

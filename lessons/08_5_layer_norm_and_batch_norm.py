@@ -139,7 +139,7 @@ assert_allclose(batch_norm(x[:1, :1], *unit)[0], 0, atol=1e-12)
 # ## Check the gradient
 #
 # The gradient check accepts the batch norm of the package. Its cache has one `rstd` for each component.
-# The cache of layer norm has one `rstd` for each token. That of batch norm also keeps the weight of each
+# The cache of layer norm has one `rstd` for each token. The cache of batch norm also keeps the weight of each
 # token in the mean (`share`, here 1/20), and the mean and the variance themselves.
 
 # %%

@@ -122,7 +122,8 @@ show_figure(figure, "09_cost", caption)
 # - In the paper's base model, the feed-forward networks have 39 % of all parameters.
 # - For each token, a feed-forward network needs 2 D F multiplications. Attention needs 4 D² + 2 T D, which
 #   grows with T.
-# - With the paper's sizes, it does more work than attention in sentences of fewer than 1,024 tokens.
+# - With the paper's sizes, the feed-forward network does more work than attention in sentences of fewer than
+#   1,024 tokens.
 
 # %% [markdown]
 # ## Questions

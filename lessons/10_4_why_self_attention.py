@@ -166,10 +166,11 @@ assert_allclose(quadratic / (linear_part + quadratic), 0.008, atol=0.0005)
 #
 # ### The path
 #
-# The third measure is the path between two tokens. We measure it by an experiment. We change token $j$
-# places before the last one a little, along a direction $v$ of length 1. Then we see how far the output of
-# the last token moves. We do this for a recurrent layer, for a stack of six convolutions, and for one layer
-# of self-attention. All have random weights. The derivative is computed with a complex step (lesson 0.2).
+# The third measure is the path between two tokens. We measure it by an experiment. We take the token that
+# stands $j$ places before the last one, and change it a little along a direction $v$ of length 1. Then we see
+# how far the output of the last token moves. We do this for a recurrent layer, for a stack of six
+# convolutions, and for one layer of self-attention. All have random weights. The derivative is computed with
+# a complex step (lesson 0.2).
 
 # %%
 

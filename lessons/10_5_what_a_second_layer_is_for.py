@@ -175,7 +175,7 @@ assert shares[1] > 0.7
 
 # %% [markdown]
 # So layer 0 has written the length into the vector of the first letter. Layer 1 uses it to attend to the
-# right place. **A layer can use what the layer below has found out to decide where to attend.** Also note
+# right place. **To decide where to attend, a layer can use the results of the layer below.** Also note
 # that attention weights show where a head attends, but not what it has learned there (chapter 15).
 #
 # **Your turn.** In the terminal, look at the cache of the last pass with `s encoder_cache`. Then train

@@ -253,7 +253,8 @@ assert mirrored > 0.5
 # two kinds of attention. What are the shapes of their weights, for one sentence?
 #
 # <details><summary>Answer</summary>
-# Self-attention: (2, 5, 5). Encoder-decoder attention: (2, 5, 7).
+# The weights of the self-attention have the shape (2, 5, 5). Those of the encoder-decoder attention have the
+# shape (2, 5, 7).
 # </details>
 
 # %% [markdown]

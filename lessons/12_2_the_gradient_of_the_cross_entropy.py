@@ -110,8 +110,8 @@ show_figure(figure, "12_gradient", caption)
 #
 # ## The mean over all tokens that are not padding
 #
-# A batch has B sentences, padded to the same length T. The model should not learn to predict padding, so
-# positions with padding count in no sum. The loss is the mean over the N tokens that are not padding. We
+# A batch has B sentences, padded to the same length T. The model should not learn to predict padding, so the
+# sums leave out all positions with padding. The loss is the mean over the N tokens that are not padding. We
 # call these the **real tokens**. Let $\ell_n$ be the loss of token $n$:
 #
 # $$L = \frac{1}{N} \sum_{n\ \mathrm{real}} \ell_n$$

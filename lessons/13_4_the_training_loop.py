@@ -306,7 +306,8 @@ assert 0.1 < error < 1
 # - A new model and its loop are tested on a few sentences first; the loss must come close to 0.
 # - Before training, the loss is close to log V, the loss with equal probabilities.
 # - A model that is good only on its training sentences overfits, so quality is measured on other sentences.
-# - With gradient accumulation, part b of a batch has the weight n_b / N, by its number of tokens.
+# - With gradient accumulation, part b of a batch has the weight n_b / N, where n_b is the number of its
+#   tokens.
 
 # %% [markdown]
 # ## Questions

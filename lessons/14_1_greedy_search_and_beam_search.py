@@ -211,7 +211,8 @@ assert_allclose(np.exp(exact.max()), 0.4 * 0.9 * 0.8 * 0.9 * 0.6)
 #
 # <details><summary>Answer</summary>
 # At the first step. The word "a" has the probability .45, and "i" only .40. But no continuation of "a" is
-# very probable, and after "i" there are three words with .9, .8 and .9. Greedy search never revises a choice.
+# very probable, and after "i" the next three words have the probabilities .9, .8 and .9. Greedy search never
+# revises a choice.
 # </details>
 #
 # ## Beam search

@@ -58,8 +58,9 @@ assert_allclose(four[:, :3], three, rtol=1e-9, atol=1e-11)
 # $$z_s = \sum_{r \le s} p_{sr}\, v_r, \qquad p_{sr} = \operatorname{softmax}_r(q_s \cdot k_r)$$
 #
 # No later token occurs in this formula. All other parts of the layer compute each position separately: the
-# norms, the feed-forward network and the cross-attention. So the output of the first layer at position $s$
-# stays the same. It is the input of the second layer, so the same holds there, and so on for all layers.
+# norms, the feed-forward network and the attention to the encoder (cross-attention). So the output of the
+# first layer at position $s$ stays the same. It is the input of the second layer, so the same holds there,
+# and so on for all layers.
 #
 # **Question.** Which arrays of the earlier positions does the new position need in a layer? Queries, keys,
 # values or outputs?

@@ -135,8 +135,8 @@ print(f"{'fixed position':26} {fixed_position:6.0%}   {1:23.0%}   {0:18.0%}")
 # %% [markdown]
 # ## The example of the documents
 #
-# What does the best of all heads do in the two sentences of the documents, which differ in one word? The cell
-# also prints the difference of the two logits, *il* − *elle*, for each sentence.
+# What does the head with the highest hit rate do in the two sentences of the documents, which differ in one
+# word? The cell also prints the difference of the two logits, *il* − *elle*, for each sentence.
 
 # %%
 example = "the animal didn't cross the street because it was too"

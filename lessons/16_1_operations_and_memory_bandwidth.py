@@ -42,9 +42,9 @@ threadpool_limits(1, user_api="blas")  # one thread for each product; lesson 16.
 # > We used values of 2.8, 3.7, 6.0 and 9.5 TFLOPS for K80, K40, M40 and P100, respectively.
 #
 # One **operation** is one multiplication or addition of two numbers. One TFLOPS is $10^{12}$ operations per
-# second. Table 2 of the paper says that the base model cost $3.3 \cdot 10^{18}$ operations. They were not
-# counted: this is the time, multiplied by the number of processors and by the operations that such a
-# processor does per second.
+# second. Table 2 of the paper says that the base model cost $3.3 \cdot 10^{18}$ operations. The authors did
+# not count these operations. They multiplied the time by the number of processors and by the operations that
+# such a processor does per second.
 #
 # The cell computes this product for the processor P100.
 
@@ -279,8 +279,8 @@ show_figure(figure, "16_rates", "The rate of matrix products and sums for differ
 # ## Questions
 #
 # **Question.** A computer can do $50 \cdot 10^9$ operations per second, and its memory delivers
-# $10 \cdot 10^9$ bytes per second. From which arithmetic intensity on is a computation limited by the
-# processor?
+# $10 \cdot 10^9$ bytes per second. A computation with a high arithmetic intensity is limited by the
+# processor. Where is the boundary?
 #
 # <details><summary>Answer</summary>
 # From 50 / 10 = 5 operations per byte on. For products of n × n matrices in float32 this is n = 30.

@@ -170,8 +170,8 @@ compare("softmax in place", softmax_in_place, lambda: F.softmax(scores)[0])
 # ```
 #
 # The update of Adam (lesson 13.2, `13_2_adam`) has ten operations over all parameters. Its kernel computes
-# the same formula in blocks. The backward pass does not change: dy passes the same operations in reverse
-# order, again block by block.
+# the same formula in blocks. In the backward pass, a kernel applies the gradients of the same operations in
+# reverse order, again block by block.
 
 # %%
 x, h, gain, bias = normal(4096, 256), normal(4096, 256), normal(256), normal(256)
@@ -270,8 +270,9 @@ show_figure(figure, "16_methods", caption)
 # Two more methods concern memory:
 #
 # - **Gradients without a copy.** `weight.grad += dw` needs the array `dw` and one more addition. While
-#   `grad` is still 0, the product can be written directly into it. So a kernel returns a product that is
-#   not computed yet (`LazyProduct`), and `Parameter.accumulate` computes it in the right place.
+#   `grad` is still 0, the product can be written directly into it. So a kernel can return a `LazyProduct`,
+#   which is a product that is not computed yet. Then `Parameter.accumulate` writes the result directly into
+#   `grad`.
 # - **Memory that is kept.** A freed array goes back to the operating system. The next array then gets new
 #   memory in **pages** of 4 kilobytes, and the system sets each page to 0 first. In a step of the paper's
 #   base model these are some 20,000 pages. So `train` lets the process keep its memory

@@ -185,8 +185,8 @@ show_figure(figure, "16_step", "The time of one step on this machine, divided by
 # model, with 8,000 and with 37,000 tokens in the vocabulary.
 #
 # The speed is the median of several rounds, with the smallest and the largest in parentheses. The last
-# column is the time of a step divided by the time of its matrix products. The first number counts the
-# products of the padded batch, and the number in parentheses those of the packed batch.
+# column is the time of a step divided by the time of its matrix products. It is given for the products of the
+# padded batch and, in parentheses, for those of the packed batch.
 
 # %%
 # measured by npformer bench --against torch

@@ -111,7 +111,7 @@ def plain(scale):
 
 # %% [markdown]
 # For the LSTM we measure two things: the length of the whole gradient $[dh, dc]$, and the mean of
-# $\prod_t f_t$, which is what the path from cell state to cell state lets through.
+# $\prod_t f_t$. This product is the factor of the gradient on the path through the cell states.
 
 # %%
 

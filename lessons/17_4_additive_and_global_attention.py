@@ -198,8 +198,8 @@ def right(model, length):
 
 
 # %% [markdown]
-# All encoders are bidirectional. The models with attention are narrower, so that they have fewer parameters
-# than the model without attention.
+# All encoders are bidirectional. The models with attention have smaller hidden states, so that they have
+# fewer parameters than the model without attention.
 
 # %%
 names = ["one vector", "additive (Bahdanau)", "global (Luong)"]

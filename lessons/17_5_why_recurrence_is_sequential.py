@@ -47,10 +47,10 @@ rng = np.random.default_rng(17)
 # ```
 
 # %% [markdown]
-# We measure this depth for whole models. For this we use an array that stores a number, the longest chain of
-# matrix products that led to it. NumPy lets a class change what happens when a function is applied to its
-# arrays. The class `Deep` does two things: the result of each function has the largest depth of its inputs,
-# and a matrix product adds 1.
+# We measure this depth for whole models. For this we use a special array. It stores the length of the longest
+# chain of matrix products that led to it. NumPy lets a class change what happens when a function is applied
+# to its arrays. The class `Deep` does two things: the result of each function has the largest depth of its
+# inputs, and a matrix product adds 1.
 #
 # You do not need to understand every line of this cell to understand the measurement.
 

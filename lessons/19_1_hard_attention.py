@@ -91,7 +91,7 @@ show(cache)
 
 # %% [markdown]
 # The array `sample` is one-hot: it is True at the drawn position. So $z = \sum_s \mathrm{sample}_s\, v_s$ has
-# the form of soft attention, with a draw in the place of the weights. A folded cell draws the same positions
+# the form of soft attention, with a draw in the place of the weights. The next check draws the same positions
 # with a loop over the intervals.
 
 # %% tags=["check"]

@@ -33,8 +33,9 @@ rng = np.random.default_rng(7)
 #
 # The score-function estimator of lesson 19.2 draws s and returns $f(s)\, \nabla \log p(s)$, where
 # $f(s) = \log p(y \mid s)$ is the reward. Its mean is right. But all rewards are negative, since they are
-# logarithms of probabilities. So each estimate makes its own draw less probable, a bad draw more strongly
-# than a good one. Over many draws this averages out. But a single estimate contains mostly noise.
+# logarithms of probabilities. So each estimate makes its own draw less probable. This effect is stronger for
+# a bad draw than for a good one. Over many draws this averages out. But a single estimate contains mostly
+# noise.
 #
 # The idea of this lesson: subtract a number b from each reward, the **baseline**. If b is about the usual
 # reward, good draws have a positive difference, and bad draws a negative one.

@@ -263,7 +263,7 @@ show_figure(figure, "19_4_straight", caption)
 #
 # - `npformer exercise start entropy-backward`: compute the gradient of the entropy of the attention weights.
 #   It is 0 where the mask forbids attention.
-# - By hand: one query with rewards $f_s$. Show that the weights with the largest
-#   $\sum_s \alpha_s f_s + \lambda_e H$ are softmax(f / λₑ).
+# - By hand: one query with rewards $f_s$. Which weights α maximize $\sum_s \alpha_s f_s + \lambda_e H$? Show
+#   that they are softmax(f / λₑ).
 #
 # **Next**: lesson 19.5 (`19_5_soft_and_hard_attention_compared`), training with all of these methods.

@@ -7,7 +7,7 @@
 # **After this lesson you can**
 #
 # - compute latent attention, an attention whose weights come from two softmaxes;
-# - explain the two orientations, that of the paper and that of the authors' program;
+# - explain how the form of the paper differs from the form of the authors' program;
 # - say which information about positions the input of the layer must contain.
 #
 # `recurrent model: embedding → recurrent layer → [ATTENTION] → output layer`
@@ -119,8 +119,8 @@ for name in w:
     print(f"{name:8} w =", w[name].round(3), "  sum", w[name].sum().round(3))
 
 # %% [markdown]
-# The function `latent_attend` of the package returns the same. A folded cell compares both with loops over
-# the pairs of words.
+# The function `latent_attend` of the package returns the same. A check compares both with loops over the
+# pairs of words.
 
 # %%
 o = {}

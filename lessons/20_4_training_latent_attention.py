@@ -148,7 +148,8 @@ show_figure(figure, "20_losses", caption)
 # %% [markdown]
 # ## The weights of one model
 #
-# Now we show the weights of the model "rows" for the two famous recipes.
+# Now we show the weights of the model "rows" for the two recipes of the paper, which have nearly the same
+# words.
 
 # %%
 sentences = [recipe.description.lower().split() for recipe in recipes.FAMOUS]

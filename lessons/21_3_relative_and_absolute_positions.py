@@ -167,7 +167,8 @@ assert found == [[0.59, 0.51], [0.08, 0.61]]  # reversed and copied
 #
 # - Relative positions solve tasks about distances at every length.
 # - A model with relative positions cannot find an absolute position, such as the third word.
-# - Absolute positions solve the second task, but they generalized the first one only to about ten words.
+# - Absolute positions solve the second task, but on the first task they were accurate only up to about ten
+#   words.
 # - Length generalization is measured on sentences that are longer than those of the training.
 # - Transformers that copy and reverse show both effects: neither kind is better everywhere.
 

@@ -8,7 +8,7 @@
 #
 # - apply one layer several times, and derive the gradient of its parameters;
 # - describe adaptive computation time, where each word has its own number of steps;
-# - derive the gradients of the halting probabilities and of the ponder cost.
+# - derive the gradients of the halting probabilities.
 #
 # `model: ids → embedding → positions → [ENCODER] → [DECODER] → linear → softmax`
 
@@ -61,8 +61,8 @@ rng = np.random.default_rng(21)
 # d\theta &= \sum_n \left(\frac{\partial f}{\partial \theta}\right)_n^\top dx_n
 # \end{aligned}$$
 #
-# We verify this. We apply one layer three times, and then three layers that are copies of it once each. The
-# gradient of the shared parameters must be the sum of the gradients of the three copies.
+# We verify this. We apply one layer three times. Then we make three copies of the layer and apply each copy
+# once. The gradient of the shared parameters must be the sum of the gradients of the three copies.
 
 # %%
 sizes = {"d_model": 8, "d_ff": 32, "n_heads": 2, "n_layers": 3, "max_length": 32}

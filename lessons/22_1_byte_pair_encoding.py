@@ -201,8 +201,8 @@ for word in counts:
 # **Question.** Why are the pairs joined in the order of the training?
 #
 # <details><summary>Answer</summary>
-# Then each word of the training text is split exactly as it was during training. The folded cell checks
-# this for all words. A model has seen these subwords, so a new word should be treated in the same way.
+# Then each word of the training text is split exactly as it was during training. The next check tests this
+# for all words. A model has seen these subwords, so a new word should be treated in the same way.
 # </details>
 #
 # The package uses a heap for the pairs, so that long words are fast too. The library **sentencepiece**,

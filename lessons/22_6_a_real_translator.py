@@ -70,8 +70,8 @@ if translator is not None:
     assert card.hours == 1.8
 
 # %% [markdown]
-# The figure shows the encoder-decoder attention of the last layer, the mean of its heads. A row is a
-# subword that the decoder wrote, and a column is a subword of the source.
+# The figure shows the encoder-decoder attention of the last layer. The weights are the mean over the heads. A
+# row is a subword that the decoder wrote, and a column is a subword of the source.
 
 # %% tags=["plot"]
 if translator is not None:
