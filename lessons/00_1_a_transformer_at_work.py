@@ -110,8 +110,8 @@ caption = "The Transformer of the paper: beside each part stands the chapter tha
 show_figure(course_map(), "00_1_map", caption)
 
 # %% [markdown]
-# Every lesson begins with one line of this map, as at the top of this page. The part of the lesson is in
-# brackets and in capitals. These are the chapters:
+# Every lesson begins with one line of this map, as at the top of this page. The part that the lesson explains
+# is in brackets and in capitals. These are the chapters:
 #
 # | chapter | you build |
 # |---|---|

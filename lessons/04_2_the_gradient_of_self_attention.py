@@ -187,7 +187,8 @@ assert not gradcheck((basic, forgets_the_keys), sentence).ok
 # these are the rows of dS. The transposed matrix has one row for each key.
 # </details>
 #
-# **Question.** A mistake leaves out $dv$ instead of $dk$. Would the gradient check still pass for any input?
+# **Question.** A mistake leaves out $dv$ instead of $dk$. Are there inputs for which the gradient check does
+# not find this mistake?
 #
 # <details><summary>Answer</summary>
 # No. The outputs depend on the values whenever a weight is not 0, and a softmax has only positive weights. So

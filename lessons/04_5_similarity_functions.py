@@ -185,8 +185,8 @@ assert max(abs(dq).max(), abs(dw[:4]).max()) < 1e-14
 # **Question.** In concat similarity, does the key receive a gradient if a softmax follows?
 #
 # <details><summary>Answer</summary>
-# Yes. Its gradient is $b$ times the sum of $ds_{ts}$ over the queries, that is over a column of dS. The
-# softmax makes the sums of rows 0, not those of columns.
+# Yes. Its gradient is $b$ times the sum of $ds_{ts}$ over the queries, in other words, the sum of a column of
+# dS. The softmax makes the sums of rows 0, not those of columns.
 # </details>
 
 # %% [markdown]

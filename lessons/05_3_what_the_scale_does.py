@@ -170,14 +170,13 @@ show_figure(figure, "05_gradient", caption)
 # the gradient of the query also has this length. In $dQ = c\, dS\, K$ the keys have a length of about
 # $\sqrt{d_k}$, which the factor $c = 1/\sqrt{d_k}$ cancels.
 #
-# **Without the division**, at the paper's width of 64, the effect is moderate. About a third of the
-# queries give one key a weight above .99. The gradient of the scores is nearly eight
-# times smaller. But the length of the gradient of the query is .30, which is the
-# same as with the division. The factor $c$ is 1
-# here and not 1/8, which compensates for the smaller $dS$.
+# **Without the division**, at the paper's width of 64, the effect is moderate. About a third of the queries
+# give one key a weight above .99. The gradient of the scores is nearly eight times smaller. But the
+# gradient of the query has the length .30 again. The factor $c$ is 1 here and not 1/8, which compensates
+# for the smaller $dS$.
 #
 # At a width of 1,024 nothing compensates for the saturation. The gradient of the scores is 160,000 times
-# smaller, and that of the query 5,000 times. Half of the queries receive even less than this median.
+# smaller, that of the query is 5,000 times smaller. Half of the queries receive even less than this median.
 
 # %% tags=["check"]
 assert_allclose(of_scores[1], 0.3, atol=0.015)

@@ -128,7 +128,7 @@ print("the numbers of the text are those of the table")
 #
 # The plain formula of the softmax fails in a fully masked row. The maximum of the row is −∞, and −∞ − (−∞) is
 # NaN, "not a number". The cell uses a softmax without any protection. It also computes $dV = P^\top dY$, with
-# a gradient `dy_rest` that is 0 in the two fully masked rows.
+# a gradient `dy_rest` that is 0 in rows 0 and 1, which are fully masked.
 
 # %%
 late = np.array([[0, 0, 4, 5, 6, 7]])  # padded on the left

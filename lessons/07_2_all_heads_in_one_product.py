@@ -45,8 +45,8 @@ def loop_over_heads(x, w_q, w_k, w_v, w_o):
 
 # %% [markdown]
 # This loop is slow in NumPy. We can replace it with array operations. First, all queries can come from a
-# single product, because we may write the matrices of all heads next to each other. The
-# product then contains the products with the single matrices, in the same order:
+# single product, because we may write the matrices of all heads next to each other. The result then contains
+# the queries of all heads, in the same order:
 #
 # $$x\,[\,W_0 \mid W_1 \mid \ldots\,] = [\,x W_0 \mid x W_1 \mid \ldots\,]$$
 #

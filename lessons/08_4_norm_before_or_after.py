@@ -108,8 +108,8 @@ def stack_of_24(norm="post", direct=1, normed=True):
 # sentences. All other gradients are 0. After each layer we measure two numbers:
 #
 # - the **length** of the gradient (the median of the 16 sentences);
-# - the **share** of the first token: the part of the squared length that is at this token, and not at the
-#   other nine.
+# - the **share** of the first token: the squared length of its gradient, divided by the squared length of the
+#   gradient of all ten tokens.
 
 # %%
 x = np.random.default_rng(1).standard_normal((16, 10, 64))  # (B, T, D)

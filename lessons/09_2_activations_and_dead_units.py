@@ -133,9 +133,9 @@ assert_allclose(made["swish"][0][lowest], grid[lowest] + 1, atol=1e-3)
 # %% [markdown]
 # ## Activations and the complex step
 #
-# The gradient check computes forward with a complex number $x + ih$, where $h$ is tiny, and reads the
-# derivative from the imaginary part (lesson 0.2). ReLU, $\Phi$ and $\sigma$ can each be written in a form
-# that fails there:
+# The gradient check computes the forward pass with a complex number $x + ih$, where $h$ is tiny. The
+# imaginary part of the result gives the derivative (lesson 0.2). ReLU, $\Phi$ and $\sigma$ can each be
+# written in a form that fails there:
 #
 # - $\max(0, x) = (x + |x|)/2$ is correct for real numbers. But the absolute value of a complex number is
 #   real, so the imaginary part is halved.

@@ -34,8 +34,7 @@ rng = np.random.default_rng(10)
 #
 # - the number of multiplications;
 # - the number of operations that must be computed **in sequence**, one after the other;
-# - the length of the **path** between two tokens: how many operations lie between a token and another token
-#   that depends on it.
+# - the length of the **path** between two tokens: the number of operations from one token to the other.
 #
 # The text below is the paper's table 1, without the row of an attention that is restricted to neighbours.
 # O(n) means: proportional to n, for large n. The kernel of the convolution has width k.
@@ -131,8 +130,8 @@ for n, found in counted.items():
 # multiplications than recurrence as long as $n < d$.
 #
 # Now to the second measure. For every $n$, attention needs only two products in sequence. The recurrent
-# layer needs $n$ steps, and none of them can begin before the previous one has ended. This is why attention
-# can be trained on a GPU on all tokens at once.
+# layer needs $n$ steps, and none of them can begin before the previous one has ended. This is why a GPU can
+# compute attention for all tokens at the same time.
 #
 # The attention of the table has no weight matrices. A real layer has them, and a feed-forward network too.
 # The eleven lines of lesson 10.1 contain eight matrix products. Those of q, k and v can be computed at the

@@ -261,6 +261,6 @@ for variant in variants.values():
 # - `npformer exercise start shift-right`: shift the target to the right: add one column in front, and leave
 #   out the last one.
 # - By hand: T = 2, the input is shifted, and there is no mask. Which of the four weights of the decoder's
-#   self-attention gives an answer away?
+#   self-attention lets a position read its own target token?
 #
 # **Next**: lesson 11.2 (`11_2_what_a_leak_does_to_training`), models that are trained with a leak.

@@ -262,8 +262,8 @@ assert mirrored > 0.5
 #
 # `npformer exercise list 11` lists the exercises of this chapter, which belong to the other lessons.
 #
-# - By hand: the source is "abc", and the target is "cba". Write for each of the three variants the inputs
-#   from which position 1 can read its answer "b".
+# - By hand: the source is "abc", and the target is "cba". For each of the three variants, write down the
+#   inputs. From which of them can position 1 read its answer "b"?
 # - In the terminal, train the model with shift and mask from another start. `!learn((True, True), 3)[1][-1]`
 #   prints its last loss. Compare it with `!losses["shift and mask"][-1]`, the loss of start 1.
 #

@@ -40,10 +40,10 @@ rng = np.random.default_rng(11)
 
 # %% [markdown]
 # Why is the gradient of the memory a sum? Imagine that each layer has its own copy of the memory,
-# $M_0, \ldots, M_{N-1}$. Layer $n$ gives its copy the gradient $dM_n$. The effect of $M_n$ on all layers
-# above is already contained in the $dy$ that layer $n$ receives from above. But the copies are in fact one
-# array. A small change $\delta$ of $M$ is the same change of all copies. Let $\langle \cdot, \cdot \rangle$
-# be the sum of all products of corresponding entries. Then the loss changes by
+# $M_0, \ldots, M_{N-1}$. Layer $n$ gives its copy the gradient $dM_n$. Through its output, layer $n$ also
+# influences the layers above. This influence is contained in the $dy$ that layer $n$ receives. But the copies
+# are in fact one array. A small change $\delta$ of $M$ is the same change of all copies. Let
+# $\langle \cdot, \cdot \rangle$ be the sum of all products of corresponding entries. Then the loss changes by
 #
 # $$\begin{aligned}
 # \delta L &= \langle dM_0, \delta \rangle + \ldots + \langle dM_{N-1}, \delta \rangle \\
@@ -122,8 +122,8 @@ assert len(list(wrong.named_parameters())) == 78
 # ## Check the gradient
 #
 # We check the stack of three decoder layers, and then a whole model with its loss. This model has two layers
-# in each stack, dropout, and label smoothing. It uses one table for both languages and the output. Its
-# sentences contain padding.
+# in each stack, dropout, and label smoothing. Both languages and the output layer share one embedding table.
+# Its sentences contain padding.
 
 # %%
 whole = Transformer(tiny.replace(dropout=0.1), rng=rng, dtype=np.float64)
@@ -173,8 +173,8 @@ assert 6 * (of_encoder + of_decoder) == 44_138_496
 # %% [markdown]
 # With the embeddings, the paper arrives at 65 million parameters.
 #
-# **Your turn.** In the terminal, print the names of the parameters whose gradients the wrong decoder
-# computes correctly, with `![row.tensor for row in report.rows if row.ok]`.
+# **Your turn.** In the terminal, some gradients of the wrong decoder are correct. Print the names of their
+# parameters with `![row.tensor for row in report.rows if row.ok]`.
 
 # %% [markdown]
 # ## Summary

@@ -220,8 +220,8 @@ for length, right, wrong in found:
 # and then the mean of both. Another divides the sum over all tokens by 8. Is this the same?
 #
 # <details><summary>Answer</summary>
-# No. The first program gives a token of the short sentence the weight 1/6 and a token of the long one 1/10.
-# The second program, like the package, gives each token the weight 1/8.
+# No. In the first program, a token of the short sentence has the weight 1/6, and a token of the long sentence
+# has the weight 1/10. The second program, like the package, gives each token the weight 1/8.
 # </details>
 #
 # **Question.** The model predicts p = (.7, .2, .1), and the first token is right. What is dz?

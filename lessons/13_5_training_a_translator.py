@@ -110,7 +110,7 @@ assert epochs < 5
 # train again.
 #
 # The **accuracy** is the share of the tokens for which the model gives the highest probability to the right
-# token. The decoder reads the right tokens before it, as in training.
+# token. As in training, the decoder reads the right tokens of the earlier positions.
 
 # %%
 

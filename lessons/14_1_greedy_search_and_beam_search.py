@@ -28,8 +28,8 @@ from npformer.plots import beam_tree, steps_of_trace
 # %% [markdown]
 # ## From probabilities to a sentence
 #
-# A trained translator reads a source sentence and the first tokens of a translation. It returns the
-# probability of each token of the vocabulary to be the next token. But we want a sentence. The search for a
+# A trained translator reads a source sentence and the first tokens of a translation. For each token of the
+# vocabulary, it returns the probability that this token comes next. But we want a sentence. The search for a
 # sentence is called **decoding**.
 #
 # *Attention Is All You Need* describes it in section 3:

@@ -57,7 +57,8 @@ threadpool_limits(1, user_api="blas")  # each matrix product uses one thread
 # What is the backward pass of packing? Write packing as a product with a matrix $P$ of shape (N, B·T). Each
 # row of $P$ has a single 1, at the position of its token. So packing is $y = P x$, and its backward pass is
 # $dx = P^\top dy$. This copies each row back to its position, which is exactly unpacking. In the same way,
-# the backward pass of unpacking is packing. It is possible if this condition holds for all $x$ and $y$:
+# the backward pass of unpacking is packing. We may leave padding out of a function if this condition holds
+# for all $x$ and $y$:
 #
 # $$\langle P x,\ y \rangle = \langle x,\ P^\top y \rangle$$
 #

@@ -182,8 +182,8 @@ assert moved > w.sum()
 # %% [markdown]
 # ## The backward pass of the position
 #
-# We continue with the operations that computed $p$, the last one first. Let $u$ be the share, $k$ the output
-# of the tanh (`hidden`), and $z$ and $b$ the arguments of the sigmoid and of the tanh:
+# We continue with the operations that computed $p$, the last one first. Let $u$ be the output of the sigmoid,
+# $k$ the output of the tanh (`hidden`), and $z$ and $b$ the arguments of the sigmoid and of the tanh:
 #
 # $$\begin{aligned}
 # p &= S\, u & \quad du &= S\, dp \\

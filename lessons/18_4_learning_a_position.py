@@ -91,8 +91,7 @@ class Reader(Module):
 # There are four variants. In "fixed position", the model is local-p, but v and W are never changed. So its
 # positions stay where the random initialization puts them.
 #
-# **Question.** Which of the two tasks can local-m solve? In how many cases, about, can it be right in the
-# other one?
+# **Question.** Which of the two tasks can local-m solve? Roughly how often can it be right in the other task?
 #
 # <details><summary>Answer</summary>
 # It can copy, because the right word for t is at position t. To reverse, the right position is S − 1 − t.

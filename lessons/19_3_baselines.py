@@ -173,7 +173,7 @@ assert abs(np.mean(path[50:]) - mean_reward) < 0.1
 #
 # **The baseline of draw k must not depend on draw k.** The baseline $b_{k-1}$ does not. But $b_k$ was
 # computed *with* the reward of draw k. It is not the same number for all draws s, so the derivation above
-# does not hold. With $b_k$, the difference is
+# does not hold. With $b_k$ as the baseline, the difference is as follows:
 #
 # $$\begin{aligned}
 # f - b_k &= f - .9\, b_{k-1} - .1\, f \\

@@ -82,7 +82,7 @@ apart, together = ({frozenset(recipe.channels) for recipe in part} for part in c
 assert not apart & together
 
 # %% [markdown]
-# The first two recipes are those of the document. The next cell compares their words.
+# The first two recipes come from the paper of Liu et al. The next cell compares their words.
 
 # %%
 sentences = [recipe.description.lower().split() for recipe in recipes.FAMOUS]

@@ -288,9 +288,9 @@ assert not seen.weights[:, 8:].any()
 #
 # The command `npformer exercise list 20` lists the exercises of this chapter. They belong to lesson 20.3.
 #
-# - By hand: compute the softmax of $l$ over the padding too, and apply the mask everywhere else. Show that
-#   the active weights do not change.
-# - In the terminal, print the weights for a rule with three places:
+# - By hand: suppose that only the softmax of $l$ includes the padding, while the other two uses of the mask
+#   stay as above. Show that the active weights do not change.
+# - In the terminal, print the weights for a rule by which each word points three places back:
 #   `!latent.latent_attend(*by_hand(sentences[1], -3), np.eye(8), orientation="columns")[1].weights`
 #
 # **Next**: lesson 20.3 (`20_3_the_backward_pass_of_latent_attention`), which derives the gradients.

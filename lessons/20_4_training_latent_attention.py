@@ -175,8 +175,8 @@ for number, words in enumerate(sentences):
     show_figure(figure, f"20_recipe_{number + 1}", caption)
 
 # %% [markdown]
-# The active weights are at the word for the channel, or for the object that is moved, as we wanted. But the
-# latent weights are not at "to". Is the first stage used at all?
+# The active weights are large at the channel or at the object that is moved, as we wanted. But the latent
+# weights are not at "to". Is the first stage used at all?
 
 # %% [markdown]
 # ## An ablation of the first stage
@@ -226,9 +226,9 @@ for (name, _), (channel, at_to, correct, fixed) in ablation.items():
 # point.
 #
 # How does it find the source then? For the trigger, nearly all of $l$ is at the first one or two positions.
-# So $w_i$ is mainly $D_{i0}$: word $i$ gets weight if it points to position 0. The division by the sum then
-# compares these numbers. So the second stage alone acts as attention with one score for each word. The state
-# $e_i$ contains the information whether the word stands before or after "to".
+# So $w_i$ is mainly $D_{i0}$: word $i$ gets weight if it points to position 0. These weights are then divided
+# by their sum. So the second stage alone acts as attention with one score for each word. The state $e_i$
+# contains the information whether the word stands before or after "to".
 
 # %%
 _, cache = readers["rows"].forward(np.array([codec.encode(recipes.FAMOUS[0].description)]))
@@ -250,9 +250,9 @@ show_figure(figure, "20_gate", caption)
 
 # %% [markdown]
 # **In "columns", the form of the paper, the first stage is used.** The latent weight at "to" is more than
-# twice as large as with equal weights. The fixed list costs some of the correct answers. With other initial
-# values this can differ: with the seeds 1 and 2, the latent weights of the action prefer "to" again, and
-# those of the trigger do not.
+# twice as large as with equal weights. The fixed list costs some of the correct answers. Other initial values
+# can give another result. With the seeds 1 and 2, the latent weights for the action also prefer "to", but the
+# latent weights for the trigger do not.
 #
 # So a layer with two stages does not have to use both. The picture of its weights does not show which part
 # is used. To find out, change the part and measure the effect (lesson 15.3, `15_3_head_ablation`).

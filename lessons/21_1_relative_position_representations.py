@@ -261,9 +261,9 @@ assert_allclose(moved[:, 7:], alone, rtol=1e-9)
 #
 # The command `npformer exercise list 21` lists the exercises of this chapter.
 #
-# - By hand: use $t - s$ in place of $s - t$ everywhere. Show that a model that is trained from the start
-#   ends with the rows of its table in reverse order, and is otherwise the same. What happens if a model with
-#   $t - s$ loads vectors that were trained with $s - t$?
+# - By hand: use $t - s$ in place of $s - t$ everywhere. Train such a model from the start. Show that it
+#   becomes the same model, except that the rows of its table are in reverse order. What happens if a model
+#   with $t - s$ loads vectors that were trained with $s - t$?
 # - The bug zoo contains a mistake in relative attention: `npformer bugs start 23`.
 #
 # **Next**: lesson 21.2 (`21_2_relative_positions_by_distance`), which computes the same with less memory.

@@ -172,7 +172,7 @@ assert round(by_pair / by_distance) == 88
 # ## Is it right?
 #
 # The gradient check uses three queries and five keys. The three queries are the *last three* of the five
-# words, as in decoding. So the first query stands at position 2, which is the argument `start=2`.
+# words, as in decoding. So the first query stands at position 2. The argument `start=2` says so.
 
 # %%
 pair = (F.relative_attention_by_distance, F.relative_attention_by_distance_backward)

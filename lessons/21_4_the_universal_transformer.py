@@ -202,8 +202,8 @@ assert report.ok
 # %% [markdown]
 # The formula has two parts:
 #
-# - $(s_n - s_M) \cdot dy$ compares state $n$ with the last state. If more of $s_n$ would reduce the loss,
-#   $p_n$ increases.
+# - $(s_n - s_M) \cdot dy$ compares state $n$ with the last state. If the loss becomes smaller when $s_n$ has
+#   a larger weight, gradient descent increases $p_n$.
 # - $-d\mathrm{cost}$ is the same for all steps before the last one. Gradient descent subtracts the
 #   gradient, so it increases every $p_n$. Then the word halts earlier.
 #

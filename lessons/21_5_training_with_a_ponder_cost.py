@@ -48,7 +48,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 #
 # A word may attend only to itself and to its left neighbor. So information moves by one position in each
 # step, and the $r$-th arrow after a letter **needs $r$ steps**. The network is not told these numbers. Its
-# loss only contains the ponder cost.
+# loss contains the cross-entropy and the ponder cost, and nothing about the right number of steps.
 
 # %%
 ARROW, SIGNS = 4, "····←abcd"  # ids 0 to 3 are not used
@@ -216,8 +216,8 @@ assert abs(increase - 0.07) < 0.006
 # of its training?
 #
 # <details><summary>Answer</summary>
-# The halting bias of −2. The sigmoid of −2 is .12, so six probabilities sum to about .7, which is less than
-# 1 − ε. The words take all six steps.
+# The reason is the initial bias −2 of the halting unit. The sigmoid of −2 is .12, so six probabilities sum to
+# about .7, which is less than 1 − ε. The words take all six steps.
 # </details>
 
 # %% [markdown]

@@ -227,7 +227,7 @@ assert codec.decode(codec.encode("the tigers are on the riverbank")) == asked
 
 # %% [markdown]
 # No information is lost: decoding returns the same six words. Most subwords are the same as those of
-# sentencepiece. It has some rules of its own, for example for pairs with equal counts.
+# sentencepiece. The library sentencepiece has some rules of its own, for example for pairs with equal counts.
 #
 # ## What the documents say
 #

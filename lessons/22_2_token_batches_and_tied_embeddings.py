@@ -183,8 +183,8 @@ assert report.ok
 # increases. Two settings reduce it:
 #
 # - **Dropout** is .3. The base model of the paper has .1, because its corpus is much larger.
-# - **Label smoothing** is .1, as in the paper (lesson 12.3). It prevents that a word which occurred once is
-#   predicted with a probability of nearly 1.
+# - **Label smoothing** is .1, as in the paper (lesson 12.3). With it, the model does not learn to predict a
+#   word that occurred only once with a probability of nearly 1.
 
 # %%
 print(f"dropout {multi30k.dropout}, label smoothing {multi30k.label_smoothing}")

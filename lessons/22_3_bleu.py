@@ -164,8 +164,9 @@ except UserError as error:
 
 # %% [markdown]
 # The part `tok:none` says that the text was already tokenized (lesson 22.1, `22_1_byte_pair_encoding`), and
-# `case:mixed` that capital letters count. On raw text, or with another tokenization, the same translations
-# get another score. So scores can be compared only if their signatures agree.
+# `case:mixed` says that capital letters are distinguished from small ones. On raw text, or with another
+# tokenization, the same translations get another score. So scores can be compared only if their signatures
+# agree.
 #
 # BLEU also has a limit that no signature shows. It compares words and not meanings. A better translation
 # with other words than the reference gets a lower score.

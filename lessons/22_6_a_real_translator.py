@@ -48,7 +48,8 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # card. A **model card** lists the facts that a user of a model needs: the data, the license, the training
 # and the scores.
 #
-# The cell prints the card and translates two sentences. If your copy contains no translator, it says so.
+# The cell prints the card and translates two sentences. If your copy of npformer contains no translator, the
+# cell prints a sentence about this.
 
 # %%
 NAME = "en-de"
