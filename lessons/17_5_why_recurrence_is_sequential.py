@@ -193,8 +193,8 @@ assert_allclose(cache.weights.sum(-1), 1)
 # - the same for sentences of 1 to 6, 7 to 9, 10 to 12, and 13 or more English words, as means over the seeds.
 
 # %%
-MADE = "2026-11-22; x86_64, 2 processors, one BLAS thread; 1500 steps of 64 sentences, seeds 0 to 2"
-CORPUS = "the built-in corpus, 29,152 training pairs; 60 to 73 s of processor time for each training"
+MADE = "2026-11-22; x86_64, one BLAS thread; 1500 steps of 64 sentences, seeds 0 to 2"
+CORPUS = "the built-in corpus, 29,152 training pairs; 60 to 73 s of processor time each"
 MEASURED = {
     "LSTM, no attention": (1953, [1.6, 1.2, 1.2], [1.6, 2.0, 2.2, 0.3]),
     "additive (Bahdanau)": (1050, [79.1, 84.8, 84.3], [80.8, 84.9, 82.1, 82.6]),

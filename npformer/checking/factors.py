@@ -30,8 +30,7 @@ def factor(context: DiagnosisContext) -> str:
         for power, text in ((1, what), (-1, f"1/{what}"), (0.5, f"√{what}"), (-0.5, f"1/√{what}")):
             for sign, minus in ((1, ""), (-1, "-")):
                 if math.isclose(c, sign * number**power, rel_tol=10 * context.rtol):
-                    is_count = "(all " in what or " that are not " in what
-                    why = _explain(power, number) if context.is_gradient and not is_count else ""
+                    why = _explain(power, number, what) if context.is_gradient else ""
                     return f"it is {c:.4g} = {minus}{text} times the correct one{why}"
     if not context.is_gradient and context.right.size == 1:
         return _ratio(context, c)  # every number is some other number times a factor
@@ -40,7 +39,7 @@ def factor(context: DiagnosisContext) -> str:
 
 def _ratio(context: DiagnosisContext, c: float) -> str:
     """Recognize c = a / b for two counts: the result was divided by the wrong count."""
-    counts = [(n, what) for n, what in context.numbers if "(all " in what or " that are not " in what]
+    counts = [(n, what) for n, what in context.numbers if _is_count(what)]
     for a, of_a in counts:
         for b, of_b in counts:
             if a != b and math.isclose(c, a / b, rel_tol=10 * context.rtol):
@@ -51,11 +50,16 @@ def _ratio(context: DiagnosisContext, c: float) -> str:
     return ""
 
 
-def _explain(power: float, number: float) -> str:
+def _is_count(what: str) -> bool:
+    """Return whether a number counts positions or tokens, and is no width."""
+    return "(all " in what or " that are not " in what
+
+
+def _explain(power: float, number: float, what: str) -> str:
     if power == -1 and number > 2:
         return " (is it averaged instead of summed?)"
     if power in (0.5, -0.5):
-        return " (is a factor √d left out, or applied twice?)"
+        return "" if _is_count(what) else " (is a factor √d left out, or applied twice?)"
     return " (is it counted twice?)" if number == 2 and power == 1 else ""
 
 

@@ -47,7 +47,7 @@ def test_from_start_to_solved(file, capsys):
     append(file, "    return y * dy\n")
     assert main(["exercise", "check"]) == 1
     out = capsys.readouterr().out
-    assert "sum over that axis is missing" in " ".join(out.split())
+    assert "the term with the sum over the row is left out" in " ".join(out.split())
     assert "+ too large" in out
     assert main(["exercise", "hint"]) == 0
     assert "Hint 1 of 3" in capsys.readouterr().out

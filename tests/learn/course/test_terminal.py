@@ -24,7 +24,7 @@ def test_a_narrow_terminal(start):
     first = lesson.read()
     assert "Lessons are written for 100 columns" in first
     third = lesson.type("g 3")
-    assert third.strip().endswith("\n[3/22] Enter: the answer · b back · q quit · ? help ▸")
+    assert third.strip().endswith("\n[3/6] Enter: the answer · b back · q quit · ? help ▸")
     assert max(map(len, third.splitlines())) <= 60
 
 
@@ -44,9 +44,8 @@ def test_the_end_leads_to_the_exercises_and_to_the_next_lesson(start):
     lesson.read()
     lesson.type("g 23")
     screen = ""
-    while "Next:" not in screen:
+    while "Exercises of this chapter: npformer exercise list 1\n" not in screen:
         screen = lesson.type()
-    assert "Exercises of this chapter: npformer exercise list 1\n" in screen
     assert "Next: npformer lesson 2 (Embeddings)" in screen
     assert lesson.close() == 0
 
