@@ -13,6 +13,7 @@ short raises WouldBegin, after which only the text and the files are checked.
 
 import contextlib
 import dataclasses
+import functools
 import gzip
 import hashlib
 import io
@@ -32,7 +33,7 @@ import toy_pretrained
 from recorded_arguments import RecordedArguments
 
 from npformer.checking.cases import all_cases
-from npformer.cli import bench, family, gradcheck, load_model, main, score, tasks, tour, train
+from npformer.cli import bench, family, gradcheck, language, load_model, main, score, tasks, tour, train
 from npformer.cli import lesson as lesson_command
 from npformer.cli import translate as translate_command
 from npformer.cli.limits import count_parameters
@@ -426,6 +427,12 @@ def _limited_training(folder, dataset, model, training, **settings):
     return train_model(folder, dataset, model, training.replace(steps=min(2, training.steps)), **settings)
 
 
+def _trained_once(train):
+    """Return a function that trains a language model for one step when it is first called, and keeps it."""
+    trained = functools.cache(lambda: train(steps=1, seed=0))
+    return lambda **settings: trained()
+
+
 def _limited_resume(folder, *, changes, **settings):
     """Resume a run for at most three steps."""
     if changes.get("steps", 0) > 5 or (settings.get("workers") or 1) > 2:
@@ -513,6 +520,8 @@ def quick(home):
         (train, "resume_run", _limited_resume),
         (translate_command, "load_with_search", _limited_search),
         (score, "load_with_search", _limited_search),
+        (language, "train_masked_language_model", _trained_once(language.train_masked_language_model)),
+        (language, "train_causal_language_model", _trained_once(language.train_causal_language_model)),
         (gradcheck, "all_cases", lambda: small_cases),
         (gradcheck, "check_own_layer", _limited_check),
         (all_figures, "all_entries", lambda: some_figures),
