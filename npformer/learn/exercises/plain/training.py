@@ -60,6 +60,11 @@ NORM = "math.sqrt((grads**2).sum())"
         "values +=",
     ),
     mistake("eps is left out", " + adam.eps", ""),
+    mistake(
+        "adam.model.values becomes a new array: it must be changed in place, because the weights are parts of it",
+        "values -= ",
+        "values = adam.model.values - ",
+    ),
     mistake("the power b1^t is a product b1 · t, and so is b2^t", "**adam.t", "*adam.t"),
     mistake("the exponent t of the bias correction is left out", "**adam.t", ""),
     mistake("t is one too large in the bias correction", "**adam.t", "**(adam.t + 1)"),

@@ -41,6 +41,7 @@ def _truncated(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "truncate([5, 6, 7, 8], 2)": own.truncate([5, 6, 7, 8], 2),
         "truncate([5, 3], 2)": own.truncate([5, 3], 2),
         "truncate([5, 3], 4)": own.truncate([5, 3], 4),
+        "truncate([5, 3, 6, 7], 3)": own.truncate([5, 3, 6, 7], 3),
     }
 
 
