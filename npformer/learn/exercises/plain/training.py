@@ -31,6 +31,40 @@ NORM = "math.sqrt((grads**2).sum())"
         UPDATE,
         UPDATE + "\n    adam.t += 1",
     ),
+    mistake(
+        "t is advanced too late: the division by 1 - b^t uses the number of the step before",
+        "    adam.t += 1\n",
+        "",
+        "**adam.t",
+        "**max(adam.t, 1)",
+        UPDATE,
+        UPDATE + "\n    adam.t += 1",
+    ),
+    mistake(
+        "the corrected m_hat is stored in adam.m, and the corrected v_hat in adam.v: the next step needs "
+        "m and v without the correction",
+        M_HAT,
+        "adam.m[...] = " + M_HAT,
+        V_HAT,
+        "adam.v[...] = " + V_HAT,
+    ),
+    mistake(
+        "the corrected m_hat is stored in adam.m: the next step needs m without the correction",
+        M_HAT,
+        "adam.m[...] = " + M_HAT,
+    ),
+    mistake(
+        "the corrected v_hat is stored in adam.v: the next step needs v without the correction",
+        V_HAT,
+        "adam.v[...] = " + V_HAT,
+    ),
+    mistake(
+        "(1 - b)^t is used instead of 1 - b^t",
+        "1 - beta1**adam.t",
+        "(1 - beta1)**adam.t",
+        "1 - beta2**adam.t",
+        "(1 - beta2)**adam.t",
+    ),
     mistake("adam.t is not advanced: the step is left out", "adam.t += 1", "pass"),
     mistake("adam.t counts two steps for one", "adam.t += 1", "adam.t += 2"),
     mistake(
@@ -61,7 +95,7 @@ NORM = "math.sqrt((grads**2).sum())"
     ),
     mistake("eps is left out", " + adam.eps", ""),
     mistake(
-        "adam.model.values becomes a new array: it must be changed in place, because the weights are parts of it",
+        "adam.model.values becomes a new array: change it in place, because the weights are parts of it",
         "values -= ",
         "values = adam.model.values - ",
     ),
