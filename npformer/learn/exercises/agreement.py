@@ -10,7 +10,6 @@ from npformer.backend import is_array
 from npformer.checking.diagnosis_context import same
 from npformer.learn.exercises.backward_calls import SEED, Player, gradients_by_name, random_dy, target_of
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
-from npformer.learn.exercises.mutants import Agreement
 from npformer.learn.tasks.answer import DamagedAnswer
 from npformer.learn.tasks.compare import TOLERANCE
 from npformer.learn.tasks.verdict import Fault
@@ -41,37 +40,29 @@ class LearnersResults:
         self._package = package
         self._found: dict[int, Results | None] = {}
 
-    def agreement(self, functions: Functions, index: int, name: str) -> Agreement:
-        """Compare the results of other functions with the learner's.
+    def agree(self, functions: Functions, first: int) -> bool:
+        """Return whether other functions give all of the learner's results in all trials.
 
         Args:
             functions: The functions.
-            index: The number of the first trial with a wrong result.
-            name: The name of its first wrong result.
+            first: The number of the first trial with a wrong result. It is compared first, because most
+                other functions differ there.
         """
-        before, others = self._agree(functions, index, name)
-        if not before or not all(all(self._agree(functions, earlier)) for earlier in range(index)):
-            return Agreement.NONE
-        later = range(index + 1, len(self._trials))
-        if others and all(all(self._agree(functions, i)) for i in later):
-            return Agreement.ALL
-        return Agreement.TO_FIRST
+        others = (index for index in range(len(self._trials)) if index != first)
+        return all(self._agree_in(functions, index) for index in (first, *others))
 
-    def _agree(self, functions: Functions, index: int, name: str | None = None) -> tuple[bool, bool]:
-        """Return whether all results of a trial agree up to this name, and whether the others do."""
+    def _agree_in(self, functions: Functions, index: int) -> bool:
+        """Return whether all results of a trial agree."""
         found = self._results(index)
         if found is None:
-            return True, True  # there is nothing to compare
-        names = list(found)
-        n_before = len(names) if name is None else names.index(name) + 1
+            return True  # there is nothing to compare
+        trial = self._trials[index][0]
         try:
-            result = results_of(self._trials[index][0], functions)
-            floor = floor_of(result) if isinstance(self._trials[index][0], Gradients) else 0.0
-            before = all(equal(result[name], found[name], floor) for name in names[:n_before])
-            rest = before and all(equal(result[name], found[name], floor) for name in names[n_before:])
-            return before, rest
+            result = results_of(trial, functions)
+            floor = floor_of(result) if isinstance(trial, Gradients) else 0.0
+            return all(equal(result[name], value, floor) for name, value in found.items())
         except Exception:  # a changed function may fail in any way
-            return False, False
+            return False
 
     def _results(self, index: int) -> Results | None:
         """Return the learner's results in a trial, or None if there are none."""

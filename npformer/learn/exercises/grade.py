@@ -30,7 +30,7 @@ from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.compare import compare
 from npformer.learn.tasks.verdict import Fault, Verdict, observed_error
 
-Explainer: TypeAlias = Callable[[str], Callable[..., str]]  # takes the name of the first wrong result
+Explainer: TypeAlias = Callable[..., str]  # returns a sentence about the mistake
 
 
 def grade(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Verdict:
@@ -67,7 +67,7 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
             warnings.simplefilter("ignore")
             found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
             for index, (trial, observation) in enumerate(zip(exercise.trials, observations, strict=False)):
-                explainer = partial(_explainer, exercise, found, index, file)
+                explainer = _explainer(exercise, found, index, file)
                 if isinstance(trial, Gradients):
                     more, error = _judge_gradients(exercise, trial, observation, explainer)
                 else:
@@ -122,7 +122,7 @@ def _judge_values(
             who=_who(exercise),
             arrays=arrays,
             numbers=trial.numbers,
-            explain=explainer(name),
+            explain=explainer,
         )
         worst = max(worst, _relative_error(value, found[name]))
     return len(right), worst
@@ -189,7 +189,7 @@ def _compare_gradients(
             others={names[other]: right[other] for other in right if other != tensor},
             numbers=numbers,
             floor=floor_of(right),
-            explain=explainer(tensor),
+            explain=explainer,
         )
 
 
@@ -202,9 +202,7 @@ def gradient_name(target: CheckTarget, tensor: str) -> str:
 # Functions for both kinds of trials
 
 
-def _explainer(
-    exercise: Exercise, found: LearnersResults, index: int, file: str, name: str
-) -> Callable[..., str]:
+def _explainer(exercise: Exercise, found: LearnersResults, index: int, file: str) -> Explainer:
     """Return a function that searches for a mistake that gives the learner's results.
 
     Args:
@@ -212,13 +210,12 @@ def _explainer(
         found: The learner's results in all trials.
         index: The number of the first trial with a wrong result.
         file: The learner's file.
-        name: The name of the first wrong result.
     """
     return partial(
         explain,
         exercise.plain,
         exercise.mistakes,
-        lambda functions: found.agreement(functions, index, name),
+        lambda functions: found.agree(functions, index),
         file=file,
     )
 

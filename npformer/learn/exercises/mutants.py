@@ -15,7 +15,6 @@ import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from enum import IntEnum
 from functools import cache
 from itertools import combinations, permutations
 from types import SimpleNamespace
@@ -36,43 +35,32 @@ SHORT = 20  # characters of the longest expression that a message shows
 SECONDS = 1.5  # the limit of the search, in processor time: the result does not depend on other processes
 
 
-class Agreement(IntEnum):
-    """The agreement of a changed solution with the learner's results."""
-
-    NONE = 0
-    TO_FIRST = 1  # with all results up to the first wrong one: another mistake may have changed the others
-    ALL = 2
-
-
 def explain(
     solution: dict[str, Function],
     mistakes: Sequence[Mistake],
-    agreement: Callable[[SimpleNamespace], Agreement],
+    agrees: Callable[[SimpleNamespace], bool],
     *,
     search: Literal["named", "likely", "rare"] = "likely",
     file: str = "",
 ) -> str:
-    """Return a sentence about the change of the solution that gives the learner's results, or "".
+    """Return a sentence about the change of the solution that gives all of the learner's results, or "".
 
-    A change that gives all results is preferred, and a mistake with a name is preferred to another change.
+    A mistake with a name is preferred to another change. A change that gives only the first wrong result is
+    not named: it is often not the mistake that the learner made.
 
     Args:
         solution: The plain solution: functions by name.
         mistakes: The mistakes with names.
-        agreement: Returns the agreement of changed functions with the learner's results.
+        agrees: Returns whether changed functions give the learner's results in all trials.
         search: "named" tries the mistakes with names, and "likely" also other common changes and pairs of
-            named mistakes. "rare" tries only the other changes, and requires that all results agree.
+            named mistakes. "rare" tries only the other changes.
         file: The learner's file. The sentence names the line in which it computes the same variable.
     """
-    found = ""
     for text, functions in _changes(solution, mistakes, search):
-        agrees = agreement(SimpleNamespace(**functions))
-        if agrees == Agreement.ALL or (agrees and not found and search != "rare"):
+        if agrees(SimpleNamespace(**functions)):
             where = _own_lines(solution, file, functions)
-            found = (text.partition(STEP)[0] if where else text) + where
-        if agrees == Agreement.ALL:
-            break
-    return found
+            return (text.partition(STEP)[0] if where else text) + where
+    return ""
 
 
 def _changes(solution: dict[str, Function], mistakes: Sequence[Mistake], search: str) -> Iterator[Changed]:

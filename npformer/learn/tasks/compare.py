@@ -53,7 +53,7 @@ def compare(
     """
     _check_type(name, right, found, who)
     if isinstance(right, (list, tuple, str)) or right is None:
-        if found != right:
+        if is_array(found) or found != right:
             clue = explain() if explain else ""
             raise Fault(f"{name} is {_short(found)} and should be {_short(right)}", (clue,))
         return
@@ -93,12 +93,23 @@ def _check_type(name: str, right: Any, found: Any, who: str) -> None:
     if isinstance(right, (list, tuple)) and type(found) is not type(right):
         raise Fault(f"{name} is of type {type(found).__name__} and must be a {type(right).__name__}")
     is_number = isinstance(found, (int, float, np.number, np.bool_)) or is_array(found)
+    if isinstance(right, (list, tuple)):
+        _check_lists(name, right, found)
     if isinstance(right, (int, float)) and not is_number:
         raise Fault(f"{name} is of type {type(found).__name__} and must be a number")
     if is_array(found) and found.dtype.kind not in "bif":
         kinds = {"b": "True and False", "i": "whole numbers", "f": "real numbers"}
         due = kinds.get(np.asarray(right).dtype.kind, "numbers")
         raise Fault(f"{name} has dtype {found.dtype}: it must contain {due}")
+
+
+def _check_lists(name: str, right: Any, found: Any) -> None:
+    """Check that no element of a list is an array: the comparison of two arrays is not True or False."""
+    for index, (due, element) in enumerate(zip(right, found, strict=False)):
+        if is_array(element) and np.ndim(element):
+            raise Fault(f"{name}[{index}] is an array and must be of type {type(due).__name__}")
+        if isinstance(due, (list, tuple)) and isinstance(element, (list, tuple)):
+            _check_lists(f"{name}[{index}]", due, element)
 
 
 def _check_dtype(name: str, right: Array, found: Array) -> None:

@@ -210,6 +210,16 @@ def score_function(
     mistake("the sum runs over the wrong axis: over axis 0 instead of the last one", ".sum(-1", ".sum(0"),
     mistake("the factor y is left out in the sum: dy must be weighted with y", "(dy * y).sum", "dy.sum"),
     mistake("it is divided by length twice", ") / length", ") / length**2"),
+    mistake(
+        "the term with the sum is divided by length twice: y is divided by it already",
+        OWN_SUM + " / length",
+        "dy / length - slope * (dy * y).sum(-1, keepdims=True) / length**2",
+    ),
+    mistake(
+        'the term with the sum is divided by length twice in the case "sum": y is divided by it already',
+        OWN_SUM + " / length",
+        'dy / length - slope * (dy * y).sum(-1, keepdims=True) / length ** (2 if measure == "sum" else 1)',
+    ),
     mistake("it is multiplied by length instead of divided", ") / length", ") * length"),
     mistake("the sum over the row is averaged", ".sum(", ".mean("),
 )

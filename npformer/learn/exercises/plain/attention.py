@@ -88,6 +88,12 @@ def general_similarity_backward(dscores: Any, cache: Any) -> Any:
         "x.min",
     ),
     mistake(
+        "the largest entry of the whole array is subtracted instead of that of each row: in a row of much "
+        "smaller entries, exp gives only zeros",
+        "x.max(-1, keepdims=True)",
+        "x.max()",
+    ),
+    mistake(
         "it is divided by the sum over all entries instead of the sum of each row",
         "e.sum(-1, keepdims=True)",
         "e.sum()",
@@ -141,6 +147,11 @@ def softmax(x: Any) -> Any:
     mistake("the term with the sum has the wrong sign", "dy - (", "dy + ("),
     mistake("the factor y is left out in the sum: dy must be weighted with y", "(dy * y).sum", "dy.sum"),
     mistake("the factor y in front is left out", "y * (dy - ", "(dy - "),
+    mistake(
+        "the factor y is left out in front of the sum over the row",
+        "y * (dy - (dy * y).sum(-1, keepdims=True))",
+        "y * dy - (dy * y).sum(-1, keepdims=True)",
+    ),
 )
 def softmax_backward(dy: Any, cache: Any) -> Any:
     y = cache

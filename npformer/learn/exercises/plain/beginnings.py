@@ -52,6 +52,9 @@ def swish_backward(dy: Any, cache: Any) -> Any:
     mistake(
         "dweight is divided by the batch size: it must be a sum, not averaged", "@ drows", "@ drows / len(dy)"
     ),
+    mistake(
+        "dbias is computed although there is no bias: has_bias is not used", " if has_bias else None", ""
+    ),
 )
 def linear_backward(dy: Any, cache: Any) -> Any:
     x, weight, has_bias = cache
@@ -127,6 +130,11 @@ def pad(rows: Any, pad_id: Any = 0) -> Any:
     ),
     mistake("the result is one id too short", "return ids[:max_length]", "return ids[: max_length - 1]"),
     mistake("END is added to ids that do not end with END", "ids[-1] == END", "True"),
+    mistake(
+        "END is added to ids that contain END and do not end with it: only the last id counts",
+        "ids[-1] == END",
+        "END in ids",
+    ),
     mistake(
         "the last ids are kept instead of the first", "return ids[:max_length]", "return ids[-max_length:]"
     ),

@@ -102,6 +102,17 @@ def greedy(model: Any, source: Any, *, max_length: Any) -> Any:
         "argsort(-flat",
         "argsort(np.where(flat == -np.inf, np.inf, flat)",
     ),
+    mistake(
+        "the continuations of the first row come first, each row sorted: compare the totals of all rows",
+        ORDER,
+        "[r * log_probs.shape[1] + t for r in range(len(total)) "
+        'for t in np.argsort(-total[r], kind="stable") if total[r, t] > -np.inf][:n]',
+    ),
+    mistake(
+        "the continuations are not sorted: they are in the order of the rows and tokens",
+        ORDER,
+        "np.flatnonzero(flat > -np.inf)[:n].tolist()",
+    ),
     mistake("row and token are exchanged", "result.append((row, token,", "result.append((token, row,"),
     mistake("totals of -inf are not left out: these tokens are forbidden", "if flat[i] > -np.inf", "if True"),
     mistake(

@@ -17,6 +17,7 @@ ADD = "np.add.at(dtable, ids, scale * dy)"
         ADD,
         "dtable[ids] += scale * dy",
     ),
+    mistake("the padding id is 0 instead of zero_id", "ids == zero_id", "ids == 0"),
     mistake("the factor scale is left out", "scale * dy", "dy"),
     mistake("the gradient is divided by scale instead of multiplied", "scale * dy", "dy / scale"),
     mistake("the gradient is multiplied by scale twice", "scale * dy", "scale * scale * dy"),

@@ -76,6 +76,7 @@ DENSITY = "np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)"
         "((x - mean) ** 2).sum(-1, keepdims=True)",
     ),
     mistake("it is multiplied by the standard deviation instead of divided", ") / np.sqrt(", ") * np.sqrt("),
+    mistake("the argument eps is not used: its default, 1e-5, is used always", "+ eps", "+ 1e-5"),
 )
 def layer_norm(x: Any, gain: Any, bias: Any, eps: Any = 1e-5) -> Any:
     mean = x.mean(-1, keepdims=True)

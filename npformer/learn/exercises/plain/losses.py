@@ -75,6 +75,7 @@ def log_softmax_backward(dy: Any, cache: Any) -> Any:
         "real.reshape(targets.shape))])",
     ),
     mistake("the condition is reversed: only padding counts", "flat != pad_id", "flat == pad_id"),
+    mistake("the padding id is 0 instead of pad_id", "flat != pad_id", "flat != 0"),
     mistake("the logarithm has base 2 instead of base e", MEAN, MEAN + " / np.log(2)"),
     mistake("exp is applied to the loss: this is the perplexity", MEAN, f"np.exp({MEAN})"),
     mistake("perplexity is computed, and with 2 to the power of the loss", MEAN, f"2 ** ({MEAN})"),

@@ -186,6 +186,16 @@ def decoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
         "[start, target[:, :-1]]",
         "[target[:, :-1], start]",
     ),
+    mistake(
+        "the target is shifted along the batch axis: each sentence moves to the next row",
+        "np.concatenate([start, target[:, :-1]], 1)",
+        "np.concatenate([np.full((1, target.shape[1]), start_id), target[:-1]])",
+    ),
+    mistake(
+        "the start symbol fills the first row, and must fill the first column",
+        "np.concatenate([start, target[:, :-1]], 1)",
+        "np.concatenate([np.full((1, target.shape[1]), start_id), np.roll(target, 1, 1)[1:]])",
+    ),
     mistake("the target is not shifted", "np.concatenate([start, target[:, :-1]], 1)", "target"),
 )
 def shifted_right(target: Any, start_id: Any) -> Any:

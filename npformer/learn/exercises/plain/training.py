@@ -31,6 +31,40 @@ NORM = "math.sqrt((grads**2).sum())"
         UPDATE,
         UPDATE + "\n    adam.t += 1",
     ),
+    mistake(
+        "t is advanced too late: the division by 1 - b^t uses the number of the step before",
+        "    adam.t += 1\n",
+        "",
+        "**adam.t",
+        "**max(adam.t, 1)",
+        UPDATE,
+        UPDATE + "\n    adam.t += 1",
+    ),
+    mistake(
+        "the corrected m_hat is stored in adam.m, and the corrected v_hat in adam.v: the next step needs "
+        "m and v without the correction",
+        M_HAT,
+        "adam.m[...] = " + M_HAT,
+        V_HAT,
+        "adam.v[...] = " + V_HAT,
+    ),
+    mistake(
+        "the corrected m_hat is stored in adam.m: the next step needs m without the correction",
+        M_HAT,
+        "adam.m[...] = " + M_HAT,
+    ),
+    mistake(
+        "the corrected v_hat is stored in adam.v: the next step needs v without the correction",
+        V_HAT,
+        "adam.v[...] = " + V_HAT,
+    ),
+    mistake(
+        "(1 - b)^t is used instead of 1 - b^t",
+        "1 - beta1**adam.t",
+        "(1 - beta1)**adam.t",
+        "1 - beta2**adam.t",
+        "(1 - beta2)**adam.t",
+    ),
     mistake("adam.t is not advanced: the step is left out", "adam.t += 1", "pass"),
     mistake("adam.t counts two steps for one", "adam.t += 1", "adam.t += 2"),
     mistake(
@@ -60,6 +94,11 @@ NORM = "math.sqrt((grads**2).sum())"
         "values +=",
     ),
     mistake("eps is left out", " + adam.eps", ""),
+    mistake(
+        "adam.model.values becomes a new array: change it in place, because the weights are parts of it",
+        "values -= ",
+        "values = adam.model.values - ",
+    ),
     mistake("the power b1^t is a product b1 · t, and so is b2^t", "**adam.t", "*adam.t"),
     mistake("the exponent t of the bias correction is left out", "**adam.t", ""),
     mistake("t is one too large in the bias correction", "**adam.t", "**(adam.t + 1)"),

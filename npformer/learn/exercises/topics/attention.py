@@ -10,6 +10,8 @@ from npformer.learn.exercises.exercise import Exercise, Functions, Values
 from npformer.learn.exercises.topics.tools import output, pair_trial
 
 QUERIES, KEYS, VALUES = (2, 4, 5), (2, 7, 5), (2, 7, 3)
+HEADS = "two heads, q (3, 2, 4, 5)"
+QUERIES_OF_HEADS, KEYS_OF_HEADS, VALUES_OF_HEADS = (3, 2, 4, 5), (3, 2, 7, 5), (3, 2, 7, 3)  # (B, H, T, K)
 CAUSAL = causal_mask(6, np.zeros(1))
 
 
@@ -20,13 +22,18 @@ def _softmax(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "softmax(x + 1000)": output(own.softmax(1000 + rng.standard_normal((2, 5)))),
         "softmax(masked)": output(own.softmax(masked)),
         "softmax(x) of a float32 x": output(own.softmax(rng.standard_normal((2, 5)).astype(np.float32))),
+        "softmax([[1000, 999], [-1000, -999]])": output(
+            own.softmax(np.array([[1000.0, 999.0], [-1000.0, -999.0]]))  # rows of very different size
+        ),
     }
 
 
 def _attention(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
     q, k, v = (rng.standard_normal(shape) for shape in (QUERIES, KEYS, VALUES))
     mask = np.arange(7) < np.array([[[5]], [[6]]])
-    return {"y": output(own.attention(q, k, v)), "y with a mask": output(own.attention(q, k, v, mask))}
+    result = {"y": output(own.attention(q, k, v)), "y with a mask": output(own.attention(q, k, v, mask))}
+    heads = (rng.standard_normal(shape) for shape in (QUERIES_OF_HEADS, KEYS_OF_HEADS, VALUES_OF_HEADS))
+    return result | {f"y of {HEADS}": output(own.attention(*heads))}
 
 
 ATTENTION = (
@@ -45,7 +52,10 @@ def dot_similarity_backward(dscores, cache):
     """
     q, k = cache
 ''',
-        (pair_trial("", F.dot_similarity, "dot_similarity_backward", QUERIES, KEYS),),
+        (
+            pair_trial("", F.dot_similarity, "dot_similarity_backward", QUERIES, KEYS),
+            pair_trial(HEADS, F.dot_similarity, "dot_similarity_backward", QUERIES_OF_HEADS, KEYS_OF_HEADS),
+        ),
         (
             "Row t of the scores depends on q_t, and column s depends on k_s. So the gradient of q_t is a "
             "sum over row t, and the gradient of k_s is a sum over column s.",
@@ -70,7 +80,17 @@ def general_similarity_backward(dscores, cache):
     """
     q, k, weight, projected = cache
 ''',
-        (pair_trial("", F.general_similarity, "general_similarity_backward", QUERIES, (2, 7, 6), (5, 6)),),
+        (
+            pair_trial("", F.general_similarity, "general_similarity_backward", QUERIES, (2, 7, 6), (5, 6)),
+            pair_trial(
+                HEADS,
+                F.general_similarity,
+                "general_similarity_backward",
+                QUERIES_OF_HEADS,
+                (3, 2, 7, 6),
+                (5, 6),
+            ),
+        ),
         (
             "Begin with the last step, scores = projected kᵀ. It gives dprojected and dk.",
             "The first step, projected = q weight, is a linear layer. Its dy is dprojected.",
@@ -191,6 +211,14 @@ def attention_backward(dy, cache):
             pair_trial("", F.attention, "attention_backward", QUERIES, KEYS, VALUES),
             pair_trial(
                 "causal mask", F.attention, "attention_backward", (2, 6, 5), (2, 6, 5), (2, 6, 3), mask=CAUSAL
+            ),
+            pair_trial(
+                HEADS,
+                F.attention,
+                "attention_backward",
+                QUERIES_OF_HEADS,
+                KEYS_OF_HEADS,
+                VALUES_OF_HEADS,
             ),
         ),
         (

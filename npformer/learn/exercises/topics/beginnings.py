@@ -41,6 +41,17 @@ def _truncated(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "truncate([5, 6, 7, 8], 2)": own.truncate([5, 6, 7, 8], 2),
         "truncate([5, 3], 2)": own.truncate([5, 3], 2),
         "truncate([5, 3], 4)": own.truncate([5, 3], 4),
+        "truncate([5, 3, 6, 7], 3)": own.truncate([5, 3, 6, 7], 3),
+    }
+
+
+def _without_bias(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+    """Compute the gradients of a linear map without a bias: the third one is None, and is returned too."""
+    x, weight, dy = (rng.standard_normal(shape) for shape in ((4, 5), (5, 3), (4, 3)))
+    returned = own.linear_backward(dy, F.linear(x, weight)[1])
+    return {
+        "dbias if has_bias is False": returned[2] if len(returned) > 2 else None,
+        "the length of the returned tuple if has_bias is False": len(returned),
     }
 
 
@@ -93,6 +104,7 @@ def linear_backward(dy, cache):
         (
             pair_trial("", F.linear, "linear_backward", (4, 5), (5, 3), (3,)),
             pair_trial("x (2, 4, 5)", F.linear, "linear_backward", (2, 4, 5), (5, 3), (3,)),
+            Values("", _without_bias),
             pair_trial("no bias", F.linear, "linear_backward", (4, 5), (5, 3)),
         ),
         (

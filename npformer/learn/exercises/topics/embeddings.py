@@ -29,8 +29,8 @@ def _embedding_trial(label: str, **settings: Any) -> Gradients:
     return Gradients(label, make)
 
 
-def _tied(rng: np.random.Generator) -> Any:
-    return TiedProjection(Parameter(rng.standard_normal((7, 4))), bias=True, dtype=np.float64)
+def _tied(bias: bool) -> Any:
+    return lambda rng: TiedProjection(Parameter(rng.standard_normal((7, 4))), bias=bias, dtype=np.float64)
 
 
 class _PositionsOfBatch:
@@ -87,6 +87,7 @@ def embedding_backward(dy, cache):
             _embedding_trial(""),
             _embedding_trial("scale 1.7", scale=1.7),
             _embedding_trial("scale 1.7, padding zero", scale=1.7, zero_id=0),
+            _embedding_trial("zero_id 4", zero_id=4),
         ),
         (
             "In the forward pass, each position reads one row of the table. In the backward pass, it adds "
@@ -115,7 +116,10 @@ def tied_backward(layer, dy, cache):
     Adds to layer.weight.grad and layer.bias.grad, and returns dx.
     """
 ''',
-        (layer_trial("", _tied, "tied_backward", (2, 3, 4)),),
+        (
+            layer_trial("", _tied(bias=True), "tied_backward", (2, 3, 4)),
+            layer_trial("no bias", _tied(bias=False), "tied_backward", (2, 3, 4)),
+        ),
         (
             "linear_backward computes the gradients. You only have to add each of them to the right array.",
             "dw is the gradient of weightᵀ and has the shape (D, V). Transpose it.",

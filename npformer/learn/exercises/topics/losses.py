@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
+from npformer.backend import Array
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
 from npformer.learn.exercises.topics.tools import output, pair_trial
 
@@ -24,6 +25,7 @@ def _losses(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "loss": output(own.cross_entropy(logits, TARGETS)),
         "loss with padding": output(own.cross_entropy(logits, TARGETS, pad_id=0)),
         "loss of large logits": output(own.cross_entropy(1000 * logits, TARGETS)),
+        "loss with pad_id 5": output(own.cross_entropy(logits, TARGETS, pad_id=5)),
     }
 
 
@@ -34,15 +36,15 @@ def _entropy_trial(label: str, **settings: Any) -> Gradients:
     return Gradients(label, make, settings)
 
 
-def _divergence_trial() -> Gradients:
+def _divergence_trial(label: str, targets: Array) -> Gradients:
     def make(own: Functions, rng: np.random.Generator) -> tuple[Any, Any]:
-        q = F.smooth_targets(TARGETS, 7, 0.2)
+        q = F.smooth_targets(targets, 7, 0.2)
         return (
             lambda logits: F.kl_divergence(logits, q.astype(logits.real.dtype)),
             own.kl_divergence_backward,
-        ), (rng.standard_normal((3, 4, 7)))
+        ), rng.standard_normal(q.shape)
 
-    return Gradients("", make)
+    return Gradients(label, make)
 
 
 LOSSES = (
@@ -182,7 +184,7 @@ def kl_divergence_backward(dloss, cache):
     """
     log_p, q = cache
 ''',
-        (_divergence_trial(),),
+        (_divergence_trial("", TARGETS), _divergence_trial("logits (4, 7)", TARGETS[0])),
         (
             "log q does not depend on the logits. Only the term -q_v log p_v has a gradient.",
             "dlog_p = -q · dloss / n, where n is the number of rows, q.size divided by V.",

@@ -155,7 +155,12 @@ def decoder_backward(layer, dy, cache):
     Returns (dx, dmemory), of shapes (B, T, D) and (B, S, D).
     """
 ''',
-        (layer_trial("", _layer(Decoder, "pre", 2), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL),),
+        (
+            layer_trial("", _layer(Decoder, "pre", 2), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL),
+            layer_trial(
+                "no norm", _layer(Decoder, "post", 2), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL
+            ),
+        ),
         (
             "Go from the last layer to the first, as in the encoder.",
             "Every layer reads the memory, so every layer returns a gradient of it. How are they combined?",

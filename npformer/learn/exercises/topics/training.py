@@ -12,14 +12,14 @@ from npformer.training.optimizer import Adam, clip_global_norm, cosine, warmup
 def _three_steps(own: Functions, rng: np.random.Generator) -> Any:
     model = Linear(4, 3, rng=rng, dtype=np.float64)
     adam = Adam(model, eps=1e-3)
-    result = {}
+    weight, result = model.weight.value, {}  # of the model's buffer of values, which Adam changes in place
     for step in range(3):
         grads = adam.model.grads
         grads[...] = rng.standard_normal(grads.shape)
         own.adam_step(adam, 0.03)
         for name, value in (("t", adam.t), ("m", adam.m), ("v", adam.v), ("values", model.values)):
             result[f"{name} after step {step + 1}"] = np.array(value)
-    return result
+    return result | {"the weight of the model after step 3": np.array(weight)}
 
 
 def _rates(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
