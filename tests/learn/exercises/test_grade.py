@@ -108,3 +108,43 @@ def test_greedy_must_see_the_end_of_a_sentence():
         space = {"np": np}
         exec(text.replace("CUT(row)", cut), space)
         assert grade(EXERCISES.find("greedy"), space).solved == solved
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        (
+            "softmax",
+            "def softmax(x):\n    e = np.exp(x - np.max(x))\n    return e / e.sum(-1, keepdims=True)",
+            "of the whole array",
+        ),
+        (
+            "dot-similarity-backward",
+            "def dot_similarity_backward(d, cache):\n    q, k = cache\n"
+            "    return d @ k, d.transpose(0, 2, 1) @ q",
+            "axes don't match",
+        ),
+        (
+            "linear-backward",
+            "def linear_backward(dy, cache):\n    x, w, b = cache\n"
+            "    rows, drows = x.reshape(-1, x.shape[-1]), dy.reshape(-1, dy.shape[-1])\n"
+            "    return dy @ w.T, rows.T @ drows, drows.sum(0)",
+            "has_bias is not used",
+        ),
+        (
+            "truncate",
+            "def truncate(ids, n):\n    if len(ids) <= n:\n        return ids\n"
+            "    return ids[: n - 1] + [3] if 3 in ids else ids[:n]",
+            "only the last id counts",
+        ),
+        (
+            "greedy",
+            "def greedy(model, source, *, max_length):\n    return [np.array([5, 6])] * len(source)",
+            "is an array and must be of type list",
+        ),
+    ],
+)
+def test_a_trial_shows_a_mistake_that_most_inputs_hide(name, text, words):
+    space = {"np": np}
+    exec(text, space)
+    assert words in text_of(grade(EXERCISES.find(name), space))
