@@ -16,8 +16,9 @@ def cache_class(cls: T) -> T:
 
     `repr(cache)` shows each member: an array by its dtype and shape, an inner cache by its class.
     """
-    cls.__repr__ = _short  # type: ignore[assignment]
-    cls._repr_html_ = _html  # type: ignore[attr-defined]
+    decorated: Any = cls
+    decorated.__repr__ = _short
+    decorated._repr_html_ = _html
     return cls
 
 

@@ -9,7 +9,6 @@ names this mistake. The message never shows the correct line.
 import ast
 import copy
 import inspect
-import re
 import sys
 import textwrap
 import time
@@ -103,9 +102,25 @@ def with_mistakes(solution: dict[str, Function], mistakes: Sequence[Mistake]) ->
 
 @cache
 def source_of(function: Function) -> str:
-    """Return the source text of a function from its def on, without its indentation."""
+    """Return the source text of a function without its decorators, its docstring and its indentation."""
     text = textwrap.dedent(inspect.getsource(function))
-    return text[re.search(r"^def ", text, re.MULTILINE).start() :]  # type: ignore[union-attr]  # no lambda
+    definition = _definition(ast.parse(text))
+    first = definition.body[0]
+    docstring = range(first.lineno, (first.end_lineno or 0) + 1) if ast.get_docstring(definition) else ()
+    lines = enumerate(text.splitlines(keepends=True), 1)
+    return "".join(line for n, line in lines if n >= definition.lineno and n not in docstring)
+
+
+def _definition(tree: ast.Module) -> ast.FunctionDef:
+    """Return the definition of the function that a module consists of.
+
+    Raises:
+        TypeError: If the module begins with something else, such as a class.
+    """
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise TypeError(f"a solution must be a function that is written with def: {ast.unparse(definition)}")
+    return definition
 
 
 def _unnamed(solution: dict[str, Function], kinds: Iterable[Changes]) -> Iterator[Changed]:
@@ -167,7 +182,7 @@ def _compiled(tree: ast.Module, function: Function) -> Function:
     """Return the function of a changed tree, in the namespace of its module."""
     namespace = dict(vars(sys.modules[function.__module__]))
     exec(compile(tree, "<changed>", "exec"), namespace)
-    changed = namespace[tree.body[0].name]  # type: ignore[attr-defined]  # it is a def
+    changed = namespace[_definition(tree).name]
     changed.tree = tree
     return changed
 
@@ -177,9 +192,9 @@ def _formatted(source: str) -> str:
     return ast.unparse(ast.parse(source))
 
 
-def changed_source(changed: Function) -> str:
+def changed_source(changed: Any) -> str:
     """Return the source of a function that `_compiled` returned, in the format of ast.unparse."""
-    return ast.unparse(changed.tree)  # type: ignore[attr-defined]  # set above
+    return ast.unparse(changed.tree)
 
 
 def _steps(tree: ast.Module) -> dict[int, str]:

@@ -46,6 +46,7 @@ DP = "np.where(before, dweights - dlast, 0)"
     mistake("the factor weights is left out in dp", "dbell = dy * weights", "dbell = dy"),
 )
 def gaussian_window_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradients of weights that a Gaussian around a predicted position multiplies."""
     weights, bell, away, sigma = cache
     dweights = dy * bell
     dbell = dy * weights
@@ -84,6 +85,7 @@ def gaussian_window_backward(dy: Any, cache: Any) -> Any:
     mistake("the factor 1 - share is left out in the derivative of the sigmoid", " * (1 - share)", ""),
 )
 def predict_position_backward(dp: Any, cache: Any) -> Any:
+    """Return the gradients of the predicted position S sigmoid(vᵀ tanh(weight h))."""
     h, weight, v, lengths, hidden, share = cache
     dlogit = dp * lengths * share * (1 - share)
     dv = dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1])
@@ -116,6 +118,7 @@ def predict_position_backward(dp: Any, cache: Any) -> Any:
     ),
 )
 def entropy_backward(dh: Any, cache: Any) -> Any:
+    """Return the gradient of the scores from that of the entropy of their softmax."""
     a, h = cache.weights, cache.h
     log_a = np.where(a > 0, np.log(np.where(a > 0, a, 1)), 0)
     return -dh[..., None] * a * (log_a + h[..., None])
@@ -185,6 +188,7 @@ def entropy_backward(dh: Any, cache: Any) -> Any:
 def score_function(
     log_likelihood: Any, baseline: Any = 0.0, *, reward_weight: Any = 1.0, entropy_weight: Any = 0.0
 ) -> Any:
+    """Return the score function estimate of the gradient of sampled choices."""
     B = log_likelihood.shape[-1]
     reward = (log_likelihood - baseline) * reward_weight
     dlog_prob = -reward / log_likelihood.size
@@ -224,6 +228,7 @@ def score_function(
     mistake("the sum over the row is averaged", ".sum(", ".mean("),
 )
 def unit_weights_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of weights that are divided by their sum or their norm."""
     y, length, measure = cache
     slope = 1 if measure == "sum" else y
     return (dy - slope * (dy * y).sum(-1, keepdims=True)) / length
@@ -253,6 +258,7 @@ def unit_weights_backward(dy: Any, cache: Any) -> Any:
     mistake("dactive is computed from dweights instead of dw", "dw[..., :, None]", "dweights[..., :, None]"),
 )
 def latent_attend_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradients of attention over latent keys and values."""
     v, latent, active, weights, unit = cache.v, cache.latent, cache.active, cache.weights, cache.unit
     dweights = (v @ dy[..., None])[..., 0]
     dv = weights[..., None] * dy[..., None, :]
@@ -294,6 +300,7 @@ def latent_attend_backward(dy: Any, cache: Any) -> Any:
     mistake("the distances are in the reverse order", "== r", "== n_distances - 1 - r"),
 )
 def collect_by_distance(y: Any, distance: Any, n_distances: Any) -> Any:
+    """Return the sum over all pairs of a query and a key at each distance."""
     x = np.zeros((*y.shape[:-1], n_distances), y.dtype)
     for r in range(n_distances):
         x[..., r] = np.where(distance == r, y, 0).sum(-1)
@@ -341,6 +348,7 @@ def collect_by_distance(y: Any, distance: Any, n_distances: Any) -> Any:
     ),
 )
 def mix_states_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradients of the states that adaptive halting mixes, and of their probabilities."""
     states, weights, before, last = cache
     dstates = weights[..., None] * dy
     dweights = (states * dy).sum(-1)

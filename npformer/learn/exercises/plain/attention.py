@@ -43,6 +43,7 @@ SCALED = "softmax_backward_(dweights, weights) * scale"
     ),
 )
 def dot_similarity_backward(dscores: Any, cache: Any) -> Any:
+    """Return the gradients of the scores q kᵀ."""
     q, k = cache
     dq = dscores @ k
     dk = dscores.swapaxes(-1, -2) @ q
@@ -66,6 +67,7 @@ def dot_similarity_backward(dscores: Any, cache: Any) -> Any:
     ),
 )
 def general_similarity_backward(dscores: Any, cache: Any) -> Any:
+    """Return the gradients of the scores q weight kᵀ."""
     q, k, weight, projected = cache
     dprojected = dscores @ k
     dk = dscores.swapaxes(-1, -2) @ projected
@@ -117,6 +119,7 @@ def general_similarity_backward(dscores: Any, cache: Any) -> Any:
     ),
 )
 def softmax(x: Any) -> Any:
+    """Return the softmax of the last axis, also for large scores and rows of -inf."""
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
 
@@ -154,6 +157,7 @@ def softmax(x: Any) -> Any:
     ),
 )
 def softmax_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of the scores."""
     y = cache
     return y * (dy - (dy * y).sum(-1, keepdims=True))
 
@@ -215,6 +219,7 @@ def softmax_backward(dy: Any, cache: Any) -> Any:
     ),
 )
 def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
+    """Return scaled dot-product attention."""
     scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
     if mask is not None:
         scores = np.where(mask, scores, -np.inf)
@@ -254,6 +259,7 @@ def attention(q: Any, k: Any, v: Any, mask: Any = None) -> Any:
     mistake("dv is computed from dweights instead of the weights", "dv = weights.", "dv = dweights."),
 )
 def attention_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradients of the queries, the keys and the values."""
     q, k, v, weights, scale = cache.q, cache.k, cache.v, cache.weights, cache.scale
     dweights = dy @ v.swapaxes(-1, -2)
     dv = weights.swapaxes(-1, -2) @ dy

@@ -34,6 +34,7 @@ END = 3
     mistake("the factor dy is left out: the chain rule multiplies by it", "dy * (", "("),
 )
 def swish_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of x · sigmoid(x)."""
     x, s = cache
     ds = s * (1 - s)
     return dy * (s + x * ds)
@@ -57,6 +58,7 @@ def swish_backward(dy: Any, cache: Any) -> Any:
     ),
 )
 def linear_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradients of x weight + bias."""
     x, weight, has_bias = cache
     rows = x.reshape(-1, x.shape[-1])
     drows = dy.reshape(-1, dy.shape[-1])
@@ -84,6 +86,7 @@ def linear_backward(dy: Any, cache: Any) -> Any:
     mistake("h is too large: the error of the complex step grows like h²", "h = 1e-20", "h = 1e-4"),
 )
 def derivative_along(target: Any, directions: Any) -> Any:
+    """Return the derivative of a function along a direction, by a complex step."""
     h = 1e-20
     moved = {}
     for name, v in directions.items():
@@ -106,6 +109,7 @@ def derivative_along(target: Any, directions: Any) -> Any:
     mistake("the array has one column too many", "max(map(len, rows))", "max(map(len, rows)) + 1"),
 )
 def pad(rows: Any, pad_id: Any = 0) -> Any:
+    """Return sentences of different lengths as one array with padding."""
     width = max(map(len, rows))
     padded = np.full((len(rows), width), pad_id)
     for i, row in enumerate(rows):
@@ -150,6 +154,7 @@ def pad(rows: Any, pad_id: Any = 0) -> Any:
     ),
 )
 def truncate(ids: Any, max_length: Any) -> Any:
+    """Return a sentence cut to a maximum length, with its end symbol if it has one."""
     if len(ids) <= max_length:
         return list(ids)
     if ids[-1] == END:

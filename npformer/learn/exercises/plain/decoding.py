@@ -79,6 +79,7 @@ JOIN_K, JOIN_V = "np.concatenate([kv_cache.k, k], 2)", "np.concatenate([kv_cache
     ),
 )
 def greedy(model: Any, source: Any, *, max_length: Any) -> Any:
+    """Return the translations of greedy search."""
     end = model.config.end_id
     tokens = np.full((len(source), 1), model.config.start_id)
     for _ in range(max_length):
@@ -172,6 +173,7 @@ def greedy(model: Any, source: Any, *, max_length: Any) -> Any:
     ),
 )
 def best_continuations(so_far: Any, log_probs: Any, n: Any) -> Any:
+    """Return the best continuations of the hypotheses of one step of beam search."""
     total = so_far[:, None] + log_probs
     flat = total.reshape(-1)
     order = np.argsort(-flat, kind="stable")[:n].tolist()
@@ -222,6 +224,7 @@ def best_continuations(so_far: Any, log_probs: Any, n: Any) -> Any:
     mistake("it is multiplied by 6 instead of divided", "/ 6", "* 6"),
 )
 def length_norm(length: Any, length_penalty: Any) -> Any:
+    """Return the length normalization of beam search."""
     return ((5 + length) / 6) ** length_penalty
 
 
@@ -290,6 +293,7 @@ def length_norm(length: Any, length_penalty: Any) -> Any:
     ),
 )
 def decode_step(layer: Any, x: Any, kv_cache: Any = None) -> Any:
+    """Return the output at the newest position, and the extended keys and values."""
     (q, k, v), _ = layer.project(x, x, x)
     if kv_cache is not None:
         k = np.concatenate([kv_cache.k, k], 2)

@@ -36,6 +36,7 @@ ADD = "np.add.at(dtable, ids, scale * dy)"
     ),
 )
 def embedding_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of an embedding table."""
     ids, table, scale, zero_id = cache
     dtable = np.zeros(table.shape, dy.dtype)
     if zero_id is not None:
@@ -65,6 +66,7 @@ def embedding_backward(dy: Any, cache: Any) -> Any:
     mistake("nothing is added to layer.weight.grad", "layer.weight.grad += dw.T", "pass"),
 )
 def tied_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradients of an output layer that shares the table of the embedding."""
     dx, dw, dbias = linear_backward(dy, cache)
     layer.weight.grad += dw.T
     if layer.bias is not None:
@@ -93,6 +95,7 @@ def tied_backward(layer: Any, dy: Any, cache: Any) -> Any:
     mistake("nothing is added to layer.weight.grad", "layer.weight.grad += dweight", "pass"),
 )
 def linear_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return dx, and add the gradients of the parameters to those of the layer."""
     dx, dweight, dbias = linear_backward(dy, cache)
     layer.weight.grad += dweight
     if layer.bias is not None:
@@ -142,6 +145,7 @@ def linear_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
     mistake("the even columns are cosines too, and must be sines", "np.sin", "np.cos"),
 )
 def sinusoids(length: Any, d_model: Any) -> Any:
+    """Return the table of sinusoidal positional encodings."""
     position = np.arange(length)[:, None]
     i = np.arange(d_model // 2)
     angle = position / 10000 ** (2 * i / d_model)
@@ -167,5 +171,6 @@ def sinusoids(length: Any, d_model: Any) -> Any:
     mistake("the gradient has the wrong sign", "+= dy", "-= dy"),
 )
 def positions_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradient of learned positions that all sentences share."""
     start, length = cache
     layer.weight.grad[start : start + length] += dy.sum(0)

@@ -53,6 +53,7 @@ GRADIENTS = "layer.project_backward(dq, dk, dv, cache)"
     ),
 )
 def causal_mask(length: Any) -> Any:
+    """Return the mask that hides later positions."""
     position = np.arange(length)
     return position[None, :] <= position[:, None]
 
@@ -71,6 +72,7 @@ def causal_mask(length: Any) -> Any:
     ),
 )
 def padding_mask(ids: Any, pad_id: Any = 0) -> Any:
+    """Return the mask that hides padding."""
     return (ids != pad_id)[:, None, None, :]
 
 
@@ -126,6 +128,7 @@ def padding_mask(ids: Any, pad_id: Any = 0) -> Any:
     ),
 )
 def local_mask(length: Any, width: Any) -> Any:
+    """Return the mask of a window around each position."""
     position = np.arange(length)
     distance = position[:, None] - position[None, :]
     return np.abs(distance) <= width
@@ -158,6 +161,7 @@ def local_mask(length: Any, width: Any) -> Any:
     ),
 )
 def mask_scores_backward(dscores: Any, cache: Any) -> Any:
+    """Return the gradient of scores that a mask has changed."""
     mask = cache.mask
     return np.where(mask, dscores, 0)
 
@@ -181,6 +185,7 @@ def mask_scores_backward(dscores: Any, cache: Any) -> Any:
     ),
 )
 def split_heads(x: Any, n_heads: Any) -> Any:
+    """Return the vectors with their last axis split into heads."""
     B, T, D = x.shape
     return x.reshape(B, T, n_heads, D // n_heads).swapaxes(1, 2)
 
@@ -206,6 +211,7 @@ def split_heads(x: Any, n_heads: Any) -> Any:
     ),
 )
 def merge_heads(x: Any) -> Any:
+    """Return the vectors with their heads concatenated."""
     B, H, T, K = x.shape
     return x.swapaxes(1, 2).reshape(B, T, H * K)
 
@@ -265,6 +271,7 @@ def merge_heads(x: Any) -> Any:
     ),
 )
 def multi_head_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradients of the inputs of multi-head attention."""
     dz = layer.output.backward(dy, cache.output)
     dheads = split_heads_(dz, layer.n_heads)
     dq, dk, dv = attention_backward(dheads, cache.attention)

@@ -79,6 +79,7 @@ DENSITY = "np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)"
     mistake("the argument eps is not used: its default, 1e-5, is used always", "+ eps", "+ 1e-5"),
 )
 def layer_norm(x: Any, gain: Any, bias: Any, eps: Any = 1e-5) -> Any:
+    """Return the normalized vectors, multiplied by gain and shifted by bias."""
     mean = x.mean(-1, keepdims=True)
     variance = x.var(-1, keepdims=True)
     xhat = (x - mean) / np.sqrt(variance + eps)
@@ -142,6 +143,7 @@ def layer_norm(x: Any, gain: Any, bias: Any, eps: Any = 1e-5) -> Any:
     mistake("the factor xhat is left out in the term through the variance", "- xhat * along", "- along"),
 )
 def layer_norm_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradients of layer normalization."""
     xhat, rstd, gain = cache
     rows = tuple(range(dy.ndim - 1))
     dgain = (dy * xhat).sum(rows)
@@ -180,6 +182,7 @@ def layer_norm_backward(dy: Any, cache: Any) -> Any:
     ),
 )
 def post_norm_backward(layer: Any, dy: Any, cache: Any, sublayer_backward: Any) -> Any:
+    """Return the gradient of a sublayer whose sum with its input is normalized."""
     dx, dh = layer.norm.backward(dy, cache.add_norm)
     dh = sublayer_backward(dh, cache.sublayer)
     return dx + dh
@@ -217,6 +220,7 @@ def post_norm_backward(layer: Any, dy: Any, cache: Any, sublayer_backward: Any) 
     ),
 )
 def pre_norm_backward(layer: Any, dy: Any, cache: Any, sublayer_backward: Any) -> Any:
+    """Return the gradient of a sublayer whose input is normalized."""
     dropped = layer.dropout.backward(dy, cache.dropout_mask)
     dnormed = sublayer_backward(dropped, cache.sublayer)
     dnorm = layer.norm.backward(dnormed, cache.norm)
@@ -251,6 +255,7 @@ def pre_norm_backward(layer: Any, dy: Any, cache: Any, sublayer_backward: Any) -
     ),
 )
 def dropout_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of dropout."""
     dropout_mask = cache
     if dropout_mask is None:
         return dy
@@ -289,6 +294,7 @@ def dropout_backward(dy: Any, cache: Any) -> Any:
     mistake("the comparison is y > 1 instead of y > 0", "y > 0", "y > 1"),
 )
 def relu_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of max(0, x)."""
     y = cache
     return np.where(y > 0, dy, 0)
 
@@ -320,6 +326,7 @@ def relu_backward(dy: Any, cache: Any) -> Any:
     mistake("the sign of the term with the density is wrong", "phi + x", "phi - x"),
 )
 def gelu_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of GELU."""
     x, phi = cache
     density = np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
     return dy * (phi + x * density)
@@ -355,6 +362,7 @@ def gelu_backward(dy: Any, cache: Any) -> Any:
     ),
 )
 def feed_forward_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradients of the feed-forward network."""
     dh = layer.outer.backward(dy, cache.outer)
     dh = activation_dropout_backward(dh, cache.hidden)
     return layer.inner.backward(dh, cache.inner)

@@ -41,6 +41,7 @@ MIXED = "(1 - smoothing) * one_hot + smoothing / n_classes"
     mistake("the factor p = exp(y) of the sum is left out", "p * dy.sum", "dy.sum"),
 )
 def log_softmax_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradient of the logarithm of softmax."""
     y = cache
     p = np.exp(y)
     return dy - p * dy.sum(-1, keepdims=True)
@@ -97,6 +98,7 @@ def log_softmax_backward(dy: Any, cache: Any) -> Any:
     ),
 )
 def cross_entropy(logits: Any, targets: Any, *, pad_id: Any = None) -> Any:
+    """Return the mean loss of the targets that are not padding."""
     log_probs = log_softmax(logits)[0]
     rows, flat = log_probs.reshape(-1, log_probs.shape[-1]), targets.reshape(-1)
     losses = -rows[np.arange(len(rows)), flat]
@@ -151,6 +153,7 @@ def cross_entropy(logits: Any, targets: Any, *, pad_id: Any = None) -> Any:
     ),
 )
 def cross_entropy_backward(dloss: Any, cache: Any) -> Any:
+    """Return the gradient of the loss with label smoothing and padding."""
     log_probs, targets, real, smoothing, shape, tokens = cache
     drows = np.exp(log_probs) - smoothing / shape[-1]
     drows[np.arange(len(targets)), targets] -= 1 - smoothing
@@ -191,6 +194,7 @@ def cross_entropy_backward(dloss: Any, cache: Any) -> Any:
     mistake("the vectors are one-hot: smoothing is ignored", MIXED, "one_hot"),
 )
 def smooth_targets(targets: Any, n_classes: Any, smoothing: Any) -> Any:
+    """Return the target distributions of label smoothing."""
     one_hot = (targets[..., None] == np.arange(n_classes)).astype(float)
     return (1 - smoothing) * one_hot + smoothing / n_classes
 
@@ -230,6 +234,7 @@ def smooth_targets(targets: Any, n_classes: Any, smoothing: Any) -> Any:
     mistake("the factor q is left out", "-q * dloss", "-np.ones_like(q) * dloss"),
 )
 def kl_divergence_backward(dloss: Any, cache: Any) -> Any:
+    """Return the gradient of the KL divergence."""
     log_p, q = cache
     n = q.size // q.shape[-1]
     dlog_p = -q * dloss / n

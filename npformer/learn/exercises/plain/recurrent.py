@@ -90,6 +90,7 @@ N_GATE = "dsum = dn * (1 - n**2)"
     mistake("do is computed with c instead of tanh_c", "do = dh * tanh_c", "do = dh * c"),
 )
 def lstm_cell_backward(dstate: Any, cache: Any) -> Any:
+    """Return the gradients of one step of an LSTM cell."""
     c, i, f, g, o, tanh_c = cache
     N = c.shape[-1]
     dh, dcell = dstate[..., :N], dstate[..., N:]
@@ -150,6 +151,7 @@ def lstm_cell_backward(dstate: Any, cache: Any) -> Any:
     mistake("dr is computed with n instead of hn (cache.last)", "dsum * last", "dsum * n"),
 )
 def gru_cell_backward(dy: Any, cache: Any) -> Any:
+    """Return the gradients of one step of a GRU cell."""
     h, last, r, z, n = cache
     dz = dy * (h - n)
     dn, dh = dy * (1 - z), dy * z

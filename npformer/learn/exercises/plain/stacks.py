@@ -43,6 +43,7 @@ LOOP = "for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True)"
     ),
 )
 def encoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradient of the input of an encoder layer."""
     dx = layer.feed_forward_residual.backward(dy, cache.feed_forward_residual, layer.feed_forward.backward)
     return layer.self_residual.backward(dx, cache.self_residual, layer.self_attention.backward)
 
@@ -77,6 +78,7 @@ def encoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
     ),
 )
 def encoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradient of the input of a stack of encoder layers."""
     dx = dy
     if layer.norm is not None:
         dx = layer.norm.backward(dx, cache.norm)
@@ -114,6 +116,7 @@ def encoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
     ),
 )
 def decoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradients of the input of a decoder layer and of the memory."""
     dx = layer.feed_forward_residual.backward(dy, cache.feed_forward_residual, layer.feed_forward.backward)
     dx, dmemory = layer.cross_residual.backward(dx, cache.cross_residual, layer.cross.backward)
     dx = layer.self_residual.backward(dx, cache.self_residual, layer.self_attention.backward)
@@ -156,6 +159,7 @@ def decoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
     ),
 )
 def decoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
+    """Return the gradients of the input of a stack of decoder layers and of the memory."""
     dx, dmemory = dy, 0
     if layer.norm is not None:
         dx = layer.norm.backward(dx, cache.norm)
@@ -199,5 +203,6 @@ def decoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
     mistake("the target is not shifted", "np.concatenate([start, target[:, :-1]], 1)", "target"),
 )
 def shifted_right(target: Any, start_id: Any) -> Any:
+    """Return the target shifted right, with the start symbol in front."""
     start = np.full((len(target), 1), start_id, target.dtype)
     return np.concatenate([start, target[:, :-1]], 1)

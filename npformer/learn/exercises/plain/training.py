@@ -123,6 +123,7 @@ NORM = "math.sqrt((grads**2).sum())"
     ),
 )
 def adam_step(adam: Any, lr: Any) -> None:
+    """Change a parameter and its moments by one step of Adam."""
     beta1, beta2 = adam.betas
     g = adam.model.grads
     adam.t += 1
@@ -178,6 +179,8 @@ def adam_step(adam: Any, lr: Any) -> None:
     ),
 )
 def warmup(d_model: Any, warmup_steps: Any = 4000, factor: Any = 1.0) -> Any:
+    """Return the schedule of the paper: a function of the step that returns the learning rate."""
+
     def schedule(step: Any) -> Any:
         decrease = step**-0.5
         increase = step * warmup_steps**-1.5
@@ -251,6 +254,8 @@ def warmup(d_model: Any, warmup_steps: Any = 4000, factor: Any = 1.0) -> Any:
     mistake("peak is left out in the second part", "return peak * (1", "return (1"),
 )
 def cosine(peak: Any, total_steps: Any, warmup_steps: Any = 0) -> Any:
+    """Return a schedule that decreases like a cosine: a function of the step."""
+
     def schedule(step: Any) -> Any:
         if step < warmup_steps:
             return peak * step / warmup_steps
@@ -313,6 +318,7 @@ def cosine(peak: Any, total_steps: Any, warmup_steps: Any = 0) -> Any:
     mistake("the gradient is scaled twice", "max_norm / norm", "(max_norm / norm) ** 2"),
 )
 def clip_global_norm(grads: Any, max_norm: Any) -> Any:
+    """Scale the gradients down if their norm is larger than the limit, and return the norm."""
     norm = math.sqrt((grads**2).sum())
     if norm > max_norm:
         grads *= max_norm / norm

@@ -49,6 +49,7 @@ CLIPPED = "sum((ours & theirs).values())"
     mistake("nothing is joined: the result is the list of the characters", "if not candidates", "if True"),
 )
 def join_pieces(pieces: Any, text: Any) -> Any:
+    """Return the pieces of a word after byte-pair encoding."""
     parts = list(text)
     while True:
         candidates = []
@@ -144,6 +145,8 @@ def join_pieces(pieces: Any, text: Any) -> Any:
     mistake("the n-grams are made of characters instead of words", ".split()", ".strip()"),
 )
 def bleu(translations: Any, references: Any) -> Any:
+    """Return the BLEU score of a corpus."""
+
     def n_grams(words: Any, n: Any) -> Any:
         return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
