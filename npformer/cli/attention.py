@@ -9,7 +9,7 @@ from npformer.cli.load_model import add_model_arguments, load_model
 from npformer.cli.options import INDEX, Rule, one_of
 from npformer.cli.output import console, note, print_line
 from npformer.errors import UserError
-from npformer.learn.course.terminal import print_pictures
+from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.pretrained.attention import KINDS, SentenceAttention, name_of_head
 from npformer.storage.atomic import make_folder
 

@@ -14,7 +14,7 @@ from npformer.cli.options import INDEX, SEED, excludes, needs, one_of, only_if
 from npformer.cli.output import console, note, print_line
 from npformer.data import END, START, Codec, TextCodec
 from npformer.errors import UserError
-from npformer.learn.course.terminal import print_pictures
+from npformer.learn.course.terminal_pictures import print_pictures
 from npformer.models.registry import require_transformer
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.storage.atomic import make_folder

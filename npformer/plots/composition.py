@@ -210,11 +210,11 @@ def animated_gif(
     return write(path, buffer.getvalue())
 
 
-def picture(figure: Figure) -> Image.Image:
-    """Return the pixels of a figure as a Pillow image."""
+def picture(figure: Figure, dpi: float = DPI) -> Image.Image:
+    """Return the pixels of a figure, which is not changed, as a Pillow image."""
     before = figure.dpi
     try:
-        figure.set_dpi(DPI)
+        figure.set_dpi(dpi)
         canvas: Any = FigureCanvasAgg(figure)
         with drawing():
             canvas.draw()

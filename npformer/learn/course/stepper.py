@@ -1,7 +1,6 @@
 """Step through a lesson in the terminal: read, run the code, go back, inspect variables, and try code."""
 
 import io
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +20,11 @@ from npformer.learn.course.terminal import (
     FoldedStream,
     Screen,
     code,
-    escape_sequence,
     lines_of,
-    picture_lines,
     prose,
-    protocol,
     unbroken,
 )
+from npformer.learn.course.terminal_pictures import PictureTerminal
 from npformer.storage.text import printable
 
 HELP = """\
@@ -66,6 +63,7 @@ class Stepper:
         self.done = done
         self.next = next
         self.screen = Screen(out, self._answer, stops=stops)
+        self.pictures = PictureTerminal(out)
         self.step = 0
         self.save_failed = False  # the progress could not be saved
         self.last_figure: Path | None = None  # the file that o opens
@@ -218,16 +216,12 @@ class Stepper:
     def _show_picture(self, picture: Picture) -> str:
         """Save a figure, and show it if the terminal can. Return "on" or the reader's command."""
         path = picture.save(self.folder)
-        how = protocol(os.environ) if sys.stdout.isatty() else ""
-        if how:
-            print(escape_sequence(picture.png(), how), end="", file=self.out.file)
-            self.screen.used += 24  # an estimate: only the terminal knows
         hint = "  (o opens it)" if self.screen.stops and self.last_figure is None else ""
         self.last_figure = path
         text = f" {printable(path)}{hint}\n{picture.caption}".rstrip()
         caption = lines_of(self.out, styled(("figure", "bold"), text))
-        cells = picture_lines(self.out, picture.figure) if self.screen.stops and not how else []
-        return self.screen.put_together([*cells, *caption], self._where)
+        shown = self.pictures.lines(picture.figure, path, below=len(caption))
+        return self.screen.put_together([*shown, *caption], self._where)
 
     def _print(self, *parts: str | tuple[str, str]) -> None:
         """Print text, made of strings and of pairs (string, style)."""

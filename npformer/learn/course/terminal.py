@@ -1,15 +1,12 @@
-"""Show lessons in the terminal: Markdown and code as coloured lines, one screen at a time, and pictures."""
+"""Show lessons in the terminal: Markdown and code as coloured lines, one screen at a time."""
 
-import base64
 import contextlib
 import io
-import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable
+from typing import IO
 
 from pygments.token import Token
 from rich.cells import cell_len
@@ -21,14 +18,9 @@ from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.text import Text
 from rich.theme import Theme
 
-from npformer.learn.course.cell_picture import cell_picture
 from npformer.learn.course.latex import to_text
-from npformer.learn.course.pictures import open_file
 from npformer.learn.course.prose import replace_formulas, split_formulas
 from npformer.storage.text import printable
-
-if TYPE_CHECKING:
-    from npformer.plots import Figure
 
 WIDTH = 100  # longer lines are hard to read
 UNBROKEN = 40  # a longer formula in a line of prose may be broken
@@ -110,6 +102,8 @@ def lines_of(out: Console, thing: RenderableType) -> list[str]:
 
 LEAST = 5  # with fewer free lines, a text begins on the next screen
 MORE = "Enter: more · b back · q quit · ? help ▸ "
+# a terminal's answer to `terminal_questions.ask` that came too late stands before what the reader typed
+LATE_ANSWER = re.compile(r"^((\033\[\?)?[\d;]+c)+")
 
 
 class Screen:
@@ -189,7 +183,7 @@ class Screen:
                 print(file=self.out.file)
                 return "quit"
             self.used = 0
-            command = self.answer(line.strip())
+            command = self.answer(LATE_ANSWER.sub("", line.strip()))
             if command:
                 return command
 
@@ -238,79 +232,3 @@ def print_in_pages(out: Console, *things: RenderableType) -> None:
     stops = sys.stdin.isatty() and sys.stdout.isatty()
     # anything but Enter is meant for the shell and ends the output
     Screen(out, lambda line: "quit" if line else "on", stops=stops, more="Enter: more · q quit ▸ ").put(lines)
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Pictures: the protocols of kitty and of iTerm2, and coloured cells elsewhere
-
-CHUNK = 4096  # bytes of base64 in one of kitty's escape sequences
-COLUMNS = 72  # the width of a picture
-OTHER_LINES = 6  # of a screen with a picture of coloured cells: its caption and the question
-
-
-def protocol(environment: Mapping[str, str]) -> str:
-    """Return "kitty", "iterm2", or "" if the terminal shows no pictures or runs inside tmux or screen."""
-    if "TMUX" in environment or environment.get("TERM", "").startswith(("screen", "tmux")):
-        return ""
-    program, term = environment.get("TERM_PROGRAM", ""), environment.get("TERM", "")
-    if "KITTY_WINDOW_ID" in environment or term in ("xterm-kitty", "xterm-ghostty") or program == "ghostty":
-        return "kitty"
-    return "iterm2" if program in ("iTerm.app", "WezTerm") else ""
-
-
-def escape_sequence(png: bytes, how: str, columns: int = COLUMNS) -> str:
-    """Return the escape sequence that shows a PNG in the terminal.
-
-    Args:
-        png: The bytes of the PNG file.
-        how: The protocol.
-        columns: The width of the picture.
-    """
-    data = base64.b64encode(png).decode()
-    if how == "iterm2":
-        return f"\033]1337;File=inline=1;size={len(png)};width={columns}:{data}\a\n"
-    chunks = [data[start : start + CHUNK] for start in range(0, len(data), CHUNK)]
-    parts = []
-    for index, chunk in enumerate(chunks):
-        first = f"a=T,f=100,c={columns}," if index == 0 else ""
-        parts.append(f"\033_G{first}m={int(index < len(chunks) - 1)};{chunk}\033\\")
-    return "".join(parts) + "\n"
-
-
-def picture_lines(out: Console, figure: "Figure") -> list[str]:
-    """Return the lines that show a figure as coloured cells, or none if the terminal shows no colours.
-
-    They leave space on the screen for a caption of two lines.
-    """
-    if not out.is_terminal or out.color_system is None:
-        return []
-    rows = max(out.size.height - OTHER_LINES, LEAST)
-    return lines_of(out, cell_picture(figure, min(out.width, WIDTH), rows))
-
-
-def print_pictures(out: Console, pictures: Sequence[tuple["Figure", Path]]) -> None:
-    """Show figures on a terminal, one after the other. Elsewhere, print nothing.
-
-    Args:
-        out: The console.
-        pictures: Each figure with the PNG file in which it is saved.
-    """
-    if not sys.stdout.isatty():
-        return
-    how, shown = protocol(os.environ), list[Path]()
-
-    def answer(line: str) -> str:
-        if line.lower() == "o" and shown:
-            screen.write([printable(open_file(shown[-1]))])
-            return ""
-        return "quit" if line else "on"
-
-    screen = Screen(out, answer, stops=sys.stdin.isatty(), more="Enter: more · o opens the file · q quit ▸ ")
-    for figure, path in pictures:
-        caption = lines_of(out, Text(printable(path), style="dim"))
-        if how:
-            print(escape_sequence(path.read_bytes(), how), end="", file=out.file, flush=True)
-            screen.write(caption)
-        elif screen.put_together([*picture_lines(out, figure), *caption]) != "on":
-            return
-        shown.append(path)
