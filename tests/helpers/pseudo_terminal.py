@@ -21,16 +21,27 @@ COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]|\033[()][A-Z]|\r")
 
 
 class Terminal:
-    """A command in a pseudo-terminal. A screen is the text up to the next question."""
+    """A command in a pseudo-terminal. A screen is the text up to the next question.
 
-    def __init__(self, command, cwd, columns=COLUMNS, **environment):
+    Args:
+        command: The command and its arguments.
+        cwd: The folder in which it runs.
+        columns: The width of the terminal.
+        answers: What the terminal sends, as if it were typed, when these bytes are shown.
+        environment: Environment variables.
+    """
+
+    def __init__(self, command, cwd, columns=COLUMNS, answers=None, **environment):
+        self.answers = answers or {}
         self.own, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, bytes([ROWS, 0, columns, 0, 0, 0, 0, 0]))
         variables = {"TERM": "xterm-256color", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
         kept = {
             k: v
             for k, v in os.environ.items()
-            if not k.startswith(("TMUX", "KITTY", "TERM", "COLUMNS", "LINES", "DISPLAY", "WAYLAND"))
+            if not k.startswith(
+                ("TMUX", "STY", "KITTY", "TERM", "NO_COLOR", "COLUMNS", "LINES", "DISPLAY", "WAYLAND")
+            )
         }
         self.process = subprocess.Popen(
             command,
@@ -56,6 +67,8 @@ class Terminal:
                 break
             if not piece:
                 break
+            for question, answer in self.answers.items():
+                os.write(self.own, answer * piece.count(question))
             data += piece
             self.raw = data.decode(errors="ignore").replace("\r\n", "\n")
         return COLOURS.sub("", self.raw)

@@ -103,7 +103,7 @@ def lines_of(out: Console, thing: RenderableType) -> list[str]:
 LEAST = 5  # with fewer free lines, a text begins on the next screen
 MORE = "Enter: more · b back · q quit · ? help ▸ "
 # a terminal's answer to `terminal_questions.ask` that came too late stands before what the reader typed
-LATE_ANSWER = re.compile(r"^((\033\[\?)?[\d;]+c)+")
+LATE_ANSWER = re.compile(r"^(\033\[\?)?\d+(;\d+)+c")
 
 
 class Screen:

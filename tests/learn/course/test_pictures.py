@@ -1,8 +1,5 @@
 """Tests of pictures in terminals, plain scripts and notebooks."""
 
-import base64
-import io
-import re
 import sys
 import types
 
@@ -15,38 +12,8 @@ from npformer.errors import UserError
 from npformer.learn.course import show_figure
 from npformer.learn.course.cell_picture import cell_picture
 from npformer.learn.course.pictures import open_file
-from npformer.learn.course.terminal import escape_sequence, picture_lines, protocol
 from npformer.plots import Figure, cell_grid, curves, softmax_panels
 from npformer.plots.raster import Label, Raster
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({"TERM": "xterm-256color"}, ""),
-        ({"TERM": "xterm-kitty"}, "kitty"),
-        ({"TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"}, "kitty"),
-        ({"TERM_PROGRAM": "iTerm.app"}, "iterm2"),
-        ({"TERM_PROGRAM": "WezTerm"}, "iterm2"),
-        ({"TERM": "tmux-256color", "TERM_PROGRAM": "iTerm.app"}, ""),
-        ({"KITTY_WINDOW_ID": "1", "TMUX": "/tmp/x"}, ""),
-        ({}, ""),
-    ],
-)
-def test_which_terminals_show_pictures(environment, expected):
-    assert protocol(environment) == expected
-
-
-def test_the_escape_sequences_contain_the_picture():
-    png = bytes(range(256)) * 40
-    kitty = escape_sequence(png, "kitty")
-    parts = re.findall(r"\033_G([^;]*);([^\033]*)\033\\", kitty)
-    assert base64.b64decode("".join(data for _, data in parts)) == png
-    assert [settings.split("m=")[1] for settings, _ in parts] == ["1"] * (len(parts) - 1) + ["0"]
-    assert all(len(data) <= 4096 for _, data in parts)
-    iterm = escape_sequence(png, "iterm2")
-    assert iterm.startswith("\033]1337;File=inline=1;size=10240;")
-    assert base64.b64decode(iterm.split(":")[1].split("\a")[0]) == png
 
 
 def shown(figure, columns=80, rows=20):
@@ -101,19 +68,6 @@ def test_letters_of_any_width_keep_the_width_of_a_line(monkeypatch):
     lines, _ = shown(None)
     assert lines == ["▄▄斑馬 x\u0304▄▄", "▄here too▄", "▄▄▄here▄▄u", "▄▄x▄▄▄▄▄▄p"]
     assert [cell_len(line) for line in lines] == [10] * 4
-
-
-@pytest.mark.parametrize(
-    ("settings", "shows"),
-    [
-        ({"force_terminal": True, "color_system": "256"}, True),
-        ({"force_terminal": True, "no_color": True, "color_system": None}, False),
-        ({"force_terminal": False}, False),
-    ],
-)
-def test_pictures_need_a_terminal_with_colours(settings, shows):
-    out = Console(file=io.StringIO(), width=80, height=24, **settings)
-    assert bool(picture_lines(out, cell_grid(np.eye(2)))) == shows
 
 
 def test_a_file_is_opened_with_the_systems_program(monkeypatch, tmp_path):

@@ -1,0 +1,183 @@
+"""Tests of figures in terminals: their bytes, their places on the screen, and terminals that show none."""
+
+import base64
+import io
+import re
+import sys
+
+import numpy as np
+import pytest
+from image_screen import ImageScreen
+from pseudo_terminal import ROWS, Terminal, start
+from rich.console import Console
+
+from npformer.learn.course import terminal_pictures
+from npformer.learn.course.terminal_graphics import Graphics
+from npformer.learn.course.terminal_pictures import PictureTerminal, image_lines, image_rows, png_sequence
+from npformer.plots import cell_grid, save
+from npformer.plots.composition import picture
+from npformer.plots.style import DPI
+
+__all__ = ["start"]  # a fixture
+
+SIXEL_TERMINAL = {
+    b"\033[16t": b"\033[6;20;10t",
+    b"\033[?1;1;0S": b"\033[?1;0;256S",
+    b"\033[c": b"\033[?62;4;22c",
+}
+WINDOWS = [(80, 24), (100, 30)]
+
+
+@pytest.fixture
+def figure():
+    return cell_grid(np.arange(12.0).reshape(3, 4), numbers=True, shade=True)
+
+
+@pytest.fixture
+def saved(figure, tmp_path):
+    return save(figure, tmp_path / "a.png")
+
+
+class TerminalFile(io.StringIO):
+    """What is printed on a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def console(monkeypatch, file=None, columns=80, rows=24, **environment):
+    """Return a console on a file with these environment variables."""
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", **environment}.items():
+        monkeypatch.setenv(name, value)
+    return Console(file=file or TerminalFile(), width=columns, height=rows)
+
+
+@pytest.mark.parametrize("below", [True, False], ids=["cursor below", "cursor in the last band"])
+@pytest.mark.parametrize("protocol", ["sixel", "kitty", "iterm2"])
+@pytest.mark.parametrize(("columns", "rows"), WINDOWS)
+@pytest.mark.parametrize("cell", [(10, 20), (7, 15), (9, 17)])
+def test_text_around_an_image_is_not_overwritten(figure, saved, below, protocol, columns, rows, cell):
+    lines = image_lines(figure, saved, Graphics(protocol, cell), columns, rows - 2)
+    assert len(lines) <= rows - 2
+    screen = ImageScreen(rows, cell, below=below)
+    for before in (3, rows):  # the screen has room for the image, or it scrolls
+        texts = [f"text {index}" for index in range(before)]
+        screen.feed("".join(f"{line}\n" for line in [*texts, *lines, "caption"]))
+        image = screen.images[-1]
+        assert screen.lines[image.line - before : image.line] == texts
+        assert not any(screen.lines[image.line : image.line + image.height])
+        assert screen.lines[image.line + len(lines) : -1] == ["caption"]
+
+
+@pytest.mark.parametrize(("columns", "rows"), [*WINDOWS, (30, 40), (200, 60)])
+@pytest.mark.parametrize("cell", [(10, 20), (7, 15)])
+def test_an_image_of_sixel_fits_and_shows_the_figure(figure, saved, columns, rows, cell):
+    [*_, last] = image_lines(figure, saved, Graphics("sixel", cell), columns, rows)
+    screen = ImageScreen(rows, cell, below=False)
+    screen.feed(last)
+    pixels = screen.images[0].pixels
+    height, width = pixels.shape[:2]
+    assert width <= columns * cell[0]
+    assert height <= (rows - 1) * cell[1]
+    high = figure.get_size_inches()[1]
+    np.testing.assert_allclose(width / height, np.divide(*figure.get_size_inches()), rtol=0.01)
+    bound = min(columns * cell[0] / width, (rows - 1) * cell[1] / height, DPI * high / height)
+    assert bound < 1 + (cell[1] + 6) / height, "it is as large as it may be, but for a line and a band"
+    expected = np.asarray(picture(figure, height / high * (1 + 1e-9)))
+    assert expected.shape == pixels.shape
+    assert np.abs(pixels * 2.55 - expected).mean() < 1
+
+
+def test_an_image_of_sixel_keeps_the_terminals_limits(figure):
+    graphics = Graphics("sixel", (10, 20), 16, (200, 1000))
+    rows = image_rows(figure, graphics, 80, 24)
+    width, height = figure.get_size_inches()
+    assert rows == 200 / width * height // 20
+
+
+def test_the_escape_sequences_contain_the_file():
+    png = bytes(range(256)) * 40
+    kitty = png_sequence(png, "kitty", 7)
+    parts = re.findall(r"\033_G([^;]*);([^\033]*)\033\\", kitty)
+    assert base64.b64decode("".join(data for _, data in parts)) == png
+    assert [settings.split("m=")[1] for settings, _ in parts] == ["1"] * (len(parts) - 1) + ["0"]
+    assert parts[0][0] == "a=T,f=100,r=7,m=1"
+    assert all(len(data) <= 4096 for _, data in parts)
+    iterm = png_sequence(png, "iterm2", 7)
+    assert iterm.startswith("\033]1337;File=inline=1;size=10240;height=7:")
+    assert base64.b64decode(iterm.split(":")[1].split("\a")[0]) == png
+
+
+@pytest.mark.parametrize(
+    ("file", "settings"),
+    [
+        (TerminalFile(), {"TERM": "dumb"}),
+        (TerminalFile(), {"NO_COLOR": "1"}),
+        (TerminalFile(), {"NO_COLOR": "1", "KITTY_WINDOW_ID": "1"}),
+        (TerminalFile(), {"rows": 8}),
+        (io.StringIO(), {}),
+        (io.StringIO(), {"FORCE_COLOR": "1", "KITTY_WINDOW_ID": "1"}),
+    ],
+)
+def test_places_without_pictures_are_not_asked(monkeypatch, figure, saved, file, settings):
+    monkeypatch.setattr(terminal_pictures, "find_graphics", None)
+    out = console(monkeypatch, file, **settings)
+    assert PictureTerminal(out).lines(figure, saved, below=2) == []
+    assert file.getvalue() == ""
+
+
+def test_a_terminal_is_asked_until_it_was_free_to_answer(monkeypatch, figure, saved):
+    found = [None, Graphics("sixel")]
+    monkeypatch.setattr(terminal_pictures, "find_graphics", lambda *_: found.pop(0))
+    terminal = PictureTerminal(console(monkeypatch))
+    shown = [terminal.lines(figure, saved, below=1) for _ in range(3)]
+    assert "▄" in shown[0][0], "the reader is typing"
+    assert "\033P0;1q" in shown[1][-1]
+    assert shown[1] == shown[2], "and it is not asked again"
+
+
+def test_a_command_shows_images_of_sixel(tmp_path):
+    command = [sys.executable, "-m", "npformer", "masks", "a man"]
+    terminal = Terminal(command, tmp_path, columns=80, answers=SIXEL_TERMINAL)
+    screen = ImageScreen(ROWS, below=True)
+    names = ("masks", "scores", "softmax", "leaks")
+    terminal.read()
+    screen.feed(terminal.raw)
+    for _ in names[1:]:
+        terminal.type(until="masks/")
+        screen.feed(terminal.raw)
+    terminal.read("forbids\n")
+    screen.feed(terminal.raw)
+    assert terminal.close() == 0
+    assert len(screen.images) == len(names)
+    for image, name in zip(screen.images, names, strict=True):
+        assert not any(screen.lines[image.line : image.line + image.height])
+        assert f"masks/{name}.png" in screen.lines[image.line + image.height + 1]
+    assert [line for line in screen.lines if line][:4] == [f"wrote masks/{name}.png" for name in names]
+    assert "▄" not in "".join(screen.lines)
+
+
+def test_a_lesson_shows_images_of_sixel(start):
+    lesson = start("0.2", answers=SIXEL_TERMINAL)
+    lesson.read()
+    lesson.type("g 10")
+    screen = ImageScreen(ROWS, below=False)
+    lesson.type()
+    screen.feed(lesson.raw)
+    [image] = screen.images
+    assert image.pixels.shape[1] > 600
+    assert not any(screen.lines[image.line : image.line + image.height])
+    assert "→ grids" in screen.lines[image.line - 1]
+    assert "figure lesson_figures/00_" in screen.lines[image.line + image.height + 1]
+
+
+def test_an_answer_that_comes_too_late_is_no_command(start):
+    lesson = start("0.2")
+    lesson.read()
+    lesson.type("g 10")
+    assert "▄" in lesson.type()
+    shown = lesson.type("\033[?62;4;22cs rng")
+    assert "rng Generator" in shown
+    assert "is not a command" not in shown

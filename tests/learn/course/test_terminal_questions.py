@@ -1,0 +1,110 @@
+"""Tests of questions to the terminal: one that answers, one that does not, and one that is slow."""
+
+import fcntl
+import io
+import os
+import subprocess
+import sys
+import termios
+
+import pytest
+from pseudo_terminal import Terminal
+
+from npformer.learn.course.terminal_questions import ask, cell_of_window
+
+# asks as a command does, prints the answer and whether the mode is restored, and reads what the reader typed
+PROGRAM = """
+import sys, termios
+from npformer.learn.course.terminal_questions import ask
+before = termios.tcgetattr(0)
+print("ready ▸", flush=True)
+WAIT
+print([ask(sys.stdout, "\\033[16t", patience=PATIENCE), termios.tcgetattr(0) == before], "▸", flush=True)
+print([input()], "▸", flush=True)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Return a function that starts the program in a pseudo-terminal and waits until it is ready."""
+    terminals = []
+
+    def begin(answers=None, *, patience=600.0, wait=""):
+        text = PROGRAM.replace("PATIENCE", str(patience)).replace("WAIT", wait)
+        terminals.append(Terminal([sys.executable, "-c", text], tmp_path, answers=answers))
+        return terminals[-1]
+
+    yield begin
+    for terminal in terminals:
+        if terminal.process.poll() is None:
+            terminal.process.kill()
+            terminal.close()
+
+
+def test_a_terminal_that_answers(program):
+    terminal = program({b"\033[16t": b"\033[6;20;10t", b"\033[c": b"\033[?62;4c"})
+    terminal.read()
+    assert repr(["\033[6;20;10t\033[?62;4c", True]) in terminal.read()
+    assert "['typed']" in terminal.type("typed")
+
+
+def test_the_answers_may_arrive_in_parts(program):
+    terminal = program({b"\033[c": b"\033[?62"})
+    terminal.read()
+    terminal.read("\033[c")
+    os.write(terminal.own, b";4")
+    os.write(terminal.own, b"c")
+    assert repr(["\033[?62;4c", True]) in terminal.read()
+
+
+@pytest.mark.parametrize("answers", [{}, {b"\033[16t": b"\033[6;20;10t"}, {b"\033[c": b"\033[?62;4"}])
+def test_a_terminal_that_does_not_answer_to_the_end(program, answers):
+    terminal = program(answers, patience=0.2)
+    terminal.read()
+    assert repr(["", True]) in terminal.read()
+    assert "['typed']" in terminal.type("typed")
+
+
+def test_what_the_reader_has_typed_before_is_kept(program):
+    terminal = program({b"\033[c": b"\033[?62;4c"}, wait="sys.stdin.readline()")
+    terminal.read()
+    os.write(terminal.own, b"\nahead\n")
+    shown = terminal.read("['ahead'] ▸")
+    assert repr([None, True]) in shown
+    assert "\033[c" not in terminal.raw, "the terminal was not asked"
+
+
+def test_a_command_in_the_background_is_not_stopped(program):
+    """A process in the background that changed the mode of its terminal would be stopped."""
+    wait = "import os; os.fork() and os._exit(os.wait()[1]); os.setpgid(0, 0)"
+    terminal = program({b"\033[c": b"\033[?62;4c"}, wait=wait)
+    terminal.read()
+    assert "['', True]" in terminal.read()
+
+
+def test_no_terminal_is_asked():
+    for stream in (io.StringIO(), open(os.devnull, "w")):
+        with stream:
+            assert ask(stream, "") == ""
+            assert cell_of_window(stream) is None
+    code = "import sys; from npformer.learn.course.terminal_questions import ask; print([ask(sys.stdout, '')])"
+    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.stdout, done.stderr) == (b"['']\n", b"")
+
+
+def test_windows_asks_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert ask(None, "") == ""
+    assert cell_of_window(None) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [((30, 100, 1000, 600), (10, 20)), ((30, 100, 0, 0), None), ((0, 0, 10, 10), None)],
+)
+def test_the_size_of_a_letter(size, expected):
+    own, other = os.openpty()
+    fcntl.ioctl(other, termios.TIOCSWINSZ, b"".join(part.to_bytes(2, sys.byteorder) for part in size))
+    with os.fdopen(other, "w") as stream:
+        assert cell_of_window(stream) == expected
+    os.close(own)
