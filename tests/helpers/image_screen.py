@@ -15,7 +15,7 @@ TOKEN = re.compile(
 
 
 class Placed(NamedTuple):
-    """An image on the screen: its first line, the lines that it covers, and its pixels if it is one of Sixel."""
+    """An image on the screen: its first line, the lines that it covers, and the pixels if it is of Sixel."""
 
     line: int
     height: int
@@ -57,8 +57,9 @@ class ImageScreen:
                     self._place(int(height[1]), int(height[1]) - 1, None)
             elif found["control"] in ("A", "B"):
                 distance = int(found["numbers"]) * (-1 if found["control"] == "A" else 1)
-                bottom = min(self.top + self.rows, len(self.lines)) - 1
-                self.row = min(max(self.row + distance, self.top), bottom)
+                top = self.top
+                self.row = min(max(self.row + distance, top), top + self.rows - 1)
+                self.lines += [""] * (self.row + 1 - len(self.lines))
             elif found["cursor"] == "7":
                 self.saved = self.row - self.top, self.column
             elif found["cursor"] == "8":

@@ -8,7 +8,7 @@ TOKEN = re.compile(r'"(\d+);(\d+);(\d+);(\d+)|#(\d+);2;(\d+);(\d+);(\d+)|#(\d+)|
 
 
 def decode(text):
-    """Return the pixels of the only Sixel picture in a text, in percent (height, width, 3). Unset pixels are -1."""
+    """Return the pixels of the only Sixel picture in a text, in percent (height, width, 3), -1 if unset."""
     [body] = re.findall(r"\033P[\d;]*q([^\033]*)\033\\", text)
     pixels, colours, colour, top, column, end = None, {}, None, 0, 0, 0
     for found in TOKEN.finditer(body):

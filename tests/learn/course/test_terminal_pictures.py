@@ -13,7 +13,7 @@ from rich.console import Console
 
 from npformer.learn.course import terminal_pictures
 from npformer.learn.course.terminal_graphics import Graphics
-from npformer.learn.course.terminal_pictures import PictureTerminal, image_lines, image_rows, png_sequence
+from npformer.learn.course.terminal_pictures import PictureTerminal, image_lines, png_sequence
 from npformer.plots import cell_grid, save
 from npformer.plots.composition import picture
 from npformer.plots.style import DPI
@@ -30,7 +30,7 @@ WINDOWS = [(80, 24), (100, 30)]
 
 @pytest.fixture
 def figure():
-    return cell_grid(np.arange(12.0).reshape(3, 4), numbers=True, shade=True)
+    return cell_grid(np.arange(40.0).reshape(10, 4), numbers=True, shade=True)
 
 
 @pytest.fixture
@@ -83,6 +83,7 @@ def test_an_image_of_sixel_fits_and_shows_the_figure(figure, saved, columns, row
     assert height <= (rows - 1) * cell[1]
     high = figure.get_size_inches()[1]
     np.testing.assert_allclose(width / height, np.divide(*figure.get_size_inches()), rtol=0.01)
+    assert height <= DPI * high
     bound = min(columns * cell[0] / width, (rows - 1) * cell[1] / height, DPI * high / height)
     assert bound < 1 + (cell[1] + 6) / height, "it is as large as it may be, but for a line and a band"
     expected = np.asarray(picture(figure, height / high * (1 + 1e-9)))
@@ -90,11 +91,12 @@ def test_an_image_of_sixel_fits_and_shows_the_figure(figure, saved, columns, row
     assert np.abs(pixels * 2.55 - expected).mean() < 1
 
 
-def test_an_image_of_sixel_keeps_the_terminals_limits(figure):
-    graphics = Graphics("sixel", (10, 20), 16, (200, 1000))
-    rows = image_rows(figure, graphics, 80, 24)
-    width, height = figure.get_size_inches()
-    assert rows == 200 / width * height // 20
+def test_an_image_of_sixel_keeps_the_terminals_limits(figure, saved):
+    screen = ImageScreen(24, below=True)
+    screen.feed(image_lines(figure, saved, Graphics("sixel", (10, 20), 16, (200, 1000)), 80, 24)[-1])
+    pixels = screen.images[0].pixels
+    assert 180 < pixels.shape[1] <= 200
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) <= 16
 
 
 def test_the_escape_sequences_contain_the_file():

@@ -82,14 +82,15 @@ def test_a_command_in_the_background_is_not_stopped(program):
     assert "['', True]" in terminal.read()
 
 
-def test_no_terminal_is_asked():
-    for stream in (io.StringIO(), open(os.devnull, "w")):
-        with stream:
+def test_no_terminal_is_asked(tmp_path):
+    with io.StringIO() as text, open(tmp_path / "a", "w") as file:
+        for stream in (text, file):
             assert ask(stream, "") == ""
             assert cell_of_window(stream) is None
-    code = "import sys; from npformer.learn.course.terminal_questions import ask; print([ask(sys.stdout, '')])"
-    done = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True)
-    assert (done.stdout, done.stderr) == (b"['']\n", b"")
+    module = "npformer.learn.course.terminal_questions"
+    code = f"import sys; from {module} import ask; print([ask(sys.stdout, '')])"
+    pipe = subprocess.run([sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True)
+    assert (pipe.stdout, pipe.stderr) == (b"['']\n", b"")
 
 
 def test_windows_asks_nothing(monkeypatch):
