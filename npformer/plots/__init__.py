@@ -7,6 +7,7 @@
 - bars, curve_plots, search_tree: probabilities, curves, and the tree of a beam search
 - composition: several pictures in one figure, key frames, and GIFs
 - palette: colours, and a simulation of colour blindness
+- raster, sixel: figures as terminals show them, without and with images
 - style: fonts, text sizes, and saving
 - layout: figures, axes and titles at places in inches
 - legibility: a check that all text can be read

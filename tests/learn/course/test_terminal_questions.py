@@ -1,14 +1,12 @@
 """Tests of questions to the terminal: one that answers, one that does not, and one that is slow."""
 
-import fcntl
 import io
 import os
 import subprocess
 import sys
-import termios
 
 import pytest
-from pseudo_terminal import Terminal
+from pseudo_terminal import Terminal, fcntl, pty, termios
 
 from npformer.learn.course.terminal_questions import ask, cell_of_window
 
@@ -104,7 +102,7 @@ def test_windows_asks_nothing(monkeypatch):
     [((30, 100, 1000, 600), (10, 20)), ((30, 100, 0, 0), None), ((0, 0, 10, 10), None)],
 )
 def test_the_size_of_a_letter(size, expected):
-    own, other = os.openpty()
+    own, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, b"".join(part.to_bytes(2, sys.byteorder) for part in size))
     with os.fdopen(other, "w") as stream:
         assert cell_of_window(stream) == expected
