@@ -77,7 +77,14 @@ def image_lines(figure: "Figure", saved: Path, graphics: Graphics, columns: int,
 
 
 def image_rows(figure: "Figure", graphics: Graphics, columns: int, rows: int) -> int:
-    """Return the number of lines of an image: as many as fit, and no more than the saved file has pixels."""
+    """Return the number of lines of an image: as many as fit, and no more than the saved file has pixels.
+
+    Args:
+        figure: The figure.
+        graphics: The images that the terminal can show.
+        columns: The largest width, in letters.
+        rows: The largest number of lines.
+    """
     from npformer.plots.style import DPI  # matplotlib takes a second to load
 
     width, height = figure.get_size_inches()
