@@ -56,7 +56,7 @@ def console(monkeypatch, file=None, columns=80, rows=24, **environment):
 
 @pytest.mark.parametrize("below", [True, False], ids=["cursor below", "cursor in the last band"])
 @pytest.mark.parametrize("protocol", ["sixel", "kitty", "iterm2"])
-@pytest.mark.parametrize(("columns", "rows"), WINDOWS)
+@pytest.mark.parametrize(("columns", "rows"), [*WINDOWS, (80, 60)])  # the last has room below
 @pytest.mark.parametrize("cell", [(10, 20), (7, 15), (9, 17)])
 def test_text_around_an_image_is_not_overwritten(figure, saved, below, protocol, columns, rows, cell):
     lines = image_lines(figure, saved, Graphics(protocol, cell), columns, rows - 2)
@@ -71,7 +71,7 @@ def test_text_around_an_image_is_not_overwritten(figure, saved, below, protocol,
         assert screen.lines[image.line + len(lines) : -1] == ["caption"]
 
 
-@pytest.mark.parametrize(("columns", "rows"), [*WINDOWS, (30, 40), (200, 60)])
+@pytest.mark.parametrize(("columns", "rows"), [*WINDOWS, (30, 40), (80, 12), (200, 60)])
 @pytest.mark.parametrize("cell", [(10, 20), (7, 15)])
 def test_an_image_of_sixel_fits_and_shows_the_figure(figure, saved, columns, rows, cell):
     [*_, last] = image_lines(figure, saved, Graphics("sixel", cell), columns, rows)
