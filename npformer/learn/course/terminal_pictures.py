@@ -88,10 +88,10 @@ def image_rows(figure: "Figure", graphics: Graphics, columns: int, rows: int) ->
     from npformer.plots.style import DPI  # matplotlib takes a second to load
 
     width, height = figure.get_size_inches()
-    most = [columns * graphics.cell[0] / width, rows * graphics.cell[1] / height, DPI]  # pixels per inch
+    most = [columns * graphics.cell[0] / width, DPI]  # pixels per inch
     if graphics.largest is not None:
         most += [graphics.largest[0] / width, graphics.largest[1] / height]
-    return max(int(min(most) * height / graphics.cell[1]), 1)
+    return max(min(int(min(most) * height / graphics.cell[1]), rows), 1)
 
 
 def _sixel(figure: "Figure", graphics: Graphics, rows: int) -> str:
