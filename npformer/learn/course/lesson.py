@@ -26,6 +26,7 @@ PROSE = ("[markdown]", "[md]")
 TAGS_SIGN = re.compile(r"\btags\s*=\s*(?P<list>.*)")
 TAGS = ("check", "plot")
 GOALS = "**After this lesson you can**"
+MOST_LISTED = 5  # lessons in a message
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -293,9 +294,12 @@ def _suggestion(query: str, lessons: list[Lesson]) -> str:
                 words[word].append(lesson)
     near = nearest(query, words)
     if near:
-        return f"did you mean {_listed(words[near][:5])}? npformer lessons lists them"
+        return f"did you mean {_listed(words[near])}? npformer lessons lists them"
     return "npformer lessons lists them"
 
 
 def _listed(lessons: list[Lesson]) -> str:
-    return ", ".join(f"{lesson.number} ({lesson.title})" for lesson in lessons)
+    """Return the numbers and titles of the first lessons, and how many more there are."""
+    names = ", ".join(f"{lesson.number} ({lesson.title})" for lesson in lessons[:MOST_LISTED])
+    more = len(lessons) - MOST_LISTED
+    return names + (f" and {more} more" if more > 0 else "")

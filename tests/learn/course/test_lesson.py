@@ -1,5 +1,7 @@
 """The percent format, and the search for a lesson."""
 
+import re
+
 import pytest
 
 from npformer.errors import UserError
@@ -194,6 +196,14 @@ def test_the_error_names_the_nearest_number_or_name(which, message, few):
     with pytest.raises(UserError) as refused:
         find_chapter(which)
     assert message in str(refused.value)
+
+
+def test_a_message_lists_five_lessons_at_most():
+    with pytest.raises(UserError) as refused:
+        find_chapter("a")
+    assert str(refused.value).startswith("several lessons are called 'a': 0.1 (A Transformer at work), ")
+    assert re.search(r"\) and \d+ more; give a number$", str(refused.value))
+    assert len(str(refused.value)) < 300
 
 
 @pytest.mark.parametrize(
