@@ -118,11 +118,11 @@ def _open(which: str) -> Lesson:
         return lessons[0]
     unfinished = [lesson for lesson in lessons if not progress.get(lesson.name, LessonProgress()).done]
     lesson = [*unfinished, *lessons][0]
-    opened = f"esson {lesson.number} ({lesson.title})"
+    opened = f"{lesson.number} ({lesson.title})"
     if unfinished:
-        which_one = f"L{opened} is the first that you have not finished."
+        which_one = f"Lesson {opened} is the first that you have not finished."
     else:
-        which_one = f"You have finished all of them, and this is l{opened}."
+        which_one = f"You have finished all of them, and this is lesson {opened}."
     print_line(f"Chapter {lesson.chapter} has {len(lessons)} lessons. {which_one}")
     return lesson
 

@@ -49,11 +49,11 @@ def run(arguments: Namespace) -> int:
     for chapter, group in groupby(lessons, key=lambda lesson: lesson.chapter):
         of_chapter = list(group)
         if len(of_chapter) > 1:
-            minutes = sum(minutes_of(lesson) or 0 for lesson in of_chapter)
+            minutes = sum(minutes_of(lesson) for lesson in of_chapter)
             table.add_row(str(chapter), TITLES[chapter], str(minutes), "", style="bold")
         for lesson in of_chapter:
             progress = progress_of(lesson, places.get(lesson.name, LessonProgress()))
-            table.add_row(lesson.number, lesson.title, str(minutes_of(lesson) or ""), progress)
+            table.add_row(lesson.number, lesson.title, str(minutes_of(lesson)), progress)
     print_in_pages(
         console(),
         table,
@@ -106,4 +106,4 @@ def _row(lesson: Lesson, folder: Path) -> str:
     name = f"{lesson.number} {lesson.title}"
     link = SourceLocation(name, lesson.path, 1).link(folder, name)
     goals = "; ".join(lesson.goals).replace("|", "\\|")
-    return f"| {link} | {minutes_of(lesson) or ''} | {goals} |\n"
+    return f"| {link} | {minutes_of(lesson)} | {goals} |\n"

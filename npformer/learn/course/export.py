@@ -4,13 +4,9 @@ import base64
 import html
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
-from markdown_it.token import Token
-from markdown_it.utils import EnvType, OptionsDict
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -25,7 +21,6 @@ from npformer.learn.course.pictures import Picture
 from npformer.learn.course.prose import replace_formulas, split_answers
 from npformer.storage.text import printable
 
-COLUMNS = re.compile(r" {2,}")
 # the address from which notebooks install the package: until it is published, a wheel beside the notebook
 PACKAGE = f"npformer-{__version__}-py3-none-any.whl"
 INSTALLATION = f"""\
@@ -36,7 +31,6 @@ if importlib.util.find_spec("npformer") is None:
     %pip install --quiet {PACKAGE}"""
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for JupyterLab, and for Colab
 MARK = "\ue001"  # stands on both sides of a formula's number in Markdown
-RAISED = re.compile(r"\^(\{[^}]*\}|\w)")
 
 
 def as_page(lesson: Lesson) -> str:
@@ -101,31 +95,8 @@ def _markdown(text: str) -> str:
         return f"{MARK}{len(formulas) - 1}{MARK}"  # Markdown leaves this as it is
 
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    markdown.add_render_rule("fence", _fence)
     rendered: str = markdown.render(replace_formulas(text, kept))
     return re.sub(f"{MARK}(\\d+){MARK}", lambda found: formulas[int(found[1])], rendered)
-
-
-def _fence(
-    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, environment: EnvType
-) -> str:
-    """Return a fenced block of Markdown: formulas in Unicode, or code."""
-    if tokens[index].info.strip() == "math":
-        return formula(tokens[index].content.rstrip("\n"))
-    return renderer.fence(tokens, index, options, environment)
-
-
-def formula(text: str) -> str:
-    """Return formulas as a table, one row each. Two spaces begin a new column, and ^Q is a superscript."""
-    rows = []
-    for line in text.splitlines():
-        cells = [RAISED.sub(_raised, html.escape(part)) for part in COLUMNS.split(line.rstrip())]
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    return f'<table class="math">{"".join(rows)}</table>'
-
-
-def _raised(found: re.Match[str]) -> str:
-    return f"<sup>{found[1].strip('{}')}</sup>"
 
 
 def _code(cell: Cell, outcome: Outcome) -> str:
@@ -223,13 +194,13 @@ def _metadata(cell: Cell) -> dict[str, Any]:
 
 
 def _for_notebook(text: str) -> str:
-    """Return prose as notebooks need it: formulas in Unicode as text, and Markdown inside of answers."""
+    """Return prose as notebooks need it, with Markdown inside of answers."""
     parts = []
     for part in split_answers(text):
-        body = re.sub(r"^```math$", "```text", part.text, flags=re.MULTILINE)
         if part.kind == "answer":  # without the empty lines, the text would be HTML
-            body = f"<details><summary>{part.title}</summary>\n\n{body}\n\n</details>"
-        parts.append(body)
+            parts.append(f"<details><summary>{part.title}</summary>\n\n{part.text}\n\n</details>")
+        else:
+            parts.append(part.text)
     return "\n\n".join(parts)
 
 
@@ -258,9 +229,6 @@ figure img { max-width: 100%; height: auto; background: #fff; }
 figcaption { color: var(--faint); font-size: .9rem; }
 table { border-collapse: collapse; margin: 1em 0; }
 th, td { padding: .25em .8em; border-bottom: 1px solid var(--line); text-align: left; }
-.math { display: block; overflow-x: auto; margin: 1em 0 1em 1.5em; }
-.math td { border: 0; padding: .1em 1.6em .1em 0; white-space: nowrap;
-  font: italic 1.08rem/1.6 "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Serif", serif; }
 math { font-size: 1.06em; }
 /* browsers ignore MathML's own attributes for columns */
 mtd[columnalign="left"] { text-align: left; }
@@ -269,7 +237,6 @@ mtable[columnspacing="0em"] mtd { padding-left: 0; padding-right: 0; }
 math[display="block"] { display: block math; overflow-x: auto; margin: .6em 0; }
 details { margin: 1em 0; }
 summary { cursor: pointer; color: var(--faint); }
-.math sup { line-height: 0; }
 blockquote { margin: 1em 0; padding-left: 1em; border-left: 3px solid var(--line); }
 .c, .c1 { color: var(--comment); font-style: italic; }
 .k, .kn, .kc, .ow { font-weight: bold; }

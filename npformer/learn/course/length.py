@@ -24,13 +24,8 @@ FENCE = re.compile(r"^(```+|~~~+)[^\n]*\n.*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 
 
-def minutes_of(lesson: Lesson) -> int | None:
-    """Return the minutes that a lesson takes. In the old format they are those that the lesson states."""
-    return computed_minutes(lesson) if lesson.has_new_format else lesson.minutes
-
-
-def computed_minutes(lesson: Lesson) -> int:
-    """Return the minutes that the formula gives, rounded up to a multiple of five."""
+def minutes_of(lesson: Lesson) -> int:
+    """Return the minutes that a lesson takes by the formula, rounded up to a multiple of five."""
     texts = [cell.text for cell in lesson.cells if cell.kind == "prose"]
     answers = sum(part.kind == "answer" for text in texts for part in split_answers(text))
     derivations = sum(bool(SEVERAL_LINES.search(latex)) for text in texts for latex, _ in formulas(text))

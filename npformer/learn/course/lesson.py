@@ -21,12 +21,12 @@ CHECKOUT = HERE.parents[2] / "lessons"  # beside the package, in a checkout
 INSTALLED = HERE / "lessons"  # in a wheel, where setup.py puts them
 FILE_NAME = re.compile(r"(?P<chapter>\d\d)(?:_(?P<part>\d))?_(?P<words>[^\W\d_]\w*)")  # without .py
 NUMBER = re.compile(r"(?P<chapter>\d{1,3})(?:\.(?P<part>\d{1,3}))?")
-MINUTES = re.compile(r"(\d+) minutes")
 MARKER = re.compile(r"#\s?%%(?P<rest>.*)")
 PROSE = ("[markdown]", "[md]")
 TAGS_SIGN = re.compile(r"\btags\s*=\s*(?P<list>.*)")
 TAGS = ("check", "plot")
-NEW_FORMAT = "**After this lesson you can**"
+GOALS = "**After this lesson you can**"
+MOST_LISTED = 5  # lessons in a message
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def steps_of(cells: list[Cell]) -> list[Step]:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson. Its title and its duration are in its first cell of prose."""
+    """A lesson. Its title and its goals are in its first cell of prose."""
 
     path: Path
 
@@ -216,22 +216,11 @@ class Lesson:
         return re.sub(r"^[\d.]+\s*[·:]\s*", "", heading) or self.name
 
     @property
-    def minutes(self) -> int | None:
-        """The duration in minutes that the first cell of prose states, or None."""
-        found = MINUTES.search(self._opening)
-        return int(found[1]) if found else None
-
-    @property
     def goals(self) -> list[str]:
         """The abilities that the opening lists under "After this lesson you can"."""
-        _, _, after = self._opening.partition(NEW_FORMAT)
+        _, _, after = self._opening.partition(GOALS)
         items = re.findall(r"^- (.*(?:\n  .*)*)", after, re.MULTILINE)
         return [" ".join(item.split()).rstrip(";.") for item in items]
-
-    @property
-    def has_new_format(self) -> bool:
-        """True if the opening says what the reader can do afterwards: then formulas are LaTeX."""
-        return NEW_FORMAT in self._opening
 
     @property
     def _opening(self) -> str:
@@ -305,9 +294,12 @@ def _suggestion(query: str, lessons: list[Lesson]) -> str:
                 words[word].append(lesson)
     near = nearest(query, words)
     if near:
-        return f"did you mean {_listed(words[near][:5])}? npformer lessons lists them"
+        return f"did you mean {_listed(words[near])}? npformer lessons lists them"
     return "npformer lessons lists them"
 
 
 def _listed(lessons: list[Lesson]) -> str:
-    return ", ".join(f"{lesson.number} ({lesson.title})" for lesson in lessons)
+    """Return the numbers and titles of the first lessons, and how many more there are."""
+    names = ", ".join(f"{lesson.number} ({lesson.title})" for lesson in lessons[:MOST_LISTED])
+    more = len(lessons) - MOST_LISTED
+    return names + (f" and {more} more" if more > 0 else "")

@@ -65,13 +65,17 @@ def load_progress() -> dict[str, LessonProgress]:
 
 
 def last_lesson() -> str | None:
-    """Return the name of the lesson that was open last. If it was split, this is the part that was open."""
+    """Return the name of the lesson that was open last.
+
+    If it was split, this is the part that was open, or the last part if the reader had reached the end.
+    """
     content = _read()
     last: str | None = content.get("last")
     parts = _split_lessons().get(last or "")
     if not parts:
         return last
-    return parts[_part_of(LessonProgress(**content.get("lessons", {}).get(last, {})), parts)]
+    place = LessonProgress(**content.get("lessons", {}).get(last, {}))
+    return parts[-1] if place.done and not place.begun else parts[_part_of(place, parts)]
 
 
 def _split_lessons() -> dict[str, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 A formula stands between dollar signs, `$x$` in a line or `$$x$$` on lines of its own. Dollar signs in code
 and after a backslash are text. An answer is written as `<details><summary>Answer</summary> ... </details>`;
-`<details>` and `</details>` begin lines. Formulas in Unicode may also be fenced as ```math.
+`<details>` and `</details>` begin lines.
 """
 
 import re
@@ -29,15 +29,13 @@ FORMULA = re.compile(
     """,
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
-UNICODE_BLOCK = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 
 
 class Part(NamedTuple):
     """A part of the prose.
 
     Args:
-        kind: "text" for Markdown, "answer", "latex" for a formula on lines of its own, or "unicode" for
-            formulas in Unicode.
+        kind: "text" for Markdown, "answer", or "latex" for a formula on lines of its own.
         text: The text, without the signs that begin and end the part.
         title: The title of an answer.
     """
@@ -59,14 +57,13 @@ def split_answers(text: str) -> list[Part]:
 
 
 def split_formulas(text: str) -> list[Part]:
-    """Split prose into parts of the kinds "text", "latex" and "unicode". Empty parts are left out."""
+    """Split prose into parts of the kinds "text" and "latex", in order. Empty parts are left out."""
     parts, end = [], 0
     for found in FORMULA.finditer(text):
-        old = UNICODE_BLOCK.fullmatch(found[0])
-        if not found["display"] and not old:
+        if not found["display"]:
             continue
         parts.append(Part("text", text[end : found.start()].strip("\n")))
-        parts.append(Part("unicode", old[1]) if old else Part("latex", found["display"].strip()))
+        parts.append(Part("latex", found["display"].strip()))
         end = found.end()
     parts.append(Part("text", text[end:].strip("\n")))
     return [part for part in parts if part.text.strip()]

@@ -106,7 +106,7 @@ def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
     for lesson in all_lessons():
         link = f"[{lesson.number} {lesson.title}]({lesson.path.name}#L1) | {minutes_of(lesson)} | "
         assert link + "; ".join(lesson.goals) in page.replace("\\|", "|")
-        assert len(lesson.goals) > 1 or not lesson.has_new_format
+        assert len(lesson.goals) > 1
     assert "| afterwards you can |" in page
     assert "\n`model: ids → embedding → [POSITIONS] → encoder" in page
 

@@ -1,4 +1,4 @@
-"""The length of lessons, and the form of those in the format with LaTeX and tags."""
+"""The length and the form of lessons."""
 
 import ast
 import re
@@ -11,7 +11,6 @@ from npformer.learn.course.latex import to_mathml, to_text
 from npformer.learn.course.length import (
     CODE_SPAN,
     FENCE,
-    computed_minutes,
     count_words,
     import_lines,
     minutes_of,
@@ -22,11 +21,10 @@ from npformer.learn.course.length import (
 from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.prose import formulas, replace_formulas, split_answers
 
-LESSONS = [lesson for lesson in all_lessons() if lesson.has_new_format]
 MOST_MINUTES = 30
 MOST_WORDS = 150  # before a cell of code, a picture or a question
 MOST_IMPORTS = 24  # lines of a cell, one screen
-each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -35,7 +33,8 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 @each_lesson
 def test_the_minutes_are_those_of_the_formula(lesson):
-    assert lesson.minutes == computed_minutes(lesson) <= MOST_MINUTES
+    stated = re.search(r"^\*About (\d+) minutes\b", lesson.cells[0].text, re.MULTILINE)
+    assert int(stated[1]) == minutes_of(lesson) <= MOST_MINUTES
 
 
 @each_lesson
@@ -196,13 +195,10 @@ def test_words_lines_questions_and_derivations_are_counted(lesson):
 
 def test_the_minutes_are_rounded_up_to_five(lesson):
     # 26 / 150 + 2 / 6 + 2 × (1 answer + 1 derivation) = 4.5
-    assert computed_minutes(lesson) == 5
+    assert minutes_of(lesson) == 5
     more = lesson.path.read_text(encoding="utf-8").replace("count.", "count. " + "word " * 75)
     lesson.path.write_text(more, encoding="utf-8")
-    assert computed_minutes(Lesson(lesson.path)) == 10
     assert minutes_of(Lesson(lesson.path)) == 10
-    lesson.path.write_text(more.replace("**After this", "**After that"), encoding="utf-8")
-    assert minutes_of(Lesson(lesson.path)) == 5, "in the old format the minutes are those that it states"
 
 
 def test_the_list_of_lessons_shows_the_minutes_of_the_formula(lesson, capsys):

@@ -1,5 +1,7 @@
 """The percent format, and the search for a lesson."""
 
+import re
+
 import pytest
 
 from npformer.errors import UserError
@@ -70,7 +72,6 @@ def test_tags_are_parsed_and_tagged_cells_run_with_the_cell_before():
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("a\n\n```math\nx\n```\n\nb", [("text", "a"), ("unicode", "x"), ("text", "b")]),
         ("a\n$$\nx\n$$\nb", [("text", "a"), ("latex", "x"), ("text", "b")]),
         ("$$x$$\n$$y$$", [("latex", "x"), ("latex", "y")]),
         ("```\n$$\nx\n$$\n```", [("text", "```\n$$\nx\n$$\n```")]),
@@ -122,19 +123,14 @@ def test_a_malformed_file_names_its_line(source, message):
     assert message in str(refused.value)
 
 
-def test_title_number_and_minutes(tmp_path):
+def test_title_and_number(tmp_path):
     path = tmp_path / "07_a_title.py"
     path.write_text(SOURCE, encoding="utf-8")
     lesson = Lesson(path)
     assert (lesson.number, lesson.chapter, lesson.part) == ("7", 7, None)
-    assert (lesson.name, lesson.words, lesson.title, lesson.minutes) == (
-        "07_a_title",
-        "a_title",
-        "A title",
-        12,
-    )
+    assert (lesson.name, lesson.words, lesson.title) == ("07_a_title", "a_title", "A title")
     path.write_text("x = 1\n", encoding="utf-8")
-    assert (Lesson(path).title, Lesson(path).minutes) == ("07_a_title", None)
+    assert Lesson(path).title == "07_a_title"
 
 
 def test_a_lesson_of_a_chapter_with_several_lessons(tmp_path):
@@ -200,6 +196,14 @@ def test_the_error_names_the_nearest_number_or_name(which, message, few):
     with pytest.raises(UserError) as refused:
         find_chapter(which)
     assert message in str(refused.value)
+
+
+def test_a_message_lists_five_lessons_at_most():
+    with pytest.raises(UserError) as refused:
+        find_chapter("a")
+    assert str(refused.value).startswith("several lessons are called 'a': 0.1 (A Transformer at work), ")
+    assert re.search(r"\) and \d+ more; give a number$", str(refused.value))
+    assert len(str(refused.value)) < 300
 
 
 @pytest.mark.parametrize(

@@ -94,10 +94,6 @@ def test_the_lesson_has_all_parts(lesson):
     assert lesson.cells[0].text.startswith(f"# {lesson.number} · ")
     assert "## Exercises" in prose
     assert "show_figure(" in code or "```text" in prose
-    if not lesson.has_new_format:  # test_length.py has the parts of the new format
-        assert 10 <= lesson.minutes <= 30
-        assert "**The question.**" in prose
-        assert "## Where the documents differ" in prose
 
 
 @each_chapter
@@ -149,7 +145,7 @@ def accidental_markup(prose):
         ("a\n- b", ["- b"]),
         ("where it is\n> 0", ["> 0"]),
         ("x\n+ y\n---", ["+ y", "---"]),
-        ("```math\na\n- b\n```\n\n−1 and *so*\n**on**", []),
+        ("```text\na\n- b\n```\n\n−1 and *so*\n**on**", []),
         ("$$\na\n- b\n$$\n\nso is $a\n- b$", []),
         ("so is $a$\n- b", ["- b"]),
     ],
@@ -187,12 +183,3 @@ def test_the_code_of_a_lesson_fits_a_terminal_of_100_columns(lesson):
         if len(line) > 97
     ]
     assert long == []
-
-
-@pytest.mark.parametrize("lesson", LESSONS, ids=NAMES)
-def test_the_formulas_of_a_lesson_fit_a_terminal_of_100_columns(lesson):
-    """Those in LaTeX are in test_length.py."""
-    blocks = re.findall(r"```math\n(.*?)\n```", "\n".join(cell.text for cell in lesson.cells), re.DOTALL)
-    assert blocks or lesson.has_new_format
-    assert not (blocks and lesson.has_new_format), "write formulas in LaTeX"
-    assert all(len(line) <= 94 for block in blocks for line in block.splitlines())

@@ -115,7 +115,7 @@ def place(step, steps, done=False):
         (place(9, 30), (), "70_1_x"),
         (place(10, 30), PARTS[:1], "70_2_y"),
         (place(29, 30), PARTS[:2], "70_3_z"),
-        (place(0, 30, done=True), PARTS, "70_1_x"),
+        (place(0, 30, done=True), PARTS, "70_3_z"),
         (place(12, 30, done=True), PARTS, "70_2_y"),
         (place(30, 30), (), "70_1_x"),
         (place(0, 0), (), "70_1_x"),

@@ -11,11 +11,10 @@ import pytest
 from npformer.learn.course.length import FENCE, WORD, plain
 from npformer.learn.course.lesson import all_lessons
 
-LESSONS = [lesson for lesson in all_lessons() if lesson.has_new_format]
 MOST_WORDS_ON_AVERAGE = 17
 LONG = 25  # words of a sentence
 MOST_LONG = 0.08  # the share of longer sentences
-each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 
 # words of earlier lessons, and the standard terms that replace them
 PRIVATE = {
