@@ -73,8 +73,7 @@ def prose(text: str) -> RenderableType:
             inline = SPAN.sub(lambda span: unbroken(span[0]), inline)
             parts.append(Markdown(inline, code_theme=CODE))  # type: ignore[arg-type]  # it takes themes too
         else:
-            shown = to_text(part.text) if part.kind == "latex" else part.text
-            parts.append(Padding(Text(shown, style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
+            parts.append(Padding(Text(to_text(part.text), style="bold cyan", no_wrap=True), (0, 0, 0, 4)))
     return Group(*parts)
 
 
