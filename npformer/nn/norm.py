@@ -1,4 +1,4 @@
-"""Normalization layers: layer norm, and batch norm for comparison."""
+"""Normalization layers: layer norm and RMS norm, and batch norm for comparison."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional.batch_norm import Statistics, batch_norm, batch_norm_backward
+from npformer.functional.rms_norm import rms_norm, rms_norm_backward
 from npformer.kernels import layer_norm, layer_norm_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.module import Module, Parameter
@@ -41,6 +42,37 @@ class LayerNorm(Module):
         dx, dgain, dbias = layer_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
         self.bias.accumulate(dbias)
+        return dx
+
+
+class RMSNorm(Module):
+    """RMS normalization with a learned gain: layer norm without its mean and without its bias.
+
+        y = gain xhat,  xhat = x / sqrt(mean(x²) + eps)
+
+    The mean is computed over the last axis. Shapes: x (..., D) -> y (..., D).
+
+    Args:
+        d_model: The width D.
+        eps: A small number that prevents a division by zero.
+        dtype: The dtype of the parameters.
+
+    Source: Zhang and Sennrich 2019, section 4.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+        self.eps = eps
+        self.gain = Parameter(np.ones(d_model, dtype))
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        """Return y, of shape (..., D), and the cache."""
+        check_floats(x, (..., len(self.gain.value)), "RMSNorm")
+        return rms_norm(x, self.gain.value, self.eps)
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx, of shape (..., D)."""
+        dx, dgain = rms_norm_backward(dy, cache)
+        self.gain.accumulate(dgain)
         return dx
 
 
