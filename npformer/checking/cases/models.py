@@ -62,7 +62,10 @@ def grouped_cases() -> Iterator[Case]:
         yield _self_attention(f"{name}, fused", option | {"fused": "qkv"})
         yield _cross_attention(f"{name}, fused", option | {"fused": "kv"})
     rotary = RotaryPositions(T, NARROW["d_head"], dtype=np.float64)
-    window = {"mask": padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN, window=2), **DROPPING}
+    window: dict[str, Any] = {
+        "mask": padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN, window=2),
+        **DROPPING,
+    }
     option = {"n_heads": 4, "n_kv_heads": 2, "rotary": rotary, "dropout": 0.3, **NARROW}
     for name, fused in {"": "no", ", fused": "qkv"}.items():
         layer = _multi_head(option | {"fused": fused})

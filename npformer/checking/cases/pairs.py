@@ -48,7 +48,7 @@ def pair_cases() -> Iterator[Case]:
 
 def _rotary_cases() -> Iterator[Case]:
     """Yield rotary positions in both layouts: the same positions in all sentences, and different ones."""
-    starts = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}
+    starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}
     for layout in ROTARY_LAYOUTS:
         for name, start in starts.items():
             cos, sin = F.rotary_table(start + np.arange(T), D)
