@@ -209,4 +209,35 @@ WINDOW = (
     ),
 )
 
-DECODER_PARTS = (*RMS_NORM, *ROTARY, *GATED, *SHARED_HEADS, *WINDOW)
+_GPT = "models/gpt.py"
+_FEED = (
+    "dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)"
+)
+
+MODEL = (
+    Bug("GPT block: feed-forward network skipped", "dropped branch", _GPT, _FEED, "dx = dy"),
+    Bug(
+        "GPT block: attention skipped",
+        "dropped branch",
+        _GPT,
+        "return self.attention_residual.backward(dx, cache.attention_residual, self.attention.backward)",
+        "return dx",
+    ),
+    Bug("GPT: final norm skipped", "dropped branch", _GPT, "dx = self.norm.backward(dx, cache.norm)", "pass"),
+    Bug(
+        "GPT: layers in forward order",
+        "transposed",
+        _GPT,
+        "zip(self.layers[::-1], cache.layers[::-1], strict=True)",
+        "zip(self.layers, cache.layers, strict=True)",
+    ),
+    Bug(
+        "GPT: embedding lost",
+        "dropped branch",
+        _GPT,
+        "self.embedding.backward(dx, cache.embedding)",
+        "pass",
+    ),
+)
+
+DECODER_PARTS = (*RMS_NORM, *ROTARY, *GATED, *SHARED_HEADS, *WINDOW, *MODEL)

@@ -36,6 +36,7 @@ def layer_cases() -> Iterator[Case]:
     yield make_case("Linear", lambda rng: Linear(D, FF, rng=rng, **f8), x)
     yield make_case("Linear, no bias", lambda rng: Linear(D, FF, bias=False, rng=rng, **f8), x)
     yield make_case("LayerNorm", lambda rng: LayerNorm(D, **f8), x)
+    yield make_case("LayerNorm, no bias", lambda rng: LayerNorm(D, bias=False, **f8), x)
     yield make_case("RMSNorm", lambda rng: RMSNorm(D, **f8), x)
     yield make_case("Dropout", lambda rng: Dropout(0.4), x, **dropping)
     for name, bias in {"TiedProjection": False, "TiedProjection, bias": True}.items():
