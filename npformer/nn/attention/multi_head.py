@@ -97,17 +97,9 @@ class MultiHeadAttention(DecodingAttention):
     ) -> None:
         rng = default_rng(rng)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
-        if d_head is None and (n_heads < 1 or d_model % n_heads):
-            raise UserError(
-                f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
-            )
+        _check_heads(d_model, n_heads, n_kv_heads, d_head)
         if fused not in FUSED:
             raise UserError(f"fused is {fused!r}: choose one of {', '.join(FUSED)}")
-        if n_kv_heads < 1 or n_heads % n_kv_heads:
-            raise UserError(
-                f"{n_heads} query heads cannot share {n_kv_heads} heads of keys and values equally: make "
-                "n_kv_heads a divisor of n_heads"
-            )
         self.n_heads, self.n_kv_heads, self.rotary = n_heads, n_kv_heads, rotary
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_value = self.d_head if d_value is None else d_value
@@ -259,7 +251,16 @@ class MultiHeadAttention(DecodingAttention):
         return q, k, rotation
 
     def rotate_backward(self, dq: Array, dk: Array, cache: RotaryCache | None) -> tuple[Array, Array]:
-        """Return the gradients of the queries and keys before the rotation. `cache` is that of rotate."""
+        """Compute the gradients of the queries and keys before the rotation.
+
+        Args:
+            dq: The gradient of the rotated queries, of shape (B, H, T, K).
+            dk: The gradient of the rotated keys, of shape (B, G, T, K).
+            cache: The cache of rotate.
+
+        Returns:
+            dq and dk, of the same shapes.
+        """
         if self.rotary is None:
             return dq, dk
         return self.rotary.backward(dq, cache), self.rotary.backward(dk, cache)
@@ -367,6 +368,19 @@ class MultiHeadAttention(DecodingAttention):
                 'were given: use fused="no"'
             )
         return n_inputs
+
+
+def _check_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None) -> None:
+    """Check that the width can be divided among the heads, and the query heads among the heads of keys."""
+    if d_head is None and (n_heads < 1 or d_model % n_heads):
+        raise UserError(
+            f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
+        )
+    if n_kv_heads < 1 or n_heads % n_kv_heads:
+        raise UserError(
+            f"{n_heads} query heads cannot share {n_kv_heads} heads of keys and values equally: make "
+            "n_kv_heads a divisor of n_heads"
+        )
 
 
 def _total(grads: list[Array]) -> Array:
