@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from npformer import UserError
+from npformer.backend import is_cupy, to_backend, to_numpy
 from npformer.checking.leaks import assert_no_leak, movement
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.functional.masks import causal_mask
 from npformer.generation.state import start
 from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
+from npformer.nn.show import named_arrays
 from npformer.training.optimizer import AdamW
 
 SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
@@ -209,6 +211,24 @@ def test_a_model_learns_a_text_by_heart(options):
         losses.append(float(loss))
     assert losses[0] == pytest.approx(np.log(9), rel=0.02)  # the first predictions are uniform
     assert losses[-1] < 0.1
+
+
+@every_option
+def test_a_step_is_the_same_on_the_device(options, device):
+    here, there = tiny(**options), tiny(**options).to("cupy")
+    logits, cache = there.forward(IDS)
+    assert all(is_cupy(array) for _, array in named_arrays((logits, cache)))
+    np.testing.assert_allclose(to_numpy(logits), here.forward(IDS)[0], rtol=1e-10, atol=1e-12)
+    there.backward(logits, cache)
+    here.backward(*here.forward(IDS))
+    np.testing.assert_allclose(to_numpy(there.grads), here.grads, rtol=1e-9, atol=1e-11)
+    # Adam divides the gradients by their size, also those that are 0 but for rounding errors
+    there.grads[...] = to_backend(here.grads, "cupy")
+    for model in (here, there):
+        AdamW(model, weight_decay=0.1).step(0.01)
+    np.testing.assert_allclose(to_numpy(there.values), here.values, rtol=1e-9, atol=1e-11)
+    decoded, _ = there.decode_step(IDS, 0, None)
+    np.testing.assert_allclose(to_numpy(decoded), here.forward(IDS)[0][:, -1], rtol=1e-8, atol=1e-11)
 
 
 def test_replicas_and_dtypes():
