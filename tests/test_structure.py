@@ -123,7 +123,7 @@ TOPICS = {
     "learn/exercises": {"exercises"},
     "learn/figures": {"all_figures", "changed_inputs"},
     "models": {"backward_details", "document_numbers", "language_models", "torch_parity"},
-    "nn": {"batch_norm", "input_errors", "protocol"},
+    "nn": {"batch_norm", "decoder_parts", "input_errors", "protocol"},
     "storage": {"command_kills", "damaged_files", "writers"},
     "training": {"kills", "mpi"},
 }

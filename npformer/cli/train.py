@@ -112,6 +112,7 @@ MOST_SUBWORDS = 2**31 - 1  # the library that learns them counts with 32 bits
 SETTINGS_ONLY_WITH: dict[str, tuple[str, tuple[Any, ...]]] = {
     "factor": ("schedule", ("warmup",)),
     "learning_rate": ("schedule", ("constant", "cosine")),
+    "min_learning_rate": ("schedule", ("cosine",)),
     "warmup_steps": ("schedule", ("warmup", "cosine")),
     "max_distance": ("positions", ("relative",)),
     "score": ("attention", ("global", "local-m", "local-p")),

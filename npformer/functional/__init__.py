@@ -22,12 +22,19 @@ from npformer.functional.activations import (
     swish,
     swish_backward,
 )
-from npformer.functional.adam import adam_update
+from npformer.functional.adam import adam_update, decay_weights
 from npformer.functional.attend import attend, attend_backward
 from npformer.functional.attention import AttentionCache, attention, attention_backward
 from npformer.functional.batch_norm import batch_norm, batch_norm_backward
 from npformer.functional.dropout import dropout, dropout_backward
 from npformer.functional.embedding import embedding, embedding_backward
+from npformer.functional.gated import (
+    GATED_ACTIVATIONS,
+    geglu,
+    geglu_backward,
+    swiglu,
+    swiglu_backward,
+)
 from npformer.functional.halting import mix_states, mix_states_backward
 from npformer.functional.hard import (
     entropy,
@@ -44,6 +51,8 @@ from npformer.functional.hard import (
 from npformer.functional.heads import (
     merge_heads,
     merge_heads_on_batch,
+    repeat_heads,
+    repeat_heads_backward,
     split_heads,
     split_heads_on_batch,
 )
@@ -88,6 +97,8 @@ from npformer.functional.residual import (
     add_norm,
     add_norm_backward,
 )
+from npformer.functional.rms_norm import rms_norm, rms_norm_backward
+from npformer.functional.rotary import rotary_table, rotate, rotate_backward
 from npformer.functional.similarity import (
     concat_similarity,
     concat_similarity_backward,
@@ -115,6 +126,7 @@ from npformer.functional.window import (
 __all__ = [
     "ACTIVATIONS",
     "EXACT",
+    "GATED_ACTIVATIONS",
     "AttentionCache",
     "Masking",
     "activation_dropout",
@@ -134,6 +146,7 @@ __all__ = [
     "concat_similarity_backward",
     "cross_entropy",
     "cross_entropy_backward",
+    "decay_weights",
     "dot_similarity",
     "dot_similarity_backward",
     "dropout",
@@ -144,6 +157,8 @@ __all__ = [
     "entropy_backward",
     "gaussian_window",
     "gaussian_window_backward",
+    "geglu",
+    "geglu_backward",
     "gelu",
     "gelu_backward",
     "gelu_tanh",
@@ -191,6 +206,13 @@ __all__ = [
     "relative_attention_by_distance_backward",
     "relu",
     "relu_backward",
+    "repeat_heads",
+    "repeat_heads_backward",
+    "rms_norm",
+    "rms_norm_backward",
+    "rotary_table",
+    "rotate",
+    "rotate_backward",
     "score_function",
     "sigmoid",
     "sigmoid_backward",
@@ -201,6 +223,8 @@ __all__ = [
     "split_heads_on_batch",
     "spread_by_distance",
     "straight_through_backward",
+    "swiglu",
+    "swiglu_backward",
     "swish",
     "swish_backward",
     "unit_weights",

@@ -1,4 +1,4 @@
-"""The update of the Adam optimizer, Kingma and Ba 2015."""
+"""The update of the Adam optimizer, Kingma and Ba 2015, and the weight decay of AdamW."""
 
 from npformer.backend import Array, array_module
 
@@ -34,3 +34,19 @@ def adam_update(
     m_hat = m / (1 - beta1**t)
     v_hat = v / (1 - beta2**t)
     values -= lr * m_hat / (xp.sqrt(v_hat) + eps)
+
+
+def decay_weights(values: Array, lr: float, weight_decay: float) -> None:
+    """Move parameters towards 0 in place: value -= lr λ value.
+
+    The decay is decoupled from the gradient: Adam would divide the gradient λ value of an L2 penalty by the
+    root of v, so that parameters with large gradients would hardly decay.
+
+    Args:
+        values: The parameters that decay, of any shape.
+        lr: The learning rate.
+        weight_decay: λ.
+
+    Source: Loshchilov and Hutter 2019, algorithm 2.
+    """
+    values *= 1 - lr * weight_decay

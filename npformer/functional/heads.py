@@ -1,9 +1,12 @@
-"""Splitting the last axis into heads, and merging the heads again.
+"""Splitting the last axis into heads, merging the heads again, and sharing key heads among query heads.
 
 There are two ways, which lead to the same attention. "The illustrated Transformer" gives the heads an axis of
 their own, as npformer does. "Step by step through Attention is All You Need" stacks the heads on the batch
 axis. Both only rearrange the entries of an array. So the backward pass of splitting is merging, and the
 backward pass of merging is splitting.
+
+In grouped-query attention, several query heads share one head of keys and values. repeat_heads gives each
+query head its own copy, so that attention is computed as with separate heads.
 """
 
 from npformer.backend import Array, array_module
@@ -38,3 +41,30 @@ def merge_heads_on_batch(x: Array, n_heads: int) -> Array:
     """Undo split_heads_on_batch. Shapes: x (H·B, T, K) -> (B, T, H·K)."""
     xp = array_module(x)
     return xp.concatenate(xp.split(x, n_heads, axis=0), axis=-1)
+
+
+def repeat_heads(x: Array, n_repeats: int) -> tuple[Array, int]:
+    """Repeat each head n_repeats times, next to each other: head g becomes the heads g R .. g R + R - 1.
+
+    So query head h attends to the keys of head h // R. With one repeat, y is x itself.
+
+    Args:
+        x: The keys or values of G heads, of shape (B, G, S, K).
+        n_repeats: The number R of query heads that share a head.
+
+    Returns:
+        y, of shape (B, G·R, S, K), and the cache, which is n_repeats.
+
+    Source: Ainslie et al. 2023, section 2.2.
+    """
+    return (x if n_repeats == 1 else array_module(x).repeat(x, n_repeats, axis=1)), n_repeats
+
+
+def repeat_heads_backward(dy: Array, cache: int) -> Array:
+    """Return dx, of shape (B, G, S, K): the gradient of a shared head is the sum over its R copies."""
+    n_repeats = cache
+    if n_repeats == 1:
+        return dy
+    batch, n_heads, length, width = dy.shape
+    # y[:, g R + r] = x[:, g] for each r from 0 to R - 1
+    return dy.reshape(batch, n_heads // n_repeats, n_repeats, length, width).sum(2)

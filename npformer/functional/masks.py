@@ -24,14 +24,32 @@ def query_mask(ids: Array, pad_id: int = 0) -> Array:
     return (ids != pad_id)[:, None, :, None]
 
 
-def causal_mask(length: int, like: Array) -> Array:
-    """Return the mask that allows position t to attend to positions 0 .. t. Shapes: -> (T, T).
+def causal_mask(length: int, like: Array, *, window: int | None = None, start: int = 0) -> Array:
+    """Return the mask that allows position t to attend to positions 0 .. t, or to the last ones of them.
 
-    The mask is an array on the device of the array `like`.
+    Args:
+        length: The number of queries T. Their positions are start, start + 1, ...
+        like: An array on the device where the mask is needed.
+        window: The number of positions that a query may attend to, its own included: t - window + 1 .. t.
+            None means all positions 0 .. t.
+        start: The position of the first query, which is the number of keys before it.
+
+    Returns:
+        Bool, of shape (T, start + T).
+
+    Raises:
+        UserError: If the window is less than 1.
+
+    Source: Vaswani et al. 2017, section 3.2.3; Beltagy et al. 2020, section 3.1 (the window).
     """
     xp = array_module(like)
-    position = xp.arange(length)
-    return position[:, None] >= position[None, :]
+    query = xp.arange(start, start + length)[:, None]  # (T, 1)
+    key = xp.arange(start + length)[None, :]  # (1, start + T)
+    if window is None:
+        return query >= key
+    if window < 1:
+        raise UserError(f"the window of a causal mask is {window}: make it 1 or more")
+    return (query >= key) & (query < key + window)
 
 
 def local_mask(length: int, width: int, like: Array) -> Array:

@@ -22,11 +22,11 @@ from npformer.nn.attention import (
 from npformer.nn.context import AttentionMask, Context
 from npformer.nn.dropout import Dropout
 from npformer.nn.embedding import Embedding, InputEmbedding, TiedProjection
-from npformer.nn.feed_forward import FeedForward
+from npformer.nn.feed_forward import FeedForward, GatedFeedForward
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module, Parameter
-from npformer.nn.norm import BatchNorm, LayerNorm
-from npformer.nn.positions import FixedPositions, LearnedPositions
+from npformer.nn.norm import BatchNorm, LayerNorm, RMSNorm
+from npformer.nn.positions import FixedPositions, LearnedPositions, RotaryPositions
 from npformer.nn.recurrent import Bidirectional, Recurrent
 from npformer.nn.residual import (
     AddNorm,
@@ -49,6 +49,7 @@ __all__ = [
     "Embedding",
     "FeedForward",
     "FixedPositions",
+    "GatedFeedForward",
     "GlobalAttention",
     "HardAttention",
     "InputEmbedding",
@@ -66,9 +67,11 @@ __all__ = [
     "PostNormResidual",
     "PreNormResidual",
     "Projection",
+    "RMSNorm",
     "Recurrent",
     "RelativeAttention",
     "Residual",
+    "RotaryPositions",
     "SequenceResidual",
     "Similarity",
     "SimilarityAttention",

@@ -1,11 +1,12 @@
-"""Normalization layers: layer norm, and batch norm for comparison."""
+"""Normalization layers: layer norm and RMS norm, and batch norm for comparison."""
 
 from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
+from npformer.backend import Array, array_module
 from npformer.functional.batch_norm import Statistics, batch_norm, batch_norm_backward
+from npformer.functional.rms_norm import rms_norm, rms_norm_backward
 from npformer.kernels import layer_norm, layer_norm_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.module import Module, Parameter
@@ -21,26 +22,63 @@ class LayerNorm(Module):
     Args:
         d_model: The width D.
         eps: A small number that prevents a division by zero.
+        bias: Learn a bias. Without one, it is 0.
         dtype: The dtype of the parameters.
 
     Source: Ba et al. 2016, section 3.
     """
 
-    def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+    def __init__(
+        self, d_model: int, *, eps: float = 1e-5, bias: bool = True, dtype: Any = np.float32
+    ) -> None:
         self.eps = eps
         self.gain = Parameter(np.ones(d_model, dtype))
-        self.bias = Parameter(np.zeros(d_model, dtype))
+        self.bias = Parameter(np.zeros(d_model, dtype)) if bias else None
 
     def forward(self, x: Array) -> tuple[Array, Any]:
         """Return y, of shape (..., D), and the cache."""
-        check_floats(x, (..., len(self.gain.value)), "LayerNorm")
-        return layer_norm(x, self.gain.value, self.bias.value, self.eps)
+        gain = self.gain.value
+        check_floats(x, (..., len(gain)), "LayerNorm")
+        bias = self.bias.value if self.bias is not None else array_module(gain).zeros_like(gain)
+        return layer_norm(x, gain, bias, self.eps)
 
     def backward(self, dy: Array, cache: Any) -> Array:
         """Return dx, of shape (..., D)."""
         dx, dgain, dbias = layer_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
-        self.bias.accumulate(dbias)
+        if self.bias is not None:
+            self.bias.accumulate(dbias)
+        return dx
+
+
+class RMSNorm(Module):
+    """RMS normalization with a learned gain: layer norm without its mean and without its bias.
+
+        y = gain xhat,  xhat = x / sqrt(mean(x²) + eps)
+
+    The mean is computed over the last axis. Shapes: x (..., D) -> y (..., D).
+
+    Args:
+        d_model: The width D.
+        eps: A small number that prevents a division by zero.
+        dtype: The dtype of the parameters.
+
+    Source: Zhang and Sennrich 2019, section 4.
+    """
+
+    def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+        self.eps = eps
+        self.gain = Parameter(np.ones(d_model, dtype))
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        """Return y, of shape (..., D), and the cache."""
+        check_floats(x, (..., len(self.gain.value)), "RMSNorm")
+        return rms_norm(x, self.gain.value, self.eps)
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx, of shape (..., D)."""
+        dx, dgain = rms_norm_backward(dy, cache)
+        self.gain.accumulate(dgain)
         return dx
 
 

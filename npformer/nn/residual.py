@@ -10,12 +10,13 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
 from npformer.functional.norm import LayerNormCache
+from npformer.functional.rms_norm import RMSNormCache
 from npformer.kernels import add_norm, add_norm_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.dropout import Dropout
 from npformer.nn.module import Module, Parameter
-from npformer.nn.norm import LayerNorm
+from npformer.nn.norm import LayerNorm, RMSNorm
 
 Sublayer: TypeAlias = Callable[[Array], tuple[Array, Any]]
 
@@ -64,7 +65,7 @@ class Residual(Module):
 class PreNormCache(NamedTuple):
     """The cache of PreNormResidual."""
 
-    norm: LayerNormCache
+    norm: LayerNormCache | RMSNormCache
     sublayer: Any
     dropout_mask: Any  # (..., D), or None
 
@@ -78,13 +79,20 @@ class PreNormResidual(Residual):
         d_model: The width D of x.
         dropout: The dropout probability of the output of the sublayer.
         eps: The eps of the layer norm.
+        norm: The norm, such as an RMSNorm. The default is a new LayerNorm.
         dtype: The dtype of the parameters.
     """
 
     def __init__(
-        self, d_model: int, *, dropout: float = 0.0, eps: float = 1e-5, dtype: Any = np.float32
+        self,
+        d_model: int,
+        *,
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        norm: LayerNorm | RMSNorm | None = None,
+        dtype: Any = np.float32,
     ) -> None:
-        self.norm = LayerNorm(d_model, eps=eps, dtype=dtype)
+        self.norm = LayerNorm(d_model, eps=eps, dtype=dtype) if norm is None else norm
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Array, sublayer: Sublayer, context: Context = INFERENCE) -> tuple[Array, Any]:

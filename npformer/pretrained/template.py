@@ -33,8 +33,10 @@ _OF_TRAINING = (
     "batch_tokens",
     "schedule",
     "learning_rate",
+    "min_learning_rate",
     "warmup_steps",
     "decay_share",
+    "weight_decay",
     "clip_norm",
     "seed",
 )

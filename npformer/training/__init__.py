@@ -10,7 +10,7 @@ The path of a batch, from a file to the update of the parameters:
 """
 
 from npformer.training.averaging import average
-from npformer.training.config import TrainingConfig, make_schedule
+from npformer.training.config import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.events import (
     Averaged,
     Event,
@@ -49,6 +49,7 @@ __all__ = [
     "evaluate",
     "find_preset",
     "loss_and_gradients",
+    "make_optimizer",
     "make_schedule",
     "make_step",
     "read_log",

@@ -16,9 +16,12 @@ from npformer.storage.validation import (
     require_known,
     require_share,
 )
-from npformer.training.optimizer import Schedule, constant, cosine, decayed, warmup
+from npformer.training.optimizer import Adam, AdamW, Schedule, constant, cosine, decayed, warmup
 
 SCHEDULES = ("warmup", "constant", "cosine")
+
+# settings that the first files do not have, with the values that all runs had then
+LATER_SETTINGS: dict[str, Any] = {"min_learning_rate": 0.0, "weight_decay": 0.0}
 
 # exactly one setting of each pair is given
 EITHER = (("steps", "epochs"), ("batch_size", "batch_tokens"))
@@ -41,10 +44,12 @@ class TrainingConfig:
     schedule: str = "warmup"
     factor: float = 1.0  # multiplies every learning rate of schedule "warmup"
     learning_rate: float = 1e-3  # the rate of schedule "constant", and the peak of "cosine"
+    min_learning_rate: float = 0.0  # the rate at the end of schedule "cosine"
     warmup_steps: int = 4000  # the steps with an increasing rate, in schedules "warmup" and "cosine"
     decay_share: float = 0.0  # over this last share of the steps, the learning rate decays linearly to 0
     betas: tuple[float, float] = (0.9, 0.98)
     eps: float = 1e-9
+    weight_decay: float = 0.0  # the decay of the matrices in AdamW; with 0, AdamW is Adam
     clip_norm: float | None = None  # the largest norm of the gradient; None means no limit
 
     # the step after which the run was made longer although its learning rate had decayed; train sets it
@@ -80,6 +85,15 @@ class TrainingConfig:
         pair = isinstance(self.betas, tuple) and len(self.betas) == 2
         if not (pair and all(is_number(b) and 0 <= b < 1 for b in self.betas)):
             raise UserError(f"betas is {self.betas!r}: give two numbers, each at least 0 and below 1")
+        for name in ("min_learning_rate", "weight_decay"):
+            value = getattr(self, name)
+            if not (is_number(value) and 0 <= value < math.inf):
+                raise UserError(f"{name} is {value!r}: it must be a number of at least 0")
+        if self.schedule == "cosine" and self.min_learning_rate > self.learning_rate:
+            raise UserError(
+                f"min_learning_rate is {self.min_learning_rate} and learning_rate is {self.learning_rate}: a "
+                "cosine decays from learning_rate, so make min_learning_rate smaller"
+            )
         require_choice("schedule", self.schedule, SCHEDULES)
         require_share("decay_share", self.decay_share)
         if self.lengthened_after is not None:
@@ -104,8 +118,9 @@ class TrainingConfig:
             UserError: If a setting is unknown, of a wrong type or impossible.
         """
         with in_context(checkpoint.place):
-            require_file_settings(cls, checkpoint.training_settings)
-            return cls(**checkpoint.training_settings)
+            settings = LATER_SETTINGS | checkpoint.training_settings
+            require_file_settings(cls, settings)
+            return cls(**settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a dict of plain values, such as for a JSON file."""
@@ -159,12 +174,19 @@ def make_schedule(config: TrainingConfig, d_model: int, total_steps: int) -> Sch
         schedule = _shifted(warmup(d_model, config.warmup_steps, config.factor), first)
     elif config.schedule == "cosine":
         warm = min(config.warmup_steps, steps // 10) if first else config.warmup_steps
-        schedule = cosine(config.learning_rate, steps, warm)
+        schedule = cosine(config.learning_rate, steps, warm, config.min_learning_rate)
     else:
         schedule = constant(config.learning_rate)
     if config.decay_share:
         schedule = decayed(schedule, steps, config.decay_share)
     return _shifted(schedule, -first)
+
+
+def make_optimizer(config: TrainingConfig, model: Any) -> Adam:
+    """Return the optimizer of a model: AdamW if the configuration has a weight decay, and Adam otherwise."""
+    if config.weight_decay:
+        return AdamW(model, betas=config.betas, eps=config.eps, weight_decay=config.weight_decay)
+    return Adam(model, betas=config.betas, eps=config.eps)
 
 
 def _shifted(schedule: Schedule, by: int) -> Schedule:

@@ -16,8 +16,7 @@ from npformer.errors import UserError
 from npformer.models.bert import MaskedLanguageModel
 from npformer.models.gpt import CausalLanguageModel
 from npformer.models.transformer import TransformerConfig
-from npformer.training.config import TrainingConfig, make_schedule
-from npformer.training.optimizer import Adam
+from npformer.training.config import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.step import Evaluation, dropout_rngs, evaluate, make_step
 
 Sentence = Sequence[int]
@@ -122,7 +121,7 @@ def fit(model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: Trai
     if steps is None:
         raise UserError("steps is None: fit needs a number of steps")
     schedule = make_schedule(config, model.config.d_model, steps)
-    optimizer = Adam(model, betas=config.betas, eps=config.eps)
+    optimizer = make_optimizer(config, model)
     losses = []
     for step, plan in enumerate(islice(_loader(sentences, config).plan_steps(), steps), 1):
         batches = _batches(sentences, plan, make, config.seed, step)

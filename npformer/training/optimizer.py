@@ -1,4 +1,4 @@
-"""The optimizer Adam, learning-rate schedules and gradient clipping, on a model's flat buffers."""
+"""The optimizers Adam and AdamW, learning-rate schedules and gradient clipping, on a model's flat buffers."""
 
 import math
 from collections.abc import Callable
@@ -6,7 +6,9 @@ from typing import Any
 
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
+from npformer.functional.adam import decay_weights
 from npformer.kernels import adam_update
+from npformer.nn.module import Parameter
 
 
 class Adam:
@@ -41,16 +43,79 @@ class Adam:
                 threads can share the work. The slices together cover the range. By default, one slice does.
         """
         self.t += 1
-        model = self.model
-
-        def update(part: slice) -> None:
-            arrays = (array[part] for array in (model.values, model.grads, self.m, self.v))
-            adam_update(*arrays, lr, self.t, self.betas, self.eps)
-
+        size = len(self.model.values)
         if over is None:
-            update(slice(None))
+            self._update(slice(0, size), lr)
         else:
-            over(update, len(model.values))
+            over(lambda part: self._update(part, lr), size)
+
+    def _update(self, part: slice, lr: float) -> None:
+        """Update a part of the buffer of the parameters."""
+        model = self.model
+        arrays = (array[part] for array in (model.values, model.grads, self.m, self.v))
+        adam_update(*arrays, lr, self.t, self.betas, self.eps)
+
+
+def is_matrix(name: str, parameter: Parameter) -> bool:
+    """Return True for weights of linear maps and for tables of embeddings, and False for gains and biases."""
+    return len(parameter.shape) > 1
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay, which acts on one group of the parameters.
+
+    value -= lr λ value for the parameters that decay, then Adam's update for all. Gains and biases do not
+    decay by default: a decay would move gains from 1, where they change nothing, to 0, where they erase their
+    input.
+
+    Args:
+        model: The model, whose parameters are moved into one buffer if they are not yet.
+        betas: (β1, β2).
+        eps: The small number in the denominator.
+        weight_decay: λ.
+        decays: A function of the dotted name of a parameter and the parameter. It returns True if the
+            parameter decays. By default the parameters with two or more axes do, as in GPT-3 and nanoGPT.
+
+    Source: Loshchilov and Hutter 2019, algorithm 2.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        betas: tuple[float, float] = (0.9, 0.98),
+        eps: float = 1e-9,
+        weight_decay: float = 0.01,
+        decays: Callable[[str, Parameter], bool] = is_matrix,
+    ) -> None:
+        super().__init__(model, betas=betas, eps=eps)
+        self.weight_decay = weight_decay
+        self.decaying = _ranges(model, decays)  # the parts of the buffer that decay
+
+    def _update(self, part: slice, lr: float) -> None:
+        """Let the parameters of a part of the buffer decay, then update the part."""
+        for start, end in self.decaying:
+            # the numbers of the range that lie in the part: none if the slice ends before it starts
+            both = slice(max(start, part.start), min(end, part.stop))
+            decay_weights(self.model.values[both], lr, self.weight_decay)
+        super()._update(part, lr)
+
+
+def _ranges(model: Any, decays: Callable[[str, Parameter], bool]) -> list[tuple[int, int]]:
+    """Return the ranges (start, end) of the parameters that decay in the buffer of all parameters.
+
+    Neighbouring parameters form one range.
+    """
+    ranges: list[tuple[int, int]] = []
+    end = 0
+    for name, parameter in model.named_parameters():
+        start, end = end, end + parameter.value.size
+        if not decays(name, parameter):
+            continue
+        if ranges and ranges[-1][1] == start:
+            start, _ = ranges.pop()
+        ranges.append((start, end))
+    return ranges
 
 
 Schedule = Callable[[int], float]  # the learning rate of a step, counted from 1
@@ -77,15 +142,16 @@ def constant(lr: float) -> Schedule:
     return lambda step: lr
 
 
-def cosine(peak: float, total_steps: int, warmup_steps: int = 0) -> Schedule:
-    """Return a schedule with a linear increase to the peak, then half a cosine down to 0 at total_steps.
+def cosine(peak: float, total_steps: int, warmup_steps: int = 0, floor: float = 0.0) -> Schedule:
+    """Return a schedule with a linear increase to the peak, then half a cosine down to the floor.
 
     Args:
         peak: The largest learning rate.
-        total_steps: The number of steps of the run.
+        total_steps: The number of steps of the run, at whose end the floor is reached.
         warmup_steps: The number of steps of the increase.
+        floor: The learning rate at the end.
 
-    Source: Loshchilov and Hutter 2017.
+    Source: Loshchilov and Hutter 2017, equation 5.
     """
     _check_steps("total_steps", total_steps)
 
@@ -93,7 +159,7 @@ def cosine(peak: float, total_steps: int, warmup_steps: int = 0) -> Schedule:
         if step < warmup_steps:
             return peak * step / warmup_steps
         done = (step - warmup_steps) / max(1, total_steps - warmup_steps)
-        return peak * (1 + math.cos(math.pi * min(1.0, done))) / 2
+        return floor + (peak - floor) * (1 + math.cos(math.pi * min(1.0, done))) / 2
 
     return schedule
 

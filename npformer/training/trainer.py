@@ -20,10 +20,9 @@ from npformer.data.loader import Batch, DataLoader
 from npformer.errors import UserError, in_context, quantity
 from npformer.models.registry import ModelConfig, build, config_from_checkpoint, kind_of, require_size
 from npformer.storage.checkpoint import Checkpoint, save_checkpoint
-from npformer.training.config import TrainingConfig, make_schedule
+from npformer.training.config import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.events import Event, Noted, Report, Saved, Started, Stepped, Stopped
 from npformer.training.nan_checks import NotFiniteError
-from npformer.training.optimizer import Adam
 from npformer.training.process import StopRequest, interrupt_between_steps, keep_freed_memory_in_process
 from npformer.training.ranks import Ranks, ranks_of_launch, share_of
 from npformer.training.resume_checks import check_fits, check_settings, load_last
@@ -227,7 +226,7 @@ class Trainer:
         self.model = build(model_config, rng=np.random.default_rng(config.seed)).to(backend)
         keep_freed_memory_in_process()
         self.workers = Workers(self.model, workers, ranks)
-        self.optimizer = Adam(self.model, betas=config.betas, eps=config.eps)
+        self.optimizer = make_optimizer(config, self.model)
         self.loader = DataLoader(dataset.train, dataset.train_lengths, **config.batching)
         self.steps = config.total_steps(self.loader)
         self.schedule = make_schedule(config, model_config.d_model, self.steps)

@@ -185,6 +185,10 @@ def test_an_ignored_option_is_noticed():
         (["factor=2"], "--set factor has an effect only with schedule warmup, and schedule is cosine"),
         (["schedule=constant", "warmup_steps=3"], "warmup_steps has an effect only with schedule warmup or"),
         (["schedule=warmup", "learning_rate=1"], "learning_rate has an effect only with schedule constant"),
+        (
+            ["schedule=constant", "min_learning_rate=1"],
+            "min_learning_rate has an effect only with schedule cos",
+        ),
         (["max_distance=3"], "max_distance has an effect only with positions relative"),
         (["bleu_sentences=3"], "bleu_sentences has an effect only with bleu_every: add --set bleu_every=N"),
         (["average_every=3"], "average_every has an effect only with average_last"),

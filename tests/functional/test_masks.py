@@ -47,6 +47,29 @@ def test_padding_and_causal_combine():
     assert mask[0, 0].astype(int).tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 0]]
 
 
+def test_a_window_of_a_causal_mask():
+    assert causal_mask(4, IDS, window=2).astype(int).tolist() == [
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [0, 1, 1, 0],
+        [0, 0, 1, 1],
+    ]
+    np.testing.assert_array_equal(causal_mask(4, IDS, window=1), np.eye(4, dtype=bool))
+    np.testing.assert_array_equal(causal_mask(4, IDS, window=4), causal_mask(4, IDS))
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_a_causal_mask_can_start_later(window):
+    """The rows are the last rows of the mask of all positions."""
+    whole = causal_mask(6, IDS, window=window)
+    np.testing.assert_array_equal(causal_mask(2, IDS, window=window, start=4), whole[4:])
+
+
+def test_a_window_of_0_is_refused():
+    with pytest.raises(UserError, match="the window of a causal mask is 0: make it 1 or more"):
+        causal_mask(4, IDS, window=0)
+
+
 def test_local_mask_is_a_band():
     assert local_mask(4, 1, IDS).astype(int).tolist() == [
         [1, 1, 0, 0],

@@ -10,11 +10,13 @@ from npformer.nn import (
     Dropout,
     Embedding,
     FeedForward,
+    GatedFeedForward,
     InputEmbedding,
     LayerNorm,
     LearnedPositions,
     Linear,
     Recurrent,
+    RMSNorm,
     TiedProjection,
 )
 from npformer.nn.attention import (
@@ -37,7 +39,9 @@ LAYERS = {
     "Linear": Linear(6, 4, **F8),
     "LayerNorm": LayerNorm(6, **F8),
     "BatchNorm": BatchNorm(6, **F8),
+    "RMSNorm": RMSNorm(6, **F8),
     "FeedForward": FeedForward(6, 8, **F8),
+    "GatedFeedForward": GatedFeedForward(6, 8, **F8),
     "TiedProjection": TiedProjection(Parameter(np.ones((9, 6)))),
     "Recurrent": Recurrent(6, 4, **F8),
     "MultiHeadAttention": MultiHeadAttention(6, 2, **F8),

@@ -14,10 +14,13 @@ from npformer.nn import (
     Dropout,
     Embedding,
     FeedForward,
+    GatedFeedForward,
     InputEmbedding,
     LayerNorm,
     LearnedPositions,
     Linear,
+    RMSNorm,
+    RotaryPositions,
     TiedProjection,
 )
 from npformer.nn.module import Parameter
@@ -55,6 +58,8 @@ LAYERS = {  # functions from a dtype to a layer, and from a generator and a dtyp
     "Linear": (lambda dtype: Linear(8, 5, dtype=dtype), one),
     "Linear without bias": (lambda dtype: Linear(8, 5, bias=False, dtype=dtype), one),
     "LayerNorm": (lambda dtype: LayerNorm(8, dtype=dtype), one),
+    "RMSNorm": (lambda dtype: RMSNorm(8, dtype=dtype), one),
+    "GatedFeedForward": (lambda dtype: GatedFeedForward(8, 12, dropout=0.2, dtype=dtype), one),
     "Embedding": (lambda dtype: Embedding(9, 8, scale=3.0, zero_id=0, dtype=dtype), ids),
     "TiedProjection": (
         lambda dtype: TiedProjection(Parameter(np.ones((5, 8), dtype)), bias=True, dtype=dtype),
@@ -74,6 +79,10 @@ LAYERS = {  # functions from a dtype to a layer, and from a generator and a dtyp
     },
     "self-attention": (attention(dropout=0.2), one),
     "self-attention, fused": (attention(fused="qkv"), one),
+    "self-attention, rotary, grouped": (
+        lambda dtype: attention(n_kv_heads=1, rotary=RotaryPositions(4, 4, dtype=dtype))(dtype),
+        one,
+    ),
     "cross-attention": (attention(activation="relu", output=False), two),
     "cross-attention, fused": (attention(fused="kv", bias=False), two),
     "EncoderLayer": (lambda dtype: EncoderLayer(tiny_config(**POST), dtype=dtype), one),
@@ -84,7 +93,7 @@ LAYERS = {  # functions from a dtype to a layer, and from a generator and a dtyp
     "Transformer, pre": (lambda dtype: Transformer(tiny_config(**PRE), dtype=dtype), texts),
     "Transformer, jianshu": (lambda dtype: Transformer(tiny_config(**JIANSHU), dtype=dtype), texts),
 }
-TRAINS = (Dropout, InputEmbedding, FeedForward, MultiHeadAttention)
+TRAINS = (Dropout, InputEmbedding, FeedForward, GatedFeedForward, MultiHeadAttention)
 TRAINS += (EncoderLayer, DecoderLayer, Encoder, Decoder)
 every_layer = pytest.mark.parametrize(("make", "inputs"), LAYERS.values(), ids=LAYERS)
 
@@ -200,6 +209,10 @@ def logits(rng, dtype):
 PAIRS = {
     **{name: (name, one, {}) for name in ("relu", "gelu", "gelu_tanh", "swish", "softmax", "log_softmax")},
     "layer_norm": ("layer_norm", lambda r, d: [x(r, d, 2, 4, 8), x(r, d, 8), x(r, d, 8)], {}),
+    "rms_norm": ("rms_norm", lambda r, d: [x(r, d, 2, 4, 8), x(r, d, 8)], {}),
+    **{name: (name, lambda r, d: [x(r, d, 2, 4, 8), x(r, d, 2, 4, 8)], {}) for name in ("swiglu", "geglu")},
+    "rotate": ("rotate", lambda r, d: [x(r, d, 2, 3, 4, 8), x(r, d, 4, 4), x(r, d, 4, 4)], {}),
+    "repeat_heads": ("repeat_heads", lambda r, d: [x(r, d, 2, 3, 4, 8)], {"n_repeats": 2}),
     "linear": ("linear", lambda r, d: [x(r, d, 2, 4, 8), x(r, d, 8, 3), x(r, d, 3)], {}),
     "embedding": ("embedding", lambda r, d: [r.integers(0, 5, (2, 4)), x(r, d, 5, 3)], {"scale": 1.5}),
     "cross_entropy": (

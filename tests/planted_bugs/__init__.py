@@ -13,6 +13,7 @@ Some changes look like bugs but are correct, so they are not in the list:
 
 from planted_bugs.attention import ATTENTION
 from planted_bugs.bug import KINDS, Bug, NoLongerApplies
+from planted_bugs.decoder_parts import DECODER_PARTS
 from planted_bugs.gpu_kernels import GPU_KERNELS
 from planted_bugs.hard import HARD
 from planted_bugs.kernels import KERNELS
@@ -44,6 +45,7 @@ BUGS = (
     *RELATIVE,
     *TRANSFORMER,
     *LANGUAGE,
+    *DECODER_PARTS,
     *UNIVERSAL,
     *TRAINING,
 )

@@ -57,8 +57,8 @@ BATCH_NORM = (
         _LAYER,
         "self.gain.accumulate(dgain)",
         "self.gain.grad = dgain",
-        nth=2,
-        of=2,
+        nth=3,
+        of=3,
     ),
     Bug(
         "BatchNorm: bias",

@@ -28,9 +28,9 @@ LINEAR_AND_NORM = (
         "self.gain.accumulate(dgain)",
         "self.gain.grad = dgain",
         nth=1,
-        of=2,
+        of=3,
     ),
-    Bug("LayerNorm: gain lost", "dropped branch", _NORM, "self.gain.accumulate(dgain)", "pass", nth=1, of=2),
+    Bug("LayerNorm: gain lost", "dropped branch", _NORM, "self.gain.accumulate(dgain)", "pass", nth=1, of=3),
     Bug("LayerNorm: bias", "= for +=", _NORM, _BIAS, "self.bias.grad[...] = dbias", nth=1, of=2),
     Bug("LayerNorm: bias lost", "dropped branch", _NORM, _BIAS, "pass", nth=1, of=2),
     Bug(
@@ -328,6 +328,8 @@ FEED_FORWARD = (
         _FEED_FORWARD,
         "dh = self.outer.backward(dy, cache.outer)",
         "dh = self.inner.backward(dy, cache.inner)",
+        nth=1,
+        of=2,
     ),
     Bug(
         "FeedForward: sign of dx",

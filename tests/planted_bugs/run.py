@@ -30,6 +30,8 @@ TESTS = (
     "nn/test_module.py",
     "functional/test_masks.py",
     "functional/test_heads.py",
+    "functional/test_rotary.py",
+    "nn/attention/test_multi_head_grouped.py",
     "nn/test_dropout.py",
     "functional/test_document_numbers.py",
     "models/test_backward_details.py",

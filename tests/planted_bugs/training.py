@@ -113,6 +113,29 @@ ADAM = (
     Bug("Adam: gradient not squared", "missing scale", _ADAM, _V, "v += (1 - beta2) * (abs(grads) - v)"),
 )
 
+_DECAY = "values *= 1 - lr * weight_decay"
+
+ADAMW = (
+    Bug("AdamW: weights grow", "sign", _ADAM, _DECAY, "values *= 1 + lr * weight_decay"),
+    Bug("AdamW: learning rate left out", "missing scale", _ADAM, _DECAY, "values *= 1 - weight_decay"),
+    Bug("AdamW: decay of a copy", "lost tie", _ADAM, _DECAY, "values = values * (1 - lr * weight_decay)"),
+    Bug("AdamW: gains and biases decay too", "wrong mask", _OPTIM, "len(parameter.shape) > 1", "True"),
+    Bug(
+        "AdamW: each worker decays the whole ranges",
+        "wrong mask",
+        _OPTIM,
+        "slice(max(start, part.start), min(end, part.stop))",
+        "slice(start, end)",
+    ),
+    Bug(
+        "AdamW: ranges of neighbours lost",
+        "dropped branch",
+        _OPTIM,
+        "start, _ = ranges.pop()",
+        "ranges.pop()",
+    ),
+)
+
 _CLIP = "grads *= max_norm / norm"
 
 CLIPPING_AND_SCHEDULES = (
@@ -135,8 +158,8 @@ CLIPPING_AND_SCHEDULES = (
         "cosine: not halved",
         "missing scale",
         _OPTIM,
-        "return peak * (1 + math.cos(math.pi * min(1.0, done))) / 2",
-        "return peak * (1 + math.cos(math.pi * min(1.0, done)))",
+        "(1 + math.cos(math.pi * min(1.0, done))) / 2",
+        "(1 + math.cos(math.pi * min(1.0, done)))",
     ),
     Bug(
         "cosine: rises again",
@@ -145,7 +168,9 @@ CLIPPING_AND_SCHEDULES = (
         "math.cos(math.pi * min(1.0, done))",
         "math.cos(math.pi * done)",
     ),
+    Bug("cosine: floor added to the peak", "wrong term", _OPTIM, "floor + (peak - floor)", "floor + peak"),
+    Bug("cosine: floor left out", "dropped branch", _OPTIM, "floor + (peak - floor)", "peak"),
     Bug("cosine: warmup left out", "dropped branch", _OPTIM, "if step < warmup_steps:", "if False:"),
 )
 
-TRAINING = (*MODULE, *ADAM, *CLIPPING_AND_SCHEDULES)
+TRAINING = (*MODULE, *ADAM, *ADAMW, *CLIPPING_AND_SCHEDULES)

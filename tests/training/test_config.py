@@ -9,7 +9,9 @@ from training_worker import tiny_dataset, tiny_training
 
 from npformer import UserError
 from npformer.data import DataLoader
-from npformer.training import TrainingConfig, make_schedule
+from npformer.nn import Linear
+from npformer.training import TrainingConfig, make_optimizer, make_schedule
+from npformer.training.optimizer import Adam, AdamW
 from npformer.training.presets import PRESETS, find_preset
 
 
@@ -27,6 +29,12 @@ from npformer.training.presets import PRESETS, find_preset
         ({"learning_rate": 0}, "learning_rate is 0: it must be a number above 0"),
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"eps": float("inf")}, "eps is inf"),
+        ({"weight_decay": -0.1}, "weight_decay is -0.1: it must be a number of at least 0"),
+        ({"min_learning_rate": float("nan")}, "min_learning_rate is nan: it must be a number of at least 0"),
+        (
+            {"schedule": "cosine", "learning_rate": 0.01, "min_learning_rate": 0.1},
+            "min_learning_rate is 0.1 and learning_rate is 0.01",
+        ),
         ({"clip_norm": -1.0}, "clip_norm is -1.0"),
         ({"factor": "big"}, "factor is 'big'"),
         ({"betas": (0.9,)}, "betas is"),
@@ -73,6 +81,16 @@ def test_schedules():
     schedule = make_schedule(tiny_training(schedule="cosine", learning_rate=0.5, warmup_steps=10), 64, 100)
     assert schedule(10) == 0.5
     assert schedule(100) == pytest.approx(0)
+    floored = tiny_training(schedule="cosine", learning_rate=0.5, warmup_steps=10, min_learning_rate=0.05)
+    assert make_schedule(floored, 64, 100)(100) == pytest.approx(0.05)
+
+
+def test_the_optimizer_of_a_configuration():
+    layer = Linear(2, 2)
+    assert type(make_optimizer(tiny_training(), layer)) is Adam
+    optimizer = make_optimizer(tiny_training(weight_decay=0.1, betas=(0.8, 0.9), eps=1e-7), layer)
+    assert type(optimizer) is AdamW
+    assert (optimizer.weight_decay, optimizer.betas, optimizer.eps) == (0.1, (0.8, 0.9), 1e-7)
 
 
 def test_the_last_share_of_the_steps_decays_to_zero():

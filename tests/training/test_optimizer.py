@@ -1,12 +1,13 @@
 """Adam, schedules and clipping. Adam's parity with PyTorch is in test_torch_parity.py."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 
 from npformer import Module, Parameter, UserError
-from npformer.training.optimizer import Adam, clip_global_norm, constant, cosine, global_norm, warmup
+from npformer.training.optimizer import Adam, AdamW, clip_global_norm, constant, cosine, global_norm, warmup
 
 
 class Point(Module):
@@ -84,6 +85,68 @@ def test_adam_keeps_float32():
     assert {adam.m.dtype, adam.v.dtype, point.values.dtype, point.x.value.dtype} == {np.dtype(np.float32)}
 
 
+class Layer(Module):
+    """A bias between two neighbouring matrices and a third one, and a table that is tied."""
+
+    def __init__(self):
+        self.first, self.second = (Parameter(np.full(shape, 2.0)) for shape in ((3, 2), (2, 2)))
+        self.bias, self.last = Parameter(np.full(5, 2.0)), Parameter(np.full((1, 3), 2.0))
+        self.tied = self.first
+
+
+def test_weight_decay_computed_by_hand():
+    """Without a gradient, Adam moves nothing, and each step multiplies the matrices by 1 - lr λ."""
+    layer = Layer()
+    optimizer = AdamW(layer, weight_decay=0.5)
+    optimizer.step(0.5)
+    optimizer.step(1.0)
+    for parameter in (layer.first, layer.second, layer.last):
+        assert set(parameter.value.flat) == {2 * 0.75 * 0.5}
+    assert set(layer.bias.value) == {2.0}
+    assert optimizer.decaying == [(0, 10), (15, 18)]
+
+
+def test_the_decay_is_decoupled_from_the_gradient():
+    """The update is that of Adam, and the gradients and moments do not contain the decay."""
+    one, other = Layer(), Layer()
+    adam, adamw = Adam(one), AdamW(other, weight_decay=0.1)
+    for seed in range(3):
+        before = other.values.copy()
+        one.values[:] = before
+        grads = np.random.default_rng(seed).standard_normal(18)
+        one.grads[:] = other.grads[:] = grads
+        adam.step(0.2)
+        adamw.step(0.2)
+        decay = np.where(np.arange(18) // 5 == 2, 0.0, 0.2 * 0.1 * before)  # no decay at 10 to 14
+        np.testing.assert_allclose(other.values, one.values - decay, rtol=1e-14)
+        np.testing.assert_array_equal(other.grads, grads)
+        np.testing.assert_array_equal(adamw.v, adam.v)
+
+
+def test_the_group_that_decays_can_be_chosen():
+    layer = Layer()
+    AdamW(layer, weight_decay=0.5, decays=lambda name, parameter: name == "bias").step(1.0)
+    assert (set(layer.bias.value), set(layer.first.value.flat)) == ({1.0}, {2.0})
+
+
+def test_slices_of_the_buffer_give_the_same_bits():
+    outcomes = []
+    for cuts in ([0, 18], [0, 4, 11, 16, 18]):
+        layer = Layer()
+        optimizer = AdamW(layer, weight_decay=0.3)
+        layer.grads[:] = np.linspace(-1, 1, 18)
+
+        def over(update, size, cuts=cuts):
+            assert size == cuts[-1]
+            for part in itertools.starmap(slice, itertools.pairwise(cuts)):
+                update(part)
+
+        optimizer.step(0.1, over)
+        optimizer.step(0.1, over)
+        outcomes.append(layer.values)
+    np.testing.assert_array_equal(*outcomes)
+
+
 # --- schedules ---
 
 
@@ -106,6 +169,12 @@ def test_cosine():
     assert [schedule(step) for step in (1, 5, 10)] == pytest.approx([0.08, 0.4, 0.8])
     assert [schedule(step) for step in (35, 60, 110)] == pytest.approx([0.4 + 0.4 * 0.5**0.5, 0.4, 0])
     assert schedule(500) == pytest.approx(0)
+
+
+def test_cosine_with_a_floor():
+    """Without a decay to 0, the middle is the mean of the peak and the floor."""
+    schedule = cosine(0.8, total_steps=110, warmup_steps=10, floor=0.2)
+    assert [schedule(step) for step in (1, 10, 60, 110, 500)] == pytest.approx([0.08, 0.8, 0.5, 0.2, 0.2])
 
 
 def test_cosine_without_warmup_starts_at_the_peak():

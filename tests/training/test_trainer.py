@@ -19,7 +19,7 @@ from npformer.data.codecs import TextCodec
 from npformer.data.tokens import LANGUAGES
 from npformer.data.vocabulary import Vocabulary
 from npformer.models.registry import model_from_checkpoint
-from npformer.storage.checkpoint import load_checkpoint
+from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
 from npformer.training import (
     Noted,
     RunFolder,
@@ -73,6 +73,7 @@ def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(tmp_path, unbroke
 
 
 HARD = {"batch_size": None, "batch_tokens": 40, "accumulate": 3, "schedule": "cosine", "warmup_steps": 4}
+HARD |= {"min_learning_rate": 0.001, "weight_decay": 0.1}
 
 
 def test_resume_with_accumulation_token_batches_and_a_schedule(tmp_path):
@@ -98,6 +99,26 @@ def test_resume_reads_all_settings_from_the_checkpoint(tmp_path, unbroken):
     assert resume(tmp_path / "run").finished
     assert_same(tmp_path / "run", unbroken)
     assert resume(tmp_path / "run").message.startswith("finished after step 20")
+
+
+def test_a_checkpoint_without_the_settings_that_were_added_later_resumes(tmp_path, unbroken):
+    run = tmp_path / "run"
+    tiny_run(run, stop=stop_after(5))
+    checkpoint = load_checkpoint(run / "last.safetensors")
+    for name in ("min_learning_rate", "weight_decay"):
+        del checkpoint.training_settings[name]
+    save_checkpoint(checkpoint, run / "last.safetensors")
+    assert resume(run).finished
+    assert_same(run, unbroken)
+
+
+def test_weight_decay_reaches_the_optimizer_of_a_run(tmp_path, unbroken):
+    tiny_run(tmp_path / "run", weight_decay=0.5)
+    ours, theirs = (
+        load_checkpoint(run / "last.safetensors").parameters for run in (tmp_path / "run", unbroken)
+    )
+    name = "encoder.layers.0.feed_forward.inner.weight"
+    assert np.linalg.norm(ours[name]) < 0.95 * np.linalg.norm(theirs[name])
 
 
 def test_a_finished_run_can_be_made_longer(tmp_path, unbroken):

@@ -5,7 +5,7 @@ Each check builds its component anew, in float64 and with small sizes, padding a
 
 from npformer.checking.cases.case import Case
 from npformer.checking.cases.hard import hard_cases
-from npformer.checking.cases.language import batch_norm_cases, language_model_cases
+from npformer.checking.cases.language import batch_norm_cases, gpt_cases, language_model_cases
 from npformer.checking.cases.latent import latent_cases
 from npformer.checking.cases.layers import layer_cases
 from npformer.checking.cases.luong import attend_cases, luong_cases, similarity_cases
@@ -44,5 +44,6 @@ def all_cases() -> list[Case]:
         *universal_model_cases(),
         *model_cases(),
         *language_model_cases(),
+        *gpt_cases(),
         *recurrent_model_cases(),
     ]

@@ -7,13 +7,12 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
-from npformer.checking.cases.case import B, Case, D, T, floats, given, make_case, pair_case
+from npformer.checking.cases.case import B, Case, D, T, V, floats, given, make_case, pair_case
 from npformer.checking.cases.models import DROPPING, NARROW, PRE, TARGET_IN, TARGET_OUT, small_config
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.functional.batch_norm import Statistics
 from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
-from npformer.models.transformer import TransformerConfig
+from npformer.models.gpt import GPT, CausalLanguageModel, GPTConfig
 from npformer.nn import BatchNorm
 
 TOKEN_MASK = np.array([[True] * T, [True] * 2 + [False] * (T - 2)])
@@ -62,7 +61,29 @@ def language_model_cases() -> Iterator[Case]:
         yield _model(CausalLanguageModel, name, config, TARGET_IN, TARGET_OUT)
 
 
-def _model(kind: Any, name: str, config: TransformerConfig, ids: Array, target_out: Array) -> Case:
+def gpt_cases() -> Iterator[Case]:
+    """Yield GPT with its loss: the parts of GPT-2 and of Llama, with every option on."""
+    sizes: dict[str, Any] = {"vocab_size": V, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
+    shared: dict[str, Any] = {"dropout": 0.2, "label_smoothing": 0.1, "pad_id": 0}
+    llama: dict[str, Any] = {"norm": "rms", "positions": "rotary", "n_kv_heads": 2, "activation": "swiglu"}
+    for name, changes in {
+        "learned positions": {},
+        "no biases, untied": {"bias": False, "tied": False, "activation": "gelu"},
+        "every option": {**llama, "d_ff": 5, "window": 2, "bias": True},
+        "every option, untied": {
+            **llama,
+            "n_kv_heads": 1,
+            "activation": "geglu",
+            "rotary_layout": "interleaved",
+            "window": 3,
+            "bias": False,
+            "tied": False,
+        },
+    }.items():
+        yield _model(GPT, name, GPTConfig(**(sizes | shared | changes)), TARGET_IN, TARGET_OUT)
+
+
+def _model(kind: Any, name: str, config: Any, ids: Array, target_out: Array) -> Case:
     return make_case(
         f"{kind.__name__}, {name}",
         lambda rng: LanguageModelWithLoss(kind(config, rng=rng, dtype=np.float64)),

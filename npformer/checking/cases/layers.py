@@ -7,17 +7,20 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
-from npformer.checking.cases.case import FF, B, Case, D, Maker, T, V, floats, given, make_case
+from npformer.checking.cases.case import FF, B, Case, D, H, Maker, T, V, floats, given, make_case
 from npformer.nn import (
     Dropout,
     Embedding,
     FeedForward,
+    GatedFeedForward,
     InputEmbedding,
     LayerNorm,
     LearnedPositions,
     Linear,
     PostNormResidual,
     PreNormResidual,
+    RMSNorm,
+    RotaryPositions,
     SequenceResidual,
     TiedProjection,
 )
@@ -33,17 +36,29 @@ def layer_cases() -> Iterator[Case]:
     yield make_case("Linear", lambda rng: Linear(D, FF, rng=rng, **f8), x)
     yield make_case("Linear, no bias", lambda rng: Linear(D, FF, bias=False, rng=rng, **f8), x)
     yield make_case("LayerNorm", lambda rng: LayerNorm(D, **f8), x)
+    yield make_case("LayerNorm, no bias", lambda rng: LayerNorm(D, bias=False, **f8), x)
+    yield make_case("RMSNorm", lambda rng: RMSNorm(D, **f8), x)
     yield make_case("Dropout", lambda rng: Dropout(0.4), x, **dropping)
     for name, bias in {"TiedProjection": False, "TiedProjection, bias": True}.items():
         yield make_case(name, _tied_projection(bias), x)
     for activation in F.ACTIVATIONS:
         yield make_case(f"FeedForward, {activation}", _feed_forward(activation), x, **dropping)
+    yield make_case("FeedForward, no biases", lambda rng: FeedForward(D, FF, bias=False, rng=rng, **f8), x)
+    for activation in F.GATED_ACTIVATIONS:
+        for name, bias in {"": False, ", biases": True}.items():
+            yield make_case(f"GatedFeedForward, {activation}{name}", _gated(activation, bias), x, **dropping)
     ids = given(np.array([[4, 4, 0, 8], [2, 0, 4, 3]]))  # a token that repeats, and padding
     yield make_case("Embedding", lambda rng: Embedding(V, D, scale=2.0, rng=rng, **f8), ids)
     yield make_case("Embedding, zero padding", lambda rng: Embedding(V, D, zero_id=0, rng=rng, **f8), ids)
     for positions in ("interleaved", "halves", "jianshu", "learned", "none"):
         yield make_case(f"InputEmbedding, {positions}", _input(positions), ids, **dropping)
     yield make_case("LearnedPositions", _Batched, given(T), start=2)
+    starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 3])}
+    for name, start in starts.items():
+        rotated = floats(B, H, T, D)
+        yield make_case(
+            f"RotaryPositions{name}", lambda rng: RotaryPositions(8, D, **f8), rotated, start=start
+        )
     for norm in ("post", "pre"):
         yield make_case(f"Residual, {norm}-norm", _framed(norm), x, **dropping)
     for sequence in ("n-da", "-dan", "n-dan", "n-nda", "-a"):
@@ -56,6 +71,11 @@ def _tied_projection(bias: bool) -> Maker:
 
 def _feed_forward(activation: str) -> Maker:
     return lambda rng: FeedForward(D, FF, activation=activation, dropout=0.2, rng=rng, dtype=np.float64)
+
+
+def _gated(activation: str, bias: bool) -> Maker:
+    settings: dict[str, Any] = {"activation": activation, "dropout": 0.2, "bias": bias, "dtype": np.float64}
+    return lambda rng: GatedFeedForward(D, FF, rng=rng, **settings)
 
 
 def _input(positions: str) -> Maker:

@@ -12,6 +12,7 @@ from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import build, kind_of
 from npformer.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, TransformerConfig
 from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention
+from npformer.nn.positions import RotaryPositions
 
 # sentences of different lengths: 0 is padding, 2 is the start, 3 is the end, and some tokens repeat
 SOURCE = np.array([[5, 6, 7, 6, 3], [5, 8, 3, 0, 0]])
@@ -44,8 +45,31 @@ def multi_head_cases() -> Iterator[Case]:
     for name, option in {"fused": {}, "fused, d_head 4, d_value 5": NARROW}.items():
         yield _self_attention(name, option | {"fused": "qkv"})
         yield _cross_attention(name, option | {"fused": "kv"})
+    yield from grouped_cases()
     apart = (floats(B, T, D), floats(B, S, D), floats(B, S, D))
     yield make_case("multi-head, values apart", _multi_head({}), *apart, mask=padding_mask(SOURCE))
+
+
+def grouped_cases() -> Iterator[Case]:
+    """Yield attention whose query heads share keys and values, also with rotary positions and a window."""
+    for name, groups in {
+        "grouped": {"n_heads": 4, "n_kv_heads": 2},
+        "multi-query": {"n_kv_heads": 1},
+    }.items():
+        option = {**groups, **NARROW}
+        yield _self_attention(name, option)
+        yield _cross_attention(name, option)
+        yield _self_attention(f"{name}, fused", option | {"fused": "qkv"})
+        yield _cross_attention(f"{name}, fused", option | {"fused": "kv"})
+    rotary = RotaryPositions(T, NARROW["d_head"], dtype=np.float64)
+    window: dict[str, Any] = {
+        "mask": padding_mask(TARGET_IN) & causal_mask(T, TARGET_IN, window=2),
+        **DROPPING,
+    }
+    option = {"n_heads": 4, "n_kv_heads": 2, "rotary": rotary, "dropout": 0.3, **NARROW}
+    for name, fused in {"": "no", ", fused": "qkv"}.items():
+        layer = _multi_head(option | {"fused": fused})
+        yield make_case(f"multi-head self, rotary, grouped, window{name}", layer, floats(B, T, D), **window)
 
 
 def _multi_head(option: dict[str, Any]) -> Maker:

@@ -9,10 +9,11 @@ from npformer import functional as F
 from npformer.backend import Array
 from npformer.checking.cases.case import FF, B, Case, D, H, S, T, V, floats, pair_case
 from npformer.functional.masks import Masking, causal_mask, local_mask, padding_mask, query_mask
+from npformer.functional.rotary import ROTARY_LAYOUTS
 
 
 def pair_cases() -> Iterator[Case]:
-    """Yield activations, softmaxes, dropout, the linear map, layer norm and the losses."""
+    """Yield activations, softmaxes, dropout, the linear map, norms, rotations, heads and the losses."""
     x = floats(B, T, D)
     for name, pair in F.ACTIVATIONS.items():
         if name != "none":
@@ -23,6 +24,13 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("dropout", (F.dropout, F.dropout_backward), x, p=0.4, rng=5)
     yield pair_case("linear", (F.linear, F.linear_backward), x, floats(D, FF), floats(FF))
     yield pair_case("layer norm", (F.layer_norm, F.layer_norm_backward), x, floats(D), floats(D))
+    yield pair_case("RMS norm", (F.rms_norm, F.rms_norm_backward), x, floats(D))
+    for name, gated in F.GATED_ACTIVATIONS.items():
+        yield pair_case(name, gated, x, x)
+    yield from _rotary_cases()
+    for n_repeats in (1, 3):
+        repeat = (_repeating(n_repeats), F.repeat_heads_backward)
+        yield pair_case(f"repeat heads, {n_repeats}", repeat, floats(B, 2, S, 3))
     targets = np.array([[4, 1, 0, 8], [2, 0, 0, 3]])  # 0 is padding
     options: dict[str, dict[str, Any]] = {
         "cross-entropy": {},
@@ -36,6 +44,24 @@ def pair_cases() -> Iterator[Case]:
     yield pair_case("KL divergence", (_at(F.kl_divergence, q), F.kl_divergence_backward), floats(B, T, V))
     yield pair_case("L2 distance", (_at(F.l2_distance, q), F.l2_distance_backward), floats(B, T, V))
     yield from similarity_cases()
+
+
+def _rotary_cases() -> Iterator[Case]:
+    """Yield rotary positions in both layouts: the same positions in all sentences, and different ones."""
+    starts: dict[str, Any] = {"": 2, ", starts apart": np.array([0, 5])[:, None, None]}
+    for layout in ROTARY_LAYOUTS:
+        for name, start in starts.items():
+            cos, sin = F.rotary_table(start + np.arange(T), D)
+            pair = (_rotating(cos, sin, layout), F.rotate_backward)
+            yield pair_case(f"rotary positions, {layout}{name}", pair, floats(B, H, T, D))
+
+
+def _rotating(cos: Array, sin: Array, layout: str) -> Callable[[Array], Any]:
+    return lambda x: F.rotate(x, cos, sin, layout)
+
+
+def _repeating(n_repeats: int) -> Callable[[Array], Any]:
+    return lambda x: F.repeat_heads(x, n_repeats)
 
 
 def similarity_cases() -> Iterator[Case]:
@@ -82,6 +108,7 @@ def attention_cases() -> Iterator[Case]:
     square = (floats(B, H, T, 3), floats(B, H, T, 3), floats(B, H, T, 2))
     probe = np.zeros(1)
     yield pair_case("attention, causal", pair, *square, mask=causal_mask(T, probe))
+    yield pair_case("attention, window", pair, *square, mask=causal_mask(T, probe, window=2))
     yield pair_case("attention, local", pair, *square, mask=local_mask(T, 1, probe))
     yield pair_case("attention, dropout", pair, *qkv, p=0.3, rng=5)
     yield pair_case("attention, unscaled", pair, *qkv, scale=1.0)

@@ -250,7 +250,7 @@ def make_attention(
         dtype: The dtype of the parameters.
     """
     kind: type[MultiHeadAttention] = MultiHeadAttention
-    settings = {}
+    settings: dict[str, Any] = {}
     # cross-attention has no relative positions: there is no distance between the tokens of two sentences
     if config.positions == "relative" and fused == "qkv":
         kind, settings = RelativeAttention, {"max_distance": config.max_distance}

@@ -9,18 +9,32 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from npformer.backend import Array, array_module
+from npformer.errors import UserError
 from npformer.nn.context import AttentionMask
 from npformer.nn.module import Module
 
+NO_ROTATION = (
+    "rotary positions need queries and keys of one sentence, and separate keys were given: leave out rotary "
+    "for cross-attention"
+)
+
 
 class KVCache(NamedTuple):
-    """The keys and values of a sequence of S positions, for all heads."""
+    """The keys and values of a sequence of S positions, for each of the G heads that have their own.
 
-    k: Any  # (B, H, S, K)
-    v: Any  # (B, H, S, L)
+    With rotary positions, the keys are rotated already.
+    """
+
+    k: Any  # (B, G, S, K)
+    v: Any  # (B, G, S, L)
+
+    @property
+    def length(self) -> int:
+        """The number S of positions."""
+        return self.k.shape[2]
 
     def extended(self, k: Array, v: Array) -> KVCache:
-        """Return these keys and values, followed by the keys k (B, H, T, K) and values v (B, H, T, L)."""
+        """Return these keys and values, followed by the keys k (B, G, T, K) and values v (B, G, T, L)."""
         xp = array_module(k)
         return KVCache(xp.concatenate([self.k, k], 2), xp.concatenate([self.v, v], 2))
 
@@ -32,6 +46,7 @@ class DecodingAttention(Module):
     """
 
     query: Any
+    rotary: Any
 
     def decode_step(
         self, x: Array, kv_cache: KVCache | None = None, mask: Array | AttentionMask | None = None
@@ -42,16 +57,25 @@ class DecodingAttention(Module):
             x: The vectors of the next positions, of shape (B, T, D).
             kv_cache: The keys and values of the S positions before, or None at the first position.
             mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
+                The default allows all keys, which is right for T = 1. For more positions, or for a window,
+                give causal_mask(T, x, window=window, start=S).
 
         Returns:
             y, of shape (B, T, D), and the keys and values of all S + T positions.
         """
         (q, k, v), _ = self.project(x, x, x)
+        q, k, _ = self.rotate(q, k, start=0 if kv_cache is None else kv_cache.length)
         kv_cache = KVCache(k, v) if kv_cache is None else kv_cache.extended(k, v)
         return self._attend(q, kv_cache, mask), kv_cache
 
     def project_memory(self, memory: Array) -> KVCache:
-        """Return the keys and values of the memory (B, S, D), which are computed once for each sentence."""
+        """Return the keys and values of the memory (B, S, D), which are computed once for each sentence.
+
+        Raises:
+            UserError: If the layer has rotary positions.
+        """
+        if self.rotary is not None:
+            raise UserError(NO_ROTATION)
         (_, k, v), _ = self.project(memory[:, :0], memory, memory)  # no queries yet
         return KVCache(k, v)
 
@@ -70,7 +94,7 @@ class DecodingAttention(Module):
         return self._attend(q, memory_kv, mask)
 
     def _attend(self, q: Array, kv_cache: KVCache, mask: Array | AttentionMask | None) -> Array:
-        z, _ = self.attend(q, kv_cache.k, kv_cache.v, AttentionMask.of(mask))
+        z, _ = self.attend(q, self.share(kv_cache.k), self.share(kv_cache.v), AttentionMask.of(mask))
         y, _ = self.join(z)
         return y
 
@@ -84,6 +108,26 @@ class DecodingAttention(Module):
 
         Returns:
             (q, k, v), and the cache.
+        """
+        raise NotImplementedError
+
+    def rotate(self, q: Array, k: Array, start: int = 0) -> tuple[Array, Array, Any]:
+        """Rotate the queries and keys by their positions, as MultiHeadAttention.rotate does.
+
+        Args:
+            q: The queries, of shape (B, H, T, K).
+            k: The keys, of shape (B, G, T, K).
+            start: The position of the first query and key.
+
+        Returns:
+            q and k, of the same shapes, and the cache.
+        """
+        raise NotImplementedError
+
+    def share(self, x: Array) -> Array:
+        """Repeat the heads of keys or values, as MultiHeadAttention.share does.
+
+        Shapes: x (B, G, S, K) -> (B, H, S, K).
         """
         raise NotImplementedError
 

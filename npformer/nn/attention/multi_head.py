@@ -10,17 +10,19 @@ from npformer.backend import Array
 from npformer.errors import UserError
 from npformer.functional.attention import AttentionCache
 from npformer.functional.caches import cache_class
-from npformer.functional.heads import merge_heads, split_heads
+from npformer.functional.heads import merge_heads, repeat_heads, repeat_heads_backward, split_heads
 from npformer.functional.linear import LinearCache
 from npformer.functional.masks import EXACT, Masking
 from npformer.functional.packing import Packing, pack, unpack
+from npformer.functional.rotary import RotaryCache
 from npformer.kernels import attention, attention_backward
-from npformer.nn.attention.kv_cache import DecodingAttention
+from npformer.nn.attention.kv_cache import NO_ROTATION, DecodingAttention
 from npformer.nn.attention.projections import Projection, ProjectionCache
 from npformer.nn.checks import check_batches, check_floats
 from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
+from npformer.nn.positions import RotaryPositions
 
 FUSED = ("no", "kv", "qkv")
 
@@ -35,6 +37,7 @@ class MultiHeadCache(NamedTuple):
     output: LinearCache | None
     n_inputs: int  # the number of arrays among query, key and value that the caller gave: 1, 2 or 3
     packing: Packing | None  # the packing of the queries
+    rotation: RotaryCache | None  # of the queries and of the keys, or None without rotary positions
 
 
 class MultiHeadAttention(DecodingAttention):
@@ -43,12 +46,14 @@ class MultiHeadAttention(DecodingAttention):
         y = Concat(head_1 .. head_H) Wo,  head_h = attention(query Wq_h, key Wk_h, value Wv_h)
 
     forward(x) computes self-attention. forward(x, memory) computes cross-attention, with keys and values from
-    the memory.
+    the memory. In grouped-query attention, the H query heads share n_kv_heads heads of keys and values. In
+    multi-query attention they share one. The KV cache then needs n_kv_heads / H of the memory.
     Shapes: query (B, T, D), key and value (B, S, D) -> y (B, T, D), or (B, T, H·L) without Wo.
 
     Args:
         d_model: The width D of queries, keys, values and output.
         n_heads: The number H of heads.
+        n_kv_heads: The number G of heads of keys and values, a divisor of H. The default is H.
         d_head: The width K of the queries and keys of a head. The default is d_model / n_heads.
         d_value: The width L of the values of a head. The default is d_head.
         bias: Add biases to the linear maps.
@@ -58,6 +63,7 @@ class MultiHeadAttention(DecodingAttention):
         activation: The activation of q, k and v, one of ACTIVATIONS. The preset jianshu-demo uses "relu".
         dropout: The dropout probability of the attention weights.
         scale: Divide the scores by sqrt(K).
+        rotary: The rotation of queries and keys by their positions, for self-attention. The default is none.
         masking: The action of the masks on the scores (see Masking).
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
@@ -66,7 +72,8 @@ class MultiHeadAttention(DecodingAttention):
         UserError: If a setting is impossible, if the shapes of the arrays do not agree, or if a mask has
             another dtype or shape.
 
-    Source: Vaswani et al. 2017, section 3.2.2.
+    Source: Vaswani et al. 2017, section 3.2.2; Shazeer 2019 (multi-query attention); Ainslie et al. 2023,
+        section 2.2 (grouped-query attention); Su et al. 2021 (rotary positions).
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class MultiHeadAttention(DecodingAttention):
         d_model: int,
         n_heads: int,
         *,
+        n_kv_heads: int | None = None,
         d_head: int | None = None,
         d_value: int | None = None,
         bias: bool = True,
@@ -82,36 +90,36 @@ class MultiHeadAttention(DecodingAttention):
         activation: str = "none",
         dropout: float = 0.0,
         scale: bool = True,
+        rotary: RotaryPositions | None = None,
         masking: Masking = EXACT,
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
     ) -> None:
         rng = default_rng(rng)
-        if d_head is None and (n_heads < 1 or d_model % n_heads):
-            raise UserError(
-                f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
-            )
+        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        _check_heads(d_model, n_heads, n_kv_heads, d_head)
         if fused not in FUSED:
             raise UserError(f"fused is {fused!r}: choose one of {', '.join(FUSED)}")
-        self.n_heads = n_heads
+        self.n_heads, self.n_kv_heads, self.rotary = n_heads, n_kv_heads, rotary
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_value = self.d_head if d_value is None else d_value
         self.fused, self.dropout, self.masking = fused, dropout, masking
         self.scale = None if scale else 1.0  # None stands for 1 / sqrt(K)
 
-        def project(*widths: int) -> Projection:
-            return Projection(
-                d_model, widths, n_heads, activation=activation, bias=bias, rng=rng, dtype=dtype
-            )
+        def project(*parts: tuple[int, int]) -> Projection:
+            heads, widths = [heads for heads, _ in parts], [heads * width for heads, width in parts]
+            return Projection(d_model, widths, heads, activation=activation, bias=bias, rng=rng, dtype=dtype)
 
-        keys, values = n_heads * self.d_head, n_heads * self.d_value  # H·K, H·L
+        # the number of heads of each part, and the width of a head
+        queries, keys, values = (n_heads, self.d_head), (n_kv_heads, self.d_head), (n_kv_heads, self.d_value)
         if fused == "qkv":
-            self.query_key_value = project(keys, keys, values)
+            self.query_key_value = project(queries, keys, values)
         elif fused == "kv":
-            self.query, self.key_value = project(keys), project(keys, values)
+            self.query, self.key_value = project(queries), project(keys, values)
         else:
-            self.query, self.key, self.value = project(keys), project(keys), project(values)
-        self.output = Linear(values, d_model, bias=bias, rng=rng, dtype=dtype) if output else None
+            self.query, self.key, self.value = project(queries), project(keys), project(values)
+        width = n_heads * self.d_value  # H·L
+        self.output = Linear(width, d_model, bias=bias, rng=rng, dtype=dtype) if output else None
 
     def forward(
         self,
@@ -149,9 +157,11 @@ class MultiHeadAttention(DecodingAttention):
         key_packing = mask.packing if n_inputs == 1 else mask.key_packing
         self._check_arrays(query, key, value, mask.packing, key_packing)
         (q, k, v), projections = self.project(query, key, value, mask.packing, key_packing)
+        q, k, rotation = self.rotate(q, k)
+        k, v = self.share(k), self.share(v)  # (B, H, S, K) and (B, H, S, L)
         z, attention_cache = self.attend(q, k, v, mask, context)  # (B, H, T, L)
         y, output = self.join(z, mask.packing)  # (B, T, D)
-        return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing)
+        return y, MultiHeadCache(projections, attention_cache, output, n_inputs, mask.packing, rotation)
 
     def backward(self, dy: Array, cache: Any) -> Any:
         """Return the gradients of the arrays that forward was given.
@@ -163,6 +173,10 @@ class MultiHeadAttention(DecodingAttention):
         dz = self.join_backward(dy, cache)  # (B, H, T, L)
         # z = softmax(q kᵀ / sqrt(K)) v
         dq, dk, dv = self.attend_backward(dz, cache.attention)
+        # a shared head of keys or values was used by several query heads, so their gradients are added
+        dk, dv = self.share_backward(dk), self.share_backward(dv)  # (B, G, S, K) and (B, G, S, L)
+        # q, k = rotations of q and k
+        dq, dk = self.rotate_backward(dq, dk, cache.rotation)
         # q, k, v = query Wq, key Wk, value Wv
         grads = self.project_backward(dq, dk, dv, cache)  # one for each projection
         if cache.n_inputs == 3:
@@ -189,7 +203,7 @@ class MultiHeadAttention(DecodingAttention):
             key_packing: The packing of the keys and values, or None.
 
         Returns:
-            The list [q, k, v] of shapes (B, H, T, K), (B, H, S, K) and (B, H, S, L), and the caches.
+            The list [q, k, v] of shapes (B, H, T, K), (B, G, S, K) and (B, G, S, L), and the caches.
         """
         inputs = [(query, packing), (key, key_packing), (value, key_packing)]
         heads, caches = [], []
@@ -204,8 +218,8 @@ class MultiHeadAttention(DecodingAttention):
 
         Args:
             dq: The gradient of the queries, of shape (B, H, T, K).
-            dk: The gradient of the keys, of shape (B, H, S, K).
-            dv: The gradient of the values, of shape (B, H, S, L).
+            dk: The gradient of the keys, of shape (B, G, S, K).
+            dv: The gradient of the values, of shape (B, G, S, L).
             cache: The cache of forward.
 
         Returns:
@@ -218,6 +232,50 @@ class MultiHeadAttention(DecodingAttention):
             grads.append(projection.project_backward(dheads[:n], projection_cache))
             dheads = dheads[n:]
         return grads
+
+    def rotate(self, q: Array, k: Array, start: int = 0) -> tuple[Array, Array, RotaryCache | None]:
+        """Rotate the queries and keys by their positions, if the layer has rotary positions.
+
+        Args:
+            q: The queries, of shape (B, H, T, K).
+            k: The keys, of shape (B, G, T, K).
+            start: The position of the first query and key.
+
+        Returns:
+            q and k, of the same shapes, and the cache.
+        """
+        if self.rotary is None:
+            return q, k, None
+        q, rotation = self.rotary.forward(q, start)
+        k, _ = self.rotary.forward(k, start)  # at the same positions, so the cache is the same
+        return q, k, rotation
+
+    def rotate_backward(self, dq: Array, dk: Array, cache: RotaryCache | None) -> tuple[Array, Array]:
+        """Compute the gradients of the queries and keys before the rotation.
+
+        Args:
+            dq: The gradient of the rotated queries, of shape (B, H, T, K).
+            dk: The gradient of the rotated keys, of shape (B, G, T, K).
+            cache: The cache of rotate.
+
+        Returns:
+            dq and dk, of the same shapes.
+        """
+        if self.rotary is None:
+            return dq, dk
+        return self.rotary.backward(dq, cache), self.rotary.backward(dk, cache)
+
+    def share(self, x: Array) -> Array:
+        """Repeat the heads of keys or values for the query heads that share them.
+
+        Shapes: x (B, G, S, K) -> y (B, H, S, K), where query head h uses head h // (H / G) of x.
+        """
+        y, _ = repeat_heads(x, self.n_heads // self.n_kv_heads)
+        return y
+
+    def share_backward(self, dy: Array) -> Array:
+        """Return dx, of shape (B, G, S, K), from the gradient of the repeated heads, (B, H, S, K)."""
+        return repeat_heads_backward(dy, self.n_heads // self.n_kv_heads)
 
     def attend(
         self, q: Array, k: Array, v: Array, mask: AttentionMask = EVERYTHING, context: Context = INFERENCE
@@ -301,6 +359,8 @@ class MultiHeadAttention(DecodingAttention):
         if key is None and value is not None:
             raise UserError("value was given without key: give both, or neither")
         n_inputs = 1 + (key is not None) + (value is not None)
+        if self.rotary is not None and n_inputs > 1:
+            raise UserError(NO_ROTATION)
         most = {"no": 3, "kv": 2, "qkv": 1}[self.fused]
         if n_inputs > most:
             raise UserError(
@@ -308,6 +368,19 @@ class MultiHeadAttention(DecodingAttention):
                 'were given: use fused="no"'
             )
         return n_inputs
+
+
+def _check_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None) -> None:
+    """Check that the width can be divided among the heads, and the query heads among the heads of keys."""
+    if d_head is None and (n_heads < 1 or d_model % n_heads):
+        raise UserError(
+            f"d_model {d_model} is not divisible by {n_heads} heads: change one of them, or give d_head"
+        )
+    if n_kv_heads < 1 or n_heads % n_kv_heads:
+        raise UserError(
+            f"{n_heads} query heads cannot share {n_kv_heads} heads of keys and values equally: make "
+            "n_kv_heads a divisor of n_heads"
+        )
 
 
 def _total(grads: list[Array]) -> Array:

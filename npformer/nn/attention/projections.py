@@ -45,7 +45,7 @@ class Projection(Linear):
     Args:
         d_in: The width D of x.
         widths: The width of each part, which is H times the width of a head.
-        n_heads: The number H of heads.
+        n_heads: The number H of heads of each part.
         activation: The name of the activation f.
         bias: Add a learned bias.
         rng: The generator of the initial values.
@@ -56,7 +56,7 @@ class Projection(Linear):
         self,
         d_in: int,
         widths: Sequence[int],
-        n_heads: int,
+        n_heads: Sequence[int],
         *,
         activation: str = "none",
         bias: bool = True,
@@ -64,7 +64,7 @@ class Projection(Linear):
         dtype: Any = np.float32,
     ) -> None:
         super().__init__(d_in, sum(widths), bias=bias, rng=rng, dtype=dtype)
-        self.widths, self.n_heads, self.activation = tuple(widths), n_heads, activation
+        self.widths, self.n_heads, self.activation = tuple(widths), tuple(n_heads), activation
 
     def project(self, x: Array, packing: Packing | None = None) -> tuple[list[Array], ProjectionCache]:
         """Return a list with an array (B, H, T, width / H) for each part, and the cache.
@@ -76,8 +76,8 @@ class Projection(Linear):
         y, activation = activate(y)
         y = unpack(y, packing)  # (B, T, W)
         parts, start = [], 0
-        for width in self.widths:
-            parts.append(split_heads(y[..., start : start + width], self.n_heads))
+        for width, n_heads in zip(self.widths, self.n_heads, strict=True):
+            parts.append(split_heads(y[..., start : start + width], n_heads))
             start += width
         return parts, ProjectionCache(linear, activation, packing)
 

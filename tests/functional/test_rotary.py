@@ -1,0 +1,112 @@
+"""Rotary positions: the formula, both layouts, and scores that depend on distances only."""
+
+import math
+
+import numpy as np
+import pytest
+
+from npformer import UserError
+from npformer.functional import rotary_table, rotate
+from npformer.nn import RotaryPositions
+
+LAYOUTS = ("halves", "interleaved")
+every_layout = pytest.mark.parametrize("layout", LAYOUTS)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def rotated(x, positions, layout="halves", base=10000.0):
+    """Return the vectors x (T, K) rotated by their positions (T,)."""
+    y, _ = rotate(x, *rotary_table(np.asarray(positions), x.shape[-1], base), layout)
+    return y
+
+
+@every_layout
+def test_rotation_computed_with_loops(layout):
+    x, positions, base = normal(3, 6), [0, 4, 11], 50.0
+    y = rotated(x, positions, layout, base)
+    for row, t in enumerate(positions):
+        for i in range(3):
+            a, b = (2 * i, 2 * i + 1) if layout == "interleaved" else (i, i + 3)
+            angle = t * base ** (-2 * i / 6)
+            cos, sin = math.cos(angle), math.sin(angle)
+            assert y[row, a] == pytest.approx(x[row, a] * cos - x[row, b] * sin, rel=1e-13)
+            assert y[row, b] == pytest.approx(x[row, a] * sin + x[row, b] * cos, rel=1e-13)
+
+
+def test_one_layout_becomes_the_other_by_a_permutation_of_the_columns():
+    """The even columns become the first half, and the odd columns the second half."""
+    x, positions = normal(5, 8), np.arange(5)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+    np.testing.assert_array_equal(
+        rotated(x[:, order], positions, "halves"), rotated(x, positions, "interleaved")[:, order]
+    )
+    assert np.abs(rotated(x, positions, "halves") - rotated(x, positions, "interleaved")).max() > 0.1
+
+
+@every_layout
+def test_scores_depend_on_relative_distances_only(layout):
+    q, k = normal(4, 8), normal(6, 8, seed=1)
+    scores = [rotated(q, s + np.arange(4), layout) @ rotated(k, s + np.arange(6), layout).T for s in (0, 37)]
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-11, atol=1e-12)
+    apart = rotated(q, 1 + np.arange(4), layout) @ rotated(k, np.arange(6), layout).T
+    assert np.abs(apart - scores[0]).max() > 0.1
+
+
+@every_layout
+def test_position_0_is_not_rotated_and_lengths_are_kept(layout):
+    x = normal(3, 6)
+    y = rotated(x, [0, 1, 700], layout)
+    np.testing.assert_array_equal(y[0], x[0])
+    np.testing.assert_allclose(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-14)
+    assert np.abs(y[1:] - x[1:]).max() > 0.1
+
+
+def test_the_layer_continues_at_a_later_start():
+    layer = RotaryPositions(9, 4, layout="interleaved", base=30.0, dtype=np.float64)
+    x = normal(2, 3, 9, 4)
+    whole, _ = layer.forward(x)
+    np.testing.assert_array_equal(whole[1, 2], rotated(x[1, 2], np.arange(9), "interleaved", 30.0))
+    part, _ = layer.forward(x[:, :, 3:7], start=3)
+    np.testing.assert_array_equal(part, whole[:, :, 3:7])
+
+
+def test_each_sentence_can_have_a_start_of_its_own():
+    layer, x = RotaryPositions(9, 4, dtype=np.float64), normal(2, 3, 2, 4)
+    y, _ = layer.forward(x, start=np.array([5, 0]))
+    np.testing.assert_array_equal(y[:1], layer.forward(x[:1], start=5)[0])
+    np.testing.assert_array_equal(y[1:], layer.forward(x[1:])[0])
+
+
+def test_the_layer_has_no_parameters_and_keeps_float32():
+    layer = RotaryPositions(5, 4)
+    assert layer.count_parameters() == 0
+    y, _ = layer.forward(np.ones((1, 1, 5, 4), np.float32))
+    assert {y.dtype, layer.cos.dtype, layer.sin.dtype} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda: rotary_table(np.arange(3), 5), "the width of a head is 5: make it even"),
+        (
+            lambda: rotary_table(np.arange(3), 4, 0.0),
+            "the base of rotary positions is 0.0: it must be a number",
+        ),
+        (lambda: RotaryPositions(3, 4, layout="half"), "layout is 'half': choose one of halves, interleaved"),
+        (lambda: rotate(np.ones((1, 4)), 1.0, 0.0, "half"), "layout is 'half': choose one of halves, interl"),
+        (
+            lambda: RotaryPositions(3, 4).forward(np.ones((2, 1, 2, 4)), np.array([0, 2])),
+            "RotaryPositions has 3 positions and 4 are needed",
+        ),
+        (
+            lambda: RotaryPositions(3, 4).forward(np.ones((1, 1, 2, 6))),
+            r"RotaryPositions takes x of shape \(B, H, T, 4\) and got \(1, 1, 2, 6\)",
+        ),
+    ],
+)
+def test_impossible_settings(call, sentence):
+    with pytest.raises(UserError, match=sentence):
+        call()

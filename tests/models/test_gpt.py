@@ -1,0 +1,243 @@
+"""GPT: its configuration, causality, decoding with a KV cache, and training."""
+
+import numpy as np
+import pytest
+
+from npformer import UserError
+from npformer.backend import is_cupy, to_backend, to_numpy
+from npformer.checking.leaks import assert_no_leak, movement
+from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.functional.masks import causal_mask
+from npformer.generation.state import start
+from npformer.models.gpt import GPT, GPT_PRESETS, GPTConfig
+from npformer.nn.show import named_arrays
+from npformer.training.optimizer import AdamW
+
+SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
+LLAMA = {"norm": "rms", "positions": "rotary", "n_kv_heads": 2, "activation": "swiglu", "bias": False}
+OPTIONS = {
+    "GPT-2": {},
+    "Llama": {**LLAMA, "tied": False},
+    "window": {**LLAMA, "window": 3, "rotary_layout": "interleaved"},
+    "learned positions, window": {"window": 2, "bias": False, "activation": "geglu"},
+}
+every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+IDS = np.array([[2, 5, 6, 7, 5, 1, 0], [4, 8, 3, 0, 0, 2, 8]])
+
+
+def tiny(dtype=np.float64, **changes):
+    """Return a small model whose weights are larger than the initial ones, so that differences show."""
+    model = GPT(GPTConfig(**(SIZES | changes)), rng=np.random.default_rng(0), dtype=dtype)
+    model.values += 0.3 * np.random.default_rng(1).standard_normal(model.values.shape).astype(dtype)
+    return model
+
+
+# The configuration
+
+
+@every_option
+def test_the_number_of_parameters_is_known_without_building(options):
+    model = tiny(**options)
+    assert model.config.count_parameters() == model.count_parameters()
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("gpt2", 124_439_808),  # Hugging Face's gpt2
+        ("gpt2-medium", 354_823_168),
+        ("nanogpt-shakespeare", 10_646_784 + 256 * 384),  # nanoGPT prints 10.65 M, without the positions
+        ("small", 795_904 + 64 * 128),  # nanoGPT prints 0.80 M
+        ("llama-style", 9_492_096),
+    ],
+)
+def test_presets(name, count):
+    assert GPTConfig.preset(name).count_parameters() == count
+    assert name in GPT_PRESETS
+
+
+def test_a_preset_can_be_changed():
+    assert GPTConfig.preset("small", context=32) == GPTConfig.preset("small").replace(context=32)
+    with pytest.raises(UserError, match="unknown preset of GPT 'gpt3': did you mean gpt2"):
+        GPTConfig.preset("gpt3")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"d_model": 0}, "d_model is 0: it must be a whole number, 1 or more"),
+        ({"n_kv_heads": 0}, "n_kv_heads is 0: it must be a whole number, 1 or more"),
+        ({"window": 0}, "window is 0: it must be a whole number, 1 or more"),
+        ({"n_heads": 3}, "d_model 8 is not divisible by n_heads 3: change one of them"),
+        ({"n_kv_heads": 3}, "n_heads 4 is not divisible by n_kv_heads 3: change one of them"),
+        ({"n_heads": 8, "positions": "rotary"}, "a head is 1 wide: change d_model or n_heads"),
+        ({"norm": "batch"}, "norm is 'batch': choose one of layer, rms"),
+        ({"positions": "relative"}, "positions is 'relative': choose one of learned, rotary"),
+        ({"activation": "swigl"}, "activation is 'swigl': choose one of none, relu, "),
+        ({"tied": 1}, "tied is 1: it must be True or False"),
+        ({"dropout": 1.0}, "dropout is 1.0: it must be at least 0 and below 1"),
+        ({"rotary_base": 0}, "rotary_base is 0: it must be a number above 0"),
+        ({"pad_id": -1}, "pad_id is -1: it must be a whole number, 0 or more"),
+        ({"heads": 2}, "a GPTConfig has no setting 'heads'"),
+    ],
+)
+def test_impossible_settings(changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        GPTConfig().replace(**(SIZES | changes))
+
+
+def test_the_hidden_width_has_as_many_weights_with_a_gate():
+    assert (GPTConfig().hidden_width, GPTConfig(activation="swiglu").hidden_width) == (3072, 2048)
+    assert GPTConfig(d_ff=7).hidden_width == 7
+
+
+def test_the_initial_weights_are_those_of_gpt2():
+    """The standard deviation is 0.02, and smaller by sqrt(2 n_layers) in the last maps of the sublayers."""
+    config = GPTConfig.preset("small", vocab_size=500)
+    model = GPT(config, rng=np.random.default_rng(0))
+    for name, parameter in model.named_parameters():
+        if parameter.value.ndim > 1:
+            last = name.endswith(("attention.output.weight", "outer.weight"))
+            assert parameter.value.std() == pytest.approx(0.02 / (8**0.5 if last else 1), rel=0.05), name
+        else:
+            assert set(parameter.value) == {1.0 if name.endswith("gain") else 0.0}
+    untied = GPT(config.replace(tied=False), rng=np.random.default_rng(0))
+    assert untied.output.weight.value.std() == pytest.approx(0.02, rel=0.05)
+
+
+def test_the_output_shares_its_weight_with_the_embedding():
+    model = tiny()
+    assert model.output.weight is model.embedding.tokens.weight
+    assert tiny(tied=False).output.weight is not model.embedding.tokens.weight
+
+
+def test_the_query_heads_share_the_key_heads():
+    _, cache = tiny(**LLAMA).forward(IDS)
+    attended = cache.layers[1].self_attention.attention
+    assert attended.weights.shape == (2, 4, 7, 7)
+    np.testing.assert_array_equal(attended.k[:, 0], attended.k[:, 1])
+    assert (attended.k[:, 1] != attended.k[:, 2]).any()
+
+
+# Dependence of outputs on inputs
+
+
+@every_option
+def test_the_next_token_does_not_leak(options):
+    assert_no_leak(tiny(**options).forward, IDS[:1])
+
+
+def test_two_layers_with_a_window_of_3_reach_5_tokens():
+    moved = movement(tiny(**OPTIONS["window"]).forward, IDS[:1])
+    np.testing.assert_array_equal(moved > 0, causal_mask(7, IDS, window=5))
+
+
+def test_rotary_positions_depend_on_distances_only():
+    """Two layers with a window of 2 reach 3 tokens, and tokens before them shift their positions."""
+    model = tiny(**LLAMA, window=2)
+    alone, later = (model.forward(ids)[0][0] for ids in ([[5, 6, 7]], [[1, 2, 3, 5, 6, 7]]))
+    np.testing.assert_allclose(later[-1], alone[-1], rtol=1e-11)
+    assert np.abs(later[-2] - alone[-2]).max() > 1e-3  # this one reaches a token before them
+    other, _ = model.forward([[6, 5, 7]])
+    assert np.abs(other[0, -1] - alone[-1]).max() > 1e-3
+
+
+# Decoding
+
+
+@every_option
+@pytest.mark.parametrize("steps", [(1,) * 7, (4, 1, 1, 1), (3, 2, 2)])
+def test_decoding_equals_the_forward_pass(options, steps):
+    model = tiny(**options)
+    whole, _ = model.forward(IDS)
+    done, kv_cache = 0, None
+    for n in steps:
+        logits, kv_cache = model.decode_step(IDS[:, done : done + n], done, kv_cache)
+        done += n
+        np.testing.assert_allclose(logits, whole[:, done - 1], rtol=1e-10, atol=1e-12)
+    assert [layer.k.shape for layer in kv_cache] == [(2, model.config.key_heads, 7, 2)] * 2
+
+
+@every_option
+def test_both_states_of_decoding_agree(options):
+    """One token at a time, with reordered rows between the steps."""
+    states = [start(tiny(**options), n_rows=2, cached=cached) for cached in (True, False)]
+    for t in range(5):
+        one, other = (state.decode_step(IDS[:, t]) for state in states)
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+        for state in states:
+            state.select(np.array([1, 0] if t == 2 else [0, 1]))
+
+
+@pytest.mark.parametrize("options", [{}, LLAMA])
+def test_more_tokens_than_the_context_are_refused(options):
+    model = tiny(**options)
+    _, kv_cache = model.decode_step(np.zeros((1, 8), int), 0, None)
+    for call in (
+        lambda: model.forward(np.zeros((1, 9), int)),
+        lambda: model.decode_step(np.zeros(1, int), 8, kv_cache),
+    ):
+        with pytest.raises(UserError, match="9"):
+            call()
+
+
+# Training
+
+
+def test_padding_has_no_loss_and_changes_nothing():
+    model = tiny(pad_id=0)
+    ids, targets = IDS[:, :4].copy(), np.array([[5, 6, 7, 3], [8, 3, 0, 0]])
+    outcomes = []
+    for more in (0, 3):
+        logits, cache = model.forward(np.pad(ids, ((0, 0), (0, more))))
+        loss, loss_cache = cross_entropy(logits, np.pad(targets, ((0, 0), (0, more))), pad_id=0)
+        model.zero_grad()
+        model.backward(cross_entropy_backward(1.0, loss_cache), cache)
+        outcomes.append((loss, model.grads.copy()))
+    assert outcomes[1][0] == pytest.approx(outcomes[0][0], rel=1e-13)
+    np.testing.assert_allclose(outcomes[1][1], outcomes[0][1], rtol=1e-9, atol=1e-13)
+
+
+@every_option
+def test_a_model_learns_a_text_by_heart(options):
+    model = GPT(GPTConfig(**(SIZES | options)), rng=np.random.default_rng(0))
+    optimizer, losses = AdamW(model, weight_decay=0.01), []
+    for _ in range(150):
+        logits, cache = model.forward(IDS[:, :-1])
+        loss, loss_cache = cross_entropy(logits, IDS[:, 1:])
+        model.zero_grad()
+        model.backward(cross_entropy_backward(np.float32(1), loss_cache), cache)
+        optimizer.step(0.02)
+        losses.append(float(loss))
+    assert losses[0] == pytest.approx(np.log(9), rel=0.02)  # the first predictions are uniform
+    assert losses[-1] < 0.1
+
+
+@every_option
+def test_a_step_is_the_same_on_the_device(options, device):
+    here, there = tiny(**options), tiny(**options).to("cupy")
+    logits, cache = there.forward(IDS)
+    assert all(is_cupy(array) for _, array in named_arrays((logits, cache)))
+    np.testing.assert_allclose(to_numpy(logits), here.forward(IDS)[0], rtol=1e-10, atol=1e-12)
+    there.backward(logits, cache)
+    here.backward(*here.forward(IDS))
+    np.testing.assert_allclose(to_numpy(there.grads), here.grads, rtol=1e-9, atol=1e-11)
+    # Adam divides the gradients by their size, also those that are 0 but for rounding errors
+    there.grads[...] = to_backend(here.grads, "cupy")
+    for model in (here, there):
+        AdamW(model, weight_decay=0.1).step(0.01)
+    np.testing.assert_allclose(to_numpy(there.values), here.values, rtol=1e-9, atol=1e-11)
+    decoded, _ = there.decode_step(IDS, 0, None)
+    np.testing.assert_allclose(to_numpy(decoded), here.forward(IDS)[0][:, -1], rtol=1e-8, atol=1e-11)
+
+
+def test_replicas_and_dtypes():
+    """A replica shares the tables of the rotation, and a model in float32 computes in float32."""
+    model = tiny(np.float32, **LLAMA)
+    replica = model.replicate()
+    assert replica.layers[0].attention.rotary.cos is model.layers[1].attention.rotary.cos
+    logits, _ = replica.forward(IDS)
+    assert logits.dtype == np.float32
+    double = tiny(np.float32, **LLAMA).astype(np.float64)
+    assert double.layers[0].attention.rotary is double.layers[1].attention.rotary
+    assert double.forward(IDS)[0].dtype == double.layers[0].attention.rotary.cos.dtype == np.float64

@@ -1,0 +1,49 @@
+"""RMSNorm computed with loops, and LayerNorm without a bias."""
+
+import math
+
+import numpy as np
+import pytest
+
+from npformer.functional import rms_norm
+from npformer.nn import LayerNorm, RMSNorm
+
+F8 = {"dtype": np.float64}
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def test_rms_norm_computed_with_loops():
+    x, gain = normal(2, 3, 4), normal(4, seed=1)
+    y, _ = rms_norm(x, gain, eps=0.1)
+    for b, t in np.ndindex(2, 3):
+        root = math.sqrt(sum(number**2 for number in x[b, t]) / 4 + 0.1)
+        assert y[b, t] == pytest.approx([gain[d] * x[b, t, d] / root for d in range(4)], rel=1e-14)
+
+
+def test_rms_norm_ignores_the_scale_of_a_row_and_keeps_its_mean():
+    layer, x = RMSNorm(6, eps=1e-30, **F8), 3 + normal(5, 6)
+    y = layer(x)
+    np.testing.assert_allclose(layer(1000 * x), y, rtol=1e-13)
+    np.testing.assert_allclose((y**2).mean(-1), 1, rtol=1e-13)
+    assert y.mean() > 0.5
+
+
+def test_eps_of_the_layer():
+    zeros = np.zeros((1, 4))
+    assert not RMSNorm(4, **F8)(zeros).any()
+    assert RMSNorm(1, eps=3.0, **F8)(np.array([[1.0]])) == 0.5
+
+
+def test_a_layer_norm_without_bias_has_a_bias_of_0():
+    x, dy = normal(5, 4), normal(5, 4, seed=1)
+    layers = [LayerNorm(4, bias=bias, **F8) for bias in (True, False)]
+    assert [name for name, _ in layers[1].named_parameters()] == ["gain"]
+    for layer in layers:
+        layer.gain.value[:] = normal(4, seed=2)
+    (one, cache), (other, other_cache) = (layer.forward(x) for layer in layers)
+    np.testing.assert_array_equal(other, one)
+    np.testing.assert_array_equal(layers[1].backward(dy, other_cache), layers[0].backward(dy, cache))
+    np.testing.assert_array_equal(layers[1].gain.grad, layers[0].gain.grad)
