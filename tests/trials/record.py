@@ -39,6 +39,10 @@ class Record:
         except (OSError, ValueError, TypeError, AttributeError):
             self._caught = {}
 
+    def test(self, fault):
+        """Return the test file that caught the fault last time, or ""."""
+        return self._caught.get(fault.name, ("", ""))[0]
+
     def holds(self, fault, tests):
         """Return True if one of the given test files caught the fault, and nothing relevant has changed."""
         test, mark = self._caught.get(fault.name, ("", ""))
@@ -112,3 +116,9 @@ def _imported(file):
 def _digest(path):
     """Return a hash of a file, or "" if there is none."""
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def forget_files():
+    """Read all files again: for tests that change them."""
+    dependencies.cache_clear()
+    _digest.cache_clear()
