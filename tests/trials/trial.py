@@ -21,7 +21,7 @@ from trials import inside
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time
-LIMIT = 600  # seconds for one trial: far more than it takes
+LIMIT = 1200  # seconds for one trial: far more than it takes, even on a busy machine
 FAILURE = re.compile(r"^(?:FAILED|ERROR) \S*?\btests/(\S+?)::(.*?)(?: - .*)?$", re.MULTILINE)
 PASSED = "every test passes"
 
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
         return self.status == 1 and self.test != ""
 
 
-def run_tests(tests, fault=None, *, words="", chosen=None):
+def run_tests(tests, fault=None, *, words="", chosen=None, plugin=None):
     """Run tests on a fresh copy of the package until the first failure.
 
     Args:
@@ -48,6 +48,7 @@ def run_tests(tests, fault=None, *, words="", chosen=None):
         fault: The fault that is planted in the copy, or None.
         words: Words of the fault: the tests whose names contain most of them run first.
         chosen: The identifiers of the tests that run, in this order. The default is all tests of the files.
+        plugin: One more plugin of pytest.
 
     Returns:
         The outcome.
@@ -60,7 +61,8 @@ def run_tests(tests, fault=None, *, words="", chosen=None):
             fault.plant(folder / "npformer")
         output = folder / "output.txt"
         paths = [str(ROOT / "tests" / test) for test in tests]
-        process = _server().Process(target=inside.main, args=(str(folder), str(output), paths, words, chosen))
+        arguments = (str(folder), str(output), paths, words, chosen, plugin)
+        process = _server().Process(target=inside.main, args=arguments)
         process.start()
         process.join(LIMIT)
         if process.is_alive():
