@@ -11,16 +11,15 @@ import multiprocessing
 import os
 import re
 import shutil
-import signal
 import tempfile
 import time
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import NamedTuple
 
 from trials import inside
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time
 LIMIT = 1200  # seconds for one trial: far more than it takes, even on a busy machine
 FAILURE = re.compile(r"^(?:FAILED|ERROR) \S*?\btests/(\S+?)::(.*?)(?: - .*)?$", re.MULTILINE)
 PASSED = "every test passes"
@@ -66,7 +65,7 @@ def run_tests(tests, fault=None, *, words="", chosen=None, plugin=None):
         process.start()
         process.join(LIMIT)
         if process.is_alive():
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
             process.join()
             return Outcome(None, LIMIT, f"the tests did not end within {LIMIT} s", "")
         text = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
@@ -87,11 +86,17 @@ def _compiled_package():
 @functools.cache
 def _server():
     """Return the multiprocessing context that starts the trials."""
-    os.environ.update(ENVIRONMENT)  # before the server imports NumPy
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["numpy", "pytest", "hypothesis", "trials.inside"])
+    before = dict(os.environ)
+    os.environ.update(inside.ENVIRONMENT)  # before the server imports NumPy
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
     return context
 
 
