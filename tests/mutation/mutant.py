@@ -19,7 +19,7 @@ class Mutant(NamedTuple):
     """A change of one file, at one place."""
 
     file: str  # relative to npformer/
-    function: str  # the function or method, without those nested in it; "" outside of functions
+    function: str  # the function or method, without those nested in it
     operator: str  # the kind of change, see operators.py
     before: str  # the statement, or the condition of a compound statement, on one line
     after: str
@@ -31,8 +31,8 @@ class Mutant(NamedTuple):
     @property
     def name(self):
         """The change as one line. It identifies the mutant as long as its function does not change."""
-        place = f"{self.file}: {self.function}" if self.function else self.file
-        return f"{place}: {self.before}  ->  {self.after}" + (f"  ({self.nth})" if self.nth > 1 else "")
+        nth = f"  ({self.nth})" if self.nth > 1 else ""
+        return f"{self.file}: {self.function}: {self.before}  ->  {self.after}{nth}"
 
     @property
     def declaration(self):

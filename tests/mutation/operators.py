@@ -1,7 +1,7 @@
 """The changes that make mutants, as a walk over the syntax tree.
 
-Docstrings, annotations, decorators, messages (f-strings, and what is raised) and methods that make text for
-people are left out.
+Docstrings, annotations, decorators, messages (f-strings, and what is raised), methods that make text for
+people, and settings outside of functions are left out.
 """
 
 import ast
@@ -64,6 +64,8 @@ def _statement(statement, function, inside):
     elif isinstance(statement, ast.ClassDef):
         name = function if inside else f"{function}.{statement.name}".lstrip(".")
         yield from _body(statement.body, name, inside)
+    elif not inside:
+        return  # tables of settings, and names for them
     elif isinstance(statement, ast.Raise):
         yield function, statement, statement, "statement", "pass"
     elif hasattr(statement, "body"):

@@ -30,7 +30,7 @@ class Reach:
     def of(self, mutant):
         """Return the tests that run the code of a mutant as (identifier, file), the fastest first.
 
-        Code outside of functions runs on import: then all tests count that call a function of the file.
+        If none calls the function, it may run on import: then all tests count that call one of its file.
         """
         places = self._calls.get(f"{mutant.file}: {mutant.function}", set())
         if not places:
