@@ -39,6 +39,34 @@ class Reach:
         return [self._tests[place][:2] for place in sorted(places)]
 
 
+class MeasuredReach:
+    """A Reach that is measured when it is first needed, since that takes longer than many trials.
+
+    Args:
+        tests: The test files.
+    """
+
+    def __init__(self, tests):
+        self.tests = tests
+        self._lock = threading.Lock()
+        self._reach = None
+
+    def of(self, mutant):
+        """Return the tests that run the code of a mutant, as Reach.of does, or raise TestsFail."""
+        with self._lock:
+            if self._reach is None:
+                outcome, self._reach = measure(self.tests)
+                if self._reach is None:
+                    raise TestsFail(outcome.why)
+        return self._reach.of(mutant)
+
+
+class TestsFail(Exception):
+    """The error if a test fails without any mutant: then its failure proves nothing about a mutant."""
+
+    __test__ = False  # the name begins like that of a class of tests
+
+
 def measure(tests):
     """Run the test files without any mutant. Return the outcome, and the Reach or None if a test failed."""
     with tempfile.TemporaryDirectory(prefix="reach-") as folder:
