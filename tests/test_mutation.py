@@ -56,6 +56,7 @@ CHANGES = {
     }),
     "for people": ("def __repr__(self):\n    return a + b", set()),
     "docstring and annotation": ("def f(x: g(1 + 2)) -> 3:\n    'a + b'\n    y: g(1 + 2) = x", set()),
+    "free axis": ("y = x.reshape(-1)", set()),
     "message": ("y = f'{a + b}'", set()),
 }  # fmt: skip
 

@@ -172,6 +172,14 @@ def test_attention_propagates_nan():
     assert np.isfinite(y[0, 0, [0, 2]]).all()
 
 
+@dtypes
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 2, 0, 4)], ids=["no sentence", "no query"])
+def test_attention_without_queries(dtype, shape):
+    q, k = np.ones(shape), np.ones((shape[0], 2, 3, 4))
+    short, long = cast(dtype, q, k, k, q)
+    agree(run_attention(cpu, *short, None), run_attention(F, *long, None), dtype)
+
+
 @pytest.mark.parametrize("kind", ["keys", "causal"])
 def test_attention_over_several_blocks_of_sentences(kind):
     arrays = [numbers(40, 4, 32, 2, seed=seed) for seed in range(4)]
@@ -224,7 +232,12 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"query_mask": np.ones((2, 1, 3, 1), bool)}, {"masking": Masking(-1e9)}]
+    "settings",
+    [
+        {"query_mask": np.ones((2, 1, 3, 1), bool)},
+        {"masking": Masking(-2.0)},
+        {"masking": Masking(-2.0, "add")},
+    ],
 )
 def test_the_documents_masks_use_the_plain_pair(settings):
     q, k, v, dy = (numbers(2, 1, 3, 2, seed=seed) for seed in range(4))

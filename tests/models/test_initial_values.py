@@ -9,9 +9,16 @@ from npformer.models.gpt import CausalLanguageModel
 from npformer.models.if_then import BagOfWords, RecipeReader
 from npformer.models.place_reader import Reader
 from npformer.models.recurrent.config import ARCHITECTURES as RECURRENT
+from npformer.models.recurrent.config import RecurrentConfig
+from npformer.models.recurrent.decoder import RecurrentDecoder
+from npformer.models.recurrent.encoder import RecurrentEncoder
 from npformer.models.registry import architecture, build
 from npformer.models.transformer import Transformer
+from npformer.models.transformer.layers import DecoderLayer, EncoderLayer
+from npformer.models.transformer.stacks import Decoder, Encoder
 from npformer.models.universal import UniversalConfig
+from npformer.nn import Bidirectional, FeedForward, Recurrent
+from npformer.nn.attention import MultiHeadAttention
 
 
 def of_config(config):
@@ -51,3 +58,26 @@ def test_every_matrix_comes_from_the_generator(make):
         assert (value != value.astype(np.float32)).any(), f"{name} was drawn in float32"
     rows = [row.tobytes() for value in matrices.values() for row in value.reshape(-1, value.shape[-1])]
     assert len(set(rows)) == len(rows)
+
+
+PARTS = {
+    "EncoderLayer": lambda rng: EncoderLayer(tiny_config(), rng=rng),
+    "DecoderLayer": lambda rng: DecoderLayer(tiny_config(), rng=rng),
+    "Encoder": lambda rng: Encoder(tiny_config(), rng=rng),
+    "Decoder": lambda rng: Decoder(tiny_config(), rng=rng),
+    "RecurrentEncoder": lambda rng: RecurrentEncoder(RecurrentConfig(**RECURRENT_SIZES), rng=rng),
+    "RecurrentDecoder": lambda rng: RecurrentDecoder(RecurrentConfig(**RECURRENT_SIZES), rng=rng),
+    "MultiHeadAttention": lambda rng: MultiHeadAttention(6, 2, rng=rng),
+    "FeedForward": lambda rng: FeedForward(6, 8, rng=rng),
+    "Recurrent": lambda rng: Recurrent(6, 4, rng=rng),
+    "Bidirectional": lambda rng: Bidirectional(6, 4, rng=rng),
+}
+
+
+@pytest.mark.parametrize("name", [*PARTS, *(name for name in MODELS if name != "Reader")])
+def test_without_a_generator_the_seed_is_0(name):
+    """All matrices are drawn from one generator with that seed. Reader always needs a generator."""
+    make = (MODELS | PARTS)[name]
+    default, zero = make(None), make(np.random.default_rng(0))
+    for one, other in zip(default.parameters(), zero.parameters(), strict=True):
+        np.testing.assert_array_equal(one.value, other.value)

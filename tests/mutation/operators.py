@@ -127,6 +127,8 @@ def _expression(node, function, around):
     if isinstance(node, ast.Call):
         yield from _exchanged(node, node.args, None, function, around)
     for child in ast.iter_child_nodes(node):
+        if _is_free_axis(child, node):
+            continue
         if isinstance(child, ast.expr):
             yield from _expression(child, function, around)
         elif isinstance(child, ast.keyword):
@@ -134,6 +136,12 @@ def _expression(node, function, around):
         elif isinstance(child, ast.comprehension):
             for part in (child.iter, *child.ifs):
                 yield from _expression(part, function, around)
+
+
+def _is_free_axis(child, node):
+    """Return True for the -1 of reshape: NumPy takes every negative number as the axis that it computes."""
+    is_reshape = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "reshape"
+    return is_reshape and isinstance(child, ast.UnaryOp)
 
 
 def _of_node(node):
