@@ -122,7 +122,7 @@ TOPICS = {
     "learn/course": {"citations", "index_and_glossary", "lessons", "real_translator"},
     "learn/exercises": {"exercises"},
     "learn/figures": {"all_figures", "changed_inputs"},
-    "models": {"backward_details", "document_numbers", "language_models", "torch_parity"},
+    "models": {"backward_details", "document_numbers", "initial_values", "language_models", "torch_parity"},
     "nn": {"batch_norm", "decoder_parts", "input_errors", "protocol"},
     "storage": {"command_kills", "damaged_files", "writers"},
     "training": {"kills", "mpi"},

@@ -28,3 +28,8 @@ def test_a_batch_of_padding_has_loss_0(rng):
     loss, cache = cross_entropy(logits, np.array([0, 0]), pad_id=0)
     assert loss == 0
     assert not cross_entropy_backward(1.0, cache).any()
+
+
+def test_the_loss_of_a_single_token_is_divided_by_1():
+    loss, _ = cross_entropy(np.zeros((2, 5)), np.array([3, 0]), pad_id=0)
+    assert loss == pytest.approx(np.log(5), rel=1e-15)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from npformer.learn.figures import Studio
-
 STEPS = 300
 
 
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory):
     """Return a studio. Its models are small and trained just enough to end their sentences."""
+    from npformer.learn.figures import Studio  # here, since most test runs need no matplotlib
+
     return Studio(folder=tmp_path_factory.mktemp("studio"), steps=STEPS)

@@ -145,6 +145,15 @@ def test_attention_with_huge_scores(dtype, scale):
     assert not found[1][:, :, 2].any()
 
 
+@dtypes
+@pytest.mark.parametrize("scores", [[0, 100], [0, -100], [100, 100], [-200, -200]])
+def test_attention_with_scores_on_one_side_of_the_safe_range(dtype, scores):
+    """exp(100) overflows in float32, and exp(-200) is 0 there."""
+    q, k, v = np.ones((1, 1, 1, 1)), np.array(scores, float).reshape(1, 1, 2, 1), numbers(1, 1, 2, 3)
+    short, long = cast(dtype, q, k, v, numbers(1, 1, 1, 3, seed=1))
+    agree(run_attention(cpu, *short, None, scale=1), run_attention(F, *long, None, scale=1), dtype, least=100)
+
+
 def test_huge_scores_of_other_queries_change_no_bit():
     q, k, v = (numbers(2, 2, 5, 3, seed=seed) for seed in range(3))
     mask = np.tril(np.ones((5, 5), bool))
@@ -161,6 +170,14 @@ def test_attention_propagates_nan():
     y, _ = cpu.attention(q, numbers(1, 1, 3, 2), numbers(1, 1, 3, 2))
     assert np.isnan(y[0, 0, 1]).all()
     assert np.isfinite(y[0, 0, [0, 2]]).all()
+
+
+@dtypes
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 2, 0, 4)], ids=["no sentence", "no query"])
+def test_attention_without_queries(dtype, shape):
+    q, k = np.ones(shape), np.ones((shape[0], 2, 3, 4))
+    short, long = cast(dtype, q, k, k, q)
+    agree(run_attention(cpu, *short, None), run_attention(F, *long, None), dtype)
 
 
 @pytest.mark.parametrize("kind", ["keys", "causal"])
@@ -215,7 +232,12 @@ def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"query_mask": np.ones((2, 1, 3, 1), bool)}, {"masking": Masking(-1e9)}]
+    "settings",
+    [
+        {"query_mask": np.ones((2, 1, 3, 1), bool)},
+        {"masking": Masking(-2.0)},
+        {"masking": Masking(-2.0, "add")},
+    ],
 )
 def test_the_documents_masks_use_the_plain_pair(settings):
     q, k, v, dy = (numbers(2, 1, 3, 2, seed=seed) for seed in range(4))
@@ -398,6 +420,21 @@ def test_a_whole_model_in_float32_equals_the_plain_one_in_float64(tied, norm):
     (loss, grads), (short_loss, short_grads) = outcomes
     assert short_loss == pytest.approx(loss, rel=1e-6)
     assert np.abs(short_grads - grads).max() <= 1e-5 * np.abs(grads).max()
+
+
+@pytest.mark.parametrize("length", [3, 130])  # short sentences, and those of long_attention
+@pytest.mark.parametrize(
+    ("mask", "sentence"),
+    [
+        (lambda n: np.ones((n, n)), "mask has dtype float64: make it bool"),
+        (lambda n: np.ones((n, n + 1), bool), "mask has shape .* must broadcast"),
+    ],
+    ids=["floats", "one column too many"],
+)
+def test_a_wrong_mask_is_refused(length, mask, sentence):
+    q = numbers(1, 1, length, 2)
+    with pytest.raises(UserError, match=sentence):
+        cpu.attention(q, q, q, mask(length))
 
 
 def test_long_attention_without_a_generator_is_refused():

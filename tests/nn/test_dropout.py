@@ -6,6 +6,7 @@ from tiny import tiny_batch, tiny_model
 
 from npformer import UserError
 from npformer.functional import cross_entropy, cross_entropy_backward, dropout, dropout_backward
+from npformer.kernels import plain_pairs
 from npformer.nn import Context, Dropout
 
 
@@ -63,6 +64,22 @@ def test_every_dropout_of_a_model_acts_in_training_only(setting):
     np.testing.assert_array_equal(logits(0), logits(0))
     assert np.abs(logits(0) - expected).max() > 0.01
     assert np.abs(logits(0) - logits(1)).max() > 0.01
+
+
+@pytest.mark.parametrize("norm", ["post", "pre", "n-da"])
+def test_dropout_acts_in_every_sublayer(norm):
+    """If one sublayer dropped nothing, the gradients would be right, and the logits would vary."""
+    rates = {"dropout": 0.5, "attention_dropout": 0.5, "feed_forward_dropout": 0.5}
+    model = tiny_model(norm=norm, final_norm=norm != "post", **rates)
+    source, target_in, _ = tiny_batch()
+    with plain_pairs():  # their caches contain all dropout masks
+        _, cache = model.forward(source, target_in, train=True, rng=np.random.default_rng(0))
+    for layer in (*cache.encoder, *cache.decoder):
+        inner = [layer.feed_forward.hidden, layer.self_attention.attention]
+        inner += [layer.cross.attention] if hasattr(layer, "cross") else []
+        assert len(inner) == len(layer)
+        for part in (*layer, *inner):  # the residual connections, and what they contain
+            assert (part.dropout_mask == 0).any()
 
 
 @pytest.mark.parametrize("setting", RATES)

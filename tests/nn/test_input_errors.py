@@ -60,8 +60,9 @@ every_layer = pytest.mark.parametrize("name", LAYERS)
         (X.tolist(), r"takes an array and \w+ is a list: convert it with np\.array"),
         (X.astype(int), r"takes floats and \w+ has dtype int64: convert it"),
         (np.float64(1), r"takes (an array and|\w+ of shape)"),
+        (np.array(1.0), r"takes \w+ of shape \(.*6\) and got \(\)"),
     ],
-    ids=["wrong width", "list", "integers", "no axis"],
+    ids=["wrong width", "list", "integers", "no axis", "an array without axes"],
 )
 def test_an_input_that_does_not_fit(name, x, sentence):
     with pytest.raises(UserError, match=f"^{name} {sentence}"):

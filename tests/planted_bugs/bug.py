@@ -1,9 +1,8 @@
 """Bug: one wrong line that is planted in a copy of the package."""
 
-from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+from trials.trial import ROOT, write_source
 
 KINDS = (
     "sign",
@@ -52,12 +51,14 @@ class Bug(NamedTuple):
         start = self.position(source)
         return source[:start] + self.new + source[start + len(self.old) :]
 
+    @property
+    def declaration(self):
+        """The change as text: the record tries the bug again when it differs."""
+        return repr(self[2:])
+
     def plant(self, package):
         """Write the bug into a copy of the package, or raise NoLongerApplies."""
-        path = package / self.file
-        path.write_text(self.changed(self.source(package)), encoding="utf-8")
-        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
-            compiled.unlink()
+        write_source(package, self.file, self.changed(self.source(package)))
 
 
 class NoLongerApplies(Exception):

@@ -348,4 +348,22 @@ WORDS = (
     ),
 )
 
-KERNELS = (*PLAIN, *ROWS, *ATTENTION, *WORDS)
+# mistakes in forward that leave every gradient right
+FORWARD = (
+    Bug(
+        "attention kernel: peak not subtracted if the scores are safe on one side",
+        "wrong term",
+        _ATTENTION,
+        "if scores.max() < SAFE and scores.min() > -SAFE:",
+        "if scores.max() < SAFE or scores.min() > -SAFE:",
+    ),
+    Bug(
+        "long attention: mask not checked",
+        "dropped branch",
+        _LONG,
+        'check_mask(mask, (batch, n_heads, n_queries, k.shape[2]), "mask")',
+        "pass",
+    ),
+)
+
+KERNELS = (*FORWARD, *PLAIN, *ROWS, *ATTENTION, *WORDS)

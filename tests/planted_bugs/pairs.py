@@ -78,6 +78,13 @@ SOFTMAX = (
         _LOG_SOFTMAX,
         "return dy - y * dy.sum(-1, keepdims=True)",
     ),
+    Bug(  # the gradient is right, but large numbers overflow
+        "log_softmax: maximum added",
+        "sign",
+        _SOFTMAX_FILE,
+        "shifted = x - x.real.max",
+        "shifted = x + x.real.max",
+    ),
 )
 
 _DROPOUT = "return dy if dropout_mask is None else dy * dropout_mask"

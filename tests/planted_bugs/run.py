@@ -1,27 +1,27 @@
 """Plant each bug in a copy of the package, and report whether the tests catch it.
 
-    python tests/planted_bugs/run.py [--list] [--only NAME ...] [--jobs N]
+    python tests/planted_bugs/run.py [--list] [--only NAME ...] [--changed] [--record] [--jobs N]
 
-The exit status is 1 if a bug is not caught, or can no longer be planted.
+caught.json remembers which test file caught each bug: with --changed, those are left out whose source file,
+declaration and test file are as they were then (see trials/record.py). --record brings it up to date. The
+exit status is 1 if a bug is not caught, or can no longer be planted.
 """
 
 import argparse
-import os
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from trials.record import Record
+from trials.trial import PASSED, Outcome, run_tests
+
 from planted_bugs import BUGS, NoLongerApplies
-from planted_bugs.bug import ROOT
+
+RECORD = Path(__file__).with_name("caught.json")
 
 # the first failure ends the run (see inside.py for the order)
 TESTS = (
@@ -31,6 +31,7 @@ TESTS = (
     "functional/test_masks.py",
     "functional/test_heads.py",
     "functional/test_rotary.py",
+    "functional/test_softmax.py",
     "nn/attention/test_multi_head_grouped.py",
     "nn/test_dropout.py",
     "functional/test_document_numbers.py",
@@ -48,86 +49,58 @@ TESTS = (
     "functional/test_broadcasting.py",
     "kernels/test_random_cases.py",
 )
-OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
-ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time
-INSIDE = Path(__file__).with_name("inside.py")
-HALF_WRITTEN = shutil.ignore_patterns("*.pyc.*")
-PASSED = "every test passes"
-LIMIT = 300  # seconds for one bug: far more than it takes
-FAILURE = re.compile(r"^(?:FAILED|ERROR) \S*?([^/\s]+::.*?)(?: - .*)?$", re.MULTILINE)
 
 
-class Outcome(NamedTuple):
-    """The result of one bug."""
-
-    caught: bool
-    seconds: float
-    why: str  # the first test that failed, or the reason why it was not caught
-
-
-def run_tests(bug=None):
-    """Run the tests on a fresh copy of the package, with a bug if one is given."""
-    start = time.perf_counter()
-    words = "" if bug is None else f"{bug.file} {bug.name}".replace("_", " ").replace("/", " ")
-    with tempfile.TemporaryDirectory(prefix="planted-") as name:
-        folder = Path(name).resolve()
-        shutil.copytree(ROOT / "npformer", folder / "npformer", ignore=HALF_WRITTEN)
-        if bug is not None:
-            bug.plant(folder / "npformer")
-        tests = [str(ROOT / "tests" / test) for test in TESTS]
-        try:
-            done = subprocess.run(
-                [sys.executable, str(INSIDE), str(folder), *OPTIONS, *tests],
-                cwd=folder,
-                env=os.environ | ENVIRONMENT | {"PYTHONPATH": str(folder), "PLANTED": words},
-                capture_output=True,
-                text=True,
-                timeout=LIMIT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return Outcome(False, LIMIT, f"the tests did not end within {LIMIT} s")
-    return _judge(done, time.perf_counter() - start)
-
-
-def _judge(done, seconds):
-    """Judge a run: a bug is caught if a test fails, but not if the tests cannot start."""
-    failed = FAILURE.search(done.stdout)
-    if done.returncode == 1 and failed:
-        return Outcome(True, seconds, failed[1])
-    if done.returncode == 0:
-        return Outcome(False, seconds, PASSED)
-    last = (done.stdout + done.stderr).strip().splitlines()[-1:]
-    return Outcome(False, seconds, f"the tests did not run: {' '.join(last)}")
-
-
-def try_bug(bug):
-    """Return the outcome of one bug."""
+def try_bug(bug, record):
+    """Return the outcome of one bug. The test file that caught it last time runs first, alone."""
+    words = f"{bug.file} {bug.name}".replace("_", " ").replace("/", " ")
+    last = record.test(bug)
     try:
-        return run_tests(bug)
+        if last in TESTS:
+            outcome = run_tests([last], bug, words=words)
+            if outcome.caught:
+                return outcome
+        return run_tests(TESTS, bug, words=words)
     except NoLongerApplies as error:
-        return Outcome(False, 0.0, str(error))
+        return Outcome(None, 0.0, str(error), "")
 
 
-def run_all(bugs, jobs):
-    """Print a table with one row for each bug. Return whether all bugs were caught."""
+def run_all(bugs, jobs, record, is_recording):
+    """Try bugs, and print a table with one row for each.
+
+    Args:
+        bugs: The bugs.
+        jobs: The number of trials at a time.
+        record: The record of the bugs that were caught.
+        is_recording: True updates the record after each bug.
+
+    Returns:
+        True if all bugs were caught.
+    """
     start = time.perf_counter()
     width, kinds = max(len(bug.name) for bug in bugs), max(len(bug.kind) for bug in bugs)
     outcomes = []
     with ThreadPoolExecutor(jobs) as pool:
-        for bug, outcome in zip(bugs, pool.map(try_bug, bugs), strict=True):
+        for bug, outcome in zip(bugs, pool.map(lambda bug: try_bug(bug, record), bugs), strict=True):
             mark = "caught    " if outcome.caught else "NOT CAUGHT"
             row = f"{mark}  {bug.kind:{kinds}}  {bug.name:{width}}  {outcome.seconds:5.1f} s  {outcome.why}"
             print(row, flush=True)
             outcomes.append(outcome)
-    files = Counter(outcome.why.partition("::")[0] for outcome in outcomes if outcome.caught)
+            if is_recording:
+                record.update(bug, outcome.test if outcome.caught else "")
+                record.write(BUGS)
+    _print_summary(bugs, outcomes, time.perf_counter() - start)
+    return all(outcome.caught for outcome in outcomes)
+
+
+def _print_summary(bugs, outcomes, seconds):
+    """Print which test files caught how many bugs, and the bugs that were not caught."""
+    files = Counter(outcome.test for outcome in outcomes if outcome.caught)
     by = ", ".join(f"{count} by {file}" for file, count in files.most_common())
-    seconds = time.perf_counter() - start
     print(f"\n{len(bugs)} planted bugs, {files.total()} caught ({by or 'none'}), {seconds:.0f} s")
     for bug, outcome in zip(bugs, outcomes, strict=True):
         if not outcome.caught:
             print(f"NOT CAUGHT: {bug.name}: {outcome.why}")
-    return files.total() == len(bugs)
 
 
 def main():
@@ -135,22 +108,29 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--list", action="store_true", help="print the bugs and plant none")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="bugs with one of these in their names")
+    parser.add_argument("--changed", action="store_true", help="only bugs that caught.json does not hold")
+    parser.add_argument("--record", action="store_true", help="store in caught.json what caught each")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="so many at a time (default 2)")
     options = parser.parse_args()
     bugs = [bug for bug in BUGS if not options.only or any(part in bug.name for part in options.only)]
     if not bugs:
         print("no planted bug has such a name: see --list")
         return 1
+    record = Record(RECORD)
+    if options.changed:
+        named, bugs = len(bugs), record.changed(bugs, TESTS)
+        print(f"{len(bugs)} of {named} planted bugs are tried: the record holds the others")
     if options.list:
         for bug in bugs:
             print(f"{bug.kind:15}  {bug.file:26}  {bug.name}")
+    if options.list or not bugs:
         return 0
-    control = run_tests()
+    control = run_tests(TESTS)
     if control.why != PASSED:
         print(f"The tests fail without any bug, so they prove nothing: {control.why}")
         return 1
     print(f"without a bug every test passes ({control.seconds:.1f} s)", flush=True)
-    return 0 if run_all(bugs, options.jobs) else 1
+    return 0 if run_all(bugs, options.jobs, record, options.record) else 1
 
 
 if __name__ == "__main__":

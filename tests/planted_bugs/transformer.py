@@ -233,4 +233,33 @@ MODEL = (
     ),
 )
 
-TRANSFORMER = (*ENCODER_LAYER, *DECODER_LAYER, *STACKS, *MODEL)
+# mistakes in forward that leave every gradient right
+FORWARD = (
+    Bug(
+        "DecoderLayer: no dropout in the first residual",
+        "dropped branch",
+        _LAYERS,
+        "self.self_residual.forward(x, attend, context)",
+        "self.self_residual.forward(x, attend)",
+        nth=2,
+        of=2,
+    ),
+    Bug(
+        "DecoderLayer: no dropout in self-attention",
+        "dropped branch",
+        _LAYERS,
+        "self.self_attention.forward(h, mask=mask, context=context)",
+        "self.self_attention.forward(h, mask=mask)",
+        nth=2,
+        of=2,
+    ),
+    Bug(
+        "Transformer: no query mask in cross-attention",
+        "wrong mask",
+        _MODEL,
+        "replace(of_target, allowed=of_source.allowed, key_packing",
+        "replace(of_target, queries=None, allowed=of_source.allowed, key_packing",
+    ),
+)
+
+TRANSFORMER = (*FORWARD, *ENCODER_LAYER, *DECODER_LAYER, *STACKS, *MODEL)

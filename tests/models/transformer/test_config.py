@@ -261,3 +261,21 @@ def test_the_documents_models_compute_different_things():
         answers.append(model.forward(source % 9, target_in)[0])
     for i, one in enumerate(answers):
         assert all(np.abs(one - other).max() > 1e-6 for other in answers[i + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("changes", "left_out"),
+    [
+        ({}, 0),
+        ({"positions": "learned"}, 12 * 8),  # one of the two tables of positions
+        ({"tied": "all", "target_vocab": 11}, 0),
+        ({"d_head": 3, "d_value": 5}, 0),
+    ],
+    ids=["default", "learned positions", "tied", "widths of a head"],
+)
+def test_the_least_number_of_parameters_counts_the_matrices_but_those_of_outputs(changes, left_out):
+    """A file whose settings need more numbers than it holds is refused before the model is built."""
+    config = tiny_config(**changes)
+    matrices = ((name, p) for name, p in Transformer(config).named_parameters() if p.value.ndim > 1)
+    counted = sum(p.value.size for name, p in matrices if not name.endswith("output.weight"))
+    assert config.least_parameters == counted - left_out

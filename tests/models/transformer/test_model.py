@@ -69,9 +69,15 @@ def test_padding_receives_no_attention_in_any_layer():
 
 def test_masked_queries_have_zero_rows():
     _, cache = tiny_model(query_masking="after").forward(SOURCE, TARGET_IN)
-    weights = cache.encoder[1].self_attention.attention.weights
-    assert not weights.swapaxes(1, 2)[SOURCE == 0].any()
-    assert weights.swapaxes(1, 2)[SOURCE != 0].any(-1).all()
+    encoder, decoder = cache.encoder[1], cache.decoder[1]
+    for part, ids in (
+        (encoder.self_attention, SOURCE),
+        (decoder.self_attention, TARGET_IN),
+        (decoder.cross, TARGET_IN),
+    ):
+        weights = part.attention.weights.swapaxes(1, 2)  # (B, T, H, S)
+        assert not weights[ids == 0].any()
+        assert weights[ids != 0].any(-1).all()
 
 
 def test_a_source_of_padding_only_gives_finite_numbers():

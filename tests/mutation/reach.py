@@ -1,0 +1,141 @@
+"""Measure which tests call which functions: only those can kill a mutant of the function."""
+
+import functools
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from trials.trial import run_tests
+
+from mutation.mutant import FOLDERS
+
+
+class Reach:
+    """The functions that each test calls, and the time that it takes.
+
+    Args:
+        tests: A list of (identifier, file relative to tests/, seconds), the fastest first.
+        calls: A dict from "file: function" to the places of tests in that list.
+    """
+
+    def __init__(self, tests, calls):
+        self._tests = [tuple(test) for test in tests]
+        self._calls = {name: set(places) for name, places in calls.items()}
+
+    def of(self, mutant):
+        """Return the tests that run the code of a mutant as (identifier, file), the fastest first.
+
+        If none calls the function, it may run on import: then all tests count that call one of its file.
+        """
+        places = self._calls.get(f"{mutant.file}: {mutant.function}", set())
+        if not places:
+            same_file = (p for name, p in self._calls.items() if name.startswith(f"{mutant.file}: "))
+            places = set().union(*same_file)
+        return [self._tests[place][:2] for place in sorted(places)]
+
+
+class MeasuredReach:
+    """A Reach that is measured when it is first needed, since that takes longer than many trials.
+
+    Args:
+        tests: The test files.
+    """
+
+    def __init__(self, tests):
+        self.tests = tests
+        self._lock = threading.Lock()
+        self._reach = None
+
+    def of(self, mutant):
+        """Return the tests that run the code of a mutant, as Reach.of does, or raise TestsFail."""
+        with self._lock:
+            if self._reach is None:
+                outcome, self._reach = measure(self.tests)
+                if self._reach is None:
+                    raise TestsFail(outcome.why)
+        return self._reach.of(mutant)
+
+
+class TestsFail(Exception):
+    """The error if a test fails without any mutant: then its failure proves nothing about a mutant."""
+
+    __test__ = False  # the name begins like that of a class of tests
+
+
+def measure(tests):
+    """Run the test files without any mutant. Return the outcome, and the Reach or None if a test failed."""
+    with tempfile.TemporaryDirectory(prefix="reach-") as folder:
+        output = Path(folder) / "reach.json"
+        outcome = run_tests(tests, plugin=Recorder(output))
+        if outcome.status != 0:
+            return outcome, None
+        return outcome, Reach(**json.loads(output.read_text(encoding="utf-8")))
+
+
+class Recorder:
+    """A plugin of pytest that writes the arguments of Reach as JSON.
+
+    The calls of a fixture's setup count for all tests that use it. The calls of a helper with functools.cache
+    count for the first test only.
+    """
+
+    def __init__(self, output):
+        self.output = output
+        self.found = set()
+        self.of_fixtures = defaultdict(set)
+        self.tests = []  # (identifier, file, seconds, the names of the functions)
+
+    def pytest_sessionstart(self):
+        """Follow the calls of all functions from now on."""
+        threading.settrace(self._trace)
+        sys.settrace(self._trace)
+
+    def _trace(self, frame, event, _):
+        name = _name(frame.f_code)
+        if name and event == "call":
+            self.found.add(name)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        """Store what the fixture calls."""
+        before, self.found = self.found, set()
+        value = yield
+        self.of_fixtures[fixturedef.argname] |= self.found
+        self.found |= before
+        return value
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Store what the test calls, and its processor time."""
+        sys.settrace(self._trace)
+        self.found, start = set(), time.process_time()
+        value = yield
+        seconds = time.process_time() - start
+        names = self.found.union(*(self.of_fixtures[name] for name in item.fixturenames))
+        file = item.path.as_posix().rpartition("/tests/")[2]
+        self.tests.append((item.nodeid, file, seconds, names))
+        return value
+
+    def pytest_sessionfinish(self):
+        """Write the file."""
+        sys.settrace(None)
+        calls = defaultdict(list)
+        tests = sorted(self.tests, key=lambda test: test[2])
+        for place, (*_, names) in enumerate(tests):
+            for name in names:
+                calls[name].append(place)
+        self.output.write_text(json.dumps({"tests": [test[:3] for test in tests], "calls": calls}))
+
+
+@functools.cache
+def _name(code):
+    """Return "file: function" of a function in the folders with mutants, and "" for others."""
+    _, package, file = code.co_filename.rpartition("/npformer/")
+    if not package or not file.startswith(FOLDERS):
+        return ""
+    return f"{file}: {code.co_qualname.partition('.<locals>')[0]}"

@@ -1,0 +1,157 @@
+"""The mutants: what is changed and what is left out, the draw, and the trial of one mutant.
+
+tests/mutation/run.py checks that the tests kill them.
+"""
+
+import textwrap
+
+import pytest
+from mutation.equivalent import EQUIVALENT, Equivalent
+from mutation.mutant import all_mutants, mutants_of, sample
+from mutation.reach import Reach, measure
+from mutation.run import all_test_files, is_killed, try_mutant
+from trials.trial import ROOT, Outcome
+
+
+def changes(code):
+    """Return the changes of a piece of code as a dict from (before, after) to the operator."""
+    source = "def function():\n" + textwrap.indent(code, "    ")
+    return {(m.before, m.after): m.operator for m in mutants_of("any.py", source)}
+
+
+CHANGES = {
+    "arithmetic": ("y = a + b * c", {
+        ("y = a + b * c", "y = (a - b * c)"),
+        ("y = a + b * c", "y = a + (b / c)"),
+    }),
+    "+=": ("y += a", {("y += a", "y -= a"), ("y += a", "pass")}),
+    "comparison": ("if a < b: f = g", {("a < b", "(a <= b)")}),
+    "and": ("y = a and b or c", {
+        ("y = a and b or c", "y = (a and b) and c"),
+        ("y = a and b or c", "y = (a or b) or c"),
+    }),
+    "condition": ("y = a if b else c", {("y = a if b else c", "y = a if (not b) else c")}),
+    "no double negation": ("while not a: f = g", {("not a", "a")}),
+    "filter": ("y = [a for a in b if a]", {("y = [a for a in b if a]", "y = [a for a in b if (not a)]")}),
+    "sign": ("y = -x", {("y = -x", "y = x")}),
+    "numbers": ("y = f[3, 0.0, 0.5]", {
+        ("y = f[3, 0.0, 0.5]", "y = f[4, 0.0, 0.5]"),
+        ("y = f[3, 0.0, 0.5]", "y = f[3, 1.0, 0.5]"),
+        ("y = f[3, 0.0, 0.5]", "y = f[3, 0.0, 1.0]"),
+    }),
+    "bool": ("y = True", {("y = True", "y = False")}),
+    "keyword": ("y = f(x, train=train)", {("y = f(x, train=train)", "y = f(x)")}),
+    "call": ("check(mask)", {("check(mask)", "pass")}),
+    "same name": ("x = f(x)", {("x = f(x)", "pass")}),
+    "another name": ("y = f(x)", set()),
+    "arguments": ("y = f(a, b)", {("y = f(a, b)", "y = f(b, a)")}),
+    "tuple": ("def f():\n    return a, b", {("return a, b", "return (b, a)")}),
+    "axis": ("y = x.sum(-1)", {
+        ("y = x.sum(-1)", "y = x.sum(0)"),
+        ("y = x.sum(-1)", "y = x.sum(-2)"),
+    }),
+    "default": ("def f(eps=1.0):\n    return eps", {("1.0", "2.0")}),
+    "raise": ("raise UserError(f'{a + b} is not {c}', 1 + 2)", {
+        ("raise UserError(f'{a + b} is not {c}', 1 + 2)", "pass"),
+    }),
+    "for people": ("def __repr__(self):\n    return a + b", set()),
+    "docstring and annotation": ("def f(x: g(1 + 2)) -> 3:\n    'a + b'\n    y: g(1 + 2) = x", set()),
+    "free axis": ("y = x.reshape(-1)", set()),
+    "message": ("y = f'{a + b}'", set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "expected"), CHANGES.values(), ids=CHANGES)
+def test_the_changes_of_a_piece_of_code(code, expected):
+    assert set(changes(code)) == expected
+
+
+def test_a_mutant_changes_only_its_own_place():
+    """The characters before it need several bytes, and its text occurs twice."""
+    source = "class A:\n    def f(self):\n        # αβ\n        x = 'γ' or 2 * y\n        x = 'γ' or 2 * y\n"
+    mutants = [mutant for mutant in mutants_of("any.py", source) if mutant.operator == "arithmetic"]
+    assert [(mutant.function, mutant.nth) for mutant in mutants] == [("A.f", 1), ("A.f", 2)]
+    assert mutants[1].changed(source) == source[:-6] + "(2 / y)\n"
+    assert mutants[0].changed(source).count("2 / y") == 1
+    assert len({mutant.name for mutant in mutants}) == 2
+
+
+def test_settings_outside_of_functions_are_left_out():
+    source = (
+        "A = {'n': 3 + 4}\nif A: register(3)\nclass B:\n    n: int = 3\n    def f(self):\n        return -x"
+    )
+    assert [mutant.after for mutant in mutants_of("any.py", source)] == ["return x"]
+
+
+def test_a_nested_function_belongs_to_the_outermost_one():
+    source = "def f():\n    def g():\n        return a + b\n    return lambda: g() * 2"
+    assert {mutant.function for mutant in mutants_of("any.py", source)} == {"f"}
+
+
+def test_every_drawn_mutant_is_valid_python_and_a_change():
+    for mutant in sample(all_mutants(), 1, 100):
+        source = (ROOT / "npformer" / mutant.file).read_text(encoding="utf-8")
+        changed = mutant.changed(source)
+        assert changed != source
+        compile(changed, mutant.file, "exec")
+    assert len({mutant.name for mutant in all_mutants()}) == len(all_mutants())
+
+
+def test_a_draw_keeps_most_mutants_when_a_file_changes():
+    mutants = all_mutants()
+    drawn = sample(mutants, 1, 400)
+    assert drawn == sample(mutants[::-1], 1, 400)
+    assert drawn != sample(mutants, 2, 400)
+    others = [mutant for mutant in mutants if mutant.file != "nn/module.py"]
+    kept = [mutant for mutant in drawn if mutant.file != "nn/module.py"]
+    assert sample(others, 1, 400)[: len(kept)] == kept
+
+
+def stale(declarations):
+    """Return the declarations of mutants that do not exist."""
+    return [each for each in declarations if not any(each.matches(mutant) for mutant in all_mutants())]
+
+
+def test_every_equivalent_mutant_still_exists():
+    assert stale(EQUIVALENT) == [], "take these from tests/mutation/equivalent.py"
+    assert all(each.reason for each in EQUIVALENT)
+    gone = Equivalent("nn/linear.py", "Linear.forward", "y = x", "y = -x", "there is no such statement")
+    assert stale([gone]) == [gone]
+
+
+def test_the_tests_that_run_for_a_mutant():
+    source = "def f():\n    return 1 + 2\ndef g():\n    return 3 + 4"
+    tests = [("fast", "test_a.py", 0.1), ("middle", "test_b.py", 0.2), ("slow", "test_a.py", 0.3)]
+    reach = Reach(tests, {"any.py: f": [2, 0], "any.py: h": [1], "other.py: g": [1]})
+    found = {mutant.function: reach.of(mutant) for mutant in mutants_of("any.py", source)}
+    assert found["f"] == [("fast", "test_a.py"), ("slow", "test_a.py")]
+    assert found["g"] == [("fast", "test_a.py"), ("middle", "test_b.py"), ("slow", "test_a.py")]
+
+
+@pytest.mark.parametrize(
+    ("status", "killed"),
+    [(1, True), (2, True), (-11, True), (None, True), (0, False), (5, False), (70, False)],
+)
+def test_the_outcomes_that_count_as_killed(status, killed):
+    assert is_killed(Outcome(status, 1.0, "", "")) == killed
+
+
+def test_the_tests_tell_a_wrong_mutant_from_an_equivalent_one():
+    """They run in processes of their own, on copies of the package."""
+    control, reach = measure(["functional/test_softmax.py"])
+    assert control.status == 0
+    mutants = [mutant for mutant in all_mutants() if mutant.function == "log_softmax"]
+    (wrong,) = [mutant for mutant in mutants if "x + x.real.max" in mutant.after]
+    outcome = try_mutant(wrong, reach)
+    assert outcome.test == "functional/test_softmax.py"
+    assert is_killed(outcome)
+    assert try_mutant(wrong, None, "functional/test_softmax.py").test == outcome.test  # it needs no Reach
+    harmless = wrong._replace(new="(x - (x.real.max(-1, keepdims=True)))")
+    assert not is_killed(try_mutant(harmless, reach))
+
+
+def test_the_files_with_tests_are_those_of_the_folders_with_mutants():
+    files = all_test_files()
+    assert len(set(files)) == len(files)
+    assert all((ROOT / "tests" / file).is_file() for file in files)
+    assert {"functional/test_masks.py", "nn/attention/test_luong.py", "kernels/test_gpu.py"} <= set(files)
