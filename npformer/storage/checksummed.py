@@ -8,6 +8,7 @@ import hashlib
 import json
 from os import PathLike
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from npformer.storage.json_files import parse_json, require_object
 # the beginning of the metadata in the file, where quotation marks are escaped
 _LABEL = rb"{\"sha256\": \""
 _NO_DIGEST = b"0" * 64
+
+MOST_LETTERS = 120  # of an error of the library in a message
 
 
 def checksummed_bytes(
@@ -65,8 +68,10 @@ def read_checksummed(
     try:
         tensors = safetensors.load(data)
     except SafetensorError as error:
+        # the library lists all types that it knows
+        why = shorten(str(error), MOST_LETTERS, placeholder=" ...")
         raise UserError(
-            f"{path} is not a complete safetensors file ({error}): it was cut short or altered, or is of "
+            f"{path} is not a complete safetensors file ({why}): it was cut short or altered, or is of "
             f"another kind; {remedy}"
         ) from None
     except (KeyError, ValueError) as error:  # a dtype that NumPy does not have

@@ -89,7 +89,8 @@ class TrainingConfig:
             value = getattr(self, name)
             if not (is_number(value) and 0 <= value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number of at least 0")
-        if self.schedule == "cosine" and self.min_learning_rate > self.learning_rate:
+        rate = self.learning_rate
+        if self.schedule == "cosine" and rate is not None and self.min_learning_rate > rate:
             raise UserError(
                 f"min_learning_rate is {self.min_learning_rate} and learning_rate is {self.learning_rate}: a "
                 "cosine decays from learning_rate, so make min_learning_rate smaller"

@@ -193,7 +193,10 @@ def test_the_memory_addresses_of_the_buffers_change_no_bit(monkeypatch, tmp_path
             super().__init__(model, **settings)
             self.m, self.v = shifted(self.m), shifted(self.v)
 
-    monkeypatch.setattr(trainer, "Adam", ShiftedAdam)
+    def make(config, model):
+        return ShiftedAdam(model, betas=config.betas, eps=config.eps)
+
+    monkeypatch.setattr(trainer, "make_optimizer", make)
     tiny_run(tmp_path / "run")
     assert_same(tmp_path / "run", unbroken)
 
