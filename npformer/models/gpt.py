@@ -13,10 +13,9 @@ CausalLanguageModel, at the end, is an older sibling: it is made of the encoder 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.ids import take_ids
 from npformer.functional.masks import causal_mask
 from npformer.functional.rotary import ROTARY_LAYOUTS
+from npformer.models.settings import ModelSettings
 from npformer.models.transformer.language_model import LanguageModel
 from npformer.nn import (
     FeedForward,
@@ -52,7 +52,6 @@ from npformer.storage.validation import (
     require_count,
     require_flags,
     require_index,
-    require_known,
     require_share,
 )
 
@@ -69,7 +68,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class GPTConfig:
+class GPTConfig(ModelSettings):
     """The settings of a GPT. The defaults are those of GPT-2 with 124 million parameters.
 
     Raises:
@@ -169,15 +168,6 @@ class GPTConfig:
         tables = self.vocab_size * d * (1 if self.tied else 2)
         positions = self.context * d if self.positions == "learned" else 0
         return tables + positions + self.n_layers * (attention + feed_forward + 2 * norm) + norm
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the configuration with some settings changed. Unknown names raise a UserError."""
-        require_known(self, changes)
-        return dataclasses.replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, such as for a JSON file."""
-        return dataclasses.asdict(self)
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> GPTConfig:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Any
 
 from npformer.errors import Registry, UserError
+from npformer.models.settings import ModelSettings
 from npformer.nn.recurrent import KINDS
 from npformer.storage.validation import (
     is_number,
@@ -15,7 +15,6 @@ from npformer.storage.validation import (
     require_count,
     require_flags,
     require_index,
-    require_known,
     require_share,
 )
 
@@ -56,7 +55,7 @@ SCORES = ("dot", "general", "concat", "perceptron")
 
 
 @dataclass(frozen=True)
-class RecurrentConfig:
+class RecurrentConfig(ModelSettings):
     """The settings of a recurrent encoder and decoder. The defaults are Luong's global attention.
 
     Raises:
@@ -116,15 +115,6 @@ class RecurrentConfig:
     def least_parameters(self) -> int:
         """A number of parameters that the model has at least, without building it."""
         return (self.source_vocab + self.target_vocab) * self.d_model + self.d_hidden**2
-
-    def replace(self, **changes: Any) -> RecurrentConfig:
-        """Return the configuration with some settings changed. Unknown names raise a UserError."""
-        require_known(self, changes)
-        return dataclasses.replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, such as for a JSON file."""
-        return dataclasses.asdict(self)
 
     @classmethod
     def architecture(cls, name: str, **changes: Any) -> RecurrentConfig:

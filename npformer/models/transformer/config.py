@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from npformer.errors import Registry, UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masks import Masking
+from npformer.models.settings import ModelSettings
 from npformer.nn import check_sequence
 from npformer.storage.validation import (
     is_number,
@@ -18,7 +18,6 @@ from npformer.storage.validation import (
     require_count,
     require_flags,
     require_index,
-    require_known,
     require_share,
 )
 
@@ -149,7 +148,7 @@ SHARES = ("dropout", "input_dropout", "attention_dropout", "feed_forward_dropout
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(ModelSettings):
     """The settings of a Transformer, with the names of the paper. The defaults are its base model.
 
     Raises:
@@ -302,15 +301,6 @@ class TransformerConfig:
         """The action of the masks on the scores (see Masking)."""
         query = "after" if self.query_masking == "none" else self.query_masking
         return Masking(self.mask_fill, self.masking_how, query)
-
-    def replace(self, **changes: Any) -> Self:
-        """Return the configuration with some settings changed. Unknown names raise a UserError."""
-        require_known(self, changes)
-        return dataclasses.replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a dict of plain values, such as for a JSON file."""
-        return dataclasses.asdict(self)
 
     @classmethod
     def architecture(cls, name: str, **changes: Any) -> TransformerConfig:

@@ -47,6 +47,11 @@ class DecodingAttention(Module):
 
     query: Any
     rotary: Any
+    project: Any  # this and the following methods are those of MultiHeadAttention
+    rotate: Any
+    share: Any
+    attend: Any
+    join: Any
 
     def decode_step(
         self, x: Array, kv_cache: KVCache | None = None, mask: Array | AttentionMask | None = None
@@ -97,54 +102,3 @@ class DecodingAttention(Module):
         z, _ = self.attend(q, self.share(kv_cache.k), self.share(kv_cache.v), AttentionMask.of(mask))
         y, _ = self.join(z)
         return y
-
-    def project(self, query: Array, key: Array, value: Array) -> Any:
-        """Compute the queries, keys and values of all heads, as MultiHeadAttention.project does.
-
-        Args:
-            query: The input of the queries, of shape (B, T, D).
-            key: The input of the keys, of shape (B, S, D).
-            value: The input of the values, of shape (B, S, D).
-
-        Returns:
-            (q, k, v), and the cache.
-        """
-        raise NotImplementedError
-
-    def rotate(self, q: Array, k: Array, start: int = 0) -> tuple[Array, Array, Any]:
-        """Rotate the queries and keys by their positions, as MultiHeadAttention.rotate does.
-
-        Args:
-            q: The queries, of shape (B, H, T, K).
-            k: The keys, of shape (B, G, T, K).
-            start: The position of the first query and key.
-
-        Returns:
-            q and k, of the same shapes, and the cache.
-        """
-        raise NotImplementedError
-
-    def share(self, x: Array) -> Array:
-        """Repeat the heads of keys or values, as MultiHeadAttention.share does.
-
-        Shapes: x (B, G, S, K) -> (B, H, S, K).
-        """
-        raise NotImplementedError
-
-    def attend(self, q: Array, k: Array, v: Array, mask: AttentionMask) -> tuple[Array, Any]:
-        """Compute the attention of each head, as MultiHeadAttention.attend does.
-
-        Args:
-            q: The queries, of shape (B, H, T, K).
-            k: The keys, of shape (B, H, S, K).
-            v: The values, of shape (B, H, S, L).
-            mask: The masks.
-
-        Returns:
-            z, of shape (B, H, T, L), and the cache.
-        """
-        raise NotImplementedError
-
-    def join(self, z: Array) -> tuple[Array, Any]:
-        """Concatenate the heads and multiply by Wo. Shapes: z (B, H, T, L) -> y (B, T, D), and the cache."""
-        raise NotImplementedError
