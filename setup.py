@@ -9,11 +9,15 @@ from pathlib import Path
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
-ADDRESS = "https://github.com/npformer/npformer"  # the project's address, held here alone
+ADDRESS = "https://github.com/npformer/npformer"  # the project's address, held here and in CITATION.cff
 URLS = {
     "Homepage": ADDRESS,
+    "Source": ADDRESS,
+    "Start here": f"{ADDRESS}/blob/main/docs/start-here.md",
+    "Course": f"{ADDRESS}/blob/main/lessons/README.md",
     "Documentation": f"{ADDRESS}/tree/main/docs",
     "Changelog": f"{ADDRESS}/blob/main/CHANGELOG.md",
+    "Citation": f"{ADDRESS}/blob/main/CITATION.cff",
     "Issues": f"{ADDRESS}/issues",
 }
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 0.1 · A Transformer at work
 #
-# *About 10 minutes. You need: a little Python. There is no theory in this lesson.*
+# *About 15 minutes. You need: a little Python. There is no theory in this lesson.*
 #
 # **After this lesson you can**
 #
@@ -185,7 +185,10 @@ assert report.ok
 # %% [markdown]
 # ## Exercises
 #
-# - Run `npformer attention "two dogs are playing in the snow"` in a shell. It draws the weights of all heads.
+# - Run `npformer attention --model en-de "two dogs are playing in the snow"` in a shell. It draws the weights
+#   of all heads.
+# - Run `npformer explore --model en-de "A dog runs." --open` in a shell. It opens a page with every number of
+#   the model, forward and backward.
 # - Print `translator.attention("A man is riding a bicycle.").translation`. Which English words have no German
 #   word of their own?
 #

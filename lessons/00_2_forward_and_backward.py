@@ -8,7 +8,8 @@
 # - read the shapes of arrays, and predict the shape of a product and of a sum;
 # - derive the gradients of a linear layer, and write them in three lines of NumPy;
 # - decide what a layer has to store for its backward pass;
-# - measure a derivative to 16 digits, and use it to find a wrong gradient.
+# - measure a derivative to 16 digits, and use it to find a wrong gradient;
+# - say which mistakes a gradient check cannot see.
 #
 # `model: ids → embedding → positions → encoder → decoder → [LINEAR] → softmax`
 
@@ -67,8 +68,7 @@ print(x.shape, "@", w.shape, "+", b.shape, "->", y.shape)
 # Broadcasting gives no warning when the result is not what you wanted. Suppose you want to subtract from each
 # row of a (3, 3) matrix the mean of this row. The three means have shape (3,). NumPy compares from the right,
 # so it subtracts one mean from each *column*. With `keepdims=True` they have shape (3, 1), and each mean is
-# repeated along its own row. Only then do the rows sum to 0. The package therefore writes `keepdims=True`
-# wherever the mean, maximum or sum of a row is combined with the row again.
+# repeated along its own row. Only then do the rows sum to 0.
 
 # %%
 square = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
@@ -90,9 +90,10 @@ print("with keepdims\n", square - square.mean(-1, keepdims=True))  # (3, 3) - (3
 #
 # $$y_{nj} = \sum_i x_{ni} w_{ij} + b_j$$
 #
-# The next cell computes this formula with loops.
+# The loops in the next cell compute this formula. They, the product above and the function `linear` of the
+# package must give the same numbers.
 
-# %%
+# %% tags=["check"]
 slow = np.zeros((2, 3, 5))  # (B, T, O)
 for sentence in range(2):
     for token in range(3):
@@ -100,11 +101,6 @@ for sentence in range(2):
             slow[sentence, token, j] = b[j]
             for i in range(4):
                 slow[sentence, token, j] += x[sentence, token, i] * w[i, j]
-
-# %% [markdown]
-# The loops, the product above and the function `linear` of the package must give the same numbers.
-
-# %% tags=["check"]
 fast, cache = linear(x, w, b)
 assert_allclose(slow, y, rtol=1e-12)
 assert_allclose(fast, y, rtol=1e-12)
@@ -323,8 +319,7 @@ central = [(loss_along(h) - loss_along(-h)) / (2 * h) for h in steps]
 # %% [markdown]
 # The total error is smallest where truncation and rounding are about equal. For the forward difference it is
 # near $\sqrt{\varepsilon} \approx 10^{-8}$, and half of the 16 digits are lost. For the central difference it
-# is near $\sqrt[3]{\varepsilon} \approx 5 \cdot 10^{-6}$, and a third of the digits are lost. In our example
-# L is twenty times as large as L′, which costs about one more digit.
+# is near $\sqrt[3]{\varepsilon} \approx 5 \cdot 10^{-6}$, and a third of the digits are lost.
 #
 # ## The complex step
 #
@@ -422,7 +417,7 @@ print("derivative of |x| at 3, with where:", np.imag(absolute(np.complex128(3 + 
 
 # %% [markdown]
 # For this reason the package compares numbers by `.real`, subtracts `x.real.max()` in the softmax, and writes
-# `(x * x).mean()` instead of `var`. The same code runs in float32 and float64.
+# `(x * x).mean()` instead of `var`.
 #
 # ## The gradient checker
 #
@@ -453,20 +448,49 @@ print(wrong_report)
 
 # %% [markdown]
 # The report names the array, the first wrong entry and the factor by which it is wrong. A network with this
-# mistake still learns, but its bias changes six times too slowly. With the optimizer Adam (lesson 13.2,
-# `13_2_adam`) the bias even changes at its normal speed, because Adam divides each gradient by its own
-# typical size. So you would not notice the mistake in the loss.
+# mistake still learns, but its bias changes six times too slowly. So you would hardly notice the mistake in
+# the loss.
 
 # %% tags=["check"]
 assert report.ok
 assert wrong_report.failures[0].tensor == "bias"
 
 # %% [markdown]
+# **What a gradient check cannot see.** It compares the backward pass with the forward pass, and nothing else.
+# If the forward pass computes the wrong function, and the backward pass its correct gradient, the check
+# passes:
+
+# %%
+
+
+def linear_twice_b(x, w, b):
+    """Compute x w + 2 b, which is not what a linear layer computes."""
+    return linear(x, w, 2 * b)
+
+
+def linear_twice_b_backward(dy, cache):
+    """Return the correct gradients of this wrong function."""
+    dx, dw, db = linear_backward(dy, cache)
+    return dx, dw, 2 * db
+
+
+misled = gradcheck((linear_twice_b, linear_twice_b_backward), x, w, b)
+print("all gradients correct:", misled.ok)
+
+# %% tags=["check"]
+assert misled.ok
+assert np.abs(linear_twice_b(x, w, b)[0] - y).max() > 1
+
+# %% [markdown]
+# So a forward pass needs tests of its own, such as the comparison with loops above. Lesson 7.4
+# (`07_4_testing_the_split`) shows a mistake of this kind that is easy to make.
+
+# %% [markdown]
 # ## What the documents say
 #
 # > - *一步步解析Attention is All You Need!*, *图解transformer*, *Attention机制详解（二）* and *The components
 # >   of the Transformer* show forward passes only. TensorFlow or PyTorch derives the backward passes from
-# >   them. All derivations of gradients in this course are the course's own.
+# >   them.
 # > - Weights here have the shape (in, out), as in the paper's xW + b. PyTorch's `nn.Linear`, which
 # >   *图解transformer* uses, stores them as (out, in) and computes xWᵀ + b. Transpose them before you compare
 # >   numbers.
@@ -500,8 +524,5 @@ assert wrong_report.failures[0].tensor == "bias"
 #   number of axes before the last one.
 # - `npformer exercise start derivative`: compute the derivative of a function by a complex step.
 # - By hand: y = x − mean(x). Which term of dx is easily forgotten?
-#
-# Try this in the terminal: `!print(gradcheck((linear, linear_backward), x, w, b, method="difference"))`. The
-# verdict is the same, but the errors are a hundred thousand times as large.
 #
 # **Next**: lesson 1 (`01_words_to_ids`), which turns sentences into arrays of numbers.

@@ -495,11 +495,11 @@ assert not report.ok
 #
 # `npformer exercise list 2` lists the exercises. Each is graded by the gradient checker.
 #
+# - `npformer exercise start embedding`: write the forward pass.
 # - `npformer exercise start embedding-backward`: compute the gradient of an embedding table with a
 #   scatter-add.
 # - `npformer exercise start tied-backward`: compute the gradients of an output layer with tied weights.
-# - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters. Its
-#   gradients must be added with +=.
+# - `npformer exercise start linear-layer-backward`: write the backward pass of a layer with parameters.
 #
 # In the terminal, try `!np.diag(one_hot.T @ one_hot)`. What does it count?
 #

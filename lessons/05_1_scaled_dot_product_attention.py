@@ -271,5 +271,7 @@ assert_allclose(scores, cache.scores, rtol=1e-12)
 # - `npformer exercise start attention`: write the three lines of attention for any number of leading axes.
 # - By hand: a query has the scores 3, 3 and 0 after the division. Compute its three weights, and check them
 #   with `softmax`.
+# - Read how a score is computed from real numbers: run `npformer explore --model en-de "A dog runs." --open`,
+#   and replace the end of the address, from `#` on, by `#step=encoder.0.self_attention.attention.scores`.
 #
 # **Next**: lesson 5.2 (`05_2_the_backward_pass_of_attention`), the gradients of queries, keys and values.

@@ -248,5 +248,8 @@ assert report.ok
 #   of this lesson.
 # - By hand: take two keys with weights p and 1 − p. Show that the row of dscores is p(1 − p)(dp₁ − dp₂) times
 #   (1, −1). Then check the upper row of the figure of dscores with this formula.
+# - Follow the gradients of this lesson through a real model: run
+#   `npformer explore --model en-de "A dog runs." --open`, and replace the end of the address, from `#` on, by
+#   `#direction=backward&step=encoder.0.self_attention.attention.scores`.
 #
 # **Next**: lesson 5.3 (`05_3_what_the_scale_does`), the reason for the division by √dₖ.

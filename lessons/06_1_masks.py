@@ -270,6 +270,8 @@ assert report.ok
 #   given distance.
 # - `npformer exercise start mask-scores-backward`: compute the gradient of the scores when a mask has
 #   replaced some of them.
+# - See the causal mask in a real decoder: run `npformer explore --model en-de "A dog runs." --open`, and
+#   replace the end of the address, from `#` on, by `#step=decoder.0.self_attention.attention.masked`.
 #
 # The command `npformer masks "I am late" --pad 2 --causal` draws the masks of a sentence.
 #

@@ -280,5 +280,7 @@ assert wide.count_parameters() == 4 * (300**2 + 300) == 361_200
 #   of axes. The same function is the backward pass of `merge_heads`.
 # - `npformer exercise start merge-heads`: concatenate the heads. This is the inverse of `split_heads`, so the
 #   two operations come in the opposite order.
+# - See the split into heads in a real model: run `npformer explore --model en-de "A dog runs." --open`, and
+#   replace the end of the address, from `#` on, by `#step=encoder.0.self_attention.attention.q`.
 #
 # **Next**: lesson 7.3 (`07_3_the_output_projection_and_the_backward_pass`), the matrix W^O and the gradients.

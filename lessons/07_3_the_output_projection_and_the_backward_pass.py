@@ -275,8 +275,13 @@ assert report.ok
 # The command `npformer exercise list 7` lists the exercises of this chapter. They are graded by their values
 # or by the gradient checker.
 #
+# - `npformer exercise start multi-head`: write the forward pass of multi-head attention in three steps, and
+#   return the cache that its backward pass needs.
 # - `npformer exercise start multi-head-backward`: write the backward pass of multi-head attention in four
 #   steps. In self-attention, x receives three gradients. In cross-attention, the memory receives two.
 # - By hand: W^O is the identity matrix. Which columns of the output can head #0 change?
+# - See how the gradients of the heads are split in a real model: run
+#   `npformer explore --model en-de "A dog runs." --open`, and replace the end of the address, from `#` on, by
+#   `#direction=backward&step=encoder.0.self_attention.merged`.
 #
 # **Next**: lesson 7.4 (`07_4_testing_the_split`), a mistake that the gradient check does not find.

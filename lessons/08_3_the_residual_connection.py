@@ -215,6 +215,8 @@ show_figure(figure, "08_dropout", caption)
 #
 # `npformer exercise list 8` lists the exercises of this chapter.
 #
+# - `npformer exercise start residual`: write the forward pass of a residual connection with the norm after
+#   the sublayer, and with the norm before it.
 # - `npformer exercise start residual-backward`: write the backward pass of a residual connection with the
 #   norm after the sublayer, and with the norm before it. In both, the gradients of two paths are added.
 # - `npformer exercise start dropout-backward`: write the backward pass of dropout. Where the output was set
@@ -222,6 +224,9 @@ show_figure(figure, "08_dropout", caption)
 # - By hand: let x be a number, and let each of three layers compute x + w x, without a norm. Show that the
 #   derivative of the output is (1 + w)³, and expand it. Each product in it belongs to one path through the
 #   three layers. How many paths pass through two of the three sublayers?
+# - See both paths of the gradient in a real model: run `npformer explore --model en-de "A dog runs." --open`,
+#   and replace the end of the address, from `#` on, by
+#   `#direction=backward&step=encoder.0.self_residual.sum`.
 #
 # **Next**: lesson 8.4 (`08_4_norm_before_or_after`), what the norm and the direct path do for the gradient in
 # a stack of 24 layers.

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 9.1 · The feed-forward network
 #
-# *About 25 minutes. You need: the linear layer and its backward pass (lesson 0.2,
+# *About 30 minutes. You need: the linear layer and its backward pass (lesson 0.2,
 # `00_2_forward_and_backward`), attention (lesson 5.1, `05_1_scaled_dot_product_attention`).*
 #
 # **After this lesson you can**
@@ -295,9 +295,12 @@ assert report.ok
 #
 # - `npformer exercise start relu-backward`: write the backward pass of the ReLU. The cache is y, and one
 #   comparison is enough.
+# - `npformer exercise start feed-forward`: write the forward pass.
 # - `npformer exercise start feed-forward-backward`: write the backward pass of the feed-forward network. It
 #   has four steps in reverse order, and one of them belongs to dropout.
 # - By hand: compute max(x₁, x₂) with three units. (Write it as x₂ plus one ReLU, and x₂ as two ReLUs.)
+# - See a feed-forward network in a real model: run `npformer explore --model en-de "A dog runs." --open`, and
+#   replace the end of the address, from `#` on, by `#step=encoder.0.feed_forward.inner.product`.
 #
 # In the terminal, `s cache.outer` shows what the second linear layer keeps.
 #

@@ -272,5 +272,7 @@ assert abs(far_left["gelu"]) < 1e-20
 # - `npformer exercise start gelu-backward`: write the backward pass of GELU, which is a product of two
 #   functions of x.
 # - By hand: y = x Φ(x). Show that GELU(x) − GELU(−x) = x, and that swish has the same property.
+# - See which units of a real model are inactive: run `npformer explore --model en-de "A dog runs." --open`,
+#   and replace the end of the address, from `#` on, by `#step=encoder.0.feed_forward.hidden.activated`.
 #
 # **Next**: lesson 9.3 (`09_3_a_memory_and_a_convolution`), two other views of the same network.

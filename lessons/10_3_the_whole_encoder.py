@@ -252,5 +252,7 @@ assert presets == {"jianshu-demo": 2_889_728, "paper-base": 3_150_336}
 #   layer to the first. There may be a norm after the last layer.
 # - By hand: 4 · 512 of the 3,152,384 parameters of a layer are the biases of attention. Which 512 of them
 #   could be left out without any change of the output, whatever their values are?
+# - Follow the output of a real encoder: run `npformer explore --model en-de "A dog runs." --open`, and
+#   replace the end of the address, from `#` on, by `#step=encoder.norm.y`.
 #
 # **Next**: lesson 10.4 (`10_4_why_self_attention`), self-attention compared with other layers.

@@ -235,5 +235,8 @@ assert report.ok
 #
 # - By hand: why can the keys and values of the memory be computed once for a whole translation, although the
 #   decoder is called for every token?
+# - See the scores between the two sentences in a real model: run
+#   `npformer explore --model en-de "A dog runs." --open`, and replace the end of the address, from `#` on, by
+#   `#step=decoder.0.cross.attention.scores`.
 #
 # **Next**: lesson 11.4 (`11_4_the_decoder_layer`), the whole decoder layer and its backward pass.

@@ -242,5 +242,7 @@ for length, right, wrong in found:
 #   not padding.
 # - `npformer exercise start cross-entropy-backward`: write the gradient p − q, with padding and with the
 #   label smoothing of lesson 12.3.
+# - Follow the first step of a real backward pass: run `npformer explore --model en-de "A dog runs." --open`,
+#   and replace the end of the address, from `#` on, by `#direction=backward&step=loss.log_probs`.
 #
 # **Next**: lesson 12.3 (`12_3_label_smoothing_and_tied_weights`), other targets, and a trained model.

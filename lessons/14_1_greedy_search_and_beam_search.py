@@ -340,4 +340,10 @@ show_figure(figure, "14_table", caption)
 # - `npformer exercise start best-continuations`: find the k best continuations in one list. You do not need
 #   to sort all of it.
 #
+# **Your own Transformer.** Greedy search is the last of the twelve parts of a Transformer that you can
+# write yourself. The command `npformer build` shows which parts are yours, and holds their output, loss
+# and gradients against the package's Transformer. `npformer build --train` trains a Transformer of your
+# parts, and `npformer build "the dog is tired"` translates with it. The package's own part stands in the
+# place of each part that you have not solved yet.
+#
 # **Next**: lesson 14.2 (`14_2_exposure_bias_and_search_errors`), which decodes with a trained model.

@@ -352,6 +352,8 @@ for kind, number in enumerate(shares.argmax(0)):
 #   `npformer attention --model runs/lesson13 --kind cross "the dog is tired"`.
 # - A model with another seed has other heads. Train one with
 #   `npformer train --set norm=post --set final_norm=False --seed 5 --run runs/mine`.
+# - See all heads of the translator that ships: run `npformer explore --model en-de "A dog runs." --open`, and
+#   replace the end of the address, from `#` on, by `#view=attention`.
 #
 # **Next**: lesson 15.2 (`15_2_attention_to_the_antecedent`) counts how often a head attends to the
 # antecedent, and compares it with baselines.

@@ -301,6 +301,8 @@ assert max(needed) < accuracy - 0.1
 #   2)` removes two heads.
 # - Set blocks to 0 in all layers at once, beginning with the heads of the smallest cost. How many can you
 #   remove before the accuracy falls below 90 %?
+# - After `npformer tour`, switch heads off yourself: run `npformer explore --model tour/run --open`, and
+#   replace the end of the address, from `#` on, by `#view=changes`.
 #
 # **Next**: lesson 15.4 (`15_4_gradient_times_input`) predicts the cost of all heads with a single backward
 # pass.

@@ -13,7 +13,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time __getattr__ imports the same names
-    from npformer import checking, data, functional, generation, models, nn, plots, pretrained, training
+    from npformer import (
+        checking,
+        data,
+        explorer,
+        functional,
+        generation,
+        models,
+        nn,
+        plots,
+        pretrained,
+        training,
+    )
     from npformer.checking import gradcheck
     from npformer.checking.leaks import assert_no_leak
     from npformer.errors import UserError
@@ -36,6 +47,7 @@ __all__ = [
     "assert_no_leak",
     "checking",
     "data",
+    "explorer",
     "functional",
     "generation",
     "gradcheck",

@@ -41,9 +41,30 @@ def is_array(value: object) -> bool:
     return isinstance(value, np.ndarray) or is_cupy(value)
 
 
+def is_torch(value: object) -> bool:
+    """Return whether a value is a tensor of PyTorch, such as a Parameter.
+
+    Only the names of its type and of the types above it are compared, so the function also works if PyTorch
+    is not installed.
+    """
+    kinds = type(value).__mro__
+    return any(kind.__name__ == "Tensor" and kind.__module__ == "torch" for kind in kinds)
+
+
 def to_numpy(array: Any) -> Array:
-    """Return the array as a NumPy array. An array on the GPU is copied to the host."""
+    """Return an array, or a tensor of PyTorch, as a NumPy array. It is copied to the host if necessary."""
+    if is_torch(array):
+        return _from_torch(array)
     return array.get() if is_cupy(array) else np.asarray(array)
+
+
+def _from_torch(tensor: Any) -> Array:
+    """Return a tensor of any device and dtype, whether it requires gradients or not, as a NumPy array."""
+    tensor = tensor.detach().cpu()
+    if str(tensor.dtype).startswith(("torch.bfloat16", "torch.float8")):
+        tensor = tensor.float()  # NumPy has no such types, and float32 holds each of their numbers exactly
+    numbers: Array = tensor.numpy()
+    return numbers
 
 
 def to_backend(array: Any, backend: str) -> Array:

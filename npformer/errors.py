@@ -38,7 +38,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     The result is the second half of an error message.
     """
-    names = list(known)
+    names = list(dict.fromkeys(known))
     near = nearest(name, names)
     return f"did you mean {near}?" if near else f"choose one of {', '.join(names)}"
 

@@ -9,6 +9,7 @@ def test_the_most_similar_name_is_suggested():
     assert did_you_mean("smal", ["tiny", "small", "base"]) == "did you mean small?"
     assert did_you_mean("f14", ["F13", "F14"]) == "did you mean F14?"
     assert did_you_mean("zzz", ["tiny", "small"]) == "choose one of tiny, small"
+    assert did_you_mean("zzz", ["the", "cat", "the"]) == "choose one of the, cat"
 
 
 def test_the_beginning_of_a_long_name_suggests_it():

@@ -45,6 +45,18 @@ CHANGES = {
     "same name": ("x = f(x)", {("x = f(x)", "pass")}),
     "another name": ("y = f(x)", set()),
     "arguments": ("y = f(a, b)", {("y = f(a, b)", "y = f(b, a)")}),
+    "symmetric functions": ("z = np.add(a, b, out=y)\ny = max(a, b, c)\ny = x.swapaxes(i, j)", {
+        ("z = np.add(a, b, out=y)", "z = np.add(a, b)"),
+    }),
+    "functions that are not": ("y = np.add(a, b, c)\ny = add(a, b)\ny = np.swapaxes(a, b, c)", {
+        ("y = np.add(a, b, c)", "y = np.add(a, c, b)"),
+        ("y = add(a, b)", "y = add(b, a)"),
+        ("y = np.swapaxes(a, b, c)", "y = np.swapaxes(b, a, c)"),
+    }),
+    "a function that a call returns": ("y = f(a)(b, c)", {("y = f(a)(b, c)", "y = f(a)(c, b)")}),
+    "strict": ("for a, b in zip(c, d, strict=True): f = g", {
+        ("zip(c, d, strict=True)", "zip(d, c, strict=True)"),
+    }),
     "tuple": ("def f():\n    return a, b", {("return a, b", "return (b, a)")}),
     "axis": ("y = x.sum(-1)", {
         ("y = x.sum(-1)", "y = x.sum(0)"),

@@ -11,7 +11,8 @@ from paths import ROOT
 
 import npformer
 
-PACKAGES = ("checking", "data", "functional", "generation", "models", "nn", "plots", "pretrained", "training")
+PACKAGES = ("checking", "data", "explorer", "functional", "generation", "models", "nn", "plots")
+PACKAGES += ("pretrained", "training")
 FUNCTIONS = ("assert_no_leak", "gradcheck", "load", "show", "train")
 
 

@@ -2,20 +2,27 @@
 
 import contextlib
 import io
+import json
+import math
 import re
 import runpy
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from hugging_face_folders import GPT2, gpt2_tensors, write_folder
 from paths import ROOT
 from planted_bugs import BUGS
+from tokenizer_folders import older_gpt2
 
+import npformer
 from npformer.cli.main import COMMANDS
 from npformer.learn.bugs import BUGS as BUG_TASKS
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.exercises import EXERCISES
 from npformer.models.registry import ARCHITECTURES
+from npformer.training.presets import find_preset
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -44,6 +51,21 @@ def test_the_examples_print_the_output_that_the_readme_shows():
             exec(code, names)
         shown = README.split(code)[1].split("```")[2]
         assert without_rounding(shown) == without_rounding(printed.getvalue())
+
+
+def test_the_example_with_a_folder_of_hugging_face_runs(tmp_path, monkeypatch):
+    """The folder here has a small random GPT-2."""
+    monkeypatch.chdir(tmp_path)
+    (code,) = blocks("py")
+    tables = {
+        "transformer.wte.weight": (600, 6),
+        "transformer.wpe.weight": (64, 6),
+    }  # of tokens, of positions
+    tensors = gpt2_tensors() | {name: np.ones(shape, np.float32) for name, shape in tables.items()}
+    folder = older_gpt2(tmp_path / "gpt2")  # the files of a tokenizer
+    write_folder(folder, GPT2 | {"vocab_size": 600, "n_positions": 64}, tensors)
+    exec(code, {"npformer": npformer})
+    assert (tmp_path / "attention.png").stat().st_size > 5000
 
 
 def test_the_checker_finds_the_mistake_as_shown(tmp_path):
@@ -130,13 +152,16 @@ def test_links_are_absolute_on_pypi():
     targets = re.findall(r"\]\(([^)]+)\)", text)
     assert targets
     assert all(target.startswith("https://") for target in targets)
-    assert f"]({address}/raw/main/figures/F07.png)" in text
+    assert f"]({address}/raw/main/figures/explorer.gif)" in text
     others = [
         path
         for path in [*ROOT.glob("*.*"), *(ROOT / "npformer").rglob("*.py")]
         if path.suffix in (".md", ".toml", ".py", ".in") and address in path.read_text(encoding="utf-8")
     ]
     assert others == [ROOT / "setup.py"]
+    for url in space["URLS"].values():  # the pages are in the repository
+        path = url.removeprefix(address).removeprefix("/blob/main/").removeprefix("/tree/main/")
+        assert path in ("", "/issues") or (ROOT / path).exists(), url
 
 
 def test_the_architectures_on_the_pages_exist():
@@ -153,3 +178,24 @@ def test_the_numbers_of_things_are_right():
     assert f"{len(EXERCISES)} exercises" in text
     assert f"Each of {len(BUG_TASKS)} more programs contains a bug" in text
     assert f"{len(BUGS)} are planted, and CI fails unless each is caught" in page("measurements")
+
+
+@pytest.mark.parametrize("name", ["gpt-shakespeare", "gpt-shakespeare-long"])
+def test_the_losses_of_the_language_models_are_those_of_their_logs(name):
+    """docs/training.md says what the run of the preset reached, whose log is in figures/."""
+    log = [json.loads(line) for line in (ROOT / f"figures/{name}/log.jsonl").read_text().splitlines()]
+    best = min((entry for entry in log if "valid_loss" in entry), key=lambda entry: entry["valid_loss"])
+    (row,) = re.findall(rf"^\| `{name}` \|.*\| (\d[\d.]*) \| \[log\]", page("training"), re.MULTILINE)
+    assert float(row) == round(best["valid_bits_per_character"] * math.log(2), 3)
+    preset = find_preset(name)
+    assert log[-1]["step"] == preset.training.steps
+    assert f"| `{name}` | {preset.model(preset.dataset()).count_parameters():,} |" in page("training")
+    assert f" steps in {duration_of(name, log)}" in page("training")
+
+
+def duration_of(name, log):
+    """Return how long a run took, as the page says it; for the long one without the pauses of its process."""
+    if name == "gpt-shakespeare":
+        return f"{log[-1]['seconds']:.0f} seconds on two cores"
+    steps = [10 * entry["tokens"] / entry["tokens_per_second"] for entry in log if "loss" in entry]
+    return f"{sum(seconds for seconds in steps if seconds < 60) / 60:.0f} minutes on one core"

@@ -18,22 +18,28 @@ ORDER = [
     "__main__",
     "__init__",
     "cli",
+    "pytest_plugin",
     "learn",
+    "explorer",
     "bench",
     "pretrained",
+    "interop",
     "training",
     "generation",
     "checking",
     "models",
     "nn",
     "kernels",
+    "plots",
     "functional",
     "data",
-    "plots",
     "storage",
     "backend",
     "errors",
 ]
+
+# methods for the user's convenience reach upward: their files, and the packages that they import when called
+UPWARD = {("pretrained/loaded.py", "explorer")}
 
 # the parts that may import libraries other than NumPy and the standard library
 ALLOWED = {
@@ -41,16 +47,20 @@ ALLOWED = {
     "cupyx": {"backend"},
     "matplotlib": {"plots", "learn"},
     "PIL": {"plots"},
+    "IPython": {"learn"},
     "latex2mathml": {"learn"},
     "markdown_it": {"learn"},
     "mpi4py": {"training"},
     "pygments": {"learn"},
     "rich": {"cli", "learn"},
     "sacrebleu": {"generation"},
-    "safetensors": {"storage"},
-    "sentencepiece": {"data"},
-    "threadpoolctl": {"generation", "training", "cli"},
-    "torch": {"bench"},
+    "safetensors": {"interop", "storage"},
+    "sentencepiece": {"data", "interop"},
+    "threadpoolctl": {"generation", "training", "bench", "cli", "learn"},
+    "tokenizers": {"interop"},
+    "jax": {"checking"},
+    "pytest": {"pytest_plugin"},
+    "torch": {"bench", "checking", "interop"},
 }
 
 
@@ -81,8 +91,18 @@ def test_a_file_imports_only_from_packages_below(path):
             assert top in sys.stdlib_module_names or top == "numpy" or own in ALLOWED.get(top, ()), name
             continue
         other = rest.split(".")[0]
+        if (path.relative_to(PACKAGE).as_posix(), other) in UPWARD:
+            continue
         if other in ORDER and other != own:
             assert ORDER.index(own) < ORDER.index(other), f"{own} imports {other}, which is not below it"
+
+
+@pytest.mark.parametrize(("file", "package"), UPWARD)
+def test_upward_imports_are_needed_and_lazy(file, package):
+    """Each exception is used, and loading the file does not load the package."""
+    path = PACKAGE / file
+    assert any(name.startswith(f"npformer.{package}") for name in imports_of(path))
+    assert not any(name.startswith(f"npformer.{package}") for name in top_level_imports(path))
 
 
 def test_the_packages_are_those_of_the_order():
@@ -113,15 +133,18 @@ def test_no_import_cycles_within_a_part():
 
 # test files of a topic that concerns several modules
 TOPICS = {
-    "checking": {"gradcheck"},
+    "checking": {"blind_spots", "collection", "gradcheck"},
     "cli": {"forged_models", "fuzz", "ignored_options", "subwords"},
     "data/corpus": {"corpus", "spelling"},
+    "explorer": {"animation", "engine", "lessons", "views"},
     "functional": {"broadcasting", "document_numbers"},
     "kernels": {"gpu_training_step", "random_cases"},
     "learn/bugs": {"bugs"},
-    "learn/course": {"citations", "index_and_glossary", "lessons", "real_translator"},
+    "learn/classroom": {"exports"},
+    "learn/course": {"citations", "explorer_lessons", "index_and_glossary", "lessons", "real_translator"},
     "learn/exercises": {"exercises"},
     "learn/figures": {"all_figures", "changed_inputs"},
+    "learn/site": {"search"},
     "models": {"backward_details", "document_numbers", "initial_values", "language_models", "torch_parity"},
     "nn": {"batch_norm", "decoder_parts", "input_errors", "protocol"},
     "storage": {"command_kills", "damaged_files", "writers"},

@@ -387,3 +387,17 @@ def test_a_missing_argument_of_a_function_is_found():
 def test_a_missing_argument_of_a_method_is_found():
     methods = public_methods(ast.parse(UNDOCUMENTED))
     assert undocumented_arguments("f.py", methods) == ["f.py:13: C.three does not document x, y, train"]
+
+
+# The JavaScript of the explorer and of the site
+
+MODULES = sorted(
+    path for folder in ("explorer", "learn/site") for path in (PACKAGE / folder / "web").rglob("*.js")
+)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_javascript_is_as_narrow_as_python_and_its_files_are_short(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert [(number, line) for number, line in enumerate(lines, 1) if len(line) > 110] == []
+    assert len(lines) <= 300

@@ -7,15 +7,14 @@ from importlib.util import find_spec
 from typing import Any
 
 from npformer.bench.measure import Task, take_turns
-from npformer.bench.setups import Setup
+from npformer.bench.setups import AnySetup
 from npformer.errors import UserError
-from npformer.models.transformer import Transformer
 
 Results = dict[str, list[dict[str, Any]]]  # the results of all rounds for each kind of measurement
 
 
 def compare(
-    setup: Setup,
+    setup: AnySetup,
     *,
     against: bool,
     workers: int,
@@ -55,7 +54,7 @@ def compare(
     return row | {"workers": workers, "repeats": repeats, "backend": backend}
 
 
-def make_row(setup: Setup, results: Results) -> dict[str, Any]:
+def make_row(setup: AnySetup, results: Results) -> dict[str, Any]:
     """Return the row of one setup: medians over the rounds, and medians of ratios within each round."""
     seconds = median(results, "npformer")
     batch = setup.batch()
@@ -67,8 +66,8 @@ def make_row(setup: Setup, results: Results) -> dict[str, Any]:
         "tokens_per_second": batch.tokens / seconds,  # target tokens without padding, as training counts
         "positions_per_second": batch.target_out.size / seconds,
         **memory(results),
-        **floors(results),
-        "packed": Transformer.supports_packing,
+        **floors(results, setup.model_class.supports_packing),
+        "packed": setup.model_class.supports_packing,
     }
 
 
@@ -102,13 +101,18 @@ def memory(results: Results) -> dict[str, Any]:
     return row
 
 
-def floors(results: Results) -> dict[str, Any]:
-    """Return the time of the matrix products and the step's time divided by it, padded and packed."""
+def floors(results: Results, packed: bool) -> dict[str, Any]:
+    """Return the time of the matrix products and the step's time divided by it, padded and packed.
+
+    Args:
+        results: The results of all rounds.
+        packed: True if the model leaves padding out.
+    """
     row: dict[str, Any] = {}
     for kind, name in (("floor", "floor"), ("packed floor", "packed_floor")):
         row[f"{name}_seconds"] = median(results, kind)
         row[f"over_{name}"] = statistics.median(quotients(results, "npformer", kind))
-    own = "packed floor" if Transformer.supports_packing else "floor"
+    own = "packed floor" if packed else "floor"
     row["share_in_products"] = statistics.median(quotients(results, own, "npformer"))
     return row
 

@@ -13,7 +13,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.bench.measure import time_steps
 from npformer.bench.own_step import own_step
-from npformer.bench.setups import DROPOUT, SETUPS, Setup
+from npformer.bench.setups import DROPOUT, TINY, AnySetup
 from npformer.kernels import plain_pairs
 from npformer.nn.attention import MultiHeadAttention
 
@@ -21,7 +21,6 @@ LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 BATCHES = (4, 8, 16, 32, 64, 128, 256)
 # the number of sentences while the length grows, and the length while the number of sentences grows
 SENTENCES, LENGTH = 2, 16
-TINY = SETUPS.find("tiny")
 D, H = 128, 4  # sizes of the attention layer, whose input is one sentence
 
 
@@ -40,7 +39,7 @@ def measure_costs(
     *,
     lengths: Sequence[int] = LENGTHS,
     batches: Sequence[int] = BATCHES,
-    setup: Setup = TINY,
+    setup: AnySetup = TINY,
     seconds: float = 0.3,
 ) -> Iterator[Cost]:
     """Measure an attention layer and a training step against length, and the step against batch size.
@@ -87,7 +86,7 @@ def cost(prepare: Callable[[], Callable[[], Any]], seconds: float) -> tuple[floa
     return statistics.median(times), peak - before
 
 
-def _step(setup: Setup) -> Callable[[], Callable[[], float]]:
+def _step(setup: AnySetup) -> Callable[[], Callable[[], float]]:
     return lambda: own_step(setup, workers=1, backend="numpy")
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from npformer.backend import array_module, to_backend
 from npformer.bench.own_step import wait_for
-from npformer.bench.setups import Setup
+from npformer.bench.setups import AnySetup, GPTSetup, Setup
 from npformer.data.loader import Batch, split_batch
 from npformer.data.vocabulary import PAD
 
@@ -35,8 +35,38 @@ class Product(NamedTuple):
         return 3 * 2 * int(np.prod(self.left)) * self.right[-1]
 
 
-def products(setup: Setup, batch: Batch, *, packed: bool = False) -> Iterator[Product]:
+def products(setup: AnySetup, batch: Any, *, packed: bool = False) -> Iterator[Product]:
     """Yield the products of one forward pass over a batch, in order.
+
+    Args:
+        setup: The setup of the model.
+        batch: The batch, for its shapes and its padding.
+        packed: Count only real tokens in linear maps and logits.
+    """
+    if isinstance(setup, GPTSetup):
+        return gpt_products(setup, *batch.ids.shape)
+    return translator_products(setup, batch, packed)
+
+
+def gpt_products(setup: GPTSetup, size: int, length: int) -> Iterator[Product]:
+    """Yield the products of a GPT, which has no padding. Attention counts all T × T scores.
+
+    Args:
+        setup: The setup of the model.
+        size: The number of sentences, B.
+        length: Their length, T.
+    """
+    rows = size * length
+    for _ in range(setup.n_layers):
+        yield linear(setup, rows, 1, 3)  # queries, keys and values
+        yield from heads(setup, size, length, length)
+        yield linear(setup, rows, 1, 1)
+        yield from feed_forward(setup, rows)
+    yield Product((rows, setup.d_model), (setup.d_model, setup.vocab_size), transposed=True)
+
+
+def translator_products(setup: Setup, batch: Batch, packed: bool) -> Iterator[Product]:
+    """Yield the products of a translator.
 
     Args:
         setup: The setup of the model.
@@ -65,7 +95,7 @@ def products(setup: Setup, batch: Batch, *, packed: bool = False) -> Iterator[Pr
     yield Product((int(targets), setup.d_model), (setup.d_model, setup.vocab_size), transposed=setup.tied)
 
 
-def linear(setup: Setup, rows: int, wide_in: int, wide_out: int) -> Product:
+def linear(setup: AnySetup, rows: int, wide_in: int, wide_out: int) -> Product:
     """Return the product of a linear map of all rows, with widths in multiples of d_model.
 
     Args:
@@ -77,7 +107,7 @@ def linear(setup: Setup, rows: int, wide_in: int, wide_out: int) -> Product:
     return Product((int(rows), wide_in * setup.d_model), (wide_in * setup.d_model, wide_out * setup.d_model))
 
 
-def heads(setup: Setup, size: int, queries: int, keys: int) -> Iterator[Product]:
+def heads(setup: AnySetup, size: int, queries: int, keys: int) -> Iterator[Product]:
     """Yield the two products of all heads: the scores, and the weighted means of the values.
 
     Args:
@@ -91,13 +121,13 @@ def heads(setup: Setup, size: int, queries: int, keys: int) -> Iterator[Product]
     yield Product((*outer, queries, keys), (*outer, keys, width))
 
 
-def feed_forward(setup: Setup, rows: int) -> Iterator[Product]:
+def feed_forward(setup: AnySetup, rows: int) -> Iterator[Product]:
     """Yield the products of both linear maps of the feed-forward network."""
     yield Product((int(rows), setup.d_model), (setup.d_model, setup.d_ff))
     yield Product((int(rows), setup.d_ff), (setup.d_ff, setup.d_model))
 
 
-def floor_step(setup: Setup, *, workers: int, backend: str, packed: bool) -> Callable[[], None]:
+def floor_step(setup: AnySetup, *, workers: int, backend: str, packed: bool) -> Callable[[], None]:
     """Return a function that computes all products of a step, each worker those of its share of the batch.
 
     All arrays of one shape share memory, which stays in the processor's cache if it fits. So the products are

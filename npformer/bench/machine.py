@@ -20,7 +20,7 @@ STATUS = Path("/proc/self/status")
 def describe() -> dict[str, Any]:
     """Return the machine, the versions and the date."""
     return {
-        "machine": {"cpu": cpu(), "cores": cores(), "gpu": gpu(), "load": load()},
+        "machine": {"cpu": cpu(), "cores": cores(), "kernels": kernels(), "gpu": gpu(), "load": load()},
         "versions": {"python": platform.python_version(), **versions()},
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
@@ -41,6 +41,11 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def kernels() -> str | None:
+    """Return the name of the kernels that OpenBLAS has to take; None if it chooses them itself."""
+    return os.environ.get("OPENBLAS_CORETYPE") or None
 
 
 def gpu() -> str:

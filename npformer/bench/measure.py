@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from npformer.bench.machine import peak, resident
-from npformer.bench.setups import Setup
+from npformer.bench.setups import SETUP_CLASSES, AnySetup
 from npformer.errors import UserError
 
 KINDS = ("npformer", "torch", "floor", "packed floor")
@@ -30,7 +30,7 @@ class Task:
     """One measurement: its kind, its setup and its duration."""
 
     kind: str  # one of KINDS
-    setup: Setup
+    setup: AnySetup
     workers: int = 2  # threads
     seconds: float = 1.0
     backend: str = "numpy"
@@ -38,13 +38,14 @@ class Task:
 
     def to_json(self) -> str:
         """Return the task as JSON."""
-        return json.dumps(asdict(self))
+        return json.dumps(asdict(self) | {"setup_class": type(self.setup).__name__})
 
     @classmethod
     def from_json(cls, text: str) -> "Task":
         """Return the task that to_json wrote."""
         settings = json.loads(text)
-        return cls(**settings | {"setup": Setup(**settings["setup"])})
+        setup = SETUP_CLASSES[settings.pop("setup_class")](**settings["setup"])
+        return cls(**settings | {"setup": setup})
 
 
 def measure(task: Task) -> dict[str, Any]:

@@ -2,19 +2,18 @@
 
 from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import numpy as np
 
 from npformer.backend import Array, array_module, is_cupy, to_backend
-from npformer.bench.setups import BETAS, EPS, LEARNING_RATE, SEED, Setup
-from npformer.models.transformer import Transformer
-from npformer.training.optimizer import Adam
+from npformer.bench.setups import LEARNING_RATE, AnySetup
 from npformer.training.process import keep_freed_memory_in_process
-from npformer.training.step import dropout_rngs, make_step
+from npformer.training.step import make_step
 from npformer.training.workers import Workers
 
 
-def own_step(setup: Setup, *, workers: int, backend: str) -> Callable[[], float]:
+def own_step(setup: AnySetup, *, workers: int, backend: str) -> Callable[[], float]:
     """Return a function that makes one update of the model on the setup's batch and returns the loss.
 
     Each worker is a thread with its share of the batch, so BLAS should have one thread.
@@ -24,14 +23,14 @@ def own_step(setup: Setup, *, workers: int, backend: str) -> Callable[[], float]
         workers: The number of threads.
         backend: "numpy" or "cupy".
     """
-    model = Transformer(setup.config(), rng=np.random.default_rng(SEED)).to(backend)
+    model: Any = setup.build().to(backend)
     keep_freed_memory_in_process()
-    adam, threads = Adam(model, betas=BETAS, eps=EPS), Workers(model, workers)
+    adam, threads = setup.optimizer(model), Workers(model, workers)
     batch, number = setup.batch(), count(1)
 
     def step() -> float:
-        rngs = dropout_rngs(SEED, next(number), 1)
-        loss, _, _ = make_step(model, adam, [batch], rngs, LEARNING_RATE, workers=threads)
+        rngs = setup.rngs(next(number))
+        loss, _, _ = make_step(model, adam, [batch], rngs, LEARNING_RATE, setup.clip_norm, threads)
         wait_for(model.values)
         return loss
 

@@ -8,15 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from npformer.bench.own_step import wait_for
-from npformer.bench.setups import BETAS, EPS, LEARNING_RATE, SEED, Setup
-from npformer.models.transformer import Transformer
+from npformer.bench.setups import LEARNING_RATE, AnySetup
 from npformer.nn.module import Module
 from npformer.training import step as training_step
 from npformer.training.optimizer import Adam
-from npformer.training.step import dropout_rngs, make_step
+from npformer.training.step import make_step
 
 WARM_UP = 2  # steps
 REST = "the rest of the step"
@@ -26,13 +23,13 @@ METHODS = ("forward", "backward")
 HEADS = ("attend", "attend_backward")  # the computation of an attention layer's heads
 # the component of a module: the first pattern that is found in its dotted name
 COMPONENTS = (
-    (r"^(source|target)", "embeddings"),
+    (r"^(source|target|embedding)", "embeddings"),
     (r"^output", "logits"),
     (r"(attention|cross)\.(query|key|value)", "attention: queries, keys and values"),
     (r"(attention|cross)\.output", "attention: heads, joined by Wo"),
     (r"(attention|cross)$", "attention: splitting and merging heads"),
     (r"feed_forward\.(inner|outer)", "feed-forward: linear maps"),
-    (r"feed_forward$", "feed-forward: ReLU, dropout"),
+    (r"feed_forward$", "feed-forward: activation, dropout"),
     (r"residual", "residual, dropout, norm"),
     (r"norm", "final norms"),
     (r"", "stacks of layers"),
@@ -99,7 +96,7 @@ class Stopwatch:
         return watched
 
 
-def profile(setup: Setup, *, backend: str, seconds: float) -> list[Line]:
+def profile(setup: AnySetup, *, backend: str, seconds: float) -> list[Line]:
     """Return the seconds of each component of a step, the longest first. Their sum is the whole step.
 
     The step runs in one thread, since the time that threads wait for each other belongs to no component.
@@ -109,8 +106,8 @@ def profile(setup: Setup, *, backend: str, seconds: float) -> list[Line]:
         backend: "numpy" or "cupy".
         seconds: The shortest time of the measurement.
     """
-    model = Transformer(setup.config(), rng=np.random.default_rng(SEED)).to(backend)
-    adam, batch = Adam(model, betas=BETAS, eps=EPS), setup.batch()
+    model: Any = setup.build().to(backend)
+    adam, batch = setup.optimizer(model), setup.batch()
     stopwatch = Stopwatch(lambda: wait_for(model.values))
     step = stopwatch.watch(make_step, REST, "forward")
     steps: list[dict[tuple[str, str], float]] = []
@@ -119,7 +116,7 @@ def profile(setup: Setup, *, backend: str, seconds: float) -> list[Line]:
         while len(steps) < WARM_UP + 3 or time.perf_counter() - began < seconds:
             number += 1
             stopwatch.seconds.clear()
-            step(model, adam, [batch], dropout_rngs(SEED, number, 1), LEARNING_RATE)
+            step(model, adam, [batch], setup.rngs(number), LEARNING_RATE, setup.clip_norm)
             steps.append(dict(stopwatch.seconds))
     return lines(steps[WARM_UP:])
 
@@ -136,7 +133,7 @@ def lines(steps: list[dict[tuple[str, str], float]]) -> list[Line]:
 
 
 @contextmanager
-def watching(stopwatch: Stopwatch, model: Transformer, adam: Adam) -> Iterator[None]:
+def watching(stopwatch: Stopwatch, model: Module, adam: Adam) -> Iterator[None]:
     """Let the stopwatch watch every layer of the model, Adam and the loss inside this context.
 
     Args:

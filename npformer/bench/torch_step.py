@@ -6,7 +6,21 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from npformer.bench.setups import BETAS, DROPOUT, EPS, LEARNING_RATE, SEED, SMOOTHING, Setup
+from npformer.bench.setups import (
+    BETAS,
+    DROPOUT,
+    EPS,
+    GPT_BETAS,
+    GPT_EPS,
+    LEARNING_RATE,
+    SEED,
+    SMOOTHING,
+    WEIGHT_DECAY,
+    AnySetup,
+    GPTSetup,
+    Setup,
+)
+from npformer.bench.torch_gpt import TorchGPT
 from npformer.data.vocabulary import PAD
 from npformer.functional.positions import sinusoids
 
@@ -56,7 +70,7 @@ class Translator(nn.Module):
         return x
 
 
-def torch_step(setup: Setup, *, threads: int, device: str, tf32: bool) -> Callable[[], float]:
+def torch_step(setup: AnySetup, *, threads: int, device: str, tf32: bool) -> Callable[[], float]:
     """Return a function that makes one update of the model on the setup's batch and returns the loss.
 
     Args:
@@ -68,20 +82,40 @@ def torch_step(setup: Setup, *, threads: int, device: str, tf32: bool) -> Callab
     torch.set_num_threads(threads)
     torch.manual_seed(SEED)
     torch.backends.cuda.matmul.allow_tf32 = tf32
-    model = Translator(setup).to(device).train()
-    source, target_in, target_out = (torch.from_numpy(ids).to(device) for ids in setup.batch())
-    cross_entropy = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=SMOOTHING)
-    adam = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, betas=BETAS, eps=EPS)
+    if isinstance(setup, GPTSetup):
+        model, adam, smoothing = make_gpt(setup, device)
+    else:
+        model, adam, smoothing = make_translator(setup, device)
+    *inputs, targets = (torch.from_numpy(ids).to(device) for ids in setup.batch())
+    cross_entropy = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=smoothing)
 
     def step() -> float:
-        logits = model(source, target_in)
-        loss = cross_entropy(logits.flatten(0, 1), target_out.flatten())
+        logits = model(*inputs)
+        loss = cross_entropy(logits.flatten(0, 1), targets.flatten())
         adam.zero_grad()
         loss.backward()
+        if setup.clip_norm is not None:
+            nn.utils.clip_grad_norm_(model.parameters(), setup.clip_norm)
         adam.step()
         return float(loss.item())  # item() also waits for the GPU
 
     return step
+
+
+def make_translator(setup: Setup, device: str) -> tuple[nn.Module, torch.optim.Optimizer, float]:
+    """Return a translator on the device, its optimizer and its label smoothing."""
+    model = Translator(setup).to(device).train()
+    return model, torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, betas=BETAS, eps=EPS), SMOOTHING
+
+
+def make_gpt(setup: GPTSetup, device: str) -> tuple[nn.Module, torch.optim.Optimizer, float]:
+    """Return a GPT on the device, its optimizer and its label smoothing. Only the matrices decay."""
+    model = TorchGPT(setup.config()).to(device).train()
+    groups = [
+        {"params": [p for p in model.parameters() if p.dim() > 1], "weight_decay": WEIGHT_DECAY},
+        {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0},
+    ]
+    return model, torch.optim.AdamW(groups, lr=LEARNING_RATE, betas=GPT_BETAS, eps=GPT_EPS), 0.0
 
 
 def torch_peak(device: str) -> int | None:

@@ -10,22 +10,29 @@ g is 0 in exact arithmetic (as for the bias of the keys under a softmax), both s
 the error is divided by a thousandth of the largest norm of a gradient.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from npformer.backend import Array, Generator
 from npformer.checking.check_target import CheckTarget
-from npformer.checking.derivative import METHOD_NAMES, derivative, signs
-from npformer.checking.diagnosis import diagnose
+from npformer.checking.derivative import METHOD_NAMES, uneven_signs
+from npformer.checking.diagnosis import UNKNOWN
+from npformer.checking.draw import Draw, Options, choose_methods, make_draw
+from npformer.checking.foreign import ForeignLayer, WrongBackward, adapt
+from npformer.checking.preparation import choose_point, low_precision, make_deterministic, second_point
 from npformer.checking.properties import property_rows
+from npformer.checking.repair.gradients import find_repair
 from npformer.checking.report import CheckRow, Report
+from npformer.checking.tensor_rows import tensor_rows
+from npformer.checking.unchecked import coverage_notes
 from npformer.errors import UserError, did_you_mean
 
-TOLERANCE = {"complex": 1e-11, "difference": 1e-6}
-# the arguments of directional_error that follow v
-_Context: TypeAlias = tuple[CheckTarget, str, Array, Any, str, float]
+# the spawn key of the checker's own stream of random numbers, which no seed of a user produces: inputs that a
+# user draws with the same seed must not equal dy
+STREAM = (0x6772_6164,)
+OTHER_STATES = 8  # the number of further states of the random generators at which a random layer is checked
 
 
 def gradcheck(
@@ -37,6 +44,8 @@ def gradcheck(
     name: str | None = None,
     randomize: bool = True,
     hessian: bool = False,
+    reference: Any = None,
+    library: Literal["torch", "jax"] | None = None,
     **settings: Any,
 ) -> Report:
     """Check the backward pass of a layer, or of a pair of functions (f, f_backward).
@@ -59,7 +68,8 @@ def gradcheck(
     Args:
         thing: An object with forward(*inputs, **settings) -> (y, cache) and backward(dy, cache) -> the
             gradients of the real inputs in their order, or a tuple of two such functions. backward adds the
-            gradients of parameters to their .grad.
+            gradients of parameters to their .grad. Or a torch.autograd.Function, an nn.Module, a function of
+            PyTorch tensors, or a function of JAX arrays, such as one with custom_vjp or custom_jvp.
         inputs: The arguments of forward. Arrays of floats, of any shape, are checked. Token ids, masks and
             other arguments are passed on.
         method: "complex" is exact to rounding, and the forward pass must accept complex numbers. "difference"
@@ -70,6 +80,11 @@ def gradcheck(
         name: The name in the report. The default is the name of the class or of the function.
         randomize: Start gains and biases at random values, since 1 and 0 hide mistakes.
         hessian: Also check that second derivatives are symmetric. backward must accept complex numbers.
+            For PyTorch, check that the backward pass can be differentiated.
+        reference: For a function of PyTorch or JAX in float32, float16 or bfloat16: the same function in
+            float64. The gradients may differ from its derivatives by the roundings of the data type.
+        library: "torch" or "jax" for a function that takes NumPy arrays as tensors of this library. It is
+            needed where neither the thing nor an input tells the library.
         settings: Keyword arguments of forward. rng=7 seeds a new generator for each evaluation.
 
     Returns:
@@ -84,101 +99,98 @@ def gradcheck(
     """
     if method not in METHOD_NAMES:
         raise UserError(f"unknown method {method!r}: {did_you_mean(method, METHOD_NAMES)}")
-    rng = np.random.default_rng(seed)
+    rng = generator_of(seed)
+    thing, inputs = adapt(thing, inputs, reference, library=library)
     target = CheckTarget(thing, inputs, settings, randomize=randomize, rng=rng)
-    tolerance = TOLERANCE[method] if tolerance is None else tolerance
-    name = name or (thing[0].__name__ if isinstance(thing, tuple) else type(thing).__name__)
-
-    y, cache = target.run()
-    dy = _cotangent(y, rng)
-    _run_with_other_inputs(target)  # this overwrites activations that a layer stores in its attributes
-    grads = target.vjp(dy, cache)
-    floor = 1e-3 * max([_length(g) for g in grads.values()] + [np.finfo(float).tiny])
-    report = Report(name)
-    for tensor, value in target.tensors.items():
-        context = (target, tensor, grads[tensor], dy, method, floor)
-        report.rows.append(_check_tensor(name, value, context, tolerance, rng))
-    report.rows += property_rows(name, target, dy, grads, rng, method, tolerance, hessian)
-    return report
+    check = _Check(Report(name or _name(thing)), target, Options(method, tolerance, randomize, hessian), rng)
+    with np.errstate(all="ignore"):  # a NaN is a row of the report, and needs no warnings
+        try:
+            note = make_deterministic(target, thing, rng)
+            check.run()
+        except WrongBackward as error:
+            check.report.rows.append(error.row(check.report.name))
+        finally:
+            if target.generators is not None:
+                target.generators.give_back()
+        check.report.notes += [*filter(None, [note]), *coverage_notes(target, thing)]
+    return check.report
 
 
-def _check_tensor(name: str, value: Array, context: _Context, tolerance: float, rng: Generator) -> CheckRow:
-    """Check the gradient of one tensor."""
-    target, tensor, g, dy, method, _ = context
-    how = METHOD_NAMES[method]
-    if np.shape(g) != value.shape:
-        why = f"the gradient has shape {np.shape(g)} and the tensor {value.shape}: must an axis be summed?"
-        return CheckRow(name, tensor, np.inf, how, tolerance, None, why)
-    v = signs(rng, value.shape)
-    error = directional_error(v, *context)
-    if error <= tolerance:
-        return CheckRow(name, tensor, error, how, tolerance)
-    # With entries ±1, errors might cancel in a part of the tensor, so the entries get different sizes. "not
-    # <=" stands in place of ">", because an error of NaN is a failure as well.
-    uneven = v * rng.uniform(0.5, 1.5, v.shape)
-    entry = first_wrong_entry(lambda part: not directional_error(part, *context) <= tolerance, uneven)
-    return CheckRow(
-        name, tensor, error, how, tolerance, entry, diagnose(target, tensor, g, dy, method, tolerance)
-    )
+def _name(thing: Any) -> str:
+    if isinstance(thing, ForeignLayer):
+        return thing.name
+    return str(thing[0].__name__) if isinstance(thing, tuple) else type(thing).__name__
 
 
-def directional_error(
-    v: Array, target: CheckTarget, tensor: str, g: Array, dy: Any, method: str, floor: float
-) -> float:
-    """Return |<g, v> - derivative of <dy, y> along v|, divided by the norm of g or by the floor.
-
-    Args:
-        v: The direction, of the shape of the tensor.
-        target: The forward and backward pass.
-        tensor: The name of the tensor.
-        g: Its gradient, of the same shape.
-        dy: The gradient of the output.
-        method: "complex" or "difference".
-        floor: The smallest number by which the difference is divided.
-    """
-    numeric = float((dy * derivative(target, tensor, v, method)).sum())
-    analytic = float((g * v).sum())
-    return abs(numeric - analytic) / max(_length(g), abs(numeric), floor)
+def generator_of(seed: int) -> Generator:
+    """Return the generator of the checker for this seed."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(seed, spawn_key=STREAM)))
 
 
-def _length(g: Any) -> float:
-    return float(np.sqrt((np.asarray(g, np.float64) ** 2).sum()))
+@dataclass
+class _Check:
+    """A check that is under way. It adds rows and notes to the report."""
 
+    report: Report
+    target: CheckTarget
+    options: Options
+    rng: Generator
 
-def _cotangent(y: Any, rng: Generator) -> Any:
-    """Return a random dy for y: an array, or a Python float for a scalar such as a loss."""
-    if np.ndim(y) == 0:
-        return float(rng.uniform(0.5, 1.5))
-    return rng.standard_normal(y.shape)
+    def run(self) -> None:
+        """Check all tensors and properties."""
+        target, report = self.target, self.report
+        why = low_precision(choose_point(target))
+        if why:
+            report.rows.append(CheckRow(report.name, "y", np.inf, "dtype of the output", 0.0, None, why))
+            return
+        methods = choose_methods(target, self.rng, self.options.method)
+        self._note_differences(methods)
+        draw = make_draw(target, methods, self.options, self.rng)
+        report.rows += tensor_rows(report.name, draw, self.rng)
+        second = self._second_point()
+        if all(row.error != np.inf for row in report.rows):  # else a gradient has another shape or type
+            report.rows += property_rows(report.name, draw, second, self.rng)
+            if not self._wrong_tensors():
+                report.rows += target.situation_rows(
+                    report.name, draw.dy, draw.grads, hessian=self.options.hessian
+                )
+            self._check_again(second, methods)
+        self._name_the_line(draw, second)
 
+    def _note_differences(self, methods: dict[str, str]) -> None:
+        names = [name for name, method in methods.items() if method != self.options.method]
+        if names:
+            self.report.notes.append(
+                f"forward does not take complex numbers for {', '.join(names)}: checked by differences"
+            )
 
-def _run_with_other_inputs(target: CheckTarget) -> None:
-    """Run forward with other inputs, so that a layer that stores activations in attributes fails."""
-    target.run({name: 0.5 - target.tensors[name] for name in target.real_inputs})
+    def _second_point(self) -> dict[str, Array]:
+        at_kinks = any("kink" in row.diagnosis for row in self.report.rows)
+        randomize = self.options.randomize
+        return second_point(self.target, self.rng, at_kinks=at_kinks) if randomize else self.target.tensors
 
+    def _check_again(self, second: dict[str, Array], methods: dict[str, str]) -> None:
+        """Check a random layer at other states of its generators, and others if only a property fails."""
+        states = OTHER_STATES if self.target.generators else int(not self.report.ok)
+        for _ in range(states):
+            if self._wrong_tensors():
+                return
+            if self.target.generators:
+                self.target.generators.draw_states(self.rng)
+            with self.target.moved_to(second):
+                again = make_draw(self.target, methods, self.options, self.rng)
+                rows = tensor_rows(self.report.name, again, self.rng, uneven_signs)
+            if not all(row.ok for row in rows):
+                self.report.rows[: len(rows)] = rows
 
-def first_wrong_entry(is_wrong: Callable[[Array], bool], v: Array) -> tuple[int, ...]:
-    """Return the index of the first entry with a wrong gradient.
+    def _wrong_tensors(self) -> list[int]:
+        """Return the numbers of the rows of incorrect gradients."""
+        return [i for i, row in enumerate(self.report.rows[: len(self.target.tensors)]) if not row.ok]
 
-    Each step halves the number of entries that are left, so a tensor of a million entries takes twenty
-    evaluations.
-
-    Args:
-        is_wrong: A function of a direction: True if the numeric and the analytic derivative along it differ.
-        v: A direction along which they differ, of the shape of the tensor.
-    """
-    start, end = 0, v.size
-    while end - start > 1:
-        middle = (start + end) // 2
-        if is_wrong(_only(v, start, middle)):
-            end = middle
-        else:
-            start = middle
-    return tuple(int(i) for i in np.unravel_index(start, v.shape))
-
-
-def _only(v: Array, start: int, end: int) -> Array:
-    """Return the direction v with 0 at all entries but start .. end - 1."""
-    part = np.zeros(v.size)
-    part[start:end] = v.reshape(-1)[start:end]
-    return part.reshape(v.shape)
+    def _name_the_line(self, draw: Draw, second: dict[str, Array]) -> None:
+        """Add the line of the mistake and its repair to the first incorrect gradient."""
+        for number in self._wrong_tensors()[:1]:
+            repair = find_repair(draw, second, self.rng)
+            row = self.report.rows[number]
+            known = "" if row.diagnosis == UNKNOWN and repair else row.diagnosis
+            self.report.rows[number] = replace(row, diagnosis="; ".join(filter(None, [known, repair])))

@@ -3,16 +3,25 @@
 For each evaluation the parameters are set to real or complex values. Afterwards they are restored.
 """
 
+import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from npformer.backend import Array, Generator, is_array
+from npformer.checking.foreign.layer import ForeignLayer
+from npformer.checking.report import CheckRow
+from npformer.checking.surroundings import Generators, closure
+from npformer.checking.trace import files_of
 from npformer.errors import UserError, quantity
 from npformer.nn.context import Context
+from npformer.nn.module import named_parameters
+
+TOLERANCE = {"complex": 1e-11, "difference": 1e-6}  # the largest errors that pass
 
 Gradients: TypeAlias = dict[str, Any]  # the gradient of each tensor, by name
 
@@ -38,22 +47,42 @@ class CheckTarget:
         self, thing: Any, inputs: Sequence[Any], settings: dict[str, Any], *, randomize: bool, rng: Generator
     ) -> None:
         self.forward, self.backward, self.parameters = take_apart(thing)
-        self.settings = settings
-        names = _argument_names(self.forward, len(inputs))
+        self.foreign = thing if isinstance(thing, ForeignLayer) else None
+        self.settings = settings_of(self.forward, settings)
+        names = self.foreign.input_names if self.foreign else _argument_names(self.forward, len(inputs))
         self.inputs = dict(zip(names, inputs, strict=True))
         self.real_inputs = [name for name, x in self.inputs.items() if is_array(x) and x.dtype.kind == "f"]
         self.tensors = {name: np.array(self.inputs[name], np.float64) for name in self.real_inputs}
+        self.given = {name: np.array(p.value, np.float64) for name, p in self.parameters.items()}
         for name, parameter in self.parameters.items():
             self.tensors[name] = _starting_point(np.array(parameter.value, np.float64), randomize, rng)
-        if not self.tensors:
+        self.generators: Generators | None = None  # restored before each forward pass, if one is given
+        self._written: list[str] | None = None  # see writes_noted
+        if not any(value.size for value in self.tensors.values()):
             raise UserError("nothing to check: give at least one array of floats, or a layer with parameters")
 
     def run(self, changes: dict[str, Array] | None = None) -> tuple[Any, Any]:
-        """Evaluate forward on copies of the tensors, some of them replaced, and return (y, cache)."""
+        """Evaluate forward on copies of the tensors, some of them replaced, and return (y, cache).
+
+        Raises:
+            UserError: If forward does not return a pair.
+        """
         values = self.tensors | (changes or {})
+        if self.generators is not None:
+            self.generators.restore()
         with self._parameters_set(values):
-            inputs = [np.array(values[n]) if n in values else x for n, x in self.inputs.items()]
-            return self.forward(*inputs, **fresh_settings(self.forward, self.settings))
+            # if one tensor is complex, all are, so that np.zeros_like(x) takes complex numbers as well
+            dtype = np.result_type(*values.values())
+            copies = {name: np.array(values[name], dtype) for name in self.real_inputs}
+            inputs = [copies.get(name, x) for name, x in self.inputs.items()]
+            result = self.forward(*inputs, **fresh_settings(self.settings))
+            if self._written is not None:
+                self._written += [name for name in copies if not _equal(copies[name], values[name])]
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise UserError(
+                f"forward returned {_kind(result)}: return the pair (y, cache), with None for no cache"
+            )
+        return result
 
     def vjp(
         self, dy: Any, cache: Any, changes: dict[str, Array] | None = None, *, times: int = 1
@@ -76,8 +105,40 @@ class CheckTarget:
             grads = {name: np.array(p.grad) for name, p in self.parameters.items()}
         return self._name_returned(returned) | grads
 
+    def tolerance(self, tensor: str, method: str) -> float:
+        """Return the largest error of the gradient of a tensor that passes, for "complex" or "difference"."""
+        return self.foreign.tolerance(tensor, method) if self.foreign else TOLERANCE[method]
+
+    def files(self) -> set[str]:
+        """Return the files in which the forward and the backward pass are written, without this package's."""
+        functions = self.foreign.functions if self.foreign else (self.backward, self.forward)
+        return files_of(*functions)
+
+    def situation_rows(self, name: str, dy: Any, grads: Gradients, *, hessian: bool) -> list[CheckRow]:
+        """Return a row for each situation in which the library of a foreign layer runs its backward pass.
+
+        Args:
+            name: The name of the checked object.
+            dy: A gradient of the output.
+            grads: The gradients of all tensors for this dy, by name.
+            hessian: Fail if the second derivatives are wrong, where a note would do.
+        """
+        if self.foreign is None:
+            return []
+        if self.generators is not None:
+            self.foreign.restore_generators, self.foreign.is_random = self.generators.restore, True
+        self.run()  # the point at which the situations are tried
+        with self._parameters_set(self.tensors):
+            return [s.row(name) for s in self.foreign.situations(dy, grads, hessian=hessian)]
+
     def _name_returned(self, returned: Any) -> Gradients:
         """Name the returned gradients: one for each real input, in the order of the arguments."""
+        alone = isinstance(returned, tuple) and len(self.inputs) == len(self.real_inputs) == 1
+        if alone and sum(dx is not None for dx in returned) == 1:
+            raise UserError(
+                f"backward returned {_kind(returned)}: return the array for one input, "
+                "and a tuple of arrays for several"
+            )
         returned = returned if isinstance(returned, tuple) else (returned,)
         returned = [dx for dx in returned if dx is not None]
         if len(returned) != len(self.real_inputs):
@@ -89,50 +150,95 @@ class CheckTarget:
         return dict(zip(self.real_inputs, returned, strict=True))
 
     @contextmanager
+    def moved_to(self, tensors: dict[str, Array]) -> Iterator[None]:
+        """Replace the tensors inside a with block."""
+        before, self.tensors = self.tensors, tensors
+        try:
+            yield
+        finally:
+            self.tensors = before
+
+    @contextmanager
+    def writes_noted(self) -> Iterator[list[str]]:
+        """Collect in a list, inside a with block, the names of inputs and parameters that a pass modifies."""
+        self._written = []
+        try:
+            yield self._written
+        finally:
+            self._written = None
+
+    @contextmanager
     def _parameters_set(self, values: dict[str, Array]) -> Iterator[None]:
         """Set the parameters to values, and the gradients to zeros of their dtype, inside a with block."""
         before = {name: (p.value, p.grad) for name, p in self.parameters.items()}
         dtype = np.result_type(*values.values())  # complex if one of the tensors is complex
         try:
             for name, parameter in self.parameters.items():
-                parameter.value = values[name]
+                parameter.value = np.array(values[name], dtype)
                 parameter.grad = np.zeros(values[name].shape, dtype)
             yield
+            if self._written is not None:
+                self._written += [n for n, p in self.parameters.items() if not _equal(p.value, values[n])]
         finally:
             for name, parameter in self.parameters.items():
                 parameter.value, parameter.grad = before[name]
 
 
-def fresh_settings(forward: Callable[..., Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of one evaluation. An integer rng seeds a new generator each time.
+def settings_of(forward: Callable[..., Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings as forward takes them.
 
-    If a forward function takes `context` but not `train`, then `train` and `rng` are passed as a context.
+    If forward takes `context` but not `train`, then `train` and `rng` become a context.
     """
-    settings = dict(settings)
-    if isinstance(settings.get("rng"), int):
-        settings["rng"] = np.random.default_rng(settings["rng"])
-    if isinstance(settings.get("context"), Context):
-        settings["context"] = settings["context"].seeded()
     names = inspect.signature(forward).parameters
-    if "context" in names and "train" not in names and {"train", "rng"} & settings.keys():
-        settings["context"] = Context(settings.pop("train", False), settings.pop("rng", None))
-    return settings
+    if "context" not in names or "train" in names or not {"train", "rng"} & settings.keys():
+        return settings
+    others = {name: value for name, value in settings.items() if name not in ("train", "rng")}
+    return others | {"context": Context(settings.get("train", False), settings.get("rng"))}
+
+
+def fresh_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of one evaluation, with generators that start anew each time.
+
+    Args:
+        settings: The settings that settings_of returned. An integer rng is the seed of a generator.
+    """
+    return {name: _fresh(value, is_rng=name == "rng") for name, value in settings.items()}
+
+
+def _fresh(value: Any, *, is_rng: bool) -> Any:
+    if isinstance(value, Context):
+        return replace(value, rng=_fresh(value.rng, is_rng=True))
+    if is_rng and isinstance(value, int):
+        return np.random.default_rng(value)
+    return copy.deepcopy(value) if isinstance(value, np.random.Generator) else value
+
+
+def _equal(a: Any, b: Array) -> bool:
+    return a is b or np.array_equal(a, b, equal_nan=True)
+
+
+def _kind(result: Any) -> str:
+    if isinstance(result, tuple):
+        return f"a tuple of {len(result)}"
+    return f"an array of shape {result.shape}" if is_array(result) else f"{type(result).__name__}"
 
 
 def take_apart(thing: Any) -> tuple[Callable[..., Any], Callable[..., Any], dict[str, Any]]:
     """Return (forward, backward, parameters by name)."""
     if isinstance(thing, tuple) and len(thing) == 2 and all(callable(f) for f in thing):
-        return thing[0], thing[1], {}
+        return thing[0], thing[1], dict(named_parameters(closure(thing)))
+    if inspect.ismethod(thing):
+        raise UserError(f"{thing.__qualname__} is a method: give the layer to which it belongs")
     for method in ("forward", "backward"):
         if not callable(getattr(thing, method, None)):
             raise UserError(
                 f"{type(thing).__name__} has no {method}: give a layer with forward and backward, "
                 "or a pair of functions (f, f_backward)"
             )
-    if hasattr(thing, "named_parameters"):
-        parameters = dict(thing.named_parameters())
-    else:  # a layer that is not a Module: its attributes with a value and a grad are its parameters
-        parameters = {n: p for n, p in vars(thing).items() if hasattr(p, "value") and hasattr(p, "grad")}
+    if isinstance(thing, type):
+        raise UserError(f"{thing.__name__} is a class: give a layer, as {thing.__name__}() makes one")
+    own = getattr(thing, "named_parameters", None)
+    parameters = dict(own() if callable(own) else named_parameters(thing))
     return thing.forward, thing.backward, parameters
 
 
@@ -153,6 +259,6 @@ def _argument_names(forward: Callable[..., Any], n_inputs: int) -> list[str]:
 
 def _starting_point(value: Array, randomize: bool, rng: Generator) -> Array:
     """Return the value, plus noise if all entries are equal: gains at 1 and biases at 0 hide mistakes."""
-    if randomize and value.size > 1 and (value == value.flat[0]).all():
+    if randomize and value.size and (value == value.flat[0]).all():
         return value + 0.5 * rng.standard_normal(value.shape)
     return value

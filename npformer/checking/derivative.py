@@ -11,6 +11,7 @@ import numpy as np
 
 from npformer.backend import Array, Generator
 from npformer.checking.check_target import CheckTarget
+from npformer.checking.trees import map_tree
 
 STEP = {"complex": 1e-20, "difference": 1e-6}
 METHOD_NAMES = {"complex": "complex step", "difference": "central difference"}
@@ -26,7 +27,7 @@ def derivative(target: CheckTarget, name: str, v: Array, method: str = "complex"
         method: "complex" or "difference".
 
     Returns:
-        An array of the shape of y.
+        An array of the shape of y, or one for each output.
     """
     return derivative_along(target, {name: v}, method)
 
@@ -40,17 +41,22 @@ def derivative_along(target: CheckTarget, directions: dict[str, Array], method: 
         method: "complex" or "difference".
 
     Returns:
-        An array of the shape of y.
+        An array of the shape of y, or one for each output.
     """
     h = STEP[method]
     if method == "complex":
         y, _ = target.run({name: target.tensors[name] + 1j * h * v for name, v in directions.items()})
-        return np.imag(y) / h
+        return map_tree(lambda part: np.imag(part) / h, y)
     above, _ = target.run({name: target.tensors[name] + h * v for name, v in directions.items()})
     below, _ = target.run({name: target.tensors[name] - h * v for name, v in directions.items()})
-    return (above - below) / (2 * h)
+    return map_tree(lambda up, down: (up - down) / (2 * h), above, below)
 
 
 def signs(rng: Generator, shape: tuple[int, ...]) -> Array:
     """Return a random direction of +1 and -1, so that every entry of a tensor counts."""
     return rng.integers(0, 2, shape) * 2.0 - 1.0
+
+
+def uneven_signs(rng: Generator, shape: tuple[int, ...]) -> Array:
+    """Return a random direction of different sizes, so that equal errors in two entries cannot cancel."""
+    return signs(rng, shape) * rng.uniform(0.5, 1.5, shape)

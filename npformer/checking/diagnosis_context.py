@@ -21,6 +21,8 @@ class DiagnosisContext:
         others: The right gradients of the other tensors by name.
         numbers: Pairs (number, description) that may explain a factor.
         rtol: The relative tolerance of comparisons.
+        operands: The arrays of which formulas are made: the parameters, and the variables of the backward
+            pass. Empty for exercises, whose diagnosis must not tell the solution.
         is_gradient: False if the result is the output of a forward pass, a mask, a table or a number.
     """
 
@@ -32,6 +34,7 @@ class DiagnosisContext:
     numbers: list[tuple[float, str]] = field(default_factory=list)
     rtol: float = 1e-9
     is_gradient: bool = True
+    operands: dict[str, Any] = field(default_factory=dict)
 
     @property
     def difference(self) -> Array:

@@ -96,7 +96,7 @@ def repeated_rows(context: DiagnosisContext) -> str:
         if ids.dtype.kind != "i" or not len(rows) or rows.max() > max(ids.max(), 0):
             continue
         counts = np.bincount(ids.reshape(-1)[ids.reshape(-1) >= 0], minlength=len(context.right))
-        if (counts[rows] > 1).all():
+        if (counts[rows] > 1).all() and (counts == 1).any():  # else nothing shows that single uses are right
             return (
                 f"only rows whose index occurs several times in {name} are wrong: the gradients of all uses "
                 "must be added, and one overwrote the others"

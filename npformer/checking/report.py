@@ -38,6 +38,7 @@ class Report:
 
     name: str
     rows: list[CheckRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what the check could not see, and how it was made
 
     @property
     def ok(self) -> bool:
@@ -72,4 +73,5 @@ class Report:
             if row.diagnosis:
                 where = f"first wrong entry {list(row.entry)}: " if row.entry is not None else ""
                 lines.append(f"        {where}{row.diagnosis}")
+        lines += [f"  note: {text}" for text in self.notes]
         return "\n".join(lines)

@@ -16,11 +16,19 @@ def describe_shape(right: Array, found: Array, rtol: float = 1e-9) -> str:
         found: The result with another shape.
         rtol: The relative tolerance of comparisons.
     """
-    text = f"its shape is {found.shape} and should be {right.shape}"
-    return text + (_why(right, found, rtol) if found.dtype.kind in "bif" else "")
+    return f"its shape is {found.shape} and should be {right.shape}{reason_of_shape(right, found, rtol)}"
 
 
-def _why(right: Array, found: Array, rtol: float) -> str:
+def reason_of_shape(right: Array, found: Array, rtol: float = 1e-9) -> str:
+    """Return a colon and the reason why a result has another shape than the correct one, or "".
+
+    Args:
+        right: The correct result.
+        found: The result with another shape.
+        rtol: The relative tolerance of comparisons.
+    """
+    if found.dtype.kind not in "bif":
+        return ""
     right, found = right.astype(np.float64), found.astype(np.float64)
     if not np.isfinite(found).all():
         return ""
@@ -29,15 +37,26 @@ def _why(right: Array, found: Array, rtol: float) -> str:
             return ": the numbers are correct, but they have another shape"
         if found.ndim == right.ndim == 2 and same(found.T, right, rtol):
             return ": it is transposed"
+    if found.ndim == right.ndim and _is_unrepeated(right, found, rtol):
+        short = " and ".join(str(axis) for axis, n in enumerate(found.shape) if n != right.shape[axis])
+        return f": its numbers are correct, and must be repeated along axis {short}"
     axes = _axes(found, right, rtol)
     if axes is not None:
         return f": its sum over {axes} is correct, so an axis must still be summed"
     axes = _axes(right, found, rtol)
     if axes is not None:
         return f": it is the sum of the correct result over {axes}, but this sum must not be computed"
+    if found.ndim == 1 < right.ndim and found.size < right.size and np.isin(found, right).all():
+        return ": it holds only some of the correct numbers: does a Boolean index remove the others?"
     if found.ndim > right.ndim:
         return ": must an axis still be summed?"
     return ": is an axis summed that must not be summed?" if found.ndim < right.ndim else ""
+
+
+def _is_unrepeated(right: Array, found: Array, rtol: float) -> bool:
+    """Return whether the found array becomes the right one if its axes of length 1 are repeated."""
+    fits = all(n in (1, length) for n, length in zip(found.shape, right.shape, strict=True))
+    return fits and same(np.broadcast_to(found, right.shape), right, rtol)
 
 
 def _axes(large: Array, small: Array, rtol: float) -> str | None:

@@ -81,7 +81,13 @@ class LanguageModelWithLoss(WithLoss):
     """The training loss of a language model: cross_entropy(model(ids), target_out)."""
 
     def forward(
-        self, ids: Array, target_out: Array, *, train: bool = False, rng: Generator | None = None
+        self,
+        ids: Array,
+        target_out: Array,
+        *,
+        train: bool = False,
+        rng: Generator | None = None,
+        **inputs: Any,
     ) -> tuple[Array, tuple[Any, Any, float]]:
         """Run the model and compute its loss.
 
@@ -90,8 +96,9 @@ class LanguageModelWithLoss(WithLoss):
             target_out: The tokens that it has to predict, (B, T).
             train: Apply dropout.
             rng: The generator for dropout.
+            inputs: Further inputs of the model, such as segment_ids.
 
         Returns:
             The loss, of shape (), and the cache.
         """
-        return self.score(target_out, *self.model.forward(ids, train=train, rng=rng))
+        return self.score(target_out, *self.model.forward(ids, train=train, rng=rng, **inputs))

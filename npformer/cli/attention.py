@@ -5,12 +5,19 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npformer.cli.load_model import add_model_arguments, load_model
+from npformer.cli.explore import explore_command
+from npformer.cli.load_model import (
+    ANY_MODEL,
+    add_model_arguments,
+    load_any,
+    note_missing_fonts,
+    note_unknown_words,
+)
 from npformer.cli.options import INDEX, Rule, one_of
 from npformer.cli.output import console, note, print_line
 from npformer.errors import UserError
 from npformer.learn.course.terminal_pictures import print_pictures
-from npformer.pretrained.attention import KINDS, SentenceAttention, name_of_head
+from npformer.pretrained.attention import KINDS, AttentionMaps, SentenceAttention, name_of_head
 from npformer.storage.atomic import make_folder
 
 if TYPE_CHECKING:
@@ -18,7 +25,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Examples: npformer attention "the dog is tired"
-          npformer attention --model runs/en-fr --kind cross --layer 1 --head 2 "the dog is tired" """
+          npformer attention --model runs/en-fr --kind cross --layer 1 --head 2 "the dog is tired"
+          npformer attention --model runs/gpt-shakespeare "To be, or not to be" """
 
 
 RULES: tuple[Rule, ...] = ()
@@ -27,9 +35,11 @@ RULES: tuple[Rule, ...] = ()
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.epilog = EPILOG
-    parser.add_argument("sentence", help="the sentence that the model reads")
-    add_model_arguments(parser)
-    parser.add_argument("--kind", **one_of(KINDS), help="draw only this attention (default: all three)")
+    parser.add_argument("sentence", help="the sentence or the text that the model reads")
+    add_model_arguments(parser, models=ANY_MODEL)
+    parser.add_argument(
+        "--kind", **one_of(KINDS), help="draw only this attention (default: all that the model has)"
+    )
     parser.add_argument(
         "--layer",
         type=INDEX,
@@ -48,12 +58,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """Translate the sentence and write the pictures. Return 0."""
-    loaded = load_model(arguments)
-    found = loaded.attention(arguments.sentence)
-    unknown = loaded.unknown_words(arguments.sentence)
-    if unknown:
-        note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
+    """Let the model read the sentence and write the pictures. Return 0."""
+    loaded = load_any(arguments)
+    found: AttentionMaps = loaded.attention(arguments.sentence)
+    note_unknown_words(loaded, arguments.sentence)
     _check_settings(found, arguments)
     kinds = [arguments.kind] if arguments.kind else found.kinds
     if arguments.word is not None:
@@ -65,15 +73,20 @@ def run(arguments: Namespace) -> int:
         figures |= draw(found, kind, arguments)
     folder = Path(arguments.out)
     make_folder(folder, advice="give a folder that may be, with --out")
-    print_line(f"{arguments.sentence} → {found.translation}")
+    if isinstance(found, SentenceAttention):
+        print_line(f"{arguments.sentence} → {found.translation}")
+    note_missing_fonts(chain.from_iterable(chain(*found.tokens(kind)) for kind in kinds))
     paths = [save(figure, folder / f"{name}.png") for name, figure in figures.items()]
     for path in paths:
         print_line(f"wrote {path}")
     print_pictures(console(), list(zip(figures.values(), paths, strict=True)))
+    command = explore_command(loaded, arguments.sentence, last=arguments.last)
+    if command is not None:
+        note(f"to see how these weights are computed, number by number: {command}")
     return 0
 
 
-def _check_settings(found: SentenceAttention, arguments: Namespace) -> None:
+def _check_settings(found: AttentionMaps, arguments: Namespace) -> None:
     """Raise UserError for an attention, a layer or a head that the model does not have."""
     if not found.weights:
         raise UserError("this model has no attention: give a model that has attention")
@@ -85,7 +98,7 @@ def _check_settings(found: SentenceAttention, arguments: Namespace) -> None:
             raise UserError(f"--{name} is {value}: this model has {name}s 0 .. {count - 1}")
 
 
-def _kinds_with_query(found: SentenceAttention, kinds: list[str], word: str) -> list[str]:
+def _kinds_with_query(found: AttentionMaps, kinds: list[str], word: str) -> list[str]:
     """Return the kinds of attention in which the word is a query.
 
     Raises:
@@ -99,7 +112,7 @@ def _kinds_with_query(found: SentenceAttention, kinds: list[str], word: str) -> 
     return kinds
 
 
-def draw(found: SentenceAttention, kind: str, arguments: Namespace) -> "dict[str, Figure]":
+def draw(found: AttentionMaps, kind: str, arguments: Namespace) -> "dict[str, Figure]":
     """Draw the maps of all layers and heads, and the lines of one head.
 
     Args:

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from npformer.backend import choose_backend
 from npformer.bench.compare import compare, require_torch
 from npformer.bench.machine import describe, is_busy
-from npformer.bench.setups import SETUPS, Setup, choose_setups
+from npformer.bench.setups import SETUPS, AnySetup, choose_setups
 from npformer.cli.limits import require_threads
 from npformer.cli.options import COUNT, SECONDS, add_backend_argument, excludes, one_of
 from npformer.cli.output import console, note, print_data
@@ -63,7 +63,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.epilog = EPILOG
     names = ", ".join(SETUPS.names())
     parser.add_argument(
-        "--only", nargs="+", metavar="NAME", help=f"some of {names} (default: all; for --profile: tiny)"
+        "--only",
+        nargs="+",
+        metavar="NAME",
+        help=f"some of {names} (default: the first four; for --profile: tiny)",
     )
     parser.add_argument("--against", **one_of(["torch"]), help="measure PyTorch's step as well, in turns")
     parser.add_argument("--repeats", type=COUNT, default=5, help="the number of turns (default: 5)")
@@ -92,7 +95,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help=f"measure time and memory against length and batch size, on one core, and draw them ({PNG})",
     )
     parser.add_argument(
-        "--decoding", action="store_true", help="measure the sentences per second of greedy and beam search"
+        "--decoding",
+        action="store_true",
+        help="measure the speed of greedy and beam search, and of the generation of text",
     )
 
 
@@ -119,7 +124,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def check(arguments: Namespace) -> list[Setup]:
+def check(arguments: Namespace) -> list[AnySetup]:
     """Return the setups that are asked for.
 
     Raises:
@@ -183,7 +188,7 @@ def bar(total: int) -> Iterator[Bar]:
         yield Bar(progress, total)
 
 
-def step_rows(arguments: Namespace, setups: Sequence[Setup]) -> Rows:
+def step_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
     """Measure the training step of each setup, its matrix products alone and, if asked, PyTorch's step."""
     against = arguments.against is not None
     kinds = 3 + against * (1 if arguments.backend == "numpy" else 2)
@@ -202,7 +207,7 @@ def step_rows(arguments: Namespace, setups: Sequence[Setup]) -> Rows:
         ]
 
 
-def profile_rows(arguments: Namespace, setups: Sequence[Setup]) -> Rows:
+def profile_rows(arguments: Namespace, setups: Sequence[AnySetup]) -> Rows:
     """Measure the components of the step of each setup, or of tiny if none is named."""
     from npformer.bench.profile import profile
 
@@ -373,8 +378,9 @@ def show_about(about: dict[str, Any]) -> None:
     """Print the machine, the versions and the day."""
     machine = about["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    kernels = f", OpenBLAS's kernels for {machine['kernels']}" if machine["kernels"] else ""
     console().print(
-        f"\n{machine['cpu']}, {machine['cores']} cores; {versions}; {about['date'][:10]}.\n"
+        f"\n{machine['cpu']}, {machine['cores']} cores{kernels}; {versions}; {about['date'][:10]}.\n"
         f"GPU: {machine['gpu']}.",
         soft_wrap=True,
     )

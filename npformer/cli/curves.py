@@ -57,7 +57,7 @@ def draw_curves(folder: Path, out: str | Path | None = None) -> Path:
 
 
 def panels_of(log: Entries) -> "list[Panel]":
-    """Return the panels of loss, BLEU, learning rate and speed, over minutes, without those not measured."""
+    """Return the panels of what was measured: losses, BLEU, learning rate and speed, over minutes."""
     from npformer.plots import Panel
 
     losses = [
@@ -68,6 +68,7 @@ def panels_of(log: Entries) -> "list[Panel]":
     panels = [
         Panel("loss per target token", losses),
         Panel("BLEU of validation sentences, greedy", [_curve(log, "valid_bleu", marked=True)], True),
+        Panel("bits per character of validation", [_curve(log, "valid_bits_per_character", marked=True)]),
         Panel("learning rate", [_curve(log, "lr")], True),
         Panel("target tokens per second", [_curve(log, "tokens_per_second")], True),
     ]

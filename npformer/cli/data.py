@@ -146,7 +146,7 @@ def _conclude(
     n_old = len(files) - n_new
     before = "" if n_old == 0 else ", all already there" if n_new == 0 else f", {n_old} already there"
     _say(out, f"{folder}: {len(files)} files, every checksum right{before}")
-    for part in multi30k.PARTS:
+    for part in dict.fromkeys((*multi30k.PARTS, *multi30k.TEST_SETS)):
         n_lines = len(read_lines(multi30k.file_in(folder, part, languages[0], tokenised=False)))
         _say(out, f"  {part:<16} {n_lines:>6,} sentences in {', '.join(languages)}")
     if {"en", "de"} <= set(languages):

@@ -11,8 +11,10 @@ from npformer.cli.options import only_if
 from npformer.cli.output import print_lines
 from npformer.cli.tasks import TaskCommand, say
 from npformer.errors import UserError
+from npformer.learn.capstone.parts import own_parts, part_of, progress
 from npformer.learn.exercises import EXERCISES, Exercise
 from npformer.learn.tasks import Folder, Verdict
+from npformer.storage.text import shell_word
 
 EPILOG = """\
 npformer exercise list                     lists all exercises with your progress (list 5: of chapter 5)
@@ -69,6 +71,21 @@ class ExerciseCommand(TaskCommand[Exercise]):
             f"To compare it with the code of the package, run npformer exercise solution {task.name}",
             f"To list the other exercises of the chapter, run npformer exercise list {task.chapter}",
         ]
+
+    def after_check(self, arguments: Namespace, folder: Folder, solved: list[Exercise]) -> None:
+        """Say which parts of `npformer build` are complete by the solved exercises.
+
+        Args:
+            arguments: The arguments of the command line.
+            folder: The folder of the learner's files.
+            solved: The exercises that this check found solved.
+        """
+        parts = own_parts(folder)
+        finished = [part.name for part in parts if any(part is part_of(exercise) for exercise in solved)]
+        if finished:
+            option = "" if arguments.dir == self.tasks.folder else f" --dir {shell_word(arguments.dir)}"
+            say(progress(finished, len(parts)))
+            say(f"To see your Transformer, run npformer build{option}")
 
     def last_hint(self, task: Exercise) -> str:
         """Return the line that follows the last hint."""

@@ -192,7 +192,7 @@ RULES = (
     excludes("--measure", "--json --search", "it writes its numbers into table.json"),
     excludes("--search", "--json", "it writes its numbers into search.json"),
 )
-STEPS, SEARCH_STEPS = 1500, 300  # the defaults of --measure and --search
+STEPS, SEARCH_STEPS = 3000, 1500  # the defaults of --measure and --search
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""npformer gradcheck: check the backward pass of every component, or of a layer in a file of your own."""
+"""npformer gradcheck: check the backward pass of every component, of a layer in a file, or of a model."""
 
 import json
 import time
@@ -7,32 +7,46 @@ from argparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.table import Table
 
-from npformer.checking.cases import Case, all_cases
+from npformer.checking.cases import Case, KernelCase, all_cases
 from npformer.checking.report import Report
-from npformer.cli.options import SECONDS, SEED, SHAPE, excludes, one_of, only_if
+from npformer.cli.limits import require_memory
+from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
+from npformer.cli.options import SECONDS, SEED, SHAPE, excludes, needs, one_of, only_if
 from npformer.cli.output import console, note, print_data, print_lines
 from npformer.cli.own_layer import SECONDS as OWN_SECONDS
 from npformer.cli.own_layer import check_own_layer
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.learn.console import styled
+from npformer.pretrained.loss_check import check_loss
 from npformer.storage.json_files import versioned_rows
 
 EPILOG = """\
 A layer of your own: npformer gradcheck FILE.py:NAME --shape 2,5,8
 NAME is a layer, a class without required arguments, or a function NAME with a
-function NAME_backward beside it."""
+function NAME_backward beside it.
+
+A trained model: npformer gradcheck --model en-de "A man is riding a bicycle."
+The gradient of the loss on the sentence is checked for every tensor of the model."""
+
+BYTES = 64  # for each parameter: the model in float64, two copies of its tensors, and complex ones
 
 
 def _own(arguments: Namespace) -> list[str]:
     """Return those of the names that are layers of the user, as FILE.py:NAME."""
-    return [what for what in arguments.what if ".py" in what]
+    return [] if arguments.model else [what for what in arguments.what if ".py" in what]
 
 
 RULES = (
-    excludes("--list", "--method --shape --seed --seconds --verbose --json", "it checks nothing"),
+    excludes("--list", "--method --shape --seed --seconds --verbose --json --model", "it checks nothing"),
+    needs("--last", "--model"),
+    excludes("--model", "--method", "the check of a model is by complex step"),
     excludes("--json", "--verbose", "it prints every tensor anyway"),
+    only_if("--shape", _own, "with a layer of your own", "give FILE.py:NAME as well, or leave it out"),
     only_if(
-        "--shape --seconds", _own, "with a layer of your own", "give FILE.py:NAME as well, or leave it out"
+        "--seconds",
+        lambda arguments: _own(arguments) or arguments.model,
+        "with a layer of your own or a model",
+        "give FILE.py:NAME or --model as well, or leave it out",
     ),
     only_if(
         "what",
@@ -47,8 +61,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.epilog = EPILOG
     parser.add_argument(
-        "what", nargs="*", help="parts of the names of components (default: all), or FILE.py:NAME of your own"
+        "what",
+        nargs="*",
+        help="parts of the names of components (default: all), FILE.py:NAME of your own, or with --model a "
+        "sentence",
     )
+    add_model_arguments(parser, "none, and components are checked", models=ANY_MODEL)
     parser.add_argument(
         "--method",
         **one_of(("complex", "difference")),
@@ -67,7 +85,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--seconds",
         type=SECONDS,
         default=OWN_SECONDS,
-        help=f"a limit on the processor time of a layer of your own (default: {OWN_SECONDS:g})",
+        help="a limit on the processor time of a layer of your own, or about the time for a model "
+        f"(default: {OWN_SECONDS:g})",
     )
     parser.add_argument("--verbose", action="store_true", help="print every tensor, not only the worst one")
     parser.add_argument(
@@ -83,7 +102,9 @@ def run(arguments: Namespace) -> int:
         return 0
     own = _own(arguments)
     start = time.perf_counter()
-    if own:
+    if arguments.model:
+        reports = [check_model(arguments)]
+    elif own:
         reports = [check_own(what, arguments) for what in own]
     else:
         reports = [case.check(arguments.method, arguments.seed) for case in choose(arguments.what)]
@@ -97,6 +118,26 @@ def run(arguments: Namespace) -> int:
     return 0 if all(report.ok for report in reports) else 1
 
 
+def check_model(arguments: Namespace) -> Report:
+    """Check the gradient of the loss of a trained model on a sentence.
+
+    Raises:
+        UserError: If there is not one sentence, if the model cannot read it, or if it is too large.
+    """
+    if len(arguments.what) != 1:
+        raise UserError(
+            f"--model needs one sentence, and {len(arguments.what)} were given: write it in quotes, as in "
+            f'npformer gradcheck --model {arguments.model} "the cat sleeps"'
+        )
+    loaded = load_any(arguments)
+    require_memory(
+        BYTES * loaded.model.count_parameters(),
+        f"the check of a model with {loaded.model.count_parameters():,} parameters",
+        "check a smaller model",
+    )
+    return check_loss(loaded, arguments.what[0], seed=arguments.seed, seconds=arguments.seconds)
+
+
 def check_own(what: str, arguments: Namespace) -> Report:
     """Check a layer of the user's own. What its file prints goes to standard error."""
     report, printed = check_own_layer(
@@ -107,7 +148,7 @@ def check_own(what: str, arguments: Namespace) -> Report:
     return report
 
 
-def choose(names: list[str]) -> list[Case]:
+def choose(names: list[str]) -> list[Case | KernelCase]:
     """Return the cases whose names contain one of these texts, or all cases for an empty list.
 
     Raises:
@@ -146,8 +187,8 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
     largest = max(row.error for row in rows)
     verdict = f"{len(wrong)} INCORRECT" if wrong else "all correct"
     out.print(
-        f"{len(reports)} components, {len(rows)} checks in {seconds:.1f} s: {verdict}; "
-        f"largest relative error {largest:.1e}"
+        f"{quantity(len(reports), 'component')}, {quantity(len(rows), 'check')} in {seconds:.1f} s: "
+        f"{verdict}; largest relative error {largest:.1e}"
     )
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from npformer.errors import UserError
 from npformer.functional.positions import LAYOUTS
+from npformer.models.bert import BertConfig
+from npformer.models.gpt import GPTConfig
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.registry import ModelConfig
 from npformer.models.transformer import TransformerConfig
@@ -19,7 +21,7 @@ from npformer.models.universal import UniversalConfig
 from npformer.nn.recurrent import KINDS
 
 if TYPE_CHECKING:  # translating a sentence loads neither of them
-    from npformer.data.dataset import Dataset
+    from npformer.data.base_dataset import Dataset
     from npformer.training import TrainingConfig
 
 FLOAT = 4  # bytes of a float32
@@ -133,6 +135,8 @@ def size(n_bytes: int) -> str:
 
 def count_parameters(config: ModelConfig) -> int:
     """Return the number of parameters of the model with this configuration."""
+    if isinstance(config, (GPTConfig, BertConfig)):
+        return config.count_parameters()
     if isinstance(config, RecurrentConfig):
         return _recurrent_parameters(config)
     return _transformer_parameters(config)
@@ -200,26 +204,27 @@ def model_bytes(config: ModelConfig, *, workers: int = 1) -> int:
 
 
 def step_bytes(config: ModelConfig, training: "TrainingConfig", dataset: "Dataset") -> int:
-    """Return the bytes of the largest arrays that batches of average sentences need in a training step.
+    """Return the bytes of the largest arrays that a batch of average examples needs in a training step.
 
     Args:
         config: The configuration of the model.
         training: The settings of the training, with the size of a batch.
-        dataset: The sentences.
+        dataset: The examples.
     """
-    lengths = dataset.train_lengths  # (N, 2)
-    sources, targets = (int(total) for total in lengths.sum(0))
-    most = max(sources, targets)
-    if training.batch_tokens is not None:
-        part = min(1.0, training.batch_tokens / most)
-    else:
-        part = min(1.0, (training.batch_size or 1) / len(lengths))
-    needed = 2 * targets * config.target_vocab  # logits and their gradient
-    if isinstance(config, TransformerConfig):
-        # queries, keys, values and output of attention, and the hidden layer of the feed-forward network
-        needed += config.n_layers * (sources + targets) * (4 * config.d_model + config.d_ff)
-    ids = 8 * (sources + 2 * targets) * training.accumulate  # of all batches of the step
-    return math.ceil((FLOAT * needed + ids) * part)
+    read = dataset.loader(config.max_length, **training.batching).mean_tokens()
+    needed = 2 * read[-1] * config.target_vocab  # logits and their gradient
+    needed += sum(read) * _activations(config)
+    ids = 8 * (sum(read) + read[-1]) * training.accumulate  # of all batches of the step
+    return math.ceil(FLOAT * needed + ids)
+
+
+def _activations(config: ModelConfig) -> int:
+    """Return how many numbers the layers keep for each token, or 0 for a recurrent model."""
+    if isinstance(config, RecurrentConfig):
+        return 0
+    hidden = config.hidden_width if isinstance(config, (GPTConfig, BertConfig)) else config.d_ff
+    # queries, keys, values and output of attention, and the hidden layer of the feed-forward network
+    return config.n_layers * (4 * config.d_model + hidden)
 
 
 def require_training(

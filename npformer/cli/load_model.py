@@ -1,29 +1,38 @@
 """The options --model and --last of the commands that read a trained model, and the options of the search."""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from npformer.cli.limits import require_beam
 from npformer.cli.options import COUNT, EXPONENT, add_backend_argument
+from npformer.cli.output import note
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.pretrained import LoadedTranslator, load, names
+from npformer.pretrained.loaded import AnyLoaded, Loaded
+from npformer.pretrained.loading import load_as, remedy_for
 
 MODEL = (
     "a translator that ships (npformer pretrained lists them), the folder of a run, a checkpoint, "
-    "or an exported file"
+    "an exported file, or a Hugging Face folder"
 )
 
+ANY_MODEL = f"{MODEL}, of a translator, a language model or a masked language model"
 
-def add_model_arguments(parser: ArgumentParser, default: str = "the run trained last") -> None:
+
+def add_model_arguments(
+    parser: ArgumentParser, default: str = "the run trained last", *, models: str = MODEL
+) -> None:
     """Add --model, which takes what `npformer.load` takes, and --last.
 
     Args:
         parser: The parser of the command.
         default: The model that the command reads without --model, for the help text.
+        models: The models that the command can read, for the help text.
     """
-    parser.add_argument("--model", metavar="MODEL", help=f"{MODEL} (default: {default})")
+    parser.add_argument("--model", metavar="MODEL", help=f"{models} (default: {default})")
     parser.add_argument(
         "--last", action="store_true", help="take the last checkpoint of the run, not its best one"
     )
@@ -31,7 +40,7 @@ def add_model_arguments(parser: ArgumentParser, default: str = "the run trained 
 
 def add_search_arguments(parser: ArgumentParser) -> None:
     """Add --beam, --length-penalty and --backend."""
-    own = "; a translator that ships has its own"
+    own = "; a translator that ships or comes from Hugging Face has its own"
     parser.add_argument(
         "--beam", type=COUNT, help=f"the number of hypotheses; 1 is greedy search (default: {BEAM}{own})"
     )
@@ -43,23 +52,54 @@ def add_search_arguments(parser: ArgumentParser) -> None:
     add_backend_argument(parser)
 
 
-def load_model(arguments: Namespace, backend: str = "numpy") -> LoadedTranslator:
-    """Load the translator that --model and --last choose, or the run trained last.
+def load_any(arguments: Namespace) -> Loaded:
+    """Load the model that --model and --last choose, of any kind, or the run trained last.
 
     Raises:
         UserError: If there is no such model, or if its file is damaged.
     """
-    return load(arguments.model or newest_run(), last=arguments.last, backend=backend)
+    from npformer.cli.loading_bar import loading_bar  # rich takes 50 ms to load, and --help does without
+
+    name = arguments.model or newest_run()
+    with loading_bar() as progress:
+        return load(name, last=arguments.last, progress=progress)
+
+
+def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "numpy") -> AnyLoaded:
+    """Load the model of one kind that --model and --last choose, or the run trained last.
+
+    Args:
+        wanted: The class of the kind.
+        arguments: The arguments of the command.
+        backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
+
+    Raises:
+        UserError: If there is no such model, if it is of another kind, or if its file is damaged.
+    """
+    from npformer.cli.loading_bar import loading_bar
+
+    name = arguments.model or newest_run(remedy_for(wanted))
+    with loading_bar() as progress:
+        return load_as(wanted, name, last=arguments.last, backend=backend, progress=progress)
+
+
+def load_model(arguments: Namespace, backend: str = "numpy") -> LoadedTranslator:
+    """Load the translator that --model and --last choose, or the run trained last.
+
+    Raises:
+        UserError: As for `load_kind`.
+    """
+    return load_kind(LoadedTranslator, arguments, backend)
 
 
 def load_with_search(arguments: Namespace) -> tuple[LoadedTranslator, dict[str, Any]]:
     """Load the translator, and return it with the settings of the search.
 
-    The settings are those of the command line, else those of the model card, else the paper's 4 and 0.6.
+    The beam and the length penalty of the command line take the place of the model's own.
     """
     loaded = load_model(arguments, arguments.backend)
     settings = loaded.search_settings()
-    given = {name: getattr(arguments, name) for name in settings}
+    given = {"beam": arguments.beam, "length_penalty": arguments.length_penalty}
     settings |= {name: value for name, value in given.items() if value is not None}
     if settings["beam"] == 1 and arguments.length_penalty is not None:
         raise UserError(
@@ -70,14 +110,35 @@ def load_with_search(arguments: Namespace) -> tuple[LoadedTranslator, dict[str, 
     return loaded, settings
 
 
-def newest_run() -> Path:
+def note_unknown_words(loaded: Loaded, text: str) -> None:
+    """Print a note that names the words of a text that the model does not know, if there are any."""
+    unknown = loaded.unknown_words(text)
+    if unknown:
+        note(f"the model does not know {', '.join(map(repr, unknown))} and reads <UNK> instead")
+
+
+def note_missing_fonts(tokens: Iterable[str]) -> None:
+    """Print a note that names the characters of tokens that no installed font has, if there are any."""
+    from npformer.plots.style import FONT_ADVICE, missing_characters, no_font_for  # needs matplotlib
+
+    missing = missing_characters("".join(tokens))
+    if missing:
+        note(f"{no_font_for(missing)}, so the pictures have code points such as U+6211: {FONT_ADVICE}")
+
+
+def newest_run(remedy: str = "") -> Path:
     """Return the run below runs/ or tour/ whose checkpoint was written last.
+
+    Args:
+        remedy: What to do if there is none, for the message; by default, train a translator or take one that
+            ships.
 
     Raises:
         UserError: If there is none.
     """
     checkpoints = [*Path("runs").glob("*/last.safetensors"), *Path("tour").glob("*/last.safetensors")]
     if not checkpoints:
-        or_else = " or ".join(["give --model RUN", *(f"--model {name}" for name in names())])
-        raise UserError(f"there is no run below runs/ or tour/: train one with npformer train, or {or_else}")
+        models = " or ".join(["give --model RUN", *(f"--model {name}" for name in names())])
+        remedy = remedy or f"train one with npformer train, or {models}"
+        raise UserError(f"there is no run below runs/ or tour/: {remedy}")
     return max(checkpoints, key=lambda path: path.stat().st_mtime).parent

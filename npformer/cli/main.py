@@ -22,24 +22,35 @@ COMMANDS = {
     "tour": "train a small translator, check every gradient and draw attention maps: start here",
     "lesson": "step through a lesson of the course, or write it as a notebook or a page",
     "lessons": "list the lessons of the course, with their length and your progress",
-    "train": "train a model on the built-in corpus, on two files of your own, or on a toy task",
+    "train": "train a translator on pairs of sentences, a language model on one text, or one that fills gaps",
     "data": "download a corpus to train on: Multi30k, captions in English, German and French",
     "curves": "draw the curves of a training run: loss, BLEU, learning rate and speed",
     "translate": "translate sentences with a trained model",
+    "generate": "continue a text with a trained language model, as it is written",
+    "fill": "find the words for the gaps of a sentence with a trained masked language model",
     "language": "train a small language model, which fills gaps in a sentence or continues one",
     "score": "translate a set of sentences and compute BLEU against references",
     "pretrained": "list the translators that ship, or export a run of yours as such a file",
+    "inspect": "show what a model is made of: configuration, layers, parameters and memory",
     "attention": "draw the attention weights of a trained model for a sentence of yours",
-    "figures": "draw the figures of the documents, all or some, from real tensors",
+    "explore": "write a page to follow every number of a model, forward and backward, in a browser",
+    "saliency": "show how much each token that a model reads contributes to a token that it predicts",
+    "figures": "draw the figures of the documents and of the course, all or some, from real tensors",
     "masks": "apply masks to a sentence of yours: scores, weights, and a test for leaks",
-    "gradcheck": "check the gradients of every component, or of a layer of your own",
+    "gradcheck": "check the gradients of every component, of a layer of your own, or of a trained model",
+    "site": "write the whole course, the explorer and the glossary as pages that work offline",
     "exercise": "solve exercises: write a backward pass, a mask or a search, and have it graded",
     "bugs": "find and repair bugs that occurred in real projects, in code that looks correct",
+    "build": "assemble a Transformer from your solved exercises, train it and translate with it",
+    "class": "for teachers: write assignments from the exercises, and grade the submissions of a class",
     "family": "compare the members of the attention family, and check their gradients",
+    "experiment": "repeat an experiment of the course that trains many small GPTs",
     "bench": "measure the speed and the memory of the training step, alone or beside PyTorch",
     "index": "find the lesson and the code of an equation of the paper or a passage of the documents",
     "glossary": "define the terms of the course, with formulas and shapes",
 }
+
+MODULES = {"class": "classroom"}  # of npformer.cli, where the name of a command is a word of Python
 
 # the new names of options of earlier versions, by command
 RENAMED = {"train": {"--recipe": "--preset", "--model": "--architecture"}} | {
@@ -106,7 +117,7 @@ def read_command_line(argv: Sequence[str]) -> tuple[ModuleType, Arguments]:
 
 def load_command(name: str) -> ModuleType:
     """Import the module of a command. Only that one is imported, so that the others cost no time."""
-    return importlib.import_module(f"npformer.cli.{name}")
+    return importlib.import_module(f"npformer.cli.{MODULES.get(name, name)}")
 
 
 def make_parser(name: str) -> Parser:

@@ -49,16 +49,20 @@ def print_lines(text: str) -> None:
     print(printable(text, keep="\n\t"))
 
 
-def print_data(text: str) -> None:
+def print_data(text: str, end: str = "\n") -> None:
     """Print data on standard output, such as a translation or JSON, and pass it on at once.
 
     A pipe or a file gets the text as it is, and a terminal gets the text of `print_lines`. Characters that
     the encoding of standard output lacks, as lone surrogates always are, become backslash escapes.
+
+    Args:
+        text: The data, or a piece of them.
+        end: The text after the data: "" if other pieces follow.
     """
     if sys.stdout.isatty():
         text = printable(text, keep="\n\t")
     encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, PLAIN).decode(encoding), flush=True)
+    print(text.encode(encoding, PLAIN).decode(encoding), end=end, flush=True)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Check a layer in a user's file, which runs in a child process with limits.
 
-The child makes the report itself: it is the user's own layer, and nobody gains by a forged report.
+The child makes the report itself, and refuses to if the file has replaced functions of npformer or NumPy.
 """
 
 import contextlib
@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from npformer.checking import Report, gradcheck
+from npformer.checking.foreign import is_autograd_function, library_of_function
 from npformer.cli.limits import require_arrays
 from npformer.errors import UserError, did_you_mean
 from npformer.learn.tasks.answer import DamagedAnswer
 from npformer.learn.tasks.process import Answer, ask_child
 from npformer.learn.tasks.reports import plain_rows, report_from
+from npformer.learn.tasks.untouched import Untouched
 
 MEMORY = 16 << 30  # bytes that one process may allocate
 SECONDS = 600.0  # the default limit on processor time
@@ -64,9 +66,11 @@ def _report(what: str, name: str, answer: Answer) -> Report:
     match answer.values:
         case [{"error": str(message)}]:
             raise UserError(" ".join(message.split()))
-        case [{"rows": rows}]:
+        case [{"rows": rows, "notes": [*notes]}] if all(isinstance(text, str) for text in notes):
             with contextlib.suppress(DamagedAnswer):
-                return report_from(name, rows)
+                report = report_from(name, rows)
+                report.notes += notes
+                return report
     raise UserError(f"{what} could not be checked: {answer.problem or 'its answer cannot be read'}")
 
 
@@ -84,11 +88,15 @@ def observe_layer(file: str, name: str, shapes: str, method: str, seed: str) -> 
         method: "complex" or "difference".
         seed: The seed of the inputs.
     """
+    untouched = Untouched()
     try:
         thing = _find(_load_module(Path(file)), name, file)
+        untouched.require(file)
         rng = np.random.default_rng(int(seed) + 1)
         inputs = [rng.standard_normal(shape) for shape in json.loads(shapes)]
-        report = gradcheck(thing, *inputs, method=method, seed=int(seed), name=name)
+        library = library_of_function(thing)
+        report = gradcheck(thing, *inputs, method=method, seed=int(seed), name=name, library=library)
+        untouched.require(file)
     except UserError as error:
         yield {"error": str(error)}
     except SystemExit as error:
@@ -96,7 +104,7 @@ def observe_layer(file: str, name: str, shapes: str, method: str, seed: str) -> 
     except BaseException as error:  # the user's code may raise anything
         yield {"error": f"{file}:{name} raised {_describe(error, file)}"}
     else:
-        yield {"rows": plain_rows(report)}
+        yield {"rows": plain_rows(report), "notes": report.notes}
 
 
 def _load_module(path: Path) -> ModuleType:
@@ -118,7 +126,7 @@ def _find(module: ModuleType, name: str, file: str) -> Any:
     if thing is None:
         hint = did_you_mean(name, [known for known in vars(module) if not known.startswith("__")])
         raise UserError(f"{file} has no {name}: {hint}")
-    if isinstance(thing, type):
+    if isinstance(thing, type) and not is_autograd_function(thing):
         try:
             return thing()
         except TypeError as error:
@@ -126,7 +134,7 @@ def _find(module: ModuleType, name: str, file: str) -> Any:
                 f"{file}:{name} cannot be made without arguments ({error}): make one in the file, "
                 "as layer = ..., and give that name"
             ) from error
-    if callable(thing) and not hasattr(thing, "forward"):
+    if library_of_function(thing) is None and callable(thing) and not hasattr(thing, "forward"):
         backward = getattr(module, f"{name}_backward", None)
         if backward is None:
             raise UserError(f"{file} has {name} and no {name}_backward: write both")

@@ -3,43 +3,47 @@
 import dataclasses
 import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
 from pathlib import Path
 
-from npformer.cli.options import excludes, needs
+from npformer.cli.card_files import begin_card, read_card, read_scores, with_casing
+from npformer.cli.options import excludes, needs, one_of
 from npformer.cli.output import console, print_data, print_line
-from npformer.data import read_lines
-from npformer.data.casing import Casing
 from npformer.data.codecs import codecs_from_checkpoint
-from npformer.data.subwords import SubwordCodec
-from npformer.errors import UserError, in_context
+from npformer.errors import UserError
+from npformer.interop import export_folder
+from npformer.interop.families import FAMILIES
 from npformer.learn.console import styled
-from npformer.pretrained import Card, MeasuredScore, Pretrained, names, read_pretrained, save_pretrained
-from npformer.pretrained.loading import find_model
-from npformer.pretrained.template import TO_WRITE, card_template, require_filled_in
-from npformer.storage.atomic import create_atomically, explain_os_errors
-from npformer.storage.checkpoint import Checkpoint, load_checkpoint
-from npformer.storage.json_files import read_json
+from npformer.pretrained import Pretrained, load, names, read_pretrained, save_pretrained
+from npformer.pretrained.loading import find_model, is_hugging_face_folder
+from npformer.pretrained.store import is_pretrained_file, replace_card
+from npformer.storage.checkpoint import load_checkpoint
 from npformer.storage.text import printable
 
 EPILOG = """\
 Examples: npformer pretrained en-de
           npformer pretrained --export runs/en-de
           npformer pretrained --export runs/en-de --out en-de.safetensors --casing raw.de
+          npformer pretrained --export runs/gpt-shakespeare --layout llama --out my-llama
           npformer score --model en-de.safetensors test.en test.de --json > test.json
+          npformer pretrained --export en-de.safetensors --out en-de.safetensors --scores test.json
 
 An exported file has a model card. The second command writes the template of one to
 runs/en-de/card.json, with everything that the run knows: languages, settings, hours.
-Replace what begins with TO WRITE: the data, their licence, the command, the machine
-and a sentence to try. Then the third command exports the run. A card that exists is
-never overwritten.
+Replace what begins with TO WRITE: the data, their licence, the command, the machine,
+a sentence to try and published scores. The list "limits" is for what the model cannot
+do: {"what": "questions", "source": a sentence, "translation": its translation}. Then
+the third command exports the run. A card that exists is never overwritten.
 
-Scores come only from npformer score, measured with the exported file: export once
-more with --scores test.json, so that the card contains them."""
+Scores come only from npformer score, measured with the exported file. Export that
+file once more with --scores test.json, so that its card contains them.
+
+With --layout, any model becomes a new folder that the library transformers reads:
+config.json and model.safetensors, without a card and without the tokenizer."""
 
 RULES = (
     needs("--out --card --casing --scores --last", "--export"),
-    needs("--casing --scores", "--out"),
+    needs("--casing --scores --layout", "--out"),
+    excludes("--layout", "--card --casing --scores", "a Hugging Face folder has no model card"),
     excludes("--export", "name --markdown --json", "it shows no card"),
     excludes("--json", "--markdown", "these are two forms of the same"),
 )
@@ -56,17 +60,24 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--export",
         metavar="RUN",
-        help="export this run, or this checkpoint; without --out, write the template of its model card",
+        help="export this run, checkpoint or exported file; without --out, write the template of its card",
     )
     parser.add_argument(
         "--last", action="store_true", help="export the last checkpoint of the run, not its best one"
     )
-    parser.add_argument("--out", metavar="FILE", help="the file to write, NAME.safetensors")
+    parser.add_argument(
+        "--out", metavar="FILE", help="the file to write, NAME.safetensors, or with --layout a new folder"
+    )
+    parser.add_argument(
+        "--layout",
+        **one_of(FAMILIES.names()),
+        help="export a model of any kind as a Hugging Face folder of this family",
+    )
     parser.add_argument(
         "--card",
         metavar="FILE",
-        help="the model card, a JSON file (default: card.json in the folder of the run); "
-        "if there is none yet, its template is written",
+        help="the model card, a JSON file (default: card.json in the folder of the run, or the card of an "
+        "exported file); if there is none yet, its template is written",
     )
     parser.add_argument(
         "--casing",
@@ -84,6 +95,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     """Show the cards, or export. Return 0."""
+    if arguments.layout is not None:
+        return export_to_layout(arguments)
     if arguments.export is not None:
         return export(arguments)
     found = {name: read_pretrained(name) for name in ([arguments.name] if arguments.name else names())}
@@ -111,14 +124,30 @@ def show(name: str, found: Pretrained) -> None:
     lines = [("parameters", f"{found.model.count_parameters():,}"), *card.lines()]
     for what, text in lines:
         out.print(f"  {what:<11} {printable(text)}", soft_wrap=True)
-    for each in card.scores:
-        words = f"{each.bleu:.2f} on {each.reference}, beam {each.beam}: {each.signature}"
+    for score, command in zip(card.scores, card.commands(Path(name).stem), strict=True):
+        invented = f", {score.invented_words} invented words" if score.invented_words else ""
+        words = f"{score.score} on {score.reference}, {score.search}{invented}: {score.signature}"
         out.print(f"  {'BLEU':<11} {printable(words)}", soft_wrap=True)
+        if score.by_length:
+            lengths = [f"{part.lengths} words {part.bleu:.2f}" for part in score.by_length]
+            out.print(f"  {'':<11}   {printable(', '.join(lengths))}", soft_wrap=True)
+        out.print(f"  {'':<11}   {printable(command)}", soft_wrap=True)
+    for limit in card.limits:
+        words = f"{limit.what}: {limit.source} → {limit.translation}"
+        out.print(f"  {'cannot':<11} {printable(words)}", soft_wrap=True)
 
 
 def export(arguments: Namespace) -> int:
     """Write the file of the translator, or first the template of its model card. Return 0."""
-    source = find_model(arguments.export, last=arguments.last)
+    name = arguments.export
+    if is_hugging_face_folder(Path(name)):
+        raise UserError(
+            f"{name} is a Hugging Face folder, which has no model card: give --layout and --out to write it "
+            "once more"
+        )
+    source = find_model(name, last=arguments.last)
+    if is_pretrained_file(source):
+        return export_again(arguments, source)
     checkpoint = load_checkpoint(source)
     place = Path(arguments.card) if arguments.card else source.parent / "card.json"
     if not place.exists():
@@ -127,70 +156,40 @@ def export(arguments: Namespace) -> int:
         raise UserError(f"the card {place} exists and is left as it is: give --out FILE to export with it")
     card, path = read_card(str(place), arguments.scores), Path(arguments.out)
     if arguments.casing:
-        checkpoint = with_casing(checkpoint, arguments.casing)
+        target = with_casing(codecs_from_checkpoint(checkpoint).target, arguments.casing)
+        checkpoint = dataclasses.replace(checkpoint, codecs=checkpoint.codecs | {"target": target.to_json()})
     save_pretrained(checkpoint, path, card)
-    read_pretrained(path)  # a file that cannot be read is noticed at once
+    return check_exported(path)
+
+
+def export_again(arguments: Namespace, source: Path) -> int:
+    """Write an exported file once more, with another card or other capitals. Return 0."""
+    if not (arguments.out and (arguments.card or arguments.scores or arguments.casing)):
+        raise UserError(
+            f"{arguments.export} is an exported file already: give --out FILE, and what is new with "
+            "--card, --scores or --casing"
+        )
+    found, path = read_pretrained(source), Path(arguments.out)
+    if arguments.card:
+        card = read_card(arguments.card, arguments.scores)
+    else:
+        scores = read_scores(arguments.scores) or found.card.scores
+        card = dataclasses.replace(found.card, scores=scores)
+    target = with_casing(found.target, arguments.casing) if arguments.casing else None
+    replace_card(source, path, card, target=target)
+    return check_exported(path)
+
+
+def check_exported(path: Path) -> int:
+    """Read an exported file, so that a damaged one is noticed at once, and report it. Return 0."""
+    card = read_pretrained(path).card
     print_line(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB, {len(card.scores)} scores")
     return 0
 
 
-def begin_card(checkpoint: Checkpoint, place: Path, run: Path, *, exporting: bool) -> int:
-    """Write the template of a model card. Return 0.
-
-    Args:
-        checkpoint: The checkpoint that will be exported.
-        place: The file of the card.
-        run: The folder of the run.
-        exporting: Whether the user asked for the exported file, which cannot be made without a card.
-
-    Raises:
-        UserError: If the file exists or cannot be written, or if the user asked for the exported file.
-    """
-    text = json.dumps(card_template(checkpoint, run), indent=2, ensure_ascii=False)
-    with explain_os_errors(place, "written", "give another --card"):
-        create_atomically(place, f"{text}\n".encode())
-    if exporting:
-        raise UserError(
-            f"there was no card {place}, and its template is there now: replace what begins with {TO_WRITE} "
-            "and run the same command again"
-        )
-    print_line(f"wrote {place}: replace what begins with {TO_WRITE}, then export with --out FILE")
+def export_to_layout(arguments: Namespace) -> int:
+    """Write a Hugging Face folder. Return 0."""
+    model = load(arguments.export, last=arguments.last).model
+    folder = export_folder(model, arguments.out, arguments.layout)
+    print_line(f"wrote {folder}: {arguments.layout}, {model.count_parameters():,} parameters")
     return 0
-
-
-def with_casing(checkpoint: Checkpoint, path: str) -> Checkpoint:
-    """Return the checkpoint with a target codec that writes capitals as the text in a file does.
-
-    Raises:
-        UserError: If the codec is one of whole words, or if the text has no capitals.
-    """
-    target = codecs_from_checkpoint(checkpoint).target
-    if not isinstance(target, SubwordCodec):
-        raise UserError("--casing is for translators that write subwords, and this one writes whole words")
-    target = dataclasses.replace(target, casing=Casing.from_lines(read_lines(path)))
-    return dataclasses.replace(checkpoint, target_codec=target.to_json())
-
-
-def read_card(path: str, scores: Sequence[str]) -> Card:
-    """Return the model card of a JSON file, with the scores in other files.
-
-    Args:
-        path: The file with the card.
-        scores: The files with the output of `npformer score --json`.
-
-    Raises:
-        UserError: If a file cannot be read, or is not a card or a score.
-    """
-    content = read_json(Path(path), path, "correct it")
-    if isinstance(content, dict) and "scores" in content:
-        raise UserError(f"{path} has scores: leave them out, and give measured ones with --scores")
-    if isinstance(content, dict):
-        require_filled_in(content, Path(path))
-    with in_context(path):
-        card = Card.from_dict(content)
-    measured = []
-    for file in scores:
-        content = read_json(Path(file), file, "correct it")
-        with in_context(file):
-            measured.append(MeasuredScore.from_dict(content))
-    return dataclasses.replace(card, scores=tuple(measured))

@@ -8,7 +8,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemaining
 
 from npformer.learn.console import text_column
 from npformer.storage.text import printable
-from npformer.training.events import Averaged, Event, Noted, Report, Scored, Started, Stepped, Validated
+from npformer.training.events import (
+    Averaged,
+    Event,
+    Noted,
+    Report,
+    Sampled,
+    Scored,
+    Started,
+    Stepped,
+    Validated,
+)
 
 
 @contextmanager
@@ -51,8 +61,12 @@ def _line(event: Event) -> str | None:
         return f"{event.parameters:,} parameters, {left:,} step{'' if left == 1 else 's'} to go"
     if isinstance(event, Validated):
         best = "  (best so far)" if event.best else ""
-        accuracy = f"token accuracy {event.accuracy:.1%}"
-        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {accuracy}{best}"
+        bits = event.bits_per_character
+        quality = f"token accuracy {event.accuracy:.1%}" if bits is None else f"{bits:.3f} bits per character"
+        return f"step {event.step:>6}  validation loss {event.loss:.4f}  {quality}{best}"
+    if isinstance(event, Sampled):
+        lines = printable(event.text, keep="\n").split("\n")
+        return "\n".join([f"step {event.step:>6}  sample:", *(f"    {line}".rstrip() for line in lines)])
     if isinstance(event, Scored):
         return (
             f"step {event.step:>6}  BLEU {event.bleu:.2f}  (greedy, {event.sentences} validation sentences)"

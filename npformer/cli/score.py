@@ -2,26 +2,38 @@
 
 import json
 from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npformer.cli.load_model import add_model_arguments, add_search_arguments, load_with_search
-from npformer.cli.options import COUNT, Rule, one_of
+from npformer.cli.options import COUNT, SEED, Rule, one_of
 from npformer.cli.output import note, print_data, print_line
 from npformer.cli.translation_bar import TranslationBar
 from npformer.data import read_lines
-from npformer.errors import UserError
+from npformer.errors import UserError, quantity
 from npformer.generation.bleu import TOKENIZERS, require_sacrebleu, setting_of
+from npformer.generation.bleu_statistics import SAMPLES, with_half_width
+from npformer.generation.bleu_statistics import SEED as SAMPLES_SEED
+from npformer.generation.invented_words import known_words
 from npformer.pretrained import weights_fingerprint
-from npformer.pretrained.card import FORMAT
+from npformer.pretrained.measured_score import FORMAT
 from npformer.storage.atomic import require_place, write_file
 
 if TYPE_CHECKING:
     from npformer.generation.bleu import TranslationScore
+    from npformer.generation.invented_words import InventedWords
 
 EPILOG = """\
 Examples: npformer score --model en-de test.en test.de
-          npformer score --model runs/en-de test.lc.tok.en test.lc.tok.de --json """
+          npformer score --model en-de test.en test.de --beam 1 --known-words train.de
+          npformer score --model runs/en-de test.lc.tok.en test.lc.tok.de --json
+
+± is half of the 95 % interval of BLEU: 1,000 times, as many sentences as there are
+are drawn with replacement and scored. Words count as invented if they are neither in
+the source sentence nor in the file of --known-words."""
+
+MOST_SHOWN = 10  # invented words
 
 RULES: tuple[Rule, ...] = ()
 
@@ -40,6 +52,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the form of the references: lowercased and tokenised, or raw text as people write it; "
         "auto detects it (default: auto)",
     )
+    parser.add_argument(
+        "--known-words",
+        metavar="FILE",
+        help="a text in the target language, such as that of the training: words of the translations that "
+        "neither it nor the source has are counted as invented",
+    )
+    parser.add_argument(
+        "--seed",
+        type=SEED,
+        default=SAMPLES_SEED,
+        help=f"the seed of the samples that give the interval of BLEU (default: {SAMPLES_SEED}, sacrebleu's)",
+    )
     parser.add_argument("--limit", type=COUNT, metavar="N", help="score only the first N lines")
     parser.add_argument("--out", metavar="FILE", help="write the translations to a file, one on each line")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -52,23 +76,21 @@ def run(arguments: Namespace) -> int:
     out = arguments.out and Path(arguments.out)
     if out:
         require_place(out)
+    words = known_words(read_lines(arguments.known_words)) if arguments.known_words else None
     setting = setting_of(references) if arguments.text == "auto" else arguments.text
     loaded, settings = load_with_search(arguments)
     from npformer.generation.bleu import difference_in_case, score
 
+    measured = {"setting": setting, "known_words": words, "seed": arguments.seed}
     with TranslationBar(len(sources)) as bar:
-        found = score(
-            loaded.translator, sources, references, setting=setting, progress=bar.advance, **settings
-        )
+        found = score(loaded.translator, sources, references, progress=bar.advance, **measured, **settings)
     if out:
         write_file(out, "".join(f"{line}\n" for line in found.translations).encode())
     if difference := difference_in_case(found.translations, references):
         note(difference)
-    weights = weights_fingerprint(loaded.model.state_dict())
     if arguments.json:
-        row = {"format": FORMAT} | found._asdict() | settings | {"weights": weights}
-        row |= {"source": Path(arguments.source).name, "reference": Path(arguments.reference).name}
-        del row["translations"]
+        row = json_row(found, arguments) | settings
+        row |= {"weights": weights_fingerprint(loaded.model.state_dict())}
         print_data(json.dumps(row))
     else:
         report(found, settings, detected=arguments.text == "auto")
@@ -95,6 +117,24 @@ def read_both(source: str, reference: str, limit: int | None) -> tuple[list[str]
     return sources[:limit], references[:limit]
 
 
+def json_row(found: "TranslationScore", arguments: Namespace) -> dict[str, Any]:
+    """Return what --json prints of a score: all but the translations, with the names of the files."""
+    row: dict[str, Any] = {"format": FORMAT} | found._asdict()
+    row |= {"source": Path(arguments.source).name, "reference": Path(arguments.reference).name}
+    row |= {"samples": SAMPLES, "seed": arguments.seed}
+    row["by_length"] = [asdict(each) for each in found.by_length]
+    del row["translations"], row["invented"]
+    if found.invented is not None:
+        row |= {
+            "known_words": Path(arguments.known_words).name,
+            "words": found.invented.words,
+            "invented": len(found.invented.invented),
+            "invented_in_reference": found.invented.in_reference,
+            "invented_words": sorted(set(found.invented.invented)),
+        }
+    return row
+
+
 def report(found: "TranslationScore", settings: dict[str, Any], *, detected: bool) -> None:
     """Print the score, the form of the text and the settings of the search.
 
@@ -104,7 +144,7 @@ def report(found: "TranslationScore", settings: dict[str, Any], *, detected: boo
         detected: True if the form of the text was detected and not given.
     """
     forms = {"tokenised": "lowercased and tokenised text", "raw": "text as people write it"}
-    print_line(f"BLEU {found.bleu:.2f}  {found.signature}")
+    print_line(f"BLEU {with_half_width(found.bleu, found.half_width)}  {found.signature}")
     how = " (detected from the references; --text overrides it)" if detected else ""
     print_line(f"counted on {forms[found.setting]}{how}")
     print_line(
@@ -112,3 +152,21 @@ def report(found: "TranslationScore", settings: dict[str, Any], *, detected: boo
         f"length penalty {settings['length_penalty']:g}; {found.empty} empty translations; "
         f"brevity penalty {found.brevity_penalty:.3f}"
     )
+    print_line("by the length of the source:")
+    for part in found.by_length:
+        score = with_half_width(part.bleu, part.half_width)
+        print_line(f"  {part.lengths:>5} words  BLEU {score:<13} {quantity(part.sentences, 'sentence')}")
+    if found.invented is not None:
+        report_invented(found.invented)
+
+
+def report_invented(found: "InventedWords") -> None:
+    """Print the share of invented words, and some of them."""
+    different = list(dict.fromkeys(found.invented))
+    print_line(
+        f"{100 * found.share:.2f} % of the words are invented: {len(found.invented):,} of {found.words:,}, "
+        f"of which {found.in_reference:,} are also in the reference"
+    )
+    if different:
+        more = ", ..." if len(different) > MOST_SHOWN else ""
+        print_line(f"  {', '.join(different[:MOST_SHOWN])}{more}")

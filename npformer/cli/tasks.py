@@ -71,6 +71,15 @@ class TaskCommand(Generic[T]):
         """
         raise NotImplementedError
 
+    def after_check(self, arguments: Namespace, folder: Folder, solved: list[T]) -> None:
+        """Print what follows from a check, after its results. The default prints nothing.
+
+        Args:
+            arguments: The arguments of the command.
+            folder: The folder of the files.
+            solved: The tasks that the check found to be solved.
+        """
+
     def last_hint(self, task: T) -> str:
         """Return the line that follows the last hint."""
         return "That was the last hint."
@@ -163,8 +172,10 @@ class TaskCommand(Generic[T]):
             self._show_verdict(task, verdict, time.perf_counter() - start)
             if arguments.png:
                 draw_difference(task.name, verdict, arguments.png)
-            solved.append(verdict.solved)
-        return 0 if all(solved) else 1
+            if verdict.solved:
+                solved.append(task)
+        self.after_check(arguments, folder, solved)
+        return 0 if len(solved) == len(tasks) else 1
 
     def show_hint(self, arguments: Namespace, folder: Folder) -> int:
         """Print the hints that were shown before, and one more."""

@@ -17,7 +17,6 @@ from npformer.cli.options import COUNT, SEED, Rule, add_backend_argument
 from npformer.cli.output import console
 from npformer.cli.progress import training_progress
 from npformer.data.corpus import BuiltinCorpus, Pair, builtin_corpus
-from npformer.data.dataset import builtin_dataset
 from npformer.data.loader import make_batch
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask, padding_mask
@@ -26,9 +25,10 @@ from npformer.generation.baselines import evaluate_baselines
 from npformer.generation.evaluation import evaluate_families, parts_of, strongest_head
 from npformer.generation.search import BEAM
 from npformer.learn.console import styled
-from npformer.models.transformer import TransformerConfig
+from npformer.learn.course.trained import tour_recipe
+from npformer.pretrained import load
 from npformer.pretrained.train_on_files import threads_for
-from npformer.storage.atomic import make_folder
+from npformer.storage.atomic import make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.storage.text import printable, shell_word
 from npformer.training import train
@@ -75,7 +75,9 @@ def run(arguments: Namespace) -> int:
     out, folder = console(), Path(arguments.out)
     backend = choose_backend(arguments.backend)
     out.print(
-        styled(("npformer tour", "bold"), ": train, translate, check, look. Three minutes on two cores.")
+        styled(
+            ("npformer tour", "bold"), ": train, translate, check, look, explore. Three minutes on two cores."
+        )
     )
 
     _heading(out, "1. Train", "a Transformer on sentences from a grammar, English to French")
@@ -94,9 +96,13 @@ def run(arguments: Namespace) -> int:
     for path in draw_pictures(translator, folder):
         out.print(f"wrote {printable(path)}", soft_wrap=True)
 
+    _heading(out, "5. Explore", "every number of the model, forward and backward")
+    page = write_page(folder)
+    out.print(f"wrote {printable(page)}: open it in a browser, it needs no network", soft_wrap=True)
+
     out.print(styled(("\nDone", "bold"), f" in {time.perf_counter() - start:.0f} s. What next:"))
     for command, what in next_steps(folder):
-        out.print(f"  {command:58} {what}", soft_wrap=True)
+        out.print(f"  {command:60} {what}", soft_wrap=True)
     return 0 if all(report.ok for report in reports) else 1
 
 
@@ -121,13 +127,7 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
             (folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise UserError(f"{folder} cannot be written ({error.strerror}): give another --out") from error
-    dataset = builtin_dataset()
-    model = TransformerConfig.architecture(
-        "small",
-        source_vocab=len(dataset.source.vocabulary),
-        target_vocab=len(dataset.target.vocabulary),
-    )
-    training = PRESET.training.replace(seed=arguments.seed)
+    dataset, model, training = tour_recipe(arguments.seed)
     if arguments.steps is not None:
         training = training.replace(steps=arguments.steps, warmup_steps=max(1, arguments.steps // 10))
     out.print(
@@ -263,12 +263,25 @@ def decoder_masks(translator: Translator) -> "dict[str, Figure]":
     }
 
 
+def write_page(folder: Path) -> Path:
+    """Write the explorer's page of the model that the tour has trained, with the documents' sentence."""
+    path = folder / "explorer.html"
+    make_folder(folder, advice="give another --out")
+    page = load(folder / "run", last=True).explore(IT_SENTENCES[0])
+    write_file(path, page.html.encode("utf-8"), advice="give another --out")
+    return path
+
+
 def next_steps(folder: Path) -> list[tuple[str, str]]:
     """Return pairs (command, explanation) for the end of the tour."""
     return [
         (
-            f'npformer translate --model {shell_word(folder / "run")} "the cat sleeps"',
+            f'npformer translate --model {shell_word(folder / "run")} "the dog is tired"',
             "translate sentences of your own",
+        ),
+        (
+            f'npformer explore --model {shell_word(folder / "run")} --open "the dog is tired"',
+            "the explorer, with a sentence of your own",
         ),
         ("npformer lesson 0", "the course: step through it, Enter by Enter"),
         ("npformer gradcheck --verbose layer", "every tensor of some components"),

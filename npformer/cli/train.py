@@ -25,15 +25,19 @@ from npformer.cli.options import (
 )
 from npformer.cli.output import console
 from npformer.cli.progress import training_progress
+from npformer.data.base_dataset import Dataset
 from npformer.data.dataset import (
     DIRECTIONS,
     TASKS,
-    Dataset,
     builtin_dataset,
     files_dataset,
+    open_dataset,
     task_dataset,
 )
+from npformer.data.monolingual import sentence_dataset
 from npformer.data.multi30k import FOLDER
+from npformer.data.sentences import MASK
+from npformer.data.text import TEXT_VOCAB_SIZE, TOKENS
 from npformer.errors import UserError, quantity
 from npformer.models.registry import ModelConfig
 from npformer.pretrained.train_on_files import (
@@ -52,30 +56,80 @@ from npformer.training import train as train_run
 from npformer.training.presets import PRESETS, Preset, find_preset
 from npformer.training.ranks import RankError, launch
 
-LOST_CASE = (
-    "the text has capitals and is converted to lower case, so the translations will be in lower case: "
-    "--cased keeps the capitals"
-)
 EPILOG = """\
 Examples: npformer train
           npformer train train.en train.de --valid valid.en valid.de --run runs/en-de --steps 5000
           npformer train --task reverse --steps 300
+          npformer train --text poems.txt --run runs/poems
+          npformer train --preset bert-small
           npformer data multi30k && npformer train --preset multi30k-en-de
           npformer train --resume runs/en-fr
           mpirun -n 2 npformer train        (with npformer[mpi]: two processes that train one model)"""
 
 
+PRESET, TEXT_PRESET = "small", "gpt-shakespeare"  # the default, and the one with --text
+
+
+def chosen_preset(arguments: Namespace) -> Preset:
+    """Return the preset of the command line. Its default depends on the data."""
+    return find_preset(arguments.preset or (PRESET if arguments.text is None else TEXT_PRESET))
+
+
 def _has_corpus(arguments: Namespace) -> bool:
     """Return whether the preset has a corpus of its own, which must be downloaded."""
-    return find_preset(arguments.preset).downloaded_corpus
+    return chosen_preset(arguments).downloaded_corpus
+
+
+def _reads(arguments: Namespace) -> str:
+    """Return what the preset trains on: "sentence pairs", "text" or "sentences"."""
+    return chosen_preset(arguments).reads
+
+
+def _has_subwords(arguments: Namespace) -> bool:
+    """Return whether the tokens of a text are subwords."""
+    return _reads(arguments) == "text" and _tokens(arguments) == "subwords"
+
+
+def _tokens(arguments: Namespace) -> str:
+    """Return the tokens of a text: those of --tokens, else those of the preset for the text that ships.
+
+    Another text is read as characters, because a short one has few subwords.
+    """
+    if arguments.tokens is not None:
+        return str(arguments.tokens)
+    return "characters" if arguments.text else str(chosen_preset(arguments).data["tokens"])
+
+
+def _has_words(arguments: Namespace) -> bool:
+    """Return whether the vocabulary is one of words, from files of the user."""
+    return bool(arguments.files or (arguments.text and _reads(arguments) == "sentences"))
 
 
 RULES = (
     excludes(
         "--resume",
         "files --valid --task --direction --limit --data --max-length --vocab-size --min-count --subwords "
-        "--unfiltered --cased --preset --architecture --batch-size --seed --set --run",
+        "--unfiltered --cased --text --tokens --preset --architecture --batch-size --seed --set --run",
         "a run has its own data and settings",
+    ),
+    excludes("--text", "files --task --direction --data", "a language model reads one text"),
+    only_if(
+        "--text",
+        lambda arguments: _reads(arguments) != "sentence pairs",
+        "with a preset for language models",
+        f"leave out --preset, or give --preset {TEXT_PRESET}",
+    ),
+    only_if(
+        "--tokens",
+        lambda arguments: _reads(arguments) == "text",
+        "with a preset for language models that continue a text",
+        f"leave it out, or give --preset {TEXT_PRESET}",
+    ),
+    only_if(
+        "files --task --direction",
+        lambda arguments: _reads(arguments) == "sentence pairs",
+        "with a preset for sentence pairs",
+        "leave it out, or choose another --preset",
     ),
     only_if(
         "files --task",
@@ -85,9 +139,21 @@ RULES = (
     ),
     excludes("--task", "files", "a toy task makes its own sequences"),
     only_if(
-        "--valid --limit --max-length --vocab-size --min-count --subwords --unfiltered --cased",
+        "--valid --limit --max-length --subwords --unfiltered",
         lambda arguments: arguments.files,
         "with two files to train on",
+        "give those as well, or leave it out",
+    ),
+    only_if(
+        "--min-count --cased",
+        _has_words,
+        "with two files to train on, or with --text and a preset that fills gaps",
+        "give those as well, or leave it out",
+    ),
+    only_if(
+        "--vocab-size",
+        lambda arguments: _has_words(arguments) or _has_subwords(arguments),
+        "with two files to train on, with --text and a preset that fills gaps, or with --tokens subwords",
         "give those as well, or leave it out",
     ),
     excludes("--subwords", "--vocab-size --min-count", "these are for vocabularies of words"),
@@ -104,17 +170,28 @@ RULES = (
     ),
 )
 
+OWN_TEXT = ""  # the value of --text without a file; no argument can be empty
+
+# the command that uses a model, by what the model reads, and an example of its argument
+NEXT = {
+    "sentence pairs": ("translate", "a sentence"),
+    "text": ("generate", "a beginning"),
+    "sentences": ("fill", f"a sentence with {MASK}"),
+}
+
 MOST_CHARACTERS = 200  # of a value of --set
 ANY_WHOLE = Whole(-INTEGERS)
 MOST_SUBWORDS = 2**31 - 1  # the library that learns them counts with 32 bits
 
-# --set NAME has an effect only if another setting has one of these values
+# --set NAME has an effect only if another setting, where the model has one, has one of these values
 SETTINGS_ONLY_WITH: dict[str, tuple[str, tuple[Any, ...]]] = {
     "factor": ("schedule", ("warmup",)),
     "learning_rate": ("schedule", ("constant", "cosine")),
     "min_learning_rate": ("schedule", ("cosine",)),
     "warmup_steps": ("schedule", ("warmup", "cosine")),
     "max_distance": ("positions", ("relative",)),
+    "rotary_base": ("positions", ("rotary",)),
+    "rotary_layout": ("positions", ("rotary",)),
     "score": ("attention", ("global", "local-m", "local-p")),
     "window": ("attention", ("local-m", "local-p")),
     "forget_bias": ("cell", ("lstm",)),
@@ -133,17 +210,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     settings = parser.add_argument_group("settings")
     settings.add_argument(
         "--preset",
-        default="small",
         help="data, architecture and training settings that go together: "
-        f"{', '.join(PRESETS.names())} (default: small)",
+        f"{', '.join(PRESETS.names())} (default: {PRESET}; with --text, {TEXT_PRESET})",
     )
     settings.add_argument(
         "--architecture",
         metavar="NAME",
-        help="another architecture than the preset's, such as paper-base, rnn-global or universal",
+        help="another architecture than the preset's, such as paper-base, rnn-global, universal or gpt2",
     )
     settings.add_argument("--steps", type=COUNT, help="the number of optimizer steps")
-    settings.add_argument("--batch-size", type=COUNT, help="the number of sentences in a batch")
+    settings.add_argument(
+        "--batch-size", type=COUNT, help="the number of sentences, or of windows of a text, in a batch"
+    )
     settings.add_argument("--seed", type=SEED, help="the seed of weights, order and dropout (default: 0)")
     settings.add_argument(
         "--set",
@@ -186,6 +264,19 @@ def _add_data_arguments(parser: ArgumentParser) -> None:
     )
     data.add_argument("--limit", type=COUNT, metavar="N", help="read at most N pairs of the files")
     data.add_argument(
+        "--text",
+        nargs="?",
+        const=OWN_TEXT,
+        metavar="FILE",
+        help="one text file, on which a language model is trained (default: Tiny Shakespeare, which ships; "
+        "with a preset that fills gaps, the built-in corpus)",
+    )
+    data.add_argument(
+        "--tokens",
+        **one_of(TOKENS),
+        help="the tokens of the text (default: subwords for Tiny Shakespeare, characters for a FILE)",
+    )
+    data.add_argument(
         "--data", metavar="FOLDER", help=f"the folder of the preset's corpus (default: {FOLDER})"
     )
     _add_vocabulary_arguments(data)
@@ -205,8 +296,8 @@ def _add_vocabulary_arguments(data: Any) -> None:
     data.add_argument(
         "--vocab-size",
         type=COUNT,
-        default=VOCAB_SIZE,
-        help=f"the size of each vocabulary of words (default: {VOCAB_SIZE})",
+        help=f"the size of each vocabulary of words (default: {VOCAB_SIZE}), or the number of subwords of a "
+        f"text (default: {TEXT_VOCAB_SIZE})",
     )
     data.add_argument(
         "--min-count",
@@ -245,12 +336,10 @@ def run(arguments: Namespace) -> int:
 
 def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, Path]:
     """Train from the beginning."""
-    preset = find_preset(arguments.preset)
+    preset = chosen_preset(arguments)
     dataset, name = open_data(arguments, preset)
-    if dataset.counts is not None:
-        out.print(dataset.counts.sentence())
-    if dataset.lost_case:
-        out.print(LOST_CASE, soft_wrap=True)
+    for remark in dataset.remarks:
+        out.print(remark, soft_wrap=True)
     folder = Path(arguments.run or f"runs/{name}")
     settings = _parse_settings(arguments.set)
     for option in ("--steps", "--batch-size", "--seed"):
@@ -265,7 +354,7 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
         settings,
         architecture=arguments.architecture,
         steps=arguments.steps,
-        max_length=arguments.max_length,
+        max_length=arguments.max_length if preset.reads == "sentence pairs" else None,
     )
     _refuse_settings_without_effect(named, model, training)
     workers = available_cores() if preset.all_cores and arguments.workers is None else arguments.workers
@@ -303,7 +392,9 @@ def _conclude(out: Console, result: Result, folder: Path) -> None:
         draw_curves(folder)
     if result.finished:
         out.print(f"checkpoints, log and curves: {printable(folder)}", soft_wrap=True)
-        out.print(f'next: npformer translate --model {shell_word(folder)} "a sentence"', soft_wrap=True)
+        command, text = NEXT[result.reads]
+        for start, name in (("next:", command), ("     ", "explore")):
+            out.print(f'{start} npformer {name} --model {shell_word(folder)} "{text}"', soft_wrap=True)
 
 
 def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
@@ -326,25 +417,56 @@ def open_data(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
             **_vocabulary(arguments, shared=preset.data.get("shared", False)),
         )
         return dataset, run_name(source)
+    if preset.reads == "text":
+        return open_text(arguments, preset)
+    if preset.reads == "sentences":
+        return open_sentences(arguments, preset)
     if arguments.task:
         return task_dataset(arguments.task), arguments.task
     shared = preset.data.get("shared", False)
     return builtin_dataset(arguments.direction, shared=shared), arguments.direction
 
 
+def open_text(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
+    """Return the dataset of one text, that of the preset unless options change it, and a name for its run."""
+    given = {"file": arguments.text, "vocab_size": arguments.vocab_size}
+    changes = {name: value for name, value in given.items() if value}
+    dataset = open_dataset({**preset.data, "tokens": _tokens(arguments), **changes})
+    return dataset, run_name(arguments.text) if arguments.text else preset.name
+
+
+def open_sentences(arguments: Namespace, preset: Preset) -> tuple[Dataset, str]:
+    """Return the dataset of sentences, those of the preset or of a file, and a name for its run."""
+    if not arguments.text:
+        return preset.dataset(), preset.name
+    dataset = sentence_dataset(arguments.text, lowercase=not arguments.cased, **_words(arguments))
+    return dataset, run_name(arguments.text)
+
+
+def _words(arguments: Namespace) -> dict[str, int]:
+    """Return the settings of a vocabulary of words."""
+    vocab_size = VOCAB_SIZE if arguments.vocab_size is None else arguments.vocab_size
+    return {"vocab_size": vocab_size, "min_count": arguments.min_count}
+
+
 def _vocabulary(arguments: Namespace, *, shared: bool) -> dict[str, Any]:
     """Return the settings of `files_dataset` for its vocabularies of words, or for its subwords."""
     if arguments.subwords is not None:
         return {"subwords": arguments.subwords}
-    return {"vocab_size": arguments.vocab_size, "min_count": arguments.min_count, "shared": shared}
+    return _words(arguments) | {"shared": shared}
 
 
 def _refuse_settings_without_effect(named: set[str], model: ModelConfig, training: TrainingConfig) -> None:
     """Raise UserError for a setting of --set that the other settings make ineffective."""
     settings = model.to_dict() | training.to_dict()
+    if "bleu_every" in named and model.reads != "sentence pairs":
+        raise UserError(
+            "--set bleu_every has an effect only with sentence pairs, whose translations BLEU compares: "
+            "leave it out"
+        )
     for name in sorted(named):
         other, values = SETTINGS_ONLY_WITH.get(name, ("", ()))
-        if other and settings[other] not in values:
+        if other in settings and settings[other] not in values:
             choices = " or ".join(map(str, values))
             raise UserError(
                 f"--set {name} has an effect only with {other} {choices}, and {other} is "

@@ -20,8 +20,9 @@ from npformer.data.tokens import LANGUAGES, Language, detokenize, language_of, t
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary
 
 if TYPE_CHECKING:
+    from npformer.data.base_dataset import Dataset
     from npformer.data.dataset import (
-        Dataset,
+        PairDataset,
         builtin_dataset,
         copy_task,
         files_dataset,
@@ -29,17 +30,24 @@ if TYPE_CHECKING:
         reverse_task,
         task_dataset,
     )
+    from npformer.data.monolingual import SentenceDataset, sentence_dataset
+    from npformer.data.text import TextDataset, text_dataset
 
 # imported when first used: the grammar of the built-in corpus and the download of another take time to import
-_OF_DATASET = (
-    "Dataset",
-    "builtin_dataset",
-    "copy_task",
-    "files_dataset",
-    "open_dataset",
-    "reverse_task",
-    "task_dataset",
-)
+_LATER = {
+    "Dataset": "base_dataset",
+    "PairDataset": "dataset",
+    "SentenceDataset": "monolingual",
+    "TextDataset": "text",
+    "builtin_dataset": "dataset",
+    "copy_task": "dataset",
+    "files_dataset": "dataset",
+    "open_dataset": "dataset",
+    "reverse_task": "dataset",
+    "sentence_dataset": "monolingual",
+    "task_dataset": "dataset",
+    "text_dataset": "text",
+}
 
 __all__ = [
     "END",
@@ -54,9 +62,12 @@ __all__ = [
     "Dataset",
     "Example",
     "Language",
+    "PairDataset",
     "ParallelText",
+    "SentenceDataset",
     "SubwordCodec",
     "TextCodec",
+    "TextDataset",
     "Vocabulary",
     "builtin_dataset",
     "codec_from_json",
@@ -72,15 +83,17 @@ __all__ = [
     "read_lines",
     "read_parallel",
     "reverse_task",
+    "sentence_dataset",
     "task_dataset",
+    "text_dataset",
     "tokenize",
     "truncate",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _OF_DATASET:
-        return getattr(import_module("npformer.data.dataset"), name)
+    if name in _LATER:
+        return getattr(import_module(f"npformer.data.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,11 +1,15 @@
-"""Codecs, which convert a sentence to token ids and back, by words or by subwords."""
+"""Codecs, which convert a sentence to token ids and back, by words or by subwords, and codecs in checkpoints.
+
+`data/text_codecs.py` has the codecs of a long text, which keep every line break.
+"""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from npformer.data.subwords import SUBWORD_CODEC, SubwordCodec
+from npformer.data.text_codecs import LongTextCodec, text_codec_from_json
 from npformer.data.tokens import LANGUAGES, Language, detokenize, tokenize
 from npformer.data.vocabulary import Vocabulary, read_object
 from npformer.errors import UserError, in_context
@@ -48,6 +52,11 @@ class TextCodec:
         sentences = (tokenize(line, lowercase=lowercase, elision=language.elision) for line in lines)
         vocabulary = Vocabulary.from_sentences(sentences, min_count=min_count, max_size=max_size)
         return cls(vocabulary, language, lowercase)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The words by their ids, special tokens first."""
+        return self.vocabulary.words
 
     def words(self, text: str) -> list[str]:
         """Return the words of a sentence, known or not."""
@@ -112,6 +121,17 @@ def codec_from_json(text: str) -> Codec:
     return SubwordCodec.from_json(text) if kind == SUBWORD_CODEC else TextCodec.from_json(text)
 
 
+AnyCodec = Codec | LongTextCodec
+
+# the functions that read the codecs of a checkpoint, by their roles
+ROLES: dict[str, Callable[[str], AnyCodec]] = {
+    "source": codec_from_json,
+    "target": codec_from_json,
+    "text": text_codec_from_json,
+    "sentences": TextCodec.from_json,
+}
+
+
 class CodecPair(NamedTuple):
     """The codecs of a translator, from text to token ids and back."""
 
@@ -119,32 +139,88 @@ class CodecPair(NamedTuple):
     target: Codec
 
 
-def codecs_from_checkpoint(checkpoint: Checkpoint) -> CodecPair:
-    """Return the codecs in a checkpoint.
+def read_codecs(checkpoint: Checkpoint) -> dict[str, AnyCodec]:
+    """Return the codecs in a checkpoint by their roles, see `ROLES`.
 
     Raises:
         UserError: If the checkpoint holds other texts than a codec wrote.
     """
-    pair = []
-    for side, text in (("source", checkpoint.source_codec), ("target", checkpoint.target_codec)):
-        with in_context(f"{checkpoint.place}, {side} side"):
-            pair.append(codec_from_json(text))
-    return CodecPair(*pair)
+    codecs = {}
+    for role, text in checkpoint.codecs.items():
+        with in_context(f"{checkpoint.place}, {role} side"):
+            codecs[role] = ROLES[role](text)
+    return codecs
 
 
-def require_fit(codec: Codec, size: int, side: str) -> None:
-    """Check that a codec has as many words as the model reads or writes.
+def codecs_from_checkpoint(checkpoint: Checkpoint) -> CodecPair:
+    """Return the codecs in the checkpoint of a translator.
+
+    Raises:
+        UserError: If it is not the checkpoint of a translator, or holds other texts than a codec wrote.
+    """
+    _require_role(checkpoint, "source", "translate", "a translator")
+    codecs: Any = read_codecs(checkpoint)
+    return CodecPair(**codecs)
+
+
+def text_codec_from_checkpoint(checkpoint: Checkpoint) -> LongTextCodec:
+    """Return the codec in the checkpoint of a language model that was trained on one long text.
+
+    Raises:
+        UserError: If it is not such a checkpoint, or holds another text than a codec wrote.
+    """
+    wanted = "a language model, as npformer train --text makes it"
+    _require_role(checkpoint, "text", "continue a text", wanted)
+    codec: Any = read_codecs(checkpoint)["text"]
+    return codec
+
+
+def sentence_codec_from_checkpoint(checkpoint: Checkpoint) -> TextCodec:
+    """Return the codec in the checkpoint of a masked language model.
+
+    Raises:
+        UserError: If it is not such a checkpoint, or holds another text than a codec wrote.
+    """
+    wanted = "a masked language model, as npformer train --preset bert-small makes it"
+    _require_role(checkpoint, "sentences", "fill gaps", wanted)
+    codec: Any = read_codecs(checkpoint)["sentences"]
+    return codec
+
+
+# the noun for the model of a checkpoint, by the first role of its codecs
+_MODELS = {"source": "a translator", "text": "a language model", "sentences": "a masked language model"}
+
+
+def _require_role(checkpoint: Checkpoint, role: str, work: str, wanted: str) -> None:
+    """Check that a checkpoint has the codec of a role.
+
+    Args:
+        checkpoint: The checkpoint.
+        role: The role, one of ROLES.
+        work: What a model with this codec does, for the message.
+        wanted: The noun for such a model.
+
+    Raises:
+        UserError: If it has not.
+    """
+    if role not in checkpoint.codecs:
+        found = _MODELS[next(iter(checkpoint.codecs))]
+        raise UserError(f"{checkpoint.place} holds {found}, which cannot {work}: give one of {wanted}")
+
+
+def require_fit(codec: AnyCodec, size: int, side: str) -> None:
+    """Check that a codec has as many tokens as the model reads or writes.
 
     Args:
         codec: The codec of the side.
         size: The size of the model's vocabulary.
-        side: "source" or "target", for the message.
+        side: The role of the codec, such as "source", for the message.
 
     Raises:
         UserError: If the sizes differ.
     """
-    if len(codec.vocabulary) != size:
+    if len(codec.tokens) != size:
         raise UserError(
-            f"the {side} vocabulary has {len(codec.vocabulary)} entries and the model {size}: "
+            f"the {side} vocabulary has {len(codec.tokens)} entries and the model {size}: "
             "use the vocabulary that the model was trained with"
         )

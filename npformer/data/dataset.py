@@ -1,4 +1,4 @@
-"""Datasets: sentence pairs as token ids for training, validation and test, with the codecs of both languages.
+"""Datasets of sentence pairs: token ids for training, validation and test, with the codecs of both languages.
 
 A dataset is made from the built-in corpus, from a toy task, from text files or from the Multi30k corpus. Its
 description holds the arguments as plain values, and `open_dataset` makes the dataset again from them when a
@@ -13,29 +13,34 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, ClassVar, NamedTuple, get_type_hints
 
 import numpy as np
 
+from npformer.data.base_dataset import Dataset
 from npformer.data.codecs import Codec, TextCodec
 from npformer.data.corpus import builtin_corpus
 from npformer.data.files import read_parallel
 from npformer.data.filters import Counts, Pair, filter_pairs
-from npformer.data.loader import Example, Ids, example_lengths
+from npformer.data.loader import Batch, DataLoader, Example, Ids, example_lengths
+from npformer.data.monolingual import MOST_VALID, VALID_SHARE, sentence_dataset
 from npformer.data.multi30k import FOLDER, corpus_files
 from npformer.data.subwords import TEXTS, TextForm, joint_codecs
+from npformer.data.text import text_dataset
 from npformer.data.tokens import LANGUAGES, Language, language_of, tokenize
-from npformer.data.vocabulary import SPECIALS, Vocabulary
+from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 from npformer.errors import UserError
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.validation import require_choice, short
 
 DIRECTIONS = ("en-fr", "fr-en")  # the directions of the built-in corpus
 
-# without a validation file, the last pairs of the training file are for validation: one in 20, at most 1000
 DESCRIPTION_FORMAT = 1  # the version of a description, which is written without a number
 
-VALID_SHARE, MOST_VALID = 20, 1000
+LOST_CASE = (
+    "the text has capitals and is converted to lower case, so the translations will be in lower case: "
+    "--cased keeps the capitals"
+)
 
 Words = tuple[list[str], list[str]]  # the words of a sentence and of its translation
 FilePath = str | PathLike[str]
@@ -43,12 +48,14 @@ Files = tuple[FilePath, FilePath]
 
 
 @dataclass(frozen=True)
-class Dataset:
+class PairDataset(Dataset):
     """Sentence pairs as token ids, and the codecs that convert text to ids and back.
 
     Raises:
         UserError: If there is nothing to train on.
     """
+
+    contents: ClassVar[str] = "sentence pairs"
 
     train: list[Example]
     valid: list[Example]
@@ -84,12 +91,58 @@ class Dataset:
         return 0 if self.counts is None else self.counts.dropped
 
     @property
+    def codecs(self) -> dict[str, Codec]:
+        """The codecs by their roles, "source" and "target"."""
+        return {"source": self.source, "target": self.target}
+
+    @property
     def sizes(self) -> dict[str, int]:
         """The sizes of the vocabularies, as settings of a model's configuration."""
-        return {
-            "source_vocab": len(self.source.vocabulary),
-            "target_vocab": len(self.target.vocabulary),
-        }
+        return {f"{side}_vocab": len(codec.vocabulary) for side, codec in self.codecs.items()}
+
+    @property
+    def translations(self) -> list[Example]:
+        """The validation pairs, whose translations are compared by BLEU."""
+        return self.valid
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences for the user: how many pairs were left out, and whether capitals were lost."""
+        counted = [] if self.counts is None else [self.counts.sentence()]
+        return [*counted, LOST_CASE] if self.lost_case else counted
+
+    def loader(self, length: int, **batching: Any) -> DataLoader:
+        """Return the loader of the training batches. A batch is as long as its longest sentence."""
+        return DataLoader(self.train, self.train_lengths, **batching)
+
+    def validation_batches(self, length: int, **batching: Any) -> list[Batch]:
+        """Return all validation pairs in batches, the same in every call."""
+        return DataLoader(self.valid, self.valid_lengths, **batching).epoch()
+
+    def check_model(self, config: Any) -> None:
+        """Check that a model's vocabularies and its longest sentence fit the dataset.
+
+        Raises:
+            UserError: If they do not.
+        """
+        self.require_reader(config)
+        for side, codec in self.codecs.items():
+            size = getattr(config, f"{side}_vocab")
+            if size != len(codec.vocabulary):
+                raise UserError(
+                    f"{side}_vocab is {size}, but the dataset's {side} vocabulary has "
+                    f"{len(codec.vocabulary)} entries: build the configuration with **dataset.sizes"
+                )
+        if (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
+            raise UserError(
+                f"pad_id, start_id and end_id are {config.pad_id}, {config.start_id} and {config.end_id}: "
+                f"the vocabularies have them at {PAD}, {START} and {END}"
+            )
+        if self.max_length > config.max_length:
+            raise UserError(
+                f"the longest sentence has {self.max_length} tokens, and the model's max_length is "
+                f"{config.max_length}: raise it, or leave out longer sentences with the dataset's max_length"
+            )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -114,7 +167,9 @@ def open_dataset(description: Mapping[str, Any]) -> Dataset:
         "builtin": builtin_dataset,
         "files": files_dataset,
         "multi30k": multi30k_dataset,
+        "sentences": sentence_dataset,
         "task": task_dataset,
+        "text": text_dataset,
     }
     if not isinstance(kind, str) or kind not in makers:
         raise UserError(f"there is no kind of dataset {short(kind)}: {advice}")
@@ -132,7 +187,7 @@ def open_dataset(description: Mapping[str, Any]) -> Dataset:
 # The built-in corpus
 
 
-def builtin_dataset(direction: str = "en-fr", *, seed: int = 0, shared: bool = False) -> Dataset:
+def builtin_dataset(direction: str = "en-fr", *, seed: int = 0, shared: bool = False) -> PairDataset:
     """Return the built-in English-French corpus.
 
     The sentences of its test set contain pairs of words that never occur together in training
@@ -157,7 +212,7 @@ def builtin_dataset(direction: str = "en-fr", *, seed: int = 0, shared: bool = F
     codecs = _word_codecs(parts[0], languages, shared=shared)
     description = {"kind": "builtin", "direction": direction, "seed": seed, "shared": shared}
     train, valid, test = (_encode_words(part, codecs) for part in parts)
-    return Dataset(train, valid, test, *codecs, description)
+    return PairDataset(train, valid, test, *codecs, description)
 
 
 # Toy tasks, learned in seconds. A model that has learned to reverse a sequence attends across the whole
@@ -166,7 +221,7 @@ def builtin_dataset(direction: str = "en-fr", *, seed: int = 0, shared: bool = F
 
 def task_dataset(
     task: str = "copy", *, n: int = 2000, length: int = 8, vocab: int = 20, seed: int = 0
-) -> Dataset:
+) -> PairDataset:
     """Return a dataset of sequences to "copy" or to "reverse", with n / 10 each for validation and test.
 
     The tokens are written as numerals, so that a trained model can translate "3 1 2" like any sentence.
@@ -192,7 +247,7 @@ def task_dataset(
     numerals = map(str, range(vocab - len(SPECIALS)))
     codec = TextCodec(Vocabulary((*SPECIALS, *numerals)))
     description = {"kind": "task", "task": task, "n": n, "length": length, "vocab": vocab, "seed": seed}
-    return Dataset(train, valid, test, codec, codec, description)
+    return PairDataset(train, valid, test, codec, codec, description)
 
 
 def copy_task(n: int, *, length: int, vocab: int, rng: np.random.Generator) -> list[Example]:
@@ -263,7 +318,7 @@ def files_dataset(
     subwords: int | None = None,
     text: TextForm = "raw",
     filtered: bool | None = None,
-) -> Dataset:
+) -> PairDataset:
     """Return the dataset of two files whose lines are translations of each other.
 
     The suffixes of the files, as in train.en, name their languages.
@@ -308,12 +363,12 @@ def files_dataset(
         "filtered": filtered,
     }
     lost_case = lowercase and any(side != side.lower() for pair in texts.train for side in pair)
-    return Dataset(*parts, description, counts._replace(long=len(texts.train) - n_kept), lost_case)
+    return PairDataset(*parts, description, counts._replace(long=len(texts.train) - n_kept), lost_case)
 
 
 def multi30k_dataset(
     direction: str = "en-de", *, subwords: int, max_length: int, folder: FilePath = FOLDER
-) -> Dataset:
+) -> PairDataset:
     """Return Multi30k as lowercased, tokenised subwords.
 
     Args:
@@ -359,7 +414,7 @@ class _Texts(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """The first fields of a Dataset."""
+    """The first fields of a PairDataset."""
 
     train: list[Example]
     valid: list[Example]

@@ -32,18 +32,45 @@ def read_lines(path: str | PathLike[str]) -> list[str]:
     Raises:
         UserError: If the file is missing, unreadable, empty, a broken gzip or not UTF-8.
     """
-    path = Path(path)
-    data = _read_bytes(path)
-    try:
-        text = data.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UserError(
-            f"{path} is not UTF-8 text at line {line} (byte 0x{data[error.start]:02x}): save it as UTF-8"
-        ) from None
+    text = _decode(Path(path), "save it as UTF-8")
     if not text:
         raise UserError(f"{path} is empty: give a file with one sentence a line")
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def read_text(path: str | PathLike[str], *, any_bytes: bool = False) -> str:
+    r"""Return the text of a UTF-8 file, plain or gzip, with \n for the line ends \r\n.
+
+    A byte-order mark at the start is removed.
+
+    Args:
+        path: The file.
+        any_bytes: Return all bytes of any file: those that are not UTF-8 as the error handler
+            "surrogateescape" decodes them, and line ends and a byte-order mark as they are.
+
+    Raises:
+        UserError: If the file is missing, unreadable, empty, a broken gzip or not UTF-8.
+    """
+    path = Path(path)
+    if any_bytes:
+        text = _read_bytes(path).decode("utf-8", "surrogateescape")
+    else:
+        text = _decode(path, "save it as UTF-8, or choose bytes as tokens").replace("\r\n", "\n")
+    if not text:
+        raise UserError(f"{path} is empty: give a file with text")
+    return text
+
+
+def _decode(path: Path, advice: str) -> str:
+    """Return the text of a UTF-8 file without a byte-order mark, or raise UserError with the advice."""
+    data = _read_bytes(path)
+    try:
+        return data.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"{path} is not UTF-8 text at line {line} (byte 0x{data[error.start]:02x}): {advice}"
+        ) from None
 
 
 def read_parallel(

@@ -6,7 +6,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,38 @@ Ids = NDArray[np.int64]
 LENGTH_BLUR = 1.5
 
 BatchT = TypeVar("BatchT", bound=tuple[Any, ...])  # a NamedTuple of arrays (B, ...) of ids
+
+
+class TrainingBatch(Protocol):
+    """The arrays of one training step: everything that a step and the workers ask of a batch."""
+
+    @property
+    def inputs(self) -> tuple[Ids, ...]:
+        """The arrays that the model reads."""
+
+    @property
+    def target_out(self) -> Ids:
+        """The token to predict at each position, (B, T)."""
+
+    @property
+    def tokens(self) -> int:
+        """The number of tokens to predict, without padding."""
+
+    def split(self, count: int) -> "Sequence[TrainingBatch]":
+        """Split the batch into `count` pieces of about the same size, or fewer if it has fewer rows."""
+
+
+class Loader(Protocol):
+    """The interface of a data loader, as the trainer uses it."""
+
+    def steps(self, start: int = 0) -> Iterator[Sequence[TrainingBatch]]:
+        """Yield the batches of step start + 1, of the step after it, and so on without end."""
+
+    def count_steps(self, epochs: int) -> int:
+        """Return the number of steps in this number of epochs."""
+
+    def mean_tokens(self) -> tuple[float, ...]:
+        """Return the mean number of tokens in a batch, for each array that the model reads."""
 
 
 class Batch(NamedTuple):
@@ -51,6 +83,10 @@ class Batch(NamedTuple):
         """The number of target tokens to predict, with END and without PAD."""
         return int((self.target_out != PAD).sum())
 
+    def split(self, count: int) -> "list[Batch]":
+        """Split the batch into `count` pieces, see `split_batch`."""
+        return split_batch(self, count)
+
 
 class DataLoader:
     """A data loader, which plans the batches of a training run epoch by epoch.
@@ -62,7 +98,8 @@ class DataLoader:
 
     Args:
         examples: The sentence pairs.
-        lengths: (N, 2) their lengths, as `example_lengths` returns them; computed here if not given.
+        lengths: (N, 2) their lengths, as `example_lengths` returns them, or (N, 1) for sentences without
+            translations; computed here if not given.
         seed: Determines the order of the examples.
         batch_size: The largest number of sentences in a batch, or None.
         batch_tokens: The largest number of tokens in a batch, padding included, or None. Exactly one of
@@ -98,6 +135,15 @@ class DataLoader:
         """Return the number of steps in this number of epochs. The last step may begin a further epoch."""
         batches = sum(len(self.plan_epoch(epoch)) for epoch in range(epochs))
         return -(-batches // self.accumulate)  # rounded up
+
+    def mean_tokens(self) -> tuple[float, ...]:
+        """Return the numbers of source and target tokens in a batch of average sentences."""
+        totals = self.lengths.sum(0)
+        if self.batch_tokens is not None:
+            part = self.batch_tokens / totals.max()
+        else:
+            part = (self.batch_size or 1) / len(self.lengths)
+        return tuple(float(total * min(1.0, part)) for total in totals)
 
     def plan_steps(self, start: int = 0) -> Iterator[list[Ids]]:
         """Yield, like `steps`, the indices of the examples in each batch."""
@@ -155,7 +201,9 @@ def plan_batches(
         UserError: If settings are out of range or do not go together.
     """
     table = _length_table(lengths)
-    _check_plan(seed, epoch, batch_size, batch_tokens)
+    check_batching(seed, batch_size, batch_tokens)
+    if epoch < 0:
+        raise UserError(f"epoch is {epoch}: it must not be negative")
     rng = np.random.default_rng([seed, epoch])
 
     # Sort by the length of the target, and examples of equal target length by that of the source, so that
@@ -243,6 +291,24 @@ def _shorten(batch: BatchT) -> BatchT:
     return type(batch)(*(array[:, : needed[array.shape[1]]] for array in batch))
 
 
+def check_batching(seed: int, batch_size: int | None, batch_tokens: int | None) -> None:
+    """Raise UserError for settings of batches that are out of range or do not go together.
+
+    Args:
+        seed: The seed of the run.
+        batch_size: The number of examples in a batch, or None.
+        batch_tokens: The number of tokens in a batch, or None.
+    """
+    if (batch_size is None) == (batch_tokens is None):
+        raise UserError("give either batch_size (in sentences) or batch_tokens (in tokens), and not both")
+    settings = {"batch_size": batch_size, "batch_tokens": batch_tokens}
+    for name, value in settings.items():
+        if value is not None and value < 1:
+            raise UserError(f"{name} is {value}: it must be 1 or more")
+    if seed < 0:
+        raise UserError(f"seed is {seed}: it must not be negative")
+
+
 def _cuts(lengths: NDArray[np.integer], batch_tokens: int) -> list[int]:
     """Return where to cut a sequence of lengths so that longest * count <= batch_tokens in each piece."""
     cuts: list[int] = []
@@ -268,15 +334,3 @@ def _length_table(lengths: ArrayLike) -> NDArray[np.integer]:
             f"not {table.dtype} of shape {np.shape(lengths)}: example_lengths(examples) gives them"
         )
     return table
-
-
-def _check_plan(seed: int, epoch: int, batch_size: int | None, batch_tokens: int | None) -> None:
-    """Raise UserError for settings of plan_batches that are out of range or do not go together."""
-    if (batch_size is None) == (batch_tokens is None):
-        raise UserError("give either batch_size (in sentences) or batch_tokens (in tokens), and not both")
-    settings = {"batch_size": batch_size, "batch_tokens": batch_tokens}
-    for name, value in settings.items():
-        if value is not None and value < 1:
-            raise UserError(f"{name} is {value}: it must be 1 or more")
-    if seed < 0 or epoch < 0:
-        raise UserError(f"seed is {seed} and epoch is {epoch}: neither may be negative")

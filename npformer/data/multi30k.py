@@ -20,7 +20,8 @@ FOLDER = "data/multi30k"
 LICENCE = "for research and education only"
 LANGUAGES = ("en", "de", "fr")
 DIRECTIONS = ("en-de", "de-en", "en-fr", "fr-en")
-PARTS = ("train", "val", "test_2016_flickr")
+PARTS = ("train", "val", "test_2016_flickr")  # of a training
+TEST_SETS = ("test_2016_flickr", "test_2017_flickr", "test_2017_mscoco")
 
 # one commit, whose files do not change
 BASE_URL = (
@@ -48,6 +49,18 @@ b303e301aa21fe7822a846b2b3fb2d5a1121ec807cd5b1d006fb7b2b5507168a   78242 tok/val
 5b7f32627cf99eced828311b955dae9800bb52bc8b91cf8b6526829e605b29d2   63307 tok/test_2016_flickr.lc.norm.tok.en
 c6a33d39d48f9f510de147651316cd9d918e09ad0219df734a2f16b6baccacc4   71917 tok/test_2016_flickr.lc.norm.tok.de
 1463bd5960f9bfe098ec3cd752d3df0c49c84dc646fb518964a29232658cd836   76394 tok/test_2016_flickr.lc.norm.tok.fr
+76a444ee25172e72695cddb13ae4a3bda59430617be88e0bb46b60504f054074   19138 raw/test_2017_flickr.en.gz
+a2c89666db00c495cd8513b9d708d5a3acc205d7de312ef2bf5fb7ebc1540aee   21471 raw/test_2017_flickr.de.gz
+3ba671ceb2299f3304ffafefea7a833d08632fbaf0ba18546f8a2ec2391af496   20434 raw/test_2017_flickr.fr.gz
+aab300bfb4427697987e02cd0aacd44bfe8aa50456231b6474c08038bbed2b58    8844 raw/test_2017_mscoco.en.gz
+799e4854c25d601cb6cb6be29eabe5667734c61ace2f495e03e429031a0bc338   10230 raw/test_2017_mscoco.de.gz
+754f3072ba9f124569ba5258b32730fc1d214bbf8e0c6dfb2b74401676220db0    9751 raw/test_2017_mscoco.fr.gz
+c9d1dfd7a26add989382e534af235af9f0f658b2a30e7eb0efdaf142496ee54f   56123 tok/test_2017_flickr.lc.norm.tok.en
+02067e4a9402786a4fcb8c1b6f4307e4a5073ced64800abead5273b54f5f31f6   65228 tok/test_2017_flickr.lc.norm.tok.de
+c0583117a47b31e8a6c6a97cfe8de153e462074668f4e994764fcc80b21d33b4   69537 tok/test_2017_flickr.lc.norm.tok.fr
+fe69ae004d71c42ead0301e70c57de5b1b6b5fb7f52210d42b22801e98e656f3   25380 tok/test_2017_mscoco.lc.norm.tok.en
+e2825990b8a4e5289d2cdba801d57c187810bab9b4f5d87a30c35800a0d871b6   30464 tok/test_2017_mscoco.lc.norm.tok.de
+0b6a4620f02b6b9acf7811fda23f90fed9c6baa0b96aa224db50a273078c84d1   31725 tok/test_2017_mscoco.lc.norm.tok.fr
 """
 
 
@@ -98,7 +111,7 @@ def file_in(folder: str | PathLike[str], part: str, language: str, tokenised: bo
 
     Args:
         folder: The folder of the corpus.
-        part: One of PARTS.
+        part: One of PARTS or TEST_SETS.
         language: One of LANGUAGES.
         tokenised: The file in tok/, not the one in raw/.
     """

@@ -1,12 +1,16 @@
-"""Batches for masked language models, which fill gaps, and causal ones, which continue a text."""
+"""Batches of sentences without translations, and their loader.
 
-from collections.abc import Sequence
-from typing import NamedTuple
+They are for masked language models, which fill gaps, and for causal ones, which continue a sentence. The
+loader makes the batches of each step anew, so that other tokens are hidden when a sentence comes again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from npformer.data.codecs import TextCodec
-from npformer.data.loader import Ids, pad
+from npformer.data.loader import DataLoader, Ids, pad, split_batch
 from npformer.data.vocabulary import END, PAD, SPECIALS, START, Vocabulary
 from npformer.errors import UserError
 
@@ -15,6 +19,8 @@ MASK = "[MASK]"  # replaces a hidden word; tokenize splits it into three words, 
 # of the tokens to predict, the share that is replaced by MASK, and the share that is replaced by a random
 # token; the others stay
 HIDDEN, REPLACED = 0.8, 0.1
+
+Sentence = Sequence[int]  # token ids without START, END and PAD
 
 
 class SentenceBatch(NamedTuple):
@@ -36,8 +42,12 @@ class SentenceBatch(NamedTuple):
         """The number of tokens to predict."""
         return int((self.target_out != PAD).sum())
 
+    def split(self, count: int) -> "list[SentenceBatch]":
+        """Split the batch into `count` pieces, see `split_batch`."""
+        return split_batch(self, count)
 
-def causal_batch(sentences: Sequence[Sequence[int]]) -> SentenceBatch:
+
+def causal_batch(sentences: Sequence[Sentence]) -> SentenceBatch:
     """Return a batch for CausalLanguageModel, which predicts the next token at each position."""
     return SentenceBatch(
         ids=pad([[START, *tokens] for tokens in sentences]),
@@ -46,7 +56,7 @@ def causal_batch(sentences: Sequence[Sequence[int]]) -> SentenceBatch:
 
 
 def masked_batch(
-    sentences: Sequence[Sequence[int]], mask_id: int, rng: np.random.Generator, *, share: float = 0.15
+    sentences: Sequence[Sentence], mask_id: int, rng: np.random.Generator, *, share: float = 0.15
 ) -> SentenceBatch:
     """Return a batch for MaskedLanguageModel, which predicts a random share of the tokens.
 
@@ -82,3 +92,66 @@ def masked_batch(
 def with_mask(codec: TextCodec) -> TextCodec:
     """Return the codec with MASK as an additional, last word."""
     return TextCodec(Vocabulary((*codec.vocabulary.words, MASK)), codec.language, codec.lowercase)
+
+
+# a function that makes a batch of sentences; the generator chooses the tokens to hide
+MakeBatch = Callable[[Sequence[Sentence], np.random.Generator], SentenceBatch]
+
+
+class SentenceLoader:
+    """A data loader for sentences without translations, which makes each batch with its own generator.
+
+    So other tokens are hidden each time that a sentence is read. The batches of a step depend only on the
+    arguments and on the number of the step. A resumed run therefore gets the same batches as an uninterrupted
+    one, and no state has to be stored.
+
+    Args:
+        sentences: The sentences.
+        make: The function that makes a batch, such as causal_batch or masked_batch.
+        seed: Determines the order of the sentences and the generators of the batches.
+        batching: The other settings of a DataLoader: batch_size, batch_tokens and accumulate.
+    """
+
+    def __init__(
+        self, sentences: Sequence[Sentence], make: MakeBatch, *, seed: int = 0, **batching: Any
+    ) -> None:
+        self.sentences, self.make, self.seed = sentences, make, seed
+        lengths = np.array([[len(ids) + 1] for ids in sentences], np.int64)  # (N, 1) with START or END
+        self.plan = DataLoader((), lengths, seed=seed, **batching)
+
+    def steps(self, start: int = 0) -> Iterator[list[SentenceBatch]]:
+        """Yield the batches of step start + 1, of the step after it, and so on without end."""
+        for step, plan in enumerate(self.plan.plan_steps(start), start + 1):
+            yield self._batches(plan, step)
+
+    def every_sentence(self) -> list[SentenceBatch]:
+        """Return all sentences in batches, the same in every call: their generators are those of step 0."""
+        return self._batches(self.plan.plan_epoch(0), 0) if self.sentences else []
+
+    def count_steps(self, epochs: int) -> int:
+        """Return the number of steps in this number of epochs."""
+        return self.plan.count_steps(epochs)
+
+    def mean_tokens(self) -> tuple[float, ...]:
+        """Return the number of tokens in a batch of average sentences."""
+        return self.plan.mean_tokens()
+
+    def _batches(self, plan: Sequence[Ids], step: int) -> list[SentenceBatch]:
+        """Make the batches of a step."""
+        return [
+            self.make([self.sentences[i] for i in indices], batch_rng(self.seed, step, batch))
+            for batch, indices in enumerate(plan)
+        ]
+
+
+def batch_rng(seed: int, step: int, batch: int) -> np.random.Generator:
+    """Return the generator that chooses the hidden tokens of a batch. It depends on the three numbers only.
+
+    The seed has a fourth number, so that the generator differs from those of dropout, whose seeds have three.
+
+    Args:
+        seed: The seed of the run.
+        step: The number of the step, from 1; 0 for evaluation.
+        batch: The number of the batch in the step, from 0.
+    """
+    return np.random.default_rng([seed, batch, step, 1])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import groupby
-from typing import Literal
+from typing import Any, Literal
 
 from npformer.data.casing import Casing
 from npformer.data.moses import moses_detokenize, tokenised
@@ -27,6 +27,10 @@ TEXTS = ("raw", "tokenised")
 WORD_BEGIN = "▁"  # U+2581 stands before every word, as in sentencepiece: "▁the ▁dog s"
 
 TextForm = Literal["raw", "tokenised"]
+
+# the ids of the special tokens in sentencepiece, for sentences and for a long text; -1 means none
+SPECIAL_IDS: dict[str, Any] = {"pad_id": PAD, "unk_id": UNK, "bos_id": START, "eos_id": END}
+UNKNOWN_ID: dict[str, Any] = {"pad_id": -1, "unk_id": 0, "bos_id": -1, "eos_id": -1}
 
 # the pieces of this number of words are cached; a corpus has far fewer different words
 _CACHED_WORDS = 1 << 17
@@ -157,6 +161,11 @@ class SubwordCodec:
         text = unicodedata.normalize("NFKC", one_spelling(text))
         return " ".join((text.lower() if self.lowercase else text).split())
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The pieces by their ids, special tokens first."""
+        return self.vocabulary.words
+
     def words(self, text: str) -> list[str]:
         """Return the pieces of a sentence. A run of unknown characters counts as one piece."""
         return [
@@ -192,7 +201,7 @@ class SubwordCodec:
 
     def to_json(self) -> str:
         """Return the codec as a JSON text, which from_json reads."""
-        content = {
+        content: dict[str, Any] = {
             "kind": SUBWORD_CODEC,
             "language": self.language.name,
             "elision": self.language.elision,
@@ -203,6 +212,7 @@ class SubwordCodec:
         }
         if self.casing is not None:
             content["spellings"] = " ".join(self.casing.spellings)
+            content["exceptions"] = self.casing.exceptions
         return json.dumps(content, ensure_ascii=False)
 
     @classmethod
@@ -214,12 +224,13 @@ class SubwordCodec:
         """
         content = read_object(text, SUBWORD_CODEC)
         types = {"kind": str, "language": str, "elision": bool, "lowercase": bool, "text": str, "pieces": str}
-        later = {"spellings": str, "format": int}
+        later = {"spellings": str, "exceptions": list[tuple[str, str, str]], "format": int}
         require_entries(content, types, "the subword codec", "write it again with to_json", optional=later)
         vocabulary = Vocabulary((*SPECIALS, *content["pieces"].split(" ")))
         language = Language(content["language"], content["elision"])
         spellings = content.get("spellings")
-        casing = None if spellings is None else Casing(tuple(spellings.split(" ")))
+        exceptions = tuple(map(tuple, content.get("exceptions", ())))
+        casing = None if spellings is None else Casing(tuple(spellings.split(" ")), exceptions)
         return cls(vocabulary, language, content["lowercase"], content["text"], casing)
 
 
@@ -253,32 +264,64 @@ def joint_codecs(
 
 def _train(lines: Sequence[str], size: int, text: TextForm) -> Vocabulary:
     """Return SPECIALS and the pieces that sentencepiece makes from normalised lines, the earliest first."""
-    # train_model comes first, because its message says what to do if sentencepiece is missing
-    proto = train_model(lines, size, text)
-    import sentencepiece
-
-    model = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    pieces = map(model.id_to_piece, range(len(SPECIALS), model.get_piece_size()))
-    return Vocabulary((*SPECIALS, *pieces))
+    return Vocabulary((*SPECIALS, *learn_pieces(lines, size, text)))
 
 
-def train_model(lines: Sequence[str], size: int, text: TextForm) -> bytes:
-    """Train byte-pair encoding and return it as the file that sentencepiece itself reads.
+def learn_pieces(
+    lines: Sequence[str],
+    size: int,
+    text: TextForm,
+    *,
+    special_ids: dict[str, Any] = SPECIAL_IDS,
+    name: str = "subwords",
+) -> list[str]:
+    """Return the pieces that sentencepiece makes from lines, the earliest first, without special tokens.
 
     Args:
         lines: The normalised sentences.
-        size: The number of pieces, SPECIALS included.
+        size: The number of pieces, special tokens included.
         text: The form of the text, "raw" or "tokenised".
+        special_ids: The ids of the special tokens, SPECIAL_IDS or UNKNOWN_ID.
+        name: The name of the setting `size`, for messages.
 
     Raises:
         UserError: As SubwordCodec.train.
     """
-    require_count("subwords", size)
+    # train_model comes first, because its message says what to do if sentencepiece is missing
+    proto = train_model(lines, size, text, special_ids=special_ids, name=name)
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    first = max(special_ids.values()) + 1
+    return [model.id_to_piece(index) for index in range(first, model.get_piece_size())]
+
+
+def train_model(
+    lines: Sequence[str],
+    size: int,
+    text: TextForm,
+    *,
+    special_ids: dict[str, Any] = SPECIAL_IDS,
+    name: str = "subwords",
+) -> bytes:
+    """Train byte-pair encoding and return it as the file that sentencepiece itself reads.
+
+    Args:
+        lines: The normalised sentences.
+        size: The number of pieces, special tokens included.
+        text: The form of the text, "raw" or "tokenised".
+        special_ids: The ids of the special tokens, SPECIAL_IDS or UNKNOWN_ID.
+        name: The name of the setting `size`, for messages.
+
+    Raises:
+        UserError: As SubwordCodec.train.
+    """
+    require_count(name, size)
     try:
         import sentencepiece
     except ImportError:
         raise UserError(
-            "making subwords needs sentencepiece, which is not installed: pip install 'npformer[translation]'"
+            "making subwords needs sentencepiece, which is not installed: pip install sentencepiece"
         ) from None
     if not any(lines):
         raise UserError("there are no sentences to make subwords from: give some lines with words")
@@ -298,21 +341,18 @@ def train_model(lines: Sequence[str], size: int, text: TextForm) -> bytes:
             max_sentence_length=1 << 20,  # bytes; sentencepiece leaves out longer lines silently
             num_threads=1,
             minloglevel=2,  # only errors
-            pad_id=PAD,
-            unk_id=UNK,
-            bos_id=START,
-            eos_id=END,
+            **special_ids,
             pad_piece=SPECIALS[PAD],
             unk_piece=SPECIALS[UNK],
             bos_piece=SPECIALS[START],
             eos_piece=SPECIALS[END],
         )
     except RuntimeError as error:
-        raise _size_error(str(error), size, len(lines)) from None
+        raise _size_error(str(error), name, size, len(lines)) from None
     return model.getvalue()
 
 
-def _size_error(message: str, size: int, n_lines: int) -> UserError:
+def _size_error(message: str, name: str, size: int, n_lines: int) -> UserError:
     """Return the error that explains a message of sentencepiece."""
     for pattern, advice in (
         (r"set it to a value <= (\d+)", "more than these sentences give: the largest size possible is {}"),
@@ -321,6 +361,6 @@ def _size_error(message: str, size: int, n_lines: int) -> UserError:
         match = re.search(pattern, message)
         if match:
             return UserError(
-                f"subwords is {size}, {advice.format(match[1])} (from {quantity(n_lines, 'line')})"
+                f"{name} is {size}, {advice.format(match[1])} (from {quantity(n_lines, 'line')})"
             )
     return UserError(f"sentencepiece cannot make {size} subwords from {quantity(n_lines, 'line')}: {message}")

@@ -107,12 +107,14 @@ def _token_pattern(elision: bool) -> re.Pattern[str]:
     """Return the regular expression that matches the tokens."""
     marks = _combining_marks()
     # Python's \w matches letters and digits, but neither the vowel signs of Hindi nor separate accents, which
-    # are marks and belong to the character before them. The possessive ++ and *+ never backtrack.
-    run = rf"(?:[^\W_]++[{marks}]*+)++"
+    # are marks and belong to the character before them. No text can be divided in two ways here, so failed
+    # matches take linear time. Possessive quantifiers would say this too, but before Python 3.11.5 nested
+    # ones match wrongly.
+    run = rf"[^\W_]+(?:[{marks}]+[^\W_]+)*[{marks}]*"
     number = r"(?<=\d)[.,:](?=\d)"
-    other = rf"\S[{marks}]*+"
+    other = rf"\S[{marks}]*"
     joint = "-" if elision else "['-]"
-    word = rf"{run}(?:(?:{joint}|{number}){run})*+"
+    word = rf"{run}(?:(?:{joint}|{number}){run})*"
     if not elision:
         return re.compile(rf"{word}|{other}")
     whole = rf"aujourd'hui(?![^\W_{marks}])"

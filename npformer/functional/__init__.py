@@ -98,6 +98,7 @@ from npformer.functional.residual import (
     add_norm_backward,
 )
 from npformer.functional.rms_norm import rms_norm, rms_norm_backward
+from npformer.functional.rollout import attention_rollout
 from npformer.functional.rotary import rotary_table, rotate, rotate_backward
 from npformer.functional.similarity import (
     concat_similarity,
@@ -138,6 +139,7 @@ __all__ = [
     "attend_backward",
     "attention",
     "attention_backward",
+    "attention_rollout",
     "batch_norm",
     "batch_norm_backward",
     "clipped_distance",

@@ -23,7 +23,7 @@ def cache_class(cls: T) -> T:
 
 
 def members(cache: Any) -> list[tuple[str, Any]]:
-    """Return pairs (name, member) of a named tuple, a dataclass or a sequence, and [] for other objects.
+    """Return pairs (name, member) of a named tuple, a dataclass, a dict or a sequence, and [] for others.
 
     A sequence that contains no array and no cache, such as a shape, has no members either.
     """
@@ -31,6 +31,8 @@ def members(cache: Any) -> list[tuple[str, Any]]:
         return list(zip(cache._fields, cache, strict=True))
     if is_dataclass(cache) and not isinstance(cache, type):
         return [(field.name, getattr(cache, field.name)) for field in fields(cache)]
+    if isinstance(cache, dict):
+        return [(str(name), member) for name, member in cache.items()]
     if isinstance(cache, (tuple, list)) and any(is_array(item) or members(item) for item in cache):
         return [(str(index), item) for index, item in enumerate(cache)]
     return []

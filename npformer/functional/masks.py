@@ -24,7 +24,7 @@ def query_mask(ids: Array, pad_id: int = 0) -> Array:
     return (ids != pad_id)[:, None, :, None]
 
 
-def causal_mask(length: int, like: Array, *, window: int | None = None, start: int = 0) -> Array:
+def causal_mask(length: int, like: Array, *, window: int | None = None, start: int | Array = 0) -> Array:
     """Return the mask that allows position t to attend to positions 0 .. t, or to the last ones of them.
 
     Args:
@@ -32,10 +32,11 @@ def causal_mask(length: int, like: Array, *, window: int | None = None, start: i
         like: An array on the device where the mask is needed.
         window: The number of positions that a query may attend to, its own included: t - window + 1 .. t.
             None means all positions 0 .. t.
-        start: The position of the first query, which is the number of keys before it.
+        start: The position of the first query, which is the number of keys before it. It is one number for
+            all sentences, or an array (B,) with one number for each sentence.
 
     Returns:
-        Bool, of shape (T, start + T).
+        Bool, of shape (T, start + T), or of shape (B, 1, T, max(start) + T) if start is an array.
 
     Raises:
         UserError: If the window is less than 1.
@@ -43,8 +44,12 @@ def causal_mask(length: int, like: Array, *, window: int | None = None, start: i
     Source: Vaswani et al. 2017, section 3.2.3; Beltagy et al. 2020, section 3.1 (the window).
     """
     xp = array_module(like)
-    query = xp.arange(start, start + length)[:, None]  # (T, 1)
-    key = xp.arange(start + length)[None, :]  # (1, start + T)
+    if isinstance(start, int):
+        query = xp.arange(start, start + length)[:, None]  # (T, 1)
+        key = xp.arange(start + length)  # (start + T,)
+    else:
+        query = (xp.asarray(start)[:, None] + xp.arange(length))[:, None, :, None]  # (B, 1, T, 1)
+        key = xp.arange(int(start.max()) + length)  # (max(start) + T,)
     if window is None:
         return query >= key
     if window < 1:

@@ -1,7 +1,7 @@
 """Tables of sinusoids that encode the position of a token: Vaswani et al. 2017, section 3.5.
 
-There are three layouts, since the introductions to the Transformer disagree. All are computed on the host in
-float64.
+There are four layouts, since the introductions to the Transformer and its implementations disagree. All are
+computed on the host in float64.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from npformer.backend import Array
 from npformer.errors import UserError, did_you_mean
 
-LAYOUTS = ("interleaved", "halves", "jianshu")
+LAYOUTS = ("interleaved", "halves", "jianshu", "marian")
 
 
 def sinusoids(length: int, d_model: int, layout: str = "interleaved", *, zero_first: bool = False) -> Array:
@@ -19,11 +19,14 @@ def sinusoids(length: int, d_model: int, layout: str = "interleaved", *, zero_fi
     "halves" (tensor2tensor): PE[pos, i] = sin(pos / 10000^(i / (D/2 - 1))), and PE[pos, D/2 + i] = cos(...).
     "jianshu" (the code of "Step by step through Attention is All You Need"): in column i,
     sin(pos / 10000^(2i/D)) if i is even, and cos(...) if i is odd.
+    "marian" (the translators of Marian in transformers): PE[pos, i] = sin(pos / 10000^(2i/D)), and
+    PE[pos, D/2 + i] = cos(...). The numbers are rounded to float32, as those models round them, so that a
+    model that is computed in float64 adds the same numbers.
 
     Args:
         length: The number of positions T.
         d_model: The number of columns D.
-        layout: "interleaved", "halves" or "jianshu".
+        layout: One of LAYOUTS.
         zero_first: Set the vector of position 0 to zero. The code of "jianshu" does this if its option
             zero_pad is True, although that option was meant for padding.
 
@@ -45,9 +48,12 @@ def sinusoids(length: int, d_model: int, layout: str = "interleaved", *, zero_fi
         half = d_model // 2
         angle = position / 10000 ** (np.arange(half) / max(1, half - 1))  # (T, D/2)
         table[:, :half], table[:, half:] = np.sin(angle), np.cos(angle)
-    elif layout == "interleaved":
+    elif layout in ("interleaved", "marian"):
         angle = position / 10000 ** (np.arange(0, d_model, 2) / d_model)  # (T, D/2)
-        table[:, 0::2], table[:, 1::2] = np.sin(angle), np.cos(angle)
+        if layout == "marian":
+            table[:] = np.concatenate([np.sin(angle), np.cos(angle)], 1).astype(np.float32)
+        else:
+            table[:, 0::2], table[:, 1::2] = np.sin(angle), np.cos(angle)
     else:
         angle = position / 10000 ** (2 * np.arange(d_model) / d_model)  # (T, D)
         table[:, 0::2], table[:, 1::2] = np.sin(angle[:, 0::2]), np.cos(angle[:, 1::2])

@@ -127,7 +127,7 @@ def activation_dropout_backward(dy: Array, cache: ActivationDropoutCache | ReluD
     return activate_backward(dh, cache.activation)
 
 
-def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
+def relu_dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, ReluDropoutCache]:
     """Compute y = dropout(max(0, x)), in the form y = max(0, dropout(x)).
 
     Both forms are equal, since dropout multiplies by factors that are not negative. In the second form, an

@@ -7,8 +7,12 @@ since rotating both by the same angle does not change it. Values are not rotated
 There are two layouts. "interleaved" pairs the neighbours 2i and 2i + 1, as the paper and GPT-J do. "halves"
 pairs i of the first half with i of the second half, as GPT-NeoX and the Llama models of Hugging Face do. The
 layouts differ by a permutation of the columns, so a model can learn the same functions with both.
+
+Llama 3.1 was trained on short texts first and then on longer ones, for which it rotates more slowly: see
+Llama3Scaling.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +25,31 @@ from npformer.storage.validation import require_choice
 ROTARY_LAYOUTS = ("halves", "interleaved")
 
 
-def rotary_table(positions: Array, width: int, base: float = 10000.0) -> tuple[Array, Array]:
+class Llama3Scaling(NamedTuple):
+    """The change of the angles with which Llama 3.1 reads longer texts. The defaults are its settings.
+
+    A pair of numbers whose angle turns around at least `high` times within the original context keeps its
+    angle. One that turns around at most `low` times turns `factor` times more slowly, so that the longer
+    context shows it no angle that training did not show. Between the two, the speed is interpolated.
+
+    Source: Llama 3.1, the function apply_scaling of its reference implementation.
+    """
+
+    factor: float = 8.0
+    low: float = 1.0
+    high: float = 4.0
+    original_context: int = 8192
+
+    def scale(self, speeds: Array) -> Array:
+        """Return the scaled angles per position, of the same shape (K/2,)."""
+        turns = self.original_context * speeds / (2 * math.pi)
+        share = np.clip((turns - self.low) / (self.high - self.low), 0, 1)  # of the unchanged speed
+        return speeds * (share + (1 - share) / self.factor)
+
+
+def rotary_table(
+    positions: Array, width: int, base: float = 10000.0, scaling: Llama3Scaling | None = None
+) -> tuple[Array, Array]:
     """Return the cosine and the sine of the angle t base^(-2i / K) for each position t and each pair i.
 
     The tables are computed on the host in float64.
@@ -30,6 +58,7 @@ def rotary_table(positions: Array, width: int, base: float = 10000.0) -> tuple[A
         positions: The positions t, integers of shape (...).
         width: The width K of queries and keys.
         base: The base of the angles. The wavelengths of the pairs go from 2 pi to about 2 pi base.
+        scaling: The change of the angles for a longer context, or None.
 
     Returns:
         cos and sin, of shape (..., K/2), float64.
@@ -45,7 +74,10 @@ def rotary_table(positions: Array, width: int, base: float = 10000.0) -> tuple[A
         )
     if not base > 0:
         raise UserError(f"the base of rotary positions is {base}: it must be a number above 0")
-    angle = np.asarray(positions)[..., None] * float(base) ** (-np.arange(0, width, 2) / width)  # (..., K/2)
+    speeds = float(base) ** (-np.arange(0, width, 2) / width)  # (K/2,) the angles at position 1
+    if scaling is not None:
+        speeds = scaling.scale(speeds)
+    angle = np.asarray(positions)[..., None] * speeds  # (..., K/2)
     return np.cos(angle), np.sin(angle)
 
 
@@ -76,7 +108,7 @@ def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Ar
     Source: Su et al. 2021, equation 34.
     """
     require_choice("layout", layout, ROTARY_LAYOUTS)
-    first, second = _pairs(layout, x.shape[-1])
+    first, second = rotary_pairs(layout, x.shape[-1])
     a, b = x[..., first], x[..., second]  # (..., T, K/2)
     y = array_module(x).empty_like(x)  # (..., T, K)
     y[..., first] = a * cos - b * sin
@@ -95,7 +127,7 @@ def rotate_backward(dy: Array, cache: RotaryCache) -> Array:
     return dx
 
 
-def _pairs(layout: str, width: int) -> tuple[slice, slice]:
+def rotary_pairs(layout: str, width: int) -> tuple[slice, slice]:
     """Return the columns of the first and of the second number of each pair."""
     if layout == "interleaved":
         return slice(0, None, 2), slice(1, None, 2)

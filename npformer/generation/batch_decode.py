@@ -11,7 +11,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from npformer.backend import is_cupy
+from npformer.backend import Array, is_cupy
 from npformer.data import END, pad
 from npformer.errors import UserError
 from npformer.generation.beam import beam_search
@@ -43,29 +43,28 @@ def translate_in_parts(
     sources: Sequence[Sequence[int]],
     *,
     beam: int = 1,
-    length_penalty: float = LENGTH_PENALTY,
     max_length: Limits = None,
-    cached: bool = True,
     threads: int = 2,
     batch_tokens: int = BATCH_TOKENS,
     progress: Callable[[int], None] | None = None,
+    **search: Any,
 ) -> Iterator[list[list[int]]]:
     """Translate many sentences and yield the translations in the same order, each as soon as it can be.
 
-    Sentences of similar length go through the model together. A translation has at least one token, so that
-    it is not empty. Only a source that is empty or an end symbol alone has an empty translation.
+    Sentences of similar length go through the model together. A source that is empty or an end symbol alone
+    has an empty translation.
 
     Args:
         model: An encoder-decoder model.
         sources: A list of ids for each sentence, its end symbol included.
         beam: The beam of beam search; 1 is greedy search.
-        length_penalty: The exponent of the length penalty of beam search; 0 for none.
         max_length: The largest number of tokens, one number for all sentences or one for each. By default,
             the numbers that usual_limits returns.
-        cached: False computes all positions again at each step.
         threads: The number of threads that translate batches.
         batch_tokens: The number of source tokens of a batch, padding included, times the beam.
         progress: A function that is called with the number of sentences finished since the last call.
+        search: Further settings of the search: length_penalty, min_length (by default 1, so that no
+            translation of a sentence is empty), cached, allow_unk, rules and renormalize. See beam_search.
 
     Yields:
         The translations of the next sentences, whose batches and those of all sentences before are done: a
@@ -79,21 +78,17 @@ def translate_in_parts(
     limits = usual_limits(model.config, sources) if max_length is None else one_for_each(max_length, n)
 
     def translate(indices: list[int]) -> list[list[int]]:
-        source = pad([sources[index] for index in indices])  # (B, S)
-        settings: dict[str, Any] = {"max_length": limits[indices], "min_length": 1, "cached": cached}
-        if beam == 1:
-            return greedy(model, source, **settings)
-        settings |= {"beam": beam, "length_penalty": length_penalty, "n_best": 1}
-        return [hypotheses[0].ids for hypotheses in beam_search(model, source, **settings)]
+        source = pad([sources[index] for index in indices], model.config.pad_id)  # (B, S)
+        return _search(model, source, limits[indices], beam, **search)
 
     progress = progress or (lambda count: None)
-    batches = batches_by_length(sources, batch_tokens // beam)
+    batches = batches_by_length(sources, batch_tokens // beam, model.config.end_id)
     translated = set(chain.from_iterable(batches))
     translations: dict[int, list[int]] = {index: [] for index in range(n) if index not in translated}
     progress(len(translations))  # the empty sentences
     yielded = 0
     # a GPU runs one kernel after another, so more threads would gain nothing
-    results = _map_in_threads(translate, batches, 1 if is_cupy(model.values) else threads)
+    results = _map_in_threads(translate, batches, 1 if is_cupy(model.reference) else threads)
     for indices, outputs in chain([([], [])], zip(batches, results, strict=True)):
         translations.update(zip(indices, outputs, strict=True))
         progress(len(indices))
@@ -103,14 +98,56 @@ def translate_in_parts(
             yield part
 
 
-def batches_by_length(sources: Sequence[Sequence[int]], batch_tokens: int) -> list[list[int]]:
+def _search(
+    model: Any,
+    source: Array,
+    limits: Array,
+    beam: int,
+    *,
+    length_penalty: float = LENGTH_PENALTY,
+    min_length: int = 1,
+    cached: bool = True,
+    allow_unk: bool = False,
+    rules: str = "paper",
+    renormalize: bool = False,
+) -> list[list[int]]:
+    """Translate a batch (B, S) and return B lists of ids. Greedy search ignores settings of beam search."""
+    shared: dict[str, Any] = {
+        "max_length": limits,
+        "min_length": min_length,
+        "cached": cached,
+        "allow_unk": allow_unk,
+    }
+    if beam == 1:
+        return greedy(model, source, **shared)
+    found = beam_search(
+        model,
+        source,
+        beam=beam,
+        length_penalty=length_penalty,
+        n_best=1,
+        rules=rules,
+        renormalize=renormalize,
+        **shared,
+    )
+    return [hypotheses[0].ids for hypotheses in found]
+
+
+def batches_by_length(
+    sources: Sequence[Sequence[int]], batch_tokens: int, end_id: int = END
+) -> list[list[int]]:
     """Return the batches as lists of sentence numbers. Every sentence that is not empty is in one batch.
 
-    The sentences of a batch have similar lengths, so that there is little padding. A batch has at most
-    batch_tokens tokens, padding included; a longer sentence is a batch of its own. The longest sentences come
+    The sentences of a batch have similar lengths, so that there is little padding. The longest sentences come
     first, so that the last batches are short and no thread waits long for another.
+
+    Args:
+        sources: A list of ids for each sentence.
+        batch_tokens: The largest number of tokens of a batch, padding included; a longer sentence is a batch
+            of its own.
+        end_id: The id of the end symbol. A sentence of this alone is empty.
     """
-    not_empty = [index for index, ids in enumerate(sources) if any(token != END for token in ids)]
+    not_empty = [index for index, ids in enumerate(sources) if any(token != end_id for token in ids)]
     batches: list[list[int]] = []
     for index in sorted(not_empty, key=lambda index: -len(sources[index])):
         if batches and (len(batches[-1]) + 1) * len(sources[batches[-1][0]]) <= batch_tokens:

@@ -12,10 +12,15 @@ improbable translations have a lower score than the empty one. The search finds 
 the end symbol is among the `beam` most probable first tokens. This happens with a wide beam, or if the model
 gives every first token a low probability. The empty translation is a prediction of the model like any other,
 so the search returns it unless min_length is at least 1.
+
+Libraries disagree in the details. The rules "paper" are those above. The rules "transformers" find what
+`generate` of Hugging Face's transformers finds with its defaults (see TransformersSearch), for models whose
+translations are to be the same there and here.
 """
 
+import math
 from bisect import insort
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +39,7 @@ from npformer.generation.search import (
     length_limits,
 )
 from npformer.generation.state import DecodingState, start
+from npformer.storage.validation import require_choice
 
 
 class Hypothesis(NamedTuple):
@@ -73,6 +79,8 @@ def beam_search(
     cached: bool = True,
     allow_unk: bool = False,
     first: Sequence[int] | None = None,
+    rules: str = "paper",
+    renormalize: bool = False,
     trace: list[list[list[Branch]]] | None = None,
 ) -> list[list[Hypothesis]]:
     """Return the translations with the best score log p(y | source) / ((5 + |y|) / 6)^length_penalty.
@@ -92,6 +100,9 @@ def beam_search(
         cached: False computes all positions again at each step.
         allow_unk: Allow the choice of <UNK>.
         first: The ids among which the first token is chosen; by default all.
+        rules: One of RULES: "paper", or "transformers" for the score log p(y | source) / |y|^length_penalty
+            and the search of TransformersSearch.
+        renormalize: Scale the probabilities of the tokens that may be chosen, so that they sum to 1.
         trace: A list that receives the search tree: trace[b][t] are the branches kept for sentence b at
             step t, best first.
 
@@ -104,24 +115,27 @@ def beam_search(
     Source: Wu et al. 2016, section 7; a beam of 4 and a penalty of 0.6 from Vaswani et al. 2017, section 6.1.
     """
     _check(beam, length_penalty, n_best)
+    require_choice("rules", rules, tuple(RULES))
     config = model.config
     source = check_source(config, source)
     limits = length_limits(config, source, max_length, min_length)  # (B,)
     forbidden = forbidden_tokens(config, allow_unk=allow_unk)
     not_first = [] if first is None else sorted(set(range(config.target_vocab)) - set(first))
 
+    settings = (config.end_id, beam, length_penalty)
+    searches = [RULES[rules](*settings, limit, n_best) for limit in limits.tolist()]
+    n_candidates = searches[0].n_candidates
+
     def next_tokens(logits: Array, length: int) -> NextTokens:
-        # the `beam` best continuations of a sentence are among the `beam` best of each of its hypotheses
+        # the n best continuations of a sentence are among the n best of each of its hypotheses
         early = [config.end_id] if length < min_length else []
         early += not_first if length == 0 else []
-        return best_tokens(logits, forbidden + early, beam, config.end_id)
+        return best_tokens(logits, forbidden + early, n_candidates, config.end_id, renormalize=renormalize)
 
-    settings = (config.end_id, beam, length_penalty)
-    searches = [SentenceSearch(*settings, limit, n_best) for limit in limits.tolist()]
     _run(searches, start(model, source, cached=cached), config.start_id, next_tokens)
     if trace is not None:
         trace.extend(search.steps for search in searches)
-    return [search.finished for search in searches]
+    return [search.finished[: search.n_best] for search in searches]
 
 
 def _check(beam: int, length_penalty: float, n_best: int | None) -> None:
@@ -146,6 +160,8 @@ def _run(
     length = 0
     while len(tokens):
         best = next_tokens(state.decode_step(tokens), length)  # the best next tokens of each row
+        # a search needs few of the numbers, so lists take less time than slices of the arrays
+        columns = [array.tolist() for array in best]
         length += 1
         rows: list[int] = []
         last_tokens: list[int] = []
@@ -153,7 +169,7 @@ def _run(
         for search in searches:
             n_rows = len(search.live)
             if n_rows:
-                search.advance(NextTokens(*(array[first : first + n_rows] for array in best)))
+                search.advance(NextTokens(*(column[first : first + n_rows] for column in columns)))
             rows += [first + hypothesis.row for hypothesis in search.live]
             last_tokens += [hypothesis.ids[-1] for hypothesis in search.live]
             first += n_rows
@@ -162,39 +178,68 @@ def _run(
 
 
 class SentenceSearch:
-    """The search for the n_best translations of one sentence."""
+    """The search for the n_best translations of one sentence, by the rules "paper".
+
+    Args:
+        end_id: The id of the end symbol.
+        beam: The number of continuations that each step keeps.
+        length_penalty: The exponent of the length penalty.
+        limit: The largest number of tokens, without the end symbol.
+        n_best: The number of translations to find; by default `beam`.
+    """
 
     def __init__(
         self, end_id: int, beam: int, length_penalty: float, limit: int, n_best: int | None = None
     ) -> None:
         self.end_id, self.beam, self.length_penalty, self.limit = end_id, beam, length_penalty, limit
         self.n_best = beam if n_best is None else n_best
+        self.n_candidates = beam  # the number of continuations that a step considers
+        self.n_finished = self.n_best  # the number of finished translations that the search keeps
         self.live = [Live([], 0.0, branch=-1, row=0)]  # best first
-        self.finished: list[Hypothesis] = []  # best first, at most n_best
+        self.finished: list[Hypothesis] = []  # best first, at most n_finished
         self.steps: list[list[Branch]] = []
 
     def advance(self, best: NextTokens) -> None:
-        """Keep the best continuations, given the `beam` or more best next tokens of each live hypothesis."""
-        so_far = np.array([hypothesis.log_prob for hypothesis in self.live])  # (R,)
-        tokens, log_probs = best.tokens, best.log_probs  # (R, N)
+        """Keep the best continuations, given the best next tokens of each live hypothesis, as lists.
+
+        There are n_candidates or more next tokens of each.
+        """
+        so_far = [hypothesis.log_prob for hypothesis in self.live]  # R numbers
+        tokens, log_probs = best.tokens, best.log_probs  # R lists of N
         if len(self.steps) == self.limit:  # only the end symbol may follow
-            tokens, log_probs = np.full((len(so_far), 1), self.end_id), best.end[:, None]
+            tokens, log_probs = [[self.end_id]] * len(so_far), [[each] for each in self._last(best)]
         kept: list[Branch] = []
         live: list[Live] = []
-        for row, column, log_prob in best_continuations(so_far, log_probs, self.beam):
-            parent, token = self.live[row], int(tokens[row, column])
-            if token == self.end_id:
+        continuations = best_continuations(so_far, log_probs, self.n_candidates)
+        for rank, (row, column, log_prob) in enumerate(continuations):
+            parent, token = self.live[row], tokens[row][column]
+            if token == self.end_id and rank < self.beam:
                 self._finish(parent.ids, log_prob)
-            else:
+            elif token != self.end_id and len(live) < self.beam:
                 live.append(Live([*parent.ids, token], log_prob, branch=len(kept), row=row))
+            else:
+                continue
             kept.append(Branch(parent.branch, token, log_prob))
-        self.live = [hypothesis for hypothesis in live if self._may_win(hypothesis)]
+        self.live = self._continued(live)
         self.steps.append(kept)
 
+    def _last(self, best: NextTokens) -> Sequence[float]:
+        """Return the R log-probabilities of the end symbol where only it may follow."""
+        log_probs: Sequence[float] = best.end
+        return log_probs
+
+    def _norm(self, length: int) -> float:
+        """Return the divisor of log p of a translation of `length` tokens, the end symbol included."""
+        return length_norm(length, self.length_penalty)
+
     def _finish(self, ids: list[int], log_prob: float) -> None:
-        score = log_prob / length_norm(len(ids) + 1, self.length_penalty)
+        score = log_prob / self._norm(len(ids) + 1)
         insort(self.finished, Hypothesis(ids, log_prob, score), key=lambda hypothesis: -hypothesis.score)
-        del self.finished[self.n_best :]
+        del self.finished[self.n_finished :]
+
+    def _continued(self, live: list[Live]) -> list[Live]:
+        """Return the hypotheses, best first, that the next step continues."""
+        return [hypothesis for hypothesis in live if self._may_win(hypothesis)]
 
     def _may_win(self, hypothesis: Live) -> bool:
         """Return True if a live hypothesis may still end among the n_best finished ones.
@@ -205,10 +250,50 @@ class SentenceSearch:
         a hypothesis, another one can take its place in the beam. But this one has an even lower log_prob, so
         it cannot win either, and the result does not change.
         """
-        if len(self.finished) < self.n_best:
+        if len(self.finished) < self.n_finished:
             return True
-        bound = hypothesis.log_prob / length_norm(self.limit + 1, self.length_penalty)
+        bound = hypothesis.log_prob / self._norm(self.limit + 1)
         return bound > self.finished[-1].score
+
+
+class TransformersSearch(SentenceSearch):
+    """The search for the n_best translations of one sentence, as in Hugging Face's transformers.
+
+    It differs from the rules "paper" in five points, with the names of the settings there:
+
+    1. The score is log p / n^length_penalty, where n counts the end symbol (`length_penalty`, 1 by default).
+    2. A step considers 2 `beam` continuations. Those among the first `beam` that end are finished, and the
+       first `beam` that do not end are live. So finished translations do not make the beam narrower.
+    3. The search ends when `beam` translations are finished and the best live hypothesis, scored as if it
+       ended now, is not better than the worst of them (`early_stopping` is False). A longer continuation
+       could still become better if length_penalty is above 0.
+    4. `beam` translations are finished before the search ends, whatever n_best is.
+    5. The end symbol that must follow the last token costs nothing (`forced_eos_token_id`).
+
+    Arguments: as in SentenceSearch.
+    """
+
+    def __init__(
+        self, end_id: int, beam: int, length_penalty: float, limit: int, n_best: int | None = None
+    ) -> None:
+        super().__init__(end_id, beam, length_penalty, limit, n_best)
+        self.n_candidates, self.n_finished = 2 * beam, beam
+
+    def _last(self, best: NextTokens) -> Sequence[float]:
+        return [0.0] * len(best.end)  # log 1
+
+    def _norm(self, length: int) -> float:
+        return float(length**self.length_penalty)
+
+    def _continued(self, live: list[Live]) -> list[Live]:
+        if len(self.finished) < self.n_finished or not live:
+            return live
+        bound = live[0].log_prob / self._norm(len(live[0].ids))
+        return live if bound > self.finished[-1].score else []
+
+
+# the search of one sentence, by the name of its rules
+RULES: dict[str, type[SentenceSearch]] = {"paper": SentenceSearch, "transformers": TransformersSearch}
 
 
 def length_norm(length: int, length_penalty: float) -> float:
@@ -216,25 +301,25 @@ def length_norm(length: int, length_penalty: float) -> float:
     return float(((5 + length) / 6) ** length_penalty)
 
 
-def best_continuations(so_far: Array, log_probs: Array, n: int) -> Iterator[tuple[int, int, float]]:
-    """Return the n continuations with the largest so_far[row] + log_probs[row, column], best first.
+def best_continuations(
+    so_far: Sequence[float], log_probs: Sequence[Sequence[float]], n: int
+) -> list[tuple[int, int, float]]:
+    """Return the n continuations with the largest so_far[row] + log_probs[row][column], best first.
 
     Of equal sums, the one in the lower row comes first, and within a row the one in the lower column. Sums of
-    -inf are left out. Sorting all R·V sums would take more time than the model does, so np.partition finds
-    the n-th largest in one pass, and only the sums that are at least as large are sorted.
+    -inf are left out. Each row holds only the best tokens of a hypothesis. For so few numbers, sorting a list
+    takes less time than the calls of NumPy.
 
     Args:
-        so_far: (R,) log-probabilities of the hypotheses.
-        log_probs: (R, V) log-probabilities of their next tokens.
+        so_far: R log-probabilities of the hypotheses.
+        log_probs: R lists of N log-probabilities of their next tokens.
         n: The largest number of continuations.
 
     Returns:
-        An iterator of (row, column, sum).
+        A list of (row, column, sum).
     """
-    total = (so_far[:, None] + log_probs).reshape(-1)  # (R·V,)
-    n = min(n, len(total))
-    threshold = np.partition(total, len(total) - n)[len(total) - n]
-    reached = np.flatnonzero((total >= threshold) & (total > -np.inf))
-    best = reached[np.argsort(-total[reached], kind="stable")][:n]
-    rows, tokens = np.divmod(best, log_probs.shape[1])
-    return zip(rows.tolist(), tokens.tolist(), total[best].tolist(), strict=True)
+    width = len(log_probs[0])  # N
+    sums = [total + each for total, row in zip(so_far, log_probs, strict=True) for each in row]  # R·N
+    # sorted with reverse=True keeps the order of equal sums
+    best = sorted(range(len(sums)), key=sums.__getitem__, reverse=True)[:n]
+    return [(*divmod(index, width), sums[index]) for index in best if sums[index] > -math.inf]

@@ -7,12 +7,19 @@ without it.
 import re
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from npformer.errors import UserError, quantity
-from npformer.generation.detokenize import in_form
+from npformer.generation.bleu_statistics import (
+    SEED,
+    LengthScore,
+    bleu_by_length,
+    bleu_half_width,
+    sentence_counts,
+)
+from npformer.generation.invented_words import InventedWords, find_invented_words
 from npformer.generation.search import BEAM, LENGTH_PENALTY
-from npformer.generation.translator import Translator
+from npformer.generation.translator import SentenceTranslator
 from npformer.storage.validation import require_choice
 
 # the tokenizer of sacrebleu for each setting
@@ -46,6 +53,9 @@ class TranslationScore(NamedTuple):
     sentences: int
     empty: int  # number of empty translations
     seconds: float  # wall time of translating
+    half_width: float  # of the 95 % interval of BLEU
+    by_length: list[LengthScore]
+    invented: InventedWords | None  # None if the known words are not known
     translations: list[str]  # the translations in the same form as the references
 
 
@@ -119,20 +129,21 @@ def require_sacrebleu() -> None:
     try:
         import sacrebleu  # noqa: F401 - only to see whether it is installed
     except ImportError:
-        raise UserError(
-            "BLEU needs sacrebleu, which is not installed: pip install 'npformer[translation]'"
-        ) from None
+        raise UserError("BLEU needs sacrebleu, which is not installed: pip install sacrebleu") from None
 
 
 def score(
-    translator: Translator,
+    translator: SentenceTranslator,
     sources: Sequence[str],
     references: Sequence[str],
     *,
     setting: str | None = None,
     beam: int = BEAM,
     length_penalty: float = LENGTH_PENALTY,
+    known_words: frozenset[str] | None = None,
+    seed: int = SEED,
     progress: Callable[[int], None] | None = None,
+    **search: Any,
 ) -> TranslationScore:
     """Translate the sources and score the translations against the references.
 
@@ -143,7 +154,10 @@ def score(
         setting: "tokenised" or "raw". None detects the setting of the references.
         beam: The beam of beam search; 1 is greedy search.
         length_penalty: The exponent of the length penalty of beam search; 0 for none.
+        known_words: The words of the target language that count as not invented, or None.
+        seed: The seed of the bootstrap samples.
         progress: A function that is called with the number of sentences finished since the last call.
+        search: Further settings of the search, as in translate_ids.
 
     Raises:
         UserError: If the numbers of lines differ, there is no line, an option is out of range, a line is too
@@ -159,10 +173,14 @@ def score(
     require_sacrebleu()
     setting = setting or setting_of(references)
     start = time.perf_counter()
-    decoded = translator.translate_all(sources, beam=beam, length_penalty=length_penalty, progress=progress)
+    search |= {"beam": beam, "length_penalty": length_penalty}
+    decoded = translator.translate_all(sources, progress=progress, **search)
     seconds = time.perf_counter() - start
-    translations = [in_form(translator.target_codec, text, setting) for text in decoded]
+    translations = [translator.in_form(text, setting) for text in decoded]
     result = bleu(translations, references, setting)
+    counts = sentence_counts(translations, references, TOKENIZERS[setting])
+    known = known_words
+    invented = None if known is None else find_invented_words(translations, sources, references, known)
     return TranslationScore(
         bleu=result.score,
         signature=result.signature,
@@ -171,5 +189,8 @@ def score(
         sentences=len(sources),
         empty=sum(not text for text in translations),
         seconds=seconds,
+        half_width=bleu_half_width(counts, seed=seed),
+        by_length=bleu_by_length(counts, sources, seed=seed),
+        invented=invented,
         translations=translations,
     )

@@ -1,4 +1,7 @@
-"""Continuation: sample or choose the tokens that follow a given beginning in a CausalLanguageModel."""
+"""Continuation: complete a sentence with a CausalLanguageModel, which knows where a sentence starts and ends.
+
+The continuation of a text without these symbols by a GPT is in npformer.generation.sampling.
+"""
 
 from typing import Any
 
@@ -6,7 +9,8 @@ import numpy as np
 
 from npformer.data.codecs import TextCodec
 from npformer.errors import UserError, quantity
-from npformer.generation.search import forbidden_tokens, next_log_probs
+from npformer.generation.sampling import check_sampling, choose_tokens
+from npformer.generation.search import forbidden_tokens
 from npformer.generation.state import start
 
 
@@ -50,11 +54,9 @@ def continuations(
     generated: list[np.ndarray[Any, Any]] = []
     ended = np.zeros(n, bool)
     while len(generated) < max_tokens and not ended.all():
-        log_probs = next_log_probs(state, tokens, forbidden)  # (R, V)
-        if rng is not None:
-            # the argmax of log p + Gumbel noise is a token with probability p (Gumbel 1954)
-            log_probs = log_probs / temperature + rng.gumbel(size=log_probs.shape)
-        tokens = log_probs.argmax(-1)
+        logits = state.decode_step(tokens)  # (R, V)
+        logits[:, forbidden] = -np.inf
+        tokens = choose_tokens(logits, rng, temperature=temperature)
         generated.append(tokens)
         ended |= tokens == config.end_id
     return [_until(config.end_id, row) for row in np.stack(generated, 1).tolist()]
@@ -85,10 +87,7 @@ def _until(end_id: int, ids: list[int]) -> list[int]:
 def _check(config: Any, beginning: list[int], n: int, temperature: float, max_tokens: int) -> None:
     if n < 1:
         raise UserError(f"n is {n}: it must be 1 or more")
-    if not temperature > 0:
-        raise UserError(
-            f"temperature is {temperature}: it must be above 0; leave out rng for the most probable tokens"
-        )
+    check_sampling(temperature)
     room = config.max_length - len(beginning)
     if not 1 <= max_tokens <= room:
         raise UserError(

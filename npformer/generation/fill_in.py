@@ -1,4 +1,4 @@
-"""Fill-in: the words that a MaskedLanguageModel predicts for the gaps of a sentence."""
+"""Fill-in: the words that a masked language model predicts for the gaps of a sentence."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -6,11 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import to_numpy
-from npformer.data.codecs import TextCodec
+from npformer.data.codecs import TextCodec, require_fit, sentence_codec_from_checkpoint
+from npformer.data.encoding import Encoding, Tokenizer
 from npformer.data.sentences import MASK
-from npformer.data.vocabulary import END, SPECIALS
-from npformer.errors import UserError
+from npformer.data.vocabulary import PAD
+from npformer.errors import UserError, in_context, quantity
 from npformer.functional import softmax
+from npformer.generation.codec_tokenizers import SentenceTokenizer
+from npformer.models.registry import model_from_checkpoint
+from npformer.storage.checkpoint import Checkpoint
 
 
 class Gap(NamedTuple):
@@ -37,29 +41,88 @@ def fill_in(model: Any, codec: TextCodec, text: str, *, k: int = 5) -> list[Gap]
     Raises:
         UserError: If the sentence has no [MASK] or is too long for the model, or k is out of range.
     """
-    pieces = text.split(MASK)
-    if len(pieces) == 1:
-        raise UserError(f"{text!r} has no {MASK}: write it in place of each word to be found")
-    vocabulary = codec.vocabulary
-    mask_id = vocabulary.id(MASK)
-    n_choices = mask_id - len(SPECIALS)  # the words that can be proposed
+    return _gaps(model, SentenceTokenizer(codec), text, k)
+
+
+def fill_gaps(model: Any, tokenizer: Tokenizer, text: str, *, k: int = 5) -> list[Gap]:
+    """Return the k most probable tokens for each gap of a text, if the model knows all of its words.
+
+    Args:
+        model: A masked language model.
+        tokenizer: The model's tokenizer.
+        text: The text, with the mask token in place of each word to be found.
+        k: The number of tokens for each gap.
+
+    Raises:
+        UserError: If the text is empty, has no gap, has a word that the model does not know or is too long
+            for the model, or k is out of range.
+    """
+    mask = mask_of(tokenizer)
+    if not text.strip():
+        raise UserError(f"the text {text!r} is empty: write a sentence with {mask} in place of a word")
+    unknown = unknown_words(tokenizer, text)
+    if unknown:
+        words = ", ".join(map(repr, unknown))
+        raise UserError(
+            f"{text!r} has {quantity(len(unknown), 'word')} that the model has not seen in training "
+            f"({words}): replace each by another word, or by {mask}"
+        )
+    _require_room(model, tokenizer.encode(text))
+    return _gaps(model, tokenizer, text, k)
+
+
+def mask_of(tokenizer: Tokenizer) -> str:
+    """Return the token that hides a word, as it is written in a text.
+
+    Raises:
+        UserError: If the tokenizer has none.
+    """
+    if tokenizer.mask_id is None:
+        raise UserError("the tokenizer has no mask token: use that of a masked language model")
+    return tokenizer.piece(tokenizer.mask_id)
+
+
+def unknown_words(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Return the words of a text that the model does not know, each once, in order."""
+    tokens = zip(*tokenizer.encode(text), strict=True)
+    unknown = [(piece, place) for index, piece, place in tokens if index == tokenizer.unknown_id]
+    # the space before the first word, which some tokenizers add, is no character of the text
+    return list(dict.fromkeys(text[start:end] or piece for piece, (start, end) in unknown))
+
+
+def _require_room(model: Any, encoding: Encoding) -> None:
+    """Raise UserError for a text that is longer than the model."""
+    n_added = encoding.offsets.count((0, 0))  # special tokens, such as the end symbol
+    n_tokens, most = len(encoding.ids) - n_added, model.config.max_length - n_added
+    if n_tokens > most:
+        raise UserError(
+            f"the text has {quantity(n_tokens, 'token')}, and the model reads {most} at most: shorten it"
+        )
+
+
+def _gaps(model: Any, tokenizer: Tokenizer, text: str, k: int) -> list[Gap]:
+    """Return the k most probable tokens for each gap of a text. Its other words may be unknown."""
+    mask = mask_of(tokenizer)
+    ids, _, offsets = tokenizer.encode(text)
+    if tokenizer.mask_id not in ids:
+        raise UserError(f"{text!r} has no {mask}: write it in place of each word to be found")
+    special = sorted(tokenizer.special_ids)
+    n_choices = model.config.target_vocab - len(special)  # the tokens that can be proposed
     if not 1 <= k <= n_choices:
-        raise UserError(f"k is {k}: the model knows {n_choices} words, so give 1 to {n_choices}")
-    ids = codec.encode(pieces[0])
-    for piece in pieces[1:]:
-        ids += [mask_id, *codec.encode(piece)]
-    logits, _ = model.forward(np.array([[*ids, END]]))  # (1, T, V)
+        raise UserError(f"k is {k}, and the model knows {quantity(n_choices, 'word')}: give 1 to {n_choices}")
+    logits, _ = model.forward(np.array([ids]))  # (1, T, V)
     probabilities, _ = softmax(to_numpy(logits)[0])  # (T, V)
-    probabilities[:, : len(SPECIALS)] = probabilities[:, mask_id:] = 0  # special tokens
+    probabilities[:, special] = 0
     best = np.argsort(-probabilities, -1, kind="stable")[:, :k]  # (T, k)
+    first = next(place for place, (start, end) in enumerate(offsets) if end > start)  # after special tokens
     return [
         Gap(
-            place,
-            tuple(vocabulary.words[token] for token in best[place]),
+            place - first,
+            tuple(tokenizer.piece(token) for token in best[place].tolist()),
             tuple(probabilities[place, best[place]].tolist()),
         )
         for place, token in enumerate(ids)
-        if token == mask_id
+        if token == tokenizer.mask_id
     ]
 
 
@@ -72,3 +135,68 @@ def fill_in_table(gaps: Sequence[Gap]) -> str:
         for word, p in zip(gap.words, gap.probabilities, strict=True):
             lines.append(f"  {word:{width}}  {p:6.1%}  {'█' * round(40 * p)}".rstrip())
     return "\n".join(lines)
+
+
+class GapFiller:
+    """A masked language model with the codec that it was trained with.
+
+    Args:
+        model: A Bert.
+        codec: The codec of its tokens, whose last word is [MASK].
+
+    Raises:
+        UserError: If the model is of another kind, or if it and the codec do not match.
+    """
+
+    def __init__(self, model: Any, codec: TextCodec) -> None:
+        reads = model.config.reads
+        if reads != "sentences":
+            raise UserError(
+                f"the model reads {reads}, and a masked language model reads sentences: give another model"
+            )
+        require_fit(codec, model.config.vocab_size, "sentences")
+        if model.config.pad_id != PAD:
+            raise UserError(
+                f"the model's pad id is {model.config.pad_id}, and a vocabulary's {PAD}: give another model"
+            )
+        if codec.tokens[-1] != MASK:
+            raise UserError(
+                f"the last word of the vocabulary is {codec.tokens[-1]!r} and not {MASK}: use the codec that "
+                "the model was trained with"
+            )
+        self.model, self.codec = model, codec
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint, backend: str = "numpy") -> "GapFiller":
+        """Return the masked language model in a checkpoint, with arrays of the backend "numpy" or "cupy".
+
+        Raises:
+            UserError: If the checkpoint holds no usable masked language model or codec.
+        """
+        codec = sentence_codec_from_checkpoint(checkpoint)
+        model = model_from_checkpoint(checkpoint, backend)
+        with in_context(checkpoint.place):
+            return cls(model, codec)
+
+    def fill(self, text: str, *, k: int = 5) -> list[Gap]:
+        """Return the k most probable words for each [MASK] of a sentence, as `fill_in` does.
+
+            npformer.load("runs/bert-small").fill("the [MASK] crosses the river")
+
+        Args:
+            text: The sentence, with [MASK] in place of each word to be found.
+            k: The number of words for each gap.
+
+        Raises:
+            UserError: If the sentence is empty, has no [MASK], has a word that the model does not know or is
+                too long for the model, or k is out of range.
+        """
+        return fill_gaps(self.model, SentenceTokenizer(self.codec), text, k=k)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the words of a text that are not in the vocabulary, each once, in order."""
+        return unknown_words(SentenceTokenizer(self.codec), text)
+
+    def __repr__(self) -> str:
+        kind, count = type(self.model).__name__, self.model.count_parameters()
+        return f"<masked language model: {kind} with {count:,} parameters>"

@@ -9,9 +9,7 @@ import numpy as np
 from npformer.backend import Array, array_module, is_array, to_numpy
 from npformer.data import UNK
 from npformer.errors import UserError, quantity
-from npformer.functional import log_softmax
 from npformer.functional.ids import check_ids
-from npformer.generation.state import DecodingState
 
 # "We set the maximum output length during inference to input length + 50" (Vaswani et al. 2017, section 6.1)
 EXTRA_TOKENS = 50
@@ -22,6 +20,9 @@ LENGTH_PENALTY = 0.6
 MOST_LENGTH_PENALTY = 50  # a larger exponent overflows float64 for long translations
 
 ROWS = 16  # rows of logits that log_sum_exp processes at a time
+# the smallest sum of exponentials that log_sum_exp accepts: compared with it, those that float32 rounds to 0,
+# below 1e-38, do not matter
+SMALLEST_SUM = 1e-20
 
 DIVERGED = "the model's logits are not finite: its training diverged, so use an earlier state"
 
@@ -136,30 +137,6 @@ def forbidden_tokens(config: Any, *, allow_unk: bool = False) -> list[int]:
     return sorted(tokens - {config.end_id})  # the end symbol is allowed even if its id is that of <UNK>
 
 
-def next_log_probs(state: DecodingState, tokens: Array, forbidden: list[int]) -> Array:
-    """Return log p(next token | tokens so far) on the host, and -inf for forbidden tokens.
-
-    The other tokens keep the probability that the model gives them: they are not scaled to sum to 1.
-
-    Args:
-        state: The state of decoding with R rows.
-        tokens: (R,) the last token of each row.
-        forbidden: The ids that are never chosen.
-
-    Returns:
-        (R, V) log-probabilities.
-
-    Raises:
-        UserError: If the logits are not finite.
-    """
-    log_probs, _ = log_softmax(state.decode_step(tokens))
-    log_probs = to_numpy(log_probs)
-    if np.isnan(log_probs[:, 0]).any():  # a single nan or inf among the logits makes the whole row nan
-        raise UserError(DIVERGED)
-    log_probs[:, forbidden] = -np.inf
-    return log_probs
-
-
 # A step needs only a few tokens of each row of the (R, V) logits, and each pass over the logits takes time.
 # Therefore the functions below make few passes, compute no log-probabilities of tokens that are not chosen,
 # and move only the chosen tokens to the host. best_token and best_tokens overwrite the logits.
@@ -181,30 +158,35 @@ def best_token(logits: Array, forbidden: list[int]) -> Array:
 
 
 class NextTokens(NamedTuple):
-    """The most probable next tokens of R hypotheses, on the host."""
+    """The most probable next tokens of R hypotheses, on the host, as arrays or as lists."""
 
-    tokens: Array  # (R, N), ascending ids
-    log_probs: Array  # (R, N) log p(token | tokens so far), float64
-    end: Array  # (R,) log p(end symbol | tokens so far), float64
+    tokens: Any  # (R, N), ascending ids
+    log_probs: Any  # (R, N) log p(token | tokens so far), float64
+    end: Any  # (R,) log p(end symbol | tokens so far), float64
 
 
-def best_tokens(logits: Array, forbidden: list[int], n: int, end_id: int) -> NextTokens:
+def best_tokens(
+    logits: Array, forbidden: list[int], n: int, end_id: int, *, renormalize: bool = False
+) -> NextTokens:
     """Return the n most probable tokens of each row. Of equally probable ones, the first are chosen.
 
-    If fewer than n tokens are allowed, the result contains forbidden ones with log-probability -inf. As in
-    next_log_probs, the allowed tokens keep the probability that the model gives them.
+    If fewer than n tokens are allowed, the result contains forbidden ones with log-probability -inf.
 
     Args:
         logits: (R, V), overwritten.
         forbidden: The ids that are not chosen.
         n: The number of tokens for each row.
         end_id: The id of the end symbol, whose log-probability is returned in any case.
+        renormalize: Scale the probabilities of the allowed tokens so that they sum to 1. By default, they
+            are those that the model gives them.
 
     Raises:
         UserError: If the logits are not finite.
     """
-    log_total = log_sum_exp(logits)[:, None]  # (R, 1)
     end = to_numpy(logits[:, end_id]).astype(np.float64)  # (R,)
+    if renormalize:
+        logits[:, forbidden] = -math.inf
+    log_total = log_sum_exp(logits)[:, None]  # (R, 1)
     logits[:, forbidden] = -math.inf
     tokens, chosen = largest(logits, min(n, logits.shape[1]))
     return NextTokens(tokens, chosen - log_total, end - log_total[:, 0])
@@ -215,7 +197,9 @@ def log_sum_exp(logits: Array) -> Array:
 
     The log-probability of a token is its logit minus this number.
 
-    The rows are processed in small groups, so that intermediate results stay in the processor's cache.
+    The rows are processed in small groups, so that intermediate results stay in the processor's cache. The
+    largest logit is subtracted, so that exp does not overflow, only where it has to be: each pass over the
+    logits takes time.
     Shapes: (R, V) -> (R,).
 
     Raises:
@@ -225,10 +209,17 @@ def log_sum_exp(logits: Array) -> Array:
     y = xp.empty(len(logits), np.float64)
     for first in range(0, len(logits), ROWS):
         rows = logits[first : first + ROWS]
-        peak = rows.max(-1, keepdims=True)  # (r, 1)
-        e = rows - peak  # (r, V)
-        y[first : first + ROWS] = xp.log(xp.exp(e, out=e).sum(-1))
-        y[first : first + ROWS] += peak[:, 0]
+        with np.errstate(over="ignore"):
+            e = xp.exp(rows)  # (r, V)
+            total = e.sum(-1)  # (r,)
+        peak: Any = 0
+        # outside these bounds, the sum is not exact: exp of the largest logit overflows or is nearly 0
+        if not bool(((total > SMALLEST_SUM) & (total < 1 / SMALLEST_SUM)).all()):
+            peak = rows.max(-1)  # (r,)
+            xp.subtract(rows, peak[:, None], out=e)
+            total = xp.exp(e, out=e).sum(-1)
+        y[first : first + ROWS] = xp.log(total)
+        y[first : first + ROWS] += peak
     _check_finite(y)
     return to_numpy(y)
 

@@ -1,8 +1,10 @@
 """The state of decoding between two steps. Each of its R rows is one hypothesis.
 
-There are two classes with the same methods and the same results. CachedState keeps a KV cache, so that each
-step computes one position. PrefixState keeps the tokens and computes all positions again at each step. The
-second is the reference implementation, with which the tests compare the first.
+There are three classes with the same methods and the same results. CachedState keeps a KV cache, so that each
+step computes one position. PrefixState keeps the tokens and computes all positions again at each step. It is
+the reference implementation, with which the tests compare the others. FastState of fast_state.py does what
+CachedState does for the usual Transformers on the host, in less time. Inside `with plain_pairs():` of
+npformer.kernels, CachedState takes its place.
 """
 
 from typing import Any
@@ -10,6 +12,10 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array, is_array, like
+from npformer.generation.fast_layers import suits
+from npformer.generation.fast_state import FastState
+from npformer.kernels.choice import is_plain_only
+from npformer.nn.attention import PreallocatedKVCache
 
 
 class CachedState:
@@ -48,7 +54,7 @@ class CachedState:
         if np.array_equal(rows, np.arange(len(self.sentence))):
             return
         sentence = self.sentence[rows]
-        index = like(rows, self.model.values)
+        index = like(rows, self.model.reference)
         self.kv_cache = take_rows(self.kv_cache, index)
         # All hypotheses of a sentence share its encoded source. As long as beams are reordered only within
         # their sentences, as at most steps, the encoded source, which is the larger part of the state, is not
@@ -83,11 +89,13 @@ class PrefixState:
         self.sentence, self.prefix = self.sentence[rows], self.prefix[rows]
 
 
-DecodingState = CachedState | PrefixState
+DecodingState = CachedState | PrefixState | FastState
 
 
 def start(model: Any, source: Array | None = None, *, n_rows: int = 1, cached: bool = True) -> DecodingState:
-    """Return the state before the first token: a CachedState, or a PrefixState if cached is False.
+    """Return the state before the first token: a FastState if the model suits it, or a CachedState.
+
+    It is a PrefixState if cached is False, and never a FastState inside `with plain_pairs():`.
 
     Args:
         model: An encoder-decoder model, or a language model if source is None.
@@ -95,12 +103,18 @@ def start(model: Any, source: Array | None = None, *, n_rows: int = 1, cached: b
         n_rows: The number of rows if source is None.
         cached: False computes all positions again at each step.
     """
-    return (CachedState if cached else PrefixState)(model, source, n_rows=n_rows)
+    if not cached:
+        return PrefixState(model, source, n_rows=n_rows)
+    if source is not None and not is_plain_only() and suits(model):
+        return FastState(model, source)
+    return CachedState(model, source, n_rows=n_rows)
 
 
 def take_rows(tree: Any, index: Array) -> Any:
-    """Return the chosen rows of every array in a tree of lists and NamedTuples. None stays None."""
+    """Return the chosen rows of every array and cache in a tree of lists and NamedTuples. None stays None."""
     if tree is None or is_array(tree):
         return None if tree is None else tree[index]
+    if isinstance(tree, PreallocatedKVCache):
+        return tree.take_rows(index)
     taken = [take_rows(branch, index) for branch in tree]
     return type(tree)(*taken) if hasattr(tree, "_fields") else taken

@@ -3,7 +3,8 @@
 The layers import their pairs from here. At each call, the arguments decide which version runs. The plain pair
 of npformer.functional is the reference. It accepts complex numbers, which gradient checks need, and
 arrays of NumPy and CuPy. A kernel accepts real arrays of one of the two modules. Each line below names the
-plain function, the kernel for NumPy and the kernel for CuPy. dropout.py has the lines for dropout.
+plain function, the kernel for NumPy and the kernel for CuPy, if there is one. dropout.py has the lines for
+dropout and the activations.
 """
 
 from npformer import functional as plain
@@ -27,6 +28,15 @@ attention_backward = choose(plain.attention_backward, cpu.attention_backward, gp
 
 layer_norm = choose(plain.layer_norm, cpu.layer_norm, gpu.layer_norm)
 layer_norm_backward = choose(plain.layer_norm_backward, cpu.layer_norm_backward, gpu.layer_norm_backward)
+
+rms_norm = choose(plain.rms_norm, cpu.rms_norm, gpu.rms_norm)
+rms_norm_backward = choose(plain.rms_norm_backward, cpu.rms_norm_backward, gpu.rms_norm_backward)
+
+rotate = choose(plain.rotate, cpu.rotate, gpu.rotate)
+rotate_backward = choose(plain.rotate_backward, cpu.rotate_backward, gpu.rotate_backward)
+
+swiglu = choose(plain.swiglu, cpu.swiglu, gpu.swiglu)
+swiglu_backward = choose(plain.swiglu_backward, cpu.swiglu_backward, gpu.swiglu_backward)
 
 add_norm = choose(plain.add_norm, cpu.add_norm, gpu.add_norm)
 add_norm_backward = choose(plain.add_norm_backward, cpu.add_norm_backward, gpu.add_norm_backward)
@@ -61,4 +71,10 @@ __all__ = [
     "linear",
     "linear_backward",
     "plain_pairs",
+    "rms_norm",
+    "rms_norm_backward",
+    "rotate",
+    "rotate_backward",
+    "swiglu",
+    "swiglu_backward",
 ]

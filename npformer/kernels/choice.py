@@ -14,13 +14,21 @@ _plain_only = False
 
 @contextmanager
 def plain_pairs() -> Iterator[None]:
-    """Use the plain pairs inside a with block, for comparisons and measurements."""
+    """Use the plain pairs inside a with block, for comparisons and measurements.
+
+    A decoding that begins inside the block runs the plain layers too (see generation/state.py).
+    """
     global _plain_only
     before, _plain_only = _plain_only, True
     try:
         yield
     finally:
         _plain_only = before
+
+
+def is_plain_only() -> bool:
+    """Return True inside a with block of `plain_pairs`."""
+    return _plain_only
 
 
 def choose(plain: Any, cpu: Any, gpu: Any = None) -> Any:

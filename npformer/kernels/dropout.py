@@ -1,15 +1,14 @@
 """Dropout, alone and after an activation.
 
-The ReLU and dropout have one kernel together. Any other activation is the plain function, followed by the
-kernel of dropout.
+The ReLU and dropout have one kernel together. Any other activation is its own kernel, if it has one, or the
+plain function, followed by the kernel of dropout.
 """
 
 from typing import Any
 
 from npformer import functional as plain
 from npformer.backend import Array, Generator
-from npformer.functional import residual
-from npformer.functional.activations import ACTIVATIONS
+from npformer.functional import activations, residual
 from npformer.functional.residual import ActivationDropoutCache
 from npformer.kernels import cpu, gpu
 from npformer.kernels.choice import choose
@@ -21,6 +20,17 @@ relu_dropout = choose(residual.relu_dropout, cpu.relu_dropout, gpu.relu_dropout)
 relu_dropout_backward = choose(
     residual.relu_dropout_backward, cpu.relu_dropout_backward, gpu.relu_dropout_backward
 )
+
+gelu = choose(activations.gelu, cpu.gelu)
+gelu_backward = choose(activations.gelu_backward, cpu.gelu_backward)
+
+gelu_tanh = choose(activations.gelu_tanh, cpu.gelu_tanh, gpu.gelu_tanh)
+gelu_tanh_backward = choose(activations.gelu_tanh_backward, cpu.gelu_tanh_backward, gpu.gelu_tanh_backward)
+
+ACTIVATIONS = activations.ACTIVATIONS | {
+    "gelu": (gelu, gelu_backward),
+    "gelu_tanh": (gelu_tanh, gelu_tanh_backward),
+}
 
 
 def activation_dropout(

@@ -1,15 +1,398 @@
-"""The masked language model: an encoder that predicts hidden tokens from the tokens on both sides."""
+"""BERT, an encoder-only model. It predicts tokens that are hidden in its input from those on both sides.
 
+    x = dropout(norm(tokens[ids] + positions + segments[segment_ids]))
+    logits = head(encoder(x))
+    head:  logits = norm(gelu(h weight + bias)) tokensᵀ + output bias
+
+The encoder is that of the Transformer, with the norm after each sublayer. Every token attends to every other
+token, but not to padding. Nothing hides the next tokens, so a BERT cannot write a text as a GPT does: it is
+trained to find hidden tokens, and `npformer fill` asks it for them.
+
+MaskedLanguageModel, at the end, is an older sibling: it has the input and the output of the translator.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from npformer.backend import Array, array_module, like
+from npformer.errors import Registry, UserError, quantity
+from npformer.functional.activations import ACTIVATIONS
+from npformer.functional.caches import cache_class
+from npformer.functional.embedding import EmbeddingCache
+from npformer.functional.ids import as_ids, take_ids
+from npformer.functional.linear import LinearCache
+from npformer.functional.masks import padding_mask
+from npformer.functional.norm import LayerNormCache
+from npformer.kernels import activation_dropout, activation_dropout_backward
+from npformer.models.settings import ModelSettings
+from npformer.models.transformer.config import TransformerConfig
 from npformer.models.transformer.language_model import LanguageModel
+from npformer.models.transformer.stacks import Encoder, StackCache
+from npformer.nn import Dropout, Embedding, LayerNorm, LearnedPositions, Linear, TiedProjection
+from npformer.nn.context import INFERENCE, AttentionMask, Context
+from npformer.nn.init import UNDRAWN, default_rng, normal
+from npformer.nn.module import Module, Parameter
+from npformer.storage.validation import (
+    is_number,
+    require_choice,
+    require_count,
+    require_index,
+    require_share,
+)
+
+INITIAL_STD = 0.02  # the standard deviation of the initial weights
+
+COUNTS = ("vocab_size", "d_model", "n_layers", "n_heads", "max_length")
+SHARES = ("dropout", "attention_dropout", "label_smoothing")
 
 
-class MaskedLanguageModel(LanguageModel):
-    """An encoder that predicts hidden tokens from the tokens on both sides.
+@dataclass(frozen=True)
+class BertConfig(ModelSettings):
+    """The settings of a BERT. The defaults are those of BERT-base, with 110 million parameters.
+
+    Raises:
+        UserError: If a setting is impossible, or if two settings contradict each other.
+    """
+
+    reads: ClassVar[str] = "sentences"
+
+    vocab_size: int = 30522
+    d_model: int = 768
+    n_layers: int = 12
+    n_heads: int = 12
+    d_ff: int | None = None  # None means 4 d_model
+    max_length: int = 512  # the largest number of tokens that the model reads
+    # the parts of the input, such as two sentences, that the model can tell apart; 0 for a model without
+    # vectors of segments, such as DistilBERT
+    n_segments: int = 2
+
+    # "gelu" is exact, with the error function; "gelu_tanh" approximates it, as Google's later code does
+    activation: str = "gelu"
+    norm_eps: float = 1e-12
+
+    dropout: float = 0.1  # of embeddings and the outputs of sublayers
+    attention_dropout: float = 0.1  # of attention weights
+    label_smoothing: float = 0.0
+    pad_id: int = 0  # the id of padding, to which no token attends and which has no loss
+
+    def __post_init__(self) -> None:
+        require_choice("activation", self.activation, tuple(ACTIVATIONS))
+        for name in COUNTS:
+            require_count(name, getattr(self, name))
+        require_index("n_segments", self.n_segments)
+        if self.d_ff is not None:
+            require_count("d_ff", self.d_ff)
+        for name in SHARES:
+            require_share(name, getattr(self, name))
+        if not (is_number(self.norm_eps) and 0 < self.norm_eps < math.inf):
+            raise UserError(f"norm_eps is {self.norm_eps!r}: it must be a number above 0")
+        require_index("pad_id", self.pad_id)
+        if self.d_model % self.n_heads:
+            raise UserError(
+                f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one of them"
+            )
+
+    @property
+    def hidden_width(self) -> int:
+        """The width F of the hidden layer of the feed-forward network."""
+        return 4 * self.d_model if self.d_ff is None else self.d_ff
+
+    @property
+    def encoder(self) -> TransformerConfig:
+        """The settings of the encoder layers: those of 2017, with the norm after each sublayer."""
+        return TransformerConfig(
+            d_model=self.d_model,
+            d_ff=self.hidden_width,
+            n_heads=self.n_heads,
+            n_layers=self.n_layers,
+            norm="post",
+            norm_eps=self.norm_eps,
+            activation=self.activation,
+            positions="none",  # BertEmbedding adds them
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            fused_projections=True,
+        )
+
+    @property
+    def target_vocab(self) -> int:
+        """The number of tokens among which the model chooses, by the name that other models have for it."""
+        return self.vocab_size
+
+    @property
+    def least_parameters(self) -> int:
+        """A number of parameters that the model has at least, without building it: here, their number."""
+        return self.count_parameters()
+
+    def count_parameters(self) -> int:
+        """Return the number of parameters of the model, without building it."""
+        d, f, norm = self.d_model, self.hidden_width, 2 * self.d_model
+        embedding = (self.vocab_size + self.max_length + self.n_segments) * d + norm
+        attention = 4 * (d * d + d)
+        feed_forward = (d * f + f) + (f * d + d)
+        head = (d * d + d) + norm + self.vocab_size
+        return embedding + self.n_layers * (attention + feed_forward + 2 * norm) + head
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> BertConfig:
+        """Return the configuration with this name in BERT_PRESETS, with some settings changed.
+
+        Raises:
+            UserError: If the name or a setting is unknown, or if the settings are impossible.
+        """
+        return cls().replace(**(BERT_PRESETS.find(name) | changes))
+
+
+# the settings that differ from the defaults
+BERT_PRESETS: Registry[dict[str, Any]] = Registry("preset of BERT")
+BERT_PRESETS.register("bert-base", {})
+BERT_PRESETS.register("bert-large", {"d_model": 1024, "n_layers": 24, "n_heads": 16})
+BERT_PRESETS.register(  # for minutes on two cores
+    "bert-small",
+    {
+        "vocab_size": 1000,
+        "d_model": 96,
+        "n_layers": 2,
+        "n_heads": 4,
+        "max_length": 64,
+        "dropout": 0.0,  # the model reads each sentence few times, and never with the same tokens hidden
+        "attention_dropout": 0.0,
+    },
+)
+
+
+@cache_class
+class BertEmbeddingCache(NamedTuple):
+    """The cache of BertEmbedding."""
+
+    tokens: EmbeddingCache
+    positions: Any
+    segments: EmbeddingCache | None
+    norm: LayerNormCache
+    dropout_mask: Any  # (B, T, D), or None
+
+
+class BertEmbedding(Module):
+    """The input of BERT: y = dropout(norm(tokens[ids] + positions + segments[segment_ids])).
+
+    With n_segments = 0 there is no third term.
+    Shapes: ids (B, T), segment_ids (B, T) -> y (B, T, D).
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Source: Devlin et al. 2019, section 3 and figure 2; Sanh et al. 2019, section 3 (without segments).
+    """
+
+    def __init__(self, config: BertConfig, rng: np.random.Generator, dtype: Any) -> None:
+        d_model = config.d_model
+        self.tokens = Embedding(config.vocab_size, d_model, rng=rng, dtype=dtype)
+        self.positions = LearnedPositions(config.max_length, d_model, rng=rng, dtype=dtype)
+        self.segments = (
+            Embedding(config.n_segments, d_model, rng=rng, dtype=dtype) if config.n_segments else None
+        )
+        self.norm = LayerNorm(d_model, eps=config.norm_eps, dtype=dtype)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, ids: Array, segment_ids: Any, context: Context = INFERENCE) -> tuple[Array, Any]:
+        """Compute the sum of the vectors of each token, with norm and dropout.
+
+        Args:
+            ids: The token ids, of shape (B, T).
+            segment_ids: The segment of each token, of shape (B, T); None if there are no segments.
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
+        x, tokens = self.tokens.forward(ids)  # (B, T, D)
+        p, positions = self.positions.forward(ids.shape[1])  # (T, D)
+        x, segments = x + p, None
+        if self.segments is not None:
+            s, segments = self.segments.forward(segment_ids)  # (B, T, D)
+            x = x + s
+        y, norm = self.norm.forward(x)
+        y, dropout_mask = self.dropout.forward(y, context)
+        return y, BertEmbeddingCache(tokens, positions, segments, norm, dropout_mask)
+
+    def backward(self, dy: Array, cache: Any) -> None:
+        """Accumulate the gradients of the tables. Return nothing, since ids have no gradient."""
+        dx = self.dropout.backward(dy, cache.dropout_mask)
+        dx = self.norm.backward(dx, cache.norm)
+        # x + p + s: a sum passes its gradient to all terms
+        if self.segments is not None:
+            self.segments.backward(dx, cache.segments)
+        self.positions.backward(dx, cache.positions)
+        self.tokens.backward(dx, cache.tokens)
+
+
+@cache_class
+class BertHeadCache(NamedTuple):
+    """The cache of BertHead."""
+
+    dense: LinearCache
+    activation: Any
+    norm: LayerNormCache
+    output: Any
+
+
+class BertHead(Module):
+    """The prediction head of BERT: logits = norm(f(x weight + bias)) tokensᵀ + output bias.
+
+    The logits are dot products with the vectors of the tokens, as in TiedProjection. One more layer comes
+    before it, so that the encoder need not end in the space of these vectors.
+    Shapes: x (B, T, D) -> logits (B, T, V).
+
+    Args:
+        config: The configuration.
+        tokens: The table of token vectors, of shape (V, D), which the head shares.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+    """
+
+    def __init__(self, config: BertConfig, tokens: Parameter, rng: np.random.Generator, dtype: Any) -> None:
+        self.activation = config.activation
+        self.dense = Linear(config.d_model, config.d_model, rng=rng, dtype=dtype)
+        self.norm = LayerNorm(config.d_model, eps=config.norm_eps, dtype=dtype)
+        self.output = TiedProjection(tokens, bias=True, dtype=dtype)
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        """Return the logits, of shape (B, T, V), and the cache."""
+        h, dense = self.dense.forward(x)  # (B, T, D)
+        h, activation = activation_dropout(h, self.activation)
+        h, norm = self.norm.forward(h)
+        logits, output = self.output.forward(h)  # (B, T, V)
+        return logits, BertHeadCache(dense, activation, norm, output)
+
+    def backward(self, dlogits: Array, cache: Any) -> Array:
+        """Return dx, of shape (B, T, D)."""
+        dh = self.output.backward(dlogits, cache.output)  # (B, T, D)
+        dh = self.norm.backward(dh, cache.norm)
+        dh = activation_dropout_backward(dh, cache.activation)
+        return self.dense.backward(dh, cache.dense)
+
+
+@cache_class
+class BertCache(NamedTuple):
+    """The cache of Bert, with one entry for each of its parts."""
+
+    embedding: BertEmbeddingCache
+    encoder: StackCache
+    head: BertHeadCache
+
+
+class Bert(Module):
+    """An encoder-only Transformer, which predicts hidden tokens from the tokens on both sides.
 
     In the input, the id of a mask token replaces most of the hidden tokens. In the loss, only hidden tokens
     count (see npformer.data.sentences.masked_batch). BERT has a second task, next sentence prediction, which
-    is left out here. BERT uses activation="gelu" and positions="learned". Arguments, shapes and errors: as in
-    LanguageModel.
+    is left out here: models trained without it are as good (Liu et al. 2019, section 4.2).
+
+    Shapes: ids (B, T), segment_ids (B, T) integers -> logits (B, T, V).
+
+    Args:
+        config: The configuration.
+        rng: The generator of the initial values.
+        dtype: The dtype of the parameters.
+
+    Raises:
+        UserError: If ids are outside the vocabulary or segment ids outside the segments, if their shapes
+            differ, or if there are no tokens or more than max_length.
+
+    Source: Devlin et al. 2019, section 3.
+    """
+
+    def __init__(
+        self, config: BertConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32
+    ) -> None:
+        rng = default_rng(rng)
+        self.config = config
+        self.embedding = BertEmbedding(config, rng, dtype)
+        self.encoder = Encoder(config.encoder, rng=rng, dtype=dtype)
+        self.head = BertHead(config, self.embedding.tokens.weight, rng, dtype)
+        if rng is not UNDRAWN:
+            self._draw_weights(rng)
+        self.flatten()
+
+    def forward(
+        self,
+        ids: Any,
+        segment_ids: Any = None,
+        *,
+        train: bool = False,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[Array, Any]:
+        """Compute the logits at each position.
+
+        Args:
+            ids: The token ids, of shape (B, T).
+            segment_ids: The segment of each token, of shape (B, T). None means segment 0 for all tokens; a
+                model without segments takes nothing else.
+            train: True turns dropout on.
+            rng: The generator for dropout. It is needed if train is True and the dropout is not 0.
+
+        Returns:
+            The logits, of shape (B, T, V), and the cache.
+        """
+        config = self.config
+        ids = take_ids(ids, config.vocab_size, config.max_length, "ids", self.reference)
+        segment_ids = self._take_segment_ids(segment_ids, ids)
+        context = Context(train, rng)
+        mask = AttentionMask(padding_mask(ids, config.pad_id))  # (B, 1, 1, T)
+        x, embedding = self.embedding.forward(ids, segment_ids, context)  # (B, T, D)
+        x, encoder = self.encoder.forward(x, mask, context)
+        logits, head = self.head.forward(x)  # (B, T, V)
+        return logits, BertCache(embedding, encoder, head)
+
+    def backward(self, dlogits: Array, cache: Any) -> None:
+        """Accumulate the gradients of all parameters. Return nothing, since ids have no gradient."""
+        dx = self.head.backward(dlogits, cache.head)  # (B, T, D)
+        dx = self.encoder.backward(dx, cache.encoder)
+        self.embedding.backward(dx, cache.embedding)
+
+    def _take_segment_ids(self, segment_ids: Any, ids: Array) -> Array | None:
+        """Return the checked segment ids on the device of the model, or zeros (B, T) if they are None.
+
+        The result is None if the model has no segments.
+        """
+        n = self.config.n_segments
+        if segment_ids is None:
+            return array_module(ids).zeros_like(ids) if n else None
+        if not n:
+            raise UserError("segment_ids were given to a model without segments: leave them out")
+        segment_ids = as_ids(segment_ids, "segment_ids")
+        if segment_ids.shape != ids.shape or segment_ids.dtype.kind not in "iu":
+            raise UserError(
+                f"segment_ids has shape {segment_ids.shape} and dtype {segment_ids.dtype}: give an integer "
+                f"for each of the ids {ids.shape}"
+            )
+        if not bool(((segment_ids >= 0) & (segment_ids < n)).all()):
+            raise UserError(
+                f"segment_ids holds numbers from {int(segment_ids.min())} to {int(segment_ids.max())}: use 0 "
+                f"to {n - 1}, since the model has {quantity(n, 'segment')}"
+            )
+        return like(segment_ids, ids)
+
+    def _draw_weights(self, rng: np.random.Generator) -> None:
+        """Draw the matrices anew from a narrow normal distribution, as BERT does."""
+        for _, parameter in self.named_parameters():
+            if parameter.value.ndim > 1:
+                parameter.value[...] = normal(rng, parameter.shape, INITIAL_STD, parameter.value.dtype)
+
+
+class MaskedLanguageModel(LanguageModel):
+    """An encoder that predicts hidden tokens from the tokens on both sides, with the parts of the translator.
+
+    It has the objective of Bert and neither segments, nor a norm after the embeddings, nor a layer before
+    the output. Lessons train it beside CausalLanguageModel, which has the same parts. Arguments, shapes and
+    errors: as in LanguageModel.
 
     Source: Devlin et al. 2019, section 3.1.
     """

@@ -14,19 +14,20 @@ CausalLanguageModel, at the end, is an older sibling: it is made of the encoder 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from npformer.backend import Array
+from npformer.backend import Array, like
 from npformer.errors import Registry, UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.caches import cache_class
 from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.ids import take_ids
 from npformer.functional.masks import causal_mask
-from npformer.functional.rotary import ROTARY_LAYOUTS
+from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling
 from npformer.models.settings import ModelSettings
 from npformer.models.transformer.language_model import LanguageModel
 from npformer.nn import (
@@ -36,6 +37,7 @@ from npformer.nn import (
     LayerNorm,
     Linear,
     MultiHeadAttention,
+    PreallocatedKVCache,
     PreNormResidual,
     RMSNorm,
     RotaryPositions,
@@ -43,7 +45,7 @@ from npformer.nn import (
 )
 from npformer.nn.context import AttentionMask, Context
 from npformer.nn.embedding import InputCache
-from npformer.nn.init import default_rng, normal
+from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module
 from npformer.nn.residual import PreNormCache
 from npformer.storage.validation import (
@@ -57,12 +59,14 @@ from npformer.storage.validation import (
 
 INITIAL_STD = 0.02  # the standard deviation of the initial weights, as in GPT-2
 
-COUNTS = ("vocab_size", "d_model", "n_layers", "n_heads", "context")
-COUNTS_OR_NONE = ("n_kv_heads", "d_ff", "window")
+COUNTS = ("vocab_size", "d_model", "n_layers", "n_heads", "context", "rotary_original_context")
+COUNTS_OR_NONE = ("n_kv_heads", "head_dim", "d_ff", "window")
+POSITIVE = ("norm_eps", "rotary_base", "rotary_factor", "rotary_low_factor", "rotary_high_factor")
 CHOICES: dict[str, tuple[str, ...]] = {
     "norm": ("layer", "rms"),
     "positions": ("learned", "rotary"),
     "rotary_layout": ROTARY_LAYOUTS,
+    "rotary_scaling": ("none", "llama3"),
     "activation": (*ACTIVATIONS, *GATED_ACTIVATIONS),
 }
 
@@ -75,11 +79,22 @@ class GPTConfig(ModelSettings):
         UserError: If a setting is impossible, or if two settings contradict each other.
     """
 
+    reads: ClassVar[str] = "text"
+    later: ClassVar[Mapping[str, Any]] = {
+        "head_dim": None,
+        "rotary_scaling": "none",
+        "rotary_factor": 8.0,
+        "rotary_low_factor": 1.0,
+        "rotary_high_factor": 4.0,
+        "rotary_original_context": 8192,
+    }
+
     vocab_size: int = 50257
     d_model: int = 768
     n_layers: int = 12
     n_heads: int = 12
     n_kv_heads: int | None = None  # heads of keys and values, shared by the query heads; None means n_heads
+    head_dim: int | None = None  # the width of a head; None means d_model / n_heads
     d_ff: int | None = None  # None means 4 d_model, or 8/3 d_model with a gated activation: as many weights
     context: int = 1024  # the largest number of tokens that the model reads
 
@@ -88,9 +103,15 @@ class GPTConfig(ModelSettings):
     positions: str = "learned"  # "learned" or "rotary"
     rotary_base: float = 10000.0
     rotary_layout: str = "halves"  # "halves" or "interleaved"
+    rotary_scaling: str = "none"  # "llama3" reads longer texts, with the four settings of Llama3Scaling
+    rotary_factor: float = 8.0
+    rotary_low_factor: float = 1.0
+    rotary_high_factor: float = 4.0
+    rotary_original_context: int = 8192
     activation: str = "gelu_tanh"  # one of ACTIVATIONS, or "swiglu" or "geglu"
     window: int | None = None  # a token attends to itself and the window - 1 tokens before it; None: to all
     bias: bool = True  # biases in linear maps and layer norms
+    qkv_bias: bool | None = None  # biases of queries, keys and values; None means bias. Qwen2 has no others
     tied: bool = True  # output and embedding share a weight
 
     dropout: float = 0.0  # of embeddings, attention weights and the outputs of sublayers
@@ -106,9 +127,11 @@ class GPTConfig(ModelSettings):
             if getattr(self, name) is not None:
                 require_count(name, getattr(self, name))
         require_flags(self)
+        if self.qkv_bias is not None and not isinstance(self.qkv_bias, bool):
+            raise UserError(f"qkv_bias is {self.qkv_bias!r}: it must be True, False or None")
         for name in ("dropout", "label_smoothing"):
             require_share(name, getattr(self, name))
-        for name in ("norm_eps", "rotary_base"):
+        for name in POSITIVE:
             if not (is_number(getattr(self, name)) and 0 < getattr(self, name) < math.inf):
                 raise UserError(f"{name} is {getattr(self, name)!r}: it must be a number above 0")
         if self.pad_id is not None:
@@ -117,9 +140,10 @@ class GPTConfig(ModelSettings):
 
     def _require_heads(self) -> None:
         """Check that the width can be divided among the heads, and the query heads among the key heads."""
-        if self.d_model % self.n_heads:
+        if self.head_dim is None and self.d_model % self.n_heads:
             raise UserError(
-                f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one of them"
+                f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one of them, or "
+                "give head_dim"
             )
         if self.n_heads % self.key_heads:
             raise UserError(
@@ -130,16 +154,38 @@ class GPTConfig(ModelSettings):
                 f"rotary positions rotate pairs of numbers, and a head is {self.d_head} wide: change d_model "
                 "or n_heads"
             )
+        if not self.rotary_low_factor < self.rotary_high_factor:
+            raise UserError(
+                f"rotary_low_factor is {self.rotary_low_factor}: it must be below rotary_high_factor, "
+                f"{self.rotary_high_factor}"
+            )
 
     @property
     def d_head(self) -> int:
         """The width K of a head."""
-        return self.d_model // self.n_heads
+        return self.d_model // self.n_heads if self.head_dim is None else self.head_dim
+
+    @property
+    def scaling(self) -> Llama3Scaling | None:
+        """The change of the angles of rotary positions, or None."""
+        if self.rotary_scaling == "none":
+            return None
+        return Llama3Scaling(
+            self.rotary_factor,
+            self.rotary_low_factor,
+            self.rotary_high_factor,
+            self.rotary_original_context,
+        )
 
     @property
     def key_heads(self) -> int:
         """The number G of heads of keys and values."""
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+
+    @property
+    def has_qkv_bias(self) -> bool:
+        """True if queries, keys and values have biases."""
+        return self.bias if self.qkv_bias is None else self.qkv_bias
 
     @property
     def is_gated(self) -> bool:
@@ -153,16 +199,29 @@ class GPTConfig(ModelSettings):
             return self.d_ff
         return 8 * self.d_model // 3 if self.is_gated else 4 * self.d_model
 
+    # the names that other models have for the same settings
+
     @property
     def max_length(self) -> int:
-        """The largest number of tokens that the model reads, under the name that other models have for it."""
+        """The largest number of tokens that the model reads."""
         return self.context
+
+    @property
+    def target_vocab(self) -> int:
+        """The number of tokens among which the model chooses the next one."""
+        return self.vocab_size
+
+    @property
+    def least_parameters(self) -> int:
+        """A number of parameters that the model has at least, without building it: here, their number."""
+        return self.count_parameters()
 
     def count_parameters(self) -> int:
         """Return the number of parameters of the model, without building it."""
-        d, f, keys, bias = self.d_model, self.hidden_width, self.key_heads * self.d_head, int(self.bias)
+        d, f, bias = self.d_model, self.hidden_width, int(self.bias)
+        queries, keys = self.n_heads * self.d_head, self.key_heads * self.d_head
         norm = d * (1 + (bias if self.norm == "layer" else 0))
-        attention = 2 * d * d + 2 * d * keys + bias * (2 * d + 2 * keys)
+        attention = 2 * d * (queries + keys) + bias * d + int(self.has_qkv_bias) * (queries + 2 * keys)
         n_inner = 2 if self.is_gated else 1  # linear maps from D to F
         feed_forward = (n_inner + 1) * d * f + bias * (n_inner * f + d)
         tables = self.vocab_size * d * (1 if self.tied else 2)
@@ -190,23 +249,27 @@ GPT_PRESETS.register(
     _SHAKESPEARE | {"d_model": 384, "n_layers": 6, "n_heads": 6, "context": 256, "dropout": 0.2},
 )
 GPT_PRESETS.register("small", _SHAKESPEARE | {"d_model": 128, "n_layers": 4, "n_heads": 4, "context": 64})
-# the parts of Llama 2 and 3 in the size of nanogpt-shakespeare
-GPT_PRESETS.register(
+# the parts of Llama 2 and 3
+_LLAMA = {"vocab_size": 65, "norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False}
+GPT_PRESETS.register(  # in the size of nanogpt-shakespeare
     "llama-style",
-    {
-        "vocab_size": 65,
+    _LLAMA
+    | {
         "d_model": 384,
         "n_layers": 6,
         "n_heads": 6,
         "n_kv_heads": 2,
         "context": 256,
-        "norm": "rms",
-        "positions": "rotary",
-        "activation": "swiglu",
-        "bias": False,
         "tied": False,
         "dropout": 0.2,
     },
+)
+GPT_PRESETS.register(  # for minutes on two cores
+    "gpt-shakespeare", _LLAMA | {"d_model": 128, "n_layers": 4, "n_heads": 4, "d_ff": 352, "context": 128}
+)
+GPT_PRESETS.register(  # for an hour on two cores
+    "gpt-shakespeare-long",
+    _LLAMA | {"d_model": 256, "n_layers": 6, "n_heads": 4, "d_ff": 688, "context": 128, "dropout": 0.2},
 )
 
 
@@ -249,7 +312,9 @@ class Block(Module):
             config.d_model,
             config.n_heads,
             n_kv_heads=config.n_kv_heads,
-            bias=config.bias,
+            d_head=config.head_dim,
+            bias=config.has_qkv_bias,
+            output_bias=config.bias,
             fused="qkv",
             dropout=config.dropout,
             rotary=rotary,
@@ -294,22 +359,21 @@ class Block(Module):
         dx = self.feed_forward_residual.backward(dy, cache.feed_forward_residual, self.feed_forward.backward)
         return self.attention_residual.backward(dx, cache.attention_residual, self.attention.backward)
 
-    def decode_step(self, x: Array, kv_cache: Any, mask: Array) -> tuple[Array, Any]:
+    def decode_step(self, x: Array, kv_cache: PreallocatedKVCache, mask: Array | None) -> Array:
         """Compute the next T positions, without a cache for a backward pass.
 
         Args:
             x: The vectors of the tokens, of shape (B, T, D).
-            kv_cache: The keys and values of the S positions before, or None at the first position.
-            mask: Bool, of shape (T, S + T). True means that the query may attend to the key.
+            kv_cache: The keys and values of the S positions before, to which those of x are added.
+            mask: Bool, broadcastable to (B, H, T, S + T). True means that the query may attend to the key.
+                None means that all queries may attend to all keys.
 
         Returns:
-            y, of shape (B, T, D), and the new KV cache.
+            y, of shape (B, T, D).
         """
-        x, attention_residual = self.attention_residual.forward(
-            x, lambda h: self.attention.decode_step(h, kv_cache, mask)
-        )
+        x, _ = self.attention_residual.forward(x, lambda h: self.attention.decode_step(h, kv_cache, mask))
         x, _ = self.feed_forward_residual.forward(x, self.feed_forward.forward)
-        return x, attention_residual.sublayer  # decode_step returned the new KV cache in place of a cache
+        return x
 
 
 @cache_class
@@ -362,7 +426,8 @@ class GPT(Module):
             if config.tied
             else Linear(config.d_model, config.vocab_size, bias=False, rng=rng, dtype=dtype)
         )
-        self._draw_weights(rng)
+        if rng is not UNDRAWN:
+            self._draw_weights(rng)
         self.flatten()
 
     def forward(
@@ -398,32 +463,68 @@ class GPT(Module):
             dx = layer.backward(dx, layer_cache)
         self.embedding.backward(dx, cache.embedding)
 
-    def decode_step(self, ids: Any, start: int, kv_cache: Any) -> tuple[Array, Any]:
+    def empty_kv_cache(self, capacity: int | None = None) -> list[PreallocatedKVCache]:
+        """Return the KV cache before the first position, one for each layer.
+
+        Args:
+            capacity: The largest number of positions. The default is the context.
+        """
+        return [
+            PreallocatedKVCache(self.config.context if capacity is None else capacity) for _ in self.layers
+        ]
+
+    def decode_step(
+        self,
+        ids: Any,
+        start: int | Array,
+        kv_cache: list[PreallocatedKVCache] | None,
+        *,
+        lengths: Array | None = None,
+    ) -> tuple[Array, list[PreallocatedKVCache]]:
         """Compute the logits of the next token from the newest tokens and the KV cache.
 
         Args:
             ids: The newest tokens of each sentence: one, of shape (B,), or several, of shape (B, T), such as
                 a whole prompt.
-            start: The position of the first of these tokens.
-            kv_cache: The KV cache that the previous call returned, or None at the first position.
+            start: The position of the first of these tokens, which is the number of tokens that the KV cache
+                holds: one number for all sentences, or an array (B,) on the host.
+            kv_cache: The KV cache that the previous call returned. At the first position it is None, or the
+                result of empty_kv_cache.
+            lengths: The number of tokens of each sentence, an array (B,) on the host, if ids are prompts of
+                different lengths with padding at the end. The default is T for all sentences.
 
         Returns:
-            The logits after the last token, of shape (B, V), and the new KV cache.
+            The logits after the last token, of shape (B, V), and the KV cache, which is extended in place.
 
         Raises:
-            UserError: If ids are outside the vocabulary, or if there are more tokens than the context.
+            UserError: If ids are outside the vocabulary, if there are more tokens than the context, or if
+                the KV cache holds another number of tokens than start.
         """
-        ids = self._take_ids(ids if np.ndim(ids) > 1 else ids[:, None], start)  # (B, T)
-        mask = causal_mask(ids.shape[1], ids, window=self.config.window, start=start)  # (T, S + T)
-        kv_cache = [None] * len(self.layers) if kv_cache is None else kv_cache
+        ids = self._take_ids(ids if np.ndim(ids) > 1 else ids[:, None], int(np.max(start)))  # (B, T)
+        kv_cache = self.empty_kv_cache() if kv_cache is None else kv_cache
+        if not np.array_equal(kv_cache[0].length, start):
+            raise UserError(
+                f"start is {start}, and the KV cache holds {kv_cache[0].length} tokens: make them equal"
+            )
+        mask = self._step_mask(ids, start)
         x, _ = self.embedding.forward(ids, start=start)  # (B, T, D)
-        new_kv_cache = []
         for layer, layer_kv_cache in zip(self.layers, kv_cache, strict=True):
-            x, layer_kv_cache = layer.decode_step(x, layer_kv_cache, mask)
-            new_kv_cache.append(layer_kv_cache)
-        x, _ = self.norm.forward(x[:, -1:])
-        logits, _ = self.output.forward(x)  # (B, 1, V)
-        return logits[:, 0], new_kv_cache
+            x = layer.decode_step(x, layer_kv_cache, mask)
+        if lengths is None:
+            x = x[:, -1]  # (B, D) the last token predicts the next one
+        else:
+            x = x[like(np.arange(len(x)), x), like(lengths - 1, x)]
+            for layer_kv_cache in kv_cache:
+                layer_kv_cache.length = start + lengths  # forget the padding
+        x, _ = self.norm.forward(x)
+        logits, _ = self.output.forward(x)  # (B, V)
+        return logits, kv_cache
+
+    def _step_mask(self, ids: Array, start: int | Array) -> Array | None:
+        """Return the mask of a step of decoding, or None if its only token attends to all keys."""
+        if ids.shape[1] == 1 and self.config.window is None and isinstance(start, int):
+            return None
+        return causal_mask(ids.shape[1], ids, window=self.config.window, start=start)
 
     def _draw_weights(self, rng: np.random.Generator) -> None:
         """Draw the matrices anew from the normal distribution, as GPT-2 does.
@@ -440,7 +541,7 @@ class GPT(Module):
 
     def _take_ids(self, ids: Any, start: int = 0) -> Array:
         c = self.config
-        return take_ids(ids, c.vocab_size, c.context, "ids", self.values, start=start)
+        return take_ids(ids, c.vocab_size, c.context, "ids", self.reference, start=start)
 
 
 def _make_norm(config: GPTConfig, dtype: Any) -> LayerNorm | RMSNorm:
@@ -460,7 +561,12 @@ def _make_residual(config: GPTConfig, dtype: Any) -> PreNormResidual:
 def _make_rotary(config: GPTConfig, dtype: Any) -> RotaryPositions:
     """Return the rotation of queries and keys of a configuration."""
     return RotaryPositions(
-        config.context, config.d_head, base=config.rotary_base, layout=config.rotary_layout, dtype=dtype
+        config.context,
+        config.d_head,
+        base=config.rotary_base,
+        layout=config.rotary_layout,
+        scaling=config.scaling,
+        dtype=dtype,
     )
 
 

@@ -9,6 +9,8 @@ import numpy as np
 
 from npformer.backend import to_numpy
 from npformer.errors import Registry, UserError, did_you_mean, in_context
+from npformer.models.bert import BERT_PRESETS, Bert, BertCache, BertConfig
+from npformer.models.gpt import GPT, GPT_PRESETS, GPTCache, GPTConfig
 from npformer.models.recurrent import RecurrentConfig, RecurrentTranslator, TranslatorCache
 from npformer.models.recurrent.config import ARCHITECTURES as RECURRENT_ARCHITECTURES
 from npformer.models.transformer import Transformer, TransformerConfig
@@ -18,14 +20,18 @@ from npformer.models.universal import UniversalConfig, UniversalTransformer
 from npformer.storage.checkpoint import Checkpoint, check_floats
 from npformer.storage.validation import require_file_settings, short
 
-ModelConfig = TransformerConfig | RecurrentConfig  # a UniversalConfig is a TransformerConfig
-Model = Transformer | RecurrentTranslator
+# a UniversalConfig is a TransformerConfig
+TranslatorConfig = TransformerConfig | RecurrentConfig
+ModelConfig = TranslatorConfig | GPTConfig | BertConfig
+Model = Transformer | RecurrentTranslator | GPT | Bert
 
 # the name of each kind of configuration in a checkpoint
 KINDS: dict[str, type[ModelConfig]] = {
     "transformer": TransformerConfig,
     "recurrent": RecurrentConfig,
     "universal": UniversalConfig,
+    "gpt": GPTConfig,
+    "bert": BertConfig,
 }
 
 LARGEST_TABLE = 2**28  # numbers in a table of positions, which is not in the file
@@ -37,6 +43,11 @@ for _name in RECURRENT_ARCHITECTURES.names():
     ARCHITECTURES.register(_name, RecurrentConfig.architecture(_name))
 for _name in UNIVERSAL_ARCHITECTURES.names():
     ARCHITECTURES.register(_name, UniversalConfig.architecture(_name))
+for _name in GPT_PRESETS.names():
+    # "small" is a Transformer
+    ARCHITECTURES.register("gpt-small" if _name == "small" else _name, GPTConfig.preset(_name))
+for _name in BERT_PRESETS.names():
+    ARCHITECTURES.register(_name, BertConfig.preset(_name))
 
 
 def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype: Any = np.float32) -> Model:
@@ -47,6 +58,10 @@ def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype:
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
     """
+    if isinstance(config, GPTConfig):
+        return GPT(config, rng=rng, dtype=dtype)
+    if isinstance(config, BertConfig):
+        return Bert(config, rng=rng, dtype=dtype)
     if isinstance(config, RecurrentConfig):
         return RecurrentTranslator(config, rng=rng, dtype=dtype)
     if isinstance(config, UniversalConfig):
@@ -55,7 +70,7 @@ def build(config: ModelConfig, *, rng: np.random.Generator | None = None, dtype:
 
 
 def kind_of(config: ModelConfig) -> str:
-    """Return the kind of a configuration: "transformer", "recurrent" or "universal"."""
+    """Return the kind of a configuration, its name in KINDS."""
     return next(kind for kind, config_class in KINDS.items() if type(config) is config_class)
 
 
@@ -70,6 +85,7 @@ def config_from_settings(kind: str, settings: Mapping[str, Any]) -> ModelConfig:
             f"the kind of the model is {short(kind)}, perhaps of a newer npformer: "
             f"{did_you_mean(kind, KINDS)}"
         )
+    settings = {**KINDS[kind].later, **settings}
     require_file_settings(KINDS[kind], settings)
     return KINDS[kind]().replace(**settings)
 
@@ -166,9 +182,10 @@ def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
     """Return the attention weights of all layers.
 
     Args:
-        cache: The cache of a Transformer, a UniversalTransformer or a RecurrentTranslator.
-        kind: "encoder", "decoder" (its self-attention) or "cross". A recurrent decoder has only "cross", with
-            one layer and one head. In a UniversalTransformer, each step of its layer counts as a layer.
+        cache: The cache of a Transformer, a UniversalTransformer, a RecurrentTranslator, a GPT or a Bert.
+        kind: "encoder", "decoder" (its self-attention) or "cross", and for a GPT or a Bert "self". A
+            recurrent decoder has only "cross", with one layer and one head. In a UniversalTransformer, each
+            step of its layer counts as a layer.
 
     Returns:
         NumPy arrays of shape (B, H, T, S), one for each layer. The list is empty if the model has no such
@@ -177,8 +194,26 @@ def attention_layers(cache: Any, kind: str) -> list[np.ndarray]:
     if isinstance(cache, TranslatorCache):
         weights = cache.decoder.weights  # (B, T, S)
         return [] if kind != "cross" or weights is None else [to_numpy(weights)[:, None]]
-    if kind == "encoder":
+    if kind == "self":
+        stack = cache if isinstance(cache, GPTCache) else cache.encoder
+        caches = [layer.self_attention for layer in stack.layers]
+    elif kind == "encoder":
         caches = [layer.self_attention for layer in cache.encoder.layers]
     else:
         caches = [layer.cross if kind == "cross" else layer.self_attention for layer in cache.decoder.layers]
     return [to_numpy(cache.attention.weights) for cache in caches]
+
+
+def attention_arrays(cache: Any) -> dict[str, np.ndarray]:
+    """Return the attention weights of all layers as one array for each kind of attention.
+
+    Args:
+        cache: The cache of a Transformer, a UniversalTransformer, a RecurrentTranslator, a GPT or a Bert.
+
+    Returns:
+        A dict from the kinds that the model has, "self" or some of "encoder", "decoder" and "cross", to NumPy
+        arrays of shape (L, B, H, queries, keys).
+    """
+    kinds = ("self",) if isinstance(cache, (GPTCache, BertCache)) else ("encoder", "decoder", "cross")
+    layers = {kind: attention_layers(cache, kind) for kind in kinds}
+    return {kind: np.stack(each) for kind, each in layers.items() if each}

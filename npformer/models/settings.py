@@ -1,13 +1,22 @@
 """ModelSettings: what the configurations of all models share."""
 
 import dataclasses
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 from npformer.storage.validation import require_known
 
 
 class ModelSettings:
-    """The base class of the configurations of models, which are frozen dataclasses."""
+    """The base class of the configurations of models, which are frozen dataclasses.
+
+    Attributes:
+        reads: The noun for what a model trains on: "sentence pairs", "text" or "sentences".
+        later: The settings that older files lack, each with the value that says what these models compute.
+    """
+
+    reads: ClassVar[str] = "sentence pairs"
+    later: ClassVar[Mapping[str, Any]] = {}
 
     def replace(self, **changes: Any) -> Self:
         """Return the configuration with some settings changed. Unknown names raise a UserError."""

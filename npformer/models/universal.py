@@ -329,6 +329,10 @@ class UniversalEncoder(Universal):
         """
         return self._repeat(x, mask, context, token_mask=token_mask)
 
+    def encode(self, x: Array, mask: Array | AttentionMask | None = None) -> Array:
+        """Return the memory. Shapes: x (B, S, D), mask as in forward -> memory (B, S, D)."""
+        return self.forward(x, mask)[0]
+
 
 class UniversalDecoder(Universal):
     """One decoder layer that is repeated in the same way. It attends to the memory at every step.
@@ -484,7 +488,8 @@ class UniversalTransformer(Transformer):
         check_pairs(source, target_in)
         context = Context(train, rng)
         masks = self._masks(source, target_in, packed)
-        of_source, of_target = source != self.config.pad_id, target_in != self.config.pad_id
+        of_source = source != self.config.pad_id
+        of_target = self._with_start_marked(target_in) != self.config.pad_id
 
         x, source_cache = self.source.forward(source, context)  # (B, S, D)
         memory, encoder = self.encoder.forward(x, masks.encoder, context, token_mask=of_source)

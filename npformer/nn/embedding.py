@@ -15,7 +15,7 @@ from npformer.kernels import embedding, embedding_backward, linear, linear_backw
 from npformer.nn.checks import check_floats, check_token_ids
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.dropout import Dropout
-from npformer.nn.init import default_rng, normal
+from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
 from npformer.nn.positions import FixedPositions, LearnedPositions
 
@@ -49,7 +49,7 @@ class Embedding(Module):
         self.scale = scale
         self.zero_id = zero_id
         self.weight = Parameter(normal(default_rng(rng), (n, d_model), d_model**-0.5, dtype))
-        if zero_id is not None:
+        if zero_id is not None and rng is not UNDRAWN:
             self.weight.value[zero_id] = 0
 
     def forward(self, ids: Array) -> tuple[Array, Any]:
@@ -116,8 +116,8 @@ class InputEmbedding(Module):
         vocab_size: The number of tokens.
         d_model: The width D of the vectors.
         max_length: The number of positions.
-        positions: The position vectors: "learned", or sinusoids in the layout "interleaved", "halves" or
-            "jianshu". With "relative" or "none" nothing is added.
+        positions: The position vectors: "learned", or sinusoids in one of the layouts of
+            functional.positions. With "relative" or "none" nothing is added.
         scale: Multiply the token vectors by sqrt(D).
         zero_id: The id whose vector is replaced by 0, usually that of padding.
         dropout: The dropout probability of the sum.
@@ -150,13 +150,16 @@ class InputEmbedding(Module):
             self.positions = LearnedPositions(max_length, d_model, rng=rng, dtype=dtype)
         self.dropout = Dropout(dropout)
 
-    def forward(self, ids: Array, context: Context = INFERENCE, *, start: int = 0) -> tuple[Array, Any]:
+    def forward(
+        self, ids: Array, context: Context = INFERENCE, *, start: int | Array = 0
+    ) -> tuple[Array, Any]:
         """Compute the token vectors plus the position vectors, with dropout.
 
         Args:
             ids: The token ids, of shape (B, T).
             context: The settings of the forward pass.
-            start: The position of the first id in its sentence.
+            start: The position of the first id in its sentence: one number for all sentences, or an
+                array (B,) on the host with one number for each sentence.
 
         Returns:
             y, of shape (B, T, D), and the cache.
@@ -165,7 +168,7 @@ class InputEmbedding(Module):
         x, tokens = self.tokens.forward(ids)  # (B, T, D)
         positions = None
         if self.positions is not None:
-            p, positions = self.positions.forward(ids.shape[1], start)  # (T, D)
+            p, positions = self.positions.forward(ids.shape[1], start)  # (T, D), or (B, T, D)
             x = x + p
         y, dropout_mask = self.dropout.forward(x, context)
         return y, InputCache(tokens, positions, dropout_mask, y)

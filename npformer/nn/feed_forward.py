@@ -8,15 +8,25 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.functional.caches import cache_class
-from npformer.functional.gated import GATED_ACTIVATIONS, GatedCache
+from npformer.functional.gated import GATED_ACTIVATIONS
 from npformer.functional.linear import LinearCache
-from npformer.kernels import activation_dropout, activation_dropout_backward, dropout, dropout_backward
+from npformer.kernels import (
+    activation_dropout,
+    activation_dropout_backward,
+    dropout,
+    dropout_backward,
+    swiglu,
+    swiglu_backward,
+)
 from npformer.nn.checks import check_floats
 from npformer.nn.context import INFERENCE, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
 from npformer.storage.validation import require_choice
+
+# the pair of each gated activation, by name, with the kernel where there is one
+GATED_PAIRS = GATED_ACTIVATIONS | {"swiglu": (swiglu, swiglu_backward)}
 
 
 @cache_class
@@ -82,7 +92,7 @@ class GatedFeedForwardCache(NamedTuple):
 
     gate: LinearCache
     value: LinearCache
-    gated: GatedCache
+    gated: Any  # the cache of the gated activation
     dropout_mask: Any  # (..., F) the dropout mask, or None
     outer: LinearCache
 
@@ -129,7 +139,7 @@ class GatedFeedForward(Module):
     def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
         """Return y, of shape (..., D), and the cache."""
         check_floats(x, (..., self.gate.weight.shape[0]), "GatedFeedForward")
-        activate, _ = GATED_ACTIVATIONS[self.activation]
+        activate, _ = GATED_PAIRS[self.activation]
         gate, gate_cache = self.gate.forward(x)  # (..., F)
         value, value_cache = self.value.forward(x)  # (..., F)
         h, gated = activate(gate, value)  # (..., F)
@@ -139,7 +149,7 @@ class GatedFeedForward(Module):
 
     def backward(self, dy: Array, cache: Any) -> Array:
         """Return dx, of shape (..., D)."""
-        _, activate_backward = GATED_ACTIVATIONS[self.activation]
+        _, activate_backward = GATED_PAIRS[self.activation]
         dh = self.outer.backward(dy, cache.outer)  # (..., F)
         dh = dropout_backward(dh, cache.dropout_mask)
         dgate, dvalue = activate_backward(dh, cache.gated)  # (..., F)

@@ -9,6 +9,9 @@ import numpy as np
 
 from npformer.backend import Array
 
+# Stands for the generator where no values are drawn, since all of them will be read from a file
+UNDRAWN = np.random.default_rng(0)
+
 
 def xavier_uniform(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Array:
     """Draw from the uniform distribution between -b and b, where b = sqrt(6 / (I + O)).
@@ -20,6 +23,8 @@ def xavier_uniform(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any)
 
     Source: Glorot and Bengio 2010.
     """
+    if rng is UNDRAWN:
+        return _zeros(shape, dtype)
     bound = math.sqrt(6 / sum(shape))
     return rng.uniform(-bound, bound, shape).astype(dtype)
 
@@ -33,9 +38,19 @@ def normal(rng: np.random.Generator, shape: tuple[int, ...], std: float, dtype: 
         std: The standard deviation.
         dtype: The dtype of the result.
     """
+    if rng is UNDRAWN:
+        return _zeros(shape, dtype)
     return (rng.standard_normal(shape) * std).astype(dtype)
 
 
 def default_rng(rng: np.random.Generator | None) -> np.random.Generator:
     """Return the generator, or a new one with seed 0, so that a layer without a generator is reproducible."""
     return np.random.default_rng(0) if rng is None else rng
+
+
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return zeros that take no memory and cannot be written to: a single number, seen from every index.
+
+    Module.flatten copies them into the buffer of the model, where they can be.
+    """
+    return np.broadcast_to(np.zeros((), dtype), shape)

@@ -6,8 +6,7 @@ import numpy as np
 
 from npformer.backend import Array, array_module
 from npformer.functional.batch_norm import Statistics, batch_norm, batch_norm_backward
-from npformer.functional.rms_norm import rms_norm, rms_norm_backward
-from npformer.kernels import layer_norm, layer_norm_backward
+from npformer.kernels import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.module import Module, Parameter
 

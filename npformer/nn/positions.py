@@ -8,7 +8,8 @@ import numpy as np
 
 from npformer.backend import Array, like
 from npformer.functional.positions import sinusoids
-from npformer.functional.rotary import ROTARY_LAYOUTS, rotary_table, rotate, rotate_backward
+from npformer.functional.rotary import ROTARY_LAYOUTS, Llama3Scaling, rotary_table
+from npformer.kernels import rotate, rotate_backward
 from npformer.nn.checks import check_floats, check_length
 from npformer.nn.init import default_rng, normal
 from npformer.nn.module import Module, Parameter
@@ -35,10 +36,18 @@ class LearnedPositions(Module):
     ) -> None:
         self.weight = Parameter(normal(default_rng(rng), (max_length, d_model), d_model**-0.5, dtype))
 
-    def forward(self, length: int, start: int = 0) -> tuple[Array, Any]:
-        """Return y, the vectors (T, D) of the positions start .. start + length - 1, and the cache."""
-        check_length(start + length, len(self.weight.value), "LearnedPositions")
-        return self.weight.value[start : start + length], (start, length)
+    def forward(self, length: int, start: int | Array = 0) -> tuple[Array, Any]:
+        """Return the vectors of the positions start .. start + length - 1.
+
+        Args:
+            length: The number T of positions.
+            start: The first position: one number for all sentences, or, for decoding, which has no backward
+                pass, an array (B,) on the host with one number for each sentence.
+
+        Returns:
+            y, of shape (T, D), or (B, T, D) if start is an array, and the cache.
+        """
+        return _rows(self.weight.value, length, start, "LearnedPositions"), (start, length)
 
     def backward(self, dy: Array, cache: Any) -> None:
         """Accumulate the gradient of the table. Shapes: dy (B, T, D), the gradients in all B sentences."""
@@ -53,7 +62,7 @@ class FixedPositions(Module):
     Args:
         max_length: The number of positions.
         d_model: The width D of the vectors.
-        layout: "interleaved", "halves" or "jianshu"; see functional.positions.
+        layout: One of the layouts of functional.positions.
         dtype: The dtype of the table.
 
     Source: Vaswani et al. 2017, section 3.5.
@@ -64,10 +73,9 @@ class FixedPositions(Module):
     ) -> None:
         self.table = sinusoids(max_length, d_model, layout).astype(dtype)
 
-    def forward(self, length: int, start: int = 0) -> tuple[Array, Any]:
-        """Return y, the vectors (T, D) of the positions start .. start + length - 1, and the cache."""
-        check_length(start + length, len(self.table), "FixedPositions")
-        return self.table[start : start + length], None
+    def forward(self, length: int, start: int | Array = 0) -> tuple[Array, Any]:
+        """Return the vectors of the positions start .. start + length - 1, as LearnedPositions does."""
+        return _rows(self.table, length, start, "FixedPositions"), None
 
     def backward(self, dy: Array, cache: Any) -> None:
         """Do nothing, since the table is not learned."""
@@ -84,6 +92,7 @@ class RotaryPositions(Module):
         d_head: The width K of a head, an even number.
         base: The base of the angles.
         layout: The pairs of numbers that are rotated: "halves" or "interleaved"; see functional.rotary.
+        scaling: The change of the angles for a longer context, or None.
         dtype: The dtype of the tables.
 
     Raises:
@@ -99,11 +108,12 @@ class RotaryPositions(Module):
         *,
         base: float = 10000.0,
         layout: str = "halves",
+        scaling: Llama3Scaling | None = None,
         dtype: Any = np.float32,
     ) -> None:
         require_choice("layout", layout, ROTARY_LAYOUTS)
         self.layout = layout
-        cos, sin = rotary_table(np.arange(max_length), d_head, base)
+        cos, sin = rotary_table(np.arange(max_length), d_head, base, scaling)
         self.cos, self.sin = cos.astype(dtype), sin.astype(dtype)  # (max_length, K/2)
 
     def forward(self, x: Array, start: int | Array = 0) -> tuple[Array, Any]:
@@ -118,13 +128,32 @@ class RotaryPositions(Module):
             y, of shape (B, H, T, K), and the cache.
         """
         check_floats(x, ("B", "H", "T", 2 * self.cos.shape[1]), "RotaryPositions")
-        length, first = x.shape[2], np.asarray(start)
-        check_length(int(first.max()) + length, len(self.cos), "RotaryPositions")
-        rows: Any = slice(start, start + length)
-        if first.ndim:  # a row of positions for each sentence, the same for all heads
-            rows = like(first[:, None, None] + np.arange(length), self.cos)  # (B, 1, T)
-        return rotate(x, self.cos[rows], self.sin[rows], self.layout)
+        cos, sin = (
+            _rows(table, x.shape[2], start, "RotaryPositions")  # (T, K/2), or (B, T, K/2)
+            for table in (self.cos, self.sin)
+        )
+        if cos.ndim > 2:  # the same positions for all heads
+            cos, sin = cos[:, None], sin[:, None]  # (B, 1, T, K/2)
+        return rotate(x, cos, sin, self.layout)
 
     def backward(self, dy: Array, cache: Any) -> Array:
         """Return dx, of shape (B, H, T, K)."""
         return rotate_backward(dy, cache)
+
+
+def _rows(table: Array, length: int, start: int | Array, layer: str) -> Array:
+    """Return the rows of the positions start .. start + length - 1 of a table.
+
+    Args:
+        table: The table, with a row for each position.
+        length: The number T of positions.
+        start: The first position, or an array (B,) on the host with the first position of each sentence.
+        layer: The name of the layer, for the error message.
+
+    Returns:
+        A view of shape (T, ...), or a copy of shape (B, T, ...) if start is an array.
+    """
+    check_length(int(np.max(start)) + length, len(table), layer)
+    if isinstance(start, int):
+        return table[start : start + length]
+    return table[like(start[:, None] + np.arange(length), table)]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from npformer.backend import Array
+from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
 from npformer.functional.norm import LayerNormCache
@@ -135,17 +135,24 @@ class AddNorm(Module):
         d_model: The width D.
         dropout: The dropout probability of h.
         eps: The eps of the layer norm.
+        bias: Learn a bias in the layer norm. Without one, it is 0.
         dtype: The dtype of the parameters.
 
     Source: Vaswani et al. 2017, sections 3.1 and 5.4.
     """
 
     def __init__(
-        self, d_model: int, *, dropout: float = 0.0, eps: float = 1e-5, dtype: Any = np.float32
+        self,
+        d_model: int,
+        *,
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        bias: bool = True,
+        dtype: Any = np.float32,
     ) -> None:
         self.dropout, self.eps = dropout, eps
         self.gain = Parameter(np.ones(d_model, dtype))
-        self.bias = Parameter(np.zeros(d_model, dtype))
+        self.bias = Parameter(np.zeros(d_model, dtype)) if bias else None
 
     def forward(self, x: Array, h: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
         """Compute y = norm(x + dropout(h)).
@@ -158,16 +165,18 @@ class AddNorm(Module):
         Returns:
             y, of shape (..., D), and the cache.
         """
-        check_floats(x, (..., len(self.gain.value)), "AddNorm")
+        gain = self.gain.value
+        check_floats(x, (..., len(gain)), "AddNorm")
         check_floats(h, x.shape, "AddNorm", "h")
-        p = context.dropout(self.dropout)
-        return add_norm(x, h, self.gain.value, self.bias.value, self.eps, p, context.rng)
+        bias = self.bias.value if self.bias is not None else array_module(gain).zeros_like(gain)
+        return add_norm(x, h, gain, bias, self.eps, context.dropout(self.dropout), context.rng)
 
     def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
         """Return the gradients (dx, dh), each of shape (..., D)."""
         dx, dh, dgain, dbias = add_norm_backward(dy, cache)
         self.gain.accumulate(dgain)
-        self.bias.accumulate(dbias)
+        if self.bias is not None:
+            self.bias.accumulate(dbias)
         return dx, dh
 
 
@@ -196,13 +205,20 @@ class PostNormResidual(Residual):
         d_model: The width D of x.
         dropout: The dropout probability of the output of the sublayer.
         eps: The eps of the layer norm.
+        bias: Learn a bias in the layer norm. Without one, it is 0.
         dtype: The dtype of the parameters.
     """
 
     def __init__(
-        self, d_model: int, *, dropout: float = 0.0, eps: float = 1e-5, dtype: Any = np.float32
+        self,
+        d_model: int,
+        *,
+        dropout: float = 0.0,
+        eps: float = 1e-5,
+        bias: bool = True,
+        dtype: Any = np.float32,
     ) -> None:
-        self.norm = AddNorm(d_model, dropout=dropout, eps=eps, dtype=dtype)
+        self.norm = AddNorm(d_model, dropout=dropout, eps=eps, bias=bias, dtype=dtype)
 
     def forward(self, x: Array, sublayer: Sublayer, context: Context = INFERENCE) -> tuple[Array, Any]:
         """Compute y = norm(x + dropout(f(x))).
@@ -283,7 +299,7 @@ class SequenceResidual(Residual):
         before, _, self.after = sequence.partition("-")
         self.norm_before: Any = LayerNorm(d_model, eps=eps, dtype=dtype) if before else None
         self.norm_after: Any = LayerNorm(d_model, eps=eps, dtype=dtype) if "n" in self.after else None
-        self.dropout = Dropout(dropout if "d" in self.after else 0.0)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Array, sublayer: Sublayer, context: Context = INFERENCE) -> tuple[Array, Any]:
         """Apply the operations of the sequence.

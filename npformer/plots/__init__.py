@@ -2,9 +2,10 @@
 
 - heat_maps: attention weights, scores, masks, and a grid of all heads
 - masks: the pictures of `npformer masks`
+- attention_arrays: the attention of a whole model, in the forms in which libraries return it
 - attention_lines: attention as lines between tokens
 - cells, board, boxes: matrices as cells, and schematics of boxes and arrows
-- bars, curve_plots, search_tree: probabilities, curves, and the tree of a beam search
+- bars, curve_plots, search_tree: probabilities and scores, curves, and the tree of a beam search
 - composition: several pictures in one figure, key frames, and GIFs
 - palette: colours, and a simulation of colour blindness
 - raster, sixel: figures as terminals show them, without and with images
@@ -17,8 +18,9 @@ Only this package and npformer.learn.figures import matplotlib, and neither impo
 
 from matplotlib.figure import Figure
 
+from npformer.plots.attention_arrays import attention
 from npformer.plots.attention_lines import word_lines
-from npformer.plots.bars import probability_bars, probability_panels
+from npformer.plots.bars import probability_bars, probability_panels, score_bars
 from npformer.plots.boxes import layer_pair
 from npformer.plots.cells import Grid, cell_grid, cell_product
 from npformer.plots.composition import animated_gif, key_frames
@@ -42,6 +44,7 @@ __all__ = [
     "Grid",
     "Panel",
     "animated_gif",
+    "attention",
     "attention_grid",
     "attention_map",
     "beam_tree",
@@ -57,6 +60,7 @@ __all__ = [
     "probability_bars",
     "probability_panels",
     "save",
+    "score_bars",
     "score_map",
     "softmax_panels",
     "steps_of_trace",

@@ -3,9 +3,10 @@
 word_lines connects two columns of tokens, attention_flow rows of dots from layer to layer.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -27,7 +28,7 @@ MANY = 20  # with more queries than this, only the strongest lines are drawn, be
 PER_QUERY = 2  # the lines that are drawn then, for each query on average
 BLOCK = 0.17  # width of a head's block, in inches
 GAP = 0.08
-BETWEEN = 1.9  # inches, from the queries to the keys
+BETWEEN = 1.9  # inches, from the queries to the keys; twice as much if not every token has a label
 LEGEND = 1.4 * line_height(SMALL)  # from one line of the legend to the next
 KEY = 0.38  # inches, from the left edge of a legend to its texts
 
@@ -40,6 +41,8 @@ def word_lines(
     query: int | None = None,
     heads: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
+    most: int | None = None,
+    every: int = 1,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
@@ -58,6 +61,10 @@ def word_lines(
         heads: The numbers of the H heads, which choose their colours; 0, 1, ... by default.
         names: A name for each of the H heads, for a legend below the picture. By default the heads have
             their numbers above their blocks if there are several.
+        most: The largest number of lines. By default it is two for each query if there are more than 20
+            queries, and there is no limit for fewer queries.
+        every: The step from one label that is written to the next in the longer column, for pictures of many
+            tokens.
         ax: Axes to draw on; by default those of a new figure.
         title: A title above the picture.
 
@@ -78,7 +85,12 @@ def word_lines(
         if query is not None and not 0 <= query < len(left):
             raise UserError(f"query is {query}: there are queries 0 .. {len(left) - 1}")
         _require_line_widths(values)
-        return _draw_word_lines(values, left, right, query, numbers, names, ax, title)
+        shown = np.zeros(len(left), bool)
+        shown[slice(None) if query is None else query] = True
+        drawn, note = strongest(values, shown, most)
+        lines = _Lines(values, left, right, shown, numbers, drawn, every, bold=query is not None)
+        entries = [(head_colour(index), name) for index, name in zip(numbers, names or [], strict=False)]
+        return _draw_word_lines(lines, entries + ([("", note)] if note else []), names is None, ax, title)
 
 
 def _require_line_widths(weights: np.ndarray) -> None:
@@ -94,62 +106,105 @@ def _head_numbers(heads: Sequence[int] | None, count: int) -> list[int]:
     return numbers
 
 
+class _Lines(NamedTuple):
+    """Two columns of tokens and the lines between them."""
+
+    values: np.ndarray  # (H, T, S)
+    queries: list[str]
+    keys: list[str]
+    shown: np.ndarray  # bool (T,), True for the queries whose lines are drawn
+    heads: list[int]
+    drawn: np.ndarray  # bool (H, T, S), True for the weights that are drawn
+    every: int
+    bold: bool  # whether the shown queries are bold
+
+
+def line_row(count: int, every: int = 1) -> float:
+    """Return the height of a token in a picture of lines between this many tokens, in inches."""
+    if every > 1:
+        return word_line(SMALL) / every
+    return word_line(TEXT) * 1.25 if count <= 30 else word_line(SMALL)
+
+
 def _draw_word_lines(
-    values: np.ndarray,
-    left: list[str],
-    right: list[str],
-    query: int | None,
-    numbers: list[int],
-    names: list[str] | None,
-    ax: Axes | None,
-    title: str | None,
+    lines: _Lines, entries: Sequence[tuple[str, str]], numbered: bool, ax: Axes | None, title: str | None
 ) -> Figure:
-    shown = np.zeros(len(left), bool)
-    shown[slice(None) if query is None else query] = True
-    drawn, note = strongest(values, shown)
-    entries = [(head_colour(index), name) for index, name in zip(numbers, names or [], strict=False)]
-    entries += [("", note)] if note else []
-    n = max(len(left), len(right))
-    row = word_line(TEXT) * 1.25 if n <= 30 else word_line(SMALL)
+    """Draw the tokens, the lines and the blocks, and the entries of the legend below them."""
+    n = max(len(lines.queries), len(lines.keys))
+    row = line_row(n, lines.every)
     size = TEXT if n <= 30 else SMALL
     head = 2 * line_height(LABEL)  # "query", "key" and the numbers of the heads
-    left_width = max(widest(left, size), text_size("query", LABEL)[0])
-    blocks = BLOCK * len(numbers) + (GAP if len(numbers) else 0)
-    right_width = blocks + GAP + max(widest(right, size), text_size("key", LABEL)[0])
-    width, below = left_width + GAP + BETWEEN + right_width, LEGEND * len(entries)
+    left_width = max(widest(lines.queries, size), text_size("query", LABEL)[0])
+    blocks = BLOCK * len(lines.heads) + (GAP if len(lines.heads) else 0)
+    right_width = blocks + GAP + max(widest(lines.keys, size), text_size("key", LABEL)[0])
+    between = BETWEEN if lines.every == 1 else 2 * BETWEEN
+    width, below = left_width + GAP + between + right_width, LEGEND * len(entries)
     width = max(width, KEY + widest([text for _, text in entries], SMALL))
     ax = sheet(width, below + n * row + head, ax=ax, title=title, what=f"a picture of {n} words")
-    x0, x1 = left_width + GAP, left_width + GAP + BETWEEN
-    y_left, y_right = (
-        below + (n * row - (n - len(side)) * row / 2) - row * (np.arange(len(side)) + 0.5)
-        for side in (left, right)
-    )
-    _head_lines(ax, values, drawn, numbers, (x0, y_left), (x1, y_right), row)
-    _blocks(ax, values[:, shown].mean(1), numbers, x1, y_right, row)
-    style: dict[str, Any] = {"size": size, "va": "center_baseline", "parse_math": False}
-    for y, word, chosen in zip(y_left, left, shown, strict=True):
-        style["weight"] = "bold" if chosen and query is not None else "normal"
-        ax.text(x0 - GAP, y, word, ha="right", color="#222222" if chosen else "#767676", **style)
-    for y, word in zip(y_right, right, strict=True):
-        ax.text(x1 + blocks + GAP, y, word, **style | {"weight": "normal"})
-    _column_names(ax, below + n * row, [] if names else numbers, x0, x1, blocks)
+    x0, x1 = left_width + GAP, left_width + GAP + between
+    middle = below + n * row / 2
+    y_left, y_right = (_heights(len(side), middle, n * row, row) for side in (lines.queries, lines.keys))
+    _head_lines(ax, lines.values, lines.drawn, lines.heads, (x0, y_left), (x1, y_right), row)
+    _blocks(ax, lines.values[:, lines.shown].mean(1), lines.heads, x1, y_right, row)
+    _tokens(ax, lines, (x0 - GAP, y_left), (x1 + blocks + GAP, y_right), size)
+    _column_names(ax, below + n * row, lines.heads if numbered else [], x0, x1, blocks)
     _line_legend(ax, entries, below)
     return root(ax)
 
 
-def strongest(weights: np.ndarray, shown: np.ndarray) -> tuple[np.ndarray, str]:
+def _heights(count: int, middle: float, space: float, row: float) -> np.ndarray:
+    """Return the heights of the tokens of a column, (count,), in inches.
+
+    Where the tokens of a longer column are so close that not all have labels, those of a shorter one are
+    farther apart, so that all have labels if there is space.
+
+    Args:
+        count: The number of tokens.
+        middle: The height of the middle of the column.
+        space: The height that the column may have.
+        row: The distance of the tokens of the longer column.
+    """
+    distance = min(max(row, word_line(SMALL)), space / count)
+    return middle + distance * ((count - 1) / 2 - np.arange(count))
+
+
+def _labelled(heights: np.ndarray) -> range:
+    """Return the indices of the tokens that get a label: all, or every n-th so that labels stay apart."""
+    every = math.ceil(word_line(SMALL) / (heights[0] - heights[1]) - 1e-6) if len(heights) > 1 else 1
+    return range(0, len(heights), every)
+
+
+def _tokens(
+    ax: Axes, lines: _Lines, left: tuple[float, np.ndarray], right: tuple[float, np.ndarray], size: float
+) -> None:
+    """Write the tokens of both columns, of which `left` and `right` give the edge and the heights."""
+    style: dict[str, Any] = {"size": size, "va": "center_baseline", "parse_math": False}
+    for index in _labelled(left[1]):
+        chosen = bool(lines.shown[index])
+        style["weight"] = "bold" if chosen and lines.bold else "normal"
+        ink = "#222222" if chosen else "#767676"
+        ax.text(left[0], left[1][index], lines.queries[index], ha="right", color=ink, **style)
+    for index in _labelled(right[1]):
+        ax.text(right[0], right[1][index], lines.keys[index], **style | {"weight": "normal"})
+
+
+def strongest(weights: np.ndarray, shown: np.ndarray, most: int | None = None) -> tuple[np.ndarray, str]:
     """Return which weights are drawn as lines, and a note if some are left out for their number.
 
     Args:
         weights: The weights, (H, T, S).
         shown: True for the queries whose lines are drawn, (T,).
+        most: The largest number of lines. By default it is two for each query if there are more than 20
+            queries, and there is no limit for fewer queries.
 
     Returns:
         Bool (H, T, S), and the note or "".
     """
     lines = (weights >= FAINTEST) & shown[:, None]
-    count, most = int(lines.sum()), PER_QUERY * len(shown)
-    if shown.sum() <= MANY or count <= most:
+    if most is None and shown.sum() > MANY:
+        most = PER_QUERY * len(shown)
+    count = int(lines.sum())
+    if most is None or count <= most:
         return lines, ""
     least = np.sort(weights[lines])[-most]
     drawn = lines & (weights >= least)

@@ -1,4 +1,4 @@
-"""Probabilities as horizontal bars, with the target probabilities beside them."""
+"""Horizontal bars of probabilities, with the target probabilities beside them, and of signed scores."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 from npformer.errors import UserError, quantity
 from npformer.plots.layout import PAD, array, axes_at, new_figure, put_title, root, size_of, title_room
 from npformer.plots.layout import words as word_list
-from npformer.plots.palette import COLOURS
+from npformer.plots.palette import COLOURS, EDGES
 from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
 
 MODEL, BEST, TARGET = COLOURS["r"], "#1b5fa8", COLOURS["k"]
-BORDER: dict[str, Any] = {"edgecolor": "#b85c00", "linewidth": 0.8}  # of the bars of the target
+BELOW = EDGES["k"]  # a number below 0
+BORDER: dict[str, Any] = {"edgecolor": EDGES["k"], "linewidth": 0.8}  # of the bars of the target
 LENGTH = 3.0  # inches, of a probability of 1
 
 
@@ -210,3 +211,91 @@ def _write(ax: Axes, places: np.ndarray, values: np.ndarray, decimals: int) -> N
     width, _ = size_of(ax)
     for y, value in zip(places, values, strict=True):
         ax.text(value + 0.06 / width, y, number(value, decimals), size=SMALL, va="center_baseline")
+
+
+def score_bars(
+    scores: Sequence[ArrayLike],
+    words: Sequence[Sequence[str]],
+    names: Sequence[str] | None = None,
+    *,
+    decimals: int = 2,
+    title: str | None = None,
+) -> Figure:
+    """Draw numbers as bars to the right of a zero line, and to the left of it for those below 0.
+
+    Args:
+        scores: The numbers of each panel, (T,). All panels have the same scale.
+        words: T labels for each panel.
+        names: The titles of the panels; none by default.
+        decimals: The number of decimals.
+        title: A title above the picture.
+
+    Returns:
+        The figure.
+
+    Raises:
+        UserError: If a shape is wrong, a number is not finite, or the bars do not fit.
+    """
+    with drawing(words, names, title):
+        values = [array(each, "scores", 1).astype(np.float64) for each in scores]
+        if not all(np.isfinite(each).all() for each in values):
+            raise UserError("scores must be finite: use a model whose outputs are finite")
+        labels = [word_list(each, len(row), "words") for each, row in zip(words, values, strict=True)]
+        heads = [""] * len(values) if names is None else word_list(names, len(values), "names")
+        return _score_panels(values, labels, heads, decimals, title)
+
+
+def _score_panels(
+    values: list[np.ndarray], labels: list[list[str]], heads: list[str], decimals: int, title: str | None
+) -> Figure:
+    every = np.concatenate(values)
+    low, high = min(0.0, every.min()), max(0.0, every.max())
+    unit = LENGTH / ((high - low) or 1)  # inches
+    beside = 0.12 + widest([number(value, decimals) for value in every], SMALL)
+    start, end = low - beside / unit * (low < 0), high + beside / unit
+    length = (end - start) * unit
+    lefts = [widest(each, TEXT) + 0.1 for each in labels]
+    total = sum(lefts) + len(values) * (length + 2 * PAD)
+    most, above = max(map(len, values)) * _row(with_target=False), 0.3 if any(heads) else 0
+    title = wrapped(title, total - 2 * PAD)
+    _, up = title_room(title)
+    figure = new_figure(total, most + 2 * PAD + above + up, f"a picture of {len(every)} bars")
+    x = PAD
+    for row, names, head, left in zip(values, labels, heads, lefts, strict=True):
+        height = len(row) * _row(with_target=False)
+        ax = axes_at(figure, x + left, PAD + most - height, length, height)
+        _draw_scores(ax, row, names, (start, end), unit, decimals)
+        ax.set_title(head, size=LABEL, parse_math=False)
+        x += left + length + 2 * PAD
+    if title:
+        put_title(figure, title)
+    return figure
+
+
+def _draw_scores(
+    ax: Axes, values: np.ndarray, names: list[str], limits: tuple[float, float], unit: float, decimals: int
+) -> None:
+    """Draw the bars of one panel.
+
+    Args:
+        ax: The axes.
+        values: The numbers, (T,).
+        names: T labels.
+        limits: The numbers at the left and at the right edge.
+        unit: The inches for the number 1.
+        decimals: The number of decimals.
+    """
+    places = np.arange(len(values))
+    ax.barh(places, values, height=0.8, color=[BEST if value > 0 else BELOW for value in values])
+    for y, value in enumerate(values.tolist()):
+        side = 1 if value >= 0 else -1
+        align = "left" if value >= 0 else "right"
+        text = number(value, decimals)
+        ax.text(value + side * 0.06 / unit, y, text, size=SMALL, va="center_baseline", ha=align)
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set_yticks(places, names, parse_math=False)
+    ax.tick_params(axis="y", length=0, labelsize=TEXT)
+    ax.set_xticks([])
+    ax.set_xlim(*limits)
+    ax.set_ylim(len(values) - 0.5, -0.5)
+    ax.spines[["top", "right", "bottom", "left"]].set_visible(False)

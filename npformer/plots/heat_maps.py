@@ -35,11 +35,24 @@ from npformer.plots.layout import (
     words,
 )
 from npformer.plots.palette import COLOURS, ink_on, signed_map, weight_map
-from npformer.plots.style import LABEL, SMALL, TEXT, drawing, line_height, number, text_size, widest, wrapped
+from npformer.plots.style import (
+    DPI,
+    LABEL,
+    SMALL,
+    TEXT,
+    drawing,
+    line_height,
+    number,
+    text_size,
+    widest,
+    wrapped,
+)
 
 GAP = 0.06  # between labels and cells, in inches
 AXIS = line_height(LABEL) + GAP  # height of an axis label
 LARGEST = 0.45  # the side of a cell where space allows, in inches
+FINEST = 2 / DPI  # the side of the smallest cell in inches, two pixels of a saved PNG
+TITLE_SPACE = 1.0  # the height that is kept for a title above a heat map as large as a figure, in inches
 BAR, BAR_LEAST = 0.16, 1.0  # width and smallest height of a colour bar
 LEGEND = 0.25  # height of a line of the legend, in inches
 PANEL = 11.0  # the size of the title of one of several heat maps, in points
@@ -87,11 +100,17 @@ class HeatMap:
     title: str | None = None
     axis_labels: tuple[str, str] = ("query", "key")
     legend: tuple[tuple[str, str], ...] = ()  # pairs (colour, text)
+    every: tuple[int, int] = (
+        1,
+        1,
+    )  # every n-th label is written, of rows and of columns
+    stretch: tuple[float, float] = (1.0, 1.0)  # the height and the width of a cell, in cells
 
     @property
     def least_cell(self) -> float:
         """The smallest side of a cell, in inches, at which all text can be read."""
-        least = 0.02 if self.queries is None and self.keys is None else word_line(SMALL)
+        unlabelled = self.queries is None and self.keys is None
+        least = 0.02 if unlabelled else max(FINEST, word_line(SMALL) / max(self.every))
         if self.numbers:
             least = max(least, widest(self.texts, SMALL) + 2 * GAP)
         return least
@@ -173,21 +192,23 @@ def room(heat: HeatMap, cell: float, *, bar: bool) -> Room:
         bar: Whether there is a colour bar at the right.
     """
     rows, columns = heat.values.shape
-    size = TEXT if cell >= word_line(TEXT) else SMALL
-    keys = [str(columns - 1)] if heat.keys is None else heat.keys
-    queries = [str(rows - 1)] if heat.queries is None else heat.queries
-    rotation = 0 if heat.keys is None else key_rotation(keys, cell, size)
-    band, overhang = band_of(keys, cell, size, rotation)
+    down, across = cell * heat.stretch[0], cell * heat.stretch[1]
+    pitch = across * heat.every[1]  # the distance between neighbouring labels of columns
+    size = TEXT if min(pitch, down * heat.every[0]) >= word_line(TEXT) else SMALL
+    keys = [str(columns - 1)] if heat.keys is None else heat.keys[:: heat.every[1]]
+    queries = [str(rows - 1)] if heat.queries is None else heat.queries[:: heat.every[0]]
+    rotation = 0 if heat.keys is None else key_rotation(keys, pitch, size)
+    band, overhang = band_of(keys, pitch, size, rotation)
     title = text_size(heat.title, PANEL, math=True)[1] + 2 * GAP if heat.title else 0
     named = widest((text for _, text in heat.legend), TEXT) + 0.35
-    right = max(overhang, named - columns * cell if heat.legend else 0)
+    width, height = columns * across, rows * down
+    right = max(overhang, named - width if heat.legend else 0)
     left = AXIS + widest(queries, size) + GAP
-    height = rows * cell
     if bar:
         right = max(right, PAD + bar_room(heat.scale, bar_height(height)))
     below = max(BAR_LEAST - height, 0) if bar else 0
     below = max(below, word_line(TEXT) - height) + LEGEND * len(heat.legend)
-    return Room(columns * cell, height, left, AXIS + band + GAP + title, right, below, size, rotation)
+    return Room(width, height, left, AXIS + band + GAP + title, right, below, size, rotation)
 
 
 def bar_height(height: float) -> float:
@@ -306,7 +327,8 @@ def draw_on(ax: Axes, heat: HeatMap, r: Room) -> AxesImage:
     """
     values = np.ma.masked_array(heat.values, ~heat.mask)
     norm = Normalize(heat.scale.low, heat.scale.high)
-    image = ax.imshow(values, cmap=heat.scale.colours, norm=norm, aspect="equal", interpolation="nearest")
+    aspect = heat.stretch[0] / heat.stretch[1]
+    image = ax.imshow(values, cmap=heat.scale.colours, norm=norm, aspect=aspect, interpolation="nearest")
     _words(ax, heat, r)
     ax.spines[:].set_visible(False)
     rows, columns = heat.values.shape
@@ -349,11 +371,15 @@ def _words(ax: Axes, heat: HeatMap, r: Room) -> None:
         turned: dict[str, Any] = (
             {"rotation_mode": "anchor", "ha": "left", "va": "center"} if r.rotation else {}
         )
-        ax.set_xticks(range(columns), heat.keys, rotation=r.rotation, parse_math=False, **turned)
+        step = heat.every[1]
+        ax.set_xticks(
+            range(0, columns, step), heat.keys[::step], rotation=r.rotation, parse_math=False, **turned
+        )
     if heat.queries is None:
         ax.yaxis.set_major_locator(_whole(r.height / 0.3))
     else:
-        ax.set_yticks(range(rows), heat.queries, parse_math=False)
+        step = heat.every[0]
+        ax.set_yticks(range(0, rows, step), heat.queries[::step], parse_math=False)
     ax.set_ylabel(heat.axis_labels[0], size=LABEL)
     ax.set_xlabel(heat.axis_labels[1], size=LABEL)
 
@@ -413,7 +439,7 @@ def attention_map(
         UserError: If a shape is wrong, or the labels do not fit at 8 points.
     """
     with drawing(queries, keys, title):
-        heat = _weights_heat(weights, queries, keys, mask, numbers)
+        heat = weights_heat(weights, queries, keys, mask, numbers)
         if largest is not None:
             heat.scale = heat.scale._replace(high=largest)
         return _finish(heat, ax, title)
@@ -506,7 +532,7 @@ def softmax_panels(
     """
     with drawing(queries, keys, title):
         before = _scores_heat(scores, queries, keys, mask, numbers)
-        after = _weights_heat(weights, queries, keys, mask, numbers)
+        after = weights_heat(weights, queries, keys, mask, numbers)
         before.title, after.title = "before the softmax", "after the softmax"
         return heat_row([before, after], title)
 
@@ -588,6 +614,31 @@ def heat_row(heats: Sequence[HeatMap], title: str | None = None, *, bar: bool = 
     return figure
 
 
+def thinned(heat: HeatMap) -> HeatMap:
+    """Return the heat map with every n-th label only, for the smallest n with which it fits in a figure.
+
+    If one side is so short that all its labels fit, its cells are stretched to the height of a label.
+    """
+    labelled = heat.queries is not None or heat.keys is not None
+    step = 1
+    while labelled and heat.least_cell > FINEST and not _fits(heat):
+        step += 1
+        heat = replace(heat, every=(step, step))
+    line, longest = word_line(SMALL), heat.cell * max(heat.values.shape)
+    short = [step > 1 and count * line <= longest for count in heat.values.shape]
+    return replace(
+        heat,
+        every=(1 if short[0] else step, 1 if short[1] else step),
+        stretch=(line / heat.cell if short[0] else 1.0, line / heat.cell if short[1] else 1.0),
+    )
+
+
+def _fits(heat: HeatMap) -> bool:
+    """Return whether a heat map with a colour bar and a title fits in a figure."""
+    width, height = room(heat, heat.cell, bar=True).total
+    return width + 2 * PAD <= MAX_SIDE and height + TITLE_SPACE + 2 * PAD <= MAX_SIDE
+
+
 def _row_cell(heats: Sequence[HeatMap], bar: bool) -> float:
     """Return the side of the cells: the preferred one, or a smaller one where the row would be too wide."""
     least = max(heat.least_cell for heat in heats)
@@ -610,10 +661,18 @@ def _finish(heat: HeatMap, ax: Axes | None, title: str | None, *, bar: bool = Tr
     return root(ax)
 
 
-def _weights_heat(
+def weights_heat(
     weights: ArrayLike, queries: Words, keys: Words, mask: ArrayLike | None, numbers: bool
 ) -> HeatMap:
-    """Return the heat map of attention weights, with an entry for masked cells in its legend."""
+    """Return the heat map of attention weights, with an entry for masked cells in its legend.
+
+    Args:
+        weights: The weights, (T, S).
+        queries: T row labels, or None to number the rows.
+        keys: S column labels, or None to number the columns.
+        mask: Bool, broadcastable to (T, S), True where a query may attend.
+        numbers: Whether to write the weights in the cells.
+    """
     heat = make_heat_map(weights, queries, keys, mask)
     return replace(heat, numbers=numbers, legend=() if heat.mask.all() else (MASKED,))
 
@@ -632,6 +691,7 @@ def _scores_heat(
 NARROW = 0.08  # between panels, in inches
 BESIDE = 1.2  # the space for the colour bar at the right, and that for a title
 LEAST_PANEL, LARGEST_PANEL = 0.5, 2.6  # the longer side of a panel without labels
+LEAST_COMPACT = 0.36  # that of a panel of a compact grid, in which the name of a head is its number alone
 
 
 def attention_grid(
@@ -663,19 +723,35 @@ def attention_grid(
         UserError: If a shape is wrong, or the panels do not fit in one figure.
     """
     with drawing(queries, keys, title):
-        values = array(weights, "weights", 4)
-        layers, heads = values.shape[:2]
-        heats = [
-            [make_heat_map(values[i, j], queries, keys, mask) for j in range(heads)] for i in range(layers)
-        ]
-        shown = values[:, :, mask_array(mask, values.shape[2:])]
-        for heat in (heat for row in heats for heat in row):
-            heat.scale = weight_scale(shown)
+        heats = grid_heats(array(weights, "weights", 4), queries, keys, mask)
         one = _enlarged(heats, large)
-        return _draw_grid(heats, _best_plan(heats, one), one, large, title)
+        return draw_grid(heats, _best_plan(heats, one), title, one=one, large=large)
+
+
+def grid_heats(values: np.ndarray, queries: Words, keys: Words, mask: ArrayLike | None) -> "Heats":
+    """Return a heat map for every head of every layer, all with the same colours.
+
+    Args:
+        values: The weights, (L, H, T, S).
+        queries: T row labels, or None.
+        keys: S column labels, or None.
+        mask: Bool, broadcastable to (T, S), True where a query may attend.
+    """
+    heats = [[make_heat_map(head, queries, keys, mask) for head in layer] for layer in values]
+    shown = values[:, :, mask_array(mask, values.shape[2:])]
+    for heat in (heat for row in heats for heat in row):
+        heat.scale = weight_scale(shown)
+    return heats
 
 
 Heats = list[list[HeatMap]]  # heats[layer][head]
+
+
+class Names(NamedTuple):
+    """The numbers in the names of the rows and the columns of a grid, such as (3,) for layer 3 alone."""
+
+    layers: Sequence[int]
+    heads: Sequence[int]
 
 
 class Plan(NamedTuple):
@@ -688,6 +764,7 @@ class Plan(NamedTuple):
     size: float  # the size of the labels, in points
     rotation: int
     under: bool = False  # whether the large heat map stands below the grid and not at its right
+    short: bool = False  # whether the name of a head is its number alone
 
 
 def _enlarged(heats: Heats, large: tuple[int, int] | None) -> HeatMap | None:
@@ -709,13 +786,13 @@ def _best_plan(heats: Heats, one: HeatMap | None) -> Plan:
         UserError: If neither fits in one figure.
     """
     if one is None:
-        return _grid_plan(heats, 0, 0)
+        return grid_plan(heats)
     width, height = room(one, one.cell, bar=False).total
     plans: list[Plan] = []
     refused: list[UserError] = []
     for beside, below in ((width + 4 * PAD, 0.0), (0.0, height + 4 * PAD)):
         try:
-            plans.append(_grid_plan(heats, beside, below)._replace(under=below > 0))
+            plans.append(grid_plan(heats, beside, below)._replace(under=below > 0))
         except UserError as error:
             refused.append(error)
     if not plans:
@@ -723,43 +800,100 @@ def _best_plan(heats: Heats, one: HeatMap | None) -> Plan:
     return max(plans, key=lambda plan: plan.cell)  # at the right if the cells are equally large
 
 
-def _grid_plan(heats: Heats, beside: float, below: float) -> Plan:
+def grid_plan(heats: Heats, beside: float = 0, below: float = 0, *, compact: bool = False) -> Plan:
     """Return the layout with the largest panels that fit in a figure, with labels if they can be read.
 
     Args:
         heats: The heat maps.
         beside: The width, in inches, that something else takes at the right of the grid.
         below: The height that something else takes below the grid.
+        compact: Whether panels may be so small that the name of a head is its number alone. Then no cell is
+            smaller than FINEST either, as long as there are no more cells than panel_cells says.
 
     Raises:
         UserError: If the panels do not fit.
     """
     heat = heats[0][0]
     n_queries, n_keys = heat.values.shape
-    left, top = text_size(f"layer {len(heats)}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
-    # the smallest cell with which a panel is as wide as its name
-    name = (text_size(f"head {len(heats[0])}", TEXT)[0] + GAP - NARROW) / n_keys
+    name = _name_width(f"head {len(heats[0])}") / n_keys  # the smallest cell with which the name fits
     if heat.queries is not None and heat.keys is not None:
-        cell = max(word_line(SMALL), min(0.3, 1.5 / max(n_queries, n_keys)), name)
-        rotation = key_rotation(heat.keys, cell, SMALL)
-        if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:
-            rotation = 90  # otherwise the labels would extend into the next panel
-        over = band_of(heat.keys, cell, SMALL, rotation)[0]
-        beside_words = AXIS + widest(heat.queries, SMALL) + GAP
-        plan = Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
+        plan = _labelled_plan(heats, name)
         width, height = _grid_size(plan, heats)
         if width + beside + BESIDE <= MAX_SIDE and height + below + BESIDE <= MAX_SIDE:
             return plan
-    plan = Plan(0.0, False, left + AXIS, top + AXIS, SMALL, 0)
-    width = (MAX_SIDE - plan.left - BESIDE - beside) / len(heats[0]) - NARROW
-    height = (MAX_SIDE - plan.top - below - BESIDE) / len(heats) - NARROW
-    cell = min(width / n_keys, height / n_queries, max(LARGEST_PANEL / max(n_keys, n_queries), name))
-    if cell * max(n_keys, n_queries) < LEAST_PANEL or cell < name:
+    plan = _bare_plan(len(heats))
+    width, height = panel_space(len(heats), len(heats[0]), beside, below)
+    preferred = max(LARGEST_PANEL / max(n_keys, n_queries), FINEST if compact else 0, name)
+    cell = min(width / n_keys, height / n_queries, preferred)
+    short = compact and cell < name
+    if short:
+        name = _name_width(str(len(heats[0]))) / n_keys
+    if cell * max(n_keys, n_queries) < (LEAST_COMPACT if short else LEAST_PANEL) or cell < name:
         raise UserError(
             f"{len(heats)} × {len(heats[0])} heat maps of {n_queries} × {n_keys} do not fit in {MAX_SIDE} "
             "inches: draw fewer layers or heads"
         )
-    return plan._replace(cell=cell)
+    return plan._replace(cell=cell, short=short)
+
+
+def _labelled_plan(heats: Heats, name: float) -> Plan:
+    """Return a layout with labels, in which a cell is at least as wide as `name`, in inches."""
+    heat = heats[0][0]
+    assert heat.queries is not None
+    assert heat.keys is not None
+    cell = max(word_line(SMALL), min(0.3, 1.5 / max(heat.values.shape)), name)
+    rotation = key_rotation(heat.keys, cell, SMALL)
+    if band_of(heat.keys, cell, SMALL, rotation)[1] > NARROW:
+        rotation = 90  # otherwise the labels would extend into the next panel
+    over = band_of(heat.keys, cell, SMALL, rotation)[0]
+    left, top = _names_space(len(heats))
+    beside_words = AXIS + widest(heat.queries, SMALL) + GAP
+    return Plan(cell, True, left + beside_words, top + AXIS + over + GAP, SMALL, rotation)
+
+
+def _bare_plan(n_layers: int) -> Plan:
+    """Return a layout without labels, whose cells have no size yet."""
+    left, top = _names_space(n_layers)
+    return Plan(0.0, False, left + AXIS, top + AXIS, SMALL, 0)
+
+
+def _names_space(n_layers: int) -> tuple[float, float]:
+    """Return the width of the names of layers and the height of those of heads, in inches."""
+    return text_size(f"layer {n_layers}", TEXT)[0] + 2 * GAP, line_height(TEXT) + 2 * GAP
+
+
+def _name_width(name: str) -> float:
+    """Return the smallest width of a panel, in inches, at which the names of its neighbours stay apart."""
+    return text_size(name, TEXT)[0] + GAP - NARROW
+
+
+def panel_cells(n_layers: int, n_heads: int, shape: tuple[int, int]) -> tuple[int, int]:
+    """Return how many cells, down and across, a panel of a compact grid can show.
+
+    Args:
+        n_layers: The number of rows of panels.
+        n_heads: The number of columns of panels.
+        shape: The number of queries and that of keys. Few of them need larger cells, because a panel is at
+            least as high as the name of a layer and as wide as the number of a head.
+    """
+    width, height = panel_space(n_layers, n_heads)
+    name = _name_width(str(n_heads))
+    cell = max(FINEST, (word_line(TEXT) - NARROW) / shape[0], name / shape[1])
+    return max(1, int(height / cell)), max(1, int(width / cell))
+
+
+def panel_space(n_layers: int, n_heads: int, beside: float = 0, below: float = 0) -> tuple[float, float]:
+    """Return the largest width and height of a panel without labels, in inches.
+
+    Args:
+        n_layers: The number of rows of panels.
+        n_heads: The number of columns of panels.
+        beside: The width that something else takes at the right of the grid.
+        below: The height that something else takes below the grid.
+    """
+    plan = _bare_plan(n_layers)
+    width = (MAX_SIDE - plan.left - BESIDE - beside) / n_heads - NARROW
+    return width, (MAX_SIDE - plan.top - below - BESIDE) / n_layers - NARROW
 
 
 def _panel_size(plan: Plan, heats: Heats) -> tuple[float, float]:
@@ -776,9 +910,26 @@ def _grid_size(plan: Plan, heats: Heats) -> tuple[float, float]:
     )
 
 
-def _draw_grid(
-    heats: Heats, plan: Plan, one: HeatMap | None, large: tuple[int, int] | None, title: str | None
+def draw_grid(
+    heats: Heats,
+    plan: Plan,
+    title: str | None,
+    *,
+    names: Names | None = None,
+    one: HeatMap | None = None,
+    large: tuple[int, int] | None = None,
 ) -> Figure:
+    """Draw the panels of a grid with their names and a colour bar.
+
+    Args:
+        heats: The heat maps.
+        plan: Their layout.
+        title: A title above the picture.
+        names: The numbers of the layers and the heads; by default they are counted from 0.
+        one: A heat map that is drawn once more, large.
+        large: Its layer and head, whose panel gets a frame.
+    """
+    names = Names(range(len(heats)), range(len(heats[0]))) if names is None else names
     width, height = _grid_size(plan, heats)
     bar_high = bar_height(height - plan.top)
     bar = PAD + max(bar_room(heats[0][0].scale, bar_high), 0.85)  # the legend "masked" stands below it
@@ -795,6 +946,7 @@ def _draw_grid(
     figure, _ = titled_figure(across, high, title, line_width=line_width)
     top = PAD + high
     image = _panels(figure, heats, plan, top, large)
+    _panel_names(figure, heats, plan, top, names)
     beside_grid = axes_at(figure, 2 * PAD + width, top - plan.top - bar_high, BAR, bar_high)
     colour_bar(figure, beside_grid, image, heats[0][0].scale, bar_high)
     if not heats[0][0].mask.all():
@@ -826,17 +978,22 @@ def _panels(figure: Figure, heats: Heats, plan: Plan, top: float, large: tuple[i
         ax.spines[:].set(visible=True, color="#c8ccd0", linewidth=0.5)
         if large == (i, j):
             ax.spines[:].set(color=COLOURS["highlight"], linewidth=2.5)
-    _panel_names(figure, heats, plan, top)
     return image
 
 
-def _panel_names(figure: Figure, heats: Heats, plan: Plan, top: float) -> None:
-    """Write "layer 0", "layer 1", ... at the left and "head 0", "head 1", ... at the top."""
+def _panel_names(figure: Figure, heats: Heats, plan: Plan, top: float, names: Names) -> None:
+    """Write "layer 0", "layer 1", ... at the left and "head 0", "head 1", ... at the top.
+
+    In a short name the word stands once, at the left of the numbers.
+    """
     width, height = _panel_size(plan, heats)
     across, up = figure.get_size_inches()
-    for j in range(len(heats[0])):
+    above = (top - line_height(TEXT) / 2) / up
+    if plan.short:
+        figure.text((PAD + plan.left - GAP) / across, above, "head", ha="right", va="center")
+    for j, head in enumerate(names.heads):
         x = PAD + plan.left + j * (width + NARROW) + width / 2
-        figure.text(x / across, (top - line_height(TEXT) / 2) / up, f"head {j}", ha="center", va="center")
-    for i in range(len(heats)):
+        figure.text(x / across, above, f"{'' if plan.short else 'head '}{head}", ha="center", va="center")
+    for i, layer in enumerate(names.layers):
         y = top - plan.top - i * (height + NARROW) - height / 2
-        figure.text(PAD / across, y / up, f"layer {i}", va="center")
+        figure.text(PAD / across, y / up, f"layer {layer}", va="center")

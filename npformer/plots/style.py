@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -21,11 +21,15 @@ from npformer.storage.atomic import write_file
 
 FIRST = "DejaVu Sans"
 
-# installed fonts with Chinese, Japanese or Korean characters are known by their names
-_EAST_ASIAN = re.compile(
-    r"CJK|Source Han|Noto (Sans|Serif) (SC|TC|HK|JP|KR)|WenQuanYi|YaHei|SimHei|SimSun|PingFang|Heiti|Hei\b"
+# installed fonts with characters that the default font lacks are known by their names: those for Chinese,
+# Japanese and Korean, those for other scripts, and those for emoji (in black and white)
+_MORE_CHARACTERS = re.compile(
+    r"^Noto (Sans|Serif|Emoji|Kufi|Naskh)|Symbola|Segoe UI (Emoji|Symbol)|CJK|Source Han"
+    r"|WenQuanYi|YaHei|SimHei|SimSun|PingFang|Heiti|Hei\b"
     r"|Song|Ming|Kai|Fang|Hiragino|Gothic|Mincho|Droid Sans Fallback|Arial Unicode|Unifont|Nanum|UMing|UKai"
 )
+
+FONT_ADVICE = "install one that can, such as Noto Sans CJK SC for Chinese"
 
 
 def families_for(text: str) -> list[str]:
@@ -34,16 +38,34 @@ def families_for(text: str) -> list[str]:
     Raises:
         UserError: If no installed font has one of the characters, which would be drawn as an empty box.
     """
+    families, missing = _cover_with_new_fonts(text)
+    if missing:
+        raise UserError(f"{no_font_for(missing)}: {FONT_ADVICE}")
+    return families
+
+
+def no_font_for(missing: set[str]) -> str:
+    """Return the beginning of a message about characters that no installed font has."""
+    characters = "".join(sorted(missing))
+    return f"no installed font can draw {characters if len(characters) <= 8 else characters[:8] + ' …'}"
+
+
+def missing_characters(text: str) -> set[str]:
+    """Return the characters of a text that no installed font has."""
+    return _cover_with_new_fonts(text)[1]
+
+
+def drawable(texts: Sequence[str]) -> list[str]:
+    """Return texts in which characters that no installed font has are code points, such as U+6211."""
+    missing = missing_characters("".join(texts))
+    return ["".join(f"U+{ord(c):04X}" if c in missing else c for c in text) for text in texts]
+
+
+def _cover_with_new_fonts(text: str) -> tuple[list[str], set[str]]:
     families, missing = _cover(text)
     if missing and _add_new_fonts():
         families, missing = _cover(text)
-    if missing:
-        characters = "".join(sorted(missing))
-        few = characters if len(characters) <= 8 else characters[:8] + " …"
-        raise UserError(
-            f"no installed font can draw {few}: install one that can, such as Noto Sans CJK SC for Chinese"
-        )
-    return families
+    return families, missing
 
 
 def _cover(text: str) -> tuple[list[str], set[str]]:
@@ -73,7 +95,7 @@ def _add_new_fonts() -> bool:
 
 def _others() -> list[str]:
     """Return the names of installed fonts that may have characters that the default font lacks, sorted."""
-    names = {entry.name for entry in fontManager.ttflist if _EAST_ASIAN.search(entry.name)}
+    names = {entry.name for entry in fontManager.ttflist if _MORE_CHARACTERS.search(entry.name)}
     return sorted(names)
 
 
@@ -108,6 +130,7 @@ SETTINGS: dict[str, Any] = {
     "axes.spines.right": False,
     "mathtext.fontset": "dejavusans",
     "svg.hashsalt": "npformer",
+    "pdf.fonttype": 42,  # TrueType, so that the text of a PDF can be searched and copied
 }
 
 
@@ -228,16 +251,21 @@ def wrapped(text: str | None, width: float, size: float = TITLE) -> str:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> Path:
-    """Write a figure as PNG or SVG, depending on the name's ending, and return the path.
+    """Write a figure as PNG, SVG or PDF, depending on the name's ending, and return the path.
 
     Raises:
         UserError: If the name has another ending, or the file cannot be written. Then no file is left behind.
     """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
-    metadata: dict[str, dict[str, None]] = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+    # the version of matplotlib and the date, which would make the bytes differ, are left out
+    metadata: dict[str, dict[str, None]] = {
+        "png": {"Software": None},
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }
     if kind not in metadata:
-        raise UserError(f"cannot save a picture as {path.name!r}: end the name in .png or .svg")
+        raise UserError(f"cannot save a picture as {path.name!r}: end the name in .png, .svg or .pdf")
     buffer = BytesIO()
     with drawing():
         figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata[kind])

@@ -1,8 +1,11 @@
-"""Trained translators: `load`, and the translators that ship, each a file NAME.safetensors in this folder."""
+"""Trained models: `load`, what it returns, and the translators that ship, each a file in this folder."""
 
-from npformer.pretrained.attention import SentenceAttention
-from npformer.pretrained.card import Card, MeasuredScore
-from npformer.pretrained.loading import LoadedTranslator, load
+from npformer.pretrained.attention import SentenceAttention, TextAttention
+from npformer.pretrained.card import Card, Limit
+from npformer.pretrained.loaded import LoadedLanguageModel, LoadedMaskedModel, LoadedTranslator
+from npformer.pretrained.loading import load
+from npformer.pretrained.measured_score import MeasuredScore
+from npformer.pretrained.saliency import Saliency
 from npformer.pretrained.store import (
     Pretrained,
     names,
@@ -13,10 +16,15 @@ from npformer.pretrained.store import (
 
 __all__ = [
     "Card",
+    "Limit",
+    "LoadedLanguageModel",
+    "LoadedMaskedModel",
     "LoadedTranslator",
     "MeasuredScore",
     "Pretrained",
+    "Saliency",
     "SentenceAttention",
+    "TextAttention",
     "load",
     "names",
     "read_pretrained",

@@ -1,4 +1,4 @@
-"""The attention weights of a translator for one sentence, and pictures of them."""
+"""The attention weights of a model for a sentence or a text, and pictures of them."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from npformer.backend import Array
-from npformer.data.loader import Batch, make_batch
+from npformer.data.encoding import Encoding
 from npformer.errors import UserError, did_you_mean
 from npformer.functional.masks import causal_mask
-from npformer.generation import Translator
-from npformer.generation.detokenize import detokenize, labels
-from npformer.models.registry import attention_layers
+from npformer.generation import SentenceTranslator, translate_ids
+from npformer.models.bert import Bert
+from npformer.models.gpt import GPT
+from npformer.models.registry import attention_arrays
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -20,6 +21,7 @@ KINDS = {
     "encoder": "encoder self-attention",
     "decoder": "decoder self-attention",
     "cross": "encoder-decoder attention",
+    "self": "self-attention",
 }
 
 
@@ -29,59 +31,42 @@ class ForwardPass(NamedTuple):
     source: list[str]  # S tokens, the end symbol included
     target: list[str]  # T tokens, the decoder's input, the start symbol first
     predicted: list[str]  # T tokens, the decoder's targets, the end symbol last
-    batch: Batch
+    source_ids: Array  # (1, S) the ids of the three
+    target_ids: Array  # (1, T)
+    predicted_ids: Array  # (1, T)
     logits: Any  # (1, T, V)
     cache: Any
 
 
-@dataclass(frozen=True, eq=False)
-class SentenceAttention:
-    """The attention weights of every layer and head for one sentence and its translation.
+class AttentionMaps:
+    """The attention weights of every layer and head, with their tokens: the base of the two classes below.
 
     Attributes:
-        sentence: The sentence that the model reads.
-        translation: The translation, as a person writes it.
-        source_tokens: The S tokens that the encoder reads, the end symbol last.
-        target_tokens: The T tokens that the decoder reads, the start symbol first.
-        predicted_tokens: The T tokens that the decoder predicts, the end symbol last.
-        weights: A dict from the kind of attention to its weights, of shape (L, H, queries, keys):
-            "encoder" (L, H, S, S), "decoder" (L, H, T, T) and "cross" (L, H, T, S). A kind that the model
-            does not have is missing.
-        cache: The cache of the forward pass.
+        weights: A dict from the kind of attention, one of KINDS, to its weights, of shape
+            (L, H, queries, keys). A kind that the model does not have is missing.
     """
 
-    sentence: str
-    translation: str
-    source_tokens: list[str]
-    target_tokens: list[str]
-    predicted_tokens: list[str]
     weights: dict[str, Array]
-    cache: Any = field(repr=False)
 
     @property
     def kinds(self) -> list[str]:
-        """The kinds of attention that the model has: some of "encoder", "decoder" and "cross"."""
+        """The kinds of attention that the model has, some of KINDS."""
         return list(self.weights)
 
     def tokens(self, kind: str) -> tuple[list[str], list[str]]:
-        """Return the tokens of the queries and those of the keys.
+        """Return the tokens of the queries and those of the keys."""
+        raise NotImplementedError
 
-        In "cross" a query is named by the token that the decoder predicts at its position.
-        """
-        queries = {
-            "encoder": self.source_tokens,
-            "decoder": self.target_tokens,
-            "cross": self.predicted_tokens,
-        }
-        self._require(kind)
-        return queries[kind], self.target_tokens if kind == "decoder" else self.source_tokens
+    def mask(self, kind: str) -> Array | None:
+        """Return the mask of a kind, (queries, keys), or None if every query may attend to every key."""
+        raise NotImplementedError
 
     def plot(self, kind: str | None = None, *, layer: int | None = None, head: int | None = None) -> "Figure":
         """Draw a heat map for every layer and head, and one of them large.
 
         Args:
-            kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
-                has if it has no "cross".
+            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
+                "cross".
             layer: The layer that is drawn large, counted from 0.
             head: The head that is drawn large. If the layer or the head is not given, the most informative
                 head is drawn large, as `most_informative_head` chooses it, and the title says so.
@@ -93,13 +78,13 @@ class SentenceAttention:
         from npformer import plots  # matplotlib takes a second to load
 
         kind, layer, head, reason = self._chosen(kind, layer, head)
-        queries, keys = self.tokens(kind)
+        queries, keys = self._labels(kind)
         large = (layer, head) if min(len(queries), len(keys)) > 2 else None  # two tokens are large anyway
         return plots.attention_grid(
             self.weights[kind],
             queries,
             keys,
-            mask=self._mask(kind),
+            mask=self.mask(kind),
             large=large,
             title=_title(kind) + (reason and f"; {reason}" if large else ""),
         )
@@ -110,8 +95,8 @@ class SentenceAttention:
         """Draw the heat map of one head.
 
         Args:
-            kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
-                has if it has no "cross".
+            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
+                "cross".
             layer: The layer, counted from 0.
             head: The head, counted from 0. If the layer or the head is not given, the most informative head
                 is drawn, as `most_informative_head` chooses it, and the title says so.
@@ -123,10 +108,10 @@ class SentenceAttention:
         from npformer import plots
 
         kind, layer, head, reason = self._chosen(kind, layer, head)
-        queries, keys = self.tokens(kind)
+        queries, keys = self._labels(kind)
         title = f"{_title(kind)}, {reason or name_of_head(layer, head)}"
         return plots.attention_map(
-            self.weights[kind][layer, head], queries, keys, mask=self._mask(kind), title=title
+            self.weights[kind][layer, head], queries, keys, mask=self.mask(kind), title=title
         )
 
     def plot_lines(
@@ -140,8 +125,8 @@ class SentenceAttention:
         """Draw the attention of one head as lines from the queries to the keys.
 
         Args:
-            kind: "encoder", "decoder" or "cross". The default is "cross", or the first kind that the model
-                has if it has no "cross".
+            kind: One of `kinds`. The default is "cross", or the first kind that the model has if it has no
+                "cross".
             layer: The layer, counted from 0.
             head: The head, counted from 0. If the layer or the head is not given, the most informative head
                 is drawn, as `most_informative_head` chooses it, and the title says so.
@@ -154,13 +139,12 @@ class SentenceAttention:
         from npformer import plots
 
         kind, layer, head, reason = self._chosen(kind, layer, head)
-        queries, keys = self.tokens(kind)
+        queries, _ = self.tokens(kind)
         if token is not None and token not in queries:
             raise UserError(f"{token!r} is not a query of the {KINDS[kind]}: {did_you_mean(token, queries)}")
         return plots.word_lines(
             self.weights[kind][layer, [head]],
-            queries,
-            keys,
+            *self._labels(kind),
             heads=[head],
             query=None if token is None else queries.index(token),
             title=f"{_title(kind)}, {reason or name_of_head(layer, head)}",
@@ -176,7 +160,7 @@ class SentenceAttention:
         two sentences also attends at almost a fixed distance.
 
         Args:
-            kind: "encoder", "decoder" or "cross".
+            kind: One of `kinds`.
             layer: Choose among the heads of this layer; by default among those of all layers.
             head: Choose among the heads with this number in their layers.
 
@@ -184,7 +168,7 @@ class SentenceAttention:
             UserError: If the model has no such attention.
         """
         self._require(kind)
-        values = informativeness(self.weights[kind], self._mask(kind), by_distance=kind != "cross")  # (L, H)
+        values = informativeness(self.weights[kind], self.mask(kind), by_distance=kind != "cross")  # (L, H)
         rows = slice(None) if layer is None else slice(layer, layer + 1)
         columns = slice(None) if head is None else slice(head, head + 1)
         some = values[rows, columns]
@@ -211,6 +195,13 @@ class SentenceAttention:
         which = f"{name_of_head(layer, head)}, the most informative head{among}"
         return kind, layer, head, f"{which}: its weights depend most on the words"
 
+    def _labels(self, kind: str) -> tuple[list[str], list[str]]:
+        """Return the labels of the queries and those of the keys, as the installed fonts can draw them."""
+        from npformer.plots.style import drawable
+
+        queries, keys = self.tokens(kind)
+        return drawable(queries), drawable(keys)
+
     def _require(self, kind: str) -> None:
         """Raise UserError if the model has no attention of this kind."""
         if not self.weights:
@@ -218,7 +209,45 @@ class SentenceAttention:
         if kind not in self.weights:
             raise UserError(f"this model has no {KINDS.get(kind, kind)}: it has {', '.join(self.weights)}")
 
-    def _mask(self, kind: str) -> Array | None:
+
+@dataclass(frozen=True, eq=False)
+class SentenceAttention(AttentionMaps):
+    """The attention weights of every layer and head for one sentence and its translation.
+
+    Attributes:
+        sentence: The sentence that the model reads.
+        translation: The translation, as a person writes it.
+        source_tokens: The S tokens that the encoder reads, the end symbol last.
+        target_tokens: The T tokens that the decoder reads, the start symbol first.
+        predicted_tokens: The T tokens that the decoder predicts, the end symbol last.
+        weights: A dict from the kind of attention to its weights, of shape (L, H, queries, keys):
+            "encoder" (L, H, S, S), "decoder" (L, H, T, T) and "cross" (L, H, T, S). A kind that the model
+            does not have is missing.
+        cache: The cache of the forward pass.
+    """
+
+    sentence: str
+    translation: str
+    source_tokens: list[str]
+    target_tokens: list[str]
+    predicted_tokens: list[str]
+    weights: dict[str, Array]
+    cache: Any = field(repr=False)
+
+    def tokens(self, kind: str) -> tuple[list[str], list[str]]:
+        """Return the tokens of the queries and those of the keys.
+
+        In "cross" a query is named by the token that the decoder predicts at its position.
+        """
+        queries = {
+            "encoder": self.source_tokens,
+            "decoder": self.target_tokens,
+            "cross": self.predicted_tokens,
+        }
+        self._require(kind)
+        return queries[kind], self.target_tokens if kind == "decoder" else self.source_tokens
+
+    def mask(self, kind: str) -> Array | None:
         """Return the causal mask of the decoder; the other kinds have none for a single sentence."""
         weights = self.weights[kind]
         return causal_mask(weights.shape[-1], weights) if kind == "decoder" else None
@@ -228,7 +257,38 @@ class SentenceAttention:
         return f"<attention for {self.sentence!r} → {self.translation!r}: {shapes or 'none'}>"
 
 
-def attention_of(translator: Translator, sentence: str, **search: Any) -> SentenceAttention:
+@dataclass(frozen=True, eq=False)
+class TextAttention(AttentionMaps):
+    """The attention weights of every layer and head of a GPT or a Bert for one text.
+
+    Attributes:
+        text: The text that the model reads.
+        pieces: The T tokens of the text, special tokens included.
+        weights: A dict with one entry, "self": the weights, of shape (L, H, T, T).
+        allowed: The causal mask of a GPT, (T, T), and None for a Bert.
+        cache: The cache of the forward pass.
+    """
+
+    text: str
+    pieces: list[str]
+    weights: dict[str, Array]
+    allowed: Array | None = field(repr=False)
+    cache: Any = field(repr=False)
+
+    def tokens(self, kind: str = "self") -> tuple[list[str], list[str]]:
+        """Return the tokens of the queries and those of the keys, which are the same."""
+        self._require(kind)
+        return self.pieces, self.pieces
+
+    def mask(self, kind: str = "self") -> Array | None:
+        """Return the mask, or None if every query may attend to every key."""
+        return self.allowed
+
+    def __repr__(self) -> str:
+        return f"<attention for {self.text!r}: self {self.weights['self'].shape}>"
+
+
+def attention_of(translator: SentenceTranslator, sentence: str, **search: Any) -> SentenceAttention:
     """Translate a sentence and return the attention weights of the forward pass on both sentences.
 
     Args:
@@ -240,21 +300,54 @@ def attention_of(translator: Translator, sentence: str, **search: Any) -> Senten
         UserError: If the sentence is empty or too long for the model.
     """
     result = forward_pass(translator, sentence, **search)
-    layers = {kind: attention_layers(result.cache, kind) for kind in KINDS}
-    codec = translator.target_codec
+    translation = translator.target_tokenizer.decode(result.predicted_ids[0].tolist())
     return SentenceAttention(
         sentence=sentence,
-        translation=detokenize(codec, codec.decode(result.batch.target_out[0])),
+        translation=translator.in_form(translation),
         source_tokens=result.source,
         target_tokens=result.target,
         predicted_tokens=result.predicted,
-        weights={kind: np.stack([layer[0] for layer in each]) for kind, each in layers.items() if each},
+        weights=_of_one_sentence(result.cache),
         cache=result.cache,
     )
 
 
+def attention_of_text(model: GPT | Bert, text: str, encoding: Encoding) -> TextAttention:
+    """Return the attention weights of the forward pass of a GPT or a Bert on a text.
+
+    Args:
+        model: The model, on the host.
+        text: The text.
+        encoding: Its tokens.
+
+    Raises:
+        UserError: If the text has no tokens, or if it is too long for the model.
+    """
+    ids = np.array([encoding.ids])
+    _, cache = model.forward(ids)
+    return TextAttention(
+        text=text,
+        pieces=encoding.pieces,
+        weights=_of_one_sentence(cache),
+        allowed=_mask_of(model, len(encoding.ids)),
+        cache=cache,
+    )
+
+
+def _mask_of(model: GPT | Bert, length: int) -> Array | None:
+    """Return the causal mask of a GPT, (T, T), and None for a Bert."""
+    if isinstance(model, Bert):
+        return None
+    return causal_mask(length, np.empty(0), window=model.config.window)
+
+
+def _of_one_sentence(cache: Any) -> dict[str, Array]:
+    """Return the weights of each kind of attention for a batch of one sentence, (L, H, queries, keys)."""
+    return {kind: weights[:, 0] for kind, weights in attention_arrays(cache).items()}
+
+
 def forward_pass(
-    translator: Translator, sentence: str, translation: str | None = None, **search: Any
+    translator: SentenceTranslator, sentence: str, translation: str | None = None, **search: Any
 ) -> ForwardPass:
     """Run one forward pass of a translator on a sentence and its translation.
 
@@ -267,29 +360,47 @@ def forward_pass(
     Raises:
         UserError: If the sentence is empty or too long for the model.
     """
-    source, target = translator.source_codec, translator.target_codec
-    limit = translator.model.config.max_length
-    length = len(source.encode(sentence, strict=True)) + 1
+    model, source = translator.model, _source_of(translator, sentence)
+    config, target = model.config, translator.target_tokenizer
+    if translation is None:
+        # an untrained model may never predict the end symbol
+        longest = min(config.max_length - 1, 2 * len(source.ids) + 5)
+        (ids,) = translate_ids(model, [source.ids], **({"max_length": longest} | search))
+        ids = [*ids, config.end_id]
+        pieces = [target.piece(index) for index in ids]
+    else:
+        ids, pieces, _ = target.encode(translation)
+    source_ids = np.array([source.ids])  # (1, S)
+    target_ids = np.array([[config.start_id, *ids[:-1]]])  # (1, T)
+    logits, cache = model.forward(source_ids, target_ids)
+    return ForwardPass(
+        source=source.pieces,
+        target=[target.piece(config.start_id), *pieces[:-1]],
+        predicted=pieces,
+        source_ids=source_ids,
+        target_ids=target_ids,
+        predicted_ids=np.array([ids]),
+        logits=logits,
+        cache=cache,
+    )
+
+
+def _source_of(translator: SentenceTranslator, sentence: str) -> Encoding:
+    """Return the tokens of a sentence that the encoder reads.
+
+    Raises:
+        UserError: If the sentence is empty or too long for the model.
+    """
+    encoding, limit = translator.source_tokenizer.encode(sentence), translator.model.config.max_length
+    length = len(encoding.ids)
+    if length == 1:
+        raise UserError(f"the sentence {sentence!r} is empty: write at least one word")
     if length > limit:
         raise UserError(
             f"the sentence has {length} tokens, its end included, and the model's limit is {limit}: "
             "give a shorter one"
         )
-    if translation is None:
-        longest = min(limit - 1, 2 * length + 5)  # an untrained model may never predict the end symbol
-        translation = translator.translate([sentence], max_length=longest, **search)[0]
-    batch = make_batch([(source.encode(sentence), target.encode(translation))])
-    logits, cache = translator.model.forward(batch.source, batch.target_in)
-    source_tokens = labels(source, source.words(sentence))
-    target_tokens = labels(target, target.words(translation))
-    return ForwardPass(
-        source=[*source_tokens, "</S>"],
-        target=["<S>", *target_tokens],
-        predicted=[*target_tokens, "</S>"],
-        batch=batch,
-        logits=logits,
-        cache=cache,
-    )
+    return encoding
 
 
 def informativeness(weights: Array, mask: Array | None = None, *, by_distance: bool = True) -> Array:

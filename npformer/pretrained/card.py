@@ -10,49 +10,35 @@ from typing import Any
 
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY, MOST_LENGTH_PENALTY
+from npformer.pretrained.measured_score import FORMAT, MeasuredScore
 from npformer.storage.json_files import require_entries, require_object, require_version
 from npformer.storage.old_names import rename_card_fields
-from npformer.storage.text import markdown, markdown_code, markdown_fence, printable, shell_word
+from npformer.storage.text import markdown, markdown_code, markdown_fence, shell_text, shell_word
 from npformer.storage.validation import is_number, require_count
 
+BY_LENGTH = "BLEU by the length of the source sentence, with the number of sentences:"
 MOST_BEAM = 1000  # a larger one would need the memory of as many decoders
-FORMAT = 1  # of a card and of the output of npformer score --json
 
 
 @dataclass(frozen=True)
-class MeasuredScore:
-    """A BLEU score as `npformer score --json` printed it."""
+class Limit:
+    """Something that a translator cannot do, with an example."""
 
-    source: str  # the files' names
-    reference: str
-    setting: str  # "tokenised" or "raw"
-    bleu: float
-    signature: str
-    beam: int
-    length_penalty: float
-    sentences: int
-    empty: int  # number of empty translations
-    weights: str  # the fingerprint of the weights that were measured
+    what: str  # "numbers of more than one digit"
+    source: str  # a sentence
+    translation: str  # its translation, as the translator writes it
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> "MeasuredScore":
-        """Return the score in the output of `npformer score --json`, without its other entries.
+    def from_dict(cls, content: Any) -> "Limit":
+        """Return the limit with these fields.
 
         Raises:
-            UserError: If an entry of the score is missing or of a wrong type.
+            UserError: If a field is unknown, missing or of a wrong type.
         """
-        what, advice = "the score", "give the JSON that npformer score --json printed"
+        what, advice = "the limit", "correct it"
         content = require_object(content, what, advice)
-        require_version(content, what, FORMAT)
-        names = [field.name for field in dataclasses.fields(cls)]
-        entries = {name: value for name, value in content.items() if name in names}
-        require_entries(entries, typing.get_type_hints(cls), what, advice)
-        return cls(**entries)
-
-    def row(self) -> tuple[str, ...]:
-        """Return the cells of the score's row in a table."""
-        files = f"{self.reference}, {self.sentences:,} sentences"
-        return files, str(self.setting), f"{self.bleu:.2f}", str(self.beam), self.signature
+        require_entries(content, typing.get_type_hints(cls), what, advice)
+        return cls(**content)
 
 
 @dataclass(frozen=True)
@@ -73,6 +59,8 @@ class Card:
     example: str = ""  # a sentence to try
     beam: int = BEAM  # the defaults of the search
     length_penalty: float = LENGTH_PENALTY
+    comparison: str = ""  # published scores of other models
+    limits: tuple[Limit, ...] = ()  # what it cannot do
     scores: tuple[MeasuredScore, ...] = ()
 
     def __post_init__(self) -> None:
@@ -110,7 +98,7 @@ class Card:
         content = require_object(content, what, advice)
         require_version(content, what, FORMAT)
         content = rename_card_fields(content)
-        types = typing.get_type_hints(cls) | {"scores": list[Any]}
+        types = typing.get_type_hints(cls) | {"scores": list[Any], "limits": list[Any]}
         required = [field.name for field in dataclasses.fields(cls) if field.default is dataclasses.MISSING]
         require_entries(
             content,
@@ -121,15 +109,16 @@ class Card:
         )
         fields = {name: value for name, value in content.items() if name != "format"}
         scores = tuple(MeasuredScore.from_dict(each) for each in fields.get("scores", ()))
-        return cls(**(fields | {"scores": scores}))
+        limits = tuple(Limit.from_dict(each) for each in fields.get("limits", ()))
+        return cls(**(fields | {"scores": scores, "limits": limits}))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card as a dict that JSON can hold."""
         return {"format": FORMAT} | dataclasses.asdict(self)
 
     def lines(self) -> list[tuple[str, str]]:
-        """Return pairs (name, text) that describe all fields except the title, the example and the scores."""
-        return [
+        """Return pairs (name, text) that describe all fields except the title, example, limits and scores."""
+        lines = [
             ("trained on", self.data),
             ("licence", self.licence),
             ("training", self.training),
@@ -137,14 +126,13 @@ class Card:
             ("time", f"{self.hours:g} hour{'' if self.hours == 1 else 's'} on {self.machine}; {self.date}"),
             ("decoding", f"beam {self.beam} and length penalty {self.length_penalty:g} by default"),
         ]
+        return [*lines, ("comparison", self.comparison)] if self.comparison else lines
 
     def section(self, name: str) -> str:
         """Return the card as a section in Markdown, for a translator that ships under this name."""
         blocks = [f"## The translator that ships: {markdown(self.title)}"]
         if self.example:
-            plain = not set(self.example) & set('"$`\\!') and printable(self.example) == self.example
-            example = f'"{self.example}"' if plain else shell_word(self.example)
-            command = f"npformer translate --model {shell_word(name)} {example}"
+            command = f"npformer translate --model {shell_word(name)} {shell_text(self.example)}"
             fence = markdown_fence(command)
             blocks.append(f"{fence}bash\n{command}\n{fence}")
         rows: list[tuple[str, ...]] = [
@@ -152,10 +140,39 @@ class Card:
             for what, text in self.lines()
         ]
         blocks.append(_table(("", ""), rows))
-        if self.scores:
-            rows = [tuple(map(markdown, each.row())) for each in self.scores]
-            blocks.append(_table(("test set", "form of the text", "BLEU", "beam", "signature"), rows))
+        blocks += [*self._score_blocks(name), *self._limit_blocks()]
         return "\n\n".join(blocks) + "\n"
+
+    def commands(self, name: str) -> list[str]:
+        """Return the command that measures each score, for a translator of this name."""
+        beam, penalty = self.beam, self.length_penalty
+        return [each.command(name, beam=beam, length_penalty=penalty) for each in self.scores]
+
+    def _score_blocks(self, name: str) -> list[str]:
+        """Return the tables of the scores and the commands that measure them, as blocks of Markdown."""
+        if not self.scores:
+            return []
+        rows = [tuple(map(markdown, each.row())) for each in self.scores]
+        blocks = [
+            _table(("test set", "form of the text", "search", "BLEU", "invented words", "signature"), rows)
+        ]
+        measured = [each for each in self.scores if each.by_length]
+        if measured:
+            groups = dict.fromkeys((part.least, part.lengths) for each in measured for part in each.by_length)
+            lengths = [text for _, text in sorted(groups)]
+            heads = ("test set", "search", *(f"{each} words" for each in lengths))
+            rows = [tuple(map(markdown, each.row_by_length(lengths))) for each in measured]
+            blocks += [BY_LENGTH, _table(heads, rows)]
+        commands = "\n".join(self.commands(name))
+        fence = markdown_fence(commands)
+        return [*blocks, f"{fence}bash\n{commands}\n{fence}"]
+
+    def _limit_blocks(self) -> list[str]:
+        """Return the table of what the translator cannot do, as blocks of Markdown."""
+        if not self.limits:
+            return []
+        rows = [tuple(map(markdown, (each.what, each.source, each.translation))) for each in self.limits]
+        return [_table(("what it cannot do", "sentence", "its translation"), rows)]
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -1,143 +1,194 @@
-"""npformer.load, which loads a trained translator by its name, from the folder of a run or from a file."""
+"""npformer.load, which loads a trained model by its name, from the folder of a run or from a file."""
 
 import os
-from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from npformer.backend import choose_backend
-from npformer.data.codecs import CodecPair
-from npformer.errors import UserError, did_you_mean
-from npformer.generation import Translator
-from npformer.generation.detokenize import detokenize
-from npformer.generation.search import BEAM, LENGTH_PENALTY
-from npformer.models.registry import Model
-from npformer.pretrained.attention import SentenceAttention, attention_of
-from npformer.pretrained.card import Card
+from npformer.errors import UserError, did_you_mean, in_context
+from npformer.generation import GapFiller, SentenceTranslator, TextGenerator, Translator
+from npformer.generation.codec_tokenizers import LongTextTokenizer, SentenceTokenizer
+from npformer.interop import load_folder
+from npformer.interop.folder import Progress, checked_dtype
+from npformer.interop.generation_file import search_settings
+from npformer.interop.marian_tokenizer import MarianTokenizer
+from npformer.interop.tokenizers import load_tokenizer
+from npformer.models.transformer import Transformer
+from npformer.pretrained.loaded import (
+    AnyLoaded,
+    Loaded,
+    LoadedLanguageModel,
+    LoadedMaskedModel,
+    LoadedTranslator,
+    loaded_text_model,
+    require_kind,
+)
 from npformer.pretrained.store import SUFFIX, is_pretrained_file, names, pretrained_path, read_pretrained
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.storage.text import printable
+
+PARTS = ("config.json", "model", "pytorch_model")  # with which the names of the files in such a folder begin
 
 
-class LoadedTranslator:
-    """A trained translator with its codecs, as `npformer.load` returns it.
-
-    Attributes:
-        name: The name, folder or file that it was loaded from.
-        model: The model.
-        codec: The pair of codecs, `codec.source` and `codec.target`.
-        card: The model card of a translator that ships, and None for a run of your own.
-        translator: The `npformer.generation.Translator` that does the work.
-    """
-
-    def __init__(self, name: str, translator: Translator, card: Card | None = None) -> None:
-        self.name, self.translator, self.card = name, translator, card
-        self.model: Model = translator.model
-        self.codec = CodecPair(translator.source_codec, translator.target_codec)
-
-    @overload
-    def translate(self, text: str, **settings: Any) -> str: ...
-
-    @overload
-    def translate(self, text: list[str] | tuple[str, ...], **settings: Any) -> list[str]: ...
-
-    def translate(self, text: str | Sequence[str], **settings: Any) -> str | list[str]:
-        """Translate one sentence or a list of sentences.
-
-        Args:
-            text: A sentence, or a list of sentences. The translation of an empty sentence is empty.
-            settings: Settings of the search: beam, length_penalty, max_length, threads. The defaults of beam
-                and length_penalty are those of the model card, or 4 and 0.6.
-
-        Returns:
-            The translation, or the list of translations in the same order, as a person writes them.
-
-        Raises:
-            UserError: If a sentence is too long for the model or a setting is out of range.
-        """
-        lines = [text] if isinstance(text, str) else list(text)
-        decoded = self.translator.translate_all(lines, **(self.search_settings() | settings))
-        translations = [detokenize(self.codec.target, each) for each in decoded]
-        return translations[0] if isinstance(text, str) else translations
-
-    def translate_stream(
-        self, lines: Sequence[str], *, first_line: int = 1, **settings: Any
-    ) -> Iterator[list[str]]:
-        """Translate lines as `translate` does, and yield the translations as soon as they are known.
-
-        Args:
-            lines: The lines. The translation of an empty line is empty.
-            first_line: The line number of the first line, for messages.
-            settings: Settings of the search, as in `translate`.
-
-        Yields:
-            The translations of the next lines, in the order of the lines.
-
-        Raises:
-            UserError: If a line is too long for the model, after the translations of the lines before it.
-        """
-        settings = self.search_settings() | settings
-        for part in self.translator.translate_stream(lines, first_line=first_line, **settings):
-            yield [detokenize(self.codec.target, each) for each in part]
-
-    def attention(self, sentence: str, **settings: Any) -> SentenceAttention:
-        """Translate a sentence and return the attention weights of every layer and head.
-
-        Args:
-            sentence: The sentence to translate.
-            settings: Settings of the search, as in `translate`.
-
-        Returns:
-            The weights as arrays, with the tokens of queries and keys; `.plot()` draws them.
-
-        Raises:
-            UserError: If the sentence is empty or too long for the model.
-        """
-        return attention_of(self.translator, sentence, **(self.search_settings() | settings))
-
-    def unknown_words(self, text: str) -> list[str]:
-        """Return the words of a text that are not in the vocabulary and are read as <UNK>, each once."""
-        return self.translator.unknown_words(text)
-
-    def search_settings(self) -> dict[str, Any]:
-        """Return the beam and the length penalty of the model card, or else the paper's 4 and 0.6."""
-        if self.card is None:
-            return {"beam": BEAM, "length_penalty": LENGTH_PENALTY}
-        return {"beam": self.card.beam, "length_penalty": self.card.length_penalty}
-
-    def __repr__(self) -> str:
-        title = f" ({printable(self.card.title)})" if self.card else ""
-        kind, count = type(self.model).__name__, self.model.count_parameters()
-        return f"<translator {printable(self.name)}{title}: {kind} with {count:,} parameters>"
-
-
-def load(model: str | os.PathLike[str], *, last: bool = False, backend: str = "numpy") -> LoadedTranslator:
-    """Load a trained translator.
+def load(
+    model: str | os.PathLike[str],
+    *,
+    last: bool = False,
+    backend: str = "numpy",
+    dtype: Any = None,
+    progress: Progress | None = None,
+) -> LoadedTranslator | LoadedLanguageModel | LoadedMaskedModel:
+    """Load a trained translator, language model or masked language model.
 
     Args:
         model: The name of a translator that ships ("en-de"; `npformer pretrained` lists them), the folder of
-            a run, a checkpoint, or a file that `npformer pretrained --export` wrote.
+            a run, a checkpoint, a file that `npformer pretrained --export` wrote, or a Hugging Face folder
+            with a Marian (opus-mt), GPT-2, Llama, Qwen2, BERT or DistilBERT.
         last: Load the last checkpoint in the folder of a run, not the best one.
         backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
+        dtype: "float32" or "float64". By default, a Hugging Face folder gives a model in float32, and
+            everything else one in the precision of its file.
+        progress: A function that is called while the tensors of a Hugging Face folder are read, with the
+            bytes that were read and the bytes of all.
 
     Returns:
-        The translator, with `.translate(...)`, `.attention(...)`, `.model` and `.codec`.
+        The translator, with `.translate(...)`; the language model, with `.generate(...)` and
+        `.perplexity(...)`; or the masked language model, with `.fill(...)`. Each has `.model`, `.tokenizer`,
+        `.logits(...)`, `.attention(...)` and `.saliency(...)`.
 
     Raises:
         UserError: If there is no such name, folder or file, or if the file is damaged.
     """
+    return _load(model, last=last, backend=backend, dtype=dtype, progress=progress)
+
+
+def load_as(
+    wanted: type[AnyLoaded],
+    model: str | os.PathLike[str],
+    *,
+    last: bool = False,
+    backend: str = "numpy",
+    progress: Progress | None = None,
+) -> AnyLoaded:
+    """Load a trained model of one kind.
+
+    Args:
+        wanted: The class of the kind.
+        model: As for `load`.
+        last: As for `load`.
+        backend: As for `load`.
+        progress: As for `load`.
+
+    Raises:
+        UserError: As for `load`, and if the model is of another kind.
+    """
+    remedy = remedy_for(wanted)
+    return require_kind(_load(model, last=last, backend=backend, progress=progress, remedy=remedy), wanted)
+
+
+def remedy_for(wanted: type[Loaded]) -> str:
+    """Return what to do if there is no model of a kind, or "" for a translator, since some of them ship."""
+    kind = wanted.kind
+    return "" if wanted is LoadedTranslator else f"train a {kind.noun} with {kind.maker}"
+
+
+def _load(
+    model: str | os.PathLike[str],
+    *,
+    last: bool,
+    backend: str,
+    dtype: Any = None,
+    progress: Progress | None = None,
+    remedy: str = "",
+) -> Loaded:
+    """Load a model as `load` does. If there is none, the message ends with the remedy, unless that is ""."""
     name = os.fspath(model)
-    path = find_model(name, last=last)
-    backend = choose_backend(backend)
+    if name not in names() and not last and is_hugging_face_folder(Path(name)):
+        dtype = "float32" if dtype is None else dtype
+        return _load_hugging_face_folder(name, Path(name), backend, dtype, progress)
+    dtype = None if dtype is None else checked_dtype(dtype)
+    loaded = _load_file(name, find_model(name, last=last, remedy=remedy), choose_backend(backend))
+    if dtype is not None:
+        loaded.model.astype(dtype)
+    return loaded
+
+
+def _load_file(name: str, path: Path, backend: str) -> Loaded:
+    """Load the model in an exported file or in a checkpoint.
+
+    Args:
+        name: The name, folder or file that the caller gave.
+        path: The file.
+        backend: "numpy" or "cupy".
+
+    Raises:
+        UserError: If the file is damaged.
+    """
     if is_pretrained_file(path):
         content = read_pretrained(path)
         translator = Translator(content.model.to(backend), content.source, content.target)
-        return LoadedTranslator(name, translator, content.card)
-    return LoadedTranslator(name, Translator.from_checkpoint(load_checkpoint(path), backend))
+        return LoadedTranslator(name, translator.model, lambda: translator, card=content.card)
+    checkpoint = load_checkpoint(path)
+    if "sentences" in checkpoint.codecs:
+        filler = GapFiller.from_checkpoint(checkpoint, backend)
+        return loaded_text_model(name, filler.model, partial(SentenceTokenizer, filler.codec))
+    if "text" in checkpoint.codecs:
+        generator = TextGenerator.from_checkpoint(checkpoint, backend)
+        return loaded_text_model(name, generator.model, partial(LongTextTokenizer, generator.codec))
+    translator = Translator.from_checkpoint(checkpoint, backend)
+    return LoadedTranslator(name, translator.model, lambda: translator)
 
 
-def find_model(name: str, *, last: bool = False) -> Path:
+def is_hugging_face_folder(folder: Path) -> bool:
+    """Return whether a folder has a model as `transformers` saves it, and no checkpoint of a run."""
+    run = any((folder / f"{checkpoint}.safetensors").exists() for checkpoint in ("last", "best"))
+    return (folder / "config.json").is_file() and not run
+
+
+def _load_hugging_face_folder(
+    name: str, folder: Path, backend: str, dtype: Any, progress: Progress | None
+) -> Loaded:
+    """Load the model of a Hugging Face folder. Its tokenizer is read at the first use of text.
+
+    Args:
+        name: The folder as the caller gave it.
+        folder: The folder.
+        backend: As for `load`.
+        dtype: "float32" or "float64".
+        progress: As for `load`.
+
+    Raises:
+        UserError: If the folder cannot be read.
+    """
+    backend = choose_backend(backend)
+    found = load_folder(folder, dtype, progress=progress)
+    model = found.model.to(backend)
+    if isinstance(model, Transformer):
+        make_translator = partial(_translator_of_folder, model, folder)
+        own_search = partial(search_settings, folder, model.config)
+        return LoadedTranslator(name, model, make_translator, own_search=own_search)
+    return loaded_text_model(name, model, partial(load_tokenizer, folder, found.family.name))
+
+
+def _translator_of_folder(model: Transformer, folder: Path) -> SentenceTranslator:
+    """Return a Marian model with the tokenizers in its folder.
+
+    Raises:
+        UserError: If a file of the tokenizer is missing or damaged, or if it belongs to another model.
+    """
+    tokenizer = MarianTokenizer.from_folder(folder)
+    with in_context(str(folder)):
+        return SentenceTranslator(model, tokenizer, tokenizer.for_target)
+
+
+def find_model(name: str, *, last: bool = False, remedy: str = "") -> Path:
     """Return the file of a model, by the name, folder or file that `load` takes.
+
+    Args:
+        name: The name, folder or file.
+        last: Take the last checkpoint of a run, not its best one.
+        remedy: What to do if there is no such model, for the message; by default, train a translator or take
+            one that ships.
 
     Raises:
         UserError: If there is none, or if `last` is given with anything but the folder of a run.
@@ -153,30 +204,42 @@ def find_model(name: str, *, last: bool = False) -> Path:
         return pretrained_path(name)
     if is_run:
         return _checkpoint_in(path, last=last)
+    if path.is_file() and path.name.startswith(PARTS) and is_hugging_face_folder(path.parent):
+        raise UserError(f"{path} is a part of the Hugging Face folder {path.parent}: give the folder")
     if path.is_file():
         return path
-    raise UserError(_not_found(name))
+    raise UserError(_not_found(name, remedy))
 
 
 def _checkpoint_in(folder: Path, *, last: bool) -> Path:
     """Return the best or the last checkpoint in the folder of a run."""
     newest, best = folder / "last.safetensors", folder / "best.safetensors"
-    if (folder / "config.json").is_file() and not newest.exists() and not best.exists():
+    if is_hugging_face_folder(folder):
         raise UserError(
-            f"{folder} is a Hugging Face folder (it has a config.json), and npformer cannot read these: "
-            "give a translator that ships, the folder of a run, or a checkpoint"
+            f"{folder} is a Hugging Face folder (it has a config.json), which has no checkpoints: give the "
+            "folder of a run, or leave out --last (last=True)"
+        )
+    if not newest.exists() and not best.exists():
+        raise UserError(
+            f"{folder} has neither the checkpoints of a run nor the config.json of a Hugging Face folder: "
+            "check the name"
         )
     # a run that was stopped before its first validation has no best checkpoint
     return newest if last or not best.exists() else best
 
 
-def _not_found(name: str) -> str:
+def _not_found(name: str, remedy: str) -> str:
     """Return the message for a model that does not exist."""
     if name.endswith(SUFFIX):
         return f"there is no file {name}: check the name and the folder"
+    if remedy:
+        return f"there is no run {name}: {remedy}"
     hint = did_you_mean(name, names()) if names() else ""
     if hint.startswith("did"):
         return f"there is no model {name}: {hint}"
     shipped = f"give a translator that ships ({', '.join(names())})"
     other = shipped if names() else "no translator ships with this copy of npformer"
-    return f"there is no run {name}: train one with npformer train --run {name}; or {other}"
+    return (
+        f"there is no run {name}: train one with npformer train --run {name}, or give a Hugging Face folder "
+        f"on this machine; or {other}"
+    )

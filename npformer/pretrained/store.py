@@ -112,11 +112,57 @@ def save_pretrained(checkpoint: Checkpoint, path: str | PathLike[str], card: Car
         UserError: If float16 cannot hold the weights, if the codecs do not fit the model, if the scores on
             the card were measured with other weights, or if the file cannot be written.
     """
+    path = _named_path(path)
+    weights = {name: _to_float16(name, value) for name, value in checkpoint.parameters.items()}
+    Translator.from_checkpoint(checkpoint)  # refuses codecs that do not fit
+    _require_own_scores(card, weights)
+    settings = {
+        "format": FORMAT,
+        "kind": checkpoint.model_kind,
+        "model": checkpoint.model_settings,
+        **checkpoint.codecs,
+        "card": card.to_dict(),
+        # no code reads these two; they document the origin of the weights
+        "step": checkpoint.step,
+        "training": checkpoint.training_settings,
+    }
+    write_file(path, checksummed_bytes(weights, settings, key=_KEY))
+
+
+def replace_card(
+    name: str | PathLike[str], path: str | PathLike[str], card: Card, *, target: Codec | None = None
+) -> None:
+    """Write the file of a translator again, with another model card.
+
+    Args:
+        name: A translator that ships, or its file.
+        path: The file to write, NAME.safetensors.
+        card: The model card.
+        target: Another codec of the target language with the same ids, or None to keep it.
+
+    Raises:
+        UserError: If the file cannot be read or written, or if the scores on the card were measured with
+            other weights.
+    """
+    read_pretrained(name)  # checks the whole file
+    tensors, settings = read_checksummed(pretrained_path(name), key=_KEY, what="translator", remedy=REMEDY)
+    _require_own_scores(card, tensors)
+    del settings["sha256"]  # of the whole file, which changes
+    settings["card"] = card.to_dict()
+    if target is not None:
+        settings["target"] = target.to_json()
+    write_file(_named_path(path), checksummed_bytes(tensors, settings, key=_KEY))
+
+
+def _named_path(path: str | PathLike[str]) -> Path:
     path = Path(path)
     if path.suffix != SUFFIX:
         raise UserError(f"{path} does not end in {SUFFIX}: give a name with this ending")
-    weights = {name: _to_float16(name, value) for name, value in checkpoint.parameters.items()}
-    Translator.from_checkpoint(checkpoint)  # refuses codecs that do not fit
+    return path
+
+
+def _require_own_scores(card: Card, weights: dict[str, Array]) -> None:
+    """Raise UserError if a score on a card was measured with other weights than these, in float16."""
     fingerprint = weights_fingerprint({name: half.astype(np.float32) for name, half in weights.items()})
     for each in card.scores:
         if each.weights != fingerprint:
@@ -124,18 +170,6 @@ def save_pretrained(checkpoint: Checkpoint, path: str | PathLike[str], card: Car
                 f"the score on {each.reference} was measured with other weights ({each.weights}, and these "
                 f"are {fingerprint}): score the exported file, with npformer score --model FILE --json"
             )
-    settings = {
-        "format": FORMAT,
-        "kind": checkpoint.model_kind,
-        "model": checkpoint.model_settings,
-        "source": checkpoint.source_codec,
-        "target": checkpoint.target_codec,
-        "card": card.to_dict(),
-        # no code reads these two; they document the origin of the weights
-        "step": checkpoint.step,
-        "training": checkpoint.training_settings,
-    }
-    write_file(path, checksummed_bytes(weights, settings, key=_KEY))
 
 
 def weights_fingerprint(weights: dict[str, Array]) -> str:

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from npformer.data.codecs import codec_from_json
+from npformer.data.codecs import codecs_from_checkpoint
 from npformer.errors import UserError
 from npformer.generation.search import BEAM, LENGTH_PENALTY
 from npformer.models.registry import model_from_checkpoint
@@ -61,6 +61,8 @@ def card_template(checkpoint: Checkpoint, folder: Path) -> dict[str, Any]:
         "example": f"{TO_WRITE} a sentence to try, or nothing between the quotation marks",
         "beam": BEAM,
         "length_penalty": LENGTH_PENALTY,
+        "comparison": f"{TO_WRITE} published scores of other models, or nothing between the quotation marks",
+        "limits": [],
     }
 
 
@@ -80,7 +82,7 @@ def require_filled_in(content: Mapping[str, Any], path: Path) -> None:
 
 def _title(checkpoint: Checkpoint) -> str:
     """Return "English to German", if both languages are known."""
-    codecs = map(codec_from_json, (checkpoint.source_codec, checkpoint.target_codec))
+    codecs = codecs_from_checkpoint(checkpoint)
     source, target = (_LANGUAGES.get(codec.language.name) for codec in codecs)
     return f"{source} to {target}" if source and target else f"{TO_WRITE} a title, as in English to German"
 

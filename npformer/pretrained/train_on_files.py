@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from npformer.data.dataset import Dataset, files_dataset
+from npformer.data.base_dataset import Dataset
+from npformer.data.dataset import files_dataset
 from npformer.errors import UserError
 from npformer.models.registry import ModelConfig, architecture_class
-from npformer.pretrained.loading import LoadedTranslator, load
+from npformer.pretrained.loaded import LoadedTranslator
+from npformer.pretrained.loading import load_as
 from npformer.training import Report, Result, TrainingConfig
 from npformer.training import train as train_run
 from npformer.training.presets import Preset, find_preset
@@ -100,7 +102,7 @@ def train(
         workers=available_cores() if chosen.all_cores and workers is None else workers,
         report=report,
     )
-    return TrainedRun(folder, load(folder), result)
+    return TrainedRun(folder, load_as(LoadedTranslator, folder), result)
 
 
 def configure(

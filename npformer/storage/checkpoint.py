@@ -35,27 +35,26 @@ ENTRIES = {
     "best_loss": float | None,
     "model": dict,
     "training": dict,
-    "source": str,
-    "target": str,
     "dataset": dict,
     "fingerprint": str,
     "backend": str,
     "threads": int | None,
 }
 LATER_ENTRIES = {"format": int, "kind": str, "workers": int, "ranks": int}  # missing in the oldest files
+# the roles of the codecs: of a translator, of a language model, or of a masked language model
+CODECS = (("source", "target"), ("text",), ("sentences",))
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The content of a checkpoint file: everything that resuming a run needs, and that translating needs."""
+    """The content of a checkpoint file: everything that resuming a run or using its model needs."""
 
     step: int
     best_loss: float | None  # the lowest validation objective so far
-    model_kind: str  # "transformer" or "recurrent", see models.registry
+    model_kind: str  # such as "transformer", see models.registry
     model_settings: dict[str, Any]
     training_settings: dict[str, Any]
-    source_codec: str  # JSON text, see data.codecs
-    target_codec: str
+    codecs: dict[str, str]  # by role, see CODECS: JSON texts, which data.codecs reads
     dataset: dict[str, Any]  # the description from which open_dataset makes the dataset again
     fingerprint: str  # of the dataset
     backend: str  # like the numbers of threads, workers and ranks, it determines the last bits of a sum
@@ -102,7 +101,9 @@ def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
     tensors, settings = read_checksummed(path, remedy=REMEDY)
     what = f"the checkpoint {path}"
     require_version(settings, what, FORMAT)
-    require_entries(settings, ENTRIES, what, REMEDY, optional=LATER_ENTRIES)
+    roles = next((roles for roles in CODECS if roles[0] in settings), CODECS[0])
+    types = ENTRIES | dict.fromkeys(roles, str)
+    require_entries(settings, types, what, REMEDY, optional=LATER_ENTRIES)
     _check_numbers(settings, what)
     m, v = tensors.pop("adam.m", None), tensors.pop("adam.v", None)
     _check_arrays(tensors, m, v, what)
@@ -112,8 +113,7 @@ def load_checkpoint(path: str | PathLike[str]) -> Checkpoint:
         model_kind=settings.get("kind", "transformer"),
         model_settings=rename_settings(settings["model"]),
         training_settings=settings["training"],
-        source_codec=settings["source"],
-        target_codec=settings["target"],
+        codecs={role: settings[role] for role in roles},
         dataset=settings["dataset"],
         fingerprint=settings["fingerprint"],
         backend=settings["backend"],
@@ -188,8 +188,7 @@ def _to_bytes(checkpoint: Checkpoint) -> bytes:
         "kind": checkpoint.model_kind,
         "model": checkpoint.model_settings,
         "training": checkpoint.training_settings,
-        "source": checkpoint.source_codec,
-        "target": checkpoint.target_codec,
+        **checkpoint.codecs,
         "dataset": checkpoint.dataset,
         "fingerprint": checkpoint.fingerprint,
         "backend": checkpoint.backend,

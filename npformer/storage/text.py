@@ -60,8 +60,17 @@ def markdown_fence(text: str, *, shortest: int = 3) -> str:
 def shell_word(text: str | os.PathLike[str]) -> str:
     """Return a path or a name as a word of a shell command, quoted if the shell would change it."""
     word = os.fspath(text)
-    if word.startswith("-"):  # a command would read it as an option
-        word = f"./{word}"
+    return _quoted(f"./{word}" if word.startswith("-") else word)  # a command would read it as an option
+
+
+def shell_text(text: str) -> str:
+    """Return a sentence as a word of a shell command, in double quotes if the shell keeps it as it is."""
+    plain = not set(text) & set('"$`\\!') and printable(text) == text
+    return f'"{text}"' if plain else _quoted(text)
+
+
+def _quoted(word: str) -> str:
+    """Return a word quoted for bash and zsh, if they would change it."""
     if printable(word) == word:
         return shlex.quote(word)
     parts = [

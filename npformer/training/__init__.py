@@ -2,8 +2,10 @@
 
 The path of a batch, from a file to the update of the parameters:
 
-1. `data/dataset.py` reads the sentence pairs of a file and encodes them as token ids;
-2. `data/loader.py` plans the batches of each epoch and pads them into arrays;
+1. `data/dataset.py` reads the sentence pairs of a file and encodes them as token ids; `data/text.py` does so
+   with one long text;
+2. `data/loader.py` plans the batches of pairs of each epoch and pads them into arrays; `data/text.py` draws
+   windows of a text;
 3. `training/trainer.py` asks the loader for the batches of each step;
 4. `training/step.py` runs the model forward and backward, over all workers, and clips the gradients;
 5. `training/optimizer.py` updates the parameters.
@@ -16,6 +18,7 @@ from npformer.training.events import (
     Event,
     Noted,
     Report,
+    Sampled,
     Saved,
     Scored,
     Started,
@@ -38,6 +41,7 @@ __all__ = [
     "Report",
     "Result",
     "RunFolder",
+    "Sampled",
     "Saved",
     "Scored",
     "Started",

@@ -39,7 +39,7 @@ def average(checkpoints: Sequence[Checkpoint]) -> Checkpoint:
 
 def _model_and_codecs(checkpoint: Checkpoint) -> tuple[object, ...]:
     """Return the settings that two checkpoints must have in common to be averaged."""
-    return config_from_checkpoint(checkpoint), checkpoint.source_codec, checkpoint.target_codec
+    return config_from_checkpoint(checkpoint), checkpoint.codecs
 
 
 def _mean(values: Sequence[np.ndarray]) -> np.ndarray:

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from npformer.data.loader import DataLoader
+from npformer.data.loader import Loader
 from npformer.errors import UserError, in_context
 from npformer.storage.checkpoint import Checkpoint
 from npformer.storage.validation import (
@@ -129,10 +129,10 @@ class TrainingConfig:
 
     @property
     def batching(self) -> dict[str, Any]:
-        """The settings of a DataLoader, by name."""
+        """The settings of a data loader, by name."""
         return {name: getattr(self, name) for name in ("seed", "batch_size", "batch_tokens", "accumulate")}
 
-    def total_steps(self, loader: DataLoader) -> int:
+    def total_steps(self, loader: Loader) -> int:
         """Return the number of steps of a run with the batches of this loader."""
         if self.steps is not None:
             return self.steps

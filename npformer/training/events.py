@@ -31,12 +31,21 @@ class Stepped:
 
 @dataclass(frozen=True)
 class Validated:
-    """The model was evaluated on the validation sentences."""
+    """The model was evaluated on the validation examples."""
 
     step: int
     loss: float
     accuracy: float  # the share of target tokens that get the highest probability, see Evaluation
     best: bool  # True if its objective is the lowest of the run so far
+    bits_per_character: float | None = None  # of a text; None for sentences
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A language model wrote a sample of text."""
+
+    step: int
+    text: str  # the beginning of the validation text, and how the model continues it
 
 
 @dataclass(frozen=True)
@@ -83,5 +92,5 @@ class Stopped:
     message: str
 
 
-Event = Started | Stepped | Validated | Scored | Averaged | Noted | Saved | Stopped
+Event = Started | Stepped | Validated | Sampled | Scored | Averaged | Noted | Saved | Stopped
 Report = Callable[[Event], None]

@@ -8,9 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.data.codecs import TextCodec
-from npformer.data.dataset import Dataset, builtin_dataset
-from npformer.data.loader import DataLoader, Ids
-from npformer.data.sentences import MASK, SentenceBatch, causal_batch, masked_batch, with_mask
+from npformer.data.dataset import PairDataset, builtin_dataset
+from npformer.data.loader import Ids
+from npformer.data.sentences import (
+    MASK,
+    MakeBatch,
+    Sentence,
+    SentenceBatch,
+    SentenceLoader,
+    causal_batch,
+    masked_batch,
+    with_mask,
+)
 from npformer.data.vocabulary import PAD
 from npformer.errors import UserError
 from npformer.models.bert import MaskedLanguageModel
@@ -18,10 +27,6 @@ from npformer.models.gpt import CausalLanguageModel
 from npformer.models.transformer import TransformerConfig
 from npformer.training.config import TrainingConfig, make_optimizer, make_schedule
 from npformer.training.step import Evaluation, dropout_rngs, evaluate, make_step
-
-Sentence = Sequence[int]
-# a function that makes a batch of sentences; the generator chooses the tokens to hide
-MakeBatch = Callable[[Sequence[Sentence], np.random.Generator], SentenceBatch]
 
 SIZES: dict[str, Any] = {
     "d_model": 64,
@@ -90,13 +95,15 @@ def _model(kind: Callable[..., Any], codec: TextCodec, seed: int, settings: dict
 
 
 def _train(
-    model: Any, codec: TextCodec, dataset: Dataset, make: MakeBatch, steps: int, seed: int
+    model: Any, codec: TextCodec, dataset: PairDataset, make: MakeBatch, steps: int, seed: int
 ) -> TrainedLanguage:
     """Train a model on the English sentences of a dataset, and evaluate it on those for validation."""
     config = TrainingConfig(steps=steps, seed=seed, warmup_steps=max(1, steps // 10), **TRAINING)
     train, valid = ([english for english, _ in part] for part in (dataset.train, dataset.valid))
     losses = fit(model, train, make, config)
-    training, held_out = (every_sentence(part, make, config) for part in (train, valid))
+    training, held_out = (
+        SentenceLoader(part, make, **config.batching).every_sentence() for part in (train, valid)
+    )
     unigram = unigram_perplexity(training, held_out, len(codec.vocabulary))
     return TrainedLanguage(model, codec, losses, evaluate(model, held_out), unigram)
 
@@ -123,57 +130,12 @@ def fit(model: Any, sentences: Sequence[Sentence], make: MakeBatch, config: Trai
     schedule = make_schedule(config, model.config.d_model, steps)
     optimizer = make_optimizer(config, model)
     losses = []
-    for step, plan in enumerate(islice(_loader(sentences, config).plan_steps(), steps), 1):
-        batches = _batches(sentences, plan, make, config.seed, step)
+    loader = SentenceLoader(sentences, make, **config.batching)
+    for step, batches in enumerate(islice(loader.steps(), steps), 1):
         rngs = dropout_rngs(config.seed, step, len(batches))
         loss, _, _ = make_step(model, optimizer, batches, rngs, schedule(step), config.clip_norm)
         losses.append(loss)
     return losses
-
-
-def every_sentence(
-    sentences: Sequence[Sentence], make: MakeBatch, config: TrainingConfig
-) -> list[SentenceBatch]:
-    """Return all sentences in batches.
-
-    The batches are the same in every call with the same arguments: their generators are those of step 0.
-
-    Args:
-        sentences: The token ids of each sentence.
-        make: Makes a batch of some sentences.
-        config: The settings of the training.
-    """
-    return _batches(sentences, _loader(sentences, config).plan_epoch(0), make, config.seed, 0)
-
-
-def _loader(sentences: Sequence[Sentence], config: TrainingConfig) -> DataLoader:
-    """Return a loader that plans the batches; their arrays are made here."""
-    lengths = np.array([len(ids) + 1 for ids in sentences])  # (N,) with START or END
-    return DataLoader((), lengths, **config.batching)
-
-
-def _batches(
-    sentences: Sequence[Sentence], plan: Sequence[Ids], make: MakeBatch, seed: int, step: int
-) -> list[SentenceBatch]:
-    """Make the batches of a step."""
-    return [
-        make([sentences[i] for i in indices], batch_rng(seed, step, batch))
-        for batch, indices in enumerate(plan)
-    ]
-
-
-def batch_rng(seed: int, step: int, batch: int) -> np.random.Generator:
-    """Return the generator that chooses the hidden tokens of a batch. It depends on the three numbers only.
-
-    The seed has a fourth number, so that the generator differs from those of dropout_rngs, whose seeds have
-    three.
-
-    Args:
-        seed: The seed of the run.
-        step: The number of the step, from 1; 0 for evaluation.
-        batch: The number of the batch in the step, from 0.
-    """
-    return np.random.default_rng([seed, batch, step, 1])
 
 
 def unigram_perplexity(

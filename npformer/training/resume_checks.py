@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from npformer.data.codecs import codecs_from_checkpoint
-from npformer.data.dataset import Dataset
-from npformer.data.loader import DataLoader
-from npformer.data.vocabulary import END, PAD, START, Vocabulary
+from npformer.data.base_dataset import Dataset
+from npformer.data.codecs import read_codecs
 from npformer.errors import UserError
 from npformer.models.registry import ModelConfig, config_from_checkpoint, kind_of
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
@@ -15,32 +13,6 @@ from npformer.training.run_folder import RunFolder
 # settings that may change when a run resumes
 CHANGEABLE = {"validate_every", "checkpoint_every", "log_every", "bleu_every", "bleu_sentences"}
 LENGTH = {"steps", "epochs", "lengthened_after"}  # checked by with_new_length
-
-
-def check_fits(dataset: Dataset, config: ModelConfig) -> None:
-    """Check that a model's vocabularies and its longest sentence fit a dataset.
-
-    Raises:
-        UserError: If they do not.
-    """
-    for side, codec in (("source", dataset.source), ("target", dataset.target)):
-        size = getattr(config, f"{side}_vocab")
-        if size != len(codec.vocabulary):
-            raise UserError(
-                f"{side}_vocab is {size}, but the dataset's {side} vocabulary has {len(codec.vocabulary)} "
-                "entries: build the configuration with **dataset.sizes"
-            )
-    if (config.pad_id, config.start_id, config.end_id) != (PAD, START, END):
-        raise UserError(
-            f"pad_id, start_id and end_id are {config.pad_id}, {config.start_id} and {config.end_id}: "
-            f"the vocabularies have them at {PAD}, {START} and {END}"
-        )
-    longest = dataset.max_length
-    if longest > config.max_length:
-        raise UserError(
-            f"the longest sentence has {longest} tokens, and the model's max_length is {config.max_length}: "
-            "raise it, or leave out longer sentences with the dataset's max_length"
-        )
 
 
 def check_settings(
@@ -55,7 +27,7 @@ def check_settings(
     Args:
         run: The folder of the run.
         checkpoint: The last checkpoint of the run, or None if it begins.
-        dataset: The sentences to train on.
+        dataset: The dataset to train on.
         model_config: The configuration of the model.
         config: The settings of the training.
 
@@ -63,7 +35,7 @@ def check_settings(
         UserError: If the run cannot begin or continue with them.
     """
     if checkpoint is not None:
-        config = with_new_length(checkpoint, dataset, config, run.resume_command)
+        config = with_new_length(checkpoint, dataset, model_config, config, run.resume_command)
         check_same_run(checkpoint, dataset, model_config, config)
     elif config.lengthened_after is not None:
         raise UserError(
@@ -73,7 +45,11 @@ def check_settings(
 
 
 def with_new_length(
-    checkpoint: Checkpoint, dataset: Dataset, config: TrainingConfig, resume_command: str
+    checkpoint: Checkpoint,
+    dataset: Dataset,
+    model_config: ModelConfig,
+    config: TrainingConfig,
+    resume_command: str,
 ) -> TrainingConfig:
     """Return the settings with which a run continues that was given another length.
 
@@ -83,7 +59,8 @@ def with_new_length(
 
     Args:
         checkpoint: The last checkpoint of the run.
-        dataset: The sentences to train on.
+        dataset: The dataset to train on.
+        model_config: The configuration of the model.
         config: The settings of the training, with the new length.
         resume_command: The command that resumes the run, for messages.
 
@@ -95,8 +72,7 @@ def with_new_length(
     if (saved.steps, saved.epochs) == (config.steps, config.epochs):
         return config
     before, now = (
-        each.total_steps(DataLoader(dataset.train, dataset.train_lengths, **each.batching))
-        for each in (saved, config)
+        each.total_steps(dataset.loader(model_config.max_length, **each.batching)) for each in (saved, config)
     )
     made = checkpoint.step
     if now < made:
@@ -118,11 +94,11 @@ def with_new_length(
 def check_same_run(
     checkpoint: Checkpoint, dataset: Dataset, model_config: ModelConfig, config: TrainingConfig
 ) -> None:
-    """Check that a run resumes with the settings, vocabularies and sentences of its checkpoint.
+    """Check that a run resumes with the settings, vocabularies and data of its checkpoint.
 
     Args:
         checkpoint: The last checkpoint of the run.
-        dataset: The sentences to train on.
+        dataset: The dataset to train on.
         model_config: The configuration of the model.
         config: The settings of the training.
 
@@ -137,13 +113,17 @@ def check_same_run(
         )
     _compare(config_from_checkpoint(checkpoint).to_dict(), model_config.to_dict(), set())
     _compare(TrainingConfig.from_checkpoint(checkpoint).to_dict(), config.to_dict(), CHANGEABLE | LENGTH)
-    codecs = codecs_from_checkpoint(checkpoint)
-    _compare_vocabularies("source", codecs.source.vocabulary, dataset.source.vocabulary)
-    _compare_vocabularies("target", codecs.target.vocabulary, dataset.target.vocabulary)
+    if checkpoint.codecs.keys() != dataset.codecs.keys():
+        raise UserError(
+            f"the data are {dataset.contents} here, and other data in the checkpoint: continue with the data "
+            "that it was trained on, or start a new run in another folder"
+        )
+    for role, codec in read_codecs(checkpoint).items():
+        _compare_tokens(role, codec.tokens, dataset.codecs[role].tokens)
     if checkpoint.fingerprint != dataset.fingerprint:
         raise UserError(
-            f"the sentences are not those of the checkpoint ({describe(checkpoint.dataset)}): they have "
-            "changed since, so restore them, or start a new run"
+            f"the data are not those of the checkpoint ({describe(checkpoint.dataset)}): they have changed "
+            "since, so restore them, or start a new run"
         )
 
 
@@ -185,13 +165,14 @@ def _compare(saved: dict[str, Any], current: dict[str, Any], changeable: set[str
             )
 
 
-def _compare_vocabularies(side: str, saved: Vocabulary, current: Vocabulary) -> None:
+def _compare_tokens(role: str, saved: tuple[str, ...], current: tuple[str, ...]) -> None:
+    """Raise UserError if the tokens of two codecs differ, with the first difference."""
     if saved == current:
         return
-    pairs = zip(saved.words, current.words, strict=False)
+    pairs = zip(saved, current, strict=False)
     index = next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(saved), len(current)))
-    here, there = (repr(v.words[index]) if index < len(v) else "nothing" for v in (current, saved))
+    here, there = (repr(each[index]) if index < len(each) else "nothing" for each in (current, saved))
     raise UserError(
-        f"word {index} of the {side} vocabulary is {here} here but {there} in the checkpoint: "
+        f"token {index} of the {role} vocabulary is {here} here but {there} in the checkpoint: "
         "continue with the data that it was trained on, or start a new run in another folder"
     )

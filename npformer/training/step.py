@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from npformer.backend import Array, generator_near, like
+from npformer.data.loader import TrainingBatch
 from npformer.kernels import cross_entropy, cross_entropy_backward, cross_entropy_in_place
 from npformer.training.nan_checks import check_gradients, check_loss, check_parameters
 from npformer.training.optimizer import Adam, clip_global_norm
-from npformer.training.workers import Share, TrainingBatch, Workers
+from npformer.training.workers import Share, Workers
 
 
 class Evaluation(NamedTuple):
@@ -115,7 +116,7 @@ def forward_and_backward(
         The batch's part of the mean loss.
     """
     config = model.config
-    logits, targets, cache = _forward(model, batch, generator_near(rng, model.values))
+    logits, targets, cache = _forward(model, batch, generator_near(rng, model.reference))
     loss, loss_cache = cross_entropy_in_place(
         logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=tokens
     )

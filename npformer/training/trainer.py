@@ -5,7 +5,7 @@ A run that was stopped and resumed has bitwise the same losses and parameters as
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -15,8 +15,9 @@ import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from npformer.backend import choose_backend, like, to_numpy
-from npformer.data.dataset import Dataset, open_dataset
-from npformer.data.loader import Batch, DataLoader
+from npformer.data.base_dataset import Dataset
+from npformer.data.dataset import open_dataset
+from npformer.data.loader import TrainingBatch
 from npformer.errors import UserError, in_context, quantity
 from npformer.models.registry import ModelConfig, build, config_from_checkpoint, kind_of, require_size
 from npformer.storage.checkpoint import Checkpoint, save_checkpoint
@@ -25,7 +26,7 @@ from npformer.training.events import Event, Noted, Report, Saved, Started, Stepp
 from npformer.training.nan_checks import NotFiniteError
 from npformer.training.process import StopRequest, interrupt_between_steps, keep_freed_memory_in_process
 from npformer.training.ranks import Ranks, ranks_of_launch, share_of
-from npformer.training.resume_checks import check_fits, check_settings, load_last
+from npformer.training.resume_checks import check_settings, load_last
 from npformer.training.run_folder import RunFolder
 from npformer.training.step import dropout_rngs, make_step
 from npformer.training.validator import Validator
@@ -49,6 +50,7 @@ class Result:
     best_loss: float | None
     message: str
     stopped_by: int | None = None  # the number of the signal that asked it to stop, such as that of Ctrl-C
+    reads: str = "sentence pairs"  # what the model trained on, see ModelSettings
 
     @property
     def finished(self) -> bool:
@@ -92,7 +94,7 @@ def train(
 
     Args:
         run_dir: The folder of the run, for its checkpoints and its log.
-        dataset: The sentence pairs and their codecs.
+        dataset: The examples and their codecs.
         model_config: The configuration of the model.
         training_config: The settings of the training.
         backend: "numpy", "cupy" or "auto".
@@ -115,7 +117,7 @@ def train(
     """
     backend = choose_backend(backend)
     _check_counts(threads=threads, workers=workers)
-    check_fits(dataset, model_config)
+    dataset.check_model(model_config)
     run = RunFolder(run_dir)
     checkpoint = load_last(run) if resume else None
     training_config = check_settings(run, checkpoint, dataset, model_config, training_config)
@@ -160,7 +162,7 @@ def resume(
 
     Args:
         run_dir: The folder of the run.
-        dataset: The sentences of the run, if they cannot be made again from the checkpoint's description.
+        dataset: The dataset of the run, if it cannot be made again from the checkpoint's description.
         changes: Training settings that may change, such as steps.
         backend: As for `train`; by default, that of the checkpoint.
         threads: As for `train`; by default, that of the checkpoint.
@@ -197,7 +199,7 @@ class Trainer:
 
     Args:
         run: The open folder of the run.
-        dataset: The sentence pairs and their codecs.
+        dataset: The examples and their codecs.
         model_config: The configuration of the model.
         config: The settings of the training.
         backend: "numpy" or "cupy".
@@ -227,7 +229,7 @@ class Trainer:
         keep_freed_memory_in_process()
         self.workers = Workers(self.model, workers, ranks)
         self.optimizer = make_optimizer(config, self.model)
-        self.loader = DataLoader(dataset.train, dataset.train_lengths, **config.batching)
+        self.loader = dataset.loader(model_config.max_length, **config.batching)
         self.steps = config.total_steps(self.loader)
         self.schedule = make_schedule(config, model_config.d_model, self.steps)
         self.step = 0  # the number of complete steps
@@ -235,7 +237,9 @@ class Trainer:
         self.stopped_by: int | None = None
         self.doing = "the start"  # for the error message if training stops
         self.timer = Timer()
-        self.validator = Validator(run, dataset, config, self.steps, self._log, self.report)
+        self.validator = Validator(
+            run, dataset, model_config.max_length, config, self.steps, self._log, self.report
+        )
 
     def run_steps(
         self, checkpoint: Checkpoint | None, request: StopRequest, stop: Callable[[], bool]
@@ -295,7 +299,7 @@ class Trainer:
             if stopping:
                 return
 
-    def _make_step(self, batches: list[Batch]) -> None:
+    def _make_step(self, batches: Sequence[TrainingBatch]) -> None:
         """Make one step with all the batches, then log and report it."""
         step, config = self.step + 1, self.config
         self.doing = f"step {step}"
@@ -336,8 +340,7 @@ class Trainer:
             model_kind=kind_of(self.model.config),
             model_settings=self.model.config.to_dict(),
             training_settings=self.config.to_dict(),
-            source_codec=self.dataset.source.to_json(),
-            target_codec=self.dataset.target.to_json(),
+            codecs={role: codec.to_json() for role, codec in self.dataset.codecs.items()},
             dataset=self.dataset.description,
             fingerprint=self.dataset.fingerprint,
             backend=self.backend,
@@ -350,9 +353,9 @@ class Trainer:
         )
 
     def _require_same_run(self) -> None:
-        """Check that all ranks were started with the same settings and read the same sentences."""
+        """Check that all ranks were started with the same settings and read the same data."""
         settings = (self.config, self.model.config, self.dataset.fingerprint, self.workers.count)
-        self.ranks.require_same("settings or sentences", settings)
+        self.ranks.require_same("settings or data", settings)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         """Restore the state of a checkpoint, and remove the log entries after it."""
@@ -388,7 +391,14 @@ class Trainer:
             command = self.ranks.launcher + self.run.resume_command
             message = f"stopped after step {step}; resume with: {command}"
         self.report(Stopped(step, self.steps, message))
-        return Result(step, self.steps, self.validator.best_loss, message, self.stopped_by)
+        return Result(
+            step,
+            self.steps,
+            self.validator.best_loss,
+            message,
+            self.stopped_by,
+            reads=self.model.config.reads,
+        )
 
 
 class Timer:

@@ -1,26 +1,34 @@
-"""Validation during a run: the loss, BLEU, and the average of the last snapshots.
+"""Validation during a run: the loss, BLEU, a sample of text, and the average of the last snapshots.
 
-Validation neither changes the model nor draws random numbers, so the steps are the same with and without it.
+Validation does not change the model, and the sample has a generator of its own. So the steps are the same
+with and without it.
 """
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from npformer.data import END
-from npformer.data.codecs import Codec
-from npformer.data.dataset import Dataset
-from npformer.data.loader import DataLoader, Example
+from npformer.data.base_dataset import Dataset
+from npformer.data.codecs import AnyCodec
+from npformer.data.loader import Example
 from npformer.errors import UserError
 from npformer.generation.batch_decode import translate_ids
 from npformer.generation.bleu import bleu, require_sacrebleu
+from npformer.generation.sampling import sample_ids
 from npformer.models.registry import model_from_checkpoint
 from npformer.storage.checkpoint import Checkpoint, save_checkpoint
 from npformer.training.averaging import Snapshots
 from npformer.training.config import TrainingConfig
-from npformer.training.events import Averaged, Noted, Report, Saved, Scored, Validated
+from npformer.training.events import Averaged, Noted, Report, Sampled, Saved, Scored, Validated
 from npformer.training.run_folder import RunFolder
 from npformer.training.step import evaluate
+
+SAMPLE_TOKENS = 200
+SAMPLE_TEMPERATURE = 0.8  # as in nanoGPT
 
 
 class Validator:
@@ -28,7 +36,8 @@ class Validator:
 
     Args:
         run: The folder of the run.
-        dataset: The dataset with the validation sentences.
+        dataset: The dataset with the validation examples.
+        length: The largest number of tokens that the model reads at once.
         config: The settings of the training.
         steps: The number of steps of the run.
         log: Writes an entry to the log.
@@ -39,6 +48,7 @@ class Validator:
         self,
         run: RunFolder,
         dataset: Dataset,
+        length: int,
         config: TrainingConfig,
         steps: int,
         log: Callable[..., None],
@@ -46,8 +56,9 @@ class Validator:
     ) -> None:
         self.run, self.dataset, self.config, self.steps = run, dataset, config, steps
         self.log, self.report = log, report
-        self.batches = DataLoader(dataset.valid, dataset.valid_lengths, **config.batching).epoch()
-        self.examples = dataset.valid[: config.bleu_sentences]
+        self.batches = dataset.validation_batches(length, **config.batching)
+        self.examples = dataset.translations[: config.bleu_sentences]
+        self.prompt = list(dataset.prompt)[:length]
         first = config.lengthened_after or 0  # earlier snapshots belong to the previous end
         self.snapshots = Snapshots(run, config.average_last, first) if config.average_last else None
         self.measures_bleu = bool(config.bleu_every and self.examples)
@@ -77,7 +88,7 @@ class Validator:
         if self.batches and self._is_due(step, config.validate_every):
             self._validate(step, model, checkpoint)
         if self.measures_bleu and self._is_due(step, config.bleu_every):
-            score = greedy_bleu(model, self.examples, self.dataset.target)
+            score = greedy_bleu(model, self.examples, self.dataset.codecs["target"])
             self.log(step=step, valid_bleu=score, sentences=len(self.examples))
             self.report(Scored(step, score, len(self.examples)))
         if self.snapshots is not None:
@@ -86,6 +97,11 @@ class Validator:
             if step == self.steps:
                 self._average(step)
 
+    def bits_per_character(self, loss: float) -> float | None:
+        """Return the bits that the model needs for a character of a text, or None for sentences."""
+        ratio = self.dataset.tokens_per_character
+        return None if ratio is None else loss * ratio / math.log(2)
+
     def _is_due(self, step: int, every: int | None) -> bool:
         return every is not None and (step == self.steps or step % every == 0)
 
@@ -93,10 +109,22 @@ class Validator:
         """Evaluate the model, and save it if it is the best so far."""
         loss, accuracy, _, objective = evaluate(model, self.batches)
         best = self._is_best(objective)
-        self.log(step=step, valid_loss=loss, valid_accuracy=accuracy, valid_objective=objective, best=best)
-        self.report(Validated(step, loss, accuracy, best))
+        bits = self.bits_per_character(loss)
+        measured = {} if bits is None else {"valid_bits_per_character": bits}
+        self.log(
+            step=step,
+            valid_loss=loss,
+            valid_accuracy=accuracy,
+            valid_objective=objective,
+            best=best,
+            **measured,
+        )
+        self.report(Validated(step, loss, accuracy, best, bits))
         if best:
             self._save_best(checkpoint(), objective)
+        if self.prompt:
+            text = sample_text(model, self.dataset.codecs["text"], self.prompt, self.config.seed, step)
+            self.report(Sampled(step, text))
 
     def _average(self, step: int) -> None:
         """Average the snapshots, evaluate the average, and save it if it is the best of the run."""
@@ -138,7 +166,23 @@ class Validator:
         self.report(Saved(checkpoint.step, self.run.best))
 
 
-def greedy_bleu(model: Any, examples: Sequence[Example], codec: Codec) -> float:
+def sample_text(model: Any, codec: AnyCodec, prompt: Sequence[int], seed: int, step: int) -> str:
+    """Return the text of a prompt and of the tokens that a language model draws after it.
+
+    Args:
+        model: The language model.
+        codec: The codec of its tokens.
+        prompt: The first tokens of the text.
+        seed: The seed of the run. With the step, it determines the draws.
+        step: The number of complete steps.
+    """
+    # the windows of a text have the generators [seed, batch, step, 1]
+    rng = np.random.default_rng([seed, 0, step, 2])
+    drawn = sample_ids(model, [prompt], SAMPLE_TOKENS, temperature=SAMPLE_TEMPERATURE, rng=rng)
+    return codec.decode([*prompt, *(int(tokens[0]) for tokens in drawn)])
+
+
+def greedy_bleu(model: Any, examples: Sequence[Example], codec: AnyCodec) -> float:
     """Compute BLEU of greedy translations of the sources, with the decoded targets as references.
 
     An unknown word of a target counts as a wrong word.

@@ -14,12 +14,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from npformer.data.loader import Batch, split_batch
-from npformer.data.sentences import SentenceBatch
+from npformer.data.loader import TrainingBatch
 from npformer.errors import UserError
 from npformer.training.ranks import Ranks
 
-TrainingBatch = Batch | SentenceBatch  # the batch of a translator, or of a language model
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -66,7 +64,7 @@ class Workers:
         total, first = self.ranks.size * self.count, self.ranks.rank * self.count
         shares = [Share(model, []) for model in self.models]
         for batch, rng in zip(batches, rngs or repeat(None, len(batches)), strict=True):
-            parts = [batch] if total == 1 else split_batch(batch, total)
+            parts = [batch] if total == 1 else batch.split(total)
             own_rngs = [rng] * total if rng is None or total == 1 else rng.spawn(total)
             for number, share in enumerate(shares, first):
                 if number < len(parts):  # a batch may have fewer sentences than there are workers

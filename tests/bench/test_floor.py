@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from bench_toys import TIED, TOY
+from bench_toys import GPT_TOY, TIED, TOY
 
 from npformer.bench import floor
 from npformer.data.loader import split_batch
 from npformer.kernels import plain_pairs
-from npformer.models.transformer import Transformer
 
 
 class Recorded(np.ndarray):
@@ -35,11 +34,14 @@ class Recorded(np.ndarray):
 
 def recorded_products(setup, batch, packed):
     """Return the shapes of all products of the model with the plain pairs, forward and backward."""
-    model = Transformer(setup.config())
-    model._convert(lambda array: array.view(Recorded))
+    model = setup.model_class(setup.config())
+    settings = {"train": True, "rng": np.random.default_rng(0)} | ({"packed": True} if packed else {})
+    model._convert(lambda array: array.view(Recorded))  # position tables
+    for parameter in model.parameters():  # whose values are views of a new array
+        parameter.value = parameter.value.view(Recorded)
     Recorded.products.clear()
     with plain_pairs():
-        logits, cache = model.forward(*batch.inputs, train=True, rng=np.random.default_rng(0), packed=packed)
+        logits, cache = model.forward(*batch.inputs, **settings)
         model.backward(np.ones_like(logits), cache)
     return Counter(map(normal_form, Recorded.products))
 
@@ -52,8 +54,11 @@ def normal_form(shapes):
     return (*left[:-2], *sorted((left[-2], left[-1], right[-1])))
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
-@pytest.mark.parametrize("setup", [TOY, TIED], ids=["untied", "tied"])
+@pytest.mark.parametrize(
+    ("setup", "packed"),
+    [(TOY, False), (TOY, True), (TIED, False), (TIED, True), (GPT_TOY, False)],
+    ids=["untied", "untied, packed", "tied", "tied, packed", "GPT"],
+)
 def test_the_floor_has_the_products_of_the_step_and_no_other(setup, packed):
     batch = setup.batch()
     counted = Counter(

@@ -21,6 +21,14 @@ def test_the_machine():
     assert not machine.is_busy({"load": None, "cores": 2})
 
 
+@pytest.mark.parametrize(("variable", "kernels"), [("Haswell", "Haswell"), ("", None), (None, None)])
+def test_the_kernels_that_the_user_chose(variable, kernels, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_CORETYPE", raising=False)
+    if variable is not None:
+        monkeypatch.setenv("OPENBLAS_CORETYPE", variable)
+    assert machine.describe()["machine"]["kernels"] == kernels
+
+
 @pytest.mark.skipif(not machine.STATUS.exists(), reason="needs /proc")
 def test_peak_and_resident_memory():
     # in a process of its own, since this one keeps freed memory once workers have run in it

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import strict_cupy
-from bench_toys import TIED, TOY, Clock
+from bench_toys import GPT_TOY, TIED, TOY, Clock
 
 from npformer.bench import floor, measure
 from npformer.bench.measure import LEAST, Task, time_steps
@@ -17,8 +17,9 @@ from npformer.bench.profile import profile
 from npformer.errors import UserError
 
 
-def test_a_task_travels_as_text():
-    task = Task("torch", TIED, 3, 0.5, "cupy", tf32=True)
+@pytest.mark.parametrize("setup", [TIED, GPT_TOY], ids=["translator", "GPT"])
+def test_a_task_travels_as_text(setup):
+    task = Task("torch", setup, 3, 0.5, "cupy", tf32=True)
     assert Task.from_json(task.to_json()) == task
 
 

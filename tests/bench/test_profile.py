@@ -1,7 +1,7 @@
 """The profile: the time of each component of a training step."""
 
 import pytest
-from bench_toys import TOY, Clock
+from bench_toys import GPT_TOY, TOY, Clock
 
 from npformer.bench.profile import COMPONENTS, FUNCTIONS, REST, Stopwatch, component_of, profile
 from npformer.functional import cross_entropy_backward
@@ -38,6 +38,15 @@ def test_components_of_a_profile():
     assert training_step.cross_entropy_backward.__wrapped__ is cross_entropy_backward  # as it was before
 
 
+def test_components_of_a_gpt():
+    names = {line.component for line in profile(GPT_TOY, backend="numpy", seconds=0.0)}
+    assert names == {component for _, component in COMPONENTS} | set(FUNCTIONS.values()) | {
+        REST,
+        "Adam",
+        "attention: scores, softmax, values",
+    }
+
+
 @pytest.mark.parametrize(
     ("path", "method", "component"),
     [
@@ -46,7 +55,7 @@ def test_components_of_a_profile():
         ("decoder.layers.3.cross.output", "backward", "attention: heads, joined by Wo"),
         ("decoder.layers.3.cross", "attend_backward", "attention: scores, softmax, values"),
         ("decoder.layers.3.cross_residual.norm", "forward", "residual, dropout, norm"),
-        ("encoder.layers.0.feed_forward", "forward", "feed-forward: ReLU, dropout"),
+        ("encoder.layers.0.feed_forward", "forward", "feed-forward: activation, dropout"),
         ("encoder.layers.0.feed_forward_residual", "forward", "residual, dropout, norm"),
         ("decoder.norm", "forward", "final norms"),
         ("output", "forward", "logits"),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bench_toys import TIED, TOY
+from bench_toys import GPT_TOY, TIED, TOY
 
 from npformer.bench.setups import DROPOUT, SETUPS, choose_setups
 from npformer.errors import UserError
@@ -34,6 +34,25 @@ def test_setups_have_known_sizes_and_data(name, parameters, tokens, sources, tar
     assert lengths.min() >= int(0.7 * setup.length)
 
 
+@pytest.mark.parametrize(
+    ("name", "parameters", "tokens"),
+    [("gpt128", 804_224, 768), ("gpt384", 10_745_472, 2048), ("gpt768", 85_102_848, 1024)],
+)
+def test_gpts_have_known_sizes_and_no_padding(name, parameters, tokens):
+    setup = SETUPS.find(name)
+    batch = setup.batch()
+    assert setup.config().count_parameters() == parameters
+    assert batch.tokens == batch.ids.size == tokens
+    assert batch.ids.shape == (setup.sentences, setup.config().context)
+    np.testing.assert_array_equal(batch.ids[:, 1:], batch.target_out[:, :-1])
+
+
+def test_matrices_alone_decay_in_a_gpt():
+    model = GPT_TOY.model_class(GPT_TOY.config())
+    decaying = sum(end - start for start, end in GPT_TOY.optimizer(model).decaying)
+    assert decaying == sum(p.value.size for p in model.parameters() if p.value.ndim == 2)
+
+
 def test_dropout_is_applied_at_the_same_places_as_in_pytorch():
     for setup in (TOY, TIED):
         config = setup.config()
@@ -60,5 +79,6 @@ def built(setup):
 def test_choosing_setups():
     assert [setup.name for setup in choose_setups(None)] == ["tiny", "small", "base8k", "base37k"]
     assert [setup.name for setup in choose_setups(["small", "tiny", "small"])] == ["small", "tiny"]
+    assert [setup.name for setup in choose_setups(["gpt384"])] == ["gpt384"]
     with pytest.raises(UserError, match="unknown setup 'base': did you mean base8k"):
         choose_setups(["base"])

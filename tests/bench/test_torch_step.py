@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bench_toys import TIED, TOY
+from bench_toys import GPT_TOY, TIED, TOY
 from paths import ORACLE
 
-from npformer.bench.setups import DROPOUT
+from npformer.bench.setups import CLIP_NORM, DROPOUT, LEARNING_RATE
+from npformer.models.gpt import GPT
 from npformer.models.transformer import Transformer
+from npformer.training.step import make_step
 
 
 @pytest.mark.torch
@@ -38,11 +40,66 @@ def test_pytorchs_model_is_the_same_model(tied, monkeypatch):
 
 
 @pytest.mark.torch
-def test_pytorchs_step_makes_an_update():
+@pytest.mark.parametrize("activation", ["gelu", "gelu_tanh"])
+@pytest.mark.parametrize("bias", [False, True])
+def test_pytorchs_gpt_is_the_same_model(bias, activation):
+    torch = pytest.importorskip("torch")
+    from torch_gpt_weights import copy_weights
+
+    from npformer.bench.torch_gpt import TorchGPT
+
+    config = GPT_TOY.config().replace(bias=bias, activation=activation)
+    ours, theirs = GPT(config), TorchGPT(config)
+    ours.values += 0.3 * np.random.default_rng(0).standard_normal(ours.values.shape).astype(np.float32)
+    copy_weights(ours, theirs)
+    assert ours.count_parameters() == sum(parameter.numel() for parameter in theirs.parameters())
+    ids = GPT_TOY.batch().ids
+    expected = theirs(torch.from_numpy(ids)).detach().numpy()
+    np.testing.assert_allclose(ours(ids), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.torch
+def test_pytorchs_gpt_has_the_same_initial_spread():
+    pytest.importorskip("torch")
+    from npformer.bench.torch_gpt import TorchGPT
+
+    state = TorchGPT(GPT_TOY.config().replace(d_model=64)).state_dict()
+    assert float(state["blocks.0.inner.weight"].std()) == pytest.approx(0.02, rel=0.1)
+    assert float(state["blocks.1.outer.weight"].std()) == pytest.approx(0.01, rel=0.1)
+
+
+@pytest.mark.torch
+def test_pytorchs_step_of_a_gpt_follows_npformers():
+    """Both decay the matrices alone and clip the gradient, so that equal models stay equal."""
+    torch = pytest.importorskip("torch")
+    from torch_gpt_weights import copy_weights
+
+    from npformer.bench import torch_step
+
+    model = GPT(GPT_TOY.config(), rng=np.random.default_rng(0))
+    model.values *= 10
+    theirs, adam, smoothing = torch_step.make_gpt(GPT_TOY, "cpu")
+    copy_weights(model, theirs)
+    ours, batch = GPT_TOY.optimizer(model), GPT_TOY.batch()
+    ids, targets = map(torch.from_numpy, batch)
+    for _ in range(3):
+        make_step(model, ours, [batch], None, LEARNING_RATE, CLIP_NORM)
+        adam.zero_grad()
+        torch.nn.functional.cross_entropy(theirs(ids).flatten(0, 1), targets.flatten()).backward()
+        torch.nn.utils.clip_grad_norm_(theirs.parameters(), CLIP_NORM)
+        adam.step()
+    assert smoothing == 0
+    found = model.embedding.tokens.weight.value
+    np.testing.assert_allclose(found, theirs.tokens.weight.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("setup", [TIED, GPT_TOY], ids=["translator", "GPT"])
+def test_pytorchs_step_makes_an_update(setup):
     pytest.importorskip("torch")
     from npformer.bench.torch_step import torch_peak, torch_step
 
-    step = torch_step(TIED, threads=1, device="cpu", tf32=False)
+    step = torch_step(setup, threads=1, device="cpu", tf32=False)
     losses = [step() for _ in range(100)]
     assert np.mean(losses[-20:]) < np.mean(losses[:20]) - 0.01
     assert torch_peak("cpu") is None

@@ -86,6 +86,22 @@ def test_repeated_rows():
     assert "only rows whose index occurs several times in ids" in clue(right, found, arrays={"ids": ids})
 
 
+def test_a_missing_product_of_each_sequence():
+    weights, dy, other = RNG.standard_normal((3, 2, 4, 4))
+    message = clue(weights.swapaxes(1, 2) @ dy + other, other, operands={"weights": weights, "dy": dy})
+    assert message == "the term weightsᵀ dy is missing"
+
+
+def test_a_missing_multiple_of_a_product():
+    message = clue(RIGHT - 0.25 * DY * OTHER, RIGHT, operands={"x": OTHER, "dy": DY})
+    assert message == "the term -0.25 · dy · x is missing"
+
+
+def test_rows_that_all_have_several_uses_explain_nothing():
+    ids = np.array([0, 1, 2, 3, 0, 1, 2, 3])
+    assert "several times" not in clue(RIGHT, OTHER, arrays={"ids": ids})
+
+
 @pytest.mark.parametrize(
     ("right", "found", "words"),
     [
@@ -97,7 +113,9 @@ def test_repeated_rows():
         ),
         (RIGHT.sum(0), RIGHT.sum(0, keepdims=True), "the numbers are correct, but they have another shape"),
         (RIGHT, RIGHT.T, "it is transposed"),
+        (np.repeat(ROWS, 5, 1), ROWS, "its numbers are correct, and must be repeated along axis 1"),
         (RIGHT.sum(), OTHER, "must an axis still be summed?"),
+        (RIGHT, RIGHT[RIGHT > 0], "does a Boolean index remove the others?"),
         (RIGHT, OTHER.sum(0), "is an axis summed that must not be summed?"),
         (RIGHT, np.full(5, np.nan), "(5,) and should be (4, 5)"),
         (RIGHT, np.array(["a"]), "(1,) and should be (4, 5)"),

@@ -9,11 +9,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from trained_oracle import Oracle, drawn, line_weights, split
 
+import npformer
 from npformer import plots
 from npformer.cli.main import main
-from npformer.generation import Translator
 from npformer.plots import text_problems
 from npformer.plots.palette import head_colour
+from npformer.pretrained import attention
 
 ANIMAL = "the animal didn't cross the street because it was too tired"
 LONG = " ".join(split("the black cat drinks some milk because it was too tired and") * 4)  # 48 words
@@ -49,12 +50,13 @@ FRENCH = "l' animal n' a pas traversé la rue parce qu' il était trop fatigué"
 
 
 @pytest.fixture
-def writes(monkeypatch):
+def writes(monkeypatch, run):
     """Return a function that makes the untrained model translate with a given number of words."""
+    encode = npformer.load(run).translator.target_tokenizer.encode
 
     def set_words(count):
-        text = " ".join((split(FRENCH) * 5)[:count])
-        monkeypatch.setattr(Translator, "translate", lambda *_, **__: [text])
+        ids = encode(" ".join((split(FRENCH) * 5)[:count])).ids[:-1]
+        monkeypatch.setattr(attention, "translate_ids", lambda *_, **__: [ids])
 
     set_words(14)
     return set_words
@@ -75,8 +77,8 @@ KINDS = ("encoder", "decoder", "cross")
 def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
     assert main(["attention", "--model", run, ANIMAL]) == 0
     out = capsys.readouterr().out
-    target = split(FRENCH)
-    assert out.startswith(f"{ANIMAL} → l'animal n'a pas traversé la rue parce qu'il était trop fatigué\n")
+    target = npformer.load(run).attention(ANIMAL).tokens("decoder")[0][1:]  # without the start symbol
+    assert out.startswith(f"{ANIMAL} → l'animal n'a pas traversé la rue")
     assert set(shown) == {f"{kind}_{what}.png" for kind in KINDS for what in ("grid", "lines")}
     for name in shown:
         assert f"wrote attention/{name}" in out

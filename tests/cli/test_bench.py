@@ -12,6 +12,7 @@ from npformer.bench.setups import Setup
 from npformer.cli import bench
 from npformer.cli.main import main
 from npformer.errors import Registry, UserError
+from npformer.models.gpt import GPTConfig
 from npformer.plots import text_problems
 from npformer.plots.curve_plots import cost_panels
 
@@ -131,16 +132,20 @@ def test_the_curves(toys, capsys, monkeypatch, tmp_path):
 
 def test_decoding(monkeypatch, capsys):
     toy = replace(TOY, vocab_size=40, length=20)
+    gpt = GPTConfig(vocab_size=40, d_model=8, n_layers=1, n_heads=2, context=40)
     monkeypatch.setattr(
         decoding,
         "MEASUREMENTS",
         {
             "one": lambda workers: decoding.with_and_without_cache(workers, setup=toy, length=6),
             "many": lambda workers: decoding.batched_decoding(workers, 2, setup=toy, number=30),
+            "text": lambda workers: decoding.generation(workers, 3, config=gpt, length=6),
+            "products": lambda workers: decoding.generation_products(workers, 3, config=gpt, length=6),
         },
     )
     assert main(["bench", "--decoding", "--json"]) == 0
-    one, many = json.loads(capsys.readouterr().out)
+    one, many, text, products = json.loads(capsys.readouterr().out)
+    assert (text["sentences"], text["tokens"]) == (products["sentences"], products["tokens"]) == (3, 18)
     assert (one["name"], one["sentences"], many["name"], many["sentences"]) == ("one", 1, "many", 30)
     assert one["ratio"] > 0
     assert many["ratio"] is None

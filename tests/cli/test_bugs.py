@@ -169,10 +169,10 @@ RIGHT_BEFORE = "this worked before your change and now fails: "
 MISBEHAVING = {
     "raises": (in_forward("raise KeyError('own words')"), "raised KeyError: 'own words'"),
     "exits": (in_forward("raise SystemExit(3)"), "ended the program (SystemExit 3)"),
-    "returns nothing": (in_forward("return"), "a result has the wrong type or shape"),
-    "returns one thing": (in_forward("return 3"), "a result has the wrong type or shape"),
+    "returns nothing": (in_forward("return"), "forward returned NoneType: return the pair (y, cache)"),
+    "returns one thing": (in_forward("return 3"), "forward returned int: return the pair (y, cache)"),
     "returns a text": (in_forward("return 'y', EmbeddingCache(ids)"), "a result has the wrong type or shape"),
-    "returns a list": (in_forward("return [1.0], None"), "a result has the wrong type or shape"),
+    "returns a list": (in_forward("return [1.0], None"), RIGHT_BEFORE),
     "returns another shape": (in_forward("return np.zeros(3), EmbeddingCache(ids)"), RIGHT_BEFORE),
     "returns objects": (in_forward("return np.full((1, 5, 4), None), EmbeddingCache(ids)"), RIGHT_BEFORE),
     "takes nothing": ("-    def forward(self, ids):\n+    def forward(self):\n", "forward takes 0 arrays"),

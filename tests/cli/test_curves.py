@@ -54,6 +54,13 @@ def test_the_page_shows_the_log_over_its_minutes(run):
     assert set(speed.curves[0].y) == {3000}
 
 
+def test_the_page_of_a_language_model_shows_bits_per_character():
+    log = [{"step": 2, "valid_loss": 3.0, "valid_bits_per_character": 2.2, "seconds": 120}]
+    _, bits = panels_of(log)
+    assert bits.name == "bits per character of validation"
+    assert [(curve.x.tolist(), curve.y.tolist()) for curve in bits.curves] == [([2.0], [2.2])]
+
+
 def test_the_text_of_the_page_is_legible(run):
     figure = curve_page(panels_of(read_log(run)), xlabel="minutes", title="run: 600 steps in 7 min")
     assert text_problems(figure) == []
@@ -80,7 +87,6 @@ def test_a_run_with_few_measurements_has_fewer_panels(tmp_path):
         "learning rate",
         "target tokens per second",
     ]
-    pytest.importorskip("sacrebleu")
     tiny_run(tmp_path / "more", **MEASURED)
     names = [panel.name for panel in panels_of(read_log(tmp_path / "more"))]
     assert names[1] == "BLEU of validation sentences, greedy"

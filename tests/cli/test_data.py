@@ -10,7 +10,13 @@ from npformer.cli.main import main
 from npformer.data import multi30k
 from npformer.data.multi30k import corpus_files
 
-SETS = {"train": 5, "val": 2, "test_2016_flickr": 3}  # number of sentences
+SETS = {
+    "train": 5,
+    "val": 2,
+    "test_2016_flickr": 3,
+    "test_2017_flickr": 4,
+    "test_2017_mscoco": 2,
+}  # number of sentences
 
 
 def made_up():
@@ -79,9 +85,10 @@ def test_the_whole_corpus(server, inside, capsys):
     assert there(inside / "data/multi30k") == DATA | {".gitignore": b"*\n"}
     printed = capsys.readouterr().out
     assert "research and education only" in printed
-    assert "data/multi30k: 18 files, every checksum right\n" in printed
+    assert "data/multi30k: 30 files, every checksum right\n" in printed
     assert "train                 5 sentences in en, de, fr" in printed
     assert "test_2016_flickr      3 sentences" in printed
+    assert "test_2017_mscoco      2 sentences" in printed
     assert printed.endswith("next: npformer train --preset multi30k-en-de\n")
     for direction in multi30k.DIRECTIONS:
         assert corpus_files("data/multi30k", direction).train[0].exists()
@@ -97,15 +104,15 @@ def test_nothing_is_downloaded_twice(server, capsys):
 
 def test_some_languages_first_and_the_others_later(server, capsys):
     assert data("--languages", "fr, en,fr", "--folder", "elsewhere") == 0
-    assert len(server.requests) == 12
+    assert len(server.requests) == 20
     said = capsys.readouterr().out
-    assert "elsewhere: 12 files, every checksum right\n" in said
+    assert "elsewhere: 20 files, every checksum right\n" in said
     assert "5 sentences in fr, en\n" in said
     assert said.endswith("next: npformer train elsewhere/raw/train.fr.gz elsewhere/raw/train.en.gz\n")
     assert data("--languages", "en,de", "--folder", "elsewhere") == 0
-    assert len(server.requests) == 18
+    assert len(server.requests) == 30
     said = capsys.readouterr().out
-    assert "12 files, every checksum right, 6 already there" in said
+    assert "20 files, every checksum right, 10 already there" in said
     assert said.endswith("multi30k-en-de --data elsewhere\n")
 
 
@@ -138,12 +145,12 @@ def test_another_address(server, monkeypatch):
     address = multi30k.BASE_URL
     monkeypatch.setattr(multi30k, "BASE_URL", "http://127.0.0.1:9/")
     assert data("--base-url", address) == 0
-    assert len(server.requests) == 18
+    assert len(server.requests) == 30
 
 
 def test_a_copy_from_a_folder(source, inside, capsys):
     assert data("--from", str(source)) == 0
-    assert "data/multi30k: 18 files, every checksum right\n" in capsys.readouterr().out
+    assert "data/multi30k: 30 files, every checksum right\n" in capsys.readouterr().out
     assert there(inside / "data/multi30k") == DATA | {".gitignore": b"*\n"}
     assert there(source) == DATA
     assert data("--from", str(source)) == 0

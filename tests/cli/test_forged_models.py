@@ -18,6 +18,8 @@ COMMANDS = {
     "translate the last": ["translate", "3 1", "--model", "run", "--last"],
     "score": ["score", "test.en", "test.en", "--model", "run"],
     "attention": ["attention", "3 1", "--model", "run"],
+    "explore": ["explore", "3 1", "--model", "run"],
+    "saliency": ["saliency", "3 1", "--model", "run"],
     "masks": ["masks", "3 1", "--model", "run"],
     "figures": ["figures", "F29", "--model", "run"],
     "resume": ["train", "--resume", "run"],

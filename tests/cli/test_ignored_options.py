@@ -7,21 +7,24 @@ from types import SimpleNamespace
 
 import pytest
 import toy_pretrained
+from capstone_solutions import solve
 from recorded_arguments import RecordedArguments, run_recorded
 
 from npformer.checking.cases import all_cases
-from npformer.cli import bench, family, tour, train
+from npformer.cli import bench, classroom, experiment, family, tour, train
 from npformer.cli import data as data_command
 from npformer.cli import lesson as lesson_command
 from npformer.cli import tasks as tasks_command
 from npformer.cli.main import COMMANDS, main, make_parser, read_command_line
 from npformer.data.dataset import task_dataset
 from npformer.learn.experiments.family import FamilyRow, Trial
+from npformer.learn.site.build import Built
 from npformer.learn.tasks import Verdict
 from npformer.models.registry import architecture_class
 from npformer.training.presets import Preset
 
 TINY = "--set schedule=constant --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1"
+GPT = "--set d_model=8 --set n_heads=1 --set n_layers=1 --set context=8 --batch-size 2"
 SCORE = {
     "source": "a", "reference": "b", "setting": "raw", "bleu": 1.0, "signature": "s", "beam": 5,
     "length_penalty": 0.6, "sentences": 3, "empty": 0,
@@ -37,15 +40,32 @@ LINES = [
     f"train train.en train.fr --subwords 30 --unfiltered --steps 1 --run runs/sub {TINY}",
     f"train --direction fr-en --steps 1 --run runs/fr {TINY} --batch-size 2",
     f"train --preset multi30k-en-de --data corpus --steps 1 --workers 1 --run runs/m30k {TINY}",
+    f"train --text train.en --tokens subwords --vocab-size 30 --steps 1 --run runs/text --workers 1 {GPT}",
+    f"train --preset gpt-shakespeare --architecture gpt-small --tokens bytes --steps 1 --run runs/gpt {GPT}",
+    "train --resume runs/text --steps 2",
     "train --resume runs/copy --steps 2 --backend numpy --threads 1",
     "train --resume runs/tiny --steps 5 --workers 2",
     "curves runs/tiny --out curves.png",
     "translate 'the cat' --model runs/tiny --last --beam 2 --length-penalty 0.5 --backend numpy",
+    "generate 'the cat' --model runs/text --last --tokens 3 --temperature 0.8 --top-k 5 --top-p 0.9 --seed 1 "
+    "--stop dog --backend numpy",
+    "generate 'the cat' --model runs/text --greedy",
+    "generate --perplexity train.en --model runs/text",
+    "train --preset bert-small --text train.en --vocab-size 20 --min-count 1 --cased --steps 1 "
+    "--run runs/gaps --set d_model=8 --set n_heads=1 --set n_layers=1",
+    "fill 'the [MASK] sleeps' --model runs/gaps --last --answers 2 --json --backend numpy",
     "language 'the [MASK] sleeps' 'the cat' --steps 2 --answers 2 --seed 1",
     "score train.en train.fr --model runs/tiny --last --beam 2 --length-penalty 1 --backend numpy --text raw "
-    "--limit 2 --out out.txt --json",
+    "--limit 2 --known-words train.fr --seed 3 --out out.txt --json",
     "attention 'the cat sleeps' --model runs/tiny --last --kind encoder --layer 0 --head 0 --word cat "
     "--out maps",
+    "attention 'the cat' --model runs/text --out maps",
+    "attention 'the [MASK]' --model runs/gaps --out maps",
+    "explore 'the cat' --model runs/tiny --last --target 'le chat' --out page.html --open",
+    "explore 'the cat' --model runs/text",
+    "saliency 'the cat' --model runs/text --last --target s --position 1 --score logit --points 8 "
+    "--tolerance 0.1 --out saliency.png",
+    "saliency 'the [MASK] sleeps' --model runs/gaps --method gradient",
     "masks 'je suis' --pad 1 --causal --window 1 --layer 0 --head 1 --seed 3 --out masks",
     "masks 'je suis' --causal --mistake shifted",
     "masks 'le chat' --cross 'the cat' --model runs/tiny --last",
@@ -53,6 +73,8 @@ LINES = [
     "gradcheck softmax --verbose",
     "gradcheck softmax --list",
     "gradcheck own.py:double --shape 2,3 --seconds 30",
+    "gradcheck 'the cat' --model runs/tiny --last --seconds 30 --seed 1 --json",
+    "inspect runs/tiny --last --json",
     "figures F23 --list --json",
     "figures F23 --out figures --svg",
     "figures F07 --model runs/tiny",
@@ -62,6 +84,7 @@ LINES = [
     "pretrained --markdown",
     "pretrained --export runs/toy --last --out toy.safetensors --card card.json --casing raw.de "
     "--scores s.json",
+    "pretrained --export runs/gaps --last --layout bert --out folder",
     "lesson 1 --notebook 1.ipynb --html 1.html",
     "lesson 1 --restart --figures pictures",
     "lessons",
@@ -73,6 +96,15 @@ LINES = [
     "bugs start 3 --dir work",
     "bugs check --all --seconds 5 --dir work",
     "bugs check 3 --png wrong.png --dir work",
+    "build 'the cat' --train --dir solved --steps 2 --seconds 5",
+    "class export nbgrader course --name week-1 --exercise 5 --points 3 --seed 1 --seconds 5 --memory 512",
+    "class export gradescope gs --exercise softmax --points 3 --seed 1 --seconds 5 --memory 512",
+    "class grade solved --exercise softmax --points 2 --seed 1 --seconds 5 --memory 512 --workers 1 "
+    "--out out --csv grades.csv",
+    "class mistakes --exercise softmax",
+    "class mistakes --write teaching.md",
+    "site pages --only 5.1 --model runs/tiny",
+    "experiment scaling --out results.json",
     "family --json",
     "family --measure --steps 2 --seed 1 --seeds 2 --out families",
     "family --search --steps 2 --seed 1 --out families",
@@ -96,6 +128,8 @@ def folder(tmp_path_factory):
     (path / "train.fr").write_text("le chat dort\nle chien mange\nun chat mange\n" * 10, encoding="utf-8")
     (path / "raw.de").write_text("Ein Mann\n" * 3, encoding="utf-8")
     (path / "own.py").write_text(OWN)
+    solve(path / "solved", "softmax")
+    (path / "teaching.md").write_bytes((Path(__file__).parents[2] / "docs/teaching.md").read_bytes())
     return path
 
 
@@ -105,15 +139,18 @@ def a_verdict(*arguments):
 
 @pytest.fixture(autouse=True)
 def quick(folder, monkeypatch):
-    """Replace what takes long and has nothing to do with the options."""
+    """Replace what takes long and has nothing to do with the options, and open no browser."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr("webbrowser.open_new_tab", lambda address: True)
     monkeypatch.setattr(Preset, "dataset", lambda preset, folder: task_dataset("copy", n=20))
     monkeypatch.setattr(data_command, "get_all", lambda *arguments: 0)
     monkeypatch.setattr(data_command, "_conclude", lambda *arguments: None)
     monkeypatch.setattr(lesson_command, "as_page", lambda lesson: "")
     monkeypatch.setattr(lesson_command.Stepper, "walk", lambda stepper, begin: 0)
     monkeypatch.setattr(tasks_command, "check", a_verdict)
+    monkeypatch.setattr(classroom, "grade_class", lambda *arguments: 0)
     row = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ())
+    monkeypatch.setattr(experiment, "EXPERIMENTS", {"scaling": lambda path, report: []})
     monkeypatch.setattr(family.experiment, "plan", lambda *arguments: [SimpleNamespace(name="a")])
     monkeypatch.setattr(family.experiment, "measure_system", lambda *arguments, **settings: row)
     trial = Trial("a", "rnn", 1.0, {}, 1.0)
@@ -128,7 +165,9 @@ def quick(folder, monkeypatch):
     for name in ("show_translations", "show_evaluation"):
         monkeypatch.setattr(tour, name, lambda out, translator: None)
     monkeypatch.setattr(tour, "draw_pictures", lambda translator, folder: [])
-    monkeypatch.setattr(tour, "builtin_dataset", lambda: task_dataset("copy", n=20))
+    monkeypatch.setattr(tour, "write_page", lambda folder: folder / "explorer.html")
+    monkeypatch.setattr("npformer.cli.site.build_site", lambda *arguments: Built(0, 0))
+    monkeypatch.setattr("npformer.learn.course.trained.builtin_dataset", lambda: task_dataset("copy", n=20))
     monkeypatch.setattr(train, "builtin_dataset", lambda *arguments, **settings: task_dataset("copy", n=20))
     monkeypatch.setattr(family, "builtin_dataset", lambda: None)
     monkeypatch.setattr(family, "builtin_corpus", lambda: SimpleNamespace(new_words=[]))
@@ -138,8 +177,7 @@ def quick(folder, monkeypatch):
 @pytest.fixture
 def exported(folder, monkeypatch):
     """Make an untrained run with subwords, and a card, for the export."""
-    from npformer.cli import pretrained
-    from npformer.pretrained import read_pretrained, save_pretrained, weights_fingerprint
+    from npformer.pretrained import Card, read_pretrained, save_pretrained, weights_fingerprint
     from npformer.storage.checkpoint import save_checkpoint
 
     (folder / "runs/toy").mkdir(parents=True, exist_ok=True)
@@ -148,7 +186,7 @@ def exported(folder, monkeypatch):
     save_pretrained(toy_pretrained.toy_checkpoint(), folder / "same.safetensors", toy_pretrained.toy_card())
     weights = weights_fingerprint(read_pretrained(str(folder / "same.safetensors")).model.state_dict())
     (folder / "s.json").write_text(json.dumps(SCORE | {"weights": weights}))
-    monkeypatch.setattr(pretrained.Card, "from_dict", lambda entries: toy_pretrained.toy_card())
+    monkeypatch.setattr(Card, "from_dict", lambda entries: toy_pretrained.toy_card())
 
 
 @pytest.mark.usefixtures("exported")
@@ -222,20 +260,36 @@ def test_settings_without_effect_or_of_a_wrong_form_are_refused(capsys, settings
 STRANGE = ["True", "None", "x", "", "[1]", "(1,)", "{}", "{1: 2}", "-1", "0", "1e300", "1j", "b'x'", "..."]
 
 
-@pytest.mark.parametrize("architecture", ["small", "rnn"])
+DATA = {
+    "small": ["--task", "copy"],
+    "rnn": ["--task", "copy"],
+    "gpt-small": ["--text", "train.en"],
+    "bert-small": ["--preset", "bert-small", "--text", "train.en"],
+}
+
+
+class WouldBegin(Exception):
+    """Raised where a training would begin."""
+
+
+@pytest.mark.parametrize("architecture", DATA)
 def test_every_setting_takes_or_refuses_any_value(architecture, monkeypatch, capsys):
     """Each value either begins a training or is refused in one sentence, and never ends in a traceback."""
-    monkeypatch.setattr(train, "train_run", lambda *arguments, **settings: (_ for _ in ()).throw(KeyError))
+
+    def begin(*arguments, **settings):
+        raise WouldBegin
+
+    monkeypatch.setattr(train, "train_run", begin)
     dataset = task_dataset("copy", n=20)
     monkeypatch.setattr(train, "task_dataset", lambda task: dataset)
     model = architecture_class(architecture)
     names = [*model.__dataclass_fields__, *train.TrainingConfig.__dataclass_fields__]
     for name in names:
         for value in STRANGE:
-            line = ["train", "--task", "copy", "--architecture", architecture, "--set", f"{name}={value}"]
+            line = ["train", *DATA[architecture], "--architecture", architecture, "--set", f"{name}={value}"]
             try:
                 assert main(line) == 2, line
-            except KeyError:  # it would begin
+            except WouldBegin:
                 continue
             printed = capsys.readouterr().err
             assert printed.count("\n") == 1, line

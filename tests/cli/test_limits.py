@@ -13,6 +13,8 @@ from npformer import UserError
 from npformer.cli import limits, main
 from npformer.cli.options import Arguments
 from npformer.data.dataset import task_dataset
+from npformer.data.text import text_dataset
+from npformer.models.gpt import GPTConfig
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.recurrent.config import ATTENTIONS, SCORES
 from npformer.models.registry import ARCHITECTURES, build
@@ -80,7 +82,7 @@ def test_the_number_of_parameters_is_that_of_the_model(config):
     assert limits.count_parameters(config) == build(config).count_parameters()
 
 
-@pytest.mark.parametrize("name", ["small", "multi30k", "rnn", "rnn-local-p"])
+@pytest.mark.parametrize("name", ["small", "multi30k", "rnn", "rnn-local-p", "gpt-shakespeare"])
 def test_the_number_of_parameters_of_an_architecture(name):
     config = ARCHITECTURES.find(name)
     assert limits.count_parameters(config) == build(config).count_parameters()
@@ -107,6 +109,15 @@ def test_the_bytes_of_a_step_are_those_of_its_logits_and_ids():
     assert needed(batch_size=10**9) == 2 * logits + ids
     assert needed(batch_size=5) == needed(batch_tokens=int(targets) // 2) == (2 * logits + ids) // 2
     assert needed(batch_size=10, accumulate=7) == 2 * logits + 7 * ids
+
+
+def test_the_bytes_of_a_step_on_a_text():
+    config = GPTConfig.preset("small")
+    logits, layers = 2 * 65, 4 * (4 * 128 + 512)  # numbers for each token
+    training = TrainingConfig(steps=1, batch_size=12, accumulate=2)
+    tokens = 12 * config.context
+    expected = 4 * tokens * (logits + layers) + 2 * 8 * 2 * tokens
+    assert limits.step_bytes(config, training, text_dataset()) == expected
 
 
 def test_the_bytes_of_a_beam(monkeypatch):

@@ -3,13 +3,17 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import npformer
+from npformer import UserError
+from npformer.cli import tour
 from npformer.cli.main import COMMANDS, main
 
 TINY = ["--set", "d_model=16", "--set", "d_ff=16", "--set", "n_heads=2", "--set", "n_layers=1"]
@@ -320,9 +324,38 @@ def test_a_short_tour(capsys, folder):
     (folder / "little/run/last.safetensors").write_text("of an earlier tour")
     assert main(["tour", "--steps", "3", "--out", "little"]) == 0
     printed = capsys.readouterr().out
-    for words in ("1. Train", "2. Translate", "3. Check", "4. Look", "What next", "all correct"):
+    for words in (
+        "1. Train",
+        "2. Translate",
+        "3. Check",
+        "4. Look",
+        "5. Explore",
+        "What next",
+        "all correct",
+    ):
         assert words in printed
     assert len(list((folder / "little").glob("*.png"))) >= 4
+    assert "wrote little/explorer.html: open it in a browser" in printed
+    assert "npformer explore --model little/run --open" in printed
+    head = re.search(r'id="head">(.*?)</script>', (folder / "little/explorer.html").read_text("utf-8"))[1]
+    assert json.loads(head)["kind"] == "live"
+    assert json.loads(head)["example"]["source"] == tour.IT_SENTENCES[0]
+    last = npformer.load(folder / "little/run", last=True)
+    assert (folder / "little/explorer.html").read_text("utf-8") == last.explore(tour.IT_SENTENCES[0]).html
+
+
+def test_the_tour_replaces_its_page_or_says_that_it_cannot(folder, monkeypatch):
+    trained = SimpleNamespace(explore=lambda sentence: SimpleNamespace(html=f"page of {sentence}"))
+    monkeypatch.setattr(
+        tour, "load", lambda name, last: trained if (name, last) == (folder / "deep/tour/run", True) else None
+    )
+    for _ in range(2):
+        path = tour.write_page(folder / "deep/tour")
+        assert path.read_text("utf-8") == f"page of {tour.IT_SENTENCES[0]}"
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(UserError, match=r"explorer.html cannot be written \(.*\): give another --out"):
+        tour.write_page(folder / "deep/tour")
 
 
 def test_no_traceback_from_a_process(folder):

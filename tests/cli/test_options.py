@@ -154,7 +154,7 @@ def test_the_same_value_twice_and_repeated_options():
 def test_what_is_given_is_known_even_if_it_is_the_default():
     _, arguments = read_command_line(["train", "--direction", "en-fr", "--seed", "0"])
     assert arguments.given == {"direction", "seed"}
-    assert arguments.preset == "small"
+    assert arguments.seed == 0
     assert (arguments.files, arguments.set) == ([], [])
     _, arguments = read_command_line(["exercise"])
     assert (arguments.action, arguments.given) == ("list", frozenset())
@@ -214,6 +214,18 @@ REFUSED = {
         "check a/b.py --dir c",
         "solution 1 --dir exercises",
     ],
+    "class": [
+        "grade a --write b",
+        "mistakes --write a --exercise b",
+        "grade a --name b",
+        "export nbgrader a --out b",
+        "export nbgrader a --csv b",
+        "export nbgrader a --workers 2",
+        "mistakes --points 3",
+        "mistakes --seed 3",
+        "mistakes --seconds 3",
+        "mistakes --memory 300",
+    ],
     "data": ["multi30k --from a --base-url b"],
     "family": [
         "--steps 1000",
@@ -233,6 +245,10 @@ REFUSED = {
         "--list --verbose",
         "--list --json",
         "--list --seconds 3",
+        "a --list --model b",
+        "--last",
+        "a --model b --shape 2",
+        "a --model b --method complex",
         "--json --verbose",
         "--shape 2,3",
         "--seconds 3",
@@ -262,6 +278,10 @@ REFUSED = {
         "--export a --markdown",
         "--export a --json",
         "--json --markdown",
+        "--export a --layout gpt2",
+        "--export a --layout gpt2 --out b --card c",
+        "--export a --layout gpt2 --out b --casing c",
+        "--export a --layout gpt2 --out b --scores c",
     ],
     "train": [
         "a b --resume c",
@@ -297,6 +317,30 @@ REFUSED = {
         "a b --subwords 100 --min-count 2",
         "a b --direction en-fr",
         "--data a",
+        "--resume c --text d",
+        "--resume c --tokens bytes",
+        "a b --text c",
+        "--text --task copy",
+        "--text --direction en-fr",
+        "--text --data a",
+        "--text --preset small",
+        "--tokens bytes --preset small",
+        "a b --preset gpt-shakespeare",
+        "--task copy --preset gpt-shakespeare",
+        "--direction en-fr --preset gpt-shakespeare",
+    ],
+    "build": ["--steps 2"],
+    "saliency": ["a --method gradient --tolerance 0.1", "a --method gradient --points 80"],
+    "generate": [
+        *(f"--greedy {option}" for option in ("--temperature 1", "--top-k 2", "--top-p 0.5", "--seed 0")),
+        "ROMEO: --perplexity a",
+        "--perplexity a --tokens 3",
+        "--perplexity a --greedy",
+        "--perplexity a --temperature 1",
+        "--perplexity a --top-k 2",
+        "--perplexity a --top-p 0.5",
+        "--perplexity a --seed 0",
+        "--perplexity a --stop b",
     ],
 }  # fmt: skip
 REFUSED["bugs"] = [line for line in REFUSED["exercise"] if "solution" not in line]

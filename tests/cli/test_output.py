@@ -260,6 +260,8 @@ CHEAP = [
     ["pretrained"],
     ["pretrained", "--markdown"],
     ["pretrained", "--json"],
+    ["inspect", "en-de"],
+    ["inspect", "en-de", "--json"],
 ]
 
 
@@ -430,13 +432,19 @@ def test_the_run_has_its_name(folder):
 WRITING = [
     (["curves", NAME, "--out", f"{NAME}.svg"], f"{NAME}.svg"),
     (["attention", "the cat", "--model", NAME, "--out", NAME, "--kind", "cross"], f"{NAME}/cross_grid.png"),
+    (["explore", "the", "--model", NAME, "--out", f"{NAME}.html"], f"{NAME}.html"),
+    (["saliency", "the cat", "--model", NAME, "--out", f"{NAME}.png"], f"{NAME}.png"),
     (["masks", "[red] $x$ \x1b[31m :smile:", "--out", f"{NAME}-masks"], f"{NAME}-masks/masks.png"),
     (["masks", "the cat", "--model", NAME, "--out", f"{NAME}-own"], f"{NAME}-own/scores.png"),
+    (["inspect", NAME], f"{NAME}/last.safetensors"),
+    (["gradcheck", "the cat", "--model", NAME], f"{NAME}/last.safetensors"),
     (["glossary", "--write", f"{NAME}.md"], f"{NAME}.md"),
     (["lesson", "0.2", "--notebook", f"{NAME}.ipynb"], f"{NAME}.ipynb"),
     (["exercise", "start", "softmax-backward", "--dir", NAME], f"{NAME}/softmax-backward.py"),
     (["train", "--resume", NAME], f"{NAME}/last.safetensors"),
 ]
+# inspect does not print the name of the model, and gradcheck folds it in a column of its table
+WITHOUT_NAME = ("inspect", "gradcheck")
 SUGGESTED = {"exercise": "npformer exercise check --dir {}", "train": "npformer translate --model {}"}
 
 
@@ -448,7 +456,7 @@ def test_names_from_outside_are_text_and_the_right_files_are_written(inside, cap
     assert (inside / file).exists()
     assert {path.name for path in inside.iterdir()} - before <= {Path(file).parts[0]}
     shown = "".join((out + error).split())  # a terminal may break a line at a space
-    assert "".join(printable(NAME).split()) in shown
+    assert "".join(printable(NAME).split()) in shown or arguments[0] in WITHOUT_NAME
     command = SUGGESTED.get(arguments[0], "").format(shell_word(NAME))  # can be typed as it is
     assert "".join(command.split()) in shown
 
@@ -520,6 +528,16 @@ ARGUMENTS = {
     "attention": [["the cat", "--model", "{}"], ["the cat", "--word", "{}", "--model", NAME]],
     "bench": [["--only", "{}"], ["--curves", "{}"], ["--json", "{}/x.json"]],
     "bugs": [["start", "{}"], ["check", "{}"], ["hint", "{}"], ["list", "{}"], ["check", "--dir", "{}"]],
+    "build": [["{}"], ["{}", "--dir", "{}"], ["--train", "--dir", "{}/x"]],
+    "class": [
+        ["grade", "{}"],
+        ["grade", "{}", "--exercise", "softmax"],
+        ["export", "{}", "x"],
+        ["export", "nbgrader", "x", "--exercise", "{}"],
+        ["export", "nbgrader", "x", "--name", "{}"],
+        ["mistakes", "{}"],
+        ["mistakes", "--write", "{}"],
+    ],
     "curves": [["{}"]],
     "data": [
         ["{}"],
@@ -527,16 +545,44 @@ ARGUMENTS = {
         ["multi30k", "--from", "{}", "--folder", "x/{}"],
     ],
     "exercise": [["start", "{}"], ["check", "{}"], ["check", "{}.py"], ["solution", "{}"], ["list", "{}"]],
+    "experiment": [["{}"], ["ablation", "--out", "{}/x"]],
     "family": [["--out", "{}", "--steps", "0", "--measure"]],
+    "fill": [["the [MASK]", "--model", "{}"], ["{} [MASK]", "--model", "nowhere"]],
     "figures": [["{}"], ["F01", "--model", "{}", "--list", "--json", "{}"]],
+    "generate": [
+        ["the cat", "--model", "{}"],
+        ["--perplexity", "train.en", "--model", "{}"],
+        ["{}", "--stop", "{}", "--model", "nowhere"],
+    ],
     "glossary": [["{}"], ["--write", "{}/x.md"]],
-    "gradcheck": [["{}"], ["{}.py:double", "--shape", "2"], ["own.py:{}", "--shape", "2"]],
+    "gradcheck": [
+        ["{}"],
+        ["{}.py:double", "--shape", "2"],
+        ["own.py:{}", "--shape", "2"],
+        ["a", "--model", "{}"],
+    ],
     "index": [["{}"], ["--write", "{}/x.md"]],
+    "inspect": [["{}"]],
     "language": [["the cat", "--steps", "{}"]],
     "lesson": [["{}"], ["0.2", "--html", "{}/x.html"], ["0.2", "--notebook", "{}/x.ipynb"]],
     "lessons": [["{}"]],
     "masks": [["a", "--model", "{}"], ["a", "--mistake", "{}"]],
-    "pretrained": [["{}"], ["--export", "{}", "--out", "a.safetensors", "--card", "{}"]],
+    "pretrained": [
+        ["{}"],
+        ["--export", "{}", "--out", "a.safetensors", "--card", "{}"],
+        ["--export", "{}", "--layout", "gpt2", "--out", "{}"],
+    ],
+    "explore": [
+        ["the cat", "--model", "{}"],
+        ["{}", "--model", NAME],
+        ["the cat", "--target", "{}", "--model", NAME],
+        ["the cat", "--model", NAME, "--out", "{}/x.html"],
+    ],
+    "saliency": [
+        ["the cat", "--model", "{}"],
+        ["the cat", "--target", "{}", "--model", NAME],
+        ["the cat", "--model", NAME, "--out", "{}/x.png"],
+    ],
     "score": [["{}", "{}"], ["train.en", "train.fr", "--out", "{}/x"]],
     "tour": [["--steps", "{}"]],
     "train": [
@@ -550,6 +596,7 @@ ARGUMENTS = {
         ["--{}"],
         ["--task", "{}"],
     ],
+    "site": [["x", "--only", "{}"], ["x", "--model", "{}"]],
     "translate": [["the cat", "--model", "{}"], ["the cat", "--beam", "{}"]],
 }
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from npformer.cli.progress import training_progress
-from npformer.training import Averaged, Noted, Saved, Scored, Started, Stepped, Stopped, Validated
+from npformer.training import Averaged, Noted, Sampled, Saved, Scored, Started, Stepped, Stopped, Validated
 
 REDRAWN = re.compile(r"[\r\n]+|\033\[\d*[AK]")  # a line ends here, or the same line is written again
 COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]")
@@ -70,6 +70,19 @@ def test_each_measurement_leaves_one_line(shown, tmp_path):
         "step      0  note: BLEU needs sacrebleu; the run continues without it",
     ]
     assert max(map(len, lines)) <= 80
+
+
+def test_a_text_has_bits_per_character_and_samples(shown):
+    lines = shown(
+        Validated(500, 1.5, 0.6, best=True, bits_per_character=2.164),
+        Sampled(500, "ROMEO:\n\nO \x1b night!"),
+    )
+    assert lines == [
+        "step    500  validation loss 1.5000  2.164 bits per character  (best so far)",
+        "step    500  sample:",
+        "    ROMEO:",
+        "    O \\x1b night!",
+    ]
 
 
 def test_the_bar_begins_with_the_loss_of_the_first_step(shown, tmp_path):

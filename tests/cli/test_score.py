@@ -10,12 +10,18 @@ from toy_pretrained import FIELDS, SENTENCE, toy_card, toy_checkpoint, toy_codec
 
 from npformer.cli.main import main
 from npformer.data.casing import Casing
-from npformer.generation import Translator
-from npformer.pretrained import Card, read_pretrained, save_pretrained, store
+from npformer.generation.bleu_statistics import bleu_half_width, sentence_counts
+from npformer.generation.invented_words import find_invented_words, words_of
+from npformer.pretrained import (
+    Card,
+    attention,
+    read_pretrained,
+    save_pretrained,
+    store,
+    weights_fingerprint,
+)
 from npformer.pretrained.template import card_template
 from npformer.storage.checkpoint import save_checkpoint
-
-pytest.importorskip("sacrebleu")
 
 SOURCES = ["A man is riding a bicycle.", "a man .", "Two dogs!"]
 REFERENCES = ["ein mann fährt fahrrad .", "ein mann .", "zwei hunde !"]
@@ -66,6 +72,61 @@ def test_the_score_of_a_pretrained_translator(capsys):
     assert found["seconds"] > 0
     assert found["empty"] + found["brevity_penalty"] >= 0
     assert len(found["weights"]) == 12
+
+
+def test_the_interval_and_the_lengths_of_a_score(capsys):
+    """Twenty copies of two sentences give an interval that depends on the seed."""
+    Path("many.en").write_text("a man is\na man on a red bike of his son here now\n" * 20)
+    Path("many.de").write_text("ein\nein mann ist rot\n" * 20)
+    score = ["score", "many.en", "many.de", "--model", "en-de", "--text", "tokenised"]
+    found = json.loads(said(capsys, *score, "--json"))
+    assert (found["samples"], found["seed"]) == (1000, 12345)
+    assert [(each["least"], each["most"], each["sentences"]) for each in found["by_length"]] == [
+        (1, 9, 20),
+        (10, 14, 20),
+    ]
+    translations = Path("found.de")
+    printed = said(capsys, *score, "--out", str(translations))
+    counts = sentence_counts(
+        translations.read_text(encoding="utf-8").splitlines(),
+        Path("many.de").read_text().splitlines(),
+        "none",
+    )
+    assert found["half_width"] == bleu_half_width(counts)
+    other = json.loads(said(capsys, *score, "--json", "--seed", "3"))
+    assert other["half_width"] == bleu_half_width(counts, seed=3)
+    assert other["seed"] == 3
+    assert printed.startswith(f"BLEU {found['bleu']:.2f} ± {found['half_width']:.2f}  nrefs:1|")
+    first, second = (f"{each['bleu']:.2f} ± {each['half_width']:.2f}" for each in found["by_length"])
+    lines = printed.splitlines()[-3:]
+    assert lines[0] == "by the length of the source:"
+    assert lines[1].split() == f"1-9 words BLEU {first} 20 sentences".split()
+    assert lines[2].split() == f"10-14 words BLEU {second} 20 sentences".split()
+
+
+def test_invented_words_are_counted_if_the_known_ones_are_given(capsys):
+    score = ["score", "test.en", "test.de", "--model", "en-de", "--text", "tokenised"]
+    plain = json.loads(said(capsys, *score, "--json"))
+    assert not {"invented", "invented_words", "words", "known_words"} & set(plain)
+    assert "invented" not in said(capsys, *score)
+    words = [word for line in REFERENCES for word in words_of(line)]
+    Path("known.de").write_text("\n".join(words))
+    found = json.loads(said(capsys, *score, "--known-words", "known.de", "--out", "found.de", "--json"))
+    lines = Path("found.de").read_text(encoding="utf-8").splitlines()
+    expected = find_invented_words(lines, SOURCES, REFERENCES, frozenset(words))
+    assert found["known_words"] == "known.de"
+    assert found["words"] == expected.words
+    assert found["invented"] == len(expected.invented) > 0
+    assert found["invented_in_reference"] == expected.in_reference == 0
+    assert found["invented_words"] == sorted(set(expected.invented))
+    *_, last, shown = said(capsys, *score, "--known-words", "known.de").splitlines()
+    share = 100 * len(expected.invented) / expected.words
+    counts = f"{len(expected.invented)} of {expected.words}, of which 0 are also in the reference"
+    assert last == f"{share:.2f} % of the words are invented: {counts}"
+    assert shown.startswith(f"  {expected.invented[0]}")
+    Path("all.de").write_text("\n".join(lines))
+    said_all = said(capsys, *score, "--known-words", "all.de")
+    assert said_all.splitlines()[-1].startswith("0.00 % of the words are invented: 0 of ")
 
 
 def test_the_score_as_text(capsys):
@@ -141,6 +202,8 @@ def test_empty_lines_have_empty_translations(capsys):
         (["test.en", "gone.de"], "there is no file gone.de"),
         (["test.en", "latin.de"], "latin.de is not UTF-8 text at line 1"),
         (["test.en", "test.de", "--limit", "0"], "--limit is '0'"),
+        (["test.en", "test.de", "--seed", "-1"], "--seed is '-1'"),
+        (["test.en", "test.de", "--known-words", "gone.de"], "there is no file gone.de"),
         (
             ["test.en", "test.de", "--beam", "1", "--length-penalty", "0.6"],
             "--length-penalty has no effect with a beam of 1",
@@ -167,10 +230,10 @@ def test_score_without_sacrebleu(capsys, monkeypatch):
     from npformer.cli import score
 
     def missing():
-        raise UserError("BLEU needs sacrebleu, which is not installed: pip install 'npformer[translation]'")
+        raise UserError("BLEU needs sacrebleu, which is not installed: pip install sacrebleu")
 
     monkeypatch.setattr(score, "require_sacrebleu", missing)
-    assert "npformer[translation]" in refused(capsys, "score", "test.en", "test.de", "--model", "runs/toy")
+    assert "pip install sacrebleu" in refused(capsys, "score", "test.en", "test.de", "--model", "runs/toy")
 
 
 def test_translate_with_a_pretrained_model(capsys, monkeypatch):
@@ -198,13 +261,13 @@ def test_without_a_run_the_pretrained_models_are_named(capsys, monkeypatch):
 
 
 def test_attention_of_a_pretrained_model(capsys, monkeypatch):
-    asked, real = [], Translator.translate
+    asked, real = [], attention.translate_ids
 
-    def translate(self, texts, **settings):
+    def translate(model, sources, **settings):
         asked.append(settings)
-        return real(self, texts, **settings)
+        return real(model, sources, **settings)
 
-    monkeypatch.setattr(Translator, "translate", translate)
+    monkeypatch.setattr(attention, "translate_ids", translate)
     printed = said(capsys, "attention", "--model", "en-de", "--kind", "cross", SENTENCE)
     translation = printed.splitlines()[0].removeprefix(f"{SENTENCE} → ")
     assert translation != printed.splitlines()[0]
@@ -254,6 +317,44 @@ def test_a_run_is_exported_scored_and_exported_with_its_score(capsys):
     assert "was measured with other weights" in refused(capsys, *other)
 
 
+def test_an_exported_file_gets_scores_and_capitals_without_its_run(capsys, monkeypatch):
+    export = ["pretrained", "--export", "en-de"]
+    for arguments in ([], ["--out", "new.safetensors"], ["--card", "card.json"]):
+        assert "en-de is an exported file already: give --out FILE" in refused(capsys, *export, *arguments)
+    measured = said(
+        capsys, "score", "--model", "en-de", "test.en", "test.de", "--known-words", "test.de", "--json"
+    )
+    Path("test.json").write_text(measured, encoding="utf-8")
+    out = ["--out", "new.safetensors"]
+    assert "1 scores" in said(capsys, *export, *out, "--scores", "test.json")
+    old, new = read_pretrained("en-de"), read_pretrained("new.safetensors")
+    assert dataclasses.replace(new.card, scores=()) == old.card
+    assert (new.source, new.target) == (old.source, old.target)
+    assert weights_fingerprint(new.model.state_dict()) == weights_fingerprint(old.model.state_dict())
+    printed = said(capsys, "pretrained", "new.safetensors")
+    (score,) = new.card.scores
+    assert f"BLEU        {score.score} on test.de, beam 3, {score.invented_words} invented words: " in printed
+    assert f"1-9 words {score.by_length[0].bleu:.2f}\n" in printed
+    command = "npformer score --model new test.en test.de --known-words test.de"
+    assert f"  {command}\n" in printed
+    # the scores stay if there are no new ones
+    Path("capitals.de").write_text("Ein Abc, ein Xyz.\n", encoding="utf-8")
+    again = ["pretrained", "--export", "new.safetensors", "--out", "again.safetensors"]
+    said(capsys, *again, "--casing", "capitals.de")
+    assert read_pretrained("again.safetensors").card == new.card
+    assert read_pretrained("again.safetensors").target.detokenize("das xyz .") == "Das Xyz."
+    # another card has no scores but those that are given with it
+    limit = {"what": "questions", "source": "Why?", "translation": "Ein."}
+    Path("card.json").write_text(json.dumps(FIELDS | {"limits": [limit]}), encoding="utf-8")
+    said(capsys, *again, "--card", "card.json")
+    assert read_pretrained("again.safetensors").card.scores == ()
+    assert "cannot      questions: Why? → Ein.\n" in said(capsys, "pretrained", "again.safetensors")
+    other = json.loads(measured) | {"weights": "0" * 12}
+    Path("test.json").write_text(json.dumps(other), encoding="utf-8")
+    assert "was measured with other weights" in refused(capsys, *again, "--scores", "test.json")
+    assert ".safetensors" in refused(capsys, *export, "--out", "new.bin", "--casing", "capitals.de")
+
+
 def test_capitals_are_learned_from_a_text(capsys):
     Path("capitals.de").write_text("Ein Abc, ein Xyz.\n", encoding="utf-8")
     export = ["pretrained", "--export", "runs/toy", "--out", "out.safetensors", "--card", "card.json"]
@@ -279,12 +380,12 @@ def test_the_template_of_a_card_is_written_filled_in_and_exported(capsys):
     assert content["training"].startswith(f"transformer with {total:,} parameters, n_layers 2, d_model 16")
     assert "7 steps, batch_size 2, schedule warmup, " in content["training"]
     to_write = {name for name, value in content.items() if "TO WRITE:" in str(value)}
-    assert to_write == {"data", "licence", "command", "hours", "machine", "example"}
+    assert to_write == {"data", "licence", "command", "hours", "machine", "example", "comparison"}
 
     kept = card.read_bytes()
     assert "exists and is left as it is: give --out FILE" in refused(capsys, *export)
     error = refused(capsys, *export, "--out", "out.safetensors")
-    assert "has TO WRITE: in data, licence, command, hours, machine, example" in error
+    assert "has TO WRITE: in data, licence, command, hours, machine, example, comparison" in error
     assert card.read_bytes() == kept
 
     card.write_text(json.dumps(content | {name: FIELDS[name] for name in to_write}), encoding="utf-8")

@@ -10,8 +10,6 @@ from npformer.cli.main import main
 from npformer.data import codec_from_json
 from npformer.storage.checkpoint import load_checkpoint
 
-pytest.importorskip("sentencepiece")
-
 NOUNS = ["dog", "cat", "bird", "horse", "bicycle", "snowboarder"]
 FRENCH = ["chien", "chat", "oiseau", "cheval", "vélo", "surfeur"]
 TINY = [
@@ -50,7 +48,7 @@ def inside(folder, monkeypatch):
 
 def test_source_and_target_use_the_same_pieces():
     checkpoint = load_checkpoint("runs/tiny/last.safetensors")
-    source, target = map(codec_from_json, (checkpoint.source_codec, checkpoint.target_codec))
+    source, target = map(codec_from_json, checkpoint.codecs.values())
     assert source.vocabulary == target.vocabulary
     model = checkpoint.model_settings
     assert model["source_vocab"] == model["target_vocab"] == 80
@@ -116,4 +114,4 @@ def test_whole_words_keep_their_settings():
     assert main(["train", "train.en", "train.fr", "--min-count", "9", "--run", "runs/words", *TINY]) == 0
     checkpoint = load_checkpoint("runs/words/last.safetensors")
     assert (checkpoint.dataset["vocab_size"], checkpoint.dataset["min_count"]) == (8000, 9)
-    assert json.loads(checkpoint.source_codec)["kind"] == "npformer text codec"
+    assert json.loads(checkpoint.codecs["source"])["kind"] == "npformer text codec"

@@ -34,7 +34,35 @@ def test_unseen_words(casing):
     assert casing.restore("im feuerwehrwagen schläft er.") == "Im Feuerwehrwagen schläft er."
     assert casing.restore("sie werden übertragen.") == "Sie werden übertragen."  # ends as "tragen"
     assert casing.restore("ein tragen-wagen") == "Ein tragen-Wagen"
-    assert casing.restore("er hat sonnenusa") == "Er hat sonnenusa"  # three letters are too few to decide
+    assert casing.restore("er hat quux") == "Er hat quux"  # no known word ends so
+    assert casing.restore("sie hat en") == "Sie hat en"  # "en" would be the whole word, not its ending
+
+
+def test_most_words_with_the_longest_known_ending_decide():
+    assert Casing(("Bahn", "Zahn", "lahn")).restore("die xahn") == "Die Xahn"
+    assert Casing(("Bahn", "lahn")).restore("die xahn") == "Die xahn"  # not more than half
+    assert Casing(("Bahn", "Zahn", "lahn", "mahn")).restore("die schlahn") == "Die schlahn"
+
+
+def test_the_neighbours_decide_about_a_word_with_several_spellings():
+    """ "ein paar Leute" and "ein Paar sitzt"; "das Paar" in each context; the usual spelling elsewhere."""
+    casing = Casing.from_lines(
+        [
+            "Da sind ein paar Leute.",
+            "Da gehen ein paar Frauen.",
+            "Da sitzt ein Paar draußen.",
+            "Da sitzt das Paar Leute.",
+            "Da sitzt ein Paar.",
+            "Da gehen Leute, Frauen gehen draußen.",
+        ]
+    )
+    assert casing.exceptions == (("", "paar", "capital"), ("das", "Paar", "capital"))
+    assert casing.restore("ein paar leute sind da.") == "Ein paar Leute sind da."
+    assert casing.restore("ein paar gehen da.") == "Ein Paar gehen da."
+    assert casing.restore("ein paar.") == "Ein Paar."
+    assert casing.restore("ein paar") == "Ein Paar"
+    assert casing.restore("wo das paar leute ist") == "Wo das Paar Leute ist"
+    assert casing.restore("wo zwei paar leute sind") == "Wo zwei paar Leute sind"  # an unknown previous token
 
 
 def test_the_longest_known_ending_decides():
@@ -74,6 +102,8 @@ def test_a_codec_of_subwords_writes_capitals(casing):
     assert codec.decode(codec.encode("Ein Mann")) == "ein mann"  # the form in which tokenised text is scored
     again = codec_from_json(codec.to_json())
     assert again == codec
+    several = dataclasses.replace(codec, casing=Casing(("Paar",), (("", "paar", "capital"),)))
+    assert codec_from_json(several.to_json()) == several
     assert again != plain
     assert again.detokenize("zwei männer !") == "Zwei Männer!"
 

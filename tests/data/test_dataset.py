@@ -7,7 +7,7 @@ import pytest
 
 from npformer import UserError
 from npformer.data import UNK
-from npformer.data.dataset import Dataset, builtin_dataset, files_dataset, open_dataset, task_dataset
+from npformer.data.dataset import PairDataset, builtin_dataset, files_dataset, open_dataset, task_dataset
 from npformer.data.filters import Counts
 
 ENGLISH = ["A dog runs .", "The cat sleeps .", "A cat eats the fish .", "The dog eats it .", "Dogs run ."]
@@ -43,8 +43,6 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("settings", [{}, {"subwords": 60}])
 def test_a_dataset_knows_that_capitals_were_lost(files, settings):
-    if settings:
-        pytest.importorskip("sentencepiece")
     assert files_dataset(*files, **settings).lost_case
     assert not files_dataset(*files, lowercase=False, **settings).lost_case
     for path in files:
@@ -159,7 +157,7 @@ def test_the_fingerprint_distinguishes_datasets(files):
         (lambda files: files_dataset(*files, max_length=2), "no pair of .* is left to train on"),
         (lambda files: files_dataset(*files, limit=1), "no pair of .* is left to train on"),
         (lambda files: files_dataset(*files, vocab_size=2), "max_size is 2"),
-        (lambda files: Dataset([], [], [], None, None), "no training sentences"),
+        (lambda files: PairDataset([], [], [], None, None), "no training sentences"),
     ],
 )
 def test_invalid_descriptions_are_refused(files, make, sentence):
@@ -171,7 +169,6 @@ def test_invalid_descriptions_are_refused(files, make, sentence):
 
 
 def test_subwords_are_shared_by_both_sides(files):
-    pytest.importorskip("sentencepiece")
     dataset = files_dataset(*files, subwords=50, filtered=False)
     assert dataset.sizes == {"source_vocab": 50, "target_vocab": 50}
     assert dataset.source.vocabulary is dataset.target.vocabulary
@@ -186,7 +183,6 @@ def test_subwords_are_shared_by_both_sides(files):
 
 
 def test_subwords_of_tokenised_text(files):
-    pytest.importorskip("sentencepiece")
     raw, tokenised = (files_dataset(*files, subwords=50, text=text) for text in ("raw", "tokenised"))
     assert (raw.source.text, tokenised.target.text) == ("raw", "tokenised")
     assert raw.fingerprint != tokenised.fingerprint
@@ -194,7 +190,6 @@ def test_subwords_of_tokenised_text(files):
 
 
 def test_subwords_are_not_learned_from_validation_sentences(files):
-    pytest.importorskip("sentencepiece")
     for path in files:
         path.write_text(path.read_text(encoding="utf-8") + "漢\n", encoding="utf-8")
     dataset = files_dataset(*files, subwords=50, filtered=False)
@@ -237,6 +232,5 @@ def test_a_description_from_before_subwords_existed_still_opens(files):
     ],
 )
 def test_invalid_settings_of_subwords(files, settings, message):
-    pytest.importorskip("sentencepiece")
     with pytest.raises(UserError, match=message):
         files_dataset(*files, **settings)

@@ -23,8 +23,8 @@ def folder(tmp_path):
 
 
 def test_the_table():
-    assert len({file.name for file in FILES}) == len({file.sha256 for file in FILES}) == len(FILES) == 18
-    assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) and file.size > 20_000 for file in FILES)
+    assert len({file.name for file in FILES}) == len({file.sha256 for file in FILES}) == len(FILES) == 30
+    assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) and file.size > 8_000 for file in FILES)
     assert re.fullmatch(r"https://\S+/[0-9a-f]{40}/data/task1", multi30k.BASE_URL)  # one fixed commit
 
 
@@ -44,7 +44,7 @@ def test_every_direction_is_files_of_the_table(folder, direction, tokenised):
 
 def test_languages():
     assert files_of(LANGUAGES) == FILES
-    assert len(files_of(["de"])) == 6
+    assert len(files_of(["de"])) == 10
     assert {file.name.split(".")[1] for file in files_of(["en", "fr"]) if "raw" in file.name} == {"en", "fr"}
     with pytest.raises(UserError, match="language is 'cs': choose one of en, de, fr"):
         files_of(["en", "cs"])

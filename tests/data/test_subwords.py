@@ -18,14 +18,13 @@ from npformer.data.subwords import WORD_BEGIN, SubwordCodec, joint_codecs
 ENGLISH = ["The dog sleeps.", "The dogs' owner didn't sleep!", "A dog, two dogs and the cat's dog."] * 3
 GERMAN = ["Der Hund schläft.", "Die Hundebesitzerin schlief nicht!", "Ein Hund, zwei Hunde."] * 3
 
-# pieces made by hand, so that every test except those of training works without sentencepiece
+# pieces made by hand, for the tests that train nothing
 PIECES = ("do", "dog", WORD_BEGIN + "dog", WORD_BEGIN + "the", "th", *(WORD_BEGIN + "hegdots.S'&;ap"))
 small = SubwordCodec(Vocabulary((*SPECIALS, *dict.fromkeys(PIECES))))
 
 
 @pytest.fixture(scope="module")
 def trained():
-    pytest.importorskip("sentencepiece")
     return SubwordCodec.train(ENGLISH, 50, language=LANGUAGES["en"])
 
 
@@ -118,7 +117,6 @@ def test_the_same_lines_give_the_same_pieces_in_any_process(trained):
 
 
 def test_tokens_of_letters_and_punctuation_are_whole_in_tokenised_text():
-    pytest.importorskip("sentencepiece")
     lines = ["dog's", "it's", "man's t-shirt"]
     tokenised = SubwordCodec.train(lines, 34, language=LANGUAGES["en"], text="tokenised")
     assert tokenised.words("cat's")[-1] == "▁&apos;s"
@@ -127,7 +125,6 @@ def test_tokens_of_letters_and_punctuation_are_whole_in_tokenised_text():
 
 
 def test_two_languages_share_their_pieces():
-    pytest.importorskip("sentencepiece")
     pairs = list(zip(ENGLISH, GERMAN, strict=True))
     languages = LANGUAGES["en"], LANGUAGES["de"]
     source, target = joint_codecs(pairs, 70, languages=languages, text="tokenised")
@@ -142,7 +139,6 @@ def test_two_languages_share_their_pieces():
 
 
 def test_long_lines_are_used_for_training_as_well():
-    pytest.importorskip("sentencepiece")
     codec = SubwordCodec.train([" ".join(["dog"] * 3000), "a"], 12)
     assert "▁dog" in codec.vocabulary
 
@@ -159,7 +155,6 @@ def test_long_lines_are_used_for_training_as_well():
     ],
 )
 def test_the_sizes_that_the_message_names_are_possible(lines, size, message):
-    pytest.importorskip("sentencepiece")
     with pytest.raises(UserError, match=message) as error:
         SubwordCodec.train(lines, size)
     limit = int(re.search(message, str(error.value))[1])
@@ -176,7 +171,6 @@ def test_a_size_that_is_not_an_integer(size):
 
 @pytest.mark.parametrize("lines", [[], ["", " "]])
 def test_no_text_to_train_on(lines):
-    pytest.importorskip("sentencepiece")
     with pytest.raises(UserError, match="there are no sentences to make subwords from"):
         SubwordCodec.train(lines, 50)
 
@@ -188,7 +182,7 @@ def test_the_error_without_sentencepiece_names_it(monkeypatch):
         return imported(name, *arguments, **rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(UserError, match=r"needs sentencepiece.*pip install 'npformer\[translation\]'"):
+    with pytest.raises(UserError, match=r"needs sentencepiece.*pip install sentencepiece"):
         SubwordCodec.train(ENGLISH, 50)
     assert SubwordCodec.from_json(small.to_json()).encode("the dog") == small.encode("the dog")
 

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,7 +59,6 @@ def sentences():
 @pytest.fixture(scope="module", params=["raw", "tokenised"])
 def both(request, sentences):
     """Return sentencepiece's model and our codec with the same pieces."""
-    sentencepiece = pytest.importorskip("sentencepiece")
     plain = SubwordCodec(Vocabulary(SPECIALS), text=request.param)
     # some sentences are held out, so that rare characters and words are unknown
     proto = train_model([plain.normalise(line) for line in sentences[:800]], 400, request.param)

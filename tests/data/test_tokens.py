@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npformer.data.tokens import LANGUAGES, Language, detokenize, language_of, tokenize
+from npformer.data.tokens import LANGUAGES, Language, _token_pattern, detokenize, language_of, tokenize
 from npformer.data.vocabulary import SPECIALS
 
 
@@ -110,6 +110,19 @@ def test_joined_words_split_into_the_same_words(text, lowercase, elision):
 @given(text=st.text(st.characters(codec="ascii")), elision=st.booleans())
 def test_only_spaces_are_lost(text, elision):
     assert "".join(tokenize(text, lowercase=False, elision=elision)) == "".join(text.split())
+
+
+@pytest.mark.parametrize("elision", [False, True])
+def test_the_pattern_has_no_possessive_quantifiers(elision):
+    """Python 3.11.0 to 3.11.4 match nested ones wrongly: they split "the" into "th", "" and "e"."""
+    pattern = _token_pattern(elision).pattern
+    assert not any(possessive in pattern for possessive in ("++", "*+", "?+", "}+", "(?>"))
+
+
+def test_long_texts_take_linear_time():
+    """With a pattern that can divide a text in many ways, these words would take hours."""
+    for text in ("a" * 20_000 + "'", "x\u0301" * 10_000 + "-", "1." * 10_000, "qu" * 10_000 + "'"):
+        assert "".join(tokenize(text, elision=True)) == text
 
 
 def test_languages():

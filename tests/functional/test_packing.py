@@ -63,3 +63,15 @@ def test_dropout_is_drawn_for_real_tokens_only():
     _, cache = model.forward(IDS, IDS, train=True, rng=np.random.default_rng(2), packed=True)
     assert cache.encoder[0].self_residual.dropout_mask.kept.shape == (8, 8)  # 8 tokens with 8 numbers each
     assert cache.decoder[0].cross.projections[1].packing is cache.packings[0]
+
+
+def test_the_start_symbol_is_packed_even_if_it_has_the_id_of_padding():
+    config = TransformerConfig(
+        source_vocab=9, target_vocab=9, d_model=8, d_ff=12, n_heads=2, n_layers=2, start_id=0
+    )
+    model = Transformer(config, rng=np.random.default_rng(1), dtype=np.float64)
+    target_in = np.array([[0, 5, 6, 7], [0, 8, 0, 0], [0, 5, 5, 0]])
+    is_token = np.array([[True] * 4, [True, True, False, False], [True, True, True, False]])
+    plain, _ = model.forward(IDS, target_in)
+    packed, _ = model.forward(IDS, target_in, packed=True)
+    np.testing.assert_allclose(packed, plain[is_token], rtol=1e-10, atol=1e-13)

@@ -48,7 +48,13 @@ def test_jianshu_accepts_an_odd_width():
     assert sinusoids(3, 5, "jianshu").shape == (3, 5)
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_marian_puts_the_sines_of_the_paper_before_its_cosines_in_float32():
+    paper, marian = sinusoids(300, 8), sinusoids(300, 8, "marian")
+    np.testing.assert_array_equal(marian[:, :4], paper[:, 0::2].astype(np.float32))
+    np.testing.assert_array_equal(marian[:, 4:], paper[:, 1::2].astype(np.float32))
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves", "marian"])
 def test_pairs_refuse_an_odd_width(layout):
     with pytest.raises(UserError, match="sinusoids come in pairs, so d_model must be even, and it is 5"):
         sinusoids(3, 5, layout)

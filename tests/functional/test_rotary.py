@@ -7,6 +7,7 @@ import pytest
 
 from npformer import UserError
 from npformer.functional import rotary_table, rotate
+from npformer.functional.rotary import Llama3Scaling
 from npformer.nn import RotaryPositions
 
 LAYOUTS = ("halves", "interleaved")
@@ -62,6 +63,36 @@ def test_position_0_is_not_rotated_and_lengths_are_kept(layout):
     np.testing.assert_array_equal(y[0], x[0])
     np.testing.assert_allclose(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-14)
     assert np.abs(y[1:] - x[1:]).max() > 0.1
+
+
+def test_the_scaling_of_llama_3_computed_with_loops():
+    """The angles of 16 pairs, of which some are kept, some divided by the factor and some between the two."""
+    scaling = Llama3Scaling(factor=4.0, low=1.0, high=8.0, original_context=100)
+    plain, kinds = rotary_table(np.array([1]), 32, 50.0), []
+    cos, sin = rotary_table(np.array([1]), 32, 50.0, scaling)
+    for i in range(16):
+        speed = 50.0 ** (-2 * i / 32)
+        wavelength = 2 * math.pi / speed
+        if wavelength < 100 / 8:
+            kinds.append("kept")
+        elif wavelength > 100 / 1:
+            kinds.append("divided")
+            speed /= 4
+        else:
+            kinds.append("between")
+            share = (100 / wavelength - 1) / (8 - 1)
+            speed = (1 - share) * speed / 4 + share * speed
+        assert cos[0, i] == pytest.approx(math.cos(speed), rel=1e-13)
+        assert sin[0, i] == pytest.approx(math.sin(speed), rel=1e-13)
+    assert set(kinds) == {"kept", "divided", "between"}
+    assert np.array_equal(sin[0, 0], plain[1][0, 0])
+
+
+def test_the_layer_scales_its_angles():
+    scaling = Llama3Scaling(original_context=16)
+    layer = RotaryPositions(9, 8, scaling=scaling, dtype=np.float64)
+    np.testing.assert_array_equal(layer.cos, rotary_table(np.arange(9), 8, scaling=scaling)[0])
+    assert np.abs(layer.cos - RotaryPositions(9, 8, dtype=np.float64).cos).max() > 0.01
 
 
 def test_the_layer_continues_at_a_later_start():

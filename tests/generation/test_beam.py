@@ -10,7 +10,7 @@ from decoding_models import CONFIGS, SMALL, every_config, model_with_bias, rando
 from npformer.data import END, PAD, START, UNK
 from npformer.errors import UserError
 from npformer.generation import beam_search, greedy
-from npformer.generation.beam import SentenceSearch, best_continuations, length_norm
+from npformer.generation.beam import RULES, SentenceSearch, best_continuations, length_norm
 from npformer.generation.search import NextTokens
 from npformer.models.transformer import TransformerConfig
 
@@ -335,3 +335,26 @@ def test_on_the_gpu(monkeypatch):
         found = beam_search(model, source, max_length=7, cached=cached)
         for left, right in zip(found, expected, strict=True):
             assert_same(left, [(h.score, h.ids) for h in right])
+
+
+def test_with_the_rules_of_transformers_finished_translations_leave_the_beam_its_width():
+    """Of 4 candidates the best ends; the next two stay live, and the fourth is dropped."""
+    search = RULES["transformers"](END, beam=2, length_penalty=1.0, limit=3)
+    search.advance(
+        NextTokens(np.array([[END, 4, 5, 6]]), np.array([[-0.5, -1.0, -2.0, -3.0]]), np.array([-0.5]))
+    )
+    assert [h.ids for h in search.finished] == [[]]
+    assert [h.ids for h in search.live] == [[4], [5]]
+    # the end symbol after the last token costs nothing, and the score is log p / n
+    for _ in range(2):
+        tokens = np.array([[4, 5]] * len(search.live))
+        search.advance(NextTokens(tokens, np.full(tokens.shape, -1.0), np.full(len(tokens), -9.0)))
+    search.advance(NextTokens(tokens, np.full(tokens.shape, -1.0), np.full(len(tokens), -9.0)))
+    assert [(h.ids, h.score) for h in search.finished] == [([], -0.5), ([4, 4, 4], -3.0 / 4)]
+    assert search.live == []
+
+
+def test_unknown_rules_are_refused():
+    model = random_model(TINY)
+    with pytest.raises(UserError, match="rules is 'fairseq': choose one of paper, transformers"):
+        beam_search(model, random_source(TINY), rules="fairseq")

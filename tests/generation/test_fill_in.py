@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from tiny import tiny_model
 
-from npformer.data import END, SPECIALS, TextCodec
+from npformer.data import END, SPECIALS, START, TextCodec
+from npformer.data.encoding import Encoding
 from npformer.data.sentences import MASK, with_mask
 from npformer.errors import UserError
-from npformer.generation import Gap, fill_in, fill_in_table
-from npformer.models.bert import MaskedLanguageModel
+from npformer.generation import Gap, GapFiller, fill_in, fill_in_table
+from npformer.generation.codec_tokenizers import SentenceTokenizer
+from npformer.generation.fill_in import fill_gaps
+from npformer.models.bert import Bert, BertConfig, MaskedLanguageModel
+from npformer.models.gpt import GPT, GPTConfig
 
 CODEC = with_mask(TextCodec.from_lines(["the cat crossed the street because it was tired"]))
 N = len(CODEC.vocabulary)  # 4 special tokens, 8 words, and [MASK]
@@ -56,7 +60,7 @@ def test_the_table():
     ("text", "k", "message"),
     [
         ("the cat", 5, r"'the cat' has no \[MASK\]: write it in place"),
-        (f"the {MASK}", 0, "k is 0: the model knows 8 words, so give 1 to 8"),
+        (f"the {MASK}", 0, "k is 0, and the model knows 8 words: give 1 to 8"),
         (f"the {MASK}", 9, "k is 9"),
         (f"{MASK} " * 12, 5, "13 tokens long and the model's limit is 12"),
     ],
@@ -64,3 +68,87 @@ def test_the_table():
 def test_invalid_sentences_are_refused(model, text, k, message):
     with pytest.raises(UserError, match=message):
         fill_in(model, CODEC, text, k=k)
+
+
+# GapFiller
+
+
+def bert(**changes):
+    sizes = {"vocab_size": N, "d_model": 8, "n_layers": 1, "n_heads": 2, "max_length": 10}
+    return Bert(BertConfig(**sizes | changes), rng=np.random.default_rng(0), dtype=np.float64)
+
+
+def test_the_gaps_are_those_of_fill_in():
+    filler = GapFiller(bert(), CODEC)
+    text = f"the cat {MASK} the street because it was {MASK}"
+    assert filler.fill(text, k=3) == fill_in(filler.model, CODEC, text, k=3)
+    assert [gap.place for gap in filler.fill(text)] == [2, 8]
+    assert [len(gap.words) for gap in filler.fill(text)] == [5, 5]
+    assert (
+        repr(filler) == f"<masked language model: Bert with {filler.model.count_parameters():,} parameters>"
+    )
+
+
+def test_a_text_as_long_as_the_model_and_one_word_more():
+    """The end symbol takes the tenth place."""
+    filler = GapFiller(bert(), CODEC)
+    assert len(filler.fill(f"{MASK} cat " * 4 + MASK)) == 5
+    with pytest.raises(UserError, match="the text has 10 tokens, and the model reads 9 at most: shorten it"):
+        filler.fill(f"{MASK} cat " * 5)
+
+
+class WithStart(SentenceTokenizer):
+    """Adds a special token before the sentence too, as the tokenizers of other BERTs do."""
+
+    def encode(self, text):
+        ids, pieces, offsets = super().encode(text)
+        return Encoding([START, *ids], ["<S>", *pieces], [(0, 0), *offsets])
+
+
+def test_special_tokens_before_the_text_do_not_count_as_places():
+    model, text = bert(), f"the cat {MASK} the street"
+    (gap,) = fill_gaps(model, WithStart(CODEC), text, k=8)
+    ids = [START, *CODEC.encode("the cat"), N - 1, *CODEC.encode("the street"), END]
+    row = model.forward([ids])[0][0, 3]
+    assert gap.place == 2
+    assert gap.words[0] == CODEC.tokens[len(SPECIALS) + row[len(SPECIALS) : -1].argmax()]
+    with pytest.raises(UserError, match="the text has 9 tokens, and the model reads 8 at most"):
+        fill_gaps(model, WithStart(CODEC), f"{MASK} cat " * 4 + MASK)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the text '' is empty: write a sentence with"),
+        (" \n", "is empty: write a sentence with"),
+        ("the cat", r"'the cat' has no \[MASK\]: write it in place of each word to be found"),
+        (f"a {MASK} the yak", r"has 2 words that the model has not seen in training \('a', 'yak'\): replace"),
+        (f"the {MASK} yak", r"has 1 word that the model has not seen in training \('yak'\): replace"),
+        (f"{CODEC.tokens[1]} {MASK}", "has 3 words that the model has not seen in training"),
+    ],
+)
+def test_texts_that_cannot_be_filled(text, message):
+    with pytest.raises(UserError, match=message):
+        GapFiller(bert(), CODEC).fill(text)
+
+
+@pytest.mark.parametrize(
+    ("model", "codec", "message"),
+    [
+        (bert(pad_id=1), CODEC, "the model's pad id is 1, and a vocabulary's 0: give another model"),
+        (bert(vocab_size=N + 1), CODEC, f"the sentences vocabulary has {N} entries and the model {N + 1}"),
+        (
+            bert(vocab_size=N - 1),
+            TextCodec.from_lines(["the cat crossed the street because it was tired"]),
+            r"the last word of the vocabulary is 'was' and not \[MASK\]: use the codec",
+        ),
+        (
+            GPT(GPTConfig(vocab_size=N, d_model=4, n_heads=1, n_layers=1, context=4)),
+            CODEC,
+            "the model reads text, and a masked language model reads sentences: give another model",
+        ),
+    ],
+)
+def test_models_and_codecs_that_do_not_match(model, codec, message):
+    with pytest.raises(UserError, match=message):
+        GapFiller(model, codec)

@@ -13,8 +13,8 @@ def by_hand(model, sentence, max_length):
     """Search by the definition, for one sentence without padding: run the whole model for each token."""
     ids: list[int] = []
     while len(ids) < max_length:
-        logits, _ = model.forward(np.array([sentence]), np.array([[START, *ids]]))
-        logits[..., [PAD, UNK, START]] = -np.inf
+        logits, _ = model.forward(np.array([sentence]), np.array([[model.config.start_id, *ids]]))
+        logits[..., [PAD, UNK, model.config.start_id]] = -np.inf
         token = int(logits[0, -1].argmax())
         if token == END:
             break

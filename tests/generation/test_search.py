@@ -7,7 +7,7 @@ from decoding_models import CONFIGS, SMALL, random_model, random_source
 from npformer.data import END, PAD, START, UNK
 from npformer.errors import UserError
 from npformer.functional import log_softmax
-from npformer.generation import CachedState, beam_search, greedy
+from npformer.generation import beam_search, greedy
 from npformer.generation.search import (
     ROWS,
     best_token,
@@ -17,7 +17,6 @@ from npformer.generation.search import (
     largest,
     length_limits,
     log_sum_exp,
-    next_log_probs,
     usual_limits,
 )
 from npformer.models.transformer import TransformerConfig
@@ -90,16 +89,6 @@ def test_the_error_for_a_diverged_model(broken):
         greedy(model, random_source(config))
 
 
-def test_log_probs_are_those_of_the_model():
-    model, source = random_model(CONFIG), random_source(CONFIG)
-    tokens = np.full(len(source), START)
-    log_probs = next_log_probs(CachedState(model, source), tokens, [PAD, UNK, START])
-    logits, _ = model.forward(source, tokens[:, None])
-    expected = logits[:, 0] - np.log(np.exp(logits[:, 0]).sum(-1, keepdims=True))
-    np.testing.assert_allclose(log_probs[:, END:], expected[:, END:], rtol=0, atol=1e-11)
-    assert np.isneginf(log_probs[:, [PAD, UNK, START]]).all()
-
-
 def logits_with_ties(seed=0, shape=(40, 11)):
     """Return logits with few different values, so that many are equal."""
     return np.random.default_rng(seed).integers(-2, 3, shape).astype(float)
@@ -140,10 +129,13 @@ def test_with_most_tokens_forbidden():
 def test_log_sum_exp_does_not_overflow():
     x = np.random.default_rng(0).normal(size=(ROWS * 2 + 3, 50)) * 5
     np.testing.assert_allclose(log_sum_exp(x), np.log(np.exp(x).sum(1)), rtol=1e-13)
-    np.testing.assert_allclose(log_sum_exp(x + 2000), log_sum_exp(x) + 2000, rtol=1e-13)
+    for shift in (2000, -2000, -60):  # exp overflows, is 0, or is small
+        np.testing.assert_allclose(log_sum_exp(x + shift), log_sum_exp(x) + shift, rtol=1e-13)
     low = log_sum_exp((x + 2000).astype(np.float32))
     assert low.dtype == np.float64
     np.testing.assert_allclose(low, log_sum_exp(x) + 2000, rtol=1e-6)
+    lowest = log_sum_exp((x - 100).astype(np.float32))  # exp(-100) is not 0 in float32, but has few digits
+    np.testing.assert_allclose(lowest, log_sum_exp(x) - 100, rtol=1e-6)
 
 
 @pytest.mark.parametrize("broken", [np.nan, np.inf])
@@ -180,3 +172,12 @@ def test_default_limits_are_long_enough_for_a_translation():
     sources = [[5] * n + [END] for n in (0, 1, 12, 99)]
     np.testing.assert_array_equal(usual_limits(CONFIG, sources), [11, 13, 29, 160])
     np.testing.assert_array_equal(usual_limits(CONFIG.replace(max_length=20), sources), [11, 13, 19, 19])
+
+
+def test_renormalized_probabilities_of_the_allowed_tokens_sum_to_one():
+    logits = np.random.default_rng(0).standard_normal((3, 9))
+    found = best_tokens(logits.copy(), [PAD, UNK], 7, END, renormalize=True)
+    np.testing.assert_allclose(np.exp(found.log_probs).sum(1), 1, rtol=1e-12)
+    as_given = best_tokens(logits.copy(), [PAD, UNK], 7, END)
+    np.testing.assert_array_equal(found.tokens, as_given.tokens)
+    assert (found.log_probs > as_given.log_probs).all()

@@ -33,7 +33,21 @@ import toy_pretrained
 from recorded_arguments import RecordedArguments
 
 from npformer.checking.cases import all_cases
-from npformer.cli import bench, family, gradcheck, language, load_model, main, score, tasks, tour, train
+from npformer.cli import (
+    bench,
+    classroom,
+    experiment,
+    family,
+    gradcheck,
+    language,
+    load_model,
+    main,
+    score,
+    site,
+    tasks,
+    tour,
+    train,
+)
 from npformer.cli import lesson as lesson_command
 from npformer.cli import translate as translate_command
 from npformer.cli.limits import count_parameters
@@ -41,10 +55,17 @@ from npformer.cli.main import COMMANDS, make_parser
 from npformer.data import multi30k
 from npformer.data.dataset import files_dataset, task_dataset
 from npformer.data.download import KnownFile
+from npformer.data.monolingual import sentence_dataset
+from npformer.data.text import text_dataset
+from npformer.generation import text_generator
+from npformer.generation.sampling import sample_ids
 from npformer.learn import figures as all_figures
+from npformer.learn.course import trained as course_trained
 from npformer.learn.course.stepper import Stepper
 from npformer.learn.experiments.family import FamilyRow, Trial
 from npformer.learn.tasks import Verdict
+from npformer.models.bert import BertConfig
+from npformer.models.gpt import GPTConfig
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.transformer import TransformerConfig
 from npformer.pretrained import save_pretrained
@@ -108,14 +129,16 @@ USABLE = {
         "valid": ["train.en", "train.fr"],
         "task": ["copy", "reverse"],
         "direction": ["fr-en", "en-fr"],
+        "text": ["train.en", "train.fr", "raw.de"],
+        "tokens": ["characters", "bytes", "subwords"],
         "limit": ["2", "20"],
         "data": ["folder"],
         "max_length": ["20"],
         "vocab_size": ["50"],
         "min_count": ["1"],
         "subwords": ["30"],
-        "preset": ["small", "multi30k-en-de"],
-        "architecture": ["small", "rnn", "rnn-global"],
+        "preset": ["small", "multi30k-en-de", "gpt-shakespeare"],
+        "architecture": ["small", "rnn", "rnn-global", "gpt-small"],
         "steps": ["1", "3"],
         "batch_size": ["4"],
         "seed": ["1"],
@@ -156,11 +179,13 @@ USABLE = {
         **SEARCH,
         "text": ["raw", "auto", "tokenised"],
         "limit": ["2"],
+        "known_words": ["train.fr", "train.en.gz"],
+        "seed": ["3"],
         "out": ["new.txt"],
     },
     "pretrained": {
         "name": ["en-de", "toy.safetensors"],
-        "export": ["runs/toy", "runs/tiny"],
+        "export": ["runs/toy", "runs/tiny", "toy.safetensors"],
         "out": ["new.safetensors"],
         "card": ["card.json", "new.json", "template.json"],
         "casing": ["raw.de"],
@@ -175,6 +200,24 @@ USABLE = {
         "word": ["cat", "</S>"],
         "out": ["new"],
     },
+    "explore": {
+        "sentence": ["the cat sleeps", "a cat", "the [MASK] sleeps"],
+        "model": ["runs/text", "runs/sentences", "runs/tiny", "runs/rnn"],
+        "target": ["le chat dort", "un chat"],
+        "out": ["new.html"],
+    },
+    "site": {"out": ["new", "folder"], "only": ["5.1", "6"], "model": ["runs/tiny"]},
+    "saliency": {
+        "text": ["the cat sleeps", "the [MASK] sleeps"],
+        "model": ["runs/text", "runs/sentences", "runs/tiny"],
+        "target": ["cat", "t", "</S>"],
+        "position": ["0", "1"],
+        "score": ["logit", "log-probability"],
+        "method": ["gradient", "integrated"],
+        "tolerance": ["0.5"],
+        "points": ["8"],
+        "out": ["new.png"],
+    },
     "figures": {"ids": ["F23", "F07", "F51"], "out": ["new"], "model": ["runs/tiny"]},
     "masks": {
         "sentence": ["the cat", "le chat dort"],
@@ -188,6 +231,7 @@ USABLE = {
         "mistake": ["shifted", "inverted"],
         "out": ["new"],
     },
+    "inspect": {"model": ["runs/tiny", "runs/text", "toy.safetensors"]},
     "gradcheck": {
         "what": ["softmax", "layer", "own.py:double", "own.py:wrong"],
         "method": ["complex", "difference"],
@@ -197,12 +241,51 @@ USABLE = {
     },
     "exercise": TASKS | {"action": [*TASKS["action"], "solution"]},
     "bugs": TASKS | {"name": ["1", "3"], "dir": ["new", "folder"]},
+    "class": {
+        "action": ["export", "grade", "mistakes"],
+        "places": ["nbgrader", "gradescope", "new", "exercises", "folder"],
+        "exercise": ["softmax-backward", "5"],
+        "name": ["week-1"],
+        "points": ["2"],
+        "seed": ["1"],
+        "seconds": ["5"],
+        "memory": ["512"],
+        "out": ["new"],
+        "csv": ["new.csv"],
+        "workers": ["1"],
+        "write": ["new.md"],
+    },
+    "build": {
+        "sentence": ["the cat"],
+        "dir": ["exercises", "new", "folder"],
+        "steps": ["1"],
+        "seconds": ["5"],
+    },
+    "generate": {
+        "prompts": ["the cat", "le"],
+        "model": ["runs/text", "runs/text", "runs/tiny", "toy.safetensors"],
+        "tokens": ["1", "3"],
+        "temperature": ["0.8"],
+        "top_k": ["1", "5"],
+        "top_p": ["0.9", "1"],
+        "seed": ["1"],
+        "stop": ["t", "cat"],
+        "perplexity": ["train.en", "train.en.gz"],
+        "backend": ["numpy"],
+    },
+    "fill": {
+        "texts": ["the [MASK] sleeps", "[MASK] cat", "the cat"],
+        "model": ["runs/sentences", "runs/sentences", "runs/text", "toy.safetensors"],
+        "answers": ["1", "2"],
+        "backend": ["numpy"],
+    },
     "language": {
         "text": ["the [MASK] sleeps", "the cat"],
         "steps": ["1"],
         "answers": ["2"],
         "seed": ["1"],
     },
+    "experiment": {"name": ["ablation", "scaling"], "out": ["new.json", "folder"]},
     "family": {"steps": ["1"], "seed": ["1"], "seeds": ["1"], "out": ["folder"]},
     "bench": {
         "only": ["tiny", "small"],
@@ -299,7 +382,7 @@ def _value(rng, action, usable, odd):
         return rng.choice(usable)
     if action.dest == "set":
         return _setting(rng)
-    if action.dest in ("sentence", "sentences", "cross", "word"):
+    if action.dest in ("sentence", "sentences", "cross", "word", "prompts", "stop"):
         kinds = [SENTENCES, SENTENCES, NAMES]
     elif action.type is not None and action.metavar != "ACTION":
         kinds = [NUMBERS, NUMBERS, NAMES]
@@ -355,7 +438,7 @@ CORPUS = [
 
 
 def prepare(folder):
-    """Write the files that the command lines name, with two trained runs, into a folder."""
+    """Write the files that the command lines name, with three trained runs, into a folder."""
     texts = {
         "train.en": ENGLISH, "train.fr": FRENCH, "raw.de": "Ein Mann fährt.\n" * 12, "short.fr": "un\n",
         "empty": "", "deep.json": "[" * 5000 + "]" * 5000, "wide.json": json.dumps({"title": "9" * 3000}),
@@ -379,6 +462,12 @@ def prepare(folder):
     rnn = RecurrentConfig(d_model=8, d_hidden=8, max_length=20, **sizes)
     for name, config in (("tiny", tiny), ("rnn", rnn)):
         train_model(folder / "runs" / name, dataset, config, settings, backend="numpy", threads=1)
+    text = text_dataset(folder / "train.en")
+    gpt = GPTConfig(d_model=8, n_layers=1, n_heads=2, context=16, **text.sizes)
+    train_model(folder / "runs/text", text, gpt, settings, backend="numpy", threads=1)
+    sentences = sentence_dataset(folder / "train.en")
+    bert = BertConfig(d_model=8, n_layers=1, n_heads=2, max_length=16, **sentences.sizes)
+    train_model(folder / "runs/sentences", sentences, bert, settings, backend="numpy", threads=1)
     toy = toy_pretrained.toy_checkpoint()
     (folder / "runs/toy").mkdir()
     save_checkpoint(toy, folder / "runs/toy/last.safetensors")
@@ -425,6 +514,11 @@ def _limited_training(folder, dataset, model, training, **settings):
     if count_parameters(model) > 400_000 or model.max_length > 10_000 or (settings.get("workers") or 1) > 2:
         raise WouldBegin
     return train_model(folder, dataset, model, training.replace(steps=min(2, training.steps)), **settings)
+
+
+def _limited_sampling(model, prompts, n_tokens, **settings):
+    """Sample three tokens at most."""
+    return sample_ids(model, prompts, min(3, n_tokens), **settings)
 
 
 def _trained_once(train):
@@ -498,6 +592,8 @@ def quick(home):
         (lesson_command, "as_page", lambda lesson: ""),
         (Stepper, "walk", lambda stepper, begin: 0),
         (tasks, "check", _verdict),
+        (classroom, "grade_class", lambda *arguments: 0),
+        (experiment, "EXPERIMENTS", dict.fromkeys(("ablation", "scaling"), _begin)),
         (family.experiment, "plan", lambda *arguments: [SimpleNamespace(name="a")]),
         (family.experiment, "measure_system", lambda *arguments, **settings: row),
         (family.experiment, "try_settings", lambda *arguments, **settings: trial),
@@ -512,7 +608,9 @@ def quick(home):
         (tour, "show_translations", lambda out, translator: None),
         (tour, "show_evaluation", lambda out, translator: None),
         (tour, "draw_pictures", lambda translator, folder: []),
-        (tour, "builtin_dataset", lambda: dataset),
+        (tour, "write_page", lambda folder: folder / "explorer.html"),
+        (course_trained, "builtin_dataset", lambda: dataset),
+        (site, "build_site", lambda *arguments: _begin(arguments)),
         (tour, "train", _limited_training),
         (train, "builtin_dataset", lambda *arguments, **settings: dataset),
         (train, "task_dataset", lambda task: dataset),
@@ -520,6 +618,7 @@ def quick(home):
         (train, "resume_run", _limited_resume),
         (translate_command, "load_with_search", _limited_search),
         (score, "load_with_search", _limited_search),
+        (text_generator, "sample_ids", _limited_sampling),
         (language, "train_masked_language_model", _trained_once(language.train_masked_language_model)),
         (language, "train_causal_language_model", _trained_once(language.train_causal_language_model)),
         (gradcheck, "all_cases", lambda: small_cases),
@@ -538,18 +637,28 @@ def quick(home):
         yield
 
 
-def _begin(arguments):
+def _begin(*arguments):
     raise WouldBegin
 
 
 # ---------------------------------------------------------------------------------------------------------
 # One case
 
-CHECKING = ("masks", "gradcheck", "exercise", "bugs", "lesson", "family", "tour")  # commands with status 1
+CHECKING = (
+    "masks",
+    "gradcheck",
+    "inspect",
+    "exercise",
+    "bugs",
+    "build",
+    "lesson",
+    "family",
+    "tour",
+)  # commands with status 1
 # options whose values name files and folders that the command may write to
 WRITTEN = [
     "--out", "--notebook", "--html", "--write", "--json", "--curves", "--run", "--resume", "--card",
-    "--folder", "--dir", "--figures", "--png",
+    "--folder", "--dir", "--figures", "--png", "--csv",
 ]  # fmt: skip
 # with status 2, the last line of standard error is the sentence, and only these notes may stand before it
 NOTES = re.compile(

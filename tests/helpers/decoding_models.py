@@ -23,6 +23,9 @@ CONFIGS = {
     "queries before": TransformerConfig(query_masking="before", mask_fill=-1e9, **SMALL),
     "no positions": TransformerConfig(positions="none", **UNTIED, **SMALL),
     "jianshu's sines": TransformerConfig(positions="jianshu", tied="output", **SMALL),
+    "Marian": TransformerConfig(
+        start_id=0, positions="marian", activation="swish", output_bias=True, fused_projections=True, **SMALL
+    ),
 }
 every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 

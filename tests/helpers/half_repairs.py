@@ -323,4 +323,63 @@ HALF_REPAIRS = {
 +        y, _, _ = self.attend(q, k[:, ::-1], v[:, ::-1], np.ones((1, k.shape[1]), bool))
 """,
     ],
+    # repairs the forward pass only, or the backward pass only
+    "rotary-values": [
+        """
+-        (q, rotation), (k, _), (v, _) = (rotate(part, cos, sin) for part in (q, k, v))
++        (q, rotation), (k, _) = (rotate(part, cos, sin) for part in (q, k))
+""",
+        """
+-        dq, dk, dv = (rotate_backward(part, cache.rotation) for part in (dq, dk, dv))
++        dq, dk = (rotate_backward(part, cache.rotation) for part in (dq, dk))
+""",
+    ],
+    # one minus sign too many: no rotation, or a reflection
+    "rotary-sign": [
+        """
+-    first, second = np.stack([cos, sin], -1), np.stack([sin, cos], -1)  # the two rows of each matrix
++    first, second = np.stack([cos, -sin], -1), np.stack([-sin, cos], -1)
+""",
+        """
+-    first, second = np.stack([cos, sin], -1), np.stack([sin, cos], -1)  # the two rows of each matrix
++    first, second = np.stack([cos, sin], -1), np.stack([sin, -cos], -1)
+""",
+    ],
+    # right for the first two tokens, or late by one
+    "rotary-decoding": [
+        """
+-        (q, k, v), _, _ = self.project(x)
+-        if kv_cache is not None:
++        (q, k, v), _, _ = self.project(x, 0 if kv_cache is None else 1)
++        if kv_cache is not None:
+""",
+        """
+-        (q, k, v), _, _ = self.project(x)
+-        if kv_cache is not None:
++        (q, k, v), _, _ = self.project(x, 0 if kv_cache is None else kv_cache[0].shape[1] - 1)
++        if kv_cache is not None:
+""",
+    ],
+    # one position too many
+    "window": [
+        """
+-    return (key <= query) & (key > query - window + 1)
++    return (key <= query) & (key >= query - window)
+""",
+        """
+-    return (key <= query) & (key > query - window + 1)
++    return key > query - window
+""",
+    ],
+    # no decay at all, or that of gains and biases
+    "weight-decay": [
+        """
+-            p.value *= 1 - lr * self.weight_decay
+""",
+        """
+-            p.value *= 1 - lr * self.weight_decay
++            if p.value.ndim == 1:
++                p.value *= 1 - lr * self.weight_decay
+""",
+    ],
 }

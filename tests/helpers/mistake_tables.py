@@ -5,7 +5,8 @@ writes it, a line "---" and one line for each mistake:
 
     correct code => wrong code ## what the clues must name
 
-The last part is a regular expression. Several changes are separated by " && ". In the code, \\n ends a line.
+The last part is a regular expression. A line that begins with # says why other words name the mistake of the
+next line as well. Several changes are separated by " && ". In the code, \\n ends a line.
 A $ at the end of the correct code stands for the end of a line, and the last place is changed. A $ before the
 wrong code keeps its indentation.
 """
@@ -23,6 +24,8 @@ from npformer.learn.exercises import EXERCISES, grade
 
 # messages that say more than "it is 1 and should be 2"
 NAMING = "shape|dtype|must return|must take|returns|raised|writes into|float32"
+# clues that say where the wrong results are, and name no mistake
+PLACES = r"\d+ of \d+ entries are wrong|only .* (is|are) wrong: the other"
 RIGHT, NOTHING, FALSE, UNDETECTED = "right", "nothing", "false", "undetected"
 
 
@@ -54,9 +57,9 @@ class Mistake:
         clues = [clue for clue in verdict.clues if clue != UNKNOWN]
         if clues and all(re.search(self.names, clue) for clue in clues):
             return RIGHT
-        if re.search(NAMING, verdict.message) and re.search(self.names, verdict.message):
+        if not clues and re.search(NAMING, verdict.message) and re.search(self.names, verdict.message):
             return RIGHT
-        return FALSE if clues else NOTHING
+        return NOTHING if all(re.match(PLACES, clue) for clue in clues) else FALSE
 
 
 def functions_of(text, file="<solution>"):
@@ -76,6 +79,8 @@ def mistakes_of(table: Path):
     """Yield the mistakes of a table."""
     for name, solution, lines in _sections(table):
         for line in lines:
+            if line.startswith("#"):
+                continue
             changes, _, names = line.rpartition(" ## ")
             yield Mistake(name, line, _changed(solution, changes), names)
 

@@ -80,4 +80,13 @@ OTHER_REPAIRS = {
 +    away = np.arange(n_keys) - np.arange(n_keys)[:, None]
 +    return (np.clip(away, -most, most) + most)[n_keys - n_queries :]
 """,
+    # rotates in the opposite direction
+    "rotary-sign": """
+-    first, second = np.stack([cos, sin], -1), np.stack([sin, cos], -1)  # the two rows of each matrix
++    first, second = np.stack([cos, sin], -1), np.stack([-sin, cos], -1)
+""",
+    "window": """
+-    return (key <= query) & (key > query - window + 1)
++    return np.isin(query - key, np.arange(window))
+""",
 }

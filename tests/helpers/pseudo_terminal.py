@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from npformer.learn.course.lesson import find_lesson
+
 pty = pytest.importorskip("pty")
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
@@ -99,6 +101,12 @@ class Terminal:
         status = self.process.wait(120)
         os.close(self.own)
         return status
+
+
+def step_with(number, text):
+    """Return the number of the first step of a lesson whose code contains a text, for the command g."""
+    steps = enumerate(find_lesson(number).steps, 1)
+    return next(place for place, step in steps if any(text in cell.text for cell in step.cells))
 
 
 def _own_terminal():

@@ -34,8 +34,7 @@ def toy_checkpoint(*, source=None, target=None, seed=0, **changes):
         model_kind="transformer",
         model_settings=config.to_dict(),
         training_settings=TrainingConfig(steps=7, batch_size=2).to_dict(),
-        source_codec=source.to_json(),
-        target_codec=target.to_json(),
+        codecs={"source": source.to_json(), "target": target.to_json()},
         dataset={},
         fingerprint="",
         backend="numpy",
@@ -58,6 +57,21 @@ FIELDS = {
     "machine": "two cores",
     "date": "2026-01-31",
     "example": SENTENCE,
+    "comparison": "another model has 40 BLEU",
+}
+
+# what npformer score --json of an earlier version printed
+MEASURED = {
+    "source": "test.en",
+    "reference": "test.de",
+    "setting": "tokenised",
+    "bleu": 12.345,
+    "signature": "nrefs:1|tok:none",
+    "beam": 5,
+    "length_penalty": 0.6,
+    "sentences": 1000,
+    "empty": 0,
+    "weights": "",
 }
 
 

@@ -1,6 +1,25 @@
-"""Comparison of training runs, and a training that stops early."""
+"""Tiny training runs, their comparison, and a training that stops early."""
 
-from npformer.training import read_log
+from npformer.training import TrainingConfig, read_log, train
+
+
+def runner(kind, sizes, training):
+    """Return run_on(dataset, run, ...), which trains a tiny model on one thread.
+
+    Args:
+        kind: The class of the model's configuration.
+        sizes: The settings of the model.
+        training: The settings of the training.
+    """
+
+    def run_on(dataset, run, *, model=None, config=None, **arguments):
+        """Train with changes of the settings of the model and of the training, and arguments of train."""
+        settings = kind(**(sizes | dataset.sizes | (model or {})))
+        return train(
+            run, dataset, settings, TrainingConfig(**(training | (config or {}))), threads=1, **arguments
+        )
+
+    return run_on
 
 
 def losses(run_dir):

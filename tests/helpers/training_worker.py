@@ -18,17 +18,17 @@ import signal
 import sys
 
 from npformer import TransformerConfig, UserError
-from npformer.data.dataset import Dataset, task_dataset
+from npformer.data.dataset import PairDataset, task_dataset
 from npformer.storage import atomic as writing
 from npformer.training import RunFolder, Stepped, TrainingConfig, train
 
 
-def tiny_dataset(**changes) -> Dataset:
+def tiny_dataset(**changes) -> PairDataset:
     """Return ninety pairs of sequences, whose targets are reversed."""
     return task_dataset("reverse", **({"n": 90, "length": 5, "vocab": 12, "seed": 1} | changes))
 
 
-def tiny_model(dataset: Dataset, **changes) -> TransformerConfig:
+def tiny_model(dataset: PairDataset, **changes) -> TransformerConfig:
     """Return a model of one layer, with dropout, so that random states matter."""
     settings = {"d_model": 8, "d_ff": 16, "n_heads": 2, "n_layers": 1, "max_length": 10, "dropout": 0.1}
     return TransformerConfig(**(settings | dataset.sizes | changes))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import npformer.functional as F
 from npformer import TransformerConfig, kernels
 from npformer.errors import UserError
-from npformer.functional.masks import Masking
+from npformer.functional.masks import Masking, causal_mask
 from npformer.kernels import cpu, plain_pairs
+from npformer.kernels.cpu.block_attention import BlockAttentionCache
 from npformer.kernels.cpu.blocks import BLOCK, blocks
 from npformer.kernels.shared import ReluDropoutCache
 from npformer.models.registry import build
@@ -35,6 +36,10 @@ def cast(dtype, *arrays):
     """Return the arrays in the dtype of the kernel, and the same rounded numbers in float64."""
     short = [array.astype(dtype) for array in arrays]
     return short, [array.astype(np.float64) for array in short]
+
+
+def as_tuple(gradients):
+    return gradients if isinstance(gradients, tuple) else (gradients,)
 
 
 def agree(found, expected, dtype, tolerance=None, least=0.1):
@@ -203,9 +208,9 @@ def test_long_attention_over_several_blocks_of_queries():
 @dtypes
 @pytest.mark.parametrize("kind", ["none", "keys", "causal", "rows"])
 def test_long_attention_stores_no_weights(dtype, kind):
-    arrays = (numbers(2, 2, 150, 3, seed=seed) for seed in range(4))
+    arrays = (numbers(2, 2, 260, 3, seed=seed) for seed in range(4))
     short, long = cast(dtype, *arrays)
-    mask = make_mask(kind, 2, 2, 150, 150)
+    mask = make_mask(kind, 2, 2, 260, 260)
     if kind == "rows":
         mask[1, :, 7] = False  # two fully masked queries
     found = run_attention(cpu, *short, mask)
@@ -213,7 +218,106 @@ def test_long_attention_stores_no_weights(dtype, kind):
     y, cache = cpu.attention(*short[:3], mask)
     assert "weights" not in cache._fields
     np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-5)
+    assert getattr(cache, "exponentials", None) is None
     assert sum(a.nbytes for a in cache if isinstance(a, np.ndarray) and a.dtype != bool) < 5 * y.nbytes
+
+
+def make_shared_mask(kind, t):
+    """Return no mask or one for all sentences and heads: causal, a window, a part of the keys, or random."""
+    if kind == "none":
+        return None
+    if kind == "keys":
+        return (np.arange(t) < t - 9)[None]
+    if kind == "keys, one axis":
+        return np.arange(t) < t - 9
+    if kind == "rows":
+        return np.asarray((rng(4).random((t, t)) < 0.5) & (np.arange(t) != 7)[:, None])
+    if kind == "first rows":
+        return np.broadcast_to((np.arange(t) < t - 64)[:, None], (t, t))
+    return causal_mask(t, np.ones(1), window=11 if kind == "window" else None)
+
+
+@dtypes
+@pytest.mark.parametrize("scale", [1, 100], ids=["safe scores", "huge scores"])
+@pytest.mark.parametrize("kind", ["none", "causal", "window", "keys", "keys, one axis", "rows", "first rows"])
+@pytest.mark.parametrize("length", [70, 300], ids=["stored", "computed again"])
+def test_block_attention(dtype, length, kind, scale):
+    """The mask "rows" masks all keys of query 7, and "first rows" those of a whole block of queries."""
+    q, k, v, dy = (numbers(3, 2, length, 5, seed=seed) for seed in range(4))
+    short, long = cast(dtype, q * scale, k, v, dy)
+    mask = make_shared_mask(kind, length)
+    found, expected = run_attention(cpu, *short, mask), run_attention(F, *long, mask)
+    _, cache = cpu.attention(*short[:3], mask)
+    assert isinstance(cache, BlockAttentionCache)
+    assert (cache.exponentials is None) == (length == 300)
+    # float32 rounds scores of 100 to 1e-5
+    agree(found, expected, dtype, 1e-3 if scale > 1 and dtype is np.float32 else None)
+    np.testing.assert_allclose(cache.scores, F.attention(*long[:3], mask)[1].scores, rtol=1e-3, atol=1e-4)
+
+
+def test_block_attention_leaves_out_the_keys_that_no_query_attends_to():
+    arrays = [numbers(2, 3, 128, 4, seed=seed) for seed in range(3)]
+    _, cache = cpu.attention(*arrays, make_shared_mask("causal", 128))
+    assert [part.shape for part in cache.exponentials] == [(2, 3, 64, 128), (2, 3, 64, 64)]
+    _, cache = cpu.attention(*arrays, make_shared_mask("window", 128)[None, None])
+    assert [part.shape for part in cache.exponentials] == [(2, 3, 64, 74), (2, 3, 64, 64)]
+
+
+def test_block_attention_over_several_blocks_of_sentences():
+    arrays = [numbers(9, 4, 100, 2, seed=seed) for seed in range(4)]
+    assert len(list(blocks(9, 4 * 64 * 100))) == 5
+    mask = make_shared_mask("causal", 100)
+    agree(run_attention(cpu, *arrays, mask), run_attention(F, *arrays, mask), np.float64)
+
+
+def test_huge_scores_of_other_queries_change_no_bit_of_block_attention():
+    q, k, v = (numbers(2, 2, 70, 3, seed=seed) for seed in range(3))
+    mask = make_shared_mask("causal", 70)
+    y, _ = cpu.attention(q, k, v, mask)
+    q[:, :, 20] *= 1000
+    k[:, :, 30] *= 1000
+    moved, _ = cpu.attention(q, k, v, mask)
+    np.testing.assert_array_equal(moved[:, :, :20], y[:, :, :20])
+
+
+@pytest.mark.parametrize("length", [6, 70])
+@pytest.mark.parametrize("border", [-60.0, 60.0])
+def test_a_score_at_the_border_of_the_safe_range_is_treated_alike_beside_huge_ones(length, border):
+    """The key with this score is the third, so the queries 2 to 4 attend to it, and query 5 moves."""
+    q, k, v = np.ones((1, 1, length, 1)), numbers(1, 1, length, 1), numbers(1, 1, length, 3, seed=1)
+    k[0, 0, 2] = border
+    mask = make_shared_mask("causal", length)
+    y, _ = cpu.attention(q, k, v, mask, scale=1.0)
+    q[0, 0, 5] *= 1000
+    moved, _ = cpu.attention(q, k, v, mask, scale=1.0)
+    np.testing.assert_array_equal(moved[:, :, :5], y[:, :, :5])
+
+
+KERNEL_CACHES = {
+    "short": ("causal", 5),
+    "blocks, stored": ("causal", 70),
+    "blocks, computed again": ("causal", 300),
+    "long": ("rows of each head", 130),
+}
+
+
+@pytest.mark.parametrize(("kind", "length"), KERNEL_CACHES.values(), ids=KERNEL_CACHES)
+def test_the_cache_of_attention_shows_what_the_plain_one_shows(kind, length):
+    """Figures read weights, scores and masks from it, here with a scale that is not the default."""
+    q, k, v = (numbers(1, 2, length, 3, seed=seed) for seed in range(3))
+    mask = make_shared_mask(kind, length) if kind == "causal" else make_mask("rows", 1, 2, length, length)
+    (_, cache), (_, plain) = (module.attention(q, k, v, mask, scale=0.3) for module in (cpu, F))
+    np.testing.assert_allclose(cache.weights, plain.weights, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(cache.scores, plain.scores, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(cache.masking.mask, plain.masking.mask)
+    assert cache.masking[1:] == plain.masking[1:]
+
+
+@pytest.mark.parametrize("length", [5, 70, 130])
+def test_attention_without_dropout_draws_no_random_numbers(length):
+    q, generator = numbers(2, 1, length, 3), rng(5)
+    cpu.attention(q, q, q, make_mask("keys", 2, 1, length, length), p=0.0, rng=generator)
+    assert generator.random() == rng(5).random()
 
 
 def test_dropout_of_long_attention_is_the_same_in_forward_and_backward():
@@ -289,7 +393,7 @@ def test_dropout(dtype, p):
 @dtypes
 @pytest.mark.parametrize("p", [0, 0.3])
 @pytest.mark.parametrize("shape", [(3, 4, 8), (70, 1001)])
-@pytest.mark.parametrize("activation", ["relu", "gelu_tanh", "none"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "none"])
 def test_activation_dropout(dtype, p, shape, activation):
     (x, dy), (long_x, long_dy) = cast(dtype, numbers(*shape), numbers(*shape, seed=1))
     y, cache = kernels.activation_dropout(x, activation, p, rng(2))
@@ -302,6 +406,53 @@ def test_activation_dropout(dtype, p, shape, activation):
         [F.activation_dropout_backward(long_dy, plain)],
         dtype,
     )
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "swiglu"])
+def test_activations_of_small_and_large_numbers(name):
+    """The error of Phi, tanh or the sigmoid, which the numbers are multiplied with, is that of rounding."""
+    x = np.concatenate([np.linspace(-9, 9, 3001), [-1e6, -1e3, 1e3, 1e6]]).astype(np.float32)[None]
+    inputs = (x, np.ones_like(x)) if name == "swiglu" else (x,)
+    y, cache = getattr(cpu, name)(*inputs)
+    expected, plain = getattr(F, name)(*(array.astype(np.float64) for array in inputs))
+    np.testing.assert_allclose(y, expected, rtol=1e-6, atol=1e-6)
+    assert hasattr(cache, "as_plain")
+    backward, dy = f"{name}_backward", np.full_like(x, 0.7)
+    found = np.stack(getattr(cpu, backward)(dy, cache))
+    exact = np.stack(getattr(F, backward)(dy.astype(np.float64), plain))
+    np.testing.assert_allclose(found, exact, rtol=1e-6, atol=1e-6)
+    # the plain pair accepts the cache of the kernel
+    np.testing.assert_allclose(
+        np.stack(getattr(F, backward)(dy, cache.as_plain())), found, rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [("gelu", [()]), ("gelu_tanh", [()]), ("swiglu", [(), ()]), ("swiglu", [(2, 3), (3,)])],
+    ids=["gelu", "gelu_tanh", "swiglu", "swiglu, broadcasting"],
+)
+def test_activations_of_arrays_without_rows_are_those_of_the_plain_pair(name, shapes):
+    inputs = [numbers(*shape, seed=seed).astype(np.float32) for seed, shape in enumerate(shapes)]
+    results = []
+    for module in (cpu, F):
+        y, cache = getattr(module, name)(*map(np.asarray, inputs))
+        results.append((y, getattr(module, f"{name}_backward")(np.float32(0.7) + np.zeros_like(y), cache)))
+    (y, found), (expected_y, expected) = results
+    np.testing.assert_array_equal(y, expected_y)
+    for one, other in zip(as_tuple(found), as_tuple(expected), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@dtypes
+@quick
+@given(n=st.integers(1, 600), d=st.integers(8, 300))
+def test_rms_norm(dtype, n, d):
+    short, long = cast(dtype, 3 * numbers(n, d) + 1, numbers(d, seed=1))
+    (y, cache), (expected, plain) = cpu.rms_norm(*short), F.rms_norm(*long)
+    agree([y, *cache], [expected, *plain], dtype)
+    (dy,), (long_dy,) = cast(dtype, numbers(n, d, seed=3))
+    agree(cpu.rms_norm_backward(dy, cache), F.rms_norm_backward(long_dy, plain), dtype)
 
 
 @dtypes
@@ -325,6 +476,20 @@ def test_cross_entropy(dtype, overwrite, n, v, smoothing, tokens, scale):
     agree([cpu.cross_entropy_backward(0.5, cache)], [F.cross_entropy_backward(0.5, plain)], dtype)
     assert np.shares_memory(logits, cpu.cross_entropy_backward(1, cache)) == overwrite
     assert overwrite or (logits == before).all()
+
+
+@pytest.mark.parametrize("loss", [cpu.cross_entropy, cpu.cross_entropy_in_place])
+@pytest.mark.parametrize("wrong", [-1, 5])
+def test_targets_outside_the_vocabulary_are_refused(loss, wrong):
+    with pytest.raises(UserError, match=rf"target 1 .* is {wrong}, outside the 5 tokens"):
+        loss(numbers(3, 5), np.array([1, wrong, 2]))
+
+
+@pytest.mark.parametrize("module", [F, cpu], ids=["plain", "kernel"])
+def test_a_residual_connection_of_two_shapes_is_refused(module):
+    x, h, gain = numbers(2, 3), numbers(1, 3), np.ones(3)
+    with pytest.raises(UserError, match=r"adds x of shape \(2, 3\) and .* output of shape \(1, 3\)"):
+        module.add_norm(x, h, gain, gain)
 
 
 @dtypes
@@ -360,6 +525,14 @@ def test_blocks_cover_every_row_once():
     for n_rows, width in ((1, 1), (1000, 300), (3, BLOCK + 1), (0, 5)):
         assert [i for block in blocks(n_rows, width) for i in range(n_rows)[block]] == list(range(n_rows))
     assert [block.stop for block in blocks(5, BLOCK // 2)] == [2, 4, 5]
+
+
+def test_the_rows_of_a_token_are_added_in_their_order():
+    """So every machine gets the same sums to the bit, although they are rounded."""
+    ids, dy = rng().integers(0, 3, 5000), numbers(5000, 2, seed=1).astype(np.float32)
+    _, cache = F.embedding(ids, np.zeros((3, 2), np.float32))
+    expected = [np.add.reduceat(dy[ids == token], [0])[0] for token in range(3)]
+    np.testing.assert_array_equal(cpu.embedding_backward(dy, cache).evaluate(), expected)
 
 
 def test_complex_numbers_use_the_plain_pair():
@@ -422,7 +595,8 @@ def test_a_whole_model_in_float32_equals_the_plain_one_in_float64(tied, norm):
     assert np.abs(short_grads - grads).max() <= 1e-5 * np.abs(grads).max()
 
 
-@pytest.mark.parametrize("length", [3, 130])  # short sentences, and those of long_attention
+# short sentences, and those of block_attention and, with dropout, of long_attention
+@pytest.mark.parametrize(("length", "p"), [(3, 0.0), (130, 0.0), (130, 0.5)])
 @pytest.mark.parametrize(
     ("mask", "sentence"),
     [
@@ -431,10 +605,10 @@ def test_a_whole_model_in_float32_equals_the_plain_one_in_float64(tied, norm):
     ],
     ids=["floats", "one column too many"],
 )
-def test_a_wrong_mask_is_refused(length, mask, sentence):
+def test_a_wrong_mask_is_refused(length, p, mask, sentence):
     q = numbers(1, 1, length, 2)
     with pytest.raises(UserError, match=sentence):
-        cpu.attention(q, q, q, mask(length))
+        cpu.attention(q, q, q, mask(length), p=p, rng=rng(0))
 
 
 def test_long_attention_without_a_generator_is_refused():

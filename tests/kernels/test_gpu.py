@@ -7,9 +7,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import npformer.functional as F
-from npformer import kernels
+from npformer import UserError, kernels
 from npformer.backend import generator_near, is_cupy, random_keep_mask, to_backend, to_numpy
+from npformer.functional import activations
 from npformer.functional.masks import Masking
+from npformer.functional.rotary import RotaryCache, rotary_table
 from npformer.kernels import gpu, plain_pairs
 from npformer.kernels.shared import DropoutMask, ReluDropoutCache
 
@@ -115,7 +117,7 @@ def test_the_documents_masks_use_the_plain_pair(own, p):
     agree(found, run_attention(F, *long, mask, p=p, rng=rng(5), **own), np.float64)
 
 
-def test_a_plain_cache_uses_the_plain_backward():
+def test_a_plain_cache_of_attention_uses_the_plain_backward():
     (*short, dy), (*long, long_dy) = random_arrays(np.float64, *4 * [(2, 1, 3, 2)])
     found = gpu.attention_backward(dy, F.attention(*short, p=0.4, rng=rng(5))[1])
     agree(found, F.attention_backward(long_dy, F.attention(*long, p=0.4, rng=rng(5))[1]), np.float64)
@@ -133,6 +135,16 @@ def test_layer_norm(dtype, n, d):
 
 
 @dtypes
+@quick
+@given(n=st.integers(1, 60), d=st.integers(2, 300))
+def test_rms_norm(dtype, n, d):
+    (*short, dy), (*long, long_dy) = random_arrays(dtype, (n, d), (d,), (n, d))
+    (y, cache), (expected, plain) = gpu.rms_norm(*short), F.rms_norm(*long)
+    agree([y, *cache], [expected, *plain], dtype)
+    agree(gpu.rms_norm_backward(dy, cache), F.rms_norm_backward(long_dy, plain), dtype)
+
+
+@dtypes
 @rates
 @pytest.mark.parametrize("shape", [(3, 4, 8), (70, 128), (1, 1, 2)])
 def test_add_norm(dtype, p, shape):
@@ -143,14 +155,36 @@ def test_add_norm(dtype, p, shape):
     agree(gpu.add_norm_backward(dy, cache), F.add_norm_backward(long_dy, plain), dtype)
 
 
+def test_a_residual_connection_of_two_shapes_is_refused():
+    (x, h, gain), _ = random_arrays(np.float64, (2, 3), (1, 3), (3,))
+    with pytest.raises(UserError, match=r"adds x of shape \(2, 3\) and .* output of shape \(1, 3\)"):
+        gpu.add_norm(x, h, gain, gain)
+
+
 def test_a_large_eps_has_its_effect():
     short, long = random_arrays(np.float64, (5, 8), (8,), (8,))
     agree([gpu.layer_norm(*short, eps=0.5)[0]], [F.layer_norm(*long, eps=0.5)[0]], np.float64)
+    agree([gpu.rms_norm(*short[:2], eps=0.5)[0]], [F.rms_norm(*long[:2], eps=0.5)[0]], np.float64)
+
+
+@dtypes
+@pytest.mark.parametrize("layout", ["halves", "interleaved"])
+@pytest.mark.parametrize("starts", [3, [[0], [3]]])  # of all sentences, or of each
+def test_rotate(dtype, layout, starts):
+    """As in a layer, the memory of the heads is interleaved. The rotated heads are in C order."""
+    (x, dy), (long_x, long_dy) = random_arrays(dtype, (2, 5, 3, 8), (2, 3, 5, 8))
+    x, long_x = x.swapaxes(1, 2), long_x.swapaxes(1, 2)  # (2, 3, 5, 8) = (B, H, T, K)
+    tables = [table.astype(dtype) for table in rotary_table(np.asarray(starts)[..., None] + np.arange(5), 8)]
+    y, cache = gpu.rotate(x, *on_device(*tables), layout)
+    expected, plain = F.rotate(long_x, *(table.astype(np.float64) for table in tables), layout)
+    assert y.flags.c_contiguous
+    assert isinstance(cache, RotaryCache)
+    agree([y, gpu.rotate_backward(dy, cache)], [expected, F.rotate_backward(long_dy, plain)], dtype)
 
 
 @dtypes
 @rates
-@pytest.mark.parametrize("activation", [None, "relu", "gelu_tanh", "none"])
+@pytest.mark.parametrize("activation", [None, "relu", "gelu", "gelu_tanh", "none"])
 def test_dropout(dtype, p, activation):
     name, settings = ("activation_dropout", (activation,)) if activation else ("dropout", ())
     (x, dy), (long_x, long_dy) = random_arrays(dtype, (3, 4, 8), (3, 4, 8))
@@ -162,6 +196,27 @@ def test_dropout(dtype, p, activation):
     backward = f"{name}_backward"
     agree([getattr(kernels, backward)(dy, cache)], [getattr(F, backward)(long_dy, plain)], dtype)
     assert p or activation not in (None, "none") or y is x
+
+
+@dtypes
+def test_gelu_tanh(dtype):
+    (x, dy), (long_x, long_dy) = random_arrays(dtype, (3, 40), (3, 40))
+    (y, cache), (expected, plain) = gpu.gelu_tanh(4 * x), activations.gelu_tanh(4 * long_x)
+    agree([y], [expected], dtype)
+    assert cache._fields == ("x",)  # of the kernel
+    expected_dx = activations.gelu_tanh_backward(long_dy, plain)
+    agree([gpu.gelu_tanh_backward(dy, cache)], [expected_dx], dtype)
+    agree([gpu.gelu_tanh_backward(dy, activations.gelu_tanh(4 * x)[1])], [expected_dx], dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("shape", [(3, 4, 8), (4, 8), (8,), ()])  # of the value, beside a gate (3, 4, 8)
+def test_swiglu(dtype, shape):
+    (gate, value, dy), (long_gate, long_value, long_dy) = random_arrays(dtype, (3, 4, 8), shape, (3, 4, 8))
+    (y, cache), (expected, plain) = gpu.swiglu(gate, value), F.swiglu(long_gate, long_value)
+    agree([y], [expected], dtype)
+    agree(gpu.swiglu_backward(dy, cache), F.swiglu_backward(long_dy, plain), dtype)
+    agree(gpu.swiglu_backward(dy, F.swiglu(gate, value)[1]), F.swiglu_backward(long_dy, plain), dtype)
 
 
 @dtypes
@@ -190,6 +245,14 @@ def test_cross_entropy(dtype, overwrite, n, v, smoothing, tokens, pad_id, scale)
     agree([half], [expected_half], dtype)
     same = (to_numpy(logits) == to_numpy(dlogits)).all()
     assert same if overwrite else (to_numpy(logits) == long).all()
+
+
+def test_only_cross_entropy_in_place_overwrites_the_logits():
+    targets = on_device(np.array([1, 0]))
+    for loss, overwrites in ((gpu.cross_entropy, False), (gpu.cross_entropy_in_place, True)):
+        (logits,), (before,) = random_arrays(np.float64, (2, 5))
+        loss(logits, *targets)
+        assert (to_numpy(logits) != before).any() == overwrites
 
 
 @pytest.mark.parametrize("wrong", [-1, 5])
@@ -244,9 +307,10 @@ def test_the_table_chooses_by_the_device_of_the_arrays():
 
 def test_every_kernel_is_in_the_table():
     (x,), _ = random_arrays(np.float32, (2, 1, 3, 4))
-    composed = {"activation_dropout", "activation_dropout_backward"}  # from relu_dropout and dropout
-    own = {"relu_dropout", "relu_dropout_backward"}
-    assert set(gpu.__all__) - own == set(kernels.__all__) - {"embedding", "plain_pairs"} - composed
+    composed = {"activation_dropout", "activation_dropout_backward"}  # from activations and dropout
+    own = {f"{name}{end}" for name in ("relu_dropout", "gelu_tanh") for end in ("", "_backward")}
+    without = {"embedding", "plain_pairs"} | composed
+    assert set(gpu.__all__) - own == set(kernels.__all__) - without
     _, cache = kernels.attention(x, x, x, p=0.5, rng=rng())
     assert isinstance(cache.dropout_mask, DropoutMask)
     with plain_pairs():

@@ -38,6 +38,10 @@ class Case:
     def draw(self, strategy, label):
         return self.data.draw(strategy, label)
 
+    def settings(self, **own):
+        """Return these settings, or none, so that the defaults count."""
+        return own if self.draw(st.booleans(), "settings are given") else {}
+
     def numbers(self, *shape, label="array"):
         """Return random numbers of one of the dtypes in one of several memory layouts."""
         dtype = self.draw(st.sampled_from(self.others), f"dtype of {label}") if self.others else self.dtype
@@ -98,14 +102,12 @@ def attention(case):
         case.numbers(*v_lead, s, v, label="v"),
         case.mask(scores, "mask"),
     )
-    own = {
-        "query_mask": case.mask((*scores[:-1], 1), "query_mask"),
-        "masking": case.draw(
-            st.sampled_from([EXACT, EXACT, EXACT, Masking(-1e4, "add", "before")]), "masking"
-        ),
-        "scale": case.draw(st.sampled_from([None, 0.3]), "scale"),
-        "p": case.draw(probabilities, "p"),
-    }
+    own = case.settings(
+        query_mask=case.mask((*scores[:-1], 1), "query_mask"),
+        masking=case.draw(st.sampled_from([EXACT, EXACT, EXACT, Masking(-1e4, "add", "before")]), "masking"),
+        scale=case.draw(st.sampled_from([None, 0.3]), "scale"),
+        p=case.draw(probabilities, "p"),
+    )
     lead = np.broadcast_shapes(scores[:-2], tuple(v_lead))
     return args, own | {"rng": ...}, case.numbers(*lead, t, v, label="dy")
 
@@ -120,13 +122,35 @@ def layer_norm(case):
     return (x, *(case.numbers(shape[-1], label=name) for name in ("gain", "bias"))), {}, dy
 
 
+def rms_norm(case):
+    shape, x, dy = rows(case)
+    return (x, case.numbers(shape[-1], label="gain")), {}, dy
+
+
+def rotate(case):
+    lead, t, pairs = case.draw(leads, "lead"), case.draw(sizes, "T"), case.draw(sizes, "K/2")
+    table = case.part_of((*lead, t, pairs), "table")
+    layout = case.draw(st.sampled_from(["halves", "interleaved", "thirds"]), "layout of pairs")
+    args = *(case.numbers(*table, label=name) for name in ("cos", "sin")), layout
+    return (
+        (case.numbers(*lead, t, 2 * pairs, label="x"), *args),
+        {},
+        case.numbers(*lead, t, 2 * pairs, label="dy"),
+    )
+
+
+def swiglu(case):
+    shape, gate, dy = rows(case)
+    return (gate, case.numbers(*shape, label="value")), {}, dy
+
+
 def add_norm(case):
     shape, x, dy = rows(case)
     h = case.numbers(*shape, label="h")
     if case.draw(st.integers(0, 4), "shape of h") == 0:
         h = case.numbers(*case.part_of(shape, "h"), label="h")  # refused, unless it is the whole shape
     gain, bias = (case.numbers(shape[-1], label=name) for name in ("gain", "bias"))
-    return (x, h, gain, bias), {"eps": 1e-5, "p": case.draw(probabilities, "p"), "rng": ...}, dy
+    return (x, h, gain, bias), case.settings(eps=1e-3, p=case.draw(probabilities, "p"), rng=...), dy
 
 
 def dropout(case):
@@ -137,7 +161,8 @@ def dropout(case):
 def activation_dropout(case):
     _, x, dy = rows(case)
     activation = case.draw(st.sampled_from(["relu", "relu", "gelu_tanh", "none"]), "activation")
-    return (x, activation, case.draw(probabilities, "p"), ...), {}, dy
+    own = case.settings(activation=activation, p=case.draw(probabilities, "p"), rng=...)
+    return (x, *own.values()), {}, dy
 
 
 def cross_entropy(case):
@@ -145,11 +170,11 @@ def cross_entropy(case):
     pad_id = case.draw(st.sampled_from([None, 0, -100]), "pad_id")
     kind = case.draw(st.sampled_from([np.int64, np.int32, np.uint8]), "dtype of targets")
     targets = case.rng.integers(0, v, lead).astype(kind)
-    own = {
-        "smoothing": case.draw(st.sampled_from([0.0, 0.1]), "smoothing"),
-        "pad_id": pad_id,
-        "tokens": case.draw(st.sampled_from([None, 7]), "tokens"),
-    }
+    own = case.settings(
+        smoothing=case.draw(st.sampled_from([0.0, 0.1]), "smoothing"),
+        pad_id=pad_id,
+        tokens=case.draw(st.sampled_from([None, 7]), "tokens"),
+    )
     logits = case.numbers(*lead, v, label="logits") * case.draw(st.sampled_from([1, 100]), "scale")
     return (logits, case.lay_out(targets, "targets")), own, case.draw(st.sampled_from([1, 0.5]), "dloss")
 
@@ -159,13 +184,16 @@ CASES = {
     "embedding": embedding,
     "attention": attention,
     "layer_norm": layer_norm,
+    "rms_norm": rms_norm,
+    "rotate": rotate,
+    "swiglu": swiglu,
     "add_norm": add_norm,
     "dropout": dropout,
     "activation_dropout": activation_dropout,
     "cross_entropy": cross_entropy,
 }
 # float32: a row of few numbers has a small variance, and scores of 100 are rounded to 1e-5
-LOOSE = {"layer_norm": 1e-3, "add_norm": 1e-3, "cross_entropy": 1e-4}
+LOOSE = {"layer_norm": 1e-3, "rms_norm": 1e-3, "add_norm": 1e-3, "cross_entropy": 1e-4}
 
 
 def test_every_kernel_has_a_case():

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from tiny import tiny_model
+from tiny import tiny_config, tiny_model
 
 from npformer import functional as F
+from npformer import gradcheck
 from npformer.models.bert import MaskedLanguageModel
 from npformer.models.gpt import CausalLanguageModel
+from npformer.models.transformer import Decoder, Encoder, EncoderDecoder
 
 
 def test_a_batch_of_padding_only_has_loss_0_and_no_gradient():
@@ -40,3 +42,10 @@ def test_the_tied_tables(tied):
 def test_the_tied_tables_of_a_model_with_one_vocabulary(tied, kind):
     model = tiny_model(kind=kind, tied=tied, target_vocab=11)
     assert (model.output.weight is model.embedding.tokens.weight) == (tied != "none")
+
+
+def test_an_encoder_and_a_decoder_without_embeddings():
+    config, rng = tiny_config(), np.random.default_rng(0)
+    model = EncoderDecoder(Encoder(config, dtype=np.float64), Decoder(config, dtype=np.float64))
+    source, target = rng.standard_normal((2, 4, config.d_model)), rng.standard_normal((2, 3, config.d_model))
+    assert gradcheck(model, source, target, target_mask=np.tril(np.ones((3, 3), bool))).ok

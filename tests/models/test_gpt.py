@@ -20,6 +20,15 @@ OPTIONS = {
     "Llama": {**LLAMA, "tied": False},
     "window": {**LLAMA, "window": 3, "rotary_layout": "interleaved"},
     "learned positions, window": {"window": 2, "bias": False, "activation": "geglu"},
+    "Qwen2": {**LLAMA, "qkv_bias": True},
+    "no biases of queries, keys and values": {"qkv_bias": False},
+    "Llama 3.1, wide heads": {
+        **LLAMA,
+        "head_dim": 6,
+        "rotary_scaling": "llama3",
+        "rotary_original_context": 5,
+    },
+    "head_dim, biases": {"head_dim": 3},
 }
 every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 IDS = np.array([[2, 5, 6, 7, 5, 1, 0], [4, 8, 3, 0, 0, 2, 8]])
@@ -74,16 +83,39 @@ def test_a_preset_can_be_changed():
         ({"norm": "batch"}, "norm is 'batch': choose one of layer, rms"),
         ({"positions": "relative"}, "positions is 'relative': choose one of learned, rotary"),
         ({"activation": "swigl"}, "activation is 'swigl': choose one of none, relu, "),
+        ({"qkv_bias": 1}, "qkv_bias is 1: it must be True, False or None"),
         ({"tied": 1}, "tied is 1: it must be True or False"),
         ({"dropout": 1.0}, "dropout is 1.0: it must be at least 0 and below 1"),
         ({"rotary_base": 0}, "rotary_base is 0: it must be a number above 0"),
         ({"pad_id": -1}, "pad_id is -1: it must be a whole number, 0 or more"),
         ({"heads": 2}, "a GPTConfig has no setting 'heads'"),
+        ({"head_dim": 0}, "head_dim is 0: it must be a whole number, 1 or more"),
+        ({"rotary_scaling": "yarn"}, "rotary_scaling is 'yarn': choose one of none, llama3"),
+        ({"rotary_factor": 0.0}, "rotary_factor is 0.0: it must be a number above 0"),
+        ({"rotary_low_factor": 4.0}, "rotary_low_factor is 4.0: it must be below rotary_high_factor, 4.0"),
+        ({"rotary_original_context": 0}, "rotary_original_context is 0: it must be a whole number"),
     ],
 )
 def test_impossible_settings(changes, sentence):
     with pytest.raises(UserError, match=sentence):
         GPTConfig().replace(**(SIZES | changes))
+
+
+def test_the_width_of_a_head():
+    """With head_dim, the width of all heads together may differ from d_model."""
+    assert (GPTConfig().d_head, GPTConfig(head_dim=80).d_head) == (64, 80)
+    layer = tiny(head_dim=3, n_kv_heads=2).layers[0].attention
+    assert layer.query_key_value.weight.shape == (8, (4 + 2 + 2) * 3)
+    assert layer.output.weight.shape == (4 * 3, 8)
+    assert tiny(d_model=9, head_dim=2).forward(IDS)[0].shape == (2, 7, 9)
+
+
+def test_the_angles_are_scaled():
+    plain, scaled = (
+        tiny(**LLAMA, rotary_scaling=kind, rotary_original_context=5) for kind in ("none", "llama3")
+    )
+    assert scaled.config.scaling.original_context == 5
+    assert np.abs(plain.forward(IDS)[0] - scaled.forward(IDS)[0]).max() > 1e-3
 
 
 def test_the_hidden_width_has_as_many_weights_with_a_gate():
@@ -103,6 +135,40 @@ def test_the_initial_weights_are_those_of_gpt2():
             assert set(parameter.value) == {1.0 if name.endswith("gain") else 0.0}
     untied = GPT(config.replace(tied=False), rng=np.random.default_rng(0))
     assert untied.output.weight.value.std() == pytest.approx(0.02, rel=0.05)
+
+
+ROTARY = {"positions": "rotary"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes"),
+    [
+        ({}, {"n_heads": 2}),
+        ({}, {"n_kv_heads": 2}),
+        ({}, {"d_ff": 20}),
+        ({}, {"norm": "rms"}),
+        ({}, {"norm_eps": 0.1}),
+        ({}, ROTARY),
+        (ROTARY, {"rotary_base": 10.0}),
+        (ROTARY, {"rotary_layout": "interleaved"}),
+        ({}, {"activation": "relu"}),
+        ({}, {"activation": "swiglu"}),
+        ({}, {"window": 2}),
+        ({}, {"tied": False}),
+    ],
+    ids=lambda settings: " ".join(settings) or "default",
+)
+def test_every_setting_has_an_effect(settings, changes):
+    """The setting changes the logits of a model with the same seed."""
+    wide = {"d_model": 16}  # a head has two pairs of numbers, so that the base of their rotation counts
+    one, other = (tiny(**(wide | both)).forward(IDS)[0] for both in (settings, settings | changes))
+    assert np.abs(one - other).max() > 1e-3
+
+
+def test_one_matrix_product_computes_queries_keys_and_values():
+    """A file holds its weight under this name."""
+    shapes = {name: parameter.shape for name, parameter in tiny(n_kv_heads=2).named_parameters()}
+    assert shapes["layers.0.attention.query_key_value.weight"] == (8, 8 + 4 + 4)
 
 
 def test_the_output_shares_its_weight_with_the_embedding():
@@ -155,7 +221,17 @@ def test_decoding_equals_the_forward_pass(options, steps):
         logits, kv_cache = model.decode_step(IDS[:, done : done + n], done, kv_cache)
         done += n
         np.testing.assert_allclose(logits, whole[:, done - 1], rtol=1e-10, atol=1e-12)
-    assert [layer.k.shape for layer in kv_cache] == [(2, model.config.key_heads, 7, 2)] * 2
+    assert [layer.k.shape for layer in kv_cache] == [(2, model.config.key_heads, 7, model.config.d_head)] * 2
+
+
+def test_a_step_must_follow_the_positions_of_the_kv_cache():
+    """The cache is extended in place, so a step cannot be repeated with the cache of before."""
+    model = tiny()
+    _, kv_cache = model.decode_step(IDS[:, :3], 0, None)
+    model.decode_step(IDS[:, 3], 3, kv_cache)
+    for position in (3, np.array([4, 3])):
+        with pytest.raises(UserError, match="and the KV cache holds 4 tokens: make them equal"):
+            model.decode_step(IDS[:, 3], position, kv_cache)
 
 
 @every_option

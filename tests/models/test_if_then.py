@@ -6,7 +6,7 @@ import pytest
 from npformer.backend import is_cupy, to_backend, to_numpy
 from npformer.checking import gradcheck
 from npformer.errors import UserError
-from npformer.functional.latent import ORIENTATIONS
+from npformer.functional.latent import MEASURES, ORIENTATIONS
 from npformer.models.if_then import BagOfWords, ProgramLoss, RecipeReader
 from npformer.nn.recurrent import KINDS
 
@@ -18,7 +18,7 @@ every_model = pytest.mark.parametrize("kind", MODELS)
 
 def make_model(kind, dtype=np.float64, **settings):
     """Return a small model for 9 tokens, 3 triggers and 4 actions, with biases that are not 0."""
-    settings |= {"d_hidden": 3} if kind == "latent" else {}
+    settings |= {"d_hidden": 4} if kind == "latent" else {}
     model = MODELS[kind](
         9, 3, 4, d_model=6, max_length=7, rng=np.random.default_rng(1), dtype=dtype, **settings
     )
@@ -89,6 +89,22 @@ def test_the_weighted_mean_is_over_embeddings_without_positions():
 def test_trigger_and_action_have_attention_weights_of_their_own():
     _, cache = make_model("latent").forward(IDS)
     assert np.abs(cache.trigger.attention.weights - cache.action.attention.weights).max() > 1e-4
+
+
+@pytest.mark.parametrize(("name", "values"), [("orientation", ORIENTATIONS), ("measure", MEASURES)])
+def test_the_settings_of_latent_attention_have_an_effect_on_both_answers(name, values):
+    one, other = (make_model("latent", **{name: value}).forward(IDS)[0] for value in values)
+    for logits, others in zip(one, other, strict=True):
+        assert np.abs(logits - others).max() > 1e-4
+
+
+def test_the_default_sizes():
+    model = RecipeReader(9, 3, 4)
+    assert model.tokens.weight.shape == (9, 32)
+    assert model.trigger.attention.active_weight.shape == (2 * 32, 25)
+    bag = BagOfWords(9, 3, 4)
+    assert bag.trigger.weight.shape == (32, 3)
+    assert bag.max_length == 25
 
 
 @pytest.mark.parametrize("orientation", ORIENTATIONS)

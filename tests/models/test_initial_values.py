@@ -1,12 +1,19 @@
-"""The initial values of all models: each random matrix comes from the generator, in the requested dtype."""
+"""The initial values of all layers and models come from the given generator, in the requested dtype."""
+
+import importlib
+import inspect
+import pkgutil
 
 import numpy as np
 import pytest
 from tiny import SIZES, tiny_config
 
-from npformer.models.bert import MaskedLanguageModel
-from npformer.models.gpt import CausalLanguageModel
+import npformer.models
+import npformer.nn
+from npformer.models.bert import BertConfig, MaskedLanguageModel
+from npformer.models.gpt import GPT, CausalLanguageModel, GPTConfig
 from npformer.models.if_then import BagOfWords, RecipeReader
+from npformer.models.if_then.reader import Answer
 from npformer.models.place_reader import Reader
 from npformer.models.recurrent.config import ARCHITECTURES as RECURRENT
 from npformer.models.recurrent.config import RecurrentConfig
@@ -17,8 +24,25 @@ from npformer.models.transformer import Transformer
 from npformer.models.transformer.layers import DecoderLayer, EncoderLayer
 from npformer.models.transformer.stacks import Decoder, Encoder
 from npformer.models.universal import UniversalConfig
-from npformer.nn import Bidirectional, FeedForward, Recurrent
-from npformer.nn.attention import MultiHeadAttention
+from npformer.nn import (
+    AttentionalState,
+    Bidirectional,
+    Embedding,
+    FeedForward,
+    GatedFeedForward,
+    InputEmbedding,
+    LatentAttention,
+    LearnedPositions,
+    Linear,
+    LocalPredictive,
+    Module,
+    MultiHeadAttention,
+    Projection,
+    Recurrent,
+    RelativeAttention,
+    Similarity,
+    SimilarityAttention,
+)
 
 
 def of_config(config):
@@ -30,12 +54,17 @@ def of_kind(kind, **changes):
 
 
 RECURRENT_SIZES = {"source_vocab": 11, "target_vocab": 9, "d_model": 6, "d_hidden": 4}
+GPT_SIZES = {"vocab_size": 9, "d_model": 8, "n_layers": 2, "n_heads": 4, "context": 8}
+LLAMA = {"norm": "rms", "positions": "rotary", "n_kv_heads": 2, "activation": "swiglu", "tied": False}
 MODELS = {
     "Transformer": of_kind(Transformer, positions="learned"),
     "Transformer, fused projections": of_kind(Transformer, fused_projections=True),
     "Transformer, relative positions": of_kind(Transformer, positions="relative"),
     "CausalLanguageModel": of_kind(CausalLanguageModel, source_vocab=9),
     "MaskedLanguageModel": of_kind(MaskedLanguageModel, source_vocab=9),
+    "Bert": of_config(BertConfig(vocab_size=9, d_model=6, n_heads=3, n_layers=2, max_length=8)),
+    "GPT": of_config(GPTConfig(**GPT_SIZES)),
+    "GPT, Llama": of_config(GPTConfig(**GPT_SIZES, **LLAMA)),
     "UniversalTransformer": of_config(UniversalConfig(**SIZES)),
     "RecipeReader": lambda rng: RecipeReader(
         9, 3, 4, d_model=6, d_hidden=4, max_length=7, rng=rng, dtype=np.float64
@@ -45,11 +74,72 @@ MODELS = {
 } | {name: of_config(architecture(name, **RECURRENT_SIZES)) for name in RECURRENT.names()}
 
 
-@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def of_layer(kind, *arguments, **settings):
+    return lambda rng: kind(*arguments, **settings, rng=rng, dtype=np.float64)
+
+
+LAYERS = {
+    "Linear": of_layer(Linear, 6, 4),
+    "Embedding": of_layer(Embedding, 9, 6),
+    "InputEmbedding": of_layer(InputEmbedding, 9, 6, 7, positions="learned"),
+    "LearnedPositions": of_layer(LearnedPositions, 7, 6),
+    "FeedForward": of_layer(FeedForward, 6, 8),
+    "GatedFeedForward": of_layer(GatedFeedForward, 6, 8),
+    "Recurrent": of_layer(Recurrent, 6, 4),
+    "Bidirectional": of_layer(Bidirectional, 6, 4),
+    "Projection": of_layer(Projection, 6, [4, 6], [2, 2]),
+    "MultiHeadAttention": of_layer(MultiHeadAttention, 6, 2),
+    "RelativeAttention": of_layer(RelativeAttention, 6, 2),
+    "Similarity": of_layer(Similarity, "perceptron", 6, 4),
+    "SimilarityAttention": of_layer(SimilarityAttention, 6, 2, similarity="general"),
+    "LocalPredictive": of_layer(LocalPredictive, Similarity("dot", 6, 6)),
+    "AttentionalState": of_layer(AttentionalState, 6, 4),
+    "LatentAttention": of_layer(LatentAttention, 6, 7),
+    "Answer": of_layer(Answer, 6, 4, 3, 7),
+    "EncoderLayer": of_kind(EncoderLayer),
+    "DecoderLayer": of_kind(DecoderLayer),
+    "Encoder": of_kind(Encoder),
+    "Decoder": of_kind(Decoder),
+    "RecurrentEncoder": of_layer(RecurrentEncoder, RecurrentConfig(**RECURRENT_SIZES)),
+    "RecurrentDecoder": of_layer(RecurrentDecoder, RecurrentConfig(**RECURRENT_SIZES)),
+}
+ALL = LAYERS | MODELS
+
+
+def is_random(value):
+    """Return True unless the values are the constants of a gain or of a bias."""
+    return len(np.unique(value)) > 2
+
+
+def classes_with_a_generator():
+    """Return the layers and models whose constructor has the argument rng."""
+    for package in (npformer.nn, npformer.models):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    found, waiting = set(), [Module]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if (
+            kind.__module__.startswith(("npformer.nn.", "npformer.models."))
+            and "rng" in inspect.signature(kind).parameters
+        ):
+            found.add(kind)
+    return found
+
+
+def test_every_layer_with_a_generator_is_made_here():
+    """A base class counts as made if a class that is derived from it is."""
+    made = {type(part) for make in ALL.values() for part in make(np.random.default_rng(0)).modules()}
+    missing = [kind for kind in classes_with_a_generator() if not any(issubclass(m, kind) for m in made)]
+    assert missing == [], "add these to LAYERS or MODELS"
+
+
+@pytest.mark.parametrize("make", ALL.values(), ids=ALL)
 def test_every_matrix_comes_from_the_generator(make):
     """A layer that does not get the generator takes one with seed 0, and ignores the seed of the model."""
     first, again, other = (dict(make(np.random.default_rng(seed)).named_parameters()) for seed in (1, 1, 2))
-    matrices = {name: parameter.value for name, parameter in first.items() if parameter.value.ndim > 1}
+    matrices = {name: parameter.value for name, parameter in first.items() if is_random(parameter.value)}
     assert matrices
     for name, value in matrices.items():
         np.testing.assert_array_equal(value, again[name].value)
@@ -60,24 +150,21 @@ def test_every_matrix_comes_from_the_generator(make):
     assert len(set(rows)) == len(rows)
 
 
-PARTS = {
-    "EncoderLayer": lambda rng: EncoderLayer(tiny_config(), rng=rng),
-    "DecoderLayer": lambda rng: DecoderLayer(tiny_config(), rng=rng),
-    "Encoder": lambda rng: Encoder(tiny_config(), rng=rng),
-    "Decoder": lambda rng: Decoder(tiny_config(), rng=rng),
-    "RecurrentEncoder": lambda rng: RecurrentEncoder(RecurrentConfig(**RECURRENT_SIZES), rng=rng),
-    "RecurrentDecoder": lambda rng: RecurrentDecoder(RecurrentConfig(**RECURRENT_SIZES), rng=rng),
-    "MultiHeadAttention": lambda rng: MultiHeadAttention(6, 2, rng=rng),
-    "FeedForward": lambda rng: FeedForward(6, 8, rng=rng),
-    "Recurrent": lambda rng: Recurrent(6, 4, rng=rng),
-    "Bidirectional": lambda rng: Bidirectional(6, 4, rng=rng),
-}
-
-
-@pytest.mark.parametrize("name", [*PARTS, *(name for name in MODELS if name != "Reader")])
+@pytest.mark.parametrize("name", [name for name in ALL if name != "Reader"])
 def test_without_a_generator_the_seed_is_0(name):
     """All matrices are drawn from one generator with that seed. Reader always needs a generator."""
-    make = (MODELS | PARTS)[name]
-    default, zero = make(None), make(np.random.default_rng(0))
+    default, zero = ALL[name](None), ALL[name](np.random.default_rng(0))
     for one, other in zip(default.parameters(), zero.parameters(), strict=True):
         np.testing.assert_array_equal(one.value, other.value)
+
+
+def test_a_seed_gives_the_same_gpt_in_every_version():
+    """The parts draw first, in the order of their construction, and then all matrices are drawn anew."""
+    config = GPTConfig(**GPT_SIZES, **LLAMA)
+    model, rng = GPT(config, rng=np.random.default_rng(5)), np.random.default_rng(5)
+    matrices = [parameter.value for parameter in model.parameters() if parameter.value.ndim > 1]
+    embedding, *parts = matrices
+    rng.standard_normal(embedding.shape)
+    for part in parts:
+        rng.uniform(size=part.shape)
+    np.testing.assert_allclose(embedding, 0.02 * rng.standard_normal(embedding.shape), rtol=1e-6)

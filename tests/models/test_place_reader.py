@@ -15,6 +15,14 @@ def test_the_answer_is_at_the_named_place():
         assert memory[named, 6:].argmax() == symbol
 
 
+def test_every_place_is_asked_for_and_every_symbol_occurs():
+    places = make_places(200, np.random.default_rng(0), np.float32)
+    asked = (places.memory[..., :6] == places.query).all(-1)  # (B, S)
+    assert asked.any(0).all()
+    assert places.memory[..., 6:].any((0, 1)).all()
+    assert places.query.dtype == places.memory.dtype == np.float32
+
+
 def test_an_unknown_method():
     with pytest.raises(UserError, match="choose one of soft, hard"):
         Reader("harder", rng=np.random.default_rng(0))

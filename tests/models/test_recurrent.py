@@ -8,7 +8,7 @@ from training_worker import tiny_dataset, tiny_training
 from npformer.backend import to_numpy
 from npformer.cli.main import main
 from npformer.data import END, pad
-from npformer.data.dataset import task_dataset
+from npformer.data.dataset import builtin_dataset, task_dataset
 from npformer.errors import UserError
 from npformer.generation import Translator, beam_search, greedy
 from npformer.generation.state import CachedState, PrefixState
@@ -191,9 +191,20 @@ def test_a_run_cannot_be_resumed_with_the_other_architecture(tmp_path):
 
 @pytest.mark.parametrize("name", ARCHITECTURES.names())
 def test_a_preset_has_as_many_parameters_as_the_small_transformer(name):
-    vocabularies = {"source_vocab": 284, "target_vocab": 380}  # of the built-in corpus
+    vocabularies = {"source_vocab": 284, "target_vocab": 380}
     small = build(architecture("small", **vocabularies)).count_parameters()
+    assert small == 438_144
     assert abs(build(architecture(name, **vocabularies)).count_parameters() / small - 1) < 0.01
+
+
+def test_the_presets_with_the_vocabularies_of_the_built_in_corpus():
+    """The comment above the presets states these numbers."""
+    sizes = builtin_dataset().sizes
+    assert sizes == {"source_vocab": 353, "target_vocab": 516}
+    small = build(architecture("small", **sizes)).count_parameters()
+    assert small == 457_824
+    more = [build(architecture(n, **sizes)).count_parameters() / small - 1 for n in ARCHITECTURES.names()]
+    assert (round(min(more), 3), round(max(more), 3)) == (0.028, 0.052)
 
 
 def test_the_commands(tmp_path, monkeypatch, capsys):

@@ -14,7 +14,7 @@ from npformer.checking.cases.universal import N_STEPS, TOOK, universal_cases
 from npformer.functional.masks import causal_mask
 from npformer.functional.positions import sinusoids
 from npformer.models.transformer import Decoder, Encoder
-from npformer.models.universal import UniversalDecoder, UniversalEncoder
+from npformer.models.universal import UniversalConfig, UniversalDecoder, UniversalEncoder
 from npformer.nn import Context
 from npformer.nn.show import named_arrays
 
@@ -44,6 +44,15 @@ def run(model, **settings):
     if isinstance(model, UniversalDecoder):
         return model.forward(Y, X, causal_mask(4, Y), MASK, **settings)
     return model.forward(X, MASK, **settings)
+
+
+@either
+def test_the_defaults_are_those_of_the_configuration_but_nothing_halts(kind):
+    config, settings = tiny_config(n_layers=STEPS), UniversalConfig()
+    assert kind(config).halting is None
+    model = kind(config, halting=True)
+    assert model.epsilon == settings.halting_epsilon
+    assert model.halting.bias.value == settings.halting_bias
 
 
 # The mixture.
@@ -282,9 +291,10 @@ def test_gradients_are_exact(kind, halting):
 
 @pytest.mark.parametrize("bias", [None, -2.0, -0.5, 0.5, 60.0])
 @pytest.mark.parametrize("settings", [{}, {"norm": "pre", "final_norm": True}], ids=str)
-def test_decoding_step_by_step_gives_the_rows_of_the_whole_sentence(bias, settings):
+@pytest.mark.parametrize("n_layers", [1, STEPS])
+def test_decoding_step_by_step_gives_the_rows_of_the_whole_sentence(bias, settings, n_layers):
     halting = {} if bias is None else {"halting_bias": bias}
-    model = repeated(UniversalDecoder, settings=settings, **halting)
+    model = repeated(UniversalDecoder, n_layers=n_layers, settings=settings, **halting)
     whole, _ = run(model)
     memory, kv_cache, rows = model.project_memory(X), None, []
     for t in range(4):
@@ -340,7 +350,7 @@ def test_it_computes_the_same_on_the_device(device, kind):
         ),
         (
             lambda: repeated(settings={"positions": "relative"}),
-            "choose one of interleaved, halves, jianshu, or",
+            "choose one of interleaved, halves, jianshu, marian, or",
         ),
         (lambda: repeated(halting_bias=0, epsilon=0), "epsilon is 0: it must be above 0 and below 1"),
         (lambda: repeated(halting_bias=0, epsilon=math.nan), "epsilon is nan: it must be above 0"),

@@ -17,6 +17,14 @@ class Equivalent(NamedTuple):
         return self[:4] == (mutant.file, mutant.function, mutant.before, mutant.after)
 
 
+_BERT_ENCODER = (  # the return statement of BertConfig.encoder
+    "return TransformerConfig( d_model=self.d_model, d_ff=self.hidden_width, "
+    'n_heads=self.n_heads, n_layers=self.n_layers, norm="post", norm_eps=self.norm_eps, '
+    'activation=self.activation, positions="none", # BertEmbedding adds them '
+    "dropout=self.dropout, attention_dropout=self.attention_dropout, fused_projections=True, "
+    ")"
+)
+
 EQUIVALENT = (
     Equivalent(
         "kernels/cpu/attention.py",
@@ -24,6 +32,93 @@ EQUIVALENT = (
         "query_mask is not None or masking != EXACT or not _suits(q, k, v)",
         "query_mask is not None or masking != EXACT or not _suits(k, q, v)",
         "_suits accepts only q and k with equal leading axes, so its answer does not depend on their order",
+    ),
+    Equivalent(
+        "functional/losses.py",
+        "l2_distance_backward",
+        "length = xp.where(distance.real == 0, 1, distance)",
+        "length = xp.where(distance.real == 0, 2, distance)",
+        "where the distance is 0, the difference is 0 as well, and 0 / 1 = 0 / 2",
+    ),
+    Equivalent(
+        "functional/softmax.py",
+        "softmax",
+        "y = e / xp.where(total.real == 0, 1, total)",
+        "y = e / xp.where(total.real == 0, 2, total)",
+        "where the sum of the exponentials is 0, each of them is 0, and 0 / 1 = 0 / 2",
+    ),
+    Equivalent(
+        "kernels/cpu/activations.py",
+        "_gelu_and_slope",
+        "density = np.exp(square, out=square)",
+        "density = np.exp(square)",
+        "the squares are not used any more: only the place of the result differs",
+    ),
+    Equivalent(
+        "kernels/lazy.py",
+        "LazyRows.evaluate",
+        "self.add_to(table, is_zero=True)",
+        "self.add_to(table, is_zero=False)",
+        "LazyRows adds its rows in both cases: only products are written into arrays that are 0",
+    ),
+    Equivalent(
+        "models/bert.py",
+        "BertConfig.encoder",
+        _BERT_ENCODER,
+        (
+            "return TransformerConfig(d_model=self.d_model, d_ff=self.hidden_width, "
+            "n_heads=self.n_heads, n_layers=self.n_layers, norm='post', norm_eps=self.norm_eps, "
+            "activation=self.activation, dropout=self.dropout, "
+            "attention_dropout=self.attention_dropout, fused_projections=True)"
+        ),
+        "an encoder adds no positions: its settings name them for models that embed ids themselves",
+    ),
+    Equivalent(
+        "models/bert.py",
+        "BertConfig.encoder",
+        _BERT_ENCODER,
+        (
+            "return TransformerConfig(d_model=self.d_model, d_ff=self.hidden_width, "
+            "n_heads=self.n_heads, n_layers=self.n_layers, norm_eps=self.norm_eps, "
+            "activation=self.activation, positions='none', dropout=self.dropout, "
+            "attention_dropout=self.attention_dropout, fused_projections=True)"
+        ),
+        "the default is the same place of the norm, which is written out for the reader",
+    ),
+    Equivalent(
+        "models/transformer/model.py",
+        "make_mask",
+        'queries = None if config.query_masking == "none" else query_mask(ids, config.pad_id)',
+        'queries = None if config.query_masking == "none" else query_mask(config.pad_id, ids)',
+        "query_mask compares its arguments with !=, which is symmetric",
+    ),
+    Equivalent(
+        "nn/attention/luong.py",
+        "GlobalAttention.forward",
+        "0",
+        "1",
+        "the layer ignores start, whose default this is: it exists because LocalMonotonic uses it",
+    ),
+    Equivalent(
+        "nn/attention/luong.py",
+        "LocalPredictive.forward",
+        "0",
+        "1",
+        "the layer ignores start, whose default this is: it exists because LocalMonotonic uses it",
+    ),
+    Equivalent(
+        "nn/attention/multi_head.py",
+        "MultiHeadAttention._projections",
+        "return [(self.query, 0), (self.key_value, 1)]",
+        "return [(self.query, 0), (self.key_value, 2)]",
+        "keys and values that one product computes have one input: _count_inputs refuses two",
+    ),
+    Equivalent(
+        "nn/attention/multi_head.py",
+        "MultiHeadAttention._check_arrays",
+        "widths += widths[-1:] * (3 - len(widths))",
+        "widths += widths[-1:] * ((3 + len(widths)))",
+        "only the first three widths are read",
     ),
 )
 

@@ -34,6 +34,9 @@ COMPARISONS = {
 REDUCTIONS = {"sum", "mean", "max", "min", "any", "all", "argmax", "prod", "cumsum", "concatenate", "split"}
 # the order of these arguments is no matter of mathematics: exchanged, they raise an error at once
 ORDERED = {"isinstance", "issubclass", "getattr", "hasattr", "setattr", "cast"}
+# the first two arguments of these may be exchanged: np.add(a, b, out=c) = np.add(b, a, out=c). np.vecdot
+# conjugates its first argument, but the kernels that use it get real numbers only
+SYMMETRIC = {"add", "array_equal", "maximum", "minimum", "multiply", "result_type", "vecdot"}
 FOR_PEOPLE = {"__repr__", "__str__"}
 COMPOUND = ("body", "orelse", "finalbody", "handlers")
 INFIX = (ast.BinOp, ast.BoolOp, ast.Compare, ast.UnaryOp, ast.IfExp)
@@ -132,7 +135,8 @@ def _expression(node, function, around):
         if isinstance(child, ast.expr):
             yield from _expression(child, function, around)
         elif isinstance(child, ast.keyword):
-            yield from _expression(child.value, function, around)
+            if not _is_guard(child, node):
+                yield from _expression(child.value, function, around)
         elif isinstance(child, ast.comprehension):
             for part in (child.iter, *child.ifs):
                 yield from _expression(part, function, around)
@@ -142,6 +146,21 @@ def _is_free_axis(child, node):
     """Return True for the -1 of reshape: NumPy takes every negative number as the axis that it computes."""
     is_reshape = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "reshape"
     return is_reshape and isinstance(child, ast.UnaryOp)
+
+
+def _is_guard(keyword, call):
+    """Return True for `strict` of zip, which changes nothing where the lengths are equal, as they must be."""
+    return keyword.arg == "strict" and getattr(call.func, "id", "") == "zip"
+
+
+def _is_symmetric(call, first):
+    """Return True if a call does not depend on the order of its arguments number `first` and the next."""
+    if isinstance(call.func, ast.Name):
+        return call.func.id in ("min", "max")
+    method = getattr(call.func, "attr", "")
+    if method == "swapaxes":
+        return len(call.args) == 2  # of the method: np.swapaxes begins with the array
+    return first == 0 and method in SYMMETRIC
 
 
 def _of_node(node):
@@ -182,7 +201,7 @@ def _of_constant(node):
 def _of_call(node):
     """Yield the call without each of its keyword arguments, and over another axis."""
     for keyword in node.keywords:
-        if keyword.arg is not None:
+        if keyword.arg is not None and not _is_guard(keyword, node):
             others = [other for other in node.keywords if other is not keyword]
             yield "keyword", node, _text(ast.Call(node.func, node.args, others))
     if isinstance(node.func, ast.Attribute) and node.func.attr in REDUCTIONS:
@@ -200,6 +219,8 @@ def _exchanged(node, parts, kind, function, around):
         pair = parts[i : i + 2]
         texts = [ast.unparse(part) for part in pair]
         if name in ORDERED or texts[0] == texts[1] or any(isinstance(part, ast.Starred) for part in pair):
+            continue
+        if isinstance(node, ast.Call) and _is_symmetric(node, i):
             continue
         order = [*parts[:i], *pair[::-1], *parts[i + 2 :]]
         new = ast.Call(node.func, order, node.keywords) if kind is None else kind(order, ast.Load())

@@ -7,7 +7,20 @@ from tiny import tiny_batch, tiny_model
 from npformer import UserError
 from npformer.functional import cross_entropy, cross_entropy_backward, dropout, dropout_backward
 from npformer.kernels import plain_pairs
-from npformer.nn import Context, Dropout
+from npformer.nn import (
+    Context,
+    Dropout,
+    FeedForward,
+    GatedFeedForward,
+    InputEmbedding,
+    MultiHeadAttention,
+    PostNormResidual,
+    PreNormResidual,
+    RelativeAttention,
+    Residual,
+    SequenceResidual,
+    SimilarityAttention,
+)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
@@ -45,6 +58,32 @@ def test_probability_0_draws_no_random_numbers():
     rng, untouched = np.random.default_rng(0), np.random.default_rng(0)
     dropout(np.ones(5), 0.0, rng)
     assert rng.random() == untouched.random()
+
+
+LAYERS = {
+    FeedForward: (6, 8),
+    GatedFeedForward: (6, 8),
+    MultiHeadAttention: (6, 2),
+    RelativeAttention: (6, 2),
+    SimilarityAttention: (6, 2),
+    PreNormResidual: (6,),
+    PostNormResidual: (6,),
+    SequenceResidual: (6,),
+    InputEmbedding: (9, 6, 7),
+}
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_without_a_probability_a_layer_drops_nothing(kind):
+    x = np.random.default_rng(0).standard_normal((2, 3, 6)).astype(np.float32)
+    if issubclass(kind, Residual):
+        inputs = x, lambda h: (2 * h, None)
+    else:
+        inputs = (np.array([[1, 2, 3]]),) if kind is InputEmbedding else (x,)
+    layer = kind(*LAYERS[kind])
+    y, _ = layer.forward(*inputs)
+    training, _ = layer.forward(*inputs, context=Context(train=True, rng=np.random.default_rng(0)))
+    np.testing.assert_array_equal(training, y)
 
 
 RATES = ["dropout", "embedding_dropout", "attention_dropout", "feed_forward_dropout"]

@@ -84,6 +84,7 @@ HEADS = LAYERS["MultiHeadAttention"].forward
         (lambda: HEADS(X, NARROW), r"takes key of shape \(B, T, 6\) and got \(2, 3, 5\)"),
         (lambda: HEADS(X, X, NARROW), r"takes value of shape \(B, T, 6\) and got \(2, 3, 5\)"),
         (lambda: HEADS(X, np.ones((3, 4, 6))), r"query of shape \(2, 3, 6\) and key of shape \(3, 4, 6\)"),
+        (lambda: HEADS(X, X, np.ones((3, 3, 6))), r"equal batch sizes .* value of shape \(3, 3, 6\)"),
         (lambda: HEADS(X, X, X[:, :2]), r"a value for each key and got key of shape \(2, 3, 6\) and value"),
         (lambda: AddNorm(6, **F8).forward(X, NARROW), r"AddNorm takes h of shape \(2, 3, 6\) and got"),
         (lambda: Dropout(0.5).forward([1.0]), "Dropout takes an array and x is a list"),

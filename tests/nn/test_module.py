@@ -1,5 +1,8 @@
 """The tree of parameters, flat storage, replicas, and saved states."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from tiny import tiny_batch, tiny_config, tiny_model
@@ -8,6 +11,8 @@ from npformer import Module, Parameter, UserError
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.models.transformer import Transformer
 from npformer.nn import Linear
+from npformer.pretrained.input_gradients import FixedParameter
+from npformer.training.optimizer import Adam
 
 
 class Pair(Module):
@@ -117,6 +122,145 @@ def test_gradients_accumulate_until_zero_grad():
     np.testing.assert_allclose(model.grads, 2 * once, rtol=1e-14)
     model.zero_grad()
     assert not model.grads.any()
+
+
+def test_gradients_are_allocated_by_the_first_backward_pass():
+    model, batch = tiny_model(np.float32), tiny_batch()
+    model.zero_grad()
+    model.forward(*batch[:2])
+    model = model.astype(np.float64).flatten()
+    replica = model.replicate()
+    assert not any(p.has_grad for p in [*model.parameters(), *replica.parameters()])
+    gradients(model, batch)
+    assert all(p.has_grad and np.shares_memory(p.grad, model.grads) for p in model.parameters())
+    assert all(p.grad.any() for p in model.parameters())
+    assert not any(p.has_grad for p in replica.parameters())
+
+
+def test_flatten_and_astype_keep_the_gradients_that_there_are():
+    model, batch = tiny_model(), tiny_batch()
+    gradients(model, batch)
+    expected = model.grads.copy()
+    np.testing.assert_array_equal(model.flatten().grads, expected)
+    np.testing.assert_array_equal(model.astype(np.float32).grads, expected.astype(np.float32))
+
+
+def test_the_gradients_of_a_flattened_model_can_be_assigned():
+    model = tiny_model()
+    model.grads = np.ones_like(model.values)
+    model.grads *= 3
+    assert all((p.grad == 3).all() for p in model.parameters())
+
+
+# --- parameters that lie apart ---
+
+
+def apart(model):
+    """Let the parameters of a model lie apart, with the values that they have."""
+    model.unflatten(model.state_dict())
+    return model
+
+
+def test_parameters_lie_apart_until_their_values_are_used():
+    model, batch = apart(tiny_model()), tiny_batch()
+    first = model.parameters()[0]
+    own, before = first.value, model(*batch[:2])
+    model.decode_step(batch[1][:, 0], 0, None, *model.encode(batch[0]))
+    assert first.value is own
+    assert isinstance(model.reference, np.ndarray)
+    np.testing.assert_array_equal(model.values, tiny_model().values)
+    assert all(np.shares_memory(p.value, model.values) for p in model.parameters())
+    np.testing.assert_array_equal(model(*batch[:2]), before)
+    model.values[...] = 0
+    assert not any(p.value.any() for p in model.parameters())
+
+
+def test_gradients_of_parameters_that_lie_apart_are_kept():
+    model, batch = tiny_model(), tiny_batch()
+    gradients(model, batch)
+    expected = model.grads.copy()
+    model = apart(tiny_model())
+    gradients(model, batch)
+    assert not any(p.buffer.has_grads for p in model.parameters())
+    np.testing.assert_array_equal(model.grads, expected)
+    assert all(np.shares_memory(p.grad, model.grads) for p in model.parameters())
+
+
+def test_parameters_that_are_not_given_get_arrays_of_their_own():
+    model = tiny_model()
+    values = model.values
+    model.unflatten({"output.weight": np.ones(model.output.weight.shape)})
+    assert (model.output.weight.value == 1).all()
+    assert not any(np.shares_memory(p.value, values) for p in model.parameters())
+    assert [p.shape for p in model.parameters()] == [p.shape for p in tiny_model().parameters()]
+
+
+def test_a_part_of_a_model_whose_parameters_lie_apart_cannot_be_moved_alone():
+    model = apart(tiny_model())
+    with pytest.raises(UserError, match="lie: flatten, move, optimize or replicate the whole model"):
+        model.encoder.flatten()
+    assert model.replicate().values is model.values
+
+
+# --- copies ---
+
+
+def pickled(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+every_copy = pytest.mark.parametrize("copied", [copy.deepcopy, pickled])
+
+
+@every_copy
+def test_the_parameters_of_a_copy_are_views_of_its_own_buffers(copied):
+    model, batch = tiny_model(), tiny_batch()
+    gradients(model, batch)
+    before, expected = model.values.copy(), model.grads.copy()
+    other = copied(model)
+    np.testing.assert_array_equal(other.values, before)
+    np.testing.assert_array_equal(other.grads, expected)
+    np.testing.assert_array_equal(other(*batch[:2]), model(*batch[:2]))
+    for parameter in other.parameters():
+        assert np.shares_memory(parameter.value, other.values)
+        assert np.shares_memory(parameter.grad, other.grads)
+    assert not any(np.shares_memory(p.value, model.values) for p in other.parameters())
+    other.zero_grad()
+    gradients(other, batch)
+    np.testing.assert_array_equal(other.grads, expected)
+    Adam(other).step(0.1)
+    assert np.abs(other(*batch[:2]) - model(*batch[:2])).max() > 1e-3
+    np.testing.assert_array_equal(model.values, before)
+    np.testing.assert_array_equal(model.grads, expected)
+    assert not copied(tiny_model()).parameters()[0].has_grad
+
+
+@every_copy
+def test_a_copy_keeps_a_gradient_that_is_no_view(copied):
+    model = tiny_model()
+    first = model.parameters()[0]
+    first.grad = np.full(first.shape, 3.0)
+    assert (copied(model).parameters()[0].grad == 3).all()
+    assert (copied(FixedParameter(np.ones(2))).value == 1).all()
+
+
+@every_copy
+def test_a_copy_of_a_model_whose_parameters_lie_apart(copied):
+    model = apart(tiny_model())
+    other = copied(model)
+    other.values[...] = 0
+    assert not any(p.value.any() for p in other.parameters())
+    assert model.values.any()
+
+
+@every_copy
+def test_a_copy_of_a_part_of_a_model_is_independent(copied):
+    model = tiny_model()
+    before, part = model.values.copy(), copied(model.encoder)
+    for parameter, other in zip(part.parameters(), model.encoder.parameters(), strict=True):
+        np.testing.assert_array_equal(parameter.value, other.value)
+        parameter.value[...] = 7
+    np.testing.assert_array_equal(model.values, before)
 
 
 # --- replicas ---

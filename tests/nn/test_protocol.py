@@ -8,7 +8,14 @@ from tiny import tiny_config
 
 import npformer.functional as F
 from npformer import MultiHeadAttention
-from npformer.models.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer
+from npformer.models.transformer import (
+    Decoder,
+    DecoderLayer,
+    Encoder,
+    EncoderDecoder,
+    EncoderLayer,
+    Transformer,
+)
 from npformer.nn import (
     Context,
     Dropout,
@@ -89,12 +96,18 @@ LAYERS = {  # functions from a dtype to a layer, and from a generator and a dtyp
     "DecoderLayer": (lambda dtype: DecoderLayer(tiny_config(**PRE), dtype=dtype), two),
     "Encoder": (lambda dtype: Encoder(tiny_config(**PRE), dtype=dtype), one),
     "Decoder": (lambda dtype: Decoder(tiny_config(**POST), dtype=dtype), two),
+    "EncoderDecoder": (
+        lambda dtype: EncoderDecoder(
+            Encoder(tiny_config(**PRE), dtype=dtype), Decoder(tiny_config(**PRE), dtype=dtype)
+        ),
+        two,
+    ),
     "Transformer": (lambda dtype: Transformer(tiny_config(**POST), dtype=dtype), texts),
     "Transformer, pre": (lambda dtype: Transformer(tiny_config(**PRE), dtype=dtype), texts),
     "Transformer, jianshu": (lambda dtype: Transformer(tiny_config(**JIANSHU), dtype=dtype), texts),
 }
 TRAINS = (Dropout, InputEmbedding, FeedForward, GatedFeedForward, MultiHeadAttention)
-TRAINS += (EncoderLayer, DecoderLayer, Encoder, Decoder)
+TRAINS += (EncoderLayer, DecoderLayer, Encoder, Decoder, EncoderDecoder)
 every_layer = pytest.mark.parametrize(("make", "inputs"), LAYERS.values(), ids=LAYERS)
 
 

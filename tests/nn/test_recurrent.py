@@ -134,6 +134,13 @@ def test_gradients_are_exact(kind, settings):
 
 
 @every_kind
+def test_all_biases_begin_at_0_by_default(kind):
+    layer = Bidirectional(3, 4, kind=kind)
+    assert not any(p.value.any() for name, p in layer.named_parameters() if name.endswith("bias"))
+    assert not Recurrent(3, 4, kind=kind).input_projection.bias.value.any()
+
+
+@every_kind
 def test_float32_stays_float32(kind):
     layer = Recurrent(3, 4, kind=kind)
     states, cache = layer.forward(X.astype(np.float32), mask=MASK)

@@ -5,7 +5,15 @@ import pytest
 
 from npformer.errors import UserError
 from npformer.models.transformer import Transformer, TransformerConfig
-from npformer.nn import Context, LayerNorm, Linear, PostNormResidual, PreNormResidual, SequenceResidual
+from npformer.nn import (
+    AddNorm,
+    Context,
+    LayerNorm,
+    Linear,
+    PostNormResidual,
+    PreNormResidual,
+    SequenceResidual,
+)
 
 rng = np.random.default_rng(0)
 X, H = rng.standard_normal((2, 2, 3, 6))
@@ -31,6 +39,20 @@ def test_the_named_residuals_are_equal_to_the_bit(sequence, kind):
     )
     grads = [[p.grad for p in residual.parameters()] for residual in pair]
     np.testing.assert_array_equal(*grads)
+
+
+def test_post_norm_without_bias_has_a_bias_of_0():
+    f = Linear(6, 6, rng=np.random.default_rng(2), **F8)
+    pair = [PostNormResidual(6, dropout=0.3, bias=bias, **F8) for bias in (True, False)]
+    for residual in pair:
+        residual.norm.gain.value *= 0.7
+    (one, caches), (other, other_caches) = (through(residual, X, f) for residual in pair)
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(
+        pair[0].backward(H, caches, f.backward), pair[1].backward(H, other_caches, f.backward)
+    )
+    assert [name for name, _ in pair[1].named_parameters()] == ["norm.gain"]
+    np.testing.assert_array_equal(pair[0].norm.gain.grad, pair[1].norm.gain.grad)
 
 
 def test_norms_before_and_after_the_sublayer_and_after_the_sum():
@@ -74,3 +96,11 @@ def test_a_configuration_refuses_invalid_sequences_too():
     with pytest.raises(UserError, match="norm='n-da' leaves the top of each stack unnormalized"):
         TransformerConfig(norm="n-da")
     TransformerConfig(norm="n-dan")
+
+
+@pytest.mark.parametrize("wrong", [np.ones((2, 3, 5)), np.ones((2, 3, 6), int), [[0.5] * 6]])
+def test_the_norm_of_a_sum_refuses_other_inputs(wrong):
+    layer = AddNorm(6, **F8)
+    for name, inputs in {"x": (wrong, X), "h": (X, wrong)}.items():
+        with pytest.raises(UserError, match=rf"^AddNorm takes .*\b{name} (is|has|of)\b"):
+            layer.forward(*inputs)

@@ -1,4 +1,4 @@
-"""Planted bugs: single wrong lines in the backward passes, each of which the tests must catch.
+"""Planted bugs: single wrong lines in backward passes, decoding and training, which the tests must catch.
 
 python tests/planted_bugs/run.py plants each in a copy of the package and runs the tests on it.
 
@@ -12,8 +12,12 @@ Some changes look like bugs but are correct, so they are not in the list:
 """
 
 from planted_bugs.attention import ATTENTION
+from planted_bugs.bert import BERT
 from planted_bugs.bug import KINDS, Bug, NoLongerApplies
+from planted_bugs.capstone import CAPSTONE
 from planted_bugs.decoder_parts import DECODER_PARTS
+from planted_bugs.evaluation import EVALUATION
+from planted_bugs.fast_decoding import FAST_DECODING
 from planted_bugs.gpu_kernels import GPU_KERNELS
 from planted_bugs.hard import HARD
 from planted_bugs.kernels import KERNELS
@@ -22,6 +26,7 @@ from planted_bugs.latent import LATENT
 from planted_bugs.layers import LAYERS
 from planted_bugs.losses import LOSSES
 from planted_bugs.luong import LUONG
+from planted_bugs.other_models import OTHER_MODELS
 from planted_bugs.pairs import PAIRS
 from planted_bugs.recurrent import RECURRENT
 from planted_bugs.recurrent_model import RECURRENT_MODEL
@@ -45,9 +50,14 @@ BUGS = (
     *RELATIVE,
     *TRANSFORMER,
     *LANGUAGE,
+    *BERT,
     *DECODER_PARTS,
     *UNIVERSAL,
     *TRAINING,
+    *OTHER_MODELS,
+    *EVALUATION,
+    *FAST_DECODING,
+    *CAPSTONE,
 )
 
 __all__ = ["BUGS", "KINDS", "Bug", "NoLongerApplies"]

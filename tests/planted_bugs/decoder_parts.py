@@ -47,6 +47,7 @@ RMS_NORM = (
 
 _ROTARY = "functional/rotary.py"
 _POSITIONS = "nn/positions.py"
+_KV_CACHE = "nn/attention/kv_cache.py"
 
 ROTARY = (
     Bug(
@@ -81,8 +82,8 @@ ROTARY = (
         "RotaryPositions: positions restart at each call",
         "wrong term",
         _POSITIONS,
-        "rows: Any = slice(start, start + length)",
-        "rows: Any = slice(0, length)",
+        "return table[start : start + length]",
+        "return table[:length]",
     ),
     Bug(
         "RotaryPositions: backward skipped",
@@ -186,9 +187,30 @@ SHARED_HEADS = (
     Bug(
         "decoding, rotary: positions restart at each step",
         "wrong term",
-        "nn/attention/kv_cache.py",
+        _KV_CACHE,
         "q, k, _ = self.rotate(q, k, start=0 if kv_cache is None else kv_cache.length)",
         "q, k, _ = self.rotate(q, k, start=0)",
+    ),
+    Bug(
+        "KV cache: each step overwrites the first positions",
+        "wrong term",
+        _KV_CACHE,
+        "new = slice(self.length, self.length + n_new)",
+        "new = slice(0, n_new)",
+    ),
+    Bug(
+        "KV cache: the lengths of the sentences are not reordered",
+        "lost tie",
+        _KV_CACHE,
+        "else self.length[to_numpy(rows)]",
+        "else self.length",
+    ),
+    Bug(
+        "decoding, shared keys: the query heads of a group are interleaved",
+        "transposed",
+        _KV_CACHE,
+        "q = q.reshape(batch, n_groups, n_heads // n_groups, width)  # (B, G, R, K)",
+        "q = q.reshape(batch, n_heads // n_groups, n_groups, width).swapaxes(1, 2)",
     ),
 )
 

@@ -2,6 +2,7 @@
 
 from planted_bugs.bug import Bug
 
+_ACTIVATIONS = "kernels/gpu/activations.py"
 _ADAM = "kernels/gpu/adam.py"
 _ATTENTION = "kernels/gpu/attention.py"
 _DROPOUT = "kernels/gpu/dropout.py"
@@ -9,6 +10,8 @@ _EMBEDDING = "kernels/gpu/embedding.py"
 _LINEAR = "kernels/gpu/linear.py"
 _LOSSES = "kernels/gpu/losses.py"
 _NORM = "kernels/gpu/norm.py"
+_RMS_NORM = "kernels/gpu/rms_norm.py"
+_ROTARY = "kernels/gpu/rotary.py"
 
 GPU_KERNELS = (
     Bug(
@@ -83,6 +86,97 @@ GPU_KERNELS = (
         _NORM,
         "dgain = gain_gradient(drows, xhat)",
         "dgain = drows.sum(0)",
+    ),
+    Bug(
+        "rms_norm on a GPU: dgain without xhat",
+        "missing scale",
+        _RMS_NORM,
+        "dgain = gain_gradient(drows, xhat)",
+        "dgain = drows.sum(0)",
+    ),
+    Bug(
+        "rms_norm on a GPU: the mean along xhat not divided by D",
+        "missing scale",
+        _RMS_NORM,
+        "1 / dy.shape[-1])[:, None]",
+        "1.0)[:, None]",
+    ),
+    Bug(
+        "rms_norm on a GPU: the part along xhat not subtracted",
+        "dropped branch",
+        _RMS_NORM,
+        "rrms * (dy * gain - xhat * along)",
+        "rrms * (dy * gain - 0 * xhat * along)",
+    ),
+    Bug(
+        "rms_norm on a GPU: gain left out of dx",
+        "missing scale",
+        _RMS_NORM,
+        "rrms * (dy * gain - xhat * along)",
+        "rrms * (dy + 0 * gain - xhat * along)",
+    ),
+    Bug(
+        "rms_norm on a GPU: eps not divided by D",
+        "missing scale",
+        _RMS_NORM,
+        "xp.sum((x * x + eps) * part, axis=-1)",
+        "xp.sum(x * x * part + eps, axis=-1)",
+    ),
+    Bug(
+        "rotate on a GPU: dy rotated forward again",
+        "sign",
+        _ROTARY,
+        "rotate(dy, cos, -sin, layout)",
+        "rotate(dy, cos, sin, layout)",
+    ),
+    Bug(
+        "rotate on a GPU: dy in the other layout",
+        "swapped",
+        _ROTARY,
+        "rotate(dy, cos, -sin, layout)",
+        "rotate(dy, cos, -sin)",
+    ),
+    Bug(
+        "rotate on a GPU: the numbers of a pair swapped",
+        "swapped",
+        _ROTARY,
+        "second[...] = a * sin + b * cos",
+        "second[...] = b * sin + a * cos",
+    ),
+    Bug(
+        "gelu_tanh on a GPU: dx without dy",
+        "missing scale",
+        _ACTIVATIONS,
+        "return gelu_tanh_gradient(dy, cache.x)",
+        "return gelu_tanh_gradient(0 * dy + 1, cache.x)",
+    ),
+    Bug(
+        "gelu_tanh on a GPU: the derivative of x³ without its 3",
+        "wrong term",
+        _ACTIVATIONS,
+        "1 + 3 * 0.044715 * x * x",
+        "1 + 0.044715 * x * x",
+    ),
+    Bug(
+        "swiglu on a GPU: gate and value swapped",
+        "swapped",
+        _ACTIVATIONS,
+        "return swiglu_gradient(dy, *cache)",
+        "return swiglu_gradient(dy, *cache[::-1])",
+    ),
+    Bug(
+        "swiglu on a GPU: the derivative of the sigmoid left out",
+        "dropped branch",
+        _ACTIVATIONS,
+        "dy * value * (s + activated * (1 - s)), dy * activated",
+        "dy * value * s, dy * activated",
+    ),
+    Bug(
+        "swiglu on a GPU: dvalue without the sigmoid",
+        "missing scale",
+        _ACTIVATIONS,
+        "dy * value * (s + activated * (1 - s)), dy * activated",
+        "dy * value * (s + activated * (1 - s)), dy * gate",
     ),
     Bug("dropout on a GPU: nothing dropped", "wrong mask", _DROPOUT, "return drop(dy, *cache)", "return dy"),
     Bug(

@@ -231,7 +231,13 @@ ATTENTION = (
         "else mask[block]",
         "else mask[: block.stop - block.start]",
     ),
-    Bug("attention kernel: mask left out in range", "wrong mask", _ATTENTION, "scores *= mask", "pass"),
+    Bug(
+        "attention kernel: mask left out in range",
+        "wrong mask",
+        _ATTENTION,
+        "scores *= mask.astype(scores.dtype)",
+        "pass",
+    ),
     Bug(
         "attention kernel: masked keys in the sum too",
         "wrong mask",
@@ -366,4 +372,121 @@ FORWARD = (
     ),
 )
 
-KERNELS = (*FORWARD, *PLAIN, *ROWS, *ATTENTION, *WORDS)
+_BLOCKS = "kernels/cpu/block_attention.py"
+
+BLOCK_ATTENTION = (
+    Bug(
+        "block attention kernel: last key of a range left out",
+        "wrong mask",
+        _BLOCKS,
+        "keys = slice(int(attended[0]), int(attended[-1]) + 1)",
+        "keys = slice(int(attended[0]), int(attended[-1]))",
+    ),
+    Bug("block attention kernel: scale of dq left out", "missing scale", _BLOCKS, "dq *= scale", "pass"),
+    Bug(
+        "block attention kernel: mean of dscores left in",
+        "dropped branch",
+        _BLOCKS,
+        "dscores -= np.vecdot(cache.y[part.at_queries], dz)[..., None]",
+        "pass",
+    ),
+    Bug(
+        "block attention kernel: gradients of one block of queries only",
+        "= for +=",
+        _BLOCKS,
+        "out += left @ right",
+        "out[...] = left @ right",
+    ),
+    Bug(
+        "block attention kernel: mask left out in range",
+        "wrong mask",
+        _BLOCKS,
+        "scores *= mask.astype(scores.dtype)",
+        "pass",
+    ),
+    Bug(
+        "block attention kernel: peak forgotten when exponentials are computed again",
+        "dropped branch",
+        _BLOCKS,
+        "weights = _exponentiate(scores, part.mask, cache.peaks[number])",
+        "weights = _exponentiate(scores, part.mask, 0.0)",
+    ),
+)
+
+_ACTIVATIONS = "kernels/cpu/activations.py"
+
+ACTIVATIONS = (
+    Bug(
+        "gelu kernel: density left out",
+        "dropped branch",
+        _ACTIVATIONS,
+        "np.add(phi, density, out=slope)",
+        "np.copyto(slope, phi)",
+    ),
+    Bug(
+        "gelu kernel: derivative left out",
+        "dropped branch",
+        _ACTIVATIONS,
+        "return dy * cache.slope if isinstance(cache, GeluCache)",
+        "return dy * 1 if isinstance(cache, GeluCache)",
+    ),
+    Bug(
+        "gelu_tanh kernel: derivative left out",
+        "dropped branch",
+        _ACTIVATIONS,
+        "return dy * cache.slope if isinstance(cache, GeluTanhCache)",
+        "return dy * 1 if isinstance(cache, GeluTanhCache)",
+    ),
+    Bug(
+        "gelu_tanh kernel: inner' not doubled",
+        "missing scale",
+        _ACTIVATIONS,
+        "square *= 6 *",
+        "square *= 3 *",
+    ),
+    Bug("swiglu kernel: derivative left out", "dropped branch", _ACTIVATIONS, "dgate *= cache.slope", "pass"),
+    Bug(
+        "swiglu kernel: value and activation swapped",
+        "swapped",
+        _ACTIVATIONS,
+        "return dgate, dy * cache.activated",
+        "return dgate, dy * cache.value",
+    ),
+)
+
+_RMS_NORM, _ROTARY = "kernels/cpu/rms_norm.py", "kernels/cpu/rotary.py"
+
+DECODER_KERNELS = (
+    Bug(
+        "rms_norm kernel: part along xhat left in",
+        "dropped branch",
+        _RMS_NORM,
+        "dx[block] -= product",
+        "pass",
+    ),
+    Bug(
+        "rms_norm kernel: gain only of the last block",
+        "= for +=",
+        _RMS_NORM,
+        "dgain += column_sums(product)",
+        "dgain[...] = column_sums(product)",
+    ),
+    Bug(
+        "rotary kernel: rotated forward again",
+        "sign",
+        _ROTARY,
+        "dx, _ = rotate(dy, cos, -sin, layout)",
+        "dx, _ = rotate(dy, cos, sin, layout)",
+    ),
+)
+
+KERNELS = (
+    *FORWARD,
+    *PLAIN,
+    *ROWS,
+    *ATTENTION,
+    *WORDS,
+    *BLOCK_ATTENTION,
+    *ACTIVATIONS,
+    *DECODER_KERNELS,
+)

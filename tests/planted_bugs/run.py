@@ -33,6 +33,7 @@ TESTS = (
     "functional/test_rotary.py",
     "functional/test_softmax.py",
     "nn/attention/test_multi_head_grouped.py",
+    "nn/attention/test_kv_cache.py",
     "nn/test_dropout.py",
     "functional/test_document_numbers.py",
     "models/test_backward_details.py",
@@ -48,6 +49,20 @@ TESTS = (
     "kernels/test_gpu.py",
     "functional/test_broadcasting.py",
     "kernels/test_random_cases.py",
+    "models/test_bert.py",
+    "data/test_sentences.py",
+    "data/test_monolingual.py",
+    "generation/test_fill_in.py",
+    "generation/test_bleu_statistics.py",
+    "generation/test_invented_words.py",
+    "generation/test_fast_state.py",
+    "learn/capstone/test_compare.py",
+    "learn/capstone/test_training.py",
+    "data/test_casing.py",
+    "pretrained/test_input_gradients.py",
+    "pretrained/test_saliency.py",
+    "pretrained/test_loss_check.py",
+    "interop/test_mapped_tensors.py",
 )
 
 

@@ -3,11 +3,11 @@
 from planted_bugs.bug import Bug
 
 _MODULE = "nn/module.py"
-_VIEW = "parameter.grad = grads[start:end].reshape(shape)"
-_TWIN = "replica._view(replica.parameters(), self.values, array_module(self.grads).zeros_like(self.grads))"
+_VIEW = "self._grad = self.buffer.grads[self._part].reshape(self.value.shape)"
+_TWIN = "replica._view(replica.parameters(), self.values)"
 
 MODULE = (
-    Bug("zero_grad: does nothing", "= for +=", _MODULE, "self._grad[...] = 0", "self._grad[...] += 0"),
+    Bug("zero_grad: does nothing", "= for +=", _MODULE, "self._allocated_grad()[...] = 0", "pass"),
     Bug(
         "zero_grad: leaves out the first",
         "dropped branch",
@@ -26,15 +26,15 @@ MODULE = (
         "accumulate: a second product overwrites the first",
         "= for +=",
         _MODULE,
-        "            self._grad[at] += gradient\n        self._is_zero = False",
-        "            self._grad[at] += gradient",
+        "            grad[at] += gradient\n        self._is_zero = False",
+        "            grad[at] += gradient",
     ),
     Bug(
         "named_parameters: a tied parameter twice",
         "lost tie",
         _MODULE,
-        "if id(parameter) not in seen:",
-        "if name not in seen:",
+        "id(item) not in seen:",
+        "name not in seen:",
     ),
     Bug("flatten: gradients outside their buffer", "lost tie", _MODULE, _VIEW, _VIEW + ".copy()"),
     Bug(
@@ -49,8 +49,7 @@ MODULE = (
         "lost tie",
         _MODULE,
         _TWIN,
-        "replica._view(replica.parameters(), self.values.copy(), "
-        "array_module(self.grads).zeros_like(self.grads))",
+        "replica._view(replica.parameters(), self.values.copy())",
     ),
     Bug(
         "replicate: starts from the gradients so far",

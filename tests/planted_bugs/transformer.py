@@ -169,6 +169,13 @@ STACKS = (
         "return dy, dmemory\n",
         "return dy, dmemory / len(self.layers)\n",
     ),
+    Bug(
+        "EncoderDecoder: gradient of the memory not passed through the encoder",
+        "dropped branch",
+        _STACKS,
+        "return self.encoder.backward(dmemory, cache.encoder), dtarget",
+        "return dmemory, dtarget",
+    ),
 )
 
 _MODEL = "models/transformer/model.py"

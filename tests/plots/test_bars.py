@@ -1,10 +1,10 @@
-"""Tests of bars of probabilities."""
+"""Tests of bars of probabilities and of scores."""
 
 import numpy as np
 import pytest
 
 from npformer.errors import UserError
-from npformer.plots import probability_bars, probability_panels, text_problems
+from npformer.plots import probability_bars, probability_panels, score_bars, text_problems
 from npformer.plots.layout import new_figure
 
 FEW = ["a", "am", "I", "thanks", "étudiant", "<eos>"]
@@ -58,3 +58,45 @@ def test_difficult_bars():
     ):
         with pytest.raises(UserError):
             wrong()
+
+
+# Scores
+
+
+def bars_of(ax):
+    return [(bar.get_width(), bar.get_y() + bar.get_height() / 2) for bar in ax.patches]
+
+
+def test_scores_go_to_both_sides_of_zero():
+    figure = score_bars([[1.5, -0.5, 0.0]], [["a", "b", "c"]], title="of a word")
+    (ax,) = figure.axes
+    assert [width for width, _ in bars_of(ax)] == [1.5, -0.5, 0.0]
+    assert [round(y) for _, y in bars_of(ax)] == [0, 1, 2]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "c"]
+    assert [text.get_text() for text in ax.texts] == ["1.50", "−.50", ".00"]
+    colours = [bar.get_facecolor() for bar in ax.patches]
+    assert colours[0] != colours[1]
+    assert text_problems(figure) == []
+
+
+def test_panels_of_scores_have_one_scale_and_their_names():
+    figure = score_bars([[4.0, 1.0], [-2.0]], [["a", "b"], ["c"]], ["source", "target"])
+    first, second = figure.axes
+    assert first.get_xlim() == second.get_xlim()
+    assert first.get_position().width == pytest.approx(second.get_position().width)
+    assert [ax.get_title() for ax in figure.axes] == ["source", "target"]
+    assert first.get_position().y1 == pytest.approx(second.get_position().y1)
+    assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "words", "message"),
+    [
+        ([[1.0, np.nan]], [["a", "b"]], "scores must be finite"),
+        ([[1.0]], [["a", "b"]], "words has 2 labels: give 1"),
+        ([[[1.0]]], [["a"]], r"scores has shape \(1, 1\)"),
+    ],
+)
+def test_scores_that_cannot_be_drawn(scores, words, message):
+    with pytest.raises(UserError, match=message):
+        score_bars(scores, words)

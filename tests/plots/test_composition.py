@@ -1,5 +1,7 @@
 """Tests of key frames and animated GIFs."""
 
+from io import BytesIO
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -14,6 +16,7 @@ from npformer.plots import (
     text_problems,
     word_lines,
 )
+from npformer.plots.composition import picture, small_png
 
 WEIGHTS = np.random.default_rng(0).dirichlet(np.ones(4), (3, 4))
 WORDS = ["Je", "suis", "étudiant", "."]
@@ -80,3 +83,15 @@ def test_wrong_frames_are_refused(tmp_path):
 def test_bytes_are_reproducible(tmp_path, ending):
     paths = [save(key_frames(lines, range(2)), tmp_path / f"{i}.{ending}") for i in range(2)]
     assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_a_small_png_has_few_colours_and_looks_the_same(tmp_path):
+    figure = heads(0)
+    small = small_png(figure)
+    assert len(small) < save(figure, tmp_path / "full.png").stat().st_size / 2
+    with Image.open(BytesIO(small)) as image:
+        assert image.mode == "P"
+        shown, full = (np.asarray(each.convert("RGB"), float) for each in (image, picture(figure)))
+    assert shown.shape == full.shape
+    assert np.abs(shown - full).max() < 40  # of 255
+    assert small_png(figure) == small

@@ -188,7 +188,7 @@ def _in(name, code):
     return style._has(style._path(name), chr(code))
 
 
-def test_names_of_east_asian_fonts():
+def test_names_of_fonts_with_more_characters():
     for name in (
         "Noto Sans CJK SC",
         "WenQuanYi Micro Hei",
@@ -196,9 +196,11 @@ def test_names_of_east_asian_fonts():
         "SimHei",
         "PingFang SC",
         "Source Han Sans CN",
+        "Noto Sans Thai",
+        "Noto Emoji",
     ):
-        assert style._EAST_ASIAN.search(name)
-    assert not style._EAST_ASIAN.search("DejaVu Sans")
+        assert style._MORE_CHARACTERS.search(name)
+    assert not style._MORE_CHARACTERS.search("DejaVu Sans")
 
 
 def _figure():

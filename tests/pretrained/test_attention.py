@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from head_oracle import informativeness_row_by_row
+from matplotlib.text import Text
 
-from npformer.pretrained.attention import informativeness
+from npformer.pretrained.attention import TextAttention, informativeness
 
 N = 8
 
@@ -61,3 +62,14 @@ def test_masked_places_are_no_guess():
     weights = mask / mask.sum(1, keepdims=True)
     assert informativeness(weights, mask) < 0.2
     assert informativeness(np.ones((1, 1)), np.ones((1, 1), bool)) == 0  # a single place leaves no choice
+
+
+@pytest.mark.parametrize("draw", ["plot", "plot_head", "plot_lines"])
+def test_characters_without_a_font_are_code_points(draw, monkeypatch):
+    monkeypatch.setattr("npformer.plots.style._others", list)
+    pieces = ["the", "我", "cat"]
+    weights = {"self": np.full((1, 1, 3, 3), 1 / 3)}
+    found = TextAttention(text="the 我cat", pieces=pieces, weights=weights, allowed=None, cache=None)
+    texts = {text.get_text() for text in getattr(found, draw)(layer=0, head=0).findobj(Text)}
+    assert "U+6211" in texts
+    assert "我" not in texts

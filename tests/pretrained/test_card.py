@@ -5,30 +5,19 @@ import re
 
 import pytest
 from paths import ROOT
-from toy_pretrained import FIELDS, SENTENCE, toy_card, toy_checkpoint
+from toy_pretrained import FIELDS, MEASURED, SENTENCE, toy_card, toy_checkpoint
 
 from npformer import UserError
 from npformer.pretrained import (
     Card,
+    Limit,
     MeasuredScore,
+    load,
     names,
     read_pretrained,
     save_pretrained,
     weights_fingerprint,
 )
-
-MEASURED = {
-    "source": "test.en",
-    "reference": "test.de",
-    "setting": "tokenised",
-    "bleu": 12.345,
-    "signature": "nrefs:1|tok:none",
-    "beam": 5,
-    "length_penalty": 0.6,
-    "sentences": 1000,
-    "empty": 0,
-    "weights": "",
-}
 
 
 @pytest.fixture
@@ -77,7 +66,7 @@ def test_incomplete_cards_are_refused(changes, message):
 
 def test_a_card_has_all_its_fields():
     assert Card.from_dict(json.loads(json.dumps(toy_card().to_dict()))) == toy_card()
-    for name in FIELDS.keys() - {"example"}:
+    for name in FIELDS.keys() - {"example", "comparison"}:
         with pytest.raises(UserError, match=f"the model card has no entry '{name}'"):
             Card.from_dict({key: value for key, value in FIELDS.items() if key != name})
     with pytest.raises(UserError, match="the model card is a list and not a JSON object"):
@@ -85,21 +74,60 @@ def test_a_card_has_all_its_fields():
 
 
 def test_the_old_name_of_a_field_is_read():
-    """The translator that ships has a card with the field recipe."""
+    """Cards of earlier versions have the field recipe."""
     old = {"recipe" if name == "training" else name: value for name, value in FIELDS.items()}
     assert Card.from_dict(old) == toy_card()
 
 
+LIMIT = {"what": "names | of people", "source": "Bob sleeps.", "translation": "Ein *Hund* schläft."}
+
+
 def test_the_section_of_the_readme():
-    text = toy_card(scores=(MeasuredScore.from_dict(MEASURED),)).section("en-de")
+    later = {
+        "half_width": 1.25,
+        "by_length": [{"least": 1, "most": 9, "sentences": 1000, "bleu": 12.345, "half_width": 1.5}],
+        "known_words": "train.de",
+        "words": 10,
+        "invented": 1,
+    }
+    greedy = {
+        "beam": 1,
+        "by_length": [{"least": 10, "most": None, "sentences": 2, "bleu": 1, "half_width": None}],
+    }
+    scores = tuple(MeasuredScore.from_dict(MEASURED | each) for each in ({}, later, greedy))
+    text = toy_card(scores=scores, limits=(Limit.from_dict(LIMIT),)).section("en-de")
     assert text.startswith("## The translator that ships: English to German\n")
     assert f'npformer translate --model en-de "{SENTENCE}"\n' in text
     assert "| licence | for tests |\n" in text
     assert "| training | 4 + 4 layers &#124; none of them trained |\n" in text
-    assert "| test.de, 1,000 sentences | tokenised | 12.35 | 5 | nrefs:1&#124;tok:none |\n" in text
+    assert "| comparison | another model has 40 BLEU |\n" in text
+    files = "| test.de, 1,000 sentences | tokenised"
+    assert f"{files} | beam 5 | 12.35 |  | nrefs:1&#124;tok:none |\n" in text
+    assert f"{files} | beam 5 | 12.35 ± 1.25 | 10.00 % | nrefs:1&#124;tok:none |\n" in text
+    assert "| test set | search | 1-9 words | 10+ words |\n" in text
+    assert "| test.de | beam 5 | 12.35 ± 1.50 (1,000) |  |\n| test.de | greedy |  | 1.00 (2) |\n" in text
+    command = "npformer score --model en-de test.en test.de"
+    commands = "".join(
+        f"{command}{rest}\n" for rest in (" --beam 5", " --beam 5 --known-words train.de", " --beam 1")
+    )
+    assert f"```bash\n{commands}```" in text
+    assert r"| names &#124; of people | Bob sleeps. | Ein \*Hund\* schläft. |" in text
     tables = [block for block in text.split("\n\n") if block.startswith("|")]
+    assert len(tables) == 4
     for table in tables:  # the same number of cells in every row
         assert len({line.count("|") for line in table.strip().splitlines()}) == 1
+
+
+def test_a_card_keeps_its_limits():
+    card = toy_card(limits=(Limit.from_dict(LIMIT),))
+    assert Card.from_dict(json.loads(json.dumps(card.to_dict()))) == card
+    for wrong, message in (
+        ("names", "the limit is a text and not a JSON object"),
+        (LIMIT | {"what": 3}, "the entry 'what' of the limit is 3, not a text"),
+        ({"what": "names", "source": "Bob"}, "the limit has no entry 'translation'"),
+    ):
+        with pytest.raises(UserError, match=message):
+            Card.from_dict(FIELDS | {"limits": [wrong]})
 
 
 def documentation():
@@ -108,16 +136,48 @@ def documentation():
     return "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
-def test_the_documentation_has_the_measured_scores():
-    text = documentation()
-    for name in names():
-        card = read_pretrained(name).card
-        assert f"npformer translate --model {name} " in text
-        assert f"`{card.command}`" in text
-        for score in card.scores:
-            cells = [score.reference, f"{score.bleu:.2f}", score.signature.replace("|", "&#124;")]
-            rows = [line for line in text.splitlines() if all(cell in line for cell in cells)]
-            assert len(rows) == 1, cells
+def test_the_documentation_has_the_whole_card():
+    """docs/model-card.md has every block of the card of en-de, and nothing else has a score of it."""
+    page = (ROOT / "docs/model-card.md").read_text(encoding="utf-8").split("\n\n")
+    card = read_pretrained("en-de").card
+    _, *blocks = card.section("en-de").strip("\n").split("\n\n")
+    assert [block for block in page if block in blocks] == blocks  # in this order
+    assert f"`{card.command}`" in documentation()
+    for score in card.scores:
+        cells = [score.reference, score.score, score.signature.replace("|", "&#124;")]
+        rows = [line for line in documentation().splitlines() if all(cell in line for cell in cells)]
+        assert len(rows) == 1, cells
+
+
+def scores_of(card, search, setting="tokenised"):
+    """Return the scores of the three test sets."""
+    found = [each for each in card.scores if (each.search, each.setting) == (search, setting)]
+    assert [each.reference.split(".")[0] for each in found] == [
+        "test_2016_flickr",
+        "test_2017_flickr",
+        "test_2017_mscoco",
+    ]
+    return found
+
+
+def test_the_sentences_about_the_scores_are_true():
+    page = " ".join((ROOT / "docs/model-card.md").read_text(encoding="utf-8").split())
+    card = read_pretrained("en-de").card
+    beam, greedy, _ = scores_of(card, "beam 5"), scores_of(card, "greedy"), scores_of(card, "beam 5", "raw")
+    published = map(float, re.findall(r"\d\d\.\d\d", card.comparison))
+    assert all(abs(each.bleu - other) < each.half_width for each, other in zip(beam, published, strict=True))
+    gains = [each.bleu - other.bleu for each, other in zip(beam, greedy, strict=True)]
+    assert f"A beam of 5 gains {min(gains):.1f} to {max(gains):.1f} BLEU" in page
+    assert all(each.invented < other.invented for each, other in zip(beam, greedy, strict=True))
+    assert f"Of the {beam[0].invented} invented words" in page
+    assert f"with beam 5, the references have {beam[0].invented_in_reference}." in page
+
+
+def test_the_translations_of_the_limits_are_those_of_the_translator():
+    loaded = load("en-de")
+    limits = loaded.card.limits
+    assert len(limits) >= 10
+    assert loaded.translate([each.source for each in limits]) == [each.translation for each in limits]
 
 
 def test_the_documentation_names_only_existing_translators():

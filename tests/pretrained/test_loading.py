@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from hugging_face_folders import GPT2, gpt2_tensors, write_folder
 from matplotlib.figure import Figure
 from toy_pretrained import SENTENCE, toy_card, toy_checkpoint
 
 import npformer
 from npformer import UserError
 from npformer.generation.detokenize import detokenize
-from npformer.pretrained import LoadedTranslator, save_pretrained, store
+from npformer.interop import load_folder
+from npformer.pretrained import LoadedLanguageModel, LoadedTranslator, save_pretrained, store
 from npformer.storage.checkpoint import save_checkpoint
 
 
@@ -53,16 +55,24 @@ def test_a_name_has_precedence_over_a_folder_of_the_same_name(place):
     ("name", "words"),
     [
         ("en-ed", "there is no model en-ed: did you mean en-de?"),
-        ("nowhere", r"there is no run nowhere: train one with npformer train --run nowhere; .*\(en-de\)"),
+        (
+            "nowhere",
+            r"there is no run nowhere: train one with npformer train --run nowhere, .*Hugging.*\(en-de\)",
+        ),
         ("gone.safetensors", "there is no file gone.safetensors"),
-        ("hub", "hub is a Hugging Face folder .* npformer cannot read these"),
-        ("empty", "there is no checkpoint empty/last.safetensors"),
+        ("hub", "config.json in hub has no setting 'model_type'"),
+        ("empty", "empty has neither the checkpoints of a run nor the config.json of a Hugging Face folder"),
         ("text.txt", "is not a complete safetensors file"),
+        (
+            "hub/model.safetensors",
+            "hub/model.safetensors is a part of the Hugging Face folder hub: give the folder",
+        ),
     ],
 )
 def test_invalid_names_are_refused(place, name, words):
     (place / "hub").mkdir()
     (place / "hub/config.json").write_text("{}")
+    (place / "hub/model.safetensors").write_bytes(b"")
     (place / "empty").mkdir()
     (place / "text.txt").write_text("no model")
     with pytest.raises(UserError, match=words):
@@ -73,6 +83,40 @@ def test_the_last_checkpoint_is_that_of_a_run():
     for name in ("en-de", "runs/toy/best.safetensors"):
         with pytest.raises(UserError, match="is not the folder of a run"):
             npformer.load(name, last=True)
+
+
+def test_a_hugging_face_folder_has_no_last_checkpoint(place):
+    (place / "hub").mkdir()
+    (place / "hub/config.json").write_text("{}")
+    with pytest.raises(
+        UserError, match=r"hub is a Hugging Face folder .* which has no checkpoints: give the"
+    ):
+        npformer.load("hub", last=True)
+
+
+def test_a_hugging_face_folder_is_a_language_model(place):
+    write_folder(place / "hub", GPT2, gpt2_tensors())
+    loaded = npformer.load("hub")
+    assert isinstance(loaded, LoadedLanguageModel)
+    ids = np.array([[3, 1, 4, 1, 5]])
+    assert np.array_equal(loaded.logits(ids), load_folder("hub").model(ids))
+    assert loaded.attention(ids)["self"].shape == (2, 1, 2, 5, 5)
+    with pytest.raises(UserError, match=r"^hub has no tokenizer\.json"):
+        loaded.generate("a man", 3)
+
+
+def test_a_hugging_face_folder_has_the_dtype_and_the_progress_that_were_asked_for(place):
+    write_folder(place / "hub", GPT2, gpt2_tensors())
+    assert npformer.load("hub").model.values.dtype == np.float32
+    calls = []
+    loaded = npformer.load("hub", dtype="float64", progress=lambda *numbers: calls.append(numbers))
+    ids = np.array([[3, 1, 4]])
+    assert np.array_equal(loaded.logits(ids), load_folder("hub", "float64").model(ids))
+    assert len(calls) > 5
+    total = calls[-1][1]
+    assert calls[-1] == (total, total)
+    with pytest.raises(UserError, match="float16"):
+        npformer.load("hub", dtype="float16")
 
 
 def test_translate_takes_a_sentence_or_a_list():

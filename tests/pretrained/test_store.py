@@ -31,8 +31,8 @@ def shelf(monkeypatch, tmp_path, path):
 
 def test_a_saved_translator_loads_unchanged(shelf):
     saved, (model, source, target, card) = toy_checkpoint(), read_pretrained("en-de")
-    codecs = (source.to_json(), target.to_json())
-    assert (*codecs, card) == (saved.source_codec, saved.target_codec, toy_card())
+    codecs = {"source": source.to_json(), "target": target.to_json()}
+    assert (codecs, card) == (saved.codecs, toy_card())
     assert model.config == config_from_checkpoint(saved)
     for name, value in model.state_dict().items():
         assert value.dtype == np.float32

@@ -36,8 +36,7 @@ def make_checkpoint(step=3, seed=0, **changes):
         model_kind="transformer",
         model_settings=model.config.to_dict(),
         training_settings=tiny_training().to_dict(),
-        source_codec=dataset.source.to_json(),
-        target_codec=dataset.target.to_json(),
+        codecs={"source": dataset.source.to_json(), "target": dataset.target.to_json()},
         dataset=dataset.description,
         fingerprint=dataset.fingerprint,
         backend="numpy",
@@ -249,8 +248,8 @@ def test_the_metadata_is_json(path):
 def test_codecs_of_subwords_are_saved_with_the_model(tmp_path):
     codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")), LANGUAGES["en"])
     german = dataclasses.replace(codec, language=LANGUAGES["de"])
-    codecs = {"source_codec": codec.to_json(), "target_codec": german.to_json()}
-    saved = dataclasses.replace(make_checkpoint(source_vocab=9, target_vocab=9), **codecs)
+    codecs = {"source": codec.to_json(), "target": german.to_json()}
+    saved = dataclasses.replace(make_checkpoint(source_vocab=9, target_vocab=9), codecs=codecs)
     save_checkpoint(saved, tmp_path / "x.safetensors")
     loaded = load_checkpoint(tmp_path / "x.safetensors")
     assert_equal(loaded, saved)
@@ -260,7 +259,8 @@ def test_codecs_of_subwords_are_saved_with_the_model(tmp_path):
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_a_codec_that_does_not_fit_the_model_is_refused(tmp_path, side):
     codec = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", *"▁dog")))
-    changed = dataclasses.replace(make_checkpoint(), **{f"{side}_codec": codec.to_json()})
+    saved = make_checkpoint()
+    changed = dataclasses.replace(saved, codecs=saved.codecs | {side: codec.to_json()})
     save_checkpoint(changed, tmp_path / "x.safetensors")
     loaded = load_checkpoint(tmp_path / "x.safetensors")
     with pytest.raises(UserError, match=f"the {side} vocabulary has 9 entries and the model "):

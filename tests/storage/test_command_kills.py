@@ -83,6 +83,7 @@ COMMANDS = [
     Command("masks 3 --model runs/toy --out masks", ("masks",)),
     Command("curves runs/toy --out curves.svg", ("curves.svg",)),
     Command("family --measure --steps 1 --out family", ("family",)),
+    Command("experiment ablation --out results.json", ("results.json",)),
     Command("data multi30k --languages en --folder corpus --base-url URL", ("corpus",)),
     Command("data multi30k --languages en --folder copied --from copy", ("copied",)),
     Command("bench --repeats 1 --seconds 0.001 --only tiny --json bench.json", ("bench.json",)),
@@ -104,7 +105,7 @@ def template(tmp_path_factory):
     for name in ("test.en", "test.de"):
         (folder / name).write_text("3 1 4\n7 2\n")
     for language in ("en", "de", "fr"):
-        for part in ("train", "val", "test_2016_flickr"):
+        for part in ("train", "val", "test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"):
             text = f"{part} {language}\n".encode() * 2000
             for name in (f"raw/{part}.{language}.gz", f"tok/{part}.lc.norm.tok.{language}"):
                 file = folder / "copy" / name

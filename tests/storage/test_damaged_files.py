@@ -118,7 +118,7 @@ class Texts:
 class Cards(Texts):
     """A model card."""
 
-    content = toy_pretrained.toy_card().to_dict() | {"beam": 5}
+    content = json.loads(json.dumps(toy_pretrained.toy_card().to_dict() | {"beam": 5}))
     optional = ("format", "example", "beam", "length_penalty", "scores")
 
     def __init__(self, folder):

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from npformer.storage.text import markdown, markdown_code, markdown_fence, printable, shell_word
+from npformer.storage.text import markdown, markdown_code, markdown_fence, printable, shell_text, shell_word
 
 DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 LINES = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -106,3 +106,15 @@ def test_a_shell_reads_the_word_as_the_path():
     assert read == ["./-dash" if name == "-dash" else name for name in names]
     assert shell_word("runs/en-de") == "runs/en-de"
     assert shlex.split(shell_word("it's a $x$")) == ["it's a $x$"]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_sentences_reach_a_program_of_the_shell_as_they_are():
+    """Most are in double quotes, which stand well around an apostrophe."""
+    texts = ["the dog", "it's a dog", 'a "quote"', "cost $5", "`ls`", "back\\slash", "oh!", "a\nb", ""]
+    words = [shell_text(text) for text in texts]
+    line = "printf '%s\\0' " + " ".join(words)
+    done = subprocess.run(["bash", "-c", line], capture_output=True, check=True)
+    assert done.stdout.decode().split("\0")[:-1] == texts
+    assert words[:2] == ['"the dog"', '"it\'s a dog"']
+    assert all(printable(word) == word for word in words)

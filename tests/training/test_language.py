@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 from tiny import tiny_model
 
-from npformer.data.sentences import SentenceBatch, causal_batch, masked_batch
+from npformer.data.sentences import SentenceBatch, SentenceLoader, batch_rng, causal_batch, masked_batch
 from npformer.errors import UserError
 from npformer.generation import continue_text, fill_in
 from npformer.models.bert import MaskedLanguageModel
 from npformer.models.gpt import CausalLanguageModel
 from npformer.training import TrainingConfig, evaluate
 from npformer.training.language import (
-    batch_rng,
-    every_sentence,
     fit,
     train_causal_language_model,
     train_masked_language_model,
@@ -72,7 +70,8 @@ def test_a_run_needs_a_number_of_steps():
 
 
 def test_the_evaluation_set_is_always_the_same_and_contains_every_sentence():
-    first, again = every_sentence(ROUND, hide, config()), every_sentence(ROUND, hide, config())
+    loader = SentenceLoader(ROUND, hide, **config().batching)
+    first, again = loader.every_sentence(), loader.every_sentence()
     for one, other in zip(first, again, strict=True):
         np.testing.assert_array_equal(one.ids, other.ids)
     assert sum(len(batch.ids) for batch in first) == len(ROUND)

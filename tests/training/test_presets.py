@@ -7,7 +7,7 @@ import pytest
 
 from npformer import Transformer, TransformerConfig, UserError
 from npformer.cli.main import main
-from npformer.data import builtin_dataset, codec_from_json
+from npformer.data import builtin_dataset, codec_from_json, sentence_dataset, text_dataset
 from npformer.data.multi30k import PARTS
 from npformer.models.registry import architecture, config_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint
@@ -42,7 +42,6 @@ def corpus(tmp_path_factory):
 @pytest.fixture
 def small_presets(monkeypatch, tmp_path):
     """Give the presets no more subwords than the toy corpus can have."""
-    pytest.importorskip("sentencepiece")
     monkeypatch.chdir(tmp_path)
     plain = Preset.dataset
 
@@ -76,14 +75,19 @@ def test_another_architecture_brings_its_learning_rate():
 
 
 def test_every_preset_has_an_existing_architecture():
-    dataset = builtin_dataset(shared=True)
+    datasets = {
+        "sentence pairs": builtin_dataset(shared=True),
+        "text": text_dataset(),
+        "sentences": sentence_dataset(),
+    }
     for preset in PRESETS:
+        dataset = datasets[preset.reads]
         config = preset.model(dataset)
         assert config == architecture(preset.architecture, **dataset.sizes)
-        assert preset.model(dataset, d_model=64).d_model == 64
+        assert preset.model(dataset, dropout=0.25).dropout == 0.25
         assert find_preset(preset.name) is preset
         if not preset.downloaded_corpus:
-            assert preset.dataset().sizes["source_vocab"] > 200
+            assert min(preset.dataset().sizes.values()) > (60 if preset.reads == "text" else 200)
 
 
 def test_the_model_is_transformer_tiny():
@@ -110,7 +114,7 @@ def test_it_trains_and_resumes(corpus, tmp_path, capsys):
     assert "48 pairs" in printed
     checkpoint = load_checkpoint(tmp_path / "runs/multi30k-en-de/last.safetensors")
     config, model = TrainingConfig(**checkpoint.training_settings), config_from_checkpoint(checkpoint)
-    source, target = map(codec_from_json, (checkpoint.source_codec, checkpoint.target_codec))
+    source, target = map(codec_from_json, checkpoint.codecs.values())
     assert (config.batch_tokens, config.decay_share, config.steps, config.warmup_steps) == (2048, 0.2, 4, 1)
     assert (model.n_heads, model.dropout, model.d_model, model.source_vocab) == (4, 0.3, 16, 70)
     assert source.vocabulary == target.vocabulary

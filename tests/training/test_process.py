@@ -36,14 +36,19 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 def page_faults(how):
     """Count the pages that the system provides for arrays of a size that was freed before."""
+    return int(run_script(FAULTS, how))
+
+
+def run_script(script, *args):
+    """Return what a script prints in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", FAULTS, how],
+        [sys.executable, "-c", script, *args],
         capture_output=True,
         text=True,
         check=True,
         cwd=Path(npformer.__file__).parents[1],
     )
-    return int(done.stdout)
+    return done.stdout
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
@@ -51,6 +56,36 @@ def test_freed_memory_is_reused_by_the_next_array_in_every_thread():
     assert page_faults("kept") < 100  # a few for the thread itself
     # otherwise every array gets new pages: 10,000 small arrays, or 19 huge ones, for each of forty rounds
     assert page_faults("not kept") > 500
+
+
+# prints the flags of the part of the memory in which the middle of a new array of 3 MB lies
+FLAGS = """
+import numpy as np
+from npformer.training.process import keep_freed_memory_in_process
+
+assert keep_freed_memory_in_process()
+address = np.ones(750_000, np.float32).ctypes.data + 1_500_000
+inside = False
+for line in open("/proc/self/smaps"):
+    first, *others = line.split()
+    if "-" in first:
+        start, end = (int(number, 16) for number in first.split("-"))
+        inside = start <= address < end
+    elif inside and first == "VmFlags:":
+        print(*others)
+"""
+
+
+@pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="no huge pages here")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
+def test_arrays_get_huge_pages():
+    assert "hg" in run_script(FLAGS).split()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
+def test_a_process_that_may_not_reserve_a_gigabyte_gets_no_huge_pages():
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_DATA, (1 << 29, 1 << 29))"
+    assert "hg" not in run_script(limit + FLAGS).split()
 
 
 def test_other_systems_and_other_c_libraries_are_not_changed(monkeypatch):

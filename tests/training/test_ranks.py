@@ -245,7 +245,7 @@ def test_all_ranks_refuse_a_folder_that_contains_a_run(run_in_ranks, unbroken):
 @pytest.mark.parametrize("other", [{"seed": 8}, {"batch_size": 15}, {"workers": 2}])
 def test_ranks_with_different_settings_are_refused(tmp_path, run_in_ranks, other):
     found = run_in_ranks(2, tmp_path / "run", on={1: other})
-    assert all("rank 1 and rank 0 have different settings or sentences" in str(error) for error in found)
+    assert all("rank 1 and rank 0 have different settings or data" in str(error) for error in found)
     assert not RunFolder(tmp_path / "run").last.exists()
 
 

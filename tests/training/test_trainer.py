@@ -427,7 +427,7 @@ def test_a_run_folder_that_is_a_file_is_refused(tmp_path):
         ({"seed": 9}, "seed is 9 here but 7 in the checkpoint"),
         ({"batch_tokens": 99}, "batch_size is None here but 16 in the checkpoint"),
         ({"data": {"vocab": 13}}, "source_vocab is 13 here but 12 in the checkpoint"),
-        ({"data": {"seed": 2}}, "the sentences are not those of the checkpoint .*kind task, task reverse"),
+        ({"data": {"seed": 2}}, "the data are not those of the checkpoint .*kind task, task reverse"),
     ],
 )
 def test_a_checkpoint_with_other_settings_is_refused(tmp_path, changes, sentence):
@@ -444,7 +444,7 @@ def test_a_checkpoint_with_another_vocabulary_is_refused(tmp_path):
     words = list(dataset.target.vocabulary.words)
     words[6] = "six"
     other = dataclasses.replace(dataset, target=TextCodec(Vocabulary(tuple(words)), LANGUAGES["plain"]))
-    with pytest.raises(UserError, match="word 6 of the target vocabulary is 'six' here but '2' in the"):
+    with pytest.raises(UserError, match="token 6 of the target vocabulary is 'six' here but '2' in the"):
         train(tmp_path / "run", other, tiny_model(other), tiny_training(steps=2), resume=True)
 
 

@@ -5,7 +5,8 @@ Each check builds its component anew, in float64 and with small sizes, padding a
 
 from npformer.checking.cases.case import Case
 from npformer.checking.cases.hard import hard_cases
-from npformer.checking.cases.language import batch_norm_cases, gpt_cases, language_model_cases
+from npformer.checking.cases.kernels import KernelCase, kernel_cases
+from npformer.checking.cases.language import batch_norm_cases, bert_cases, gpt_cases, language_model_cases
 from npformer.checking.cases.latent import latent_cases
 from npformer.checking.cases.layers import layer_cases
 from npformer.checking.cases.luong import attend_cases, luong_cases, similarity_cases
@@ -21,11 +22,16 @@ from npformer.checking.cases.recurrent import recurrent_cases
 from npformer.checking.cases.relative import relative_cases
 from npformer.checking.cases.universal import universal_cases, universal_model_cases
 
-__all__ = ["Case", "all_cases", "small_config"]
+__all__ = ["Case", "KernelCase", "all_cases", "component_cases", "kernel_cases", "small_config"]
 
 
-def all_cases() -> list[Case]:
-    """Return every case, from the simplest pairs to the whole models."""
+def all_cases() -> list[Case | KernelCase]:
+    """Return every case: the components, and the kernels that replace some of them."""
+    return [*component_cases(), *kernel_cases()]
+
+
+def component_cases() -> list[Case]:
+    """Return the cases of components, from the simplest pairs to the whole models."""
     return [
         *pair_cases(),
         *attention_cases(),
@@ -45,5 +51,6 @@ def all_cases() -> list[Case]:
         *model_cases(),
         *language_model_cases(),
         *gpt_cases(),
+        *bert_cases(),
         *recurrent_model_cases(),
     ]

@@ -7,18 +7,19 @@ import numpy as np
 
 from npformer import functional as F
 from npformer.backend import Array
-from npformer.checking.cases.case import B, Case, D, T, V, floats, given, make_case, pair_case
+from npformer.checking.cases.case import FF, B, Case, D, Maker, T, V, floats, given, make_case, pair_case
 from npformer.checking.cases.models import DROPPING, NARROW, PRE, TARGET_IN, TARGET_OUT, small_config
 from npformer.checking.whole import LanguageModelWithLoss
 from npformer.functional.batch_norm import Statistics
-from npformer.models.bert import MaskedLanguageModel
+from npformer.models.bert import Bert, BertConfig, BertEmbedding, BertHead, MaskedLanguageModel
 from npformer.models.gpt import GPT, CausalLanguageModel, GPTConfig
-from npformer.nn import BatchNorm
+from npformer.nn import BatchNorm, Parameter
 
 TOKEN_MASK = np.array([[True] * T, [True] * 2 + [False] * (T - 2)])
 # ids in which 8 replaces hidden tokens, and the hidden tokens as targets; the target 0 has no loss
 HIDDEN = np.array([[8, 5, 6, 3], [4, 8, 3, 0]])
 HIDDEN_TARGETS = np.array([[7, 0, 6, 0], [0, 4, 0, 0]])
+SEGMENT_IDS = np.array([[0, 1, 1, 0], [1, 1, 1, 0]])
 
 
 def batch_norm_cases() -> Iterator[Case]:
@@ -68,7 +69,12 @@ def gpt_cases() -> Iterator[Case]:
     llama: dict[str, Any] = {"norm": "rms", "positions": "rotary", "n_kv_heads": 2, "activation": "swiglu"}
     for name, changes in {
         "learned positions": {},
-        "no biases, untied": {"bias": False, "tied": False, "activation": "gelu"},
+        "biases of queries, keys and values alone, untied": {
+            "bias": False,
+            "qkv_bias": True,
+            "tied": False,
+            "activation": "gelu",
+        },
         "every option": {**llama, "d_ff": 5, "window": 2, "bias": True},
         "every option, untied": {
             **llama,
@@ -81,6 +87,41 @@ def gpt_cases() -> Iterator[Case]:
         },
     }.items():
         yield _model(GPT, name, GPTConfig(**(sizes | shared | changes)), TARGET_IN, TARGET_OUT)
+
+
+def bert_cases() -> Iterator[Case]:
+    """Yield the embedding and the head of BERT, and whole models with their loss and every option."""
+    sizes: dict[str, Any] = {"vocab_size": V, "d_model": D, "n_layers": 2, "n_heads": 3, "max_length": 8}
+    dropping: dict[str, Any] = {"dropout": 0.2, "attention_dropout": 0.1}
+    config = BertConfig(**sizes, **dropping)
+    yield make_case(
+        "BertEmbedding",
+        lambda rng: BertEmbedding(config, rng, np.float64),
+        given(HIDDEN),
+        given(SEGMENT_IDS),
+        **DROPPING,
+    )
+    yield make_case("BertHead", lambda rng: _bert_head(config, rng), floats(B, T, D))
+    for name, changes in {
+        "every option": {"d_ff": FF, "label_smoothing": 0.1, "n_segments": 3, "activation": "gelu_tanh"},
+        "the activation of the paper": {},
+    }.items():
+        yield make_case(
+            f"Bert, {name}",
+            _bert(BertConfig(**(sizes | dropping | changes))),
+            given(HIDDEN),
+            given(HIDDEN_TARGETS),
+            segment_ids=SEGMENT_IDS,
+            **DROPPING,
+        )
+
+
+def _bert(config: BertConfig) -> Maker:
+    return lambda rng: LanguageModelWithLoss(Bert(config, rng=rng, dtype=np.float64))
+
+
+def _bert_head(config: BertConfig, rng: np.random.Generator) -> BertHead:
+    return BertHead(config, Parameter(rng.standard_normal((V, D))), rng, np.float64)
 
 
 def _model(kind: Any, name: str, config: Any, ids: Array, target_out: Array) -> Case:

@@ -31,6 +31,7 @@ def pair_cases() -> Iterator[Case]:
     for n_repeats in (1, 3):
         repeat = (_repeating(n_repeats), F.repeat_heads_backward)
         yield pair_case(f"repeat heads, {n_repeats}", repeat, floats(B, 2, S, 3))
+    yield from _residual_cases()
     targets = np.array([[4, 1, 0, 8], [2, 0, 0, 3]])  # 0 is padding
     options: dict[str, dict[str, Any]] = {
         "cross-entropy": {},
@@ -62,6 +63,16 @@ def _rotating(cos: Array, sin: Array, layout: str) -> Callable[[Array], Any]:
 
 def _repeating(n_repeats: int) -> Callable[[Array], Any]:
     return lambda x: F.repeat_heads(x, n_repeats)
+
+
+def _residual_cases() -> Iterator[Case]:
+    """Yield add and norm, and activation and dropout, which the layers compute as one pair each."""
+    x = floats(B, T, D)
+    add_norm = (F.add_norm, F.add_norm_backward)
+    yield pair_case("add and norm", add_norm, x, x, floats(D), floats(D), p=0.4, rng=5)
+    activation = (F.activation_dropout, F.activation_dropout_backward)
+    for name in ("relu", "gelu_tanh"):
+        yield pair_case(f"{name} and dropout", activation, x, activation=name, p=0.4, rng=5)
 
 
 def similarity_cases() -> Iterator[Case]:

@@ -1,5 +1,13 @@
 """The kernels for NumPy arrays."""
 
+from npformer.kernels.cpu.activations import (
+    gelu,
+    gelu_backward,
+    gelu_tanh,
+    gelu_tanh_backward,
+    swiglu,
+    swiglu_backward,
+)
 from npformer.kernels.cpu.adam import adam_update
 from npformer.kernels.cpu.attention import attention, attention_backward
 from npformer.kernels.cpu.dropout import (
@@ -17,6 +25,8 @@ from npformer.kernels.cpu.norm import (
     layer_norm,
     layer_norm_backward,
 )
+from npformer.kernels.cpu.rms_norm import rms_norm, rms_norm_backward
+from npformer.kernels.cpu.rotary import rotate, rotate_backward
 
 __all__ = [
     "adam_update",
@@ -30,10 +40,20 @@ __all__ = [
     "dropout",
     "dropout_backward",
     "embedding_backward",
+    "gelu",
+    "gelu_backward",
+    "gelu_tanh",
+    "gelu_tanh_backward",
     "layer_norm",
     "layer_norm_backward",
     "linear",
     "linear_backward",
     "relu_dropout",
     "relu_dropout_backward",
+    "rms_norm",
+    "rms_norm_backward",
+    "rotate",
+    "rotate_backward",
+    "swiglu",
+    "swiglu_backward",
 ]

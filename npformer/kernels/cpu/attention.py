@@ -1,4 +1,7 @@
-"""Scaled dot-product attention for blocks of sentences whose scores fit into a processor cache."""
+"""Scaled dot-product attention for blocks of sentences whose scores fit into a processor cache.
+
+A long causal mask has its own kernel, and so have long sentences.
+"""
 
 import math
 from typing import Any
@@ -9,6 +12,15 @@ from npformer import functional as plain
 from npformer.backend import Array, Generator
 from npformer.functional.attention import AttentionCache
 from npformer.functional.masks import EXACT, Masking, MaskingCache, check_mask
+from npformer.kernels.cpu.block_attention import (
+    QUERIES,
+    SAFE,
+    STORED,
+    BlockAttentionCache,
+    block_attention,
+    block_attention_backward,
+    like_heads,
+)
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.cpu.long_attention import (
     LONG,
@@ -17,10 +29,6 @@ from npformer.kernels.cpu.long_attention import (
     long_attention_backward,
 )
 from npformer.kernels.shared import DropoutMask, draw_dropout_mask
-
-# For scores between -60 and 60, exp neither overflows nor underflows in float32, and neither does the sum of
-# a thousand exponentials. So the maximum need not be subtracted.
-SAFE = 60.0
 
 
 def attention(
@@ -34,7 +42,7 @@ def attention(
     scale: float | None = None,
     p: float = 0.0,
     rng: Generator | None = None,
-) -> tuple[Array, AttentionCache | LongAttentionCache]:
+) -> tuple[Array, AttentionCache | BlockAttentionCache | LongAttentionCache]:
     """Compute y = softmax(q kᵀ scale) v, as npformer.functional.attention does.
 
     The kernel calls the plain pair if there is a query mask, if the masking is not EXACT, or if the leading
@@ -60,13 +68,15 @@ def attention(
         )
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     batch, n_heads, n_queries, _ = q.shape
-    if n_queries * k.shape[2] > LONG:
+    is_long = n_queries * k.shape[2] > LONG
+    if p == 0 and (n_queries > QUERIES or is_long) and _is_shared(mask):
+        return block_attention(q, k, v, mask, scale, store=n_queries * k.shape[2] <= STORED)
+    if is_long:
         return long_attention(q, k, v, mask, scale, p, rng)
     weights = np.empty((batch, n_heads, n_queries, k.shape[2]), q.dtype)  # (B, H, T, S)
     check_mask(mask, weights.shape, "mask")
     dropout_mask = draw_dropout_mask(weights, p, rng)
-    # in memory, the heads of a token are adjacent, so that merge_heads does not copy the array
-    y = np.empty((batch, n_queries, n_heads, v.shape[-1]), q.dtype).swapaxes(1, 2)  # (B, H, T, L)
+    y = like_heads(q, v.shape[-1])  # (B, H, T, L)
     for block in blocks(batch, weights[0].size):
         scores = np.matmul(q[block], k[block].swapaxes(-1, -2), out=weights[block])
         scores *= scale
@@ -78,12 +88,14 @@ def attention(
 
 def attention_backward(dy: Array, cache: Any) -> tuple[Array, Array, Array]:
     """Return the gradients (dq, dk, dv), with the shapes of q, k and v."""
+    if isinstance(cache, BlockAttentionCache):
+        return block_attention_backward(dy, cache)
     if isinstance(cache, LongAttentionCache):
         return long_attention_backward(dy, cache)
     q, k, v, weights, dropout_mask, masked, scale = cache
     if masked.masking != EXACT or not _suits(q, k, v) or isinstance(dropout_mask, np.ndarray):
         return plain.attention_backward(dy, cache)
-    dq, dk, dv = (_like_heads(x) for x in (q, k, v))
+    dq, dk, dv = (like_heads(x, x.shape[-1]) for x in (q, k, v))
     for block in blocks(len(q), weights[0].size):
         block_weights = weights[block]
         dropped = drop(block_weights, dropout_mask, block)
@@ -107,12 +119,17 @@ def _suits(q: Array, k: Array, v: Array) -> bool:
     return same and q.ndim == 4 and 0 not in q.shape + k.shape + v.shape
 
 
+def _is_shared(mask: Array | None) -> bool:
+    """Return True if the mask is the same for all sentences and heads: (S,), (T, S) or (1, 1, T, S)."""
+    return mask is None or math.prod(np.shape(mask)[:-2]) == 1
+
+
 def softmax_in_place(scores: Array, mask: Array | None) -> None:
     """Replace the scores by the softmax of each row. The mask is bool and broadcasts to the scores."""
     if scores.max() < SAFE and scores.min() > -SAFE:
         np.exp(scores, out=scores)
         if mask is not None:
-            scores *= mask
+            scores *= mask.astype(scores.dtype)  # the product with a bool mask would convert it for each head
     else:
         lowest = scores.min(-1, keepdims=True, initial=np.inf, where=True if mask is None else mask)
         if mask is not None:
@@ -148,9 +165,3 @@ def part_of(mask: Array | None, block: slice) -> Array | None:
         return None
     mask = mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
     return mask if len(mask) == 1 else mask[block]
-
-
-def _like_heads(x: Array) -> Array:
-    """Return an empty array of the shape (B, H, T, K) of x, such that merge_heads does not copy it."""
-    batch, n_heads, length, width = x.shape
-    return np.empty((batch, length, n_heads, width), x.dtype).swapaxes(1, 2)

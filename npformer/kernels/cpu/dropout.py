@@ -54,7 +54,7 @@ def draw_factors(x: Array, p: float, rng: Generator | None) -> Array | None:
     )
 
 
-def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
+def relu_dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, ReluDropoutCache]:
     """Compute y = dropout(max(0, x)) in one pass.
 
     Args:

@@ -7,7 +7,7 @@ import numpy as np
 from npformer import functional as plain
 from npformer.backend import Array
 from npformer.functional.losses import check_targets
-from npformer.kernels.cpu.attention import SAFE
+from npformer.kernels.cpu.block_attention import SAFE
 from npformer.kernels.cpu.blocks import blocks, row_sums
 from npformer.kernels.shared import GradientCache, as_rows
 

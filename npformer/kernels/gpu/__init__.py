@@ -1,5 +1,6 @@
 """The kernels for CuPy arrays."""
 
+from npformer.kernels.gpu.activations import gelu_tanh, gelu_tanh_backward, swiglu, swiglu_backward
 from npformer.kernels.gpu.adam import adam_update
 from npformer.kernels.gpu.attention import attention, attention_backward
 from npformer.kernels.gpu.dropout import (
@@ -17,6 +18,8 @@ from npformer.kernels.gpu.norm import (
     layer_norm,
     layer_norm_backward,
 )
+from npformer.kernels.gpu.rms_norm import rms_norm, rms_norm_backward
+from npformer.kernels.gpu.rotary import rotate, rotate_backward
 
 __all__ = [
     "adam_update",
@@ -30,10 +33,18 @@ __all__ = [
     "dropout",
     "dropout_backward",
     "embedding_backward",
+    "gelu_tanh",
+    "gelu_tanh_backward",
     "layer_norm",
     "layer_norm_backward",
     "linear",
     "linear_backward",
     "relu_dropout",
     "relu_dropout_backward",
+    "rms_norm",
+    "rms_norm_backward",
+    "rotate",
+    "rotate_backward",
+    "swiglu",
+    "swiglu_backward",
 ]

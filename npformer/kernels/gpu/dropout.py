@@ -71,7 +71,7 @@ def dropout_backward(dy: Array, cache: Any) -> Array:
     return drop(dy, *cache)
 
 
-def relu_dropout(x: Array, p: float = 0.0, rng: Generator | None = None) -> tuple[Array, ReluDropoutCache]:
+def relu_dropout(x: Array, p: float, rng: Generator | None) -> tuple[Array, ReluDropoutCache]:
     """Compute y = dropout(max(0, x)) in one GPU kernel.
 
     Args:

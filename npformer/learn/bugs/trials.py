@@ -7,7 +7,7 @@ import numpy as np
 
 from npformer.backend import Array, is_array
 from npformer.checking import gradcheck
-from npformer.checking.check import TOLERANCE
+from npformer.checking.check_target import TOLERANCE
 from npformer.checking.leaks import assert_no_movement, movement
 from npformer.learn.bugs.specimen import Names, Trial
 from npformer.learn.tasks.answer import DamagedAnswer

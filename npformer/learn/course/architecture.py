@@ -18,6 +18,7 @@ attention       | queries and keys, scores, mask, softmax, mean of values
 training        | batch, model, loss, backward pass, optimizer, parameters
 decoding        | encoder, decoder, softmax, search, translation
 recurrent model | embedding, recurrent layer, attention, output layer
+language model  | ids, embedding, layers, norm, linear, softmax
 """
 
 # chapter, or a lesson that differs from its chapter | chain | parts that are treated; without any, the chain
@@ -66,14 +67,28 @@ PLACES = """
 22.3 | decoding        | translation
 22.4 | training        | optimizer
 22.6 | model           |
+23   | each layer      | add & norm
+23.2 | attention       | queries and keys
+23.3 | each layer      | feed-forward
+23.4 | attention       | queries and keys, mask
+23.5 | training        | optimizer
+24.1 | language model  | embedding, layers, norm, linear
+24.2 | language model  | softmax
+24.3 | language model  | embedding, layers, norm
+24.4 | language model  | layers
+24.5 | training        |
+25   | language model  |
 """
 NUMBERS = re.compile(r"(\d\d)_(?:(\d)_)?")  # at the beginning of a lesson's name: the chapter and the part
 LAST_OF_THE_MODEL = 12  # the chapter after which the course has treated every part of the model
 # the parts of figure F01 whose names differ there, or which it does not show in one box
 IN_FIGURE = {
+    "queries and keys": "attention",
     "scores": "attention",
     "mask": "attention",
     "mean of values": "attention",
+    "layers": "decoder",
+    "norm": "add & norm",
     "linear": "output",
     "softmax": "output",
     "search": "output",

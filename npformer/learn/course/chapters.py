@@ -24,6 +24,9 @@ TITLES = {
     20: "Latent attention",
     21: "Relative positions and adaptive depth",
     22: "A real translator",
+    23: "The parts of today's Transformer",
+    24: "A GPT that writes",
+    25: "Other people's models",
 }
 
 # the name of a lesson of an earlier version, and the names of the lessons that it became, in order

@@ -3,22 +3,16 @@
 import base64
 import html
 import json
-import re
 from typing import Any
-
-from markdown_it import MarkdownIt
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 from npformer import __version__
 from npformer.errors import UserError
 from npformer.learn.course.architecture import place_of
 from npformer.learn.course.execute import Outcome, run_lesson
-from npformer.learn.course.latex import to_mathml
 from npformer.learn.course.lesson import Cell, Lesson
+from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
-from npformer.learn.course.prose import replace_formulas, split_answers
+from npformer.learn.course.prose import split_answers
 from npformer.storage.text import printable
 
 # the address from which notebooks install the package: until it is published, a wheel beside the notebook
@@ -30,7 +24,6 @@ import importlib.util
 if importlib.util.find_spec("npformer") is None:
     %pip install --quiet {PACKAGE}"""
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}  # for JupyterLab, and for Colab
-MARK = "\ue001"  # stands on both sides of a formula's number in Markdown
 
 
 def as_page(lesson: Lesson) -> str:
@@ -40,8 +33,8 @@ def as_page(lesson: Lesson) -> str:
         UserError: If a cell fails.
     """
     body = [
-        prose(cell.text) if outcome is None else _code(cell, outcome)
-        for cell, outcome in _run(lesson, "page")
+        prose(cell.text) if outcome is None else cell_html(cell, outcome, inline_figure)
+        for cell, outcome in run_without_error(lesson, "page")
     ]
     body[1:1] = _map(lesson)
     title = html.escape(f"{lesson.number} · {lesson.title}")
@@ -62,68 +55,17 @@ def _map(lesson: Lesson) -> list[str]:
     from npformer.learn.figures.course_map import course_map  # matplotlib takes a second to load
 
     caption = "The part of this lesson is highlighted; beside each part stands the chapter that explains it"
-    figure = _figure(Picture(course_map(place.highlighted), "map", caption))
+    figure = inline_figure(Picture(course_map(place.highlighted), "map", caption))
     return ["<details><summary>Show this part in the architecture</summary>\n" + figure + "</details>"]
 
 
-def _run(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | None]]:
+def run_without_error(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | None]]:
     """Run a lesson that is to be exported as a page or a notebook. Return its cells with their outcomes."""
     rows = run_lesson(lesson)
     for _, outcome in rows:
         if outcome is not None and outcome.error:
             raise UserError(f"no {what} was written, since a cell fails: {outcome.error}")
     return rows
-
-
-def prose(text: str) -> str:
-    """Return Markdown with formulas and folded answers as HTML."""
-    parts = []
-    for part in split_answers(text):
-        body = _markdown(part.text)
-        if part.kind == "answer":
-            body = f"<details><summary>{html.escape(part.title)}</summary>\n{body}</details>"
-        parts.append(body)
-    return "\n".join(parts)
-
-
-def _markdown(text: str) -> str:
-    """Return Markdown with formulas as HTML."""
-    formulas: list[str] = []
-
-    def kept(latex: str, display: bool) -> str:
-        formulas.append(to_mathml(latex, display=display))
-        return f"{MARK}{len(formulas) - 1}{MARK}"  # Markdown leaves this as it is
-
-    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-    rendered: str = markdown.render(replace_formulas(text, kept))
-    return re.sub(f"{MARK}(\\d+){MARK}", lambda found: formulas[int(found[1])], rendered)
-
-
-def _code(cell: Cell, outcome: Outcome) -> str:
-    """Return a cell of code with its output, its definitions and its figures."""
-    code = highlight(cell.text, PythonLexer(), HtmlFormatter(cssclass="code")).strip()
-    if cell.tags:
-        code = f'<details class="folded"><summary>{_escaped(cell.summary)}</summary>\n{code}</details>'
-    parts = [code]
-    if outcome.printed:
-        parts.append(f'<pre class="output">{_escaped(outcome.printed.rstrip())}</pre>')
-    if outcome.defined and not cell.tags:
-        parts.append(f'<p class="defined">→ {_escaped(" ∙ ".join(outcome.defined))}</p>')
-    return "\n".join([*parts, *map(_figure, outcome.pictures)])
-
-
-def _escaped(text: str) -> str:
-    """Return text for HTML, where it may also stand in an attribute, without control characters."""
-    return html.escape(printable(text, keep="\n\t"))
-
-
-def _figure(picture: Picture) -> str:
-    data, caption = base64.b64encode(picture.png()).decode(), _escaped(picture.caption)
-    width = round(float(picture.figure.get_size_inches()[0]) * 96)  # CSS pixels
-    return (
-        f'<figure><img alt="{caption or _escaped(picture.name)}" width="{width}" '
-        f'src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
-    )
 
 
 def as_notebook(lesson: Lesson) -> str:
@@ -133,7 +75,7 @@ def as_notebook(lesson: Lesson) -> str:
         UserError: If a cell fails.
     """
     cells, count = [_installation()], 1
-    for index, (cell, outcome) in enumerate(_run(lesson, "notebook")):
+    for index, (cell, outcome) in enumerate(run_without_error(lesson, "notebook")):
         entry: dict[str, Any] = {"id": f"cell-{index:03}", "metadata": _metadata(cell)}
         if outcome is None:
             entry |= {"cell_type": "markdown", "source": _lines(_for_notebook(cell.text))}

@@ -1,9 +1,11 @@
-"""The trained models of the lessons.
+"""The trained models of the lessons, and the settings of the tour's translator.
 
 The translator of chapters 13 and 15 is trained once in a folder and later loaded from there. The translator
-of chapter 14 is trained for a few seconds in each lesson.
+of chapter 14 and the GPTs of chapters 24 and 25 are trained for a few seconds in each lesson.
 """
 
+from collections import Counter
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -12,17 +14,24 @@ from typing import NamedTuple
 import numpy as np
 
 from npformer.data import Vocabulary, make_batch, tokenize
+from npformer.data.corpus import builtin_corpus
 from npformer.data.corpus.plain import draw_plain
-from npformer.data.dataset import Dataset, builtin_dataset
+from npformer.data.dataset import PairDataset, builtin_dataset
 from npformer.data.loader import Example
+from npformer.data.subwords import WORD_BEGIN
+from npformer.data.text import TextDataset, text_dataset
+from npformer.data.text_codecs import LINE_END, PieceCodec
 from npformer.errors import UserError
+from npformer.learn.course.short_sentences import learn_subwords
+from npformer.models.gpt import GPT, GPTConfig
 from npformer.models.registry import config_from_checkpoint
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.storage.checkpoint import Checkpoint, load_checkpoint
 from npformer.training import RunFolder, TrainingConfig, loss_and_gradients, train
 from npformer.training.events import Report
-from npformer.training.optimizer import Adam
+from npformer.training.optimizer import Adam, cosine
 from npformer.training.presets import find_preset
+from npformer.training.step import make_step
 
 FOLDER = Path("runs/lesson13")  # below the working directory
 
@@ -30,7 +39,7 @@ FOLDER = Path("runs/lesson13")  # below the working directory
 class LessonTraining(NamedTuple):
     """The arguments of `train` after the folder, in order."""
 
-    dataset: Dataset
+    dataset: PairDataset
     model: TransformerConfig
     training: TrainingConfig
 
@@ -57,6 +66,17 @@ def lesson_recipe() -> LessonTraining:
         checkpoint_every=2200,
     )
     return LessonTraining(dataset, model, training)
+
+
+def tour_recipe(seed: int = 0) -> LessonTraining:
+    """Return the built-in corpus and the settings of the preset "small", with which the tour trains.
+
+    Args:
+        seed: The seed of weights, order and dropout.
+    """
+    dataset, preset = builtin_dataset(), find_preset("small")
+    model = TransformerConfig.architecture("small", **dataset.sizes)
+    return LessonTraining(dataset, model, preset.training.replace(seed=seed))
 
 
 def prepare(folder: str | PathLike[str], recipe: LessonTraining) -> bool:
@@ -158,3 +178,76 @@ def partly_trained(steps: int = 400) -> PartlyTrained:
         loss_and_gradients(model, [batch])
         adam.step(5e-3 * min(step / 20, 1))  # a warm-up of 20 steps
     return PartlyTrained(model, source, target, learned, test)
+
+
+class ShortGPT(NamedTuple):
+    """A small GPT after a short training, and its data."""
+
+    model: GPT
+    dataset: TextDataset
+    losses: list[float]  # the loss of each step, in nats per token
+
+
+def short_gpt(steps: int = 400) -> ShortGPT:
+    """Train a small GPT for a few seconds. It learns the most frequent words, and the form of the plays.
+
+    The model has the parts of Llama and two layers, and reads 32 characters of Tiny Shakespeare at a time.
+
+    Args:
+        steps: The number of training steps.
+    """
+    dataset = text_dataset()
+    sizes = {"d_model": 64, "d_ff": 170, "n_layers": 2, "context": 32}
+    config = GPTConfig.preset("gpt-shakespeare", **(sizes | dataset.sizes))
+    return _train_briefly(config, dataset, steps, 6e-3)
+
+
+def short_gpt2(steps: int = 400) -> ShortGPT:
+    """Train a small GPT with the parts of GPT-2 for a few seconds. It learns when *it* and *they* are used.
+
+    The model has two layers, and reads 16 tokens of the text of `pronoun_dataset` at a time.
+
+    Args:
+        steps: The number of training steps.
+    """
+    dataset = pronoun_dataset()
+    config = GPTConfig(d_model=64, n_layers=2, n_heads=4, context=16).replace(**dataset.sizes)
+    return _train_briefly(config, dataset, steps, 1e-2)
+
+
+def pronoun_dataset() -> TextDataset:
+    """Return the English sentences with *it* or *they* of the built-in corpus as one text, one in each line.
+
+    Each word is one token, since the codec makes as many subwords as it can. A word that is not in the
+    training text is split into characters.
+    """
+    parts = [
+        [pair.english for pair in pairs if pair.family == "it"]
+        for pairs in (builtin_corpus().train, builtin_corpus().valid)
+    ]
+    counts = Counter(word for line in parts[0] for word in line.split())
+    characters = sorted({character for word in counts for character in WORD_BEGIN + word})
+    n_pairs = sum(len(word) for word in counts)  # more than there are pairs to join
+    subwords = dict.fromkeys([*learn_subwords(counts, n_pairs), *characters])
+    codec = PieceCodec((LINE_END, *subwords))
+    texts = [LINE_END.join(lines) for lines in parts]
+    train_ids, valid_ids = (np.array(codec.encode(text)) for text in texts)
+    return TextDataset(train_ids, valid_ids, codec, len(texts[1]), name="the sentences with it or they")
+
+
+def _train_briefly(config: GPTConfig, dataset: TextDataset, steps: int, learning_rate: float) -> ShortGPT:
+    """Train a GPT on a text, with 32 windows for each step.
+
+    Args:
+        config: The model.
+        dataset: The text.
+        steps: The number of training steps.
+        learning_rate: The largest learning rate.
+    """
+    model = GPT(config, rng=np.random.default_rng(0))
+    adam, rate = Adam(model, betas=(0.9, 0.99)), cosine(learning_rate, steps + 1, steps // 10)
+    losses = []
+    batches_of_steps = dataset.loader(config.context, batch_size=32).steps()
+    for step, batches in enumerate(islice(batches_of_steps, steps), 1):
+        losses.append(make_step(model, adam, batches, None, rate(step), 1.0)[0])
+    return ShortGPT(model, dataset, losses)

@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import is_array
+from npformer.backend import Array, is_array
 from npformer.checking.diagnosis_context import same
-from npformer.learn.exercises.backward_calls import SEED, Player, gradients_by_name, random_dy, target_of
+from npformer.learn.exercises.backward_calls import Player, gradients_by_name, random_dy, target_of
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.inputs import with_kept_inputs
 from npformer.learn.tasks.answer import DamagedAnswer
-from npformer.learn.tasks.compare import TOLERANCE
+from npformer.learn.tasks.compare import TOLERANCE, tolerance_of
 from npformer.learn.tasks.verdict import Fault
+
+CERTAINLY_WRONG = 1e-6  # a relative error far above all tolerances
 
 Results = dict[str, Any]  # the results of a trial by name
 
@@ -20,10 +23,10 @@ Results = dict[str, Any]  # the results of a trial by name
 def results_of(trial: Gradients | Values, functions: Functions) -> Results:
     """Return the results of a trial: the values, or the gradients of all tensors."""
     if isinstance(trial, Values):
-        return trial.run(functions, np.random.default_rng(SEED))
+        return trial.run(functions, np.random.default_rng(trial.seed))
     target = target_of(trial, functions, lambda thing: thing)
     y, cache = target.run()
-    return target.vjp(np.array(random_dy(y)), cache)
+    return target.vjp(np.array(random_dy(trial, y)), cache)
 
 
 class LearnersResults:
@@ -37,7 +40,7 @@ class LearnersResults:
 
     def __init__(self, exercise: Exercise, package: Functions, observations: Sequence[Any]) -> None:
         self._trials = list(zip(exercise.trials, observations, strict=False))
-        self._package = package
+        self._exercise, self._package = exercise, package
         self._found: dict[int, Results | None] = {}
 
     def agree(self, functions: Functions, first: int) -> bool:
@@ -51,6 +54,22 @@ class LearnersResults:
         others = (index for index in range(len(self._trials)) if index != first)
         return all(self._agree_in(functions, index) for index in (first, *others))
 
+    def where_wrong(self) -> str:
+        """Return a sentence about the only trial, or the only results, that are wrong, or ""."""
+        wrong: list[str] = []
+        right: list[str] = []
+        for index, (trial, _) in enumerate(self._trials):
+            due, found = results_of(trial, self._package), self._results(index)
+            if found is None:
+                continue
+            floor = floor_of(due) if isinstance(trial, Gradients) else 0.0
+            for name in due:
+                label = f"{name} ({trial.label})" if trial.label else name
+                (right if equal(due[name], found[name], floor) else wrong).append(label)
+        if len(wrong) == 1 and right:
+            return f"only {wrong[0]} is wrong: the other {len(right)} results are right"
+        return ""
+
     def _agree_in(self, functions: Functions, index: int) -> bool:
         """Return whether all results of a trial agree."""
         found = self._results(index)
@@ -58,7 +77,7 @@ class LearnersResults:
             return True  # there is nothing to compare
         trial = self._trials[index][0]
         try:
-            result = results_of(trial, functions)
+            result = results_of(trial, with_kept_inputs(self._exercise, vars(functions)))
             floor = floor_of(result) if isinstance(trial, Gradients) else 0.0
             return all(equal(result[name], value, floor) for name, value in found.items())
         except Exception:  # a changed function may fail in any way
@@ -93,8 +112,21 @@ def floor_of(gradients: Results) -> float:
     return 1e-3 * max((float(g.max(initial=0)) for g in finite), default=0.0)
 
 
+def far_from(found: Results, due: Results) -> bool:
+    """Return whether gradients are wrong by so much that the comparison with the correct ones will fail."""
+    floor = floor_of(due)
+    return any(_is_far(np.asarray(found[name]), np.asarray(right), floor) for name, right in due.items())
+
+
+def _is_far(found: Array, right: Array, floor: float) -> bool:
+    if found.shape != right.shape or found.dtype.kind not in "bif":
+        return True
+    error = np.abs(found.astype(np.float64) - right).max(initial=0)
+    return not error <= CERTAINLY_WRONG * max(floor, float(np.abs(right).max(initial=0)))
+
+
 def equal(a: Any, b: Any, floor: float = 0.0) -> bool:
-    """Return whether two results agree to `TOLERANCE`. NaN agrees with NaN.
+    """Return whether two results agree up to rounding errors. NaN agrees with NaN.
 
     Args:
         a, b: The results.
@@ -106,10 +138,11 @@ def equal(a: Any, b: Any, floor: float = 0.0) -> bool:
         return type(a) is type(b) and bool(np.all(a == b))
     if a.shape != b.shape:
         return False
+    tolerance = max(tolerance_of(a), tolerance_of(b))
     a, b = a.astype(np.float64), b.astype(np.float64)
     finite = np.isfinite(a)
     if not np.array_equal(finite, np.isfinite(b)):
         return False
     a, b = a[finite], b[finite]
-    close = bool(np.abs(a - b).max(initial=0) <= TOLERANCE * floor)
-    return close or same(a, b, TOLERANCE)
+    close = bool(np.abs(a - b).max(initial=0) <= tolerance * floor)
+    return close or same(a, b, tolerance)

@@ -2,11 +2,14 @@
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
 from npformer.learn.exercises.plain import MISTAKES, PLAIN, Mistake
+
+SEED = 11  # of the inputs of the public trials
+HIDDEN = "hidden inputs"  # the label of trials on inputs that learners do not know
 
 Functions = SimpleNamespace  # the learner's functions by name, or the package's own
 
@@ -20,11 +23,13 @@ class Gradients:
         make: make(own, rng) returns (target, *inputs). The target is a pair (forward, own.backward), or a
             layer whose backward method calls the learner's function.
         settings: Keyword arguments of forward.
+        seed: The seed of the inputs.
     """
 
     label: str
     make: Callable[[Functions, Any], tuple[Any, ...]]
     settings: dict[str, Any] = field(default_factory=dict)
+    seed: int = SEED
 
 
 @dataclass(frozen=True)
@@ -35,11 +40,15 @@ class Values:
         label: A name for this trial in messages; "" if it needs none.
         run: run(own, rng) returns a dict from name to result.
         numbers: Pairs (number, name) of numbers that may be a wrong factor.
+        hidden: The run of a hidden trial, where `run` has fixed inputs: the same calls with drawn ones.
+        seed: The seed of the inputs.
     """
 
     label: str
     run: Callable[[Functions, Any], dict[str, Any]]
     numbers: tuple[tuple[float, str], ...] = ()
+    hidden: Callable[[Functions, Any], dict[str, Any]] | None = None
+    seed: int = SEED
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,14 @@ class Exercise:
                 return [argument.arg for argument in node.args.args]
         raise KeyError(function)
 
+    def with_hidden_trials(self, seed: int) -> "Exercise":
+        """Return the exercise with each trial once more, on inputs from another seed.
+
+        Args:
+            seed: The seed of the hidden inputs.
+        """
+        return replace(self, trials=self.trials + tuple(_hidden(trial, seed) for trial in self.trials))
+
     def file_text(self) -> str:
         """Return the text of the learner's file."""
         head = f'''\
@@ -113,3 +130,11 @@ To see a hint, run:                                 npformer exercise hint
 """
 '''
         return head + self.stub
+
+
+def _hidden(trial: Gradients | Values, seed: int) -> Gradients | Values:
+    """Return a trial on inputs from another seed."""
+    label = f"{trial.label}, {HIDDEN}" if trial.label else HIDDEN
+    if isinstance(trial, Values):
+        return replace(trial, seed=seed, label=label, run=trial.hidden or trial.run)
+    return replace(trial, seed=seed, label=label)

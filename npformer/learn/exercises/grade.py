@@ -5,7 +5,6 @@ This part runs in the parent process, on the observations that the child process
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -25,7 +24,7 @@ from npformer.learn.exercises.backward_calls import (
 )
 from npformer.learn.exercises.exercise import Exercise, Gradients, Values
 from npformer.learn.exercises.mutants import explain
-from npformer.learn.exercises.observe import Watched, observe, verdict_on_error
+from npformer.learn.exercises.observe import SHAPES_DIFFER, Watched, observe, verdict_on_error
 from npformer.learn.tasks.answer import DamagedAnswer, transported
 from npformer.learn.tasks.compare import compare
 from npformer.learn.tasks.verdict import Fault, Verdict, observed_error
@@ -62,19 +61,20 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
         DamagedAnswer: If an observation does not have the form that `observe` gives it.
     """
     checks, worst = 0, 0.0
+    observations, repair = _without_repair(observations)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
             for index, (trial, observation) in enumerate(zip(exercise.trials, observations, strict=False)):
-                explainer = _explainer(exercise, found, index, file)
+                explainer = _explainer(exercise, found, index, file, repair)
                 if isinstance(trial, Gradients):
                     more, error = _judge_gradients(exercise, trial, observation, explainer)
                 else:
                     more, error = _judge_values(exercise, trial, observation, explainer)
                 checks, worst = checks + more, max(worst, error)
     except Fault as fault:
-        return fault.verdict
+        return _with_repair(fault.verdict, repair)
     except DamagedAnswer:
         raise
     except Exception as error:  # the learner's results may be anything
@@ -82,6 +82,21 @@ def judge(exercise: Exercise, observations: Sequence[Any], file: str = "") -> Ve
     if len(observations) < len(exercise.trials):
         return None
     return Verdict(True, f"solved: {checks} checks, largest relative error {worst:.0e}")
+
+
+def _without_repair(observations: Sequence[Any]) -> tuple[Sequence[Any], str]:
+    """Return the observations of the trials, and what is wrong in the learner's code, or "" if unknown."""
+    match observations:
+        case [*trials, {"repair": str(says)}]:
+            return trials, " ".join(says.splitlines())
+    return observations, ""
+
+
+def _with_repair(verdict: Verdict, repair: str) -> Verdict:
+    """Return the verdict, with what is wrong in the learner's code as a clue if it has no better one."""
+    if repair and verdict.clues in ([], [SHAPES_DIFFER]):
+        verdict.clues = [repair]
+    return verdict
 
 
 def _fault_in(observation: Any) -> Exception:
@@ -170,7 +185,7 @@ def _compare_gradients(
     package = SimpleNamespace(**exercise.solution)
     reference = target_of(trial, package, lambda thing: thing)
     y, cache = reference.run()
-    dy = random_dy(y)
+    dy = random_dy(trial, y)
     right = reference.vjp(np.array(dy), cache)
     cache = reference.run()[1]
     arrays, numbers = known_arrays(reference, cache), named_numbers(reference, dy)
@@ -202,7 +217,7 @@ def gradient_name(target: CheckTarget, tensor: str) -> str:
 # Functions for both kinds of trials
 
 
-def _explainer(exercise: Exercise, found: LearnersResults, index: int, file: str) -> Explainer:
+def _explainer(exercise: Exercise, found: LearnersResults, index: int, file: str, repair: str) -> Explainer:
     """Return a function that searches for a mistake that gives the learner's results.
 
     Args:
@@ -210,14 +225,22 @@ def _explainer(exercise: Exercise, found: LearnersResults, index: int, file: str
         found: The learner's results in all trials.
         index: The number of the first trial with a wrong result.
         file: The learner's file.
+        repair: What is wrong in the learner's code, or "".
     """
-    return partial(
-        explain,
-        exercise.plain,
-        exercise.mistakes,
-        lambda functions: found.agree(functions, index),
-        file=file,
-    )
+
+    def explainer(search: str = "likely") -> str:
+        if search == "where":
+            return found.where_wrong()
+        return explain(
+            exercise.plain,
+            exercise.mistakes,
+            lambda functions: found.agree(functions, index),
+            search=search,
+            repair=repair,
+            file=file,
+        )
+
+    return explainer
 
 
 def _relative_error(right: Any, found: Any) -> float:

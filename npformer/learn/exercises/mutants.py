@@ -11,16 +11,16 @@ import copy
 import inspect
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import combinations, permutations
 from types import SimpleNamespace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from npformer.learn.exercises.own_lines import own_line
 from npformer.learn.exercises.plain import Mistake
+from npformer.learn.exercises.time_limit import TimeLimit
 
 Function: TypeAlias = Callable[..., Any]
 Changed: TypeAlias = tuple[str, dict[str, Function]]  # a mistake in words, and the solution with it
@@ -39,13 +39,14 @@ def explain(
     mistakes: Sequence[Mistake],
     agrees: Callable[[SimpleNamespace], bool],
     *,
-    search: Literal["named", "likely", "rare"] = "likely",
+    search: str = "likely",
+    repair: str = "",
     file: str = "",
 ) -> str:
     """Return a sentence about the change of the solution that gives all of the learner's results, or "".
 
-    A mistake with a name is preferred to another change. A change that gives only the first wrong result is
-    not named: it is often not the mistake that the learner made.
+    A mistake with a name is preferred to a repair, and a repair to another change. A change that gives only
+    the first wrong result is not named: it is often not the mistake that the learner made.
 
     Args:
         solution: The plain solution: functions by name.
@@ -53,24 +54,27 @@ def explain(
         agrees: Returns whether changed functions give the learner's results in all trials.
         search: "named" tries the mistakes with names, and "likely" also other common changes and pairs of
             named mistakes. "rare" tries only the other changes.
+        repair: What is wrong in the learner's own code, or "" if this is unknown.
         file: The learner's file. The sentence names the line in which it computes the same variable.
     """
-    for text, functions in _changes(solution, mistakes, search):
+    for text, functions in _changes(solution, mistakes, search, bool(repair)):
         if agrees(SimpleNamespace(**functions)):
             where = _own_lines(solution, file, functions)
             return (text.partition(STEP)[0] if where else text) + where
-    return ""
+    return repair
 
 
-def _changes(solution: dict[str, Function], mistakes: Sequence[Mistake], search: str) -> Iterator[Changed]:
+def _changes(
+    solution: dict[str, Function], mistakes: Sequence[Mistake], search: str, only_named: bool
+) -> Iterator[Changed]:
     """Yield the changes that `explain` tries."""
     if search == "rare":
         yield from _timed(_unnamed(solution, (unusual,)))
         return
     yield from ((one.says, with_mistakes(solution, [one])) for one in mistakes)
-    if search == "likely":
+    if search == "likely" and not only_named:
         yield from _timed(_unnamed(solution, (likely, mix_ups)))
-        yield from _pairs(solution, mistakes)
+        yield from _timed(_pairs(solution, mistakes))
 
 
 def _own_lines(solution: dict[str, Function], file: str, changed: dict[str, Function]) -> str:
@@ -140,10 +144,10 @@ def _pairs(solution: dict[str, Function], mistakes: Sequence[Mistake]) -> Iterat
 
 def _timed(changes: Iterable[Changed]) -> Iterator[Changed]:
     """Yield the changes until the time of the search is over."""
-    end = time.process_time() + SECONDS
+    limit = TimeLimit(SECONDS)
     for change in changes:
         yield change
-        if time.process_time() > end:
+        if limit.is_over():
             return
 
 

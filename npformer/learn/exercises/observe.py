@@ -1,9 +1,12 @@
 """Run the trials of an exercise on the learner's functions, and return what they compute.
 
-This part runs in the child process. It compares nothing (see grade.py).
+This part runs in the child process. It comes to no verdict (see grade.py).
 """
 
 import inspect
+import linecache
+import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
@@ -11,31 +14,60 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array, is_array
-from npformer.learn.exercises.backward_calls import CALLS, SEED, Recorder
+from npformer.backend import Array
+from npformer.learn.exercises.agreement import LearnersResults, far_from, results_of
+from npformer.learn.exercises.backward_calls import FURTHER_CALLS, Recorder, gradients_by_name
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
-from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines
-from npformer.nn.show import named_arrays
+from npformer.learn.exercises.inputs import Inputs
+from npformer.learn.exercises.mutants import explain
+from npformer.learn.exercises.repair.results import repair
+from npformer.learn.tasks.verdict import Fault, Verdict, describe_error, error_lines, observed_error
+
+SHAPES_DIFFER = "two shapes do not match: is an array transposed, or are two arrays exchanged?"
 
 
 def observe(exercise: Exercise, functions: dict[str, Any], file: str = "") -> Iterator[dict[str, Any]]:
     """Run the trials up to the first exception, and yield an observation of each.
 
     An observation has the results of a comparison under "values", or the calls of a backward pass under
-    "calls".
+    "calls". If a change of the learner's code makes all results right, one more observation says so under
+    "repair".
 
     Args:
         exercise: The exercise.
         functions: The learner's functions by name.
-        file: The file that they come from. Messages about exceptions name its lines.
+        file: The file that they come from. Messages name its lines.
     """
+    observations = []
+    for observation in _observe_trials(exercise, functions, file):
+        observations.append(observation)
+        yield observation
+    says = "" if _has_named_mistake(exercise, observations) else repair(exercise, functions, file)
+    if says:
+        yield {"repair": says}
+
+
+def _has_named_mistake(exercise: Exercise, observations: Sequence[Any]) -> bool:
+    """Return whether the learner's results are those of a mistake with a name: no repair is needed then."""
+    if observed_error(observations[-1]):
+        return False
+    found = LearnersResults(exercise, SimpleNamespace(**exercise.solution), observations)
+    last = len(observations) - 1
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        plain, mistakes = exercise.plain, exercise.mistakes
+        return bool(explain(plain, mistakes, lambda functions: found.agree(functions, last), search="named"))
+
+
+def _observe_trials(exercise: Exercise, functions: dict[str, Any], file: str) -> Iterator[dict[str, Any]]:
+    """Run the trials up to the first exception, and yield an observation of each."""
     own = SimpleNamespace()
     observation: dict[str, Any] = {}
     try:
         own = watched(exercise, functions)
         for trial in exercise.trials:
             observation = {}
-            _run(trial, own, observation)
+            _run(trial, own, SimpleNamespace(**exercise.solution), observation)
             yield observation
     except Fault as fault:
         yield observation | fault.verdict.as_observation()
@@ -43,16 +75,19 @@ def observe(exercise: Exercise, functions: dict[str, Any], file: str = "") -> It
         yield observation | _verdict_on_error(error, own, file).as_observation()
 
 
-def _run(trial: Gradients | Values, own: Functions, observation: dict[str, Any]) -> None:
+def _run(trial: Gradients | Values, own: Functions, package: Functions, observation: dict[str, Any]) -> None:
     """Run a trial and put its results into the observation. Those before an exception are kept."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if isinstance(trial, Values):
-            observation["values"] = trial.run(own, np.random.default_rng(SEED))
+            observation["values"] = trial.run(own, np.random.default_rng(trial.seed))
             return
         recorder = Recorder()
         observation["calls"] = recorder.calls
-        for calls in CALLS:
+        found = gradients_by_name(trial, own, recorder.wrap)
+        if far_from(found, results_of(trial, package)):
+            return  # the comparison will fail, and the gradient check would diagnose the mistake for seconds
+        for calls in FURTHER_CALLS:
             calls(trial, own, recorder.wrap)
 
 
@@ -69,10 +104,31 @@ def _verdict_on_error(error: Exception, own: Functions, file: str) -> Verdict:
 def verdict_on_error(error: Exception, file: str) -> Verdict:
     """Return the verdict on an exception that the learner's code raised, or that its results caused."""
     text = str(error)
-    clues = []
+    clues = [
+        f"{name} is None in this trial, and this case is not treated" for name in _none_names(error, file)
+    ]
     if isinstance(error, ValueError) and any(word in text for word in ("matmul", "broadcast", "reshape")):
-        clues = ["two shapes do not match: is an array transposed, or are two arrays exchanged?"]
+        clues = [SHAPES_DIFFER]
     return Verdict(False, describe_error(error, file), clues)
+
+
+def _none_names(error: Exception, file: str) -> Iterator[str]:
+    """Yield the variables and attributes in the learner's line that are None, if the error is about None."""
+    frames = [
+        frame for frame in traceback.walk_tb(error.__traceback__) if frame[0].f_code.co_filename == file
+    ]
+    if not frames or "NoneType" not in str(error):
+        return
+    frame, number = frames[-1]
+    for name in dict.fromkeys(re.findall(r"[^\W\d]\w*(?:\.\w+)*", linecache.getline(file, number))):
+        parts = name.split(".")
+        for length in range(1, len(parts) + 1):
+            first, *attributes = parts[:length]
+            value = frame.f_locals.get(first, frame)  # the frame stands for a name that is no variable
+            for attribute in attributes:
+                value = getattr(value, attribute, frame)
+            if value is None:
+                yield ".".join(parts[:length])
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -104,30 +160,22 @@ class Watched:
         self._arguments = list(self.__signature__.parameters) if arguments is None else arguments
 
     def __call__(self, *args: Any, **settings: Any) -> Any:
-        self.arrays = dict(_array_arguments(self._arguments, args))
-        before = {name: np.array(array) for name, array in self.arrays.items()}
-        returned = self.function(*args, **settings)
+        inputs = Inputs(self._arguments, args)
+        self.arrays = inputs.arrays
+        changed: list[str] = []
+        try:
+            returned = self.function(*args, **settings)
+        finally:
+            changed += [] if self.writes else inputs.restore()
         self.returned_nothing = returned is None
-        for name, old in before.items():
-            unchanged = np.array_equal(old, self.arrays[name], equal_nan=old.dtype.kind in "fc")
-            if not self.writes and not unchanged:
-                what = "the cache" if name.startswith("cache") else "its input"
-                raise Fault(
-                    f"{self.name} writes into {name}, {what}, which must not change",
-                    ("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array",),
-                )
-        self.arrays = before  # the diagnosis needs the arrays as they were passed
+        if changed:
+            what = "the cache" if changed[0].startswith("cache") else "its input"
+            raise Fault(
+                f"{self.name} writes into {changed[0]}, {what}, which must not change",
+                ("input modified: y *= 2 and y[i] = 0 change the caller's array, so make a new array",),
+            )
+        self.arrays = inputs.before  # the diagnosis needs the arrays as they were passed
         return returned
-
-
-def _array_arguments(names: Sequence[str], args: Sequence[Any]) -> Iterator[tuple[str, Array]]:
-    """Yield (name, array) for every array among the arguments; arrays in a cache as cache.name."""
-    for index, thing in enumerate(args):
-        name = names[index] if index < len(names) else f"argument {index + 1}"
-        if is_array(thing):
-            yield name, thing
-        else:
-            yield from ((f"{name}.{inner}", array) for inner, array in named_arrays(thing))
 
 
 def watched(exercise: Exercise, functions: dict[str, Any]) -> Functions:

@@ -17,7 +17,7 @@ import numpy as np
 
 from npformer.data import Batch
 from npformer.data.corpus import Pair
-from npformer.data.dataset import Dataset
+from npformer.data.dataset import PairDataset
 from npformer.data.loader import DataLoader
 from npformer.generation import Translator
 from npformer.models.registry import ModelConfig, architecture, build, kind_of
@@ -47,7 +47,7 @@ REPEATS = 3
 
 # The grid of the search: every learning rate with every initialization of the kind of model. A Transformer
 # has no such setting.
-RATES = (0.003, 0.006, 0.01)
+RATES = (0.002, 0.004, 0.008)
 INITIALIZATIONS: dict[str, tuple[dict[str, float], ...]] = {
     "recurrent": ({"forget_bias": 0.0}, {"forget_bias": 1.0}),
     "universal": ({"halting_bias": 0.0}, {"halting_bias": 1.0}),
@@ -91,7 +91,7 @@ class Trial(NamedTuple):
     loss: float  # the lowest validation loss, with label smoothing, which training minimizes
 
 
-def fitted(model: str, dataset: Dataset) -> ModelConfig:
+def fitted(model: str, dataset: PairDataset) -> ModelConfig:
     """Return an architecture with the number of parameters of the reference, for a dataset's vocabularies.
 
     Args:
@@ -131,7 +131,7 @@ def training_settings(model: str, steps: int, seed: int) -> TrainingConfig:
     )
 
 
-def plan(dataset: Dataset, steps: int) -> list[System]:
+def plan(dataset: PairDataset, steps: int) -> list[System]:
     """Return the systems. Each has the number of steps that takes as long as `steps` of the reference.
 
     Args:
@@ -149,7 +149,7 @@ def plan(dataset: Dataset, steps: int) -> list[System]:
     return systems
 
 
-def seconds_per_step(config: ModelConfig, dataset: Dataset) -> float:
+def seconds_per_step(config: ModelConfig, dataset: PairDataset) -> float:
     """Return the mean processor time of the first training steps. Each is measured twice; the lower counts.
 
     Args:
@@ -172,7 +172,7 @@ def seconds_per_step(config: ModelConfig, dataset: Dataset) -> float:
 
 def measure_system(
     system: System,
-    dataset: Dataset,
+    dataset: PairDataset,
     test: Sequence[Pair],
     folder: Path,
     *,
@@ -221,7 +221,7 @@ def measure_system(
     )
 
 
-def step_time(config: ModelConfig, dataset: Dataset, length: int) -> float:
+def step_time(config: ModelConfig, dataset: PairDataset, length: int) -> float:
     """Return the milliseconds of a forward and a backward pass on 16 sentences, the smallest of three times.
 
     Args:
@@ -250,7 +250,7 @@ def try_settings(
     name: str,
     learning_rate: float,
     settings: dict[str, float],
-    dataset: Dataset,
+    dataset: PairDataset,
     folder: Path,
     *,
     steps: int,

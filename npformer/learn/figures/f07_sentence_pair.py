@@ -69,7 +69,7 @@ def _over_training(
 ) -> list[Callable[[], Figure]]:
     """Return a frame for each checkpoint kept by training, with the weights of that step."""
     checkpoints = studio.snapshots()
-    translation = studio.translator.target_codec.decode(forward.batch.target_out[0])
+    translation = studio.translator.target_codec.decode(forward.predicted_ids[0])
 
     def frame(checkpoint: Checkpoint) -> Figure:
         then = forward_pass(Translator.from_checkpoint(checkpoint), sentence, translation)

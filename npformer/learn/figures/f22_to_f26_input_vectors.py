@@ -135,6 +135,7 @@ NAMES = {
     "halves": "sines, then cosines",
     "interleaved": "sines and cosines in turn",
     "jianshu": "the Jianshu article's code: exponent 2i/d for every i",
+    "marian": "sines, then cosines, with the angles of the paper",
 }
 
 
@@ -148,7 +149,7 @@ def position_cells(
         studio: Not used.
         sentence: The sentence, whose words are separated by spaces.
         d_model: The width of the vectors.
-        layout: The layout of the sines and cosines: "halves", "interleaved" or "jianshu".
+        layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
         seed: The seed of the random weights.
 
     Returns:
@@ -195,7 +196,7 @@ def position_curves(
         dims: The columns of the table to draw.
         length: The number of positions.
         d_model: The width of the vectors.
-        layout: The layout of the sines and cosines: "halves", "interleaved" or "jianshu".
+        layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
 
     Returns:
         The figure with its caption.
@@ -224,13 +225,14 @@ def period(dim: int, d_model: int, layout: str) -> float:
     Args:
         dim: The dimension.
         d_model: The width of the position vectors.
-        layout: The layout of the sines and cosines: "halves", "interleaved" or "jianshu".
+        layout: The layout of the sines and cosines, one of the LAYOUTS of functional.positions.
     """
     half = d_model // 2
     exponent = {
         "interleaved": (dim - dim % 2) / d_model,
         "halves": dim % max(1, half) / max(1, half - 1),
         "jianshu": 2 * dim / d_model,
+        "marian": 2 * (dim % max(1, half)) / d_model,
     }[layout]
     return float(2 * math.pi * 10000**exponent)
 

@@ -63,7 +63,7 @@ def trained_distributions(
     probabilities, _ = softmax(forward.logits[0])  # (T, V)
     rows = probabilities[:, [*word_ids, END]]  # (T, N)
     picture = _grids(rows, words, forward.predicted)
-    ours = cross_entropy(probabilities, forward.batch.target_out[0])
+    ours = cross_entropy(probabilities, forward.predicted_ids[0])
     caption = (
         f"Each row is a position of “{translation}” and each column a word. The right word should get "
         f"probability 1. Left: the numbers printed in the document (mean cross-entropy {_of_printed():.4f}). "
@@ -125,7 +125,7 @@ def greedy_and_beam(
     """
     translator = studio.from_french
     codec = translator.target_codec
-    ids = studio.forward_pass(sentence, "", translator=translator).batch.source  # (1, S)
+    ids = studio.forward_pass(sentence, "", translator=translator).source_ids  # (1, S)
     if first is None:
         first = FIRST if sentence == STUDENT else ()
     greedy, greedy_tree = _search(translator, ids, 1)

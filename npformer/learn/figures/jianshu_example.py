@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from numpy.typing import ArrayLike
 
 from npformer.backend import Array
-from npformer.data.dataset import Dataset, builtin_dataset
+from npformer.data.dataset import PairDataset, builtin_dataset
 from npformer.data.loader import make_batch
 from npformer.data.vocabulary import END, PAD, SPECIALS
 from npformer.errors import UserError
@@ -264,6 +264,6 @@ def shown_words(sentence: str, length: int) -> list[str]:
 
 
 @lru_cache(maxsize=1)
-def dataset() -> Dataset:
+def dataset() -> PairDataset:
     """Return the built-in corpus with its vocabularies. They are built at the first call only."""
     return builtin_dataset()

@@ -12,6 +12,7 @@ SOURCES = {
     "datawhale": "图解transformer",
     "zhihu": "Attention机制详解（二）",
     "paperspace": "The components of the Transformer",
+    "course": "The course of npformer",
 }
 DATA = {
     "FO": "a formula",

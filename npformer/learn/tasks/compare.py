@@ -45,8 +45,8 @@ def compare(
         floor: The smallest number that errors are relative to, for a result that is 0 but for rounding
             errors.
         explain: A function that returns a sentence about the mistake that would give `found`, or "" if it
-            finds none. `search` says which mistakes
-            it tries.
+            finds none. `search` says which mistakes it tries, or is "where" for a sentence about the
+            results that are wrong.
 
     Raises:
         Fault: If the result is wrong. The fault has the first wrong entry, likely causes and a picture.
@@ -54,16 +54,20 @@ def compare(
     _check_type(name, right, found, who)
     if isinstance(right, (list, tuple, str)) or right is None:
         if is_array(found) or found != right:
-            clue = explain() if explain else ""
+            clue = explain() or explain(search="where") if explain else ""
             raise Fault(f"{name} is {_short(found)} and should be {_short(right)}", (clue,))
         return
     right_array, found_array = np.asarray(right), np.asarray(found)
     if right_array.shape != found_array.shape:
         clue = explain(search="named") if explain else ""
         raise Fault(f"{name} has the wrong shape: {describe_shape(right_array, found_array)}", (clue,))
+    if right_array.dtype.kind == "b" and not np.isin(found_array, (0, 1)).all():
+        raise Fault(
+            f"{name} holds other numbers than 0 and 1 ({found_array.dtype}): it must be True or False"
+        )
     right, found = right_array.astype(np.float64), found_array.astype(np.float64)
     scale = max(1e-300, floor, np.abs(right[np.isfinite(right)]).max(initial=0))
-    wrong = ~np.isclose(found, right, rtol=0, atol=_tolerance(right_array) * scale)
+    wrong = ~np.isclose(found, right, rtol=0, atol=tolerance_of(right_array) * scale)
     wrong &= found != right  # equal infinities are not wrong
     if not wrong.any():
         _check_dtype(name, right_array, found_array)
@@ -79,7 +83,7 @@ def compare(
     )
 
 
-def _tolerance(right: Array) -> float:
+def tolerance_of(right: Array) -> float:
     """Return the relative tolerance for a result: sums in another order differ more in float32."""
     return max(TOLERANCE, 16 * float(np.finfo(right.dtype).eps)) if right.dtype.kind == "f" else TOLERANCE
 
@@ -147,8 +151,9 @@ def _clues(context: DiagnosisContext, explain: Callable[..., str] | None) -> tup
     if not np.isfinite(context.found[np.isfinite(context.right)]).all():
         return ("it contains NaN or infinity: is there a division by 0, a logarithm of 0, or inf - inf?",)
     clue = UNKNOWN if not np.isfinite(context.right).all() else describe(context)
-    rare = explain(search="rare") if explain and clue == UNKNOWN else ""
-    return (rare or clue,)
+    if explain and clue == UNKNOWN:
+        clue = explain(search="rare") or explain(search="where") or UNKNOWN
+    return (clue,)
 
 
 def _short(value: Any) -> str:

@@ -66,7 +66,7 @@ def check(tasks: TaskRegistry[T], task: T, file: Path, seconds: float = SECONDS)
         raise UserError(f"there is no file {file}: {tasks.command} start {task.name} writes it")
     function = "npformer.learn.tasks.child:observe_task"
     answer = ask_child(function, [tasks.source, task.name, str(file)], file, seconds=seconds)
-    return _judge(tasks, task, answer, str(file))
+    return judge_answer(tasks, task, answer, str(file))
 
 
 def check_here(tasks: TaskRegistry[T], task: T, file: str) -> Verdict:
@@ -78,10 +78,18 @@ def check_here(tasks: TaskRegistry[T], task: T, file: str) -> Verdict:
         file: The path of the learner's file.
     """
     observations = [transported(observation) for observation in observe_file(tasks, task, file)]
-    return _judge(tasks, task, Answer(observations, problem=""), file)
+    return judge_answer(tasks, task, Answer(observations, problem=""), file)
 
 
-def _judge(tasks: TaskRegistry[T], task: T, answer: Answer, file: str) -> Verdict:
+def judge_answer(tasks: TaskRegistry[T], task: T, answer: Answer, file: str) -> Verdict:
+    """Return the verdict on what a child process observed.
+
+    Args:
+        tasks: The registry that the task belongs to.
+        task: The exercise or bug.
+        answer: The answer of the child process: observations of the trials.
+        file: The path of the learner's file.
+    """
     match answer.values:
         case [*observations, {"unusable": str(problem)}]:
             pass
@@ -102,7 +110,13 @@ def _judge(tasks: TaskRegistry[T], task: T, answer: Answer, file: str) -> Verdic
 
 
 def ask_child(
-    function: str, arguments: Sequence[str], file: Path, *, seconds: float = SECONDS, memory: int = MEMORY
+    function: str,
+    arguments: Sequence[str],
+    file: Path,
+    *,
+    seconds: float = SECONDS,
+    memory: int = MEMORY,
+    folder: Path | None = None,
 ) -> Answer:
     """Run a function of child.py's kind in a child process and return its answer.
 
@@ -112,12 +126,13 @@ def ask_child(
         file: The file with the code that runs. Messages name its lines.
         seconds: The limit on processor time.
         memory: The limit on memory, in bytes.
+        folder: The working folder of the child process; the default is that of this process.
     """
     seconds = min(max(seconds, 0.01), 1e6)  # what timers take
     with tempfile.TemporaryFile() as answers, tempfile.TemporaryFile() as stack:
         altogether = _altogether(seconds)
         command = [function, str(seconds), str(altogether), str(memory), *arguments]
-        status = _run_child(command, answers, stack, altogether + 2 * STARTUP)
+        status = _run_child(command, answers, stack, altogether + 2 * STARTUP, folder)
         answer = _read(answers)
         if answer.problem:
             answer.problem = _problem(status, _text(stack), answer.problem, file, seconds)
@@ -129,15 +144,19 @@ def _altogether(seconds: float) -> float:
     return 5 * seconds + PATIENCE if HAS_TIMER else seconds
 
 
-def _run_child(command: Sequence[str], answers: BinaryIO, stack: BinaryIO, limit: float) -> int | None:
+def _run_child(
+    command: Sequence[str], answers: BinaryIO, stack: BinaryIO, limit: float, folder: Path | None
+) -> int | None:
     """Return the exit status of the child process, or None if it was ended after the limit in seconds."""
+    path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path if entry)
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "npformer.learn.tasks.child", *command],
         stdin=subprocess.PIPE,  # when it closes, the supervisor ends all processes
         stdout=answers,
         stderr=stack,
         start_new_session=True,
-        env=os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        cwd=folder,
+        env=os.environ | ONE_THREAD | {"PYTHONPATH": path},
     )
     try:
         return process.wait(limit)

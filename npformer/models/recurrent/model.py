@@ -127,7 +127,7 @@ class RecurrentTranslator(Module):
         self.source.backward(self.dropout.backward(dx, cache.source_dropout_mask), cache.source)
 
     def _take_ids(self, ids: Any, vocab_size: int, name: str, start: int = 0) -> Array:
-        return take_ids(ids, vocab_size, self.config.max_length, name, self.values, start=start)
+        return take_ids(ids, vocab_size, self.config.max_length, name, self.reference, start=start)
 
     # Inference: one position after another, without caches for a backward pass.
 

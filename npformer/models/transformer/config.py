@@ -10,6 +10,7 @@ from typing import Any
 from npformer.errors import Registry, UserError
 from npformer.functional.activations import ACTIVATIONS
 from npformer.functional.masks import Masking
+from npformer.functional.positions import LAYOUTS
 from npformer.models.settings import ModelSettings
 from npformer.nn import check_sequence
 from npformer.storage.validation import (
@@ -127,7 +128,7 @@ for _name, _settings in _SETTINGS.items():
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "positions": ("interleaved", "halves", "jianshu", "learned", "relative", "none"),
+    "positions": (*LAYOUTS, "learned", "relative", "none"),
     "tied": ("none", "output", "all"),
     "activation": tuple(ACTIVATIONS),
     "projection_activation": tuple(ACTIVATIONS),
@@ -193,7 +194,7 @@ class TransformerConfig(ModelSettings):
     query_masking: str = "none"  # set rows of padding queries to 0 "after" the softmax, or "before" it
 
     pad_id: int = 0
-    start_id: int = 2
+    start_id: int = 2  # it may be the id of padding: the first token of the decoder is never masked
     end_id: int = 3
 
     def __post_init__(self) -> None:
@@ -229,7 +230,7 @@ class TransformerConfig(ModelSettings):
             f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}: change one, or give d_head",
         )
         yield (
-            self.positions in ("interleaved", "halves") and self.d_model % 2,
+            self.positions in ("interleaved", "halves", "marian") and self.d_model % 2,
             f"positions {self.positions!r} pair sines with cosines, and d_model {self.d_model} is odd",
         )
         yield (
@@ -257,8 +258,9 @@ class TransformerConfig(ModelSettings):
         )
         ids = (self.pad_id, self.start_id, self.end_id)
         yield (
-            len(set(ids)) < 3 or min(ids) < 0 or max(ids) >= min(self.source_vocab, self.target_vocab),
-            f"pad_id, start_id and end_id are {ids}: they must differ and lie inside both vocabularies",
+            self.end_id in ids[:2] or min(ids) < 0 or max(ids) >= min(self.source_vocab, self.target_vocab),
+            f"pad_id, start_id and end_id are {ids}: end_id must differ from both others, and all must lie "
+            "inside both vocabularies",
         )
 
     @property

@@ -93,4 +93,4 @@ class LanguageModel(Module):
 
     def _take_ids(self, ids: Any, start: int = 0) -> Array:
         c = self.config
-        return take_ids(ids, c.target_vocab, c.max_length, "ids", self.values, start=start)
+        return take_ids(ids, c.target_vocab, c.max_length, "ids", self.reference, start=start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -58,6 +58,25 @@ class EncoderLayer(Module):
         self.self_residual = make_residual(config, dtype)
         self.feed_forward = make_feed_forward(config, rng, dtype)
         self.feed_forward_residual = make_residual(config, dtype)
+
+    @classmethod
+    def from_parts(
+        cls,
+        self_attention: MultiHeadAttention,
+        self_residual: Residual,
+        feed_forward: FeedForward,
+        feed_forward_residual: Residual,
+    ) -> Self:
+        """Return a layer that consists of these parts, which no configuration needs to describe.
+
+        Args:
+            self_attention, self_residual: Self-attention and its residual connection.
+            feed_forward, feed_forward_residual: The feed-forward network and its residual connection.
+        """
+        layer = cls.__new__(cls)
+        layer.self_attention, layer.self_residual = self_attention, self_residual
+        layer.feed_forward, layer.feed_forward_residual = feed_forward, feed_forward_residual
+        return layer
 
     def forward(
         self, x: Array, mask: Array | AttentionMask | None = None, context: Context = INFERENCE
@@ -155,6 +174,29 @@ class DecoderLayer(Module):
         self.cross_residual = make_residual(config, dtype)
         self.feed_forward = make_feed_forward(config, rng, dtype)
         self.feed_forward_residual = make_residual(config, dtype)
+
+    @classmethod
+    def from_parts(
+        cls,
+        self_attention: MultiHeadAttention,
+        self_residual: Residual,
+        cross: MultiHeadAttention,
+        cross_residual: Residual,
+        feed_forward: FeedForward,
+        feed_forward_residual: Residual,
+    ) -> Self:
+        """Return a layer that consists of these parts, which no configuration needs to describe.
+
+        Args:
+            self_attention, self_residual: Masked self-attention and its residual connection.
+            cross, cross_residual: Cross-attention and its residual connection.
+            feed_forward, feed_forward_residual: The feed-forward network and its residual connection.
+        """
+        layer = cls.__new__(cls)
+        layer.self_attention, layer.self_residual = self_attention, self_residual
+        layer.cross, layer.cross_residual = cross, cross_residual
+        layer.feed_forward, layer.feed_forward_residual = feed_forward, feed_forward_residual
+        return layer
 
     def forward(
         self,

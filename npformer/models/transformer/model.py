@@ -179,7 +179,8 @@ class Transformer(Module):
     def _masks(self, source: Any, target_in: Any, packed: bool) -> Masks:
         """Return the masks of the three kinds of attention."""
         config = self.config
-        of_source, of_target = make_mask(config, source, packed), make_mask(config, target_in, packed)
+        of_source = make_mask(config, source, packed)
+        of_target = make_mask(config, self._with_start_marked(target_in), packed)
         causal = causal_mask(target_in.shape[1], target_in)  # (T, T)
         return Masks(
             of_source,
@@ -187,8 +188,19 @@ class Transformer(Module):
             replace(of_target, allowed=of_source.allowed, key_packing=of_source.packing),
         )
 
+    def _with_start_marked(self, target_in: Array) -> Array:
+        """Return target_in (B, T) as the masks read it: the start symbol is never padding.
+
+        In the models of Marian, its id is that of padding, and all tokens attend to it.
+        """
+        if self.config.start_id != self.config.pad_id:
+            return target_in
+        marked = target_in.copy()
+        marked[:, 0] = self.config.end_id  # any id that is not that of padding
+        return marked
+
     def _take_ids(self, ids: Any, vocab_size: int, name: str, start: int = 0) -> Array:
-        return take_ids(ids, vocab_size, self.config.max_length, name, self.values, start=start)
+        return take_ids(ids, vocab_size, self.config.max_length, name, self.reference, start=start)
 
     # Inference: one position after another, without caches for a backward pass.
 
@@ -200,8 +212,8 @@ class Transformer(Module):
         """
         source = self._take_ids(source, self.config.source_vocab, "source")
         mask = make_mask(self.config, source)
-        x, _ = self.source.forward(source)
-        memory, _ = self.encoder.forward(x, mask)
+        x = self.source.forward(source)[0]  # (B, S, D)
+        memory = self.encoder.encode(x, mask)  # (B, S, D)
         return self.decoder.project_memory(memory), mask.allowed
 
     def decode_step(

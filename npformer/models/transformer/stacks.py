@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -52,6 +53,13 @@ class Encoder(Module):
         self.layers = [EncoderLayer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
         self.norm = make_final_norm(config, dtype)
 
+    @classmethod
+    def from_layers(cls, layers: Sequence[EncoderLayer], norm: LayerNorm | None = None) -> Self:
+        """Return an encoder that consists of these layers, followed by the norm if there is one."""
+        stack = cls.__new__(cls)
+        stack.layers, stack.norm = list(layers), norm
+        return stack
+
     def __getitem__(self, index: int) -> Any:
         return self.layers[index]
 
@@ -83,6 +91,17 @@ class Encoder(Module):
         for layer, layer_cache in zip(self.layers[::-1], cache.layers[::-1], strict=True):
             dy = layer.backward(dy, layer_cache)
         return dy
+
+    def encode(self, x: Array, mask: Array | AttentionMask | None = None) -> Array:
+        """Return the output of all layers, (B, S, D), without the cache for a backward pass.
+
+        The arrays of a layer are freed before the next layer needs its own, so that both can use the same
+        memory.
+        Shapes: x (B, S, D), mask broadcastable to (B, H, S, S) -> memory (B, S, D).
+        """
+        for layer in self.layers:
+            x = layer.forward(x, mask)[0]
+        return x if self.norm is None else self.norm.forward(x)[0]
 
     def decode_step(self, x: Array, kv_cache: Any) -> tuple[Array, Any]:
         """Compute the next position under a causal mask, without a cache for a backward pass.
@@ -118,6 +137,13 @@ class Decoder(Module):
         rng = default_rng(rng)
         self.layers = [DecoderLayer(config, rng=rng, dtype=dtype) for _ in range(config.n_layers)]
         self.norm = make_final_norm(config, dtype)
+
+    @classmethod
+    def from_layers(cls, layers: Sequence[DecoderLayer], norm: LayerNorm | None = None) -> Self:
+        """Return a decoder that consists of these layers, followed by the norm if there is one."""
+        stack = cls.__new__(cls)
+        stack.layers, stack.norm = list(layers), norm
+        return stack
 
     def __getitem__(self, index: int) -> Any:
         return self.layers[index]
@@ -191,6 +217,63 @@ class Decoder(Module):
         if self.norm is not None:
             x, _ = self.norm.forward(x)
         return x, new_kv_cache
+
+
+@cache_class
+class EncoderDecoderCache(NamedTuple):
+    """The cache of EncoderDecoder."""
+
+    encoder: StackCache
+    decoder: StackCache
+
+
+class EncoderDecoder(Module):
+    """An encoder and a decoder that attends to its output, on vectors: a Transformer without embeddings.
+
+        y = decoder(target, encoder(source))
+
+    Shapes: source (B, S, D), target (B, T, D) -> y (B, T, D).
+
+    Args:
+        encoder: The encoder.
+        decoder: The decoder.
+
+    Source: Vaswani et al. 2017, figure 1.
+    """
+
+    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+        self.encoder, self.decoder = encoder, decoder
+
+    def forward(
+        self,
+        source: Array,
+        target: Array,
+        source_mask: Array | AttentionMask | None = None,
+        target_mask: Array | AttentionMask | None = None,
+        memory_mask: Array | AttentionMask | None = None,
+        context: Context = INFERENCE,
+    ) -> tuple[Array, Any]:
+        """Compute the encoder, then the decoder.
+
+        Args:
+            source: The vectors of the source tokens, of shape (B, S, D).
+            target: The vectors of the target tokens, of shape (B, T, D).
+            source_mask: Bool, broadcastable to (B, H, S, S), for the self-attention of the encoder.
+            target_mask: Bool, broadcastable to (B, H, T, T), for the self-attention of the decoder.
+            memory_mask: Bool, broadcastable to (B, H, T, S), for cross-attention.
+            context: The settings of the forward pass.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
+        memory, encoder = self.encoder.forward(source, source_mask, context)  # (B, S, D)
+        y, decoder = self.decoder.forward(target, memory, target_mask, memory_mask, context)
+        return y, EncoderDecoderCache(encoder, decoder)
+
+    def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
+        """Return the gradients dsource (B, S, D) and dtarget (B, T, D)."""
+        dtarget, dmemory = self.decoder.backward(dy, cache.decoder)
+        return self.encoder.backward(dmemory, cache.encoder), dtarget
 
 
 def make_final_norm(config: TransformerConfig, dtype: Any) -> LayerNorm | None:

@@ -1,7 +1,7 @@
 """The attention layers."""
 
 from npformer.nn.attention.hard import HardAttention, HardAttentionCache, MovingBaseline
-from npformer.nn.attention.kv_cache import KVCache
+from npformer.nn.attention.kv_cache import KVCache, PreallocatedKVCache
 from npformer.nn.attention.latent import LatentAttention, LatentAttentionCache
 from npformer.nn.attention.luong import AttentionalState, GlobalAttention, LocalMonotonic, LocalPredictive
 from npformer.nn.attention.multi_head import MultiHeadAttention, MultiHeadCache
@@ -28,6 +28,7 @@ __all__ = [
     "MovingBaseline",
     "MultiHeadAttention",
     "MultiHeadCache",
+    "PreallocatedKVCache",
     "Projection",
     "ProjectionCache",
     "RelativeAttention",

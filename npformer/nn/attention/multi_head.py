@@ -23,6 +23,7 @@ from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.positions import RotaryPositions
+from npformer.storage.validation import require_choice
 
 FUSED = ("no", "kv", "qkv")
 
@@ -36,8 +37,8 @@ class MultiHeadCache(NamedTuple):
     attention: AttentionCache
     output: LinearCache | None
     n_inputs: int  # the number of arrays among query, key and value that the caller gave: 1, 2 or 3
-    packing: Packing | None  # the packing of the queries
-    rotation: RotaryCache | None  # of the queries and of the keys, or None without rotary positions
+    packing: Packing | None = None  # the packing of the queries
+    rotation: RotaryCache | None = None  # of the queries and of the keys, or None without rotary positions
 
 
 class MultiHeadAttention(DecodingAttention):
@@ -51,13 +52,16 @@ class MultiHeadAttention(DecodingAttention):
     Shapes: query (B, T, D), key and value (B, S, D) -> y (B, T, D), or (B, T, H·L) without Wo.
 
     Args:
-        d_model: The width D of queries, keys, values and output.
+        d_model: The width D of the inputs and of the output.
         n_heads: The number H of heads.
         n_kv_heads: The number G of heads of keys and values, a divisor of H. The default is H.
         d_head: The width K of the queries and keys of a head. The default is d_model / n_heads.
         d_value: The width L of the values of a head. The default is d_head.
+        kdim: The width of the input of the keys, if it is not d_model. Then fused must be "no".
+        vdim: The width of the input of the values, if it is not d_model. Then fused must be "no".
         bias: Add biases to the linear maps.
         output: Multiply the concatenated heads by Wo.
+        output_bias: Add a bias to the product with Wo. The default is bias.
         fused: The projections that are computed by one matrix product: "qkv" (for self-attention), "kv"
             (for cross-attention) or "no".
         activation: The activation of q, k and v, one of ACTIVATIONS. The preset jianshu-demo uses "relu".
@@ -84,8 +88,11 @@ class MultiHeadAttention(DecodingAttention):
         n_kv_heads: int | None = None,
         d_head: int | None = None,
         d_value: int | None = None,
+        kdim: int | None = None,
+        vdim: int | None = None,
         bias: bool = True,
         output: bool = True,
+        output_bias: bool | None = None,
         fused: str = "no",
         activation: str = "none",
         dropout: float = 0.0,
@@ -98,28 +105,36 @@ class MultiHeadAttention(DecodingAttention):
         rng = default_rng(rng)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         _check_heads(d_model, n_heads, n_kv_heads, d_head)
-        if fused not in FUSED:
-            raise UserError(f"fused is {fused!r}: choose one of {', '.join(FUSED)}")
+        kdim, vdim = d_model if kdim is None else kdim, d_model if vdim is None else vdim
+        _check_fused(fused, d_model, kdim, vdim)
         self.n_heads, self.n_kv_heads, self.rotary = n_heads, n_kv_heads, rotary
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_value = self.d_head if d_value is None else d_value
         self.fused, self.dropout, self.masking = fused, dropout, masking
         self.scale = None if scale else 1.0  # None stands for 1 / sqrt(K)
 
-        def project(*parts: tuple[int, int]) -> Projection:
-            heads, widths = [heads for heads, _ in parts], [heads * width for heads, width in parts]
-            return Projection(d_model, widths, heads, activation=activation, bias=bias, rng=rng, dtype=dtype)
-
-        # the number of heads of each part, and the width of a head
-        queries, keys, values = (n_heads, self.d_head), (n_kv_heads, self.d_head), (n_kv_heads, self.d_value)
-        if fused == "qkv":
-            self.query_key_value = project(queries, keys, values)
-        elif fused == "kv":
-            self.query, self.key_value = project(queries), project(keys, values)
-        else:
-            self.query, self.key, self.value = project(queries), project(keys), project(values)
+        settings = {"activation": activation, "bias": bias, "rng": rng, "dtype": dtype}
+        self._make_projections(d_model, kdim, vdim, **settings)
         width = n_heads * self.d_value  # H·L
-        self.output = Linear(width, d_model, bias=bias, rng=rng, dtype=dtype) if output else None
+        output_bias = bias if output_bias is None else output_bias
+        self.output = Linear(width, d_model, bias=output_bias, rng=rng, dtype=dtype) if output else None
+
+    def _make_projections(self, d_model: int, kdim: int, vdim: int, **settings: Any) -> None:
+        """Make the projections of queries, keys and values, whose inputs have these widths."""
+        queries, keys = (self.n_heads, self.d_head), (self.n_kv_heads, self.d_head)  # heads and their width
+        values = self.n_kv_heads, self.d_value
+
+        def project(d_in: int, *parts: tuple[int, int]) -> Projection:
+            heads, widths = [heads for heads, _ in parts], [heads * width for heads, width in parts]
+            return Projection(d_in, widths, heads, **settings)
+
+        if self.fused == "qkv":
+            self.query_key_value = project(d_model, queries, keys, values)
+        elif self.fused == "kv":
+            self.query, self.key_value = project(d_model, queries), project(d_model, keys, values)
+        else:
+            self.query, self.key = project(d_model, queries), project(kdim, keys)
+            self.value = project(vdim, values)
 
     def forward(
         self,
@@ -336,11 +351,13 @@ class MultiHeadAttention(DecodingAttention):
         key_packing: Packing | None,
     ) -> None:
         """Check the shapes of the inputs, (B, T, D) or packed rows (N, D)."""
-        layer, width = type(self).__name__, self._projections()[0][0].weight.shape[0]
-        for name, x, x_packing in (
-            ("query", query, packing),
-            ("key", key, key_packing),
-            ("value", value, key_packing),
+        layer = type(self).__name__
+        widths = [projection.weight.shape[0] for projection, _ in self._projections()]
+        widths += widths[-1:] * (3 - len(widths))  # a fused projection has one input for several names
+        for name, x, x_packing, width in (
+            ("query", query, packing, widths[0]),
+            ("key", key, key_packing, widths[1]),
+            ("value", value, key_packing, widths[2]),
         ):
             check_floats(x, ("B", "T", width) if x_packing is None else ("N", width), layer, name)
         if packing is None and key_packing is None:
@@ -380,6 +397,16 @@ def _check_heads(d_model: int, n_heads: int, n_kv_heads: int, d_head: int | None
         raise UserError(
             f"{n_heads} query heads cannot share {n_kv_heads} heads of keys and values equally: make "
             "n_kv_heads a divisor of n_heads"
+        )
+
+
+def _check_fused(fused: str, d_model: int, kdim: int, vdim: int) -> None:
+    """Check that projections are fused in a known way, and only if their inputs have one width."""
+    require_choice("fused", fused, FUSED)
+    if fused != "no" and not d_model == kdim == vdim:
+        raise UserError(
+            f'projections fused as "{fused}" have one input, and d_model is {d_model}, kdim {kdim} and vdim '
+            f'{vdim}: make them equal, or use fused="no"'
         )
 
 

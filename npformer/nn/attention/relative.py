@@ -47,6 +47,8 @@ class RelativeAttention(MultiHeadAttention):
     Source: Shaw et al. 2018, section 3.
     """
 
+    uses_query_index = True  # for its distance from each key
+
     def __init__(
         self,
         d_model: int,

@@ -170,7 +170,6 @@ class SimilarityAttention(MultiHeadAttention):
         n_heads: The number H of heads.
         similarity: "dot", "general", "concat" or "perceptron".
         width: The width of the perceptron.
-        scale: Divide the scores by sqrt(K).
         rng: The generator of the initial values.
         dtype: The dtype of the parameters.
         settings: The other settings of MultiHeadAttention.
@@ -188,15 +187,15 @@ class SimilarityAttention(MultiHeadAttention):
         *,
         similarity: str = "dot",
         width: int | None = None,
-        scale: bool = True,
         rng: np.random.Generator | None = None,
         dtype: Any = np.float32,
         **settings: Any,
     ) -> None:
         rng = default_rng(rng)
-        super().__init__(d_model, n_heads, scale=scale, rng=rng, dtype=dtype, **settings)
+        super().__init__(d_model, n_heads, rng=rng, dtype=dtype, **settings)
+        scaled = self.scale is None  # None stands for 1 / sqrt(K)
         self.similarity = Similarity(
-            similarity, self.d_head, self.d_head, width=width, scaled=scale, rng=rng, dtype=dtype
+            similarity, self.d_head, self.d_head, width=width, scaled=scaled, rng=rng, dtype=dtype
         )
 
     def attend(

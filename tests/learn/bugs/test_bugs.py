@@ -24,7 +24,7 @@ WORSE = {
     "tied-weights": 1.15, "shared-layer": 2, "split-heads": 3, "attention": 5, "positions": 3, "padding": 20,
     "decoder": 3, "checkpointing": 2.5, "accumulation": 1.3, "beam-search": 1.3, "recurrent": 5,
     "local-attention": 3,
-    "hard-attention": 3, "latent-attention": 10,
+    "hard-attention": 3, "latent-attention": 10, "rotary-sign": 1.5, "window": 30, "weight-decay": 2.5,
 }  # fmt: skip
 
 
@@ -146,6 +146,14 @@ def test_the_code_with_the_bug_still_learns(specimen, runs):
         ("beam-search", lambda bug, right: bug["words"] < right["words"]),
         ("relative", lambda bug, right: bug["last"] == right["last"]),
         ("relative", lambda bug, right: bug["right"] < 40 < 99 < bug["whole"] == right["right"]),
+        ("rotary-values", lambda bug, right: bug["right"] > 95 and right["right"] == right["later"] > 95),
+        ("rotary-values", lambda bug, right: bug["later"] < 40),
+        ("rotary-sign", lambda bug, right: bug["right"] < 50 and right["right"] > 95),
+        ("rotary-decoding", lambda bug, right: bug["last"] == right["last"]),
+        ("rotary-decoding", lambda bug, right: bug["right"] < 45 < 95 < bug["whole"] == right["right"]),
+        ("window", lambda bug, right: right["last"] < 0.05 < 0.4 < bug["last"] < np.log(2)),
+        ("weight-decay", lambda bug, right: bug["gain"] < 0.3 < 1 < right["gain"]),
+        ("weight-decay", lambda bug, right: bug["bias"] < 0.5 * right["bias"]),
         ("latent-attention", lambda bug, right: abs(bug["columns"] - right["columns"]) < 1e-6),
         ("recurrent", lambda bug, right: bug["last"] > 1.5 * bug["bare"]),
         ("recurrent", lambda bug, right: bug["bare"] == right["bare"] > right["last"]),

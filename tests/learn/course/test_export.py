@@ -16,10 +16,10 @@ from paths import ROOT
 from npformer.cli.main import main
 from npformer.learn.course import lesson as lesson_module
 from npformer.learn.course.execute import Outcome
-from npformer.learn.course.export import INSTALLATION, PACKAGE, prose
-from npformer.learn.course.export import _code as code_of
+from npformer.learn.course.export import INSTALLATION, PACKAGE
 from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import Cell, find_lesson
+from npformer.learn.course.markup import cell_html, inline_figure, prose
 from npformer.learn.course.pictures import Picture
 from npformer.learn.course.progress import LessonProgress, save_progress
 from npformer.plots import curves
@@ -229,7 +229,7 @@ def test_what_a_cell_prints_and_names_is_escaped():
     """Output, definitions and captions are text, also in an attribute, and hold no control characters."""
     figure = Picture(curves([[1.0, 2.0]]), "a", '"><script>alert("\x1b")</script>')
     outcome = Outcome("<b>\x1b[31m&amp;\n\tb</b>", [figure], ["x <i>"])
-    page = code_of(Cell("code", "x = 1", 1), outcome)
+    page = cell_html(Cell("code", "x = 1", 1), outcome, inline_figure)
     assert '<pre class="output">&lt;b&gt;\\x1b[31m&amp;amp;\n\tb&lt;/b&gt;</pre>' in page
     assert "→ x &lt;i&gt;" in page
     assert page.count("&quot;&gt;&lt;script&gt;alert(&quot;\\x1b&quot;)&lt;/script&gt;") == 2

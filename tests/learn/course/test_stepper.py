@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from pseudo_terminal import MARK, ROWS, Terminal, start
+from pseudo_terminal import MARK, ROWS, Terminal, start, step_with
 
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
@@ -102,7 +102,7 @@ def test_enter_alone_leads_to_the_end_and_nothing_scrolls_away(lesson, start, tm
 def test_the_output_of_a_step_is_on_its_screen(start):
     lesson = start("5")
     lesson.read()
-    lesson.type("g 4")
+    lesson.type(f"g {step_with('5', 'q1 ·')}")
     assert "q1 · k1 = 112.0000" in lesson.type()
 
 
@@ -253,7 +253,7 @@ def test_a_lesson_continues_after_a_cell_that_fails_or_is_interrupted(broken):
 def test_pictures_are_shown_in_a_terminal_that_supports_them(start):
     lesson = start("0.2", KITTY_WINDOW_ID="1")
     lesson.read()
-    lesson.type("g 10")
+    lesson.type(f"g {step_with('0.2', '00_dw')}")
     lesson.type()
     assert "\033_Ga=T,f=100" in lesson.raw
 
@@ -262,7 +262,7 @@ def test_pictures_are_coloured_cells_in_other_terminals(start):
     lesson = start("0.2")
     lesson.read()
     assert "No figure was drawn yet." in lesson.type("o")
-    lesson.type("g 10")
+    lesson.type(f"g {step_with('0.2', '00_dw')}")
     screen = lesson.type()
     assert screen.count("▄") > 500
     assert "figure lesson_figures/00_" in screen
@@ -273,7 +273,7 @@ def test_pictures_are_coloured_cells_in_other_terminals(start):
 def test_a_terminal_without_colours_shows_the_name_of_the_file(start):
     lesson = start("0.2", TERM="dumb")
     lesson.read()
-    lesson.type("g 10")
+    lesson.type(f"g {step_with('0.2', '00_dw')}")
     screen = lesson.type()
     assert "▄" not in screen
     assert "figure lesson_figures/00_" in screen

@@ -1,10 +1,12 @@
 """The screens of a lesson in terminals of any size: no word is cut, and nothing scrolls away unread."""
 
 import io
+import re
 import sys
 
-from pseudo_terminal import COLUMNS, ROWS, Terminal, start
+from pseudo_terminal import COLUMNS, ROWS, Terminal, start, step_with
 
+from npformer.learn.course.lesson import find_lesson
 from npformer.learn.course.terminal import FoldedStream
 
 __all__ = ["start"]  # a fixture
@@ -13,9 +15,10 @@ __all__ = ["start"]  # a fixture
 def test_output_is_broken_between_words(start):
     lesson = start("0.2")
     lesson.read()
-    lesson.type("g 19")
+    lesson.type(f"g {step_with('0.2', 'averaging_backward')}")
     printed = lesson.type()
-    assert "(is it\n          averaged instead of summed?)\n" in printed
+    assert "(is it averaged instead of summed?)" in " ".join(printed.split())
+    assert re.search(r"^ {10}\w", printed, re.MULTILINE)  # the rest of a broken line is indented
     assert max(map(len, printed.splitlines())) <= COLUMNS
 
 
@@ -32,17 +35,17 @@ def test_a_progress_that_cannot_be_saved_is_reported(start, tmp_path):
     (tmp_path / "file").write_text("")
     lesson = start("0.2", XDG_STATE_HOME=str(tmp_path / "file"))
     assert "your progress cannot be saved in" in lesson.read()
-    while "[2/21]" not in lesson.type():
+    while "[2/" not in lesson.type():
         pass
     left = lesson.type("q", until="then g 2.")
-    assert "You stopped at step 2 of 21, but your progress is not saved." in left
+    assert re.search(r"You stopped at step 2 of \d+, but your progress is not saved\.", left)
     assert lesson.close() == 0
 
 
 def test_the_end_leads_to_the_exercises_and_to_the_next_lesson(start):
     lesson = start("1")
     lesson.read()
-    lesson.type("g 23")
+    lesson.type(f"g {len(find_lesson('1').steps)}")
     screen = ""
     while "Exercises of this chapter: npformer exercise list 1\n" not in screen:
         screen = lesson.type()

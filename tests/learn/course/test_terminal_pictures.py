@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from image_screen import ImageScreen
-from pseudo_terminal import ROWS, Terminal, start
+from pseudo_terminal import ROWS, Terminal, start, step_with
 from rich.console import Console
 
 from npformer.learn.course import terminal_pictures
@@ -164,7 +164,7 @@ def test_a_command_shows_images_of_sixel(tmp_path):
 def test_a_lesson_shows_images_of_sixel(start):
     lesson = start("0.2", answers=SIXEL_TERMINAL)
     lesson.read()
-    lesson.type("g 10")
+    lesson.type(f"g {step_with('0.2', '00_dw')}")
     screen = ImageScreen(ROWS, below=False)
     lesson.type()
     screen.feed(lesson.raw)
@@ -178,7 +178,7 @@ def test_a_lesson_shows_images_of_sixel(start):
 def test_an_answer_that_comes_too_late_is_no_command(start):
     lesson = start("0.2")
     lesson.read()
-    lesson.type("g 10")
+    lesson.type(f"g {step_with('0.2', '00_dw')}")
     assert "▄" in lesson.type()
     shown = lesson.type("\033[?62;4;22cs rng")
     assert "rng Generator" in shown

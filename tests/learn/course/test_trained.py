@@ -4,10 +4,18 @@ import pytest
 from training_worker import tiny_dataset, tiny_model, tiny_training
 
 from npformer.errors import UserError
+from npformer.interop import export_folder
 from npformer.learn.course import trained as module
-from npformer.learn.course.trained import LessonTraining, lesson_recipe, partly_trained, prepare, trained
+from npformer.learn.course.trained import (
+    LessonTraining,
+    lesson_recipe,
+    partly_trained,
+    prepare,
+    pronoun_dataset,
+    short_gpt2,
+    trained,
+)
 from npformer.training import RunFolder, Stepped, TrainingConfig, train
-from npformer.training.resume_checks import check_fits
 
 
 def tiny_recipe(**changes):
@@ -19,7 +27,7 @@ def tiny_recipe(**changes):
 @pytest.mark.slow
 def test_the_lessons_recipe_is_consistent_and_reproducible():
     recipe = lesson_recipe()
-    check_fits(recipe.dataset, recipe.model)
+    recipe.dataset.check_model(recipe.model)
     assert recipe.training.steps is not None
     again = lesson_recipe()
     assert recipe[1:] == again[1:]
@@ -110,3 +118,19 @@ def test_a_short_training_leaves_no_test_sentence_in_the_training_set():
     assert max(len(target) for _, target in learned + test) == 7
     assert (model.config.source_vocab, model.config.target_vocab) == (len(french), len(english))
     assert model.values.dtype == "float64"
+
+
+def test_each_word_of_the_sentences_with_pronouns_is_one_token():
+    dataset = pronoun_dataset()
+    sentences = dataset.codec.decode(dataset.train.tolist()).split("\n")
+    assert len(sentences) == 9000
+    for sentence in sentences[:200]:
+        pieces = [dataset.codec.tokens[index] for index in dataset.codec.encode(sentence)]
+        assert pieces == [f"▁{word}" for word in sentence.split()]
+
+
+def test_the_short_gpt2_has_the_parts_of_gpt2_and_learns(tmp_path):
+    model, dataset, losses = short_gpt2(steps=20)
+    assert losses[-1] < losses[0] - 1
+    export_folder(model, tmp_path / "model", "gpt2")
+    assert model.config.vocab_size == len(dataset.codec.tokens)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from npformer.learn.exercises import EXERCISES, grade
+from npformer.learn.exercises import EXERCISES, grade, observe
 
 
 def text_of(verdict):
@@ -70,6 +70,14 @@ def test_invalid_results_of_a_function_are_reported(body, words):
 )
 def test_files_without_the_function(text, words):
     assert words in text_of(softmax_verdict(text))
+
+
+def test_a_mask_of_other_numbers_than_0_and_1_is_reported():
+    def additive(length):
+        return np.triu(np.full((length, length), -np.inf), 1)
+
+    verdict = grade(EXERCISES.find("causal-mask"), {"causal_mask": additive})
+    assert "holds other numbers than 0 and 1 (float64): it must be True or False" in verdict.message
 
 
 def test_functions_may_have_any_number_of_arguments():
@@ -148,3 +156,12 @@ def test_a_trial_shows_a_mistake_that_most_inputs_hide(name, text, words):
     space = {"np": np}
     exec(text, space)
     assert words in text_of(grade(EXERCISES.find(name), space))
+
+
+@pytest.mark.parametrize(("error", "is_checked"), [(1, False), (1e-8, True)])
+def test_the_gradient_check_is_left_out_where_the_comparison_fails(error, is_checked):
+    def softmax_backward(dy, y):
+        return (1 + error) * y * (dy - (dy * y).sum(-1, keepdims=True))
+
+    (first, *_) = observe(EXERCISES.find("softmax-backward"), {"softmax_backward": softmax_backward})
+    assert (len(first["calls"]) > 1) == is_checked

@@ -22,7 +22,7 @@ from npformer.storage.atomic import make_folder
 ENTRIES = all_entries()
 GALLERY = ROOT / "figures"
 DRAWN_WITH = "3.11."  # the matplotlib that drew the gallery
-INVENTORY = [f"F{number:02}" for number in range(1, 61)]
+INVENTORY = [f"F{number:02}" for number in range(1, 68)]
 
 by_id = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 untrained = pytest.mark.parametrize(

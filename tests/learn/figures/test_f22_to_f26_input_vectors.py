@@ -24,6 +24,9 @@ def vector(position, d_model, layout):
     if layout == "halves":
         angles = [position / 10000 ** (i / max(1, half - 1)) for i in range(half)]
         return [math.sin(a) for a in angles] + [math.cos(a) for a in angles]
+    if layout == "marian":
+        angles = [position / 10000 ** (2 * i / d_model) for i in range(half)]
+        return [math.sin(a) for a in angles] + [math.cos(a) for a in angles]
     exponents = [(2 * i if layout == "jianshu" else i - i % 2) / d_model for i in range(d_model)]
     return [
         (math.cos if i % 2 else math.sin)(position / 10000**exponent) for i, exponent in enumerate(exponents)
@@ -88,7 +91,9 @@ def test_f24_prints_the_numbers_of_the_document():
         assert drawn[f"t_{i + 1}"][0].bottom > drawn[f"x_{i + 1}"][0].top
 
 
-@pytest.mark.parametrize(("layout", "d_model"), [("interleaved", 4), ("jianshu", 4), ("halves", 6)])
+@pytest.mark.parametrize(
+    ("layout", "d_model"), [("interleaved", 4), ("jianshu", 4), ("halves", 6), ("marian", 4)]
+)
 def test_f24_other_layouts(layout, d_model):
     figure = picture("F24", layout=layout, d_model=d_model)
     drawn = named(figure)
@@ -136,7 +141,7 @@ def test_f25_numbers_and_periods_of_the_document():
     assert "39.64 positions in dims 4 and 5, 99.58 positions in dims 6 and 7" in caption
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves", "jianshu"])
+@pytest.mark.parametrize("layout", ["interleaved", "halves", "jianshu", "marian"])
 def test_a_period_is_where_a_dimension_repeats(layout):
     for dim in range(8):
         once = period(dim, 8, layout)

@@ -78,13 +78,17 @@ def check_step(ax, oracle, source, target, step):
 
 def test_the_first_step(studio, oracle, translation):
     drawing = draw("F44", studio)
-    assert len(drawing.figure.axes) == len(drawing.frames) == 4
     stages = drawing.figure.axes
-    check_step(stages[3], oracle, STUDENT, translation, 0)
-    assert [len(bars(ax, "weight")) for ax in stages] == [0, 0, 4, 4]
-    assert [len(bars(ax, "probability")) for ax in stages] == [0, 0, 0, 3]
+    n = len(stages)
+    # the length of the translation of this hardly trained model depends on the processor's rounding; below a
+    # long one, there is room for the last three stages only
+    assert n in (3, 4)
+    assert len(drawing.frames) == 4
+    check_step(stages[-1], oracle, STUDENT, translation, 0)
+    assert [len(bars(ax, "weight")) for ax in stages] == [0, 0, 4, 4][-n:]
+    assert [len(bars(ax, "probability")) for ax in stages] == [0, 0, 0, 3][-n:]
     keys = [[t.get_text() for t in ax.texts].count("K") for ax in stages]
-    assert keys == [0, 1, 1, 1]
+    assert keys == [0, 1, 1, 1][-n:]
     for ax in stages:
         boxes = [t.get_text() for t in ax.texts]
         assert {"encoder 0", "encoder 1", "decoder 0", "decoder 1", "linear + softmax"} <= set(boxes)

@@ -54,6 +54,13 @@ def test_a_sentence_has_the_same_outputs_alone_and_in_a_batch():
     np.testing.assert_allclose(alone[0], together[1], rtol=1e-10, atol=1e-12)
 
 
+def test_the_start_symbol_receives_attention_even_if_it_has_the_id_of_padding():
+    _, cache = tiny_model(start_id=0).forward(SOURCE, np.array([[0, 4, 0]] * 3))
+    weights = cache.decoder[0].self_attention.attention.weights  # (B, H, T, T)
+    assert (weights[..., 0] > 0).all()
+    assert not weights[..., 2].any()  # the padding at the end
+
+
 def test_padding_receives_no_attention_in_any_layer():
     _, cache = tiny_model().forward(SOURCE, TARGET_IN)
     caches = [layer.self_attention for layer in cache.encoder] + [layer.cross for layer in cache.decoder]

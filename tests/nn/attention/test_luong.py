@@ -246,11 +246,25 @@ def test_float32_stays_float32(name, mask):
 
 
 @every_attention
+def test_queries_and_memory_may_differ_in_width(name):
+    layer = make_layer(name, d_key=5)
+    context, _ = layer.forward(H, MEMORY[..., :5])
+    assert context.shape == (2, 4, 5)
+    with pytest.raises(UserError, match=r"takes queries of shape \(B, T, 6\) and got \(2, 4, 5\)"):
+        layer.forward(H[..., :5], MEMORY[..., :5])
+
+
+@every_attention
 def test_a_mask_of_another_dtype_or_shape_is_refused(name):
     with pytest.raises(UserError, match="mask has dtype int64: make it bool"):
         make_layer(name).forward(H, MEMORY, WORDS.astype(int))
     with pytest.raises(UserError, match=r"mask has shape \(2, 1, 7\) and the tokens \(2, 7\)"):
         make_layer(name).forward(H, MEMORY, WORDS[:, None])
+
+
+def test_the_default_window_is_that_of_the_paper():
+    similarity = Similarity("dot", 6, 6)
+    assert LocalMonotonic(similarity).reach == LocalPredictive(similarity).reach == 10
 
 
 def test_a_window_needs_a_width():
@@ -283,6 +297,7 @@ def test_the_attentional_state_by_loops():
     layer = AttentionalState(6, 4, 3, rng=np.random.default_rng(1), dtype=np.float64)
     state = rng.standard_normal((2, 4, 4))
     y, cache = layer.forward(H, state)
+    assert [name for name, _ in layer.named_parameters()] == ["join.weight"]
     weight = layer.join.weight.value  # (10, 3): the rows of the context come first
     for b, t, j in np.ndindex(2, 4, 3):
         both = [*H[b, t], *state[b, t]]

@@ -10,7 +10,7 @@ from npformer.checking.cases.luong import similarity_cases
 from npformer.errors import UserError
 from npformer.functional.masks import Masking, causal_mask
 from npformer.kernels import plain_pairs
-from npformer.nn.attention import MultiHeadAttention, Similarity, SimilarityAttention
+from npformer.nn.attention import BasicSelfAttention, MultiHeadAttention, Similarity, SimilarityAttention
 from npformer.nn.attention.similarity import SIMILARITIES
 from npformer.nn.show import named_arrays
 
@@ -107,6 +107,17 @@ def test_unknown_similarities(arguments, message):
 def test_only_a_perceptron_has_a_hidden_width():
     with pytest.raises(UserError, match='"perceptron" has a width, not "general"'):
         Similarity("general", 6, 6, width=3)
+
+
+# Without parameters.
+
+
+def test_basic_self_attention_computed_with_loops():
+    y, _ = BasicSelfAttention().forward(X)
+    for b, i in np.ndindex(2, 4):
+        raised = [math.exp(X[b, i] @ x) for x in X[b]]
+        expected = sum(e * x for e, x in zip(raised, X[b], strict=True)) / sum(raised)
+        np.testing.assert_allclose(y[b, i], expected, rtol=1e-12)
 
 
 # Several heads.

@@ -20,13 +20,18 @@ from npformer.learn.bugs.cases.positions import POSITIONS
 from npformer.learn.bugs.cases.precision import PRECISION
 from npformer.learn.bugs.cases.recurrent import RECURRENT
 from npformer.learn.bugs.cases.relative import RELATIVE
+from npformer.learn.bugs.cases.rotary_decoding import ROTARY_DECODING
+from npformer.learn.bugs.cases.rotary_sign import ROTARY_SIGN
+from npformer.learn.bugs.cases.rotary_values import ROTARY_VALUES
 from npformer.learn.bugs.cases.shared_layer import SHARED_LAYER
 from npformer.learn.bugs.cases.split_heads import SPLIT_HEADS
 from npformer.learn.bugs.cases.tied_weights import TIED_WEIGHTS
+from npformer.learn.bugs.cases.weight_decay import WEIGHT_DECAY
+from npformer.learn.bugs.cases.window import WINDOW_MASK
 
 ALL = (
     LINEAR, LAYER_NORM, EMBEDDING, CROSS_ENTROPY, DROPOUT, ADAM, TIED_WEIGHTS, SHARED_LAYER, SPLIT_HEADS,
     ATTENTION, LANGUAGE_MODEL, POSITIONS, PADDING, DECODER, CHECKPOINTING, ACCUMULATION, PRECISION,
     BEAM_SEARCH, RECURRENT, LOCAL_ATTENTION, HARD_ATTENTION, LATENT_ATTENTION,
-    RELATIVE,
+    RELATIVE, ROTARY_VALUES, ROTARY_SIGN, ROTARY_DECODING, WINDOW_MASK, WEIGHT_DECAY,
 )  # fmt: skip

@@ -4,84 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from npformer.backend import Array
 from npformer.functional import relative_attention
 from npformer.functional.masks import causal_mask
 from npformer.learn.bugs.specimen import Names, Run, Specimen
-from npformer.learn.bugs.toy_training import adapt, learn_tokens
+from npformer.learn.bugs.toy_songs import SongModel, learn_songs, share_right, songs
 from npformer.learn.bugs.trials import equal, float32_stays, gradients, normal
-from npformer.nn import Embedding, Linear
-from npformer.nn.module import Module
-
-STEPS, LR, LENGTH, VOCAB_SIZE, PERIOD = 200, 0.01, 9, 12, 3
-
-
-class Model(Module):
-    """A model with embeddings, the file's attention with a residual connection, and logits."""
-
-    def __init__(self, own: Names, rng: np.random.Generator) -> None:
-        self.tokens = Embedding(VOCAB_SIZE, 16, rng=rng, dtype=np.float64)
-        self.attention = own.RelativeAttention(16, rng=rng)
-        self.output = Linear(16, VOCAB_SIZE, rng=rng, dtype=np.float64)
-
-    def forward(self, ids: Array) -> tuple[Any, Any]:
-        """Return (logits, cache)."""
-        x, tokens = self.tokens.forward(ids)
-        h, attended = self.attention.forward(x)
-        y, output = self.output.forward(x + h)
-        return y, (tokens, attended, output)
-
-    def backward(self, dy: Array, cache: Any) -> None:
-        """Add the gradients of the parameters."""
-        tokens, attended, output = cache
-        dx = self.output.backward(dy, output)
-        self.tokens.backward(dx + self.attention.backward(dx, attended), tokens)
-
-    def decode_step(self, ids: Array, kv_cache: Any) -> tuple[Any, Any]:
-        """Return (logits, kv_cache) after one more token. Shapes: ids (B, 1) -> logits (B, 1, V)."""
-        x, _ = self.tokens.forward(ids)
-        h, kv_cache = self.attention.decode_step(x, kv_cache)
-        return self.output.forward(x + h)[0], kv_cache
-
-
-def songs(rng: np.random.Generator, batch: int) -> Any:
-    """Return sentences in which a few tokens repeat periodically. Shapes: -> (B, LENGTH)."""
-    first = rng.integers(0, VOCAB_SIZE, (batch, PERIOD))
-    return np.tile(first, LENGTH // PERIOD)
-
-
-def share_right(model: Any, ids: Array, word_by_word: bool) -> float:
-    """Return the percentage of right tokens in the model's continuation of the first PERIOD tokens.
-
-    Args:
-        model: The model.
-        ids: The sentences, (B, LENGTH).
-        word_by_word: True to decode with a KV cache, False to run the whole prefix at each step.
-    """
-    written, kv_cache = ids[:, :PERIOD], None
-    for t in range(PERIOD - 1):
-        _, kv_cache = model.decode_step(ids[:, t : t + 1], kv_cache)
-    while written.shape[1] < LENGTH:
-        if word_by_word:
-            logits, kv_cache = model.decode_step(written[:, -1:], kv_cache)
-        else:
-            logits, _ = model.forward(written)
-        written = np.concatenate([written, logits[:, -1:].argmax(-1)], 1)
-    return 100 * float((written == ids)[:, PERIOD:].mean())
 
 
 def train(own: Names) -> Run:
     """Train on continuing a sentence; then decode with whole prefixes and with a KV cache."""
     rng = np.random.default_rng(3)
-    model = Model(own, rng)
-
-    def step(_: int) -> float:
-        ids = songs(rng, 16)
-        return learn_tokens(model, ids[:, :-1], ids[:, 1:])
-
-    losses = adapt(model, step, steps=STEPS, lr=LR)
+    model = SongModel(own.RelativeAttention, rng)
+    losses = learn_songs(model, rng)
     ids = songs(rng, 64)
-    facts = {"whole": share_right(model, ids, False), "right": share_right(model, ids, True)}
+    facts = {"whole": share_right(model, ids), "right": share_right(model, ids, word_by_word=True)}
     return Run(losses, facts)
 
 

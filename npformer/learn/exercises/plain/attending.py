@@ -44,6 +44,46 @@ DP = "np.where(before, dweights - dlast, 0)"
         "dbell = dy * bell",
     ),
     mistake("the factor weights is left out in dp", "dbell = dy * weights", "dbell = dy"),
+    mistake("bell is squared in dp", "dbell * bell * away", "dbell * bell**2 * away"),
+    mistake(
+        "weights are a factor of dweights: it is dy times bell only",
+        "dweights = dy * bell",
+        "dweights = dy * bell * weights",
+    ),
+    mistake(
+        "dp keeps an axis of length 1: there is one p for each row",
+        ").sum(-1) /",
+        ").sum(-1, keepdims=True) /",
+    ),
+    mistake(
+        "one sum is used for all rows: each row has its own p",
+        "(dbell * bell * away).sum(-1)",
+        "(dbell * bell * away).sum() + 0 * dy[..., 0]",
+    ),
+    mistake(
+        "away is squared, as in the exponent: its derivative contains away once",
+        "* away).",
+        "* away**2 / 2).",
+    ),
+    mistake(
+        "dp contains only the nearest place: the places of the row must be summed",
+        "(dbell * bell * away).sum(-1)",
+        "np.take_along_axis(dbell * bell * away, np.abs(away).argmin(-1)[..., None], -1)[..., 0]",
+    ),
+    mistake(
+        "the factor 2 of the square is not cancelled: dp is twice the correct one", SIGMA, " * 2 / sigma**2"
+    ),
+    mistake("dy is left out in dp", "dbell = dy * weights", "dbell = weights"),
+    mistake(
+        "dbell is divided by bell: the derivative of exp contains bell as a factor",
+        "dbell * bell * away",
+        "dbell / bell * away",
+    ),
+    mistake(
+        "the absolute distance is used in dp: its sign says to which side p must move",
+        "* away).",
+        "* np.abs(away)).",
+    ),
 )
 def gaussian_window_backward(dy: Any, cache: Any) -> Any:
     """Return the gradients of weights that a Gaussian around a predicted position multiplies."""
@@ -83,6 +123,66 @@ def gaussian_window_backward(dy: Any, cache: Any) -> Any:
     mistake("the factor lengths is applied twice", "dp * lengths", "dp * lengths * lengths"),
     mistake("the factor share is left out in the derivative of the sigmoid", "share * (1", "(1"),
     mistake("the factor 1 - share is left out in the derivative of the sigmoid", " * (1 - share)", ""),
+    mistake(
+        "dv contains the derivative of tanh, 1 - hidden²: v comes after the tanh, so dv is the sum of "
+        "dlogit · "
+        "hidden",
+        "dv = dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1])",
+        "dv = dlogit.reshape(-1) @ (hidden * (1 - hidden**2)).reshape(-1, hidden.shape[-1])",
+    ),
+    mistake(
+        "dv is the sum of dlogit · (1 - hidden²): the derivative by v is hidden itself",
+        "dv = dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1])",
+        "dv = dlogit.reshape(-1) @ (1 - hidden**2).reshape(-1, hidden.shape[-1])",
+    ),
+    mistake(
+        "dv contains v: it is the sum of dlogit · hidden",
+        "dv = dlogit.reshape(-1) @ hidden",
+        "dv = v * (dlogit.reshape(-1) @ hidden",
+        "hidden.shape[-1])\n    dtotal",
+        "hidden.shape[-1]))\n    dtotal",
+    ),
+    mistake(
+        "dv is computed from dp instead of dlogit: lengths and the derivative of the sigmoid are missing",
+        "dv = dlogit.reshape(-1)",
+        "dv = dp.reshape(-1)",
+    ),
+    mistake(
+        "dtotal is computed from dp instead of dlogit: lengths and the derivative of the sigmoid are missing",
+        "dtotal = dlogit[..., None]",
+        "dtotal = dp[..., None]",
+    ),
+    mistake("the derivative of tanh is 1 - hidden², and not 1 - hidden", DTANH, " * (1 - hidden)"),
+    mistake("the derivative of tanh is 1 - hidden², and not (1 - hidden)²", DTANH, " * (1 - hidden) ** 2"),
+    mistake("dp is divided by lengths: p contains it as a factor", "dp * lengths", "dp / lengths"),
+    mistake(
+        "the derivative of the sigmoid is computed from p: it must be computed from share = p / lengths",
+        DLOGIT,
+        "dp * (lengths * share) * (1 - lengths * share)",
+    ),
+    mistake(
+        "dv is that of the last state only: those of all states must be summed",
+        "dlogit.reshape(-1) @ hidden.reshape(-1, hidden.shape[-1])",
+        "dlogit.reshape(-1)[-1] * hidden.reshape(-1, hidden.shape[-1])[-1]",
+    ),
+    mistake(
+        "dweight is that of the last state only: those of all states must be summed",
+        "dtotal.reshape(-1, dtotal.shape[-1])",
+        "(dtotal.reshape(-1, dtotal.shape[-1]) * (np.arange(dlogit.size) == dlogit.size - 1)[:, None])",
+    ),
+    mistake("tanh is applied to hidden once more", DTANH, " * (1 - np.tanh(hidden) ** 2)"),
+    mistake(
+        "the sigmoid is applied to share, which is a sigmoid already",
+        "    dlogit =",
+        "    share = 1 / (1 + np.exp(-share))\n    dlogit =",
+    ),
+    mistake(
+        "dv and dweight are divided by the number of states: they must be sums, not averaged",
+        "dv = dlogit.reshape(-1)",
+        "dv = dlogit.reshape(-1) / dlogit.size",
+        "dweight = ",
+        "dweight = 1 / dlogit.size * ",
+    ),
 )
 def predict_position_backward(dp: Any, cache: Any) -> Any:
     """Return the gradients of the predicted position S sigmoid(vᵀ tanh(weight h))."""
@@ -115,6 +215,61 @@ def predict_position_backward(dp: Any, cache: Any) -> Any:
     mistake("the logarithm is left out: a is used instead of log a", LOG, "a"),
     mistake(
         "log 0 is not avoided where a weight is 0, which gives NaN", f"np.where(a > 0, {LOG}, 0)", "np.log(a)"
+    ),
+    mistake(
+        "only the diagonal a (1 - a) of the softmax's Jacobian is used: the other entries of the row "
+        "depend on "
+        "the score too",
+        "* a * (log_a + h[..., None])",
+        "* (log_a + 1) * a * (1 - a)",
+    ),
+    mistake(
+        "the backward pass of log-softmax is used instead of that of the softmax",
+        "* a * (log_a + h[..., None])",
+        "* (log_a + 1 - a * (log_a + 1).sum(-1, keepdims=True))",
+    ),
+    mistake(
+        "1 is added to log a and h: it is cancelled by the backward pass of the softmax",
+        "(log_a + h[..., None])",
+        "(log_a + 1 + h[..., None])",
+    ),
+    mistake(
+        "a - 1 takes the place of a: the gradient is not that of a cross-entropy",
+        "dh[..., None] * a *",
+        "dh[..., None] * (a - 1) *",
+    ),
+    mistake(
+        "the gradient is divided by the number of keys: H is a sum over the keys",
+        "return -dh[..., None]",
+        "return -dh[..., None] / a.shape[-1]",
+    ),
+    mistake(
+        "the gradient is divided by the number of queries: each query has its own entropy",
+        "return -dh[..., None]",
+        "return -dh[..., None] / dh.size",
+    ),
+    mistake(
+        "the mean of log a is used in place of -h: the logarithms must be weighted with a",
+        "+ h[..., None]",
+        "- log_a.mean(-1, keepdims=True)",
+    ),
+    mistake(
+        "the sum of log a is used in place of -h: the logarithms must be weighted with a",
+        "+ h[..., None]",
+        "- log_a.sum(-1, keepdims=True)",
+    ),
+    mistake("1 - a is used in place of a in front", "dh[..., None] * a *", "dh[..., None] * (1 - a) *"),
+    mistake("h is multiplied by log a instead of added", "(log_a + h[..., None])", "(log_a * h[..., None])"),
+    mistake(
+        "a small number is added to a under the logarithm, which changes the gradient: treat weights of 0 "
+        "separately",
+        f"np.where(a > 0, {LOG}, 0)",
+        "np.log(a + 1e-6)",
+    ),
+    mistake(
+        "the entropies themselves are the gradient: h is used in place of dh",
+        "-dh[..., None] * a",
+        "-h[..., None] * a",
     ),
 )
 def entropy_backward(dh: Any, cache: Any) -> Any:
@@ -184,6 +339,70 @@ def entropy_backward(dh: Any, cache: Any) -> Any:
         "-entropy_weight",
         "-reward_weight",
     ),
+    mistake(
+        "the mean of log_likelihood is subtracted: the baseline is the one that is given",
+        "(log_likelihood - baseline)",
+        "(log_likelihood - log_likelihood.mean())",
+    ),
+    mistake(
+        "the mean over the samples is subtracted: the baseline is the one that is given",
+        "(log_likelihood - baseline)",
+        "(log_likelihood - log_likelihood.mean(0))",
+    ),
+    mistake(
+        "the rewards are divided by their standard deviation",
+        "dlog_prob = -reward",
+        "reward = reward / reward.std(); dlog_prob = -reward",
+    ),
+    mistake(
+        "negative rewards are set to 0: they make a choice less probable",
+        "dlog_prob = -reward",
+        "reward = np.maximum(reward, 0); dlog_prob = -reward",
+    ),
+    mistake(
+        "dentropy is divided by the length of axis 0 (the samples): divide by the sentences",
+        "-entropy_weight / B",
+        "-entropy_weight / len(log_likelihood)",
+    ),
+    mistake(
+        "dentropy contains reward_weight, which belongs to the reward only",
+        "-entropy_weight / B",
+        "-entropy_weight * reward_weight / B",
+    ),
+    mistake(
+        "dlog_prob contains entropy_weight, which belongs to the entropy only",
+        "-reward / log_likelihood.size",
+        "-reward * entropy_weight / log_likelihood.size",
+    ),
+    mistake(
+        "the baseline is divided out: it must be subtracted from log p(y | s)",
+        "(log_likelihood - baseline)",
+        "log_likelihood / np.where(baseline == 0, 1, baseline)",
+    ),
+    mistake(
+        "both gradients have the wrong sign: the loss has a minus sign",
+        "dlog_prob = -reward",
+        "dlog_prob = reward",
+        "-entropy_weight",
+        "entropy_weight",
+    ),
+    mistake(
+        "neither gradient is divided: the loss is a mean",
+        "-reward / log_likelihood.size",
+        "-reward",
+        "-entropy_weight / B",
+        "-entropy_weight",
+    ),
+    mistake(
+        "the reward is the probability times log p: it is log p(y | s) minus the baseline",
+        "(log_likelihood - baseline)",
+        "(np.exp(log_likelihood) * log_likelihood - baseline)",
+    ),
+    mistake(
+        "the reward is squared: the score function contains it once",
+        "dlog_prob = -reward",
+        "dlog_prob = -(reward**2)",
+    ),
 )
 def score_function(
     log_likelihood: Any, baseline: Any = 0.0, *, reward_weight: Any = 1.0, entropy_weight: Any = 0.0
@@ -226,6 +445,53 @@ def score_function(
     ),
     mistake("it is multiplied by length instead of divided", ") / length", ") * length"),
     mistake("the sum over the row is averaged", ".sum(", ".mean("),
+    mistake(
+        "this is the backward pass of softmax: there is no exp here, so the factor y in front is wrong",
+        OWN_SUM + " / length",
+        "y * (dy - (dy * y).sum(-1, keepdims=True))",
+    ),
+    mistake(
+        "w is used instead of y in the derivative of the Euclidean length: it is w_j / length, which is y_j",
+        SLOPE,
+        '1 if measure == "sum" else y * length',
+    ),
+    mistake(
+        "only the diagonal of the Jacobian is used: the length depends on all entries of the row",
+        "(dy * y).sum(-1, keepdims=True)",
+        "dy * y",
+    ),
+    mistake(
+        "the derivative of the square, 2 y, is used for the Euclidean length: the 2 is cancelled by the "
+        "square root",
+        SLOPE,
+        '1 if measure == "sum" else 2 * y',
+    ),
+    mistake(
+        "the 1/2 of the square root is not cancelled: the derivative of the Euclidean length is y_j",
+        SLOPE,
+        '1 if measure == "sum" else y / 2',
+    ),
+    mistake(
+        "length multiplies y in the sum: y is w / length already, so w is used where y is needed",
+        "(dy * y).sum(-1, keepdims=True)",
+        "(dy * y * length).sum(-1, keepdims=True)",
+    ),
+    mistake(
+        "the derivative of the length is y²: it must be 1 or y_j",
+        SLOPE,
+        "y**2",
+    ),
+    mistake(
+        "y is left out: dy is only divided by the length, and its sum is subtracted",
+        OWN_SUM,
+        "(dy - dy.sum(-1, keepdims=True))",
+    ),
+    mistake(
+        "only the term through the length is computed: the direct term dy is left out",
+        "(dy - slope",
+        "(0 * dy - slope",
+    ),
+    mistake("the square root of the length is used as the divisor", ") / length", ") / length**0.5"),
 )
 def unit_weights_backward(dy: Any, cache: Any) -> Any:
     """Return the gradient of weights that are divided by their sum or their norm."""
@@ -256,6 +522,68 @@ def unit_weights_backward(dy: Any, cache: Any) -> Any:
     ),
     mistake("dlatent is computed from dweights instead of dw", "@ dw[..., None]", "@ dweights[..., None]"),
     mistake("dactive is computed from dweights instead of dw", "dw[..., :, None]", "dweights[..., :, None]"),
+    mistake(
+        "the softmax of active runs over the wrong axis in the backward pass: it runs over the last axis",
+        "softmax_backward(dactive, active)",
+        "softmax_backward(dactive.swapaxes(-1, -2), active.swapaxes(-1, -2)).swapaxes(-1, -2)",
+    ),
+    mistake(
+        "dlatent is dw itself: the factor active is left out",
+        "(active.swapaxes(-1, -2) @ dw[..., None])[..., 0]",
+        "dw",
+    ),
+    mistake(
+        "dactive is dw in every column: the factor latent is left out",
+        "dw[..., :, None] * latent[..., None, :]",
+        "dw[..., :, None] + 0 * active",
+    ),
+    mistake(
+        "dactive is computed from weights instead of latent",
+        "dw[..., :, None] * latent[..., None, :]",
+        "dw[..., :, None] * weights[..., None, :]",
+    ),
+    mistake(
+        "the arguments of softmax_backward are exchanged for the active weights",
+        "softmax_backward(dactive, active)",
+        "softmax_backward(active, dactive)",
+    ),
+    mistake(
+        "softmax_backward is left out for both: the gradients of the scores are needed",
+        "softmax_backward(dlatent, latent)",
+        "dlatent",
+        "softmax_backward(dactive, active)",
+        "dactive",
+    ),
+    mistake(
+        "softmax_backward is used instead of unit_weights_backward: the weights are divided by their length",
+        "unit_weights_backward_(dweights, unit)",
+        "softmax_backward(dweights, weights)",
+    ),
+    mistake(
+        "unit_weights_backward is applied twice",
+        "unit_weights_backward_(dweights, unit)",
+        "unit_weights_backward_(unit_weights_backward_(dweights, unit), unit)",
+    ),
+    mistake(
+        "only the diagonal of active gets a gradient: w_i contains all active_ij",
+        "dw[..., :, None] * latent[..., None, :]",
+        "dw[..., :, None] * latent[..., None, :] * np.eye(latent.shape[-1])",
+    ),
+    mistake(
+        "dactive contains active: it is the product of dw and latent",
+        "dw[..., :, None] * latent[..., None, :]",
+        "dw[..., :, None] * latent[..., None, :] * active",
+    ),
+    mistake(
+        "softmax_backward gets weights instead of latent: it needs the output of its own softmax",
+        "softmax_backward(dlatent, latent)",
+        "softmax_backward(dlatent, weights)",
+    ),
+    mistake(
+        "dv is the mean of dy over the keys: each v_j gets weights_j dy",
+        DV,
+        "np.ones_like(v) * dy[..., None, :] / v.shape[-2]",
+    ),
 )
 def latent_attend_backward(dy: Any, cache: Any) -> Any:
     """Return the gradients of attention over latent keys and values."""
@@ -298,6 +626,39 @@ def latent_attend_backward(dy: Any, cache: Any) -> Any:
     mistake("the first distance, 0, is left out", "range(n_distances)", "range(1, n_distances)"),
     mistake("the largest entry is used instead of the sum", ".sum(-1)", ".max(-1)"),
     mistake("the distances are in the reverse order", "== r", "== n_distances - 1 - r"),
+    mistake(
+        "the sum runs over the queries too, so that all queries get the same total: it must run over the "
+        "keys only",
+        SUMS,
+        "np.where(distance == r, y, 0).sum((-2, -1))[..., None]",
+    ),
+    mistake(
+        "the first key of each distance is kept: several keys with the same distance must be added",
+        SUMS,
+        "np.where((distance == r) & (np.cumsum(distance == r, 1) == 1), y, 0).sum(-1)",
+    ),
+    mistake("the distances are counted from 1: entry 0 belongs to the distance 0", "== r", "== r + 1"),
+    mistake("the sums are one place too late: entry r belongs to the distance r", "== r", "== r - 1"),
+    mistake(
+        "the distances of the first query are used for all queries", "distance == r", "distance[:1] == r"
+    ),
+    mistake(
+        "the distances of the last query are used for all queries", "distance == r", "distance[-1:] == r"
+    ),
+    mistake("the keys are counted: y is left out", SUMS, "np.where(distance == r, 1, 0).sum(-1)"),
+    mistake("the entries are multiplied by their distance", SUMS, f"r * {SUMS}"),
+    mistake(
+        "the absolute values are summed",
+        "np.where(distance == r, y, 0)",
+        "np.where(distance == r, np.abs(y), 0)",
+    ),
+    mistake(
+        "the entries of a distance are multiplied instead of summed",
+        SUMS,
+        "np.where(distance == r, y, 1).prod(-1)",
+    ),
+    mistake("the comparison is < instead of ==: the sums contain all smaller distances", "== r", "< r"),
+    mistake("the comparison is > instead of ==: the sums contain all larger distances", "== r", "> r"),
 )
 def collect_by_distance(y: Any, distance: Any, n_distances: Any) -> Any:
     """Return the sum over all pairs of a query and a key at each distance."""
@@ -345,6 +706,64 @@ def collect_by_distance(y: Any, distance: Any, n_distances: Any) -> Any:
         "dlast is the gradient of the weight at step N: each position has its own last step",
         "np.where(last, dweights, 0).sum(0)",
         "dweights[-1]",
+    ),
+    mistake(
+        "the gradient of the next step's weight is subtracted in dp: it must be that of the last step of "
+        "the position",
+        DP,
+        "np.where(before, dweights - np.roll(dweights, -1, 0), 0)",
+    ),
+    mistake(
+        "the gradient of the previous step's weight is subtracted in dp: it must be that of the last "
+        "step of the "
+        "position",
+        DP,
+        "np.where(before, dweights - np.roll(dweights, 1, 0), 0)",
+    ),
+    mistake(
+        "the p of the last step gets a gradient: it is not used, so its gradient is 0",
+        DP,
+        "np.where(before, dweights - dlast, np.where(last, dweights, 0))",
+    ),
+    mistake(
+        "the p of the last step gets a gradient, and dlast is left out in dp",
+        DP,
+        "np.where(before | last, dweights, 0)",
+    ),
+    mistake(
+        "dp is multiplied by the weights, as for a softmax: w_n is p_n itself before the last step",
+        "np.where(before, dweights - dlast, 0)",
+        "np.where(before, weights * (dweights - dlast), 0)",
+    ),
+    mistake(
+        "the backward pass of softmax is applied to the gradient of the weights",
+        DP,
+        "weights * (dweights - (weights * dweights).sum(0))",
+    ),
+    mistake(
+        "dlast is multiplied by the weight of the last step: it is the gradient of this weight",
+        "np.where(last, dweights, 0).sum(0)",
+        "np.where(last, weights * dweights, 0).sum(0)",
+    ),
+    mistake(
+        "the mean of the gradients of all weights is subtracted in dp: it must be that of the last step",
+        "np.where(last, dweights, 0).sum(0)",
+        "dweights.mean(0)",
+    ),
+    mistake(
+        "dlast is summed over all positions: each position has its own last step",
+        "np.where(last, dweights, 0).sum(0)",
+        "np.where(last, dweights, 0).sum()",
+    ),
+    mistake(
+        "only the state of the last step gets a gradient: all states are mixed",
+        "weights[..., None] * dy",
+        "(weights * last)[..., None] * dy",
+    ),
+    mistake(
+        "dstates is divided by the number of steps: the weights contain the mean already",
+        "dstates = weights[..., None] * dy",
+        "dstates = weights[..., None] * dy / len(states)",
     ),
 )
 def mix_states_backward(dy: Any, cache: Any) -> Any:

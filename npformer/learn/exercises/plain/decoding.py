@@ -43,7 +43,12 @@ JOIN_K, JOIN_V = "np.concatenate([kv_cache.k, k], 2)", "np.concatenate([kv_cache
         "range(max_length)",
         "range(max_length + 1)",
     ),
-    mistake("the logits of the first position are used instead of the last position", "[:, -1]", "[:, 0]"),
+    mistake(
+        "the logits of the first position are used instead of the last position, or the model gets the "
+        "start symbol alone",
+        "[:, -1]",
+        "[:, 0]",
+    ),
     mistake(
         "the least probable token is chosen: argmin is used instead of argmax", "argmax(-1)", "argmin(-1)"
     ),
@@ -76,6 +81,78 @@ JOIN_K, JOIN_V = "np.concatenate([kv_cache.k, k], 2)", "np.concatenate([kv_cache
         "the first sentence decides for all: every row gets its token",
         "argmax(-1)",
         "argmax(-1)[:1].repeat(len(source))",
+    ),
+    mistake(
+        "only the newest token is passed to the model: target_in must contain all tokens that were "
+        "chosen before",
+        "model.forward(source, tokens)",
+        "model.forward(source, tokens[:, -1:])",
+    ),
+    mistake(
+        "the newest token is not passed to the model, or the logits of the position before it are used: "
+        "those of the last position belong to the next token",
+        "model.forward(source, tokens)",
+        "model.forward(source, tokens[:, :-1] if tokens.shape[1] > 1 else tokens)",
+    ),
+    mistake(
+        "the forbidden ids are excluded in the first step only: they are forbidden in every step",
+        "        logits[:, :3] = -np.inf",
+        "        if tokens.shape[1] == 1:\n            logits[:, :3] = -np.inf",
+    ),
+    mistake(
+        "the end symbol is forbidden in the first step: a sentence may be empty",
+        "logits[:, :3] = -np.inf",
+        "logits[:, : 4 if tokens.shape[1] == 1 else 3] = -np.inf",
+    ),
+    mistake(
+        "only the first sentence decides when the search stops: it must continue until all sentences "
+        "have ended",
+        APPEND,
+        APPEND + "\n        if best[0] == end:\n            break",
+    ),
+    mistake(
+        "the logits of all positions are summed: those of the last position belong to the next token",
+        "[:, -1].copy()",
+        ".sum(1)",
+    ),
+    mistake(
+        "the second most probable token is chosen: argsort()[-2] instead of the last",
+        "logits.argmax(-1)",
+        "logits.argsort(-1)[:, -2]",
+    ),
+    mistake(
+        "a token that was chosen before is forbidden: only the ids 0, 1 and 2 are",
+        "logits[:, :3] = -np.inf",
+        "logits[:, :3] = -np.inf; np.put_along_axis(logits, tokens, -np.inf, 1)",
+    ),
+    mistake(
+        "the sentences are returned in another order: keep the order of the source",
+        "for row in tokens[:, 1:].tolist()]",
+        "for row in tokens[::-1, 1:].tolist()]",
+    ),
+    mistake(
+        "only the first sentence is returned",
+        "for row in tokens[:, 1:].tolist()]",
+        "for row in tokens[:1, 1:].tolist()]",
+    ),
+    mistake(
+        "the first token is cut off with the start symbol: only the start symbol must be left out",
+        "tokens[:, 1:]",
+        "tokens[:, 2:]",
+    ),
+    mistake(
+        "the ids 0 to 2 are excluded only after the choice: they are left out of the result, and the "
+        "choice itself "
+        "must avoid them",
+        "logits[:, :3] = -np.inf",
+        "pass",
+        CUT,
+        f"[token for token in ({CUT}) if token > 2]",
+    ),
+    mistake(
+        "a sentence that does not end is returned empty: it has max_length tokens",
+        CUT,
+        "row[: row.index(end)] if end in row else []",
     ),
 )
 def greedy(model: Any, source: Any, *, max_length: Any) -> Any:
@@ -171,6 +248,79 @@ def greedy(model: Any, source: Any, *, max_length: Any) -> Any:
         "row, token = divmod(i, log_probs.shape[1])",
         "token, row = divmod(i, len(so_far))",
     ),
+    mistake(
+        "n continuations of each row are returned: the best n of all hypotheses together are needed",
+        ORDER,
+        "sorted((r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], "
+        'kind="stable")[:n].tolist()), key=lambda i: -flat[i])',
+    ),
+    mistake(
+        "so_far is left out of the comparison: the continuations must be ordered by so_far plus log_probs",
+        ORDER,
+        ORDER.replace("-flat", "-log_probs.reshape(-1)"),
+    ),
+    mistake(
+        "the hypotheses are ordered by so_far, and the tokens within each: compare the totals of all rows",
+        ORDER,
+        "[r * total.shape[1] + c for r in np.argsort(-so_far, kind='stable').tolist() "
+        "for c in np.argsort(-total[r], kind='stable').tolist()][:n]",
+    ),
+    mistake(
+        "only the best hypothesis is continued: compare the continuations of all hypotheses",
+        ORDER,
+        "[int(so_far.argmax()) * total.shape[1] + c for c in np.argsort(-total[so_far.argmax()], "
+        "kind='stable').tolist()][:n]",
+    ),
+    mistake(
+        "only the first hypothesis is continued: compare the continuations of all hypotheses",
+        ORDER,
+        "np.argsort(-flat[: total.shape[1]], kind='stable')[:n].tolist()",
+    ),
+    mistake(
+        "so_far and log_probs are averaged: the total is their sum",
+        TOTAL,
+        f"({TOTAL}) / 2",
+    ),
+    mistake(
+        "of equal totals the last row or token comes first: the lower row, then the lower token must "
+        "come first",
+        ORDER,
+        "np.argsort(flat, kind='stable')[::-1][:n].tolist()",
+    ),
+    mistake(
+        "the n best are returned in reverse order: the best one comes first",
+        "[:n].tolist()",
+        "[:n][::-1].tolist()",
+    ),
+    mistake(
+        "the n best are returned in reverse order: the best one comes first",
+        "return result",
+        "return sorted(result, key=lambda one: one[2])",
+    ),
+    mistake(
+        "each token occurs only once: several hypotheses may be continued with the same token",
+        ORDER,
+        "sorted((int(total[:, t].argmax()) * total.shape[1] + t for t in range(total.shape[1])), "
+        "key=lambda i: -flat[i])[:n]",
+    ),
+    mistake("the n + 1 best are returned instead of n", "[:n]", "[: n + 1]"),
+    mistake(
+        "forbidden tokens take places among the n best: other continuations must take these places",
+        ORDER,
+        "np.argsort(np.where(np.isinf(flat), np.inf, -flat) * np.where(np.isinf(flat), -1, 1), kind='stable')"
+        "[:n].tolist()",
+    ),
+    mistake(
+        "n is divided among the hypotheses: the best n of all hypotheses together are needed",
+        ORDER,
+        "[r * total.shape[1] + c for r in range(len(total)) for c in np.argsort(-total[r], "
+        'kind="stable")[: max(1, n // len(total))].tolist()]',
+    ),
+    mistake(
+        "log_probs is normalized once more: use it as it is",
+        TOTAL,
+        "so_far[:, None] + log_probs - np.log(np.exp(log_probs).sum())",
+    ),
 )
 def best_continuations(so_far: Any, log_probs: Any, n: Any) -> Any:
     """Return the best continuations of the hypotheses of one step of beam search."""
@@ -222,6 +372,42 @@ def best_continuations(so_far: Any, log_probs: Any, n: Any) -> Any:
     mistake("5 and 6 are exchanged", "5 + length) / 6", "6 + length) / 5"),
     mistake("the divisor is 5 instead of 6", "/ 6", "/ 5"),
     mistake("it is multiplied by 6 instead of divided", "/ 6", "* 6"),
+    mistake(
+        "the parentheses are wrong: the power is that of 6 only, and must be that of the whole fraction",
+        "((5 + length) / 6) ** length_penalty",
+        "(5 + length) / 6**length_penalty",
+    ),
+    mistake(
+        "the parentheses are wrong: the power is that of length / 6 only, and must be that of the whole "
+        "fraction",
+        "((5 + length) / 6) ** length_penalty",
+        "5 + (length / 6) ** length_penalty",
+    ),
+    mistake(
+        "the parentheses are wrong: the power is that of length only, and must be that of the whole fraction",
+        "((5 + length) / 6) ** length_penalty",
+        "(5 + length**length_penalty) / 6",
+    ),
+    mistake(
+        "the fraction and length_penalty are exchanged in the power",
+        "((5 + length) / 6) ** length_penalty",
+        "length_penalty ** ((5 + length) / 6)",
+    ),
+    mistake(
+        "the power is 1 / length_penalty: it is length_penalty",
+        "** length_penalty",
+        "** (1 / length_penalty)",
+    ),
+    mistake("the power is fixed at 0.5: length_penalty is ignored", "** length_penalty", "** 0.5"),
+    mistake("the power is fixed at 0.6: length_penalty is ignored", "** length_penalty", "** 0.6"),
+    mistake("the power is fixed at 2: length_penalty is ignored", "** length_penalty", "** 2"),
+    mistake(
+        "length_penalty is added to the fraction: it must be its power",
+        "((5 + length) / 6) ** length_penalty",
+        "(5 + length) / 6 + length_penalty",
+    ),
+    mistake("the divisor is 6 + length: it is 6", "/ 6)", "/ (6 + length))"),
+    mistake("5 is multiplied by the length: it must be added", "(5 + length)", "(5 * length)"),
 )
 def length_norm(length: Any, length_penalty: Any) -> Any:
     """Return the length normalization of beam search."""
@@ -290,6 +476,76 @@ def length_norm(length: Any, length_penalty: Any) -> Any:
     ),
     mistake(
         "the new key is used in place of the query", "attention(q, k, v)", "attention(k[:, :, -1:], k, v)"
+    ),
+    mistake(
+        "the KVCache is the old one: it must contain the new key and value too",
+        "return y, KVCache(k, v)",
+        "return y, KVCache(k, v) if kv_cache is None else kv_cache",
+    ),
+    mistake(
+        "the new key and value are added to the earlier ones: they must be appended as a new position",
+        JOIN_K,
+        "kv_cache.k + k",
+        JOIN_V,
+        "kv_cache.v + v",
+    ),
+    mistake(
+        "the new key and value are appended to themselves: append them to those of the earlier positions",
+        JOIN_K,
+        "np.concatenate([k, k], 2)",
+        JOIN_V,
+        "np.concatenate([v, v], 2)",
+    ),
+    mistake(
+        "q is divided by sqrt(K) once more: attention contains this division",
+        "attention(q, k, v)",
+        "attention(q / np.sqrt(q.shape[-1]), k, v)",
+    ),
+    mistake(
+        "x is added to y: there is no residual connection in the attention itself",
+        "return y, KVCache",
+        "return x + y, KVCache",
+    ),
+    mistake(
+        "only the key and value of the position before are kept: those of all earlier positions are needed",
+        "np.concatenate([kv_cache.k, k], 2)",
+        "np.concatenate([kv_cache.k[:, :, -1:], k], 2)",
+        "np.concatenate([kv_cache.v, v], 2)",
+        "np.concatenate([kv_cache.v[:, :, -1:], v], 2)",
+    ),
+    mistake(
+        "keys and values are exchanged in attention: the order is q, k, v",
+        "attention(q, k, v)",
+        "attention(q, v, k)",
+    ),
+    mistake(
+        "keys and values are exchanged everywhere: project returns q, k and v in this order",
+        "(q, k, v), _ = layer",
+        "(q, v, k), _ = layer",
+    ),
+    mistake(
+        "query and key are exchanged: project returns q, k and v in this order",
+        "(q, k, v), _ = layer",
+        "(k, q, v), _ = layer",
+    ),
+    mistake(
+        "the earlier positions are not in the attention, but they are in the KVCache: use k and v after "
+        "they are "
+        "extended",
+        "    z, _ = attention(q, k, v)",
+        "    z, _ = attention(q, k[:, :, :1], v[:, :, :1])",
+    ),
+    mistake(
+        "the earlier positions are ignored: kv_cache is not used",
+        "if kv_cache is not None",
+        "if False",
+    ),
+    mistake(
+        "the new key and value are appended twice",
+        JOIN_K,
+        "np.concatenate([kv_cache.k, k, k], 2)",
+        JOIN_V,
+        "np.concatenate([kv_cache.v, v, v], 2)",
     ),
 )
 def decode_step(layer: Any, x: Any, kv_cache: Any = None) -> Any:

@@ -32,6 +32,12 @@ LOOP = "for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True)"
         "return " + ATTENTION,
         "return dy + " + ATTENTION,
     ),
+    mistake(
+        "both sublayers get dy, and what they return is added: the self-attention must get the dx that the "
+        "feed-forward network returned",
+        "return " + ATTENTION,
+        "return dx + " + ATTENTION.replace("(dx", "(dy"),
+    ),
     mistake("the call of layer.self_residual.backward is left out", ATTENTION, "dx"),
     mistake("the call of layer.feed_forward_residual.backward is left out", FEED_FORWARD, "dy"),
     mistake(
@@ -40,6 +46,52 @@ LOOP = "for one, c in zip(layer.layers[::-1], cache.layers[::-1], strict=True)"
         "dx = " + ATTENTION.replace("dx", "dy"),
         "return " + ATTENTION,
         "return " + FEED_FORWARD.replace("dy", "dx"),
+    ),
+    mistake(
+        "the gradients of both residual connections are added once more (dy and dx): the backward methods of "
+        "the residual connections contain them",
+        "dx = " + FEED_FORWARD,
+        "dx = dy + " + FEED_FORWARD,
+        "return " + ATTENTION,
+        "return dx + " + ATTENTION,
+    ),
+    mistake(
+        "dy is added to the dx of the feed-forward network: the residual connection adds it already",
+        "dx = " + FEED_FORWARD,
+        "dx = dy + " + FEED_FORWARD,
+    ),
+    mistake(
+        "the result of layer.self_residual.backward is not used",
+        "return " + ATTENTION,
+        ATTENTION + "\n    return dx",
+    ),
+    mistake(
+        "the feed-forward network is called twice, which adds the gradients of its parameters twice",
+        "dx = " + FEED_FORWARD,
+        FEED_FORWARD + "\n    dx = " + FEED_FORWARD,
+    ),
+    mistake(
+        "the self-attention is called twice, which adds the gradients of its parameters twice",
+        "return " + ATTENTION,
+        ATTENTION + "\n    return " + ATTENTION,
+    ),
+    mistake(
+        "both sublayers get dy, and what they return is averaged: the self-attention must get the dx "
+        "that the "
+        "feed-forward network returned",
+        "return " + ATTENTION,
+        f"return (dx + {ATTENTION.replace('(dx', '(dy')}) / 2",
+    ),
+    mistake(
+        "the gradients of the two sublayers are averaged: the self-attention returns the complete dx",
+        "return " + ATTENTION,
+        f"return (dx + {ATTENTION}) / 2",
+    ),
+    mistake(
+        "both sublayers get dy, what they return is added, and dy is subtracted once: the sublayers are in "
+        "sequence, not side by side",
+        "return " + ATTENTION,
+        f"return dx + {ATTENTION.replace('(dx', '(dy')} - dy",
     ),
 )
 def encoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
@@ -75,6 +127,79 @@ def encoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
         "only the last layer runs: the loop ends too early, for example by a return inside it",
         "dx = one.backward(dx, c)",
         "return one.backward(dx, c)",
+    ),
+    mistake(
+        "every layer gets the same gradient, and the results are summed: the layers are in sequence, so "
+        "each must "
+        "get the dx that the layer above returned",
+        LOOP,
+        "top, dx = dx, 0\n    " + LOOP,
+        "one.backward(dx, c)",
+        "dx + one.backward(top, c)",
+    ),
+    mistake(
+        "every layer gets the same gradient, and the results are averaged: the layers are in sequence, "
+        "so each "
+        "must get the dx that the layer above returned",
+        LOOP,
+        "top, dx = dx, 0\n    " + LOOP,
+        "one.backward(dx, c)",
+        "dx + one.backward(top, c) / len(layer.layers)",
+    ),
+    mistake(
+        "every layer gets dy instead of the dx that the layer above returned",
+        LOOP,
+        "top = dx\n    " + LOOP,
+        "one.backward(dx, c)",
+        "one.backward(top, c)",
+    ),
+    mistake(
+        "the first layer is left out: the loop must reach layer 0",
+        "[::-1]",
+        "[:0:-1]",
+    ),
+    mistake(
+        "the last layer is left out: the loop must begin with it",
+        "[::-1]",
+        "[-2::-1]",
+    ),
+    mistake(
+        "the norm is applied before every layer: it comes once, after all layers, so it is the first step",
+        NORM,
+        "pass",
+        "one.backward(dx, c)",
+        "one.backward(dx if layer.norm is None else layer.norm.backward(dx, cache.norm), c)",
+    ),
+    mistake(
+        "the result of layer.norm.backward is not used",
+        "dx = layer.norm",
+        "layer.norm",
+    ),
+    mistake(
+        "dy is added at the end: the residual connections lie inside the layers",
+        "return dx",
+        "return dx + dy",
+    ),
+    mistake(
+        "every layer adds dy to its result: the residual connections lie inside the layers",
+        "dx = one.backward(dx, c)",
+        "dx = dy + one.backward(dx, c)",
+    ),
+    mistake("the layers themselves are left out: only the norm runs", "dx = one.backward(dx, c)", "pass"),
+    mistake(
+        "only the first layer runs: all layers must run, each with the dx of the layer above",
+        LOOP,
+        LOOP.replace("[::-1]", "[:1]"),
+    ),
+    mistake(
+        "all layers get the cache of the last layer",
+        "one.backward(dx, c)",
+        "one.backward(dx, cache.layers[-1])",
+    ),
+    mistake(
+        "all layers get the cache of the first layer",
+        "one.backward(dx, c)",
+        "one.backward(dx, cache.layers[0])",
     ),
 )
 def encoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
@@ -113,6 +238,84 @@ def encoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
         "dx = " + ATTENTION + "\n    dx, dmemory = layer.cross",
         ")\n    dx = " + ATTENTION + "\n    return",
         ")\n    return",
+    ),
+    mistake(
+        "the gradients of the residual connections are added once more in every step: their backward methods "
+        "contain them",
+        "dx = " + FEED_FORWARD,
+        "dx = dy + " + FEED_FORWARD,
+        "    dx, dmemory = layer",
+        "    below = dx\n    dx, dmemory = layer",
+        "    dx = layer.self_residual",
+        "    dx = below = dx + below\n    dx = below + layer.self_residual",
+    ),
+    mistake(
+        "all sublayers get dy, and what they return is added: each must get the dx that the sublayer above "
+        "returned",
+        "dx, dmemory = " + CROSS,
+        "dx_ff = dx; dx, dmemory = layer.cross_residual.backward(dy,",
+        "dx = " + ATTENTION,
+        "dx = dx_ff + dx + " + ATTENTION.replace("(dx", "(dy"),
+    ),
+    mistake(
+        "the cross-attention and the self-attention get dy: each must get the dx that the sublayer above "
+        "returned",
+        CROSS,
+        "layer.cross_residual.backward(dy,",
+        "self_residual.backward(dx",
+        "self_residual.backward(dy",
+    ),
+    mistake(
+        "the dx of the cross-attention is not used: the self-attention must get it",
+        "dx, dmemory = layer",
+        "_, dmemory = layer",
+    ),
+    mistake(
+        "dmemory is 0: it must be what the cross-attention returned",
+        "return dx, dmemory",
+        "return dx, 0 * dmemory",
+    ),
+    mistake(
+        "dmemory is added twice: it contains the gradients of the keys and of the values already",
+        "return dx, dmemory",
+        "return dx, dmemory + dmemory",
+    ),
+    mistake("dx and dmemory are exchanged in the result", "return dx, dmemory", "return dmemory, dx"),
+    mistake(
+        "the feed-forward network comes after the cross-attention: the backward pass begins with it",
+        "dx = " + FEED_FORWARD,
+        "dx = dy",
+        "    dx = layer.self_residual",
+        f"    dx = {FEED_FORWARD.replace('(dy', '(dx')}\n    dx = layer.self_residual",
+    ),
+    mistake(
+        "the feed-forward network comes last: the backward pass begins with it",
+        "dx = " + FEED_FORWARD,
+        "dx = dy",
+        "    return dx",
+        f"    dx = {FEED_FORWARD.replace('(dy', '(dx')}\n    return dx",
+    ),
+    mistake(
+        "the sublayers run in forward order: the backward pass begins with the feed-forward network, the "
+        "last one",
+        "dx = " + FEED_FORWARD,
+        "dx = " + ATTENTION.replace("(dx", "(dy"),
+        "    dx = " + ATTENTION + "\n    return",
+        f"    dx = {FEED_FORWARD.replace('(dy', '(dx')}\n    return",
+    ),
+    mistake(
+        "the dx of the cross-attention is added once more: the residual connection of the self-attention "
+        "adds it "
+        "already",
+        "dx = " + ATTENTION,
+        "dx = dx + " + ATTENTION,
+    ),
+    mistake(
+        "the result of the feed-forward network is added once more: the residual connections add it already",
+        "    dx, dmemory = layer",
+        "    above = dx\n    dx, dmemory = layer",
+        "return dx",
+        "return above + dx",
     ),
 )
 def decoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
@@ -157,6 +360,65 @@ def decoder_layer_backward(layer: Any, dy: Any, cache: Any) -> Any:
         "    return dx",
         "    " + NORM + "\n    return dx",
     ),
+    mistake(
+        "every layer gets the same gradient, and the results are summed: the layers are in sequence, so "
+        "each must "
+        "get the dx that the layer above returned",
+        LOOP,
+        "top, dx = dx, 0\n    " + LOOP,
+        "dx, dmemory_here = one.backward(dx, c)",
+        "dx_here, dmemory_here = one.backward(top, c); dx = dx + dx_here",
+    ),
+    mistake(
+        "every layer gets dy instead of the dx that the layer above returned",
+        LOOP,
+        "top = dx\n    " + LOOP,
+        "one.backward(dx, c)",
+        "one.backward(top, c)",
+    ),
+    mistake(
+        "dx is added once more: the residual connections lie inside the layers",
+        "dx, dmemory_here = one.backward(dx, c)",
+        "dx_here, dmemory_here = one.backward(dx, c); dx = dx + dx_here",
+    ),
+    mistake(
+        "the first layer is left out: the loop must reach layer 0",
+        "[::-1]",
+        "[:0:-1]",
+    ),
+    mistake(
+        "the last layer is left out: the loop must begin with it",
+        "[::-1]",
+        "[-2::-1]",
+    ),
+    mistake(
+        "only the last layer runs: the loop ends too early, for example by a return inside it",
+        "dmemory = dmemory + dmemory_here",
+        "return dx, dmemory_here",
+    ),
+    mistake(
+        "the norm is applied before every layer: it comes once, after all layers, so it is the first step",
+        NORM,
+        "pass",
+        "one.backward(dx, c)",
+        "one.backward(dx if layer.norm is None else layer.norm.backward(dx, cache.norm), c)",
+    ),
+    mistake(
+        "the result of layer.norm.backward is not used",
+        "dx = layer.norm",
+        "layer.norm",
+    ),
+    mistake(
+        "dy is added at the end: the residual connections lie inside the layers",
+        "return dx,",
+        "return dx + dy,",
+    ),
+    mistake("dx and dmemory are exchanged in the result", "return dx, dmemory", "return dmemory, dx"),
+    mistake(
+        "dmemory is doubled from layer to layer: each layer's gradient is added once",
+        "dmemory + dmemory_here",
+        "dmemory + dmemory + dmemory_here",
+    ),
 )
 def decoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
     """Return the gradients of the input of a stack of decoder layers and of the memory."""
@@ -179,7 +441,11 @@ def decoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
     mistake(
         "the last token is not left out, so that there is one column too many", "target[:, :-1]", "target"
     ),
-    mistake("the first token is left out instead of the last token", "target[:, :-1]", "target[:, 1:]"),
+    mistake(
+        "the first token is left out instead of the last token: the start symbol stands before it",
+        "target[:, :-1]",
+        "target[:, 1:]",
+    ),
     mistake("start_id is ignored: the first column is 0", "start_id, target.dtype", "0, target.dtype"),
     mistake("start_id is ignored: the first column is 1", "start_id, target.dtype", "1, target.dtype"),
     mistake(
@@ -201,6 +467,33 @@ def decoder_backward(layer: Any, dy: Any, cache: Any) -> Any:
         "np.concatenate([np.full((1, target.shape[1]), start_id), np.roll(target, 1, 1)[1:]])",
     ),
     mistake("the target is not shifted", "np.concatenate([start, target[:, :-1]], 1)", "target"),
+    mistake(
+        "the target is shifted by two places: there is one start symbol",
+        "[start, target[:, :-1]]",
+        "[start, start, target[:, :-2]]",
+    ),
+    mistake(
+        "the start symbol stands before and after the tokens: it stands only in front",
+        "[start, target[:, :-1]]",
+        "[start, target[:, :-2], start]",
+    ),
+    mistake(
+        "only the first sentence is shifted: every row begins with the start symbol",
+        "np.concatenate([start, target[:, :-1]], 1)",
+        "np.concatenate([np.concatenate([start, target[:, :-1]], 1)[:1], target[1:]])",
+    ),
+    mistake(
+        "all sentences are one long text that is shifted: every row begins with the start symbol",
+        "np.concatenate([start, target[:, :-1]], 1)",
+        "np.concatenate([[start_id], target.reshape(-1)[:-1]]).reshape(target.shape)",
+    ),
+    mistake(
+        "every token is the start symbol, as if the changed array was copied: the places after the first "
+        "hold the tokens of target",
+        "np.concatenate([start, target[:, :-1]], 1)",
+        "np.full_like(target, start_id)",
+    ),
+    mistake("the order of the tokens is reversed", "target[:, :-1]", "target[:, -2::-1]"),
 )
 def shifted_right(target: Any, start_id: Any) -> Any:
     """Return the target shifted right, with the start symbol in front."""

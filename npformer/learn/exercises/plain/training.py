@@ -13,8 +13,7 @@ PART = "(step - warmup_steps) / (total_steps - warmup_steps)"
 NORM = "math.sqrt((grads**2).sum())"
 
 
-@plain(
-    "adam-step",
+MOMENTS = (  # mistakes in the moments and in the step of Adam, which AdamW makes too
     mistake(
         "the bias correction is left out: m and v are used without the divisions by 1 - b1^t and 1 - b2^t",
         M_HAT,
@@ -88,17 +87,7 @@ NORM = "math.sqrt((grads**2).sum())"
         "(1 - beta2) * adam.v + beta2 * g",
     ),
     mistake("b1 and b2 are exchanged", "beta1, beta2 = adam", "beta2, beta1 = adam"),
-    mistake(
-        "the values move in the direction of the gradient: the sign of the update is wrong",
-        "values -=",
-        "values +=",
-    ),
     mistake("eps is left out", " + adam.eps", ""),
-    mistake(
-        "adam.model.values becomes a new array: change it in place, because the weights are parts of it",
-        "values -= ",
-        "values = adam.model.values - ",
-    ),
     mistake("the power b1^t is a product b1 · t, and so is b2^t", "**adam.t", "*adam.t"),
     mistake("the exponent t of the bias correction is left out", "**adam.t", ""),
     mistake("t is one too large in the bias correction", "**adam.t", "**(adam.t + 1)"),
@@ -109,7 +98,7 @@ NORM = "math.sqrt((grads**2).sum())"
         "**adam.t",
         "**(adam.t + 1)",
     ),
-    mistake("the learning rate lr is left out", "lr * ", ""),
+    mistake("the learning rate lr is left out", "lr * m_hat", "m_hat"),
     mistake("the gradient g is used instead of m_hat, so there is no momentum", "lr * m_hat", "lr * g"),
     mistake("it is multiplied by the root of v instead of divided", "m_hat / (", "m_hat * ("),
     mistake(
@@ -121,6 +110,132 @@ NORM = "math.sqrt((grads**2).sum())"
         "np.sqrt(v_hat) + adam.eps",
         "np.sqrt(v_hat + adam.eps)",
     ),
+    mistake(
+        "v is computed from the corrected m_hat² instead of g²: it is the mean of the squared gradients",
+        "(1 - beta2) * g * g",
+        "(1 - beta2) * (adam.m / (1 - beta1**adam.t)) ** 2",
+    ),
+    mistake(
+        "v is computed from m² instead of g²: it is the mean of the squared gradients",
+        "(1 - beta2) * g * g",
+        "(1 - beta2) * adam.m**2",
+    ),
+    mistake(
+        "v is computed from (g - m)², as in AdaBelief: it is the mean of g²",
+        "(1 - beta2) * g * g",
+        "(1 - beta2) * (g - adam.m) ** 2",
+    ),
+    mistake(
+        "v is the sum of all squared gradients, as in AdaGrad: it is a moving mean",
+        "beta2 * adam.v + (1 - beta2) * g * g",
+        "adam.v + g * g",
+    ),
+    mistake(
+        "all parameters share one v: each parameter has its own",
+        "(1 - beta2) * g * g",
+        "(1 - beta2) * (g * g).mean()",
+    ),
+    mistake(
+        "all parameters share one v, the sum of the squares of all gradients: each parameter has its own",
+        "(1 - beta2) * g * g",
+        "(1 - beta2) * (g * g).sum()",
+    ),
+    mistake(
+        "the moments of the step before are used: m and v must be updated first",
+        "    adam.t += 1",
+        "    m, v = adam.m.copy(), adam.v.copy()\n    adam.t += 1",
+        M_HAT,
+        "m / (1 - beta1**adam.t)",
+        V_HAT,
+        "v / (1 - beta2**adam.t)",
+    ),
+    mistake(
+        "the v of the step before is used: it must be updated first",
+        "    adam.t += 1",
+        "    v = adam.v.copy()\n    adam.t += 1",
+        V_HAT,
+        "v / (1 - beta2**adam.t)",
+    ),
+    mistake(
+        "the m of the step before is used: it must be updated first",
+        "    adam.t += 1",
+        "    m = adam.m.copy()\n    adam.t += 1",
+        M_HAT,
+        "m / (1 - beta1**adam.t)",
+    ),
+    mistake(
+        "the next gradient is anticipated in m_hat, as in Nesterov's momentum (NAdam)",
+        M_HAT,
+        "(beta1 * adam.m + (1 - beta1) * g) / (1 - beta1**adam.t)",
+    ),
+    mistake(
+        "b1 and b2 are exchanged in the bias corrections",
+        "1 - beta1**adam.t",
+        "1 - beta_2**adam.t",
+        "1 - beta2**adam.t",
+        "1 - beta1**adam.t",
+        "beta_2",
+        "beta2",
+    ),
+    mistake("the bias correction of v uses b1: it must use b2", "1 - beta2**adam.t", "1 - beta1**adam.t"),
+    mistake("the bias correction of m uses b2: it must use b1", "1 - beta1**adam.t", "1 - beta2**adam.t"),
+    mistake(
+        "the gradient is divided by its norm first: Adam uses it as it is",
+        "    adam.t += 1",
+        "    g = g / np.linalg.norm(g)\n    adam.t += 1",
+    ),
+    mistake(
+        "the parentheses are wrong: eps is added to the quotient, and must be added to the root of v",
+        "lr * m_hat / (np.sqrt(v_hat) + adam.eps)",
+        "lr * m_hat / np.sqrt(v_hat) + adam.eps",
+    ),
+    mistake("the learning rate is divided by the root of t", "lr * m_hat", "lr / np.sqrt(adam.t) * m_hat"),
+    mistake(
+        "the sign of the gradient is used instead of m_hat over the root of v",
+        "m_hat / (np.sqrt(v_hat) + adam.eps)",
+        "np.sign(g)",
+    ),
+    mistake(
+        "the step is not divided by the root of v: this is momentum",
+        "m_hat / (np.sqrt(v_hat) + adam.eps)",
+        "m_hat",
+    ),
+    mistake(
+        "1 - b1 is the factor of m too: the factor of the old m is b1",
+        "beta1 * adam.m + (1 - beta1) * g",
+        "(1 - beta1) * (adam.m + g)",
+    ),
+    mistake(
+        "the old m is left out: m is a moving mean", "beta1 * adam.m + (1 - beta1) * g", "(1 - beta1) * g"
+    ),
+    mistake(
+        "the old v is left out: v is a moving mean",
+        "beta2 * adam.v + (1 - beta2) * g * g",
+        "(1 - beta2) * g * g",
+    ),
+    mistake(
+        "the factors 1 - b1 and 1 - b2 are left out in m and v",
+        "(1 - beta1) * g",
+        "g",
+        "(1 - beta2) * g * g",
+        "g * g",
+    ),
+)
+
+
+@plain(
+    "adam-step",
+    mistake(
+        "the values move in the direction of the gradient: the sign of the update is wrong",
+        "values -=",
+        "values +=",
+    ),
+    mistake(
+        "adam.model.values becomes a new array: change it in place, because the weights are parts of it",
+        "values -= ",
+        "values = adam.model.values - ",
+    ),
+    *MOMENTS,
 )
 def adam_step(adam: Any, lr: Any) -> None:
     """Change a parameter and its moments by one step of Adam."""
@@ -176,6 +291,64 @@ def adam_step(adam: Any, lr: Any) -> None:
         "the decrease after the warmup is left out: the learning rate rises for ever",
         "min(decrease, increase)",
         "increase",
+    ),
+    mistake(
+        "factor and d_model^-0.5 multiply only the first argument of min: they must multiply the min",
+        "factor * d_model**-0.5 * min(decrease, increase)",
+        "min(factor * d_model**-0.5 * decrease, increase)",
+    ),
+    mistake(
+        "d_model^-0.5 multiplies only the first argument of min: it must multiply the min",
+        "d_model**-0.5 * min(decrease, increase)",
+        "min(d_model**-0.5 * decrease, increase)",
+    ),
+    mistake(
+        "factor and d_model^-0.5 multiply only the second argument of min: they must multiply the min",
+        "factor * d_model**-0.5 * min(decrease, increase)",
+        "min(decrease, factor * d_model**-0.5 * increase)",
+    ),
+    mistake(
+        "d_model^-0.5 multiplies only the second argument of min: it must multiply the min",
+        "d_model**-0.5 * min(decrease, increase)",
+        "min(decrease, d_model**-0.5 * increase)",
+    ),
+    mistake(
+        "factor multiplies only the first argument of min: it must multiply the min",
+        "factor * d_model**-0.5 * min(decrease, increase)",
+        "d_model**-0.5 * min(factor * decrease, increase)",
+    ),
+    mistake(
+        "factor multiplies only the second argument of min: it must multiply the min",
+        "factor * d_model**-0.5 * min(decrease, increase)",
+        "d_model**-0.5 * min(decrease, factor * increase)",
+    ),
+    mistake(
+        "warmup_steps^-1.5 multiplies the min: it belongs to its second argument",
+        "min(decrease, increase)",
+        "min(decrease, step) * warmup_steps**-1.5",
+    ),
+    mistake(
+        "step is in the power too: only warmup_steps has the power -1.5",
+        "step * warmup_steps**-1.5",
+        "(step * warmup_steps) ** -1.5",
+    ),
+    mistake("the two arguments of min are multiplied", "min(decrease, increase)", "decrease * increase"),
+    mistake("the two arguments of min are added", "min(decrease, increase)", "(decrease + increase)"),
+    mistake("the two arguments of min are averaged", "min(decrease, increase)", "(decrease + increase) / 2"),
+    mistake(
+        "the learning rate is constant in the warmup, as max(step, warmup_steps)^-0.5: it must rise there",
+        "min(decrease, increase)",
+        "max(step, warmup_steps) ** -0.5",
+    ),
+    mistake(
+        "the smaller one of step and warmup_steps has the power -0.5: compare the two arguments of min",
+        "min(decrease, increase)",
+        "min(step, warmup_steps) ** -0.5",
+    ),
+    mistake(
+        "factor is added: it must multiply the learning rate",
+        "factor * d_model**-0.5 * min(decrease, increase)",
+        "factor + d_model**-0.5 * min(decrease, increase)",
     ),
 )
 def warmup(d_model: Any, warmup_steps: Any = 4000, factor: Any = 1.0) -> Any:
@@ -252,6 +425,74 @@ def warmup(d_model: Any, warmup_steps: Any = 4000, factor: Any = 1.0) -> Any:
     mistake("the sine is used instead of the cosine", "math.cos", "math.sin"),
     mistake("the decrease is linear instead of a cosine", "(1 + math.cos(math.pi * done)) / 2", "(1 - done)"),
     mistake("peak is left out in the second part", "return peak * (1", "return (1"),
+    mistake(
+        "the parentheses are wrong: peak and the cosine are added, and peak must multiply their sum",
+        "peak * (1 + math.cos(math.pi * done)) / 2",
+        "(peak + math.cos(math.pi * done)) / 2",
+    ),
+    mistake(
+        "the parentheses are wrong: only the cosine is divided by 2",
+        "(1 + math.cos(math.pi * done)) / 2",
+        "(1 + math.cos(math.pi * done) / 2)",
+    ),
+    mistake("the angle is in degrees: math.cos takes radians", "math.pi * done", "180 * done"),
+    mistake(
+        "the cosine begins again after total_steps (a restart): the learning rate stays 0",
+        f"min(1.0, {PART})",
+        f"({PART}) % 1",
+    ),
+    mistake(
+        "the warmup has the form of a cosine too: it must be linear",
+        "peak * step / warmup_steps",
+        "peak * (1 - math.cos(math.pi * step / warmup_steps)) / 2",
+    ),
+    mistake(
+        "the warmup multiplies a cosine that begins at step 0: the cosine begins at warmup_steps",
+        "            return peak * step / warmup_steps",
+        "            return peak * step / warmup_steps * (1 + math.cos(math.pi * step / total_steps)) / 2",
+    ),
+    mistake(
+        "the warmup multiplies a cosine that begins at step 0, and this cosine continues after it: the "
+        "cosine "
+        "begins at warmup_steps",
+        "            return peak * step / warmup_steps",
+        "            return peak * step / warmup_steps * (1 + math.cos(math.pi * step / total_steps)) / 2",
+        PART,
+        "step / total_steps",
+    ),
+    mistake(
+        "after total_steps the learning rate is peak: it stays 0",
+        f"        done = min(1.0, {PART})",
+        f"        done = {PART}\n        if done > 1:\n            return peak",
+    ),
+    mistake("peak is left out in the warmup", "peak * step / warmup_steps", "step / warmup_steps"),
+    mistake(
+        "peak is left out in both parts",
+        "peak * step / warmup_steps",
+        "step / warmup_steps",
+        "return peak * (1",
+        "return (1",
+    ),
+    mistake(
+        "the warmup divides by total_steps: it ends at warmup_steps",
+        "peak * step / warmup_steps",
+        "peak * step / total_steps",
+    ),
+    mistake(
+        "the decrease is exponential instead of a cosine",
+        "(1 + math.cos(math.pi * done)) / 2",
+        "math.exp(-done)",
+    ),
+    mistake(
+        "the absolute value of the cosine is used: it must be moved up by 1 and halved",
+        "(1 + math.cos(math.pi * done)) / 2",
+        "abs(math.cos(math.pi * done))",
+    ),
+    mistake(
+        "negative values of the cosine are set to 0: it must be moved up by 1 and halved",
+        "(1 + math.cos(math.pi * done)) / 2",
+        "max(0.0, math.cos(math.pi * done))",
+    ),
 )
 def cosine(peak: Any, total_steps: Any, warmup_steps: Any = 0) -> Any:
     """Return a schedule that decreases like a cosine: a function of the step."""
@@ -316,6 +557,53 @@ def cosine(peak: Any, total_steps: Any, warmup_steps: Any = 0) -> Any:
         "norm < max_norm",
     ),
     mistake("the gradient is scaled twice", "max_norm / norm", "(max_norm / norm) ** 2"),
+    mistake(
+        "a small number is added to the norm, as in PyTorch: divide by the norm itself",
+        "max_norm / norm",
+        "max_norm / (norm + 1e-6)",
+    ),
+    mistake(
+        "max_norm is returned: the norm before scaling must be returned", "return norm", "return max_norm"
+    ),
+    mistake("the square of the norm is returned", "return norm", "return norm**2"),
+    mistake(
+        "the scale is returned: the norm before scaling must be returned",
+        "return norm",
+        "return min(1.0, max_norm / norm)",
+    ),
+    mistake(
+        "only entries above max_norm are clipped: all entries must be multiplied by the same number",
+        "grads *= max_norm / norm",
+        "grads[grads > max_norm] = max_norm",
+    ),
+    mistake(
+        "entries whose absolute value is above max_norm are set to 0: all must be multiplied by the same "
+        "number",
+        "grads *= max_norm / norm",
+        "grads[abs(grads) > max_norm] = 0",
+    ),
+    mistake(
+        "the excess of the norm is subtracted: the entries must be multiplied",
+        "grads *= max_norm / norm",
+        "grads -= norm - max_norm",
+    ),
+    mistake(
+        "the gradient is divided by the norm minus max_norm: it must be multiplied by their quotient",
+        "grads *= max_norm / norm",
+        "grads /= norm - max_norm",
+    ),
+    mistake("the gradient is set to 0 if its norm is too large", "grads *= max_norm / norm", "grads *= 0"),
+    mistake(
+        "every entry of the gradient is replaced by max_norm: the direction must remain",
+        "grads *= max_norm / norm",
+        "grads[:] = max_norm",
+    ),
+    mistake(
+        "it is divided by the square of the norm: the root is left out only in the scale",
+        "max_norm / norm",
+        "max_norm / norm**2",
+    ),
+    mistake("the root of the scale is used", "max_norm / norm", "math.sqrt(max_norm / norm)"),
 )
 def clip_global_norm(grads: Any, max_norm: Any) -> Any:
     """Scale the gradients down if their norm is larger than the limit, and return the norm."""

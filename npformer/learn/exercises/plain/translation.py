@@ -25,6 +25,11 @@ CLIPPED = "sum((ours & theirs).values())"
     ),
     mistake("the rightmost pair is joined first, whatever its rank", FIRST, "candidates[-1]"),
     mistake(
+        "the piece that is first in the alphabet is joined first, and must be that with the lowest rank",
+        "append((rank, i))",
+        "append((parts[i] + parts[i + 1], i))",
+    ),
+    mistake(
         "only one pair is joined: repeat this until no pair can be joined",
         JOIN,
         JOIN + "\n        return parts",
@@ -47,6 +52,37 @@ CLIPPED = "sum((ours & theirs).values())"
     mistake("the first character, ▁, is left out", "list(text)", 'list(text.lstrip("▁"))'),
     mistake("the first string of the result is left out", "return parts", "return parts[1:]"),
     mistake("nothing is joined: the result is the list of the characters", "if not candidates", "if True"),
+    mistake(
+        "characters that do not occur in pieces are left out: they remain separate",
+        "return parts",
+        "return [part for part in parts if part in pieces.ranks]",
+    ),
+    mistake(
+        "▁ is never joined: it is a character like the others",
+        "range(len(parts) - 1)",
+        "range(1, len(parts) - 1)",
+    ),
+    mistake(
+        "the last pair is left out: all pairs of adjacent strings count",
+        "range(len(parts) - 1)",
+        "range(len(parts) - 2)",
+    ),
+    mistake(
+        "the search passes the word only once, from the left: repeat it until no pair can be joined",
+        "    while True:\n",
+        "    i = 0\n    while i < len(parts) - 1:\n        if parts[i] + parts[i + 1] in pieces.ranks:\n"
+        f"            {JOIN}\n        i += 1\n    return parts\n    while True:\n",
+    ),
+    mistake(
+        "only pieces of two characters are made: a joined string can be joined again",
+        "if rank is not None",
+        "if rank is not None and len(parts[i] + parts[i + 1]) == 2",
+    ),
+    mistake(
+        "the strings of the result are in reverse order",
+        "return parts",
+        "return parts[::-1]",
+    ),
 )
 def join_pieces(pieces: Any, text: Any) -> Any:
     """Return the pieces of a word after byte-pair encoding."""
@@ -80,6 +116,14 @@ def join_pieces(pieces: Any, text: Any) -> Any:
         "the matches are not clipped: an n-gram has at most as many matches as it occurs in the reference",
         CLIPPED,
         "sum(count for gram, count in ours.items() if gram in theirs)",
+    ),
+    mistake(
+        "the n-grams of all lines together are clipped: those of each line may match only its own reference",
+        "c = r = 0",
+        "c = r = 0\n    all_ours, all_theirs = ([Counter() for _ in range(4)] for _ in range(2))",
+        "matches[n - 1] += sum((ours & theirs).values())",
+        "all_ours[n - 1] += ours\n            all_theirs[n - 1] += theirs\n"
+        "            matches[n - 1] = sum((all_ours[n - 1] & all_theirs[n - 1]).values())",
     ),
     mistake(
         "each n-gram is counted once: it may match several times if it occurs several times",
@@ -143,6 +187,71 @@ def join_pieces(pieces: Any, text: Any) -> Any:
     ),
     mistake("the last n-gram of each line is left out", "- n + 1)", "- n)"),
     mistake("the n-grams are made of characters instead of words", ".split()", ".strip()"),
+    mistake(
+        "1 is added to the matches and to the numbers of n-grams (smoothing): here nothing is added",
+        "a / b for",
+        "(a + 1) / (b + 1) for",
+    ),
+    mistake(
+        "an n without a match is left out of the mean: BLEU is 0 then",
+        "    if not all(matches):\n        return 0.0\n",
+        "    if not any(matches):\n        return 0.0\n    matches, totals = zip(*((a, b) for a, b in "
+        "zip(matches, "
+        "totals) if a))\n",
+        ") / 4)",
+        ") / len(precisions))",
+    ),
+    mistake(
+        "c and r count characters: they must count words",
+        "c += len(ours_words)",
+        "c += len(translation)",
+        "r += len(theirs_words)",
+        "r += len(reference)",
+    ),
+    mistake("exp is left out in the brevity penalty", PENALTY, "min(1.0, 1 - r / c)"),
+    mistake(
+        "the brevity penalty is under the fourth root too: it must multiply the root",
+        "100 * penalty * ",
+        "100 * penalty**0.25 * ",
+    ),
+    mistake(
+        "the brevity penalty is that of the last line: c and r count the words of all lines",
+        "c += len(ours_words)",
+        "c = len(ours_words)",
+        "r += len(theirs_words)",
+        "r = len(theirs_words)",
+    ),
+    mistake(
+        "the matches of the last line only are used: they must be summed over all lines",
+        "matches[n - 1] +=",
+        "matches[n - 1] =",
+        "totals[n - 1] +=",
+        "totals[n - 1] =",
+    ),
+    mistake(
+        "the numbers of n-grams are those of the words: a line of k words has k - n + 1 n-grams",
+        "+= sum(ours.values())",
+        "+= len(ours_words)",
+    ),
+    mistake(
+        "the longest n-grams have 5 words: the largest n is 4",
+        "(1, 5)",
+        "(1, 6)",
+        "[0] * 4",
+        "[0] * 5",
+        ") / 4",
+        ") / 5",
+    ),
+    mistake(
+        "the lines' brevity penalties are multiplied: c and r are summed over all lines first",
+        "    c = r = 0",
+        "    c = r = 0\n    each = 1.0",
+        "        r += len(theirs_words)",
+        "        r += len(theirs_words)\n        each *= min(1.0, math.exp(1 - len(theirs_words) / "
+        "len(ours_words)))",
+        PENALTY,
+        "each",
+    ),
 )
 def bleu(translations: Any, references: Any) -> Any:
     """Return the BLEU score of a corpus."""

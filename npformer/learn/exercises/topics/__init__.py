@@ -4,6 +4,7 @@ from npformer.learn.exercises.topics.attention import ATTENTION
 from npformer.learn.exercises.topics.beginnings import BEGINNINGS
 from npformer.learn.exercises.topics.decoding import DECODING
 from npformer.learn.exercises.topics.embeddings import EMBEDDINGS
+from npformer.learn.exercises.topics.generation import GENERATION
 from npformer.learn.exercises.topics.hard import HARD
 from npformer.learn.exercises.topics.heads import HEADS
 from npformer.learn.exercises.topics.latent import LATENT
@@ -13,6 +14,7 @@ from npformer.learn.exercises.topics.losses import LOSSES
 from npformer.learn.exercises.topics.recurrent import RECURRENT
 from npformer.learn.exercises.topics.relative import RELATIVE
 from npformer.learn.exercises.topics.stacks import STACKS
+from npformer.learn.exercises.topics.today import TODAY
 from npformer.learn.exercises.topics.training import TRAINING
 from npformer.learn.exercises.topics.translation import TRANSLATION
 
@@ -32,5 +34,7 @@ TOPICS = (
     LATENT,
     RELATIVE,
     TRANSLATION,
+    TODAY,
+    GENERATION,
 )
 ALL = tuple(exercise for topic in TOPICS for exercise in topic)

@@ -9,6 +9,7 @@ from npformer.checking.check_target import CheckTarget
 from npformer.checking.derivative import derivative_along
 from npformer.data.loader import pad, truncate
 from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import pair_trial
 
 
@@ -32,6 +33,7 @@ def _padded(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "pad([[1, 2], [3]], pad_id=9)": own.pad([[1, 2], [3]], 9),
         "pad([[4, 5, 6]])": own.pad([[4, 5, 6]]),
         "pad([[7], [8, 9]])": own.pad([[7], [8, 9]]),
+        "pad([[5, 6], [1, 2, 3, 4, 7]])": own.pad([[5, 6], [1, 2, 3, 4, 7]]),
     }
 
 
@@ -41,6 +43,7 @@ def _truncated(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "truncate([5, 6, 7, 8], 2)": own.truncate([5, 6, 7, 8], 2),
         "truncate([5, 3], 2)": own.truncate([5, 3], 2),
         "truncate([5, 3], 4)": own.truncate([5, 3], 4),
+        "truncate([5, 6], 4)": own.truncate([5, 6], 4),
         "truncate([5, 3, 6, 7], 3)": own.truncate([5, 3, 6, 7], 3),
     }
 
@@ -162,7 +165,7 @@ def pad(rows, pad_id=0):
     Returns an integer array (B, T), where T is the length of the longest row.
     """
 ''',
-        (Values("", _padded),),
+        (Values("", _padded, hidden=hidden_inputs.padded),),
         (
             "First find the width of the array. Then fill the array with one number before you copy the "
             "rows.",
@@ -188,7 +191,7 @@ def truncate(ids, max_length):
     Returns a list. For max_length = 3, [5, 6, 7, 8, 3] gives [5, 6, 3], and [5, 6, 7, 8] gives [5, 6, 7].
     """
 ''',
-        (Values("", _truncated),),
+        (Values("", _truncated, hidden=hidden_inputs.truncated),),
         (
             "There are three cases: the list is short enough, it is too long and ends with END, or it is too "
             "long and does not end with END.",

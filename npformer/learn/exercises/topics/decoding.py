@@ -8,6 +8,7 @@ import numpy as np
 from npformer.generation import greedy
 from npformer.generation.beam import best_continuations, length_norm
 from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.topics import hidden_inputs
 from npformer.models.transformer import Transformer, TransformerConfig
 from npformer.nn.attention import MultiHeadAttention
 
@@ -20,7 +21,8 @@ def _model(seed: int, lowered: float = 0.0) -> Any:
 
     Args:
         seed: With 834 its sentences end after 5, 2 and more than 6 tokens. With 5 one would choose forbidden
-            tokens, and tokens other than the end symbol after the end symbol.
+            tokens, and tokens other than the end symbol after the end symbol. With 2244 the first sentence is
+            empty, and the second one does not end.
         lowered: A number. The larger it is, the further below 0 are the logits.
     """
     config = TransformerConfig(
@@ -47,6 +49,9 @@ def _sentences(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
         "greedy(model, source, max_length=6)": own.greedy(_model(834), SOURCE, max_length=6),
         "greedy(model, source, max_length=2)": own.greedy(_model(834), SOURCE, max_length=2),
         "greedy(model, source, max_length=6), another model": own.greedy(_model(5), SOURCE, max_length=6),
+        "greedy(model, source, max_length=6), an empty sentence": own.greedy(
+            _model(2244), SOURCE, max_length=6
+        ),
         "greedy(model, source, max_length=6), logits below 0": own.greedy(_model(5, 9), SOURCE, max_length=6),
     }
 
@@ -66,7 +71,10 @@ def _beams(own: Functions, rng: np.random.Generator) -> Any:
 
 
 def _norms(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
-    return {"length_norm(n, 0.6)": np.array([float(own.length_norm(n, 0.6)) for n in (1, 2, 7, 30)])}
+    return {
+        f"length_norm(n, {power})": np.array([float(own.length_norm(n, power)) for n in (1, 2, 7, 30)])
+        for power in (0.6, 1.5)
+    }
 
 
 def _steps(own: Functions, rng: np.random.Generator) -> Any:
@@ -99,7 +107,7 @@ def greedy(model, source, *, max_length):
     model.config.end_id. Returns a list of B lists of ids (Python ints), without start and end symbols.
     """
 ''',
-        (Values("", _sentences),),
+        (Values("", _sentences, hidden=hidden_inputs.sentences),),
         (
             "Begin with an array (B, 1) of start symbols, and append one column of tokens in each step.",
             "Set the logits of the three forbidden ids to -inf. Then use argmax over the last axis.",
@@ -148,7 +156,7 @@ def length_norm(length, length_penalty):
     a disadvantage. Returns a number, which is 1 for a length of 1.
     """
 ''',
-        (Values("", _norms),),
+        (Values("", _norms, hidden=hidden_inputs.norms),),
         (
             "The formula is in the docstring. Be careful with the parentheses.",
             "Compute the fraction first, and then the power.",

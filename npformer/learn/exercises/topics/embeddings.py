@@ -8,7 +8,8 @@ from npformer import functional as F
 from npformer.backend import Array
 from npformer.functional.positions import sinusoids
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
-from npformer.learn.exercises.topics.tools import Borrowed, layer_trial
+from npformer.learn.exercises.topics import hidden_inputs
+from npformer.learn.exercises.topics.tools import Borrowed, layer_trial, output
 from npformer.nn import Linear, TiedProjection
 from npformer.nn.module import Parameter
 from npformer.nn.positions import LearnedPositions
@@ -27,6 +28,18 @@ def _embedding_trial(label: str, **settings: Any) -> Gradients:
         )
 
     return Gradients(label, make)
+
+
+def _vectors(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+    table = rng.standard_normal((7, 3))
+    return {
+        "y": output(own.embedding(IDS, table)),
+        "y with scale 1.7": output(own.embedding(IDS, table, 1.7)),
+        "y with scale 1.7 and zero_id 0": output(own.embedding(IDS, table, 1.7, 0)),
+        "y with zero_id 4": output(own.embedding(IDS, table, 1.0, 4)),
+        "y of one row of ids": output(own.embedding(IDS[0], table, 0.5, 2)),
+        "y of a float32 table": output(own.embedding(IDS, table.astype(np.float32), 1.7, 0)),
+    }
 
 
 def _tied(bias: bool) -> Any:
@@ -65,6 +78,33 @@ def _tables(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
 
 
 EMBEDDINGS = (
+    Exercise(
+        "embedding",
+        2,
+        "a vector for each token, forward",
+        '''
+import numpy as np
+
+
+def embedding(ids, table, scale=1.0, zero_id=None):
+    """Return y = scale · table[ids], where y is 0 at the positions with ids == zero_id.
+
+    ids      integers (..., T)
+    table    (V, D), one row for each token
+    scale    a number; the paper uses sqrt(D)
+    zero_id  the id whose vector is replaced by 0, usually that of padding, or None
+    Returns y (..., T, D) with the dtype of the table.
+    """
+''',
+        (Values("", _vectors, numbers=((1.7, "scale"),)),),
+        (
+            "table[ids] selects a row of the table for each id. Its shape is that of ids, with an axis more.",
+            "ids == zero_id is True at the positions that must be 0. It lacks the last axis of y, and "
+            "[..., None] adds an axis of length 1.",
+            "Compute y = scale * table[ids]. If zero_id is not None, apply np.where(..., 0, y).",
+        ),
+        {"embedding": F.embedding},
+    ),
     Exercise(
         "embedding-backward",
         2,
@@ -177,7 +217,7 @@ def sinusoids(length, d_model):
     D is d_model, an even number. Returns an array (length, D) of float64 with one row for each position.
     """
 ''',
-        (Values("", _tables, numbers=((10000, "10000"),)),),
+        (Values("", _tables, numbers=((10000, "10000"),), hidden=hidden_inputs.tables),),
         (
             "There are D/2 frequencies. Each of them is used in two adjacent columns.",
             "Divide the positions, of shape (T, 1), by 10000 to the power of the exponents 2i/D, of shape "

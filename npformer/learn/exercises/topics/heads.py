@@ -7,8 +7,9 @@ import numpy as np
 from npformer import functional as F
 from npformer.functional.masks import causal_mask, local_mask, padding_mask
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
-from npformer.learn.exercises.topics.tools import layer_trial, pair_trial, without_like
-from npformer.nn.attention import MultiHeadAttention
+from npformer.learn.exercises.topics import hidden_inputs
+from npformer.learn.exercises.topics.tools import layer_trial, output_and_cache, pair_trial, without_like
+from npformer.nn.attention import MultiHeadAttention, MultiHeadCache
 
 IDS = np.array([[5, 8, 2, 3, 0, 0], [4, 3, 0, 0, 0, 0], [7, 7, 9, 4, 6, 3]])
 RAGGED = np.arange(7) < np.array([5, 7, 3])[:, None, None]  # (3, 1, 7)
@@ -50,6 +51,32 @@ def _multi_head(rng: np.random.Generator) -> Any:
     return MultiHeadAttention(6, 2, rng=rng, dtype=np.float64)
 
 
+def _forward_trial(label: str, query: Any, memory: Any, mask: Any) -> Values:
+    """Return a trial of the output of multi_head, and of the gradients that its cache gives."""
+
+    def run(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+        layer = _multi_head(rng)
+        inputs = [None if shape is None else rng.standard_normal(shape) for shape in (query, memory)]
+        y, cache = output_and_cache("multi_head", own.multi_head(layer, *inputs, mask), MultiHeadCache)
+        result = {"y": y, "n_inputs of the cache": cache.n_inputs}
+        gradients: list[Any] = [None, None]  # if y or n_inputs is wrong, which is reported first
+        if np.shape(y) == query and cache.n_inputs == 2 - (memory is None):
+            dx = layer.backward(rng.standard_normal(query), cache)
+            gradients = [dx[0] if isinstance(dx, tuple) else dx, np.array(layer.query.weight.grad)]
+        return result | dict(zip(("dquery with your cache", "the gradient of Wq"), gradients, strict=True))
+
+    return Values(label, run)
+
+
+def multi_head(layer: Any, query: Any, memory: Any = None, mask: Any = None) -> tuple[Any, Any]:
+    """Do what MultiHeadAttention.forward does if keys and values have one input: the solution."""
+    n_inputs, memory = (1, query) if memory is None else (2, memory)
+    (q, k, v), projections = layer.project(query, memory, memory)  # (B, H, T, K), (B, H, S, K), (B, H, S, K)
+    z, attention = F.attention(q, k, v, mask)  # (B, H, T, K)
+    y, output = layer.output.forward(F.merge_heads(z))  # (B, T, D)
+    return y, MultiHeadCache(projections, attention, output, n_inputs)
+
+
 HEADS = (
     Exercise(
         "causal-mask",
@@ -66,7 +93,7 @@ def causal_mask(length):
     query may attend to the key.
     """
 ''',
-        (Values("", _causal),),
+        (Values("", _causal, hidden=hidden_inputs.causal),),
         (
             "Compare the position of the query with the position of the key.",
             "With position = np.arange(length), position[:, None] is a column of queries and position[None, "
@@ -91,7 +118,7 @@ def padding_mask(ids, pad_id=0):
     queries may attend to the key.
     """
 ''',
-        (Values("", _padding),),
+        (Values("", _padding, hidden=hidden_inputs.padding),),
         (
             "One comparison distinguishes tokens from padding. Then only the shape has to change.",
             "x[:, None, None, :] inserts two axes of length 1 between the first and the last axis.",
@@ -113,7 +140,7 @@ def local_mask(length, width):
     Returns a bool array (length, length). An entry is True if the query (row) may attend to the key (column).
     """
 ''',
-        (Values("", _local),),
+        (Values("", _local, hidden=hidden_inputs.local),),
         (
             "The mask depends on the distance between the two positions.",
             "position[:, None] - position[None, :] is a square of these distances. Some of them are "
@@ -196,6 +223,44 @@ def merge_heads(x):
             "Then reshape to (B, T, H·K).",
         ),
         {"merge_heads": F.merge_heads},
+    ),
+    Exercise(
+        "multi-head",
+        7,
+        "multi-head attention, forward",
+        '''
+from npformer.functional import attention, merge_heads
+from npformer.nn.attention import MultiHeadCache
+
+
+def multi_head(layer, query, memory=None, mask=None):
+    """Compute y = Concat(heads) Wo with heads = attention(query Wq, memory Wk, memory Wv).
+
+    layer   layer.project(query, key, value) returns ((q, k, v), projections): the queries, keys and values of
+            all heads, (B, H, T, K) and (B, H, S, K), and a cache.
+            layer.output is the linear layer Wo. layer.output.forward(x) returns (y, its cache).
+    query   (B, T, D)
+    memory  (B, S, D), the input of keys and values; None in self-attention, where it is the query
+    mask    bool, broadcastable to (B, H, T, S), True where a query may attend to a key; or None
+    attention(q, k, v, mask) returns (z, its cache), and merge_heads(z) concatenates the heads.
+    Returns (y, cache). y has the shape (B, T, D). The cache is MultiHeadCache(projections, the cache of
+    attention, the cache of layer.output, n_inputs). n_inputs is 1 in self-attention, and 2 with a memory.
+    """
+''',
+        (
+            _forward_trial("self-attention", (3, 5, 6), None, None),
+            _forward_trial("causal mask", (3, 5, 6), None, causal_mask(5, np.zeros(1))),
+            _forward_trial("cross-attention", (3, 5, 6), (3, 7, 6), RAGGED[:, None]),
+        ),
+        (
+            "There are three steps: the projections, the attention of all heads, and the output layer. Each "
+            "returns a result and a cache. Keep all caches.",
+            "If memory is None, it is the query, and n_inputs is 1. layer.project(query, memory, memory) "
+            "gives q, k and v.",
+            "attention(q, k, v, mask) gives z (B, H, T, K). Concatenate its heads, and pass them to "
+            "layer.output.forward.",
+        ),
+        {"multi_head": multi_head},
     ),
     Exercise(
         "multi-head-backward",

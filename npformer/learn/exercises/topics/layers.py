@@ -8,8 +8,10 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
-from npformer.learn.exercises.topics.tools import layer_trial, output, pair_trial
-from npformer.nn import Context, FeedForward, Linear, PostNormResidual, PreNormResidual
+from npformer.learn.exercises.topics.tools import layer_trial, output, output_and_cache, pair_trial
+from npformer.nn import Context, Dropout, FeedForward, Linear, PostNormResidual, PreNormResidual
+from npformer.nn.feed_forward import FeedForwardCache
+from npformer.nn.residual import PostNormCache, PreNormCache
 
 DROPPING = {"train": True, "rng": 5}
 
@@ -49,6 +51,59 @@ def _framed_trial(norm: Any) -> Gradients:
     return Gradients(
         f"norm {norm}", lambda own, rng: (_Framed(own, norm, rng), rng.standard_normal((2, 3, 5))), DROPPING
     )
+
+
+class _Dropping:
+    """A dropout layer in training whose mask is the same in every call."""
+
+    def __init__(self, p: float) -> None:
+        self._dropout = Dropout(p)
+
+    def forward(self, x: Array, context: Any = None) -> tuple[Array, Any]:
+        return self._dropout.forward(x, Context(train=True, rng=np.random.default_rng(5)))
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        return self._dropout.backward(dy, cache)
+
+
+def _residual(name: str, kind: Any, cache_class: Any) -> Values:
+    """Return a trial of the output of a residual connection, and of the gradients that its cache gives."""
+
+    def run(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+        layer = kind(5, dtype=np.float64)
+        if hasattr(layer, "dropout"):
+            layer.dropout = _Dropping(0.3)
+        for parameter in layer.parameters():
+            parameter.value[...] = rng.standard_normal(5)
+        sublayer = Linear(5, 5, rng=rng, dtype=np.float64)
+        x, dy = rng.standard_normal((2, 3, 5)), rng.standard_normal((2, 3, 5))
+        returned = getattr(own, name)(layer, x, sublayer.forward)
+        y, cache = output_and_cache(name, returned, cache_class)
+        # a y of another shape is reported first
+        dx = layer.backward(dy, cache, sublayer.backward) if np.shape(y) == dy.shape else None
+        return {
+            f"y of {name}": y,
+            f"dx of {name} with your cache": dx,
+            f"the gain's gradient of {name} with your cache": np.array(layer.norm.gain.grad),
+        }
+
+    return Values("", run)
+
+
+def _feed_forward_trial(activation: str) -> Values:
+    """Return a trial of the output of feed_forward, and of the gradients that its cache gives."""
+
+    def run(own: Functions, rng: np.random.Generator) -> dict[str, Any]:
+        layer = FeedForward(4, 7, activation=activation, rng=rng, dtype=np.float64)
+        for parameter in layer.parameters():
+            parameter.value[...] = rng.standard_normal(parameter.shape)
+        x, dy = rng.standard_normal((2, 3, 4)), rng.standard_normal((2, 3, 4))
+        y, cache = output_and_cache("feed_forward", own.feed_forward(layer, x), FeedForwardCache)
+        dx = layer.backward(dy, cache) if np.shape(y) == dy.shape else None  # another shape is reported first
+        gradient = np.array(layer.outer.weight.grad)
+        return {"y": y, "dx with your cache": dx, "the gradient of W2 with your cache": gradient}
+
+    return Values(activation, run)
 
 
 def _network(rng: np.random.Generator) -> Any:
@@ -119,6 +174,47 @@ def layer_norm_backward(dy, cache):
             "dx = rstd · (dxhat - mean(dxhat) - xhat · mean(dxhat · xhat)), with means over the last axis.",
         ),
         {"layer_norm_backward": F.layer_norm_backward},
+    ),
+    Exercise(
+        "residual",
+        8,
+        "residual connections, forward",
+        '''
+from npformer.nn.residual import PostNormCache, PreNormCache
+
+
+def post_norm(layer, x, sublayer):
+    """Compute y = norm(x + dropout(h)), where h = f(x) and f is the sublayer.
+
+    layer     layer.norm.forward(x, h) computes norm(x + dropout(h)), and returns (y, its cache)
+    x         (..., D)
+    sublayer  sublayer(x) returns (h, its cache)
+    Returns (y, cache), where the cache is PostNormCache(sublayer's cache, norm's cache).
+    """
+
+
+def pre_norm(layer, x, sublayer):
+    """Compute y = x + dropout(h), where h = f(norm(x)) and f is the sublayer.
+
+    layer     layer.norm.forward(x) returns (normed, its cache).
+              layer.dropout.forward(h) returns (dropped, dropout_mask).
+    x         (..., D)
+    sublayer  sublayer(normed) returns (h, its cache)
+    Returns (y, cache), where the cache is PreNormCache(norm's cache, sublayer's cache, dropout_mask).
+    """
+''',
+        (
+            _residual("post_norm", PostNormResidual, PostNormCache),
+            _residual("pre_norm", PreNormResidual, PreNormCache),
+        ),
+        (
+            "Each step returns a result and a cache. Keep the caches, and write the steps in the order of "
+            "the formula.",
+            "Post-norm has two steps: the sublayer, and the norm, whose method adds x itself. Pre-norm has "
+            "four: norm, sublayer, dropout, sum.",
+            "Pre-norm: the sublayer gets the normed x, and the sum has x itself: y = x + dropped.",
+        ),
+        {"post_norm": PostNormResidual.forward, "pre_norm": PreNormResidual.forward},
     ),
     Exercise(
         "residual-backward",
@@ -237,6 +333,35 @@ def gelu_backward(dy, cache):
             "dx = dy · (phi + x · density).",
         ),
         {"gelu_backward": F.gelu_backward},
+    ),
+    Exercise(
+        "feed-forward",
+        9,
+        "the feed-forward network, forward",
+        '''
+from npformer.kernels import activation_dropout
+from npformer.nn.feed_forward import FeedForwardCache
+
+
+def feed_forward(layer, x):
+    """Compute y = f(x W1 + b1) W2 + b2, where f is the activation.
+
+    layer  .inner (W1, b1) and .outer (W2, b2). Each has a method forward(x), which returns (y, its cache).
+           .activation, the name of f
+    x      (B, T, D)
+    activation_dropout(h, layer.activation) returns (f(h), its cache). Without further arguments, nothing is
+    dropped.
+    Returns (y, cache). The cache is FeedForwardCache(inner's, the activation's, outer's cache).
+    """
+''',
+        (_feed_forward_trial("relu"), _feed_forward_trial("gelu")),
+        (
+            "There are three steps: the inner layer, the activation, the outer layer. Each returns a result "
+            "and a cache.",
+            "h, inner = layer.inner.forward(x) is the first step. The second step gets h.",
+            "Collect the three caches in the order of the steps, and return them after y.",
+        ),
+        {"feed_forward": FeedForward.forward},
     ),
     Exercise(
         "feed-forward-backward",

@@ -7,6 +7,7 @@ import numpy as np
 from npformer import functional as F
 from npformer.backend import Array
 from npformer.learn.exercises.exercise import Exercise, Functions, Gradients, Values
+from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import output, pair_trial
 
 TARGETS = np.array([[4, 1, 0, 0], [6, 2, 3, 0], [5, 5, 3, 2]])
@@ -156,7 +157,7 @@ def smooth_targets(targets, n_classes, smoothing):
     Returns q (..., n_classes) in float64. Each row sums to 1.
     """
 ''',
-        (Values("", _smooth),),
+        (Values("", _smooth, hidden=hidden_inputs.smooth),),
         (
             "Begin with the one-hot vectors. Each is a row of zeros with a 1 at the target.",
             "targets[..., None] == np.arange(n_classes) is the one-hot array with dtype bool.",

@@ -6,6 +6,7 @@ import numpy as np
 
 from npformer.functional.masks import causal_mask
 from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.topics import hidden_inputs
 from npformer.learn.exercises.topics.tools import layer_trial
 from npformer.models.transformer import DecoderLayer, Encoder, EncoderLayer, TransformerConfig
 from npformer.models.transformer.model import shifted_right
@@ -83,7 +84,7 @@ def encoder_backward(layer, dy, cache):
     """
 ''',
         (
-            layer_trial("", _layer(Encoder, "post", 2), "encoder_backward", (2, 3, 6)),
+            layer_trial("", _layer(Encoder, "post", 3), "encoder_backward", (2, 3, 6)),
             layer_trial("with a final norm", _layer(Encoder, "pre", 2), "encoder_backward", (2, 3, 6)),
         ),
         (
@@ -156,7 +157,7 @@ def decoder_backward(layer, dy, cache):
     """
 ''',
         (
-            layer_trial("", _layer(Decoder, "pre", 2), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL),
+            layer_trial("", _layer(Decoder, "pre", 3), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL),
             layer_trial(
                 "no norm", _layer(Decoder, "post", 2), "decoder_backward", (2, 4, 6), (2, 3, 6), mask=CAUSAL
             ),
@@ -183,7 +184,7 @@ def shifted_right(target, start_id):
     Returns integers (B, T).
     """
 ''',
-        (Values("", _shifted),),
+        (Values("", _shifted, hidden=hidden_inputs.shifted),),
         (
             "At position t the decoder must read the target tokens before t, and not token t itself.",
             "The result is a column of start symbols, followed by all columns of the target except the last.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.learn.exercises.exercise import Functions, Gradients
+from npformer.learn.tasks.verdict import Fault
 
 
 class Borrowed:
@@ -29,6 +30,30 @@ class Borrowed:
 def output(returned: Any) -> Any:
     """Return the output of a forward pass without its cache, which the learner need not return."""
     return returned[0] if isinstance(returned, tuple) and len(returned) == 2 else returned
+
+
+def output_and_cache(name: str, returned: Any, kind: type) -> tuple[Any, Any]:
+    """Return the output and the cache that a forward pass of the learner returned.
+
+    Args:
+        name: The name of the learner's function, for messages.
+        returned: What it returned.
+        kind: The class of the cache.
+
+    Raises:
+        Fault: If these are not an output and a cache of this class.
+    """
+    due = f"y and the cache, a {kind.__name__}"
+    if returned is None:
+        raise Fault(f"{name} returns nothing (None): complete its body and return {due}")
+    if type(returned) is not tuple or len(returned) != 2:
+        raise Fault(
+            f"{name} returns a {type(returned).__name__} and must return {due}, as a tuple of the two"
+        )
+    if not isinstance(returned[1], kind):
+        what = "the class itself" if returned[1] is kind else f"a {type(returned[1]).__name__}"
+        raise Fault(f"the cache that {name} returns is {what} and must be a {kind.__name__} of the arrays")
+    return returned
 
 
 def without_like(function: Callable[..., Any]) -> Callable[..., Any]:

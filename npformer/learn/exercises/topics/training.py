@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.topics import hidden_inputs
 from npformer.nn import Linear
 from npformer.training.optimizer import Adam, clip_global_norm, cosine, warmup
 
@@ -105,7 +106,7 @@ def warmup(d_model, warmup_steps=4000, factor=1.0):
     Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
 ''',
-        (Values("", _rates, numbers=((64, "d_model"), (9, "warmup_steps"))),),
+        (Values("", _rates, numbers=((64, "d_model"), (9, "warmup_steps")), hidden=hidden_inputs.rates),),
         (
             "The result is a function. Define it inside warmup with def schedule(step), or use a lambda.",
             "To test your function: at step = warmup_steps both arguments of min are equal, and the learning "
@@ -130,7 +131,7 @@ def cosine(peak, total_steps, warmup_steps=0):
     Returns a function that takes the number of the step, counted from 1, and returns the learning rate.
     """
 ''',
-        (Values("", _cosine_rates, numbers=((0.3, "peak"),)),),
+        (Values("", _cosine_rates, numbers=((0.3, "peak"),), hidden=hidden_inputs.cosine_rates),),
         (
             "There are two cases: step < warmup_steps, and step >= warmup_steps.",
             "In the second case, done = (step - warmup_steps) / (total_steps - warmup_steps) increases from "

@@ -8,15 +8,17 @@ import numpy as np
 
 from npformer.data.subwords import Pieces
 from npformer.learn.exercises.exercise import Exercise, Functions, Values
+from npformer.learn.exercises.topics import hidden_inputs
 
 # in the order in which training made them; the characters come last, and x is missing
-MADE = ["er", "lo", "low", "▁low", "es", "est", "▁lower", "we", "ne", "new", "aa", "▁t"]
+MADE = ["er", "lo", "low", "▁low", "es", "est", "▁lower", "we", "ne", "new", "aa", "▁t", "ea"]
 PIECES = Pieces([*MADE, *"▁lowernsta"])
-TEXTS = ("▁lower", "▁lowe", "▁newest", "▁tower", "▁slowest", "aaaaa", "▁lox", "x", "▁")
+TEXTS = ("▁lower", "▁lowe", "▁newest", "▁tower", "▁slowest", "aaaaa", "▁wea", "▁lox", "x", "▁")
 
 # pairs of translations and references
 SHORT = ["the the the the cat", "a b c d e"], ["the cat sat on the mat", "a b c d e f g"]
 LONG = ["a b c d e f g h", "the cat sat on the red mat"], ["a b c d e x g", "the cat sat on the mat"]
+CROSSED = ["a b c d x y", "e f g h"], ["a b c d e f", "x y g h"]
 
 
 def bleu(translations: Any, references: Any) -> Any:
@@ -54,6 +56,7 @@ def _scores(own: Functions, rng: np.random.Generator) -> Any:
         "of one line shorter than its reference": (SHORT[0][1:], SHORT[1][1:]),
         "of two lines, one of them short": SHORT,
         "of two lines, the first longer": LONG,
+        "of two lines, each with words of the other one's reference": CROSSED,
         "of a line without a matching 4-gram": (["a b c x y z"], ["a b c d e f"]),
         "of a line of three words": (["a b c"], ["a b c"]),
     }
@@ -79,7 +82,7 @@ def join_pieces(pieces, text):
     Returns the list of strings.
     """
 ''',
-        (Values("", _joined),),
+        (Values("", _joined, hidden=hidden_inputs.joined),),
         (
             "Begin with parts = list(text). In a loop, find the pair with the lowest rank and join it.",
             "The rank of the pair at position i is ranks.get(parts[i] + parts[i + 1]). It is None if the "
@@ -98,6 +101,7 @@ import math
 from collections import Counter
 
 import numpy as np
+CROSSED = ["a b c d x y", "e f g h"], ["a b c d e f", "x y g h"]
 
 
 def bleu(translations, references):
@@ -112,7 +116,7 @@ def bleu(translations, references):
     Returns this number, or 0 if there is no match for some n.
     """
 ''',
-        (Values("", _scores, ((4, "4, the largest n"), (100, "100"))),),
+        (Values("", _scores, ((4, "4, the largest n"), (100, "100")), hidden=hidden_inputs.scores),),
         (
             "Counter(a) & Counter(b) contains the smaller one of the two counts of each n-gram.",
             "First sum the matches and the n-grams over all lines, and divide only at the end. BLEU is not "

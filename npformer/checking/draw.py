@@ -1,0 +1,222 @@
+"""Draw: a random point and a random dy, with the gradients there and the derivatives to compare them with."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array, Generator
+from npformer.checking.check_target import TOLERANCE, CheckTarget, Gradients
+from npformer.checking.derivative import derivative_along
+from npformer.checking.differences import central, distance, extrapolated, norm, one_sided
+from npformer.checking.trees import copy_tree, draw_like, inner, map_tree
+
+DIFFERENT = 1e-4  # relative: a complex step and a difference that differ by more do not agree
+FIRST_STEP = 1e-4  # of the difference that is tried first: where forward is smooth, it is correct to 1e-8
+NEARBY = 1e-13  # the relative distance of points where rounding errors are drawn anew
+POINTS = 32  # the number of these points: at many of them, nothing is rounded
+LARGE = 1e-4  # relative to dy: rounding errors that are larger are rare, so larger errors count as mistakes
+TIMES = 10  # two numbers agree if they differ by no more than this many times their rounding errors
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a check. See gradcheck."""
+
+    method: str = "complex"
+    tolerance: float | None = None
+    randomize: bool = True
+    hessian: bool = False
+
+    def tolerance_of(self, method: str) -> float:
+        """Return the largest error that passes. The option holds for the method that was asked for."""
+        return TOLERANCE[method] if self.tolerance is None or method != self.method else self.tolerance
+
+
+@dataclass
+class Draw:
+    """A dy with the gradients that backward returns for it at the present point of the target."""
+
+    target: CheckTarget
+    dy: Any
+    grads: Gradients
+    floor: float  # the smallest number by which an error is divided
+    methods: dict[str, str]  # "complex" or "difference", for each tensor
+    options: Options
+
+    def derivative(self, directions: dict[str, Array]) -> float:
+        """Return the derivative of <dy, y> along directions, each by the method of its tensor."""
+        total = 0.0
+        for method in sorted({self.methods[name] for name in directions}):
+            part = {name: v for name, v in directions.items() if self.methods[name] == method}
+            if method == "complex":
+                total += inner(self.dy, derivative_along(self.target, part))
+            else:
+                total += inner(self.dy, extrapolated(self.target, part)[0])
+        return total
+
+    def product(self, directions: dict[str, Array]) -> float:
+        """Return <g, v>, the sum over the tensors of the directions."""
+        return sum(float((np.asarray(self.grads[name]) * v).sum()) for name, v in directions.items())
+
+    def error(self, directions: dict[str, Array]) -> float:
+        """Return |<g, v> - derivative along v|, divided by the norm of g or by the floor."""
+        numeric, analytic = self.derivative(directions), self.product(directions)
+        length = np.sqrt(sum(float((np.asarray(self.grads[n]) ** 2).sum()) for n in directions))
+        return abs(numeric - analytic) / max(float(length), abs(numeric), self.floor)
+
+    def tolerance(self, tensor: str) -> float:
+        """Return the largest error of the gradient of a tensor that passes."""
+        method = self.methods[tensor]
+        if self.options.tolerance is not None and method == self.options.method:
+            return self.options.tolerance
+        return self.target.tolerance(tensor, method)
+
+    def is_inexact(self, directions: dict[str, Array], error: float) -> bool:
+        """Return whether differences are too inexact to tell that an error so small is one of the gradient.
+
+        Args:
+            directions: A dict from the name of a tensor to a direction of its shape.
+            error: The error along these directions.
+        """
+        if not error <= TOLERANCE["difference"] or "difference" not in map(self.methods.get, directions):
+            return False
+        here = self.derivative(directions)
+        there = self.derivative({name: 0.4 * v for name, v in directions.items()}) / 0.4
+        return abs(here - there) * 3 >= abs(here - self.product(directions))
+
+    def is_rounding(self, directions: dict[str, Array], rng: Generator) -> bool:
+        """Return whether <g, v> and the derivative differ by no more than their rounding errors.
+
+        A gradient that is 0 in exact arithmetic is the rounding error of terms that cancel. The error of such
+        a gradient cannot be divided by its norm. At points nearby, along directions nearby, both numbers are
+        rounded differently, so their changes there are the size of their rounding errors.
+        """
+        if self.target.foreign and self.target.foreign.is_rounded:
+            return self._is_rounding_of_zero(directions)
+        here = abs(self.derivative(directions) - self.product(directions))
+        if here > LARGE * norm(self.dy):
+            return False
+        pairs = []
+        for nearby, dy in points_nearby(self.target, self.dy, rng):
+            with self.target.moved_to(nearby):
+                grads = self.target.vjp(copy_tree(dy), self.target.run()[1])
+                there = replace(self, dy=dy, grads=grads)
+                near = {name: _moved(v, rng) for name, v in directions.items()}
+                pairs.append((there.derivative(near), there.product(near)))
+        numeric, analytic = np.array(pairs).T
+        return bool(here <= TIMES * (np.ptp(numeric) + np.ptp(analytic)))
+
+    def _is_rounding_of_zero(self, directions: dict[str, Array]) -> bool:
+        """Return whether the derivative is 0, and the gradient is small beside those of the other tensors."""
+        largest = 1e3 * self.floor
+        tolerance = max(self.tolerance(name) for name in directions)
+        length = np.sqrt(sum(float((np.asarray(self.grads[n]) ** 2).sum()) for n in directions))
+        return bool(abs(self.derivative(directions)) <= 1e-8 * largest and length <= tolerance * largest)
+
+    def at_kinks(self, tensor: str, tolerance: float) -> tuple[list[int], bool]:
+        """Return the entries at a kink with a gradient between the one-sided derivatives.
+
+        The search ends at the first wrong entry. Whether all other entries are right is returned too.
+
+        Args:
+            tensor: The name of the tensor.
+            tolerance: The largest error that passes, relative to the norm of the gradient.
+        """
+        shape = self.target.tensors[tensor].shape
+        g = np.asarray(self.grads[tensor], np.float64).reshape(-1)
+        scale = max(float(np.sqrt((g * g).sum())), self.floor)
+        slack = max(tolerance, 1e-6) * scale
+        kinks: list[int] = []
+        for entry, v in enumerate(np.eye(g.size)):
+            if abs(self.derivative({tensor: v.reshape(shape)}) - g[entry]) <= slack:
+                continue
+            below, above = sorted(one_sided(self.target, self.dy, tensor, entry))
+            between = below - slack <= g[entry] <= above + slack
+            if not (between and above - below > 1e-3 * scale):
+                return kinks, False
+            kinks.append(entry)
+        return kinks, True
+
+
+def make_draw(target: CheckTarget, methods: dict[str, str], options: Options, rng: Generator) -> Draw:
+    """Draw a dy and compute the gradients for it.
+
+    Args:
+        target: The forward and backward pass.
+        methods: "complex" or "difference", for each tensor.
+        options: The options of the check.
+        rng: The generator of dy.
+    """
+    y, cache = target.run()
+    dy = draw_like(y, rng)
+    run_with_other_inputs(target)  # this overwrites activations that a layer stores in its attributes
+    grads = target.vjp(copy_tree(dy), cache)
+    numbers = [_length(g) for g in grads.values() if _is_gradient(g)]
+    return Draw(target, dy, grads, 1e-3 * max([*numbers, np.finfo(float).tiny]), methods, options)
+
+
+def _is_gradient(g: Any) -> bool:
+    return np.asarray(g).dtype.kind in "fiub"
+
+
+def _length(g: Any) -> float:
+    return float(np.sqrt((np.asarray(g, np.float64) ** 2).sum()))
+
+
+def run_with_other_inputs(target: CheckTarget) -> None:
+    """Run forward with other inputs, so that a layer that stores activations in attributes fails."""
+    with contextlib.suppress(Exception):  # forward may refuse such inputs, as a Cholesky decomposition does
+        target.run({name: 0.5 - target.tensors[name] for name in target.real_inputs})
+
+
+def points_nearby(target: CheckTarget, dy: Any, rng: Generator) -> Iterator[tuple[dict[str, Array], Any]]:
+    """Yield points and gradients of the output that differ from the present ones by rounding errors.
+
+    Args:
+        target: The forward pass, at the present point.
+        dy: The present gradient of the output.
+        rng: The generator of the differences.
+    """
+    for _ in range(POINTS):
+        point = {name: _moved(value, rng) for name, value in target.tensors.items()}
+        yield point, map_tree(lambda part: _moved(part, rng), dy)
+
+
+def _moved(array: Any, rng: Generator) -> Any:
+    return array * (1 + NEARBY * rng.standard_normal(np.shape(array)))
+
+
+def choose_methods(target: CheckTarget, rng: Generator, method: str) -> dict[str, str]:
+    """Return "complex" for each tensor along which forward takes complex numbers, and "difference" otherwise.
+
+    The derivatives by the complex step and by differences are compared, first along all tensors at once. If
+    they differ, they are compared for each tensor.
+
+    Args:
+        target: The forward pass.
+        rng: The generator of directions.
+        method: The method that is asked for.
+    """
+    every = {name: rng.standard_normal(value.shape) for name, value in target.tensors.items()}
+    if method == "difference" or takes_complex(target, every):
+        return dict.fromkeys(every, method)
+    return {n: "complex" if takes_complex(target, {n: v}) else "difference" for n, v in every.items()}
+
+
+def takes_complex(target: CheckTarget, directions: dict[str, Array]) -> bool:
+    """Return whether the complex step agrees with differences, as far as these are exact."""
+    numeric = central(target, directions, FIRST_STEP)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of NumPy, about imaginary parts that it drops
+            exact = derivative_along(target, directions)
+            if distance(exact, numeric) <= DIFFERENT * norm(numeric):
+                return True
+            numeric, uncertainty = extrapolated(target, directions)
+            return not distance(exact, numeric) > DIFFERENT * norm(numeric) + 10 * uncertainty + 1e-9
+    except Exception:  # math.erf, np.floor and others raise errors of many kinds for complex numbers
+        return False

@@ -1,0 +1,96 @@
+"""Prepare a check: forward passes that repeat, outputs in float64 that are finite, and a second point."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array, Generator
+from npformer.checking.check_target import CheckTarget
+from npformer.checking.surroundings import Generators
+from npformer.checking.trees import copy_tree, is_real, leaves
+from npformer.errors import UserError
+
+
+def make_deterministic(target: CheckTarget, thing: Any, rng: Generator) -> str:
+    """Restore all random generators before each forward pass if forward uses them.
+
+    Args:
+        target: The forward pass.
+        thing: The layer or the pair, which may hold generators.
+        rng: The generator of their states.
+
+    Returns:
+        A note for the report, or "" if forward uses no random numbers.
+
+    Raises:
+        UserError: If two forward passes differ and no generator explains it.
+    """
+    generators = Generators(thing)
+    if _repeats(target) and not generators.have_moved():
+        return ""
+    target.generators = generators
+    generators.draw_states(rng)
+    if not _repeats(target):
+        raise UserError(
+            "two forward passes with the same input differ, and no random generator explains it: "
+            "give rng=... if forward takes it, or let forward depend on its inputs and parameters alone"
+        )
+    return (
+        "two forward passes with the same input differ: the random generators are restored before each pass "
+        "(give rng=... if forward takes it)"
+    )
+
+
+def _repeats(target: CheckTarget) -> bool:
+    outputs = [copy_tree(target.run()[0]) for _ in range(2)]
+    return all(np.array_equal(a, b, equal_nan=is_real(a)) for a, b in zip(*map(leaves, outputs), strict=True))
+
+
+def low_precision(y: Any) -> str:
+    """Return a sentence if the output y for float64 has fewer digits, or ""."""
+    parts = [np.asarray(part).dtype for part in leaves(y) if is_real(part)]
+    low = [dtype for dtype in parts if dtype.itemsize < 8]
+    return f"forward returns {low[0]} for float64: a part of it is computed in {low[0]}" if low else ""
+
+
+def choose_point(target: CheckTarget) -> Any:
+    """Leave the parameters at their own values if forward is not finite at random ones.
+
+    Returns:
+        The output at the point that was chosen.
+
+    Raises:
+        UserError: If the output is not finite at either point.
+    """
+    y, _ = target.run()
+    if not _is_finite(y):
+        target.tensors |= target.given
+        y, _ = target.run()
+        if not _is_finite(y):
+            raise UserError("the output of forward contains NaN or infinity: give other inputs")
+    return y
+
+
+def _is_finite(y: Any) -> bool:
+    return all(np.isfinite(part).all() for part in leaves(y) if is_real(part))
+
+
+def second_point(target: CheckTarget, rng: Generator, *, at_kinks: bool) -> dict[str, Array]:
+    """Return another point near the first: mistakes may cancel at equal, symmetric or zero values.
+
+    Args:
+        target: The forward pass, at the first point.
+        rng: The generator of the point.
+        at_kinks: Move entries that are 0 as well, since the first point is at a kink of forward.
+    """
+    away = 1e-2 if at_kinks else 0.0
+    second = {
+        name: value * rng.uniform(0.8, 1.2, value.shape) + away * rng.standard_normal(value.shape)
+        for name, value in target.tensors.items()
+    }
+    with target.moved_to(second):
+        try:
+            possible = _is_finite(target.run()[0])
+        except Exception:  # forward may refuse other inputs, as a Cholesky decomposition does
+            possible = False
+    return second if possible else target.tensors

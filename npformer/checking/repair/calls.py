@@ -1,0 +1,205 @@
+"""Edits of calls, indices and slices."""
+
+import ast
+from collections.abc import Iterator
+from itertools import combinations, permutations
+
+from npformer.checking.repair.edit import (
+    Change,
+    Definition,
+    Edit,
+    Reading,
+    Site,
+    expression,
+    is_module,
+    shown,
+    sites,
+)
+from npformer.checking.repair.functions import called, of_function_and_axes, of_reduction
+from npformer.checking.repair.scope import Scope
+
+FROM_ZERO: tuple[tuple[str, str], ...] = (  # other ranges than 0, ..., b - 1, and what is due
+    ("1, b", "begin with 1"),
+    ("1, b + 1", "begin with 1 and end one later"),
+    ("b + 1", "end one later"),
+    ("b - 1", "end one earlier"),
+)
+FROM_START: tuple[tuple[str, str], ...] = (  # other ranges than a, ..., b - 1
+    ("a, b + 1", "end one later"),
+    ("a, b - 1", "end one earlier"),
+    ("a + 1, b", "begin one later"),
+    ("a - 1, b", "begin one earlier"),
+    ("a + 1, b + 1", "begin and end one later"),
+    ("b", "begin with 0"),
+)
+
+
+def of_calls(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield the edits of a call, an attribute such as .T, or a subscript."""
+    node = site.node
+    match node:
+        case ast.Call():
+            yield from of_function_and_axes(node)
+            yield from _without_call(node)
+            yield from _of_arguments(node)
+            yield from _of_keywords(node)
+            yield from _of_range(node)
+        case ast.Attribute(attr="T", value=value):
+            yield f"{shown(value)} is transposed, and must not be", value
+            says = f".T reverses all axes of {shown(value)}, and only the last two must be exchanged"
+            yield says, expression("a.swapaxes(-1, -2)", a=value)
+        case ast.Subscript(ctx=ast.Load()):
+            yield from _of_subscript(node, scope)
+        case ast.Slice():
+            yield from _of_slice(node)
+
+
+def _of_subscript(node: ast.Subscript, scope: Scope) -> Iterator[Reading]:
+    """Yield the edits of an index or a slice."""
+    value, index = node.value, node.slice
+    yield f"{shown(node)} is only a part of {shown(value)}, and all of it is needed", value
+    if ast.unparse(index) == "::-1":
+        yield from _of_reversed(value)
+    if isinstance(index, ast.Name | ast.Compare | ast.UnaryOp) and scope.has_real_results:
+        says = f"the index {shown(index)} removes entries of {shown(value)}: it must set them to 0"
+        yield says, expression("a * i", a=value, i=index)
+    if isinstance(index, ast.Name):
+        yield f"the index {index.id} is one too small", expression("a[i + 1]", a=value, i=index)
+        yield f"the index {index.id} is one too large", expression("a[i - 1]", a=value, i=index)
+    if isinstance(value, ast.Call) and "None" in ast.unparse(index):
+        yield from of_reduction(value)
+
+
+def _without_call(node: ast.Call) -> Iterator[Reading]:
+    """Yield the arguments, or the object, of a call that is too much."""
+    name = called(node)
+    for argument in node.args:
+        if not isinstance(argument, (ast.Constant, ast.Starred)):
+            yield f"the call of {name} is too much: its argument is needed itself", argument
+    if isinstance(node.func, ast.Attribute) and not is_module(node.func.value):
+        yield f"the call of {name} is too much: {shown(node.func.value)} is needed itself", node.func.value
+        if name == "transpose":
+            says = f"{shown(node)} fits only one number of axes, and only the last two must be exchanged"
+            yield says, expression("a.swapaxes(-1, -2)", a=node.func.value)
+
+
+def of_all_transposes(function: Definition, scope: Scope) -> Iterator[Edit]:
+    """Yield the edit of all transposes of all axes in a function, where only the last two are exchanged."""
+    changes: list[Change] = []
+    lines: list[int] = []
+    for site in sites(function):
+        match site.node:
+            case (
+                ast.Call(func=ast.Attribute(value=value, attr="transpose"))
+                | ast.Attribute(value=value, attr="T")
+            ):
+                new = expression("a.swapaxes(-1, -2)", a=value)
+                changes += site.edit("", new).changes
+                lines.append(site.line)
+    if len(lines) > 1:
+        others = " and ".join(map(str, dict.fromkeys(lines[1:])))
+        says = f"only the last two axes must be exchanged, also in line {others}"
+        yield Edit(says, lines[0], tuple(changes))
+
+
+def _of_arguments(node: ast.Call) -> Iterator[Reading]:
+    """Yield the arguments in another order, and one left out."""
+    name = ast.unparse(node.func).rpartition(".")[2]
+    if name in ("reshape", "transpose") and len(node.args) <= 4:
+        for order in list(permutations(node.args))[1:]:
+            says = f"the axes are in the wrong order in the arguments of {name}"
+            yield says, ast.Call(node.func, list(order), node.keywords)
+    else:
+        for i, j in combinations(range(len(node.args)), 2):
+            args = list(node.args)
+            args[i], args[j] = args[j], args[i]
+            says = f"{shown(node.args[i])} and {shown(node.args[j])} are exchanged in the call of {name}"
+            yield says, ast.Call(node.func, args, node.keywords)
+    if node.args and not any(isinstance(argument, ast.Starred) for argument in node.args):
+        backwards = [expression("reversed(a)", a=argument) for argument in node.args]
+        yield (
+            f"the arguments of {name} must be in the reverse order",
+            ast.Call(node.func, backwards, node.keywords),
+        )
+    for index, argument in enumerate(node.args[1:], 1):
+        args = [*node.args[:index], *node.args[index + 1 :]]
+        says = f"the argument {shown(argument)} of {name} is too much"
+        yield says, ast.Call(node.func, args, node.keywords)
+
+
+def of_scans(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield a call along an axis, such as a cumulative sum, that begins at the other end."""
+    match site.node:
+        case ast.Call(func=func, args=[values, *others], keywords=keywords):
+            for axis in range(3):
+                before = ":, " * axis + "::-1"
+                scan = ast.Call(func, [expression(f"a[{before}]", a=values), *others], keywords)
+                says = f"{ast.unparse(func).rpartition('.')[2]} must run backwards along axis {axis}"
+                yield says, expression(f"a[{before}]", a=scan)
+
+
+def _of_keywords(node: ast.Call) -> Iterator[Reading]:
+    """Yield the call without one of its keyword arguments."""
+    name = ast.unparse(node.func).rpartition(".")[2]
+    for index, keyword in enumerate(node.keywords):
+        others = [*node.keywords[:index], *node.keywords[index + 1 :]]
+        says = f"the argument {keyword.arg} of {name} is too much"
+        yield says, ast.Call(node.func, node.args, others)
+
+
+def _of_range(node: ast.Call) -> Iterator[Reading]:
+    """Yield range and np.arange from 1, and with one number more or less."""
+    name = called(node)
+    if name not in ("range", "arange"):
+        return
+    match node.args:
+        case [end]:
+            ranges, parts = FROM_ZERO, {"b": end}
+        case [start, end]:
+            ranges, parts = FROM_START, {"a": start, "b": end}
+        case _:
+            return
+    for text, due in ranges:
+        other = expression(f"f({text})", **parts)
+        assert isinstance(other, ast.Call)
+        yield f"{name} must {due}", ast.Call(node.func, other.args, node.keywords)
+
+
+def _of_reversed(value: ast.expr) -> Iterator[Reading]:
+    """Yield f(-x) for f(x)[::-1], which has equal entries in the reverse order."""
+    match value:
+        case ast.Call(func=func, args=[first, *others], keywords=keywords):
+            negative = ast.UnaryOp(ast.USub(), first)
+            new = ast.Call(func, [negative, *others], keywords)
+            yield "[::-1] also reverses the order of equal entries", new
+
+
+def _of_slice(node: ast.Slice) -> Iterator[Reading]:
+    """Yield slices with other bounds."""
+    lower, upper, step = node.lower, node.upper, node.step
+    one: ast.expr = ast.Constant(1)
+    if upper is not None:
+        yield f"the slice {shown(node)} ends too early", ast.Slice(lower, None, step)
+        yield f"the slice {shown(node)} takes the wrong end", ast.Slice(upper, lower, step)
+        for sign, text in ((ast.Add(), "early"), (ast.Sub(), "late")):
+            moved = ast.Slice(lower, ast.BinOp(upper, sign, one), step)
+            yield f"the slice {shown(node)} ends one too {text}", moved
+    if lower is not None:
+        yield f"the slice {shown(node)} begins too late", ast.Slice(None, upper, step)
+        if upper is None:
+            yield f"the slice {shown(node)} takes the wrong end", ast.Slice(None, lower, step)
+        for sign, text in ((ast.Add(), "early"), (ast.Sub(), "late")):
+            moved = ast.Slice(ast.BinOp(lower, sign, one), upper, step)
+            yield f"the slice {shown(node)} begins one too {text}", moved
+    shifted = {"1:": ":-1", ":-1": "1:"}.get(ast.unparse(node))
+    if shifted:
+        wrong, due = ("first", "last") if shifted == ":-1" else ("last", "first")
+        says = f"the {wrong} entry is left out instead of the {due}"
+        yield says, _slice(shifted)
+
+
+def _slice(text: str) -> ast.expr:
+    """Return the syntax tree of a slice."""
+    whole = expression(f"a[{text}]")
+    assert isinstance(whole, ast.Subscript)
+    return whole.slice

@@ -1,0 +1,163 @@
+"""Edits: changes of a syntax tree that can be undone, and the places at which they are made."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Definition: TypeAlias = ast.FunctionDef | ast.Lambda
+
+Reading: TypeAlias = tuple[str, ast.AST]  # what is wrong, in words, and the node that replaces the wrong one
+
+Change: TypeAlias = tuple[ast.AST, str, Any]  # a node, the name of its field, and the new value of this field
+
+SHORT = 40  # characters of the longest expression that a message shows
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A change of a syntax tree.
+
+    Args:
+        says: What is wrong, in words. It does not show the correct line.
+        line: The number of the line that is wrong.
+        changes: The changes.
+        statement: The statement in which an expression changes, or None if statements change.
+        function: The definition that contains the changes, or None if this is not known yet.
+        is_likely: False if results are often right by chance after such a change.
+    """
+
+    says: str
+    line: int
+    changes: tuple[Change, ...]
+    statement: ast.AST | None = None
+    function: Definition | None = None
+    is_likely: bool = True
+
+    @contextmanager
+    def made(self) -> Iterator[None]:
+        """Make the change, and undo it at the end."""
+        old = [(node, field, getattr(node, field)) for node, field, _ in self.changes]
+        self.make()
+        try:
+            yield
+        finally:
+            for node, field, value in old:
+                setattr(node, field, value)
+
+    def make(self) -> None:
+        """Make the change for good."""
+        for node, field, value in self.changes:
+            for new in value if isinstance(value, list) else [value]:
+                _locate(new, self.line)
+            setattr(node, field, value)
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.says}"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A node of a syntax tree and its place.
+
+    Args:
+        node: The node.
+        parent: The node that contains it.
+        field: The name of the parent's field that contains it.
+        index: Its index in this field, or None if the field is not a list.
+        line: The number of its line.
+        statement: The statement to which the node belongs, or the definition of a lambda.
+    """
+
+    node: ast.AST
+    parent: ast.AST
+    field: str
+    index: int | None
+    line: int
+    statement: ast.AST
+
+    def edit(self, says: str, new: ast.AST) -> Edit:
+        """Return the edit that puts another node in the place of this one."""
+        value: ast.AST | list[ast.AST] = new
+        if self.index is not None:
+            siblings = getattr(self.parent, self.field)
+            value = [*siblings[: self.index], new, *siblings[self.index + 1 :]]
+        changed = None if self.node is self.statement else self.statement
+        return Edit(says, self.line, ((self.parent, self.field, value),), changed)
+
+
+def sites(definition: Definition) -> Iterator[Site]:
+    """Yield the places of all nodes in the body of a function, from the outside to the inside."""
+    yield from _sites_in(definition, ("body",), definition.lineno, definition)
+
+
+def _sites_in(parent: ast.AST, fields: tuple[str, ...], line: int, statement: ast.AST) -> Iterator[Site]:
+    for field in fields:
+        value = getattr(parent, field)
+        for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+            if isinstance(node, ast.AST) and not isinstance(node, ast.expr_context):
+                own = node if isinstance(node, ast.stmt) else statement
+                here = getattr(node, "lineno", line)
+                yield Site(node, parent, field, index, here, own)
+                yield from _sites_in(node, node._fields, here, own)
+
+
+def _locate(node: Any, line: int) -> None:
+    """Give a node and the nodes inside it a line, as far as they have none: the compiler needs it."""
+    if not isinstance(node, ast.AST) or hasattr(node, "lineno"):
+        return
+    if "lineno" in node._attributes:
+        ast.copy_location(node, ast.Pass(lineno=line, col_offset=0, end_lineno=line, end_col_offset=0))
+    for inner in ast.iter_child_nodes(node):
+        _locate(inner, line)
+
+
+def shown(node: ast.AST) -> str:
+    """Return the text of a short expression, or "the part with" the names in a long one."""
+    text = ast.unparse(node)
+    if len(text) <= SHORT:
+        return text
+    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not is_module(n)]
+    return f"the part with {' and '.join(dict.fromkeys(names))}" if names else "a part"
+
+
+def is_value(site: Site) -> bool:
+    """Return whether a node is a value of a statement, an operand, an argument or a part of a tuple."""
+    node = site.node
+    if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    if isinstance(node, ast.Slice | ast.Starred | ast.Tuple | ast.JoinedStr | ast.Constant):
+        return False
+    is_owner = isinstance(site.parent, ast.Attribute) and isinstance(node, ast.Name)
+    return site.field != "func" and not (is_owner and (is_module(node) or ast.unparse(node) == "self"))
+
+
+def is_module(node: ast.AST) -> bool:
+    """Return whether a node is the name of a module, such as np."""
+    return isinstance(node, ast.Name) and node.id in ("np", "math")
+
+
+def expression(text: str, **parts: ast.AST) -> ast.expr:
+    """Return the syntax tree of an expression, in which nodes stand for some of the names.
+
+    Args:
+        text: The expression.
+        parts: The nodes by name.
+    """
+    return with_names(ast.parse(text, mode="eval").body, parts)
+
+
+def with_names(tree: ast.expr, parts: Mapping[str, ast.AST]) -> ast.expr:
+    """Put nodes in the places of names in an expression, and return it."""
+    return ast.fix_missing_locations(_Filled(parts).visit(tree))  # the nodes may be new ones
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts nodes in the places of names."""
+
+    def __init__(self, parts: Mapping[str, ast.AST]) -> None:
+        self.parts = parts
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.parts.get(node.id, node)

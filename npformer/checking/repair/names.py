@@ -1,0 +1,147 @@
+"""Edits of names: one name or expression instead of another, and names in the wrong order."""
+
+import ast
+import copy
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations, permutations
+
+from npformer.checking.repair.edit import (
+    Definition,
+    Edit,
+    Reading,
+    Site,
+    expression,
+    is_module,
+    is_value,
+    shown,
+    with_names,
+)
+from npformer.checking.repair.scope import Numbers, Scope
+
+LONGEST = 4  # elements of a tuple whose orders are all tried
+
+
+def of_names(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield the edits of a name, an attribute, or a tuple or list of several values."""
+    match site.node:
+        case ast.Name(id=name, ctx=ast.Load()) if name in scope.variables and not _is_test(site):
+            for other in scope.values:
+                if other != name:
+                    yield f"{name} is used instead of {other}", expression(other)
+        case ast.Attribute(value=base, attr=name, ctx=context):
+            for other in scope.attributes.get(ast.unparse(base), ()):
+                if other != name:
+                    says = f"{shown(site.node)} is used instead of {shown(base)}.{other}"
+                    yield says, ast.Attribute(base, other, context)
+            if isinstance(context, ast.Load) and ast.unparse(site.node) in scope.values:
+                for other in scope.variables:
+                    yield f"{shown(site.node)} is used instead of {other}", expression(other)
+        case ast.Tuple(elts=elements, ctx=context) if 1 < len(elements) <= LONGEST:
+            returned = isinstance(site.parent, ast.Return)
+            what = "the returned values" if returned else f"the parts of ({shown(site.node).strip('()')})"
+            for order in list(permutations(elements))[1:]:
+                yield f"{what} are in the wrong order", ast.Tuple(list(order), context)
+        case ast.List(elts=elements, ctx=ast.Load() as context) if 1 < len(elements) <= LONGEST:
+            for order in list(permutations(elements))[1:]:
+                yield (
+                    f"the parts of {shown(site.node)} are in the wrong order",
+                    ast.List(list(order), context),
+                )
+
+
+def _is_test(site: Site) -> bool:
+    """Return whether a name is the condition of an if: many others would be true or false as well."""
+    return site.field == "test" or isinstance(site.parent, ast.UnaryOp | ast.BoolOp)
+
+
+def of_variables(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield a variable in the place of a longer expression."""
+    if is_value(site) and not isinstance(site.node, Numbers) and scope.has_real_results:
+        for name in scope.variables:
+            yield f"{shown(site.node)} is used instead of {name}", expression(name)
+
+
+def of_expressions(site: Site, scope: Scope) -> Iterator[Reading]:
+    """Yield a longer expression, or an attribute, in the place of a value."""
+    if not is_value(site) or not scope.parts:
+        return
+    text = ast.unparse(site.node)
+    for other in (*scope.values[len(scope.variables) :], *scope.parts):
+        if other != text:
+            yield f"{shown(site.node)} is used instead of {other}", expression(other)
+
+
+def of_all_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
+    """Yield the edits of all uses of a variable in a function, or of two variables in one statement."""
+    found = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+    arguments = {argument.arg for argument in function.args.args}
+    for name in scope.variables:
+        for other in scope.variables:
+            own = [node for node in found if node.id == name]
+            if name != other and name not in arguments and own:
+                first = min(node.lineno for node in own)
+                says = f"{name} must be the same variable as {other}"
+                yield Edit(says, first, tuple((node, "id", other) for node in own))
+    for statement, value in _values_in(function):
+        for one, other in combinations(_names_in(value), 2):
+            exchanged = {one: expression(other), other: expression(one)}
+            yield _renamed(statement, value, f"{one} and {other} are exchanged", exchanged)
+
+
+def of_repeated_names(function: Definition, scope: Scope) -> Iterator[Edit]:
+    """Yield another variable at all places of a statement that uses a variable more than once."""
+    for statement, value, name in _repeated_names(function):
+        for other in scope.values:
+            if other != name:
+                says = f"{name} is used instead of {other}"
+                yield _renamed(statement, value, says, {name: expression(other)})
+
+
+def of_repeated_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
+    """Yield longer expressions at all places of a statement that uses a variable more than once."""
+    for statement, value, name in _repeated_names(function):
+        yield _renamed(statement, value, f"the opposite of {name} is needed", {name: expression(f"~{name}")})
+        for other in scope.parts:
+            says = f"{name} is used instead of {other}"
+            yield _renamed(statement, value, says, {name: expression(other)})
+        for other in (*scope.values, *scope.parts):
+            says = f"the factor {other} of {name} is missing"
+            yield _renamed(statement, value, says, {name: expression(f"{name} * ({other})")})
+
+
+def _repeated_names(function: Definition) -> Iterator[tuple[ast.stmt, ast.expr, str]]:
+    """Yield the variables that a statement uses more than once, with the statement and its value."""
+    for statement, value in _values_in(function):
+        for name in [name for name, times in _names_in(value).items() if times > 1]:
+            yield statement, value, name
+
+
+def of_two_uses(function: Definition, scope: Scope) -> Iterator[Edit]:
+    """Yield the exchanges of one use of a variable with one use of another in the same statement."""
+    for statement, value in _values_in(function):
+        uses = [node for node in ast.walk(value) if isinstance(node, ast.Name) and node.id in scope.variables]
+        for one, other in combinations(uses, 2):
+            if one.id != other.id:
+                says = f"one {one.id} and one {other.id} are exchanged"
+                changes = (one, "id", other.id), (other, "id", one.id)
+                yield Edit(says, statement.lineno, changes, statement)
+
+
+def _values_in(function: Definition) -> Iterator[tuple[ast.stmt, ast.expr]]:
+    """Yield the statements that have a value, with the value."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Return | ast.Expr) and node.value:
+            yield node, node.value
+
+
+def _names_in(value: ast.expr) -> Counter[str]:
+    """Count the variables in an expression, without the names of modules."""
+    names = [node for node in ast.walk(value) if isinstance(node, ast.Name) and not is_module(node)]
+    return Counter(node.id for node in names if node.id != "self")
+
+
+def _renamed(statement: ast.stmt, value: ast.expr, says: str, new: dict[str, ast.expr]) -> Edit:
+    """Return the edit of a statement whose value has other expressions in the places of names."""
+    changed = with_names(copy.deepcopy(value), new)
+    return Edit(says, statement.lineno, ((statement, "value", changed),), statement)

@@ -1,0 +1,37 @@
+"""The arrays that take part in a forward pass and that are not checked."""
+
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.checking.check_target import CheckTarget
+from npformer.checking.surroundings import other_arrays
+from npformer.checking.trees import copy_tree, leaves
+from npformer.errors import quantity
+
+
+def coverage_notes(target: CheckTarget, thing: Any) -> list[str]:
+    """Return how many tensors were checked, and which arrays were not checked."""
+    notes = [f"{quantity(len(target.tensors), 'tensor')} checked"]
+    notes += target.foreign.notes if target.foreign else []
+    others = other_arrays(thing, target.settings)
+    unchecked = [f"{name} {array.shape}" for name, array in others if _takes_part(target, array)]
+    if unchecked:
+        notes.append(
+            f"forward also uses arrays that are no parameters and were not checked: {', '.join(unchecked)}"
+        )
+    return notes
+
+
+def _takes_part(target: CheckTarget, array: Array) -> bool:
+    """Return whether the output changes with an array."""
+    if not isinstance(array, np.ndarray) or not array.flags.writeable:
+        return False
+    before, kept = copy_tree(target.run()[0]), array.copy()
+    try:
+        array += 1e-3
+        after = target.run()[0]
+        return not all(np.array_equal(a, b) for a, b in zip(leaves(before), leaves(after), strict=True))
+    finally:
+        array[...] = kept

@@ -1,0 +1,309 @@
+"""npformer class: write assignments from the exercises, and grade the submissions of a class."""
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from npformer.cli.options import COUNT, POSITIVE, SECONDS, SEED, Whole, excludes, one_of, only_if
+from npformer.cli.output import console
+from npformer.cli.tasks import say
+from npformer.errors import UserError, did_you_mean, quantity
+from npformer.learn.classroom.assess import SOLVED
+from npformer.learn.classroom.assignment import (
+    POINTS,
+    Assignment,
+    assignment_from,
+    chosen_exercises,
+    random_seed,
+)
+from npformer.learn.classroom.feedback import feedback_page, page_name
+from npformer.learn.classroom.grade_class import StudentsWork, grade_class, read_class
+from npformer.learn.classroom.gradescope import export_gradescope
+from npformer.learn.classroom.guidance import guidance
+from npformer.learn.classroom.nbgrader import export_nbgrader
+from npformer.learn.classroom.reports import class_page, csv_text
+from npformer.learn.classroom.submissions import find_submissions
+from npformer.learn.classroom.teaching_page import with_computed_parts
+from npformer.learn.course.terminal import print_in_pages
+from npformer.learn.exercises import EXERCISES
+from npformer.learn.tasks.process import SECONDS as LIMIT
+from npformer.storage.atomic import explain_os_errors, make_folder, require_place, write_file
+from npformer.storage.json_files import read_json
+from npformer.storage.text import printable, shell_word
+
+LAYOUTS = ("nbgrader", "gradescope")
+MEGABYTE = 1 << 20
+MEGABYTES = Whole(64, 1 << 20)  # NumPy needs the least
+SETTINGS = "assignment.json"  # in the folder of the feedback: the seed, for the next time
+MOST_WORKERS = 256
+
+EPILOG = """\
+npformer class export nbgrader COURSE      writes COURSE/source/exercises/exercises.ipynb
+npformer class export gradescope FOLDER    writes FOLDER/autograder.zip, and the files for students
+npformer class grade SUBMISSIONS           writes SUBMISSIONS-feedback/grades.csv and a page for each student
+npformer class mistakes                    prints what students get wrong, exercise by exercise"""
+
+RULES = (
+    only_if("--write", lambda arguments: arguments.action == "mistakes", "with the action mistakes"),
+    excludes("--write", "--exercise", "it writes everything"),
+    only_if("--name", lambda arguments: arguments.action == "export", "with the action export"),
+    only_if("--out --csv --workers", lambda arguments: arguments.action == "grade", "with the action grade"),
+    only_if(
+        "--points --seed --seconds --memory",
+        lambda arguments: arguments.action != "mistakes",
+        "with the actions export and grade",
+    ),
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "action",
+        **one_of(("export", "grade", "mistakes")) | {"metavar": "ACTION"},
+        help="export, grade or mistakes",
+    )
+    parser.add_argument(
+        "places",
+        nargs="*",
+        metavar="PLACE",
+        help="with export: nbgrader or gradescope, and a folder to write; with grade: the submissions",
+    )
+    parser.add_argument(
+        "--exercise",
+        action="append",
+        metavar="NAME",
+        help="an exercise, or the number of a chapter for all of its exercises; may be given several times "
+        "(default: all; with grade, those that were submitted)",
+    )
+    parser.add_argument(
+        "--name",
+        default="exercises",
+        help="with export nbgrader: the name of the assignment (default: exercises)",
+    )
+    _add_settings(parser)
+    _add_places(parser)
+
+
+def _add_settings(parser: ArgumentParser) -> None:
+    """Add the settings of an assignment."""
+    parser.add_argument(
+        "--points", type=POSITIVE, default=POINTS, help=f"the points of each exercise (default: {POINTS:g})"
+    )
+    parser.add_argument(
+        "--seed", type=SEED, help="the seed of the hidden inputs (default: one that nobody can guess)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=SECONDS,
+        default=LIMIT,
+        help=f"the limit on the processor time of an exercise (default: {LIMIT:g})",
+    )
+    parser.add_argument(
+        "--memory",
+        type=MEGABYTES,
+        default=2048,
+        metavar="MB",
+        help="the limit on the memory of an exercise (default: 2048)",
+    )
+
+
+def _add_places(parser: ArgumentParser) -> None:
+    """Add the options of single actions."""
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="with grade: the folder of the pages (default: SUBMISSIONS-feedback)"
+    )
+    parser.add_argument(
+        "--csv",
+        metavar="FILE",
+        help="with grade: the file of the grades (default: grades.csv in that folder)",
+    )
+    parser.add_argument(
+        "--write", metavar="PAGE", help="with mistakes: write the computed parts of docs/teaching.md again"
+    )
+    parser.add_argument(
+        "--workers",
+        type=COUNT,
+        help="with grade: solutions at the same time (default: one for each processor)",
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Run the action. Return 0."""
+    actions = {"export": export, "grade": grade, "mistakes": mistakes}
+    return actions[arguments.action](arguments)
+
+
+def mistakes(arguments: Namespace) -> int:
+    """Print what students get wrong in each exercise. Return 0."""
+    if arguments.places:
+        raise UserError(f"mistakes takes no place: leave out {arguments.places[0]}, or give --exercise NAME")
+    if arguments.write is None:
+        print_in_pages(console(), guidance(chosen_exercises(arguments.exercise or ())))
+        return 0
+    path = Path(arguments.write)
+    with explain_os_errors(path, "read", "give the page docs/teaching.md"):
+        before = path.read_text(encoding="utf-8")
+    write_file(path, with_computed_parts(before, path.parent.absolute()).encode(), advice="give another page")
+    say(f"wrote {printable(path)}")
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Export
+
+
+def export(arguments: Namespace) -> int:
+    """Write an assignment for nbgrader or Gradescope. Return 0."""
+    if len(arguments.places) != 2:
+        raise UserError(
+            "export needs the layout and a folder to write: npformer class export nbgrader COURSE, "
+            "or npformer class export gradescope FOLDER"
+        )
+    layout, folder = arguments.places
+    if layout not in LAYOUTS:
+        raise UserError(f"export cannot write {layout!r}: {did_you_mean(layout, LAYOUTS)}")
+    if layout == "gradescope" and "name" in arguments.given:
+        raise UserError("--name has an effect only with export nbgrader: leave it out")
+    assignment = assignment_of(arguments, chosen_exercises(arguments.exercise or ()))
+    if layout == "nbgrader":
+        written = export_nbgrader(assignment, Path(folder), assignment_name(arguments.name))
+        then = f"cd {shell_word(folder)} && nbgrader generate_assignment {arguments.name}"
+    else:
+        written = export_gradescope(assignment, Path(folder))
+        then = "upload autograder.zip on Gradescope, and give students the files in students/"
+    say(f"Wrote {quantity(len(assignment.exercises), 'exercise')}, {assignment.points:g} points each:")
+    for path in written:
+        say(f"  {printable(path)}")
+    say(f"Next: {then}")
+    return 0
+
+
+def assignment_of(arguments: Namespace, exercises: Sequence[str]) -> Assignment:
+    """Return the assignment of these exercises with the limits and the seed of the command line."""
+    seed = random_seed() if arguments.seed is None else arguments.seed
+    return Assignment(
+        tuple(exercises), arguments.points, seed, arguments.seconds, arguments.memory * MEGABYTE
+    )
+
+
+def assignment_name(name: str) -> str:
+    """Return the name of an assignment, which becomes the name of a folder and of a notebook.
+
+    Raises:
+        UserError: If nbgrader does not take it, or a folder cannot have it.
+    """
+    if len(name) > 60 or not name.replace("-", "").replace("_", "").isalnum() or not name.isascii():
+        raise UserError(
+            f"--name is {printable(name)[:60]!r}: give up to 60 letters, digits, hyphens and underscores"
+        )
+    return name
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Grade
+
+
+def grade(arguments: Namespace) -> int:
+    """Grade a folder of submissions. Return 0."""
+    if len(arguments.places) != 1:
+        raise UserError("grade needs the folder of the submissions: npformer class grade FOLDER")
+    folder = Path(arguments.places[0])
+    out = Path(arguments.out or f"{os.path.normpath(folder)}-feedback")
+    workers = min(arguments.workers or os.cpu_count() or 1, MOST_WORKERS)
+    submissions = find_submissions(folder)
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise UserError(f"{out} is in the folder of the submissions: give another folder with --out")
+    make_folder(out, advice="give another folder with --out")
+    table = Path(arguments.csv) if arguments.csv else out / "grades.csv"
+    require_place(table, advice="give another file with --csv")
+    assignment = remembered(
+        assignment_of(arguments, chosen_exercises(arguments.exercise or ())), arguments, out
+    )
+    works = read_class(assignment, submissions)
+    if not arguments.exercise:
+        assignment = submitted(assignment, works, folder)
+    students = quantity(len(works), "student")
+    say(f"Grading {students}, {quantity(len(assignment.exercises), 'exercise')}: {printable(out)}")
+    try:
+        grade_class(assignment, works, out / "results", workers, lambda work: _show(work, assignment))
+    finally:  # also after Ctrl-C: what is graded is written
+        write_reports(assignment, works, out, table)
+    solved = sum(result.status == SOLVED for work in works for result in work.results.values())
+    say(f"{solved} of {quantity(len(works) * len(assignment.exercises), 'solution')} solved.")
+    say(f"Grades: {printable(table)}")
+    say(f"The class, with a link to the page of each student: {printable(out / 'class.html')}")
+    return 0
+
+
+def remembered(assignment: Assignment, arguments: Namespace, out: Path) -> Assignment:
+    """Return the assignment with the seed of the last time, unless another one is given, and note the seed.
+
+    Args:
+        assignment: The assignment.
+        arguments: The arguments of the command.
+        out: The folder of the feedback.
+
+    Raises:
+        UserError: If the note of the last time is damaged.
+    """
+    file = out / SETTINGS
+    if file.exists() and arguments.seed is None:
+        what = f"{file}, which holds the seed of the last time,"
+        before = read_json(file, what, "give a seed with --seed, or another folder with --out")
+        assignment = replace(assignment, seed=assignment_from(before, what).seed)
+    content = json.dumps(assignment.as_settings(), indent=1) + "\n"
+    write_file(file, content.encode(), advice="give another folder with --out")
+    return assignment
+
+
+def submitted(assignment: Assignment, works: Sequence[StudentsWork], folder: Path) -> Assignment:
+    """Return the assignment with only those exercises that a student has submitted.
+
+    Args:
+        assignment: The assignment.
+        works: The work of all students. Results of other exercises are removed.
+        folder: The folder of the submissions, for the message.
+
+    Raises:
+        UserError: If there are none.
+    """
+    names = tuple(name for name in assignment.exercises if any(name in work.texts for work in works))
+    if not names:
+        first = EXERCISES.find(assignment.exercises[0])
+        raise UserError(
+            f"no file in {folder} belongs to an exercise: name the files as the exercises, such as "
+            f"{first.stem}.py, or give --exercise NAME"
+        )
+    for work in works:
+        work.results = {name: result for name, result in work.results.items() if name in names}
+    return replace(assignment, exercises=names)
+
+
+def write_reports(assignment: Assignment, works: Sequence[StudentsWork], out: Path, table: Path) -> None:
+    """Write the CSV file, the page of each student who is graded, and the page of the class.
+
+    Args:
+        assignment: The assignment.
+        works: The work of all students.
+        out: The folder of the pages.
+        table: The CSV file.
+    """
+    for work in works:
+        if len(work.results) == len(assignment.exercises):
+            text = feedback_page(work, assignment.exercises)
+            write_file(out / page_name(work.student), text.encode())
+    write_file(out / "class.html", class_page(assignment, works).encode())
+    write_file(table, csv_text(assignment, works).encode())
+
+
+def _show(work: StudentsWork, assignment: Assignment) -> None:
+    """Print one line about a student whose results are complete."""
+    possible = assignment.points * len(assignment.exercises)
+    wrong = [result.exercise for result in work.results.values() if result.status != SOLVED]
+    more = f"  ({', '.join(wrong)})" if 0 < len(wrong) <= 3 else ""
+    say(f"{work.points:>6g} of {possible:g}  {printable(work.student)}{more}")

@@ -1,0 +1,54 @@
+"""npformer experiment: repeat an experiment of chapter 24, which trains many small GPTs."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from npformer.cli.options import Rule, one_of
+from npformer.cli.output import print_line
+from npformer.learn.experiments import ablation, scaling
+from npformer.learn.experiments.measured_runs import Result
+from npformer.storage.atomic import make_folder, require_place
+from npformer.storage.text import printable
+
+EXPERIMENTS = {"ablation": ablation.measure, "scaling": scaling.measure}
+
+RULES: tuple[Rule, ...] = ()
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = "Example: npformer experiment ablation"
+    parser.add_argument(
+        "name",
+        **one_of(EXPERIMENTS),
+        help="ablation: from the decoder layer of 2017 to that of Llama, one part after the other. "
+        "scaling: the loss by the number of parameters and of training tokens",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the file of the results. If it holds some, the experiment goes on after them "
+        "(default: runs/NAME.json)",
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Train all models, and print the result of each training. Return 0."""
+    if arguments.out is None:
+        make_folder(Path("runs"), advice="go to a folder that may be written to")
+    path = Path(arguments.out or f"runs/{arguments.name}.json")
+    require_place(path)
+    with threadpool_limits(1, user_api="blas"):  # one thread is fastest for matrices this small
+        EXPERIMENTS[arguments.name](path, show)
+    print_line(f"wrote {printable(path)}")
+    return 0
+
+
+def show(result: Result) -> None:
+    """Print the result of a training in one line."""
+    print_line(
+        f"{result.model:18} learning rate {result.learning_rate:<7g} {result.steps:5} steps  "
+        f"seed {result.seed}  validation loss {result.valid_loss:.4f}  {result.seconds:.0f} s"
+    )

@@ -1,0 +1,89 @@
+"""npformer explore: write a page on which one follows every number of a model, forward and backward."""
+
+import webbrowser
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
+from npformer.cli.options import Rule
+from npformer.cli.output import note, print_line
+from npformer.errors import UserError
+from npformer.explorer import explore
+from npformer.explorer.model_data import MOST_TOKENS, why_not_live
+from npformer.pretrained import LoadedTranslator
+from npformer.pretrained.loaded import Loaded
+from npformer.storage.atomic import require_place
+from npformer.storage.text import shell_text, shell_word
+
+# the sentence of the tour, with which a page of its model begins
+ANIMAL = "the animal didn't cross the street because it was too tired"
+
+EPILOG = """\
+Examples: npformer explore "the dog is tired"
+          npformer explore --model tour/run --open
+          npformer explore "ROMEO:" --model runs/shakespeare
+          npformer explore --model en-de "A dog runs." --out dog.html"""
+
+RULES: tuple[Rule, ...] = ()
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "sentence",
+        nargs="?",
+        help="the sentence or the text that the model reads (default: an example that it knows)",
+    )
+    add_model_arguments(parser, models=ANY_MODEL)
+    parser.add_argument("--target", metavar="TEXT", help="the translation (default: that of the model)")
+    parser.add_argument(
+        "--out", default="explorer.html", metavar="FILE", help="the page (default: explorer.html)"
+    )
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+
+
+def run(arguments: Namespace) -> int:
+    """Write the page, and open it if that is wanted. Return 0."""
+    path = Path(arguments.out)
+    require_place(path)
+    loaded = load_any(arguments)
+    page = explore(loaded, arguments.sentence or example_for(loaded), arguments.target)
+    page.save(path)
+    reason = why_not_live(loaded)
+    if reason is not None:
+        note(f"the page shows recorded arrays and computes nothing itself, because {reason}")
+    print_line(f"wrote {path} ({path.stat().st_size / 1e6:.1f} MB): open it in a browser")
+    if arguments.open and not webbrowser.open_new_tab(path.resolve().as_uri()):
+        note(f"no browser was found: open {path} in one")
+    return 0
+
+
+def explore_command(loaded: Loaded, text: str, *, last: bool = False) -> str | None:
+    """Return the command that opens the page of a model and a text, or None if there is no such page.
+
+    Args:
+        loaded: The model.
+        text: What the model reads.
+        last: Whether the model is the last checkpoint of its run.
+    """
+    n_tokens = len(loaded.tokenizer.encode(text).ids)
+    if loaded.unknown_words(text) or not 2 <= n_tokens <= MOST_TOKENS:
+        return None
+    options = f"--model {shell_word(loaded.name)}{' --last' * last} --open"
+    # without "--", the command would read a text such as "-5 degrees" as an option
+    return f"npformer explore {options}{' --' * text.startswith('-')} {shell_text(text)}"
+
+
+def example_for(loaded: Loaded) -> str:
+    """Return a sentence that a model knows: that of its model card, or that of the tour.
+
+    Raises:
+        UserError: If it knows neither.
+    """
+    if isinstance(loaded, LoadedTranslator):
+        if loaded.card is not None:
+            return loaded.card.example
+        if not loaded.unknown_words(ANIMAL):
+            return ANIMAL
+    raise UserError("there is no example for this model: give a sentence that it can read")

@@ -1,0 +1,136 @@
+"""npformer generate: continue texts with a trained language model, or measure its perplexity on a file."""
+
+import math
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+
+import numpy as np
+
+from npformer.cli.load_model import add_model_arguments, load_kind
+from npformer.cli.options import COUNT, POSITIVE, SEED, Real, Rule, Whole, add_backend_argument, excludes
+from npformer.cli.output import print_data, print_line
+from npformer.data.files import read_text
+from npformer.errors import UserError, in_context
+from npformer.pretrained import LoadedLanguageModel
+
+TOKENS, MOST = 200, 10_000_000  # the tokens after a prompt, by default and at most
+BETWEEN = "-" * 20  # the line between two texts
+
+EPILOG = """\
+Examples: npformer generate "ROMEO:" --model runs/gpt-shakespeare
+          npformer generate "ROMEO:" "JULIET:" --temperature 0.8 --top-p 0.9 --stop "ROMEO:"
+          npformer generate --perplexity poems.txt --model runs/poems
+
+The first text is printed while the model writes it, and the others after it."""
+
+TOP_P = Real("a number above 0, at most 1", lambda value: 0 < value <= 1)
+
+RULES: tuple[Rule, ...] = (
+    excludes("--greedy", "--temperature --top-k --top-p --seed", "the most probable token is always chosen"),
+    excludes(
+        "--perplexity",
+        "prompts --tokens --greedy --temperature --top-k --top-p --seed --stop",
+        "the model reads the file and writes nothing",
+    ),
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument("prompts", nargs="*", metavar="PROMPT", help="the beginning of a text")
+    add_model_arguments(parser, models="the folder of a run that was trained on text, or a checkpoint of it")
+    parser.add_argument(
+        "--tokens",
+        type=Whole(1, MOST),
+        default=TOKENS,
+        metavar="N",
+        help=f"the number of tokens after a prompt (default: {TOKENS})",
+    )
+    parser.add_argument(
+        "--temperature",
+        type=POSITIVE,
+        default=1.0,
+        help="below 1, probable tokens become more probable; above 1, less (default: 1)",
+    )
+    parser.add_argument("--top-k", type=COUNT, metavar="K", help="draw from the K most probable tokens only")
+    parser.add_argument(
+        "--top-p",
+        type=TOP_P,
+        metavar="P",
+        help="draw from the fewest tokens whose probabilities sum to P or more",
+    )
+    parser.add_argument("--greedy", action="store_true", help="choose the most probable token, without draws")
+    parser.add_argument("--seed", type=SEED, default=0, help="the seed of the draws (default: 0)")
+    parser.add_argument(
+        "--stop",
+        action="append",
+        default=[],
+        metavar="STRING",
+        help="end a text before this string; the option may be repeated",
+    )
+    parser.add_argument(
+        "--perplexity", metavar="FILE", help="print how well the model predicts the text of a file"
+    )
+    add_backend_argument(parser)
+
+
+def run(arguments: Namespace) -> int:
+    """Continue the prompts, or measure the perplexity of a file. Return 0."""
+    if not arguments.prompts and arguments.perplexity is None:
+        raise UserError('give a prompt, as npformer generate "ROMEO:", or --perplexity with a file')
+    loaded = load_kind(LoadedLanguageModel, arguments, arguments.backend)
+    if arguments.perplexity is not None:
+        print_line(describe_perplexity(loaded, arguments.perplexity))
+        return 0
+    steps = loaded.stream(
+        arguments.prompts,
+        arguments.tokens,
+        stop=arguments.stop,
+        temperature=arguments.temperature,
+        top_k=arguments.top_k,
+        top_p=arguments.top_p,
+        rng=None if arguments.greedy else np.random.default_rng(arguments.seed),
+    )
+    print_texts(arguments.prompts, steps)
+    return 0
+
+
+def print_texts(prompts: list[str], steps: Iterable[list[str]]) -> None:
+    """Print the first text piece by piece, and then the other texts.
+
+    Args:
+        prompts: The beginnings of the texts.
+        steps: The next piece of each text, again and again.
+    """
+    texts = [[prompt] for prompt in prompts]
+    print_data(prompts[0], end="")
+    for pieces in steps:
+        print_data(pieces[0], end="")
+        for text, piece in zip(texts[1:], pieces[1:], strict=True):
+            text.append(piece)
+    print_data("")
+    for text in texts[1:]:
+        print_data(BETWEEN)
+        print_data("".join(text))
+
+
+def describe_perplexity(loaded: LoadedLanguageModel, path: str) -> str:
+    """Return a line with the perplexity of a model on a file, measured as during training.
+
+    Args:
+        loaded: The model.
+        path: The file.
+
+    Raises:
+        UserError: If the file cannot be read, if it has characters that the model does not know, or if it has
+            fewer than two tokens.
+    """
+    text = read_text(path, any_bytes=loaded.reads_any_bytes)
+    with in_context(path):
+        loss, n_tokens = loaded.loss(text), len(loaded.tokenizer.encode(text).ids)
+    bits = loss / math.log(2) * n_tokens / len(text)
+    return (
+        f"perplexity {math.exp(loss):.3f}: {loss:.4f} nats for each of {n_tokens - 1:,} tokens, "
+        f"{bits:.4f} bits for each character"
+    )

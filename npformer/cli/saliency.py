@@ -1,0 +1,109 @@
+"""npformer saliency: show how much each token that a model reads contributes to a token that it predicts."""
+
+from argparse import ArgumentParser, Namespace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from npformer.cli.load_model import (
+    ANY_MODEL,
+    add_model_arguments,
+    load_any,
+    note_missing_fonts,
+    note_unknown_words,
+)
+from npformer.cli.options import INDEX, POSITIVE, Rule, Whole, one_of, only_if
+from npformer.cli.output import console, note, print_line, print_lines
+from npformer.learn.course.terminal_pictures import print_pictures
+from npformer.pretrained.input_gradients import SCORES
+from npformer.pretrained.saliency import METHODS, MOST_POINTS, POINTS, TOLERANCE, Saliency
+
+LIMIT = 1_000_000  # points
+
+EPILOG = """\
+Examples: npformer saliency --model runs/gpt-shakespeare "To be, or not to b"
+          npformer saliency --model runs/bert-small "the [MASK] crosses the river" --target cat
+          npformer saliency --model en-de "A man is riding a bicycle." --position 2 --method gradient"""
+
+RULES: tuple[Rule, ...] = (
+    only_if(
+        "--tolerance --points",
+        lambda arguments: arguments.method == "integrated",
+        "with integrated gradients",
+    ),
+)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.epilog = EPILOG
+    parser.add_argument("text", help="the sentence or the text that the model reads")
+    add_model_arguments(parser, models=ANY_MODEL)
+    parser.add_argument(
+        "--target",
+        metavar="WORD",
+        help="the predicted token to explain, for a translator one of its translation (default: the most "
+        "probable one)",
+    )
+    parser.add_argument(
+        "--position",
+        type=INDEX,
+        metavar="N",
+        help="the position of the prediction, counted from 0 (default: the last token of a text, its first "
+        "[MASK], or the first token of a translation)",
+    )
+    parser.add_argument(
+        "--score", **one_of(SCORES), default=SCORES[0], help=f"the score to explain (default: {SCORES[0]})"
+    )
+    parser.add_argument(
+        "--method",
+        **one_of(METHODS),
+        default="integrated",
+        help="integrated gradients, or gradient × input (default: integrated)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=POSITIVE,
+        default=TOLERANCE,
+        help=f"the largest error of the sum of integrated gradients (default: {TOLERANCE})",
+    )
+    parser.add_argument(
+        "--points",
+        type=Whole(POINTS, LIMIT),
+        default=MOST_POINTS,
+        metavar="N",
+        help=f"the largest number of points of integrated gradients (default: {MOST_POINTS})",
+    )
+    parser.add_argument(
+        "--out", default="saliency.png", metavar="FILE", help="the picture (default: saliency.png)"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    """Print the contributions of all tokens as a table, and draw them. Return 0."""
+    loaded = load_any(arguments)
+    settings: dict[str, Any] = {
+        name: getattr(arguments, name) for name in ("target", "position", "score", "method", "tolerance")
+    }
+    found = loaded.saliency(arguments.text, most_points=arguments.points, **settings)
+    note_unknown_words(loaded, arguments.text)
+    print_lines(found.table())
+    _note_error(found, arguments.tolerance)
+    _draw(found, Path(arguments.out))
+    return 0
+
+
+def _note_error(found: Saliency, tolerance: float) -> None:
+    """Print a note if there were too few points for the tolerance."""
+    if found.gap is not None and abs(found.gap) > tolerance:
+        note(f"the sum misses that difference by {abs(found.gap):.2g}: give more points, with --points")
+
+
+def _draw(found: Saliency, path: Path) -> None:
+    """Write the picture, and show it in the terminal if that can show pictures."""
+    from npformer.plots import save
+
+    figure = found.plot()
+    note_missing_fonts(chain([found.explained], *found.tokens.values()))
+    print_line(f"wrote {save(figure, path)}")
+    print_pictures(console(), [(figure, path)])

@@ -1,0 +1,65 @@
+"""The source lines of models with other settings, in place of those of the same keys."""
+
+from npformer.explorer.code_lines.quotes import Quote, StepLines
+
+_MASKS = "functional/masks.py"
+_RESIDUAL = "nn/residual.py"
+_LINEAR_LESSON = "00_2_forward_and_backward.py"
+_RESIDUAL_LESSON = "08_3_the_residual_connection.py"
+_NORM_PLACE_LESSON = "08_4_norm_before_or_after.py"
+
+# the lines that stand in place of others in models with other settings, by the name of the variant
+VARIANTS: dict[str, dict[str, StepLines]] = {
+    "post-norm": {
+        "residual": StepLines(
+            Quote("functional/residual.py", "add_norm", ("y, norm = layer_norm(x + h, gain, bias, eps)",)),
+            Quote(
+                "functional/residual.py",
+                "add_norm_backward",
+                ("return dx, dropout_backward(dx, cache.dropout_mask), dgain, dbias",),
+            ),
+            _RESIDUAL_LESSON,
+            _RESIDUAL_LESSON,
+        )
+    },
+    "sequence": {
+        "residual": StepLines(
+            Quote(_RESIDUAL, "SequenceResidual.forward", ("h = x + h",)),
+            Quote(
+                _RESIDUAL,
+                "SequenceResidual.backward",
+                ("dx = dh  # a sum passes its gradient to both terms", "dx = dx + dh"),
+            ),
+            _NORM_PLACE_LESSON,
+            _NORM_PLACE_LESSON,
+        )
+    },
+    "untied": {
+        "logits": StepLines(
+            Quote(
+                "nn/linear.py",
+                "Linear.forward",
+                ("return linear(x, self.weight.value, self.bias.value if self.bias is not None else None)",),
+            ),
+            Quote(
+                "nn/linear.py",
+                "Linear.backward",
+                ("dx, dweight, dbias = linear_backward(dy, cache)", "self.weight.accumulate(dweight)"),
+            ),
+            _LINEAR_LESSON,
+            _LINEAR_LESSON,
+        )
+    },
+    "added-mask": {
+        "mask": StepLines(
+            Quote(
+                _MASKS,
+                "mask_scores",
+                ("scores = scores + xp.where(mask, 0, masking.fill).astype(scores.dtype)",),
+            ),
+            Quote(_MASKS, "mask_scores_backward", ("return dscores",)),
+            "06_2_minus_infinity_and_its_substitutes.py",
+            "06_2_minus_infinity_and_its_substitutes.py",
+        )
+    },
+}

@@ -1,0 +1,259 @@
+"""The data of a live page: all that a browser needs to compute a model, forward and backward.
+
+The model is a translator of whole words, whose data are here, or a GPT of characters: see text_data.py.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from npformer import __version__
+from npformer.backend import Array, to_numpy
+from npformer.data.codecs import Codec, TextCodec
+from npformer.data.text_codecs import ByteCodec, CharacterCodec
+from npformer.data.vocabulary import SPECIALS
+from npformer.errors import UserError, nearest, quantity
+from npformer.explorer.code_lines import code_of_steps
+from npformer.generation import Translator
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.registry import kind_of
+from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.nn.positions import FixedPositions
+from npformer.pretrained import LoadedTranslator
+from npformer.pretrained.attention import forward_pass
+from npformer.pretrained.loaded import Loaded, LoadedLanguageModel
+from npformer.storage.text import printable
+
+LARGEST_LIVE = 2_000_000  # parameters: a page of 12 MB, which a browser still computes while one waits
+MOST_TOKENS = 48  # of a sentence on a page, its end included
+MOST_CONTINUED = 16  # tokens by which the model of a page continues a text
+
+# the numbers of the projections of attention in its cache, by the names of its layers
+_PROJECTIONS = {"query": 0, "key": 1, "value": 2, "key_value": 1, "query_key_value": 0}
+
+
+class PageData(NamedTuple):
+    """The data of a page: plain values for JSON, and the arrays whose numbers follow one after the other."""
+
+    head: dict[str, Any]
+    arrays: list[Array]
+
+
+def why_not_live(loaded: Loaded) -> str | None:
+    """Return the reason why a page of this model must be a recorded one, or None if it can be live."""
+    is_translator = isinstance(loaded, LoadedTranslator) and isinstance(loaded.model, Transformer)
+    is_gpt = isinstance(loaded, LoadedLanguageModel) and isinstance(loaded.model, GPT)
+    if kind_of(loaded.model.config) not in ("transformer", "gpt") or not (is_translator or is_gpt):
+        return f"a live page computes an encoder-decoder Transformer or a GPT, and this is a {_noun(loaded)}"
+    n_parameters = loaded.model.count_parameters()
+    if n_parameters > LARGEST_LIVE:
+        return f"the model has {n_parameters:,} parameters, and a live page at most {LARGEST_LIVE:,}"
+    codecs = _codecs_of(loaded)
+    if not all(isinstance(codec, (TextCodec, CharacterCodec)) for codec in codecs):
+        tokens = "bytes" if isinstance(codecs[0], ByteCodec) else "subwords"
+        return f"a live page reads whole words or characters, and the tokens of this model are {tokens}"
+    return None
+
+
+def _codecs_of(loaded: Loaded) -> list[Any]:
+    """Return the codecs of the texts that a model reads and writes, with None for a tokenizer without one."""
+    if isinstance(loaded, LoadedTranslator):
+        translator = loaded.translator
+        if not isinstance(translator, Translator):
+            return [None]
+        return [translator.source_codec, translator.target_codec]
+    return [getattr(loaded.tokenizer, "codec", None)]
+
+
+def _noun(loaded: Loaded) -> str:
+    """Return the class of a model in words, such as "universal transformer" or "GPT"."""
+    name = type(loaded.model).__name__
+    return name if name.isupper() else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def live_data(loaded: LoadedTranslator, source: str, target: str | None = None) -> PageData:
+    """Return the data of a live page.
+
+    Args:
+        loaded: A translator for which `why_not_live` returns None.
+        source: The sentence with which the page begins.
+        target: Its translation. By default, the model translates with greedy search, as the page does.
+
+    Raises:
+        UserError: If a sentence is empty or too long, or if the model does not know a word.
+    """
+    translator = loaded.translator
+    assert isinstance(translator, Translator)
+    words = {
+        "source_words": list(translator.source_codec.tokens),
+        "target_words": list(translator.target_codec.tokens),
+        "tokenization": {
+            "source": _tokenization(translator.source_codec),
+            "target": _tokenization(translator.target_codec),
+        },
+        "example": _example(loaded, source, target),
+    }
+    return model_page(loaded, source, words)
+
+
+def model_page(loaded: Loaded, text: str, words: dict[str, Any]) -> PageData:
+    """Return the data of a live page of any model.
+
+    Args:
+        loaded: The model.
+        text: The text with which the page begins.
+        words: The entries about the vocabularies and the example.
+    """
+    model: Any = loaded.model
+    config, tables = model.config, fixed_table(model)
+    parameters = {explorer_name(name): to_numpy(p.value) for name, p in model.named_parameters()}
+    head = {
+        "kind": "live",
+        "title": title_of(text),
+        "npformer": __version__,
+        "model": {"name": Path(loaded.name).name, "parameters": model.count_parameters()},
+        "architecture": kind_of(config),
+        "config": config_data(config),
+        "parameters": [[name, list(value.shape)] for name, value in parameters.items()],
+        "positions": list(tables[0].shape) if tables else None,
+        "lines": code_of_steps(*variants_of(config)),
+    }
+    return PageData(head | words, [*parameters.values(), *tables])
+
+
+def title_of(text: str) -> str:
+    """Return the title of a page about a text."""
+    return f"{printable(text if len(text) <= 60 else f'{text[:59]}…')} · npformer explorer"
+
+
+def explorer_name(name: str) -> str:
+    """Return the name of a parameter on a page, in which it follows the cache tree.
+
+    So "encoder.layers.0.self_attention.query.weight" is "encoder.0.self_attention.projections.0.weight". The
+    attention of a GPT is "layers.0.self_attention", as in its cache.
+    """
+    parts = name.replace(".layers.", ".").split(".")
+    if parts[0] == "layers" and len(parts) > 2 and parts[2] == "attention":
+        parts[2] = "self_attention"
+    for index, part in enumerate(parts[1:-1], 1):
+        if part in _PROJECTIONS and parts[index - 1] != "feed_forward":  # which may have a map named value
+            parts[index] = f"projections.{_PROJECTIONS[part]}"
+    return ".".join(parts)
+
+
+def config_data(config: TransformerConfig | GPTConfig) -> dict[str, Any]:
+    """Return the settings of a model as plain values, with numbers in place of None.
+
+    JSON has no infinity, and JavaScript's Number() reads its name.
+    """
+    if isinstance(config, GPTConfig):
+        return config.to_dict() | {"d_head": config.d_head, "n_kv_heads": config.key_heads}
+    resolved = {
+        "d_head": config.head_key,
+        "d_value": config.head_value,
+        "embedding_dropout": config.input_dropout,
+        "mask_fill": "-Infinity" if math.isinf(config.mask_fill) else config.mask_fill,
+    }
+    return config.to_dict() | resolved
+
+
+def variants_of(config: TransformerConfig | GPTConfig) -> list[str]:
+    """Return the names in `code_lines.VARIANTS` of the settings of a model that change source lines."""
+    if isinstance(config, GPTConfig):
+        return [] if config.tied else ["untied"]
+    chosen = {
+        "post-norm": config.norm == "post",
+        "sequence": "-" in config.norm,
+        "untied": config.tied == "none",
+        "added-mask": config.masking_how == "add",
+    }
+    return [name for name, holds in chosen.items() if holds]
+
+
+def fixed_table(model: Transformer | GPT) -> list[Array]:
+    """Return a list with the table of positions that are not learned, or an empty list if the model has none.
+
+    It is the table of sinusoids, (max_length, D), or that of rotary positions, with K / 2 cosines and K / 2
+    sines for each position that a page needs.
+    """
+    if isinstance(model, GPT):
+        rotary = model.layers[0].attention.rotary
+        if rotary is None:
+            return []
+        longest = MOST_TOKENS + MOST_CONTINUED  # of a text and its continuation on a page
+        return [np.concatenate([to_numpy(table)[:longest] for table in (rotary.cos, rotary.sin)], -1)]
+    positions = model.source.positions
+    return [to_numpy(positions.table)] if isinstance(positions, FixedPositions) else []
+
+
+def _tokenization(codec: Codec) -> dict[str, bool]:
+    """Return the rules by which a codec of whole words splits a text."""
+    assert isinstance(codec, TextCodec)
+    return {"lowercase": codec.lowercase, "elision": codec.language.elision}
+
+
+def _example(loaded: LoadedTranslator, source: str, target: str | None) -> dict[str, Any]:
+    """Return the texts and the ids of a sentence and its translation, each with its end symbol.
+
+    Raises:
+        UserError: If a sentence is empty or too long, or if the model does not know a word.
+    """
+    translator = loaded.translator
+    assert isinstance(translator, Translator)
+    require_known(translator.source_codec, source, "sentence")
+    if target is not None:
+        require_known(translator.target_codec, target, "translation")
+    # an untrained model may never predict the end symbol
+    longest = 2 * len(translator.source_ids(source)) + 5
+    longest = min(longest, translator.model.config.max_length - 1, MOST_TOKENS - 1)
+    run = forward_pass(translator, source, target, max_length=longest)  # greedy search, as on the page
+    source_ids, target_ids = run.source_ids[0].tolist(), run.predicted_ids[0].tolist()
+    text = translator.target_tokenizer.decode(target_ids) if target is None else target
+    return {"source": source, "target": text, "source_ids": source_ids, "target_ids": target_ids}
+
+
+def require_known(codec: Codec, text: str, side: str) -> None:
+    """Check that a text has words, that all of them are in a vocabulary, and that a page has room for them.
+
+    Args:
+        codec: The codec of the side.
+        text: The text.
+        side: The noun for the text in messages, such as "sentence".
+
+    Raises:
+        UserError: If it does not. The message suggests known words.
+    """
+    words = codec.words(text)
+    if not words:
+        raise UserError(f"the {side} {text!r} is empty: write at least one word")
+    require_room(len(words) + 1, side)
+    unknown = codec.vocabulary.unknown(words)
+    if unknown:
+        known = codec.vocabulary.words[len(SPECIALS) :]
+        shown = ", ".join(_with_suggestion(word, known) for word in unknown)
+        raise UserError(f"the model does not know {shown}: use words of its vocabulary")
+
+
+def _with_suggestion(word: str, known: Sequence[str]) -> str:
+    """Return a word in quotes, followed by the nearest known word if one is similar."""
+    near = nearest(word, known)
+    return repr(word) if near is None else f"{word!r} (did you mean {near}?)"
+
+
+def require_room(n_tokens: int, side: str) -> None:
+    """Check that a page has room for a number of tokens.
+
+    Raises:
+        UserError: If it does not.
+    """
+    if n_tokens > MOST_TOKENS:
+        raise UserError(
+            f"the {side} has {quantity(n_tokens, 'token')}, its end included, and a page has room for "
+            f"{MOST_TOKENS}: give a shorter one"
+        )

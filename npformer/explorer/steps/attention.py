@@ -1,0 +1,102 @@
+"""The steps of multi-head attention: projections, heads, scores, mask, weights, weighted sums, output."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.explorer.call_tree import Call
+from npformer.explorer.steps.heads import record_heads
+from npformer.explorer.steps.recording import RecordedStep, Recording, emits
+from npformer.explorer.steps.relative import record_relative_scores, record_relative_sums
+from npformer.functional.attention import attention_backward
+from npformer.functional.heads import split_heads
+from npformer.functional.linear import linear_backward
+from npformer.functional.masks import mask_scores, mask_scores_backward
+from npformer.functional.relative import relative_attention_by_distance_backward, spread_by_distance
+from npformer.functional.softmax import softmax_backward
+from npformer.nn import MultiHeadAttention, RelativeAttention
+
+
+@emits(MultiHeadAttention, RelativeAttention)
+def _emit_attention(recording: Recording, call: Call, path: str) -> None:
+    module: Any = call.module
+    output, cache = call.child(module.output), call.cache.attention
+    is_relative = isinstance(module, RelativeAttention)
+    # y = Concat(heads) Wo
+    merged, dmerged = (call.output, call.d_output) if output is None else (output.inputs[0], output.d_inputs)
+    z, dz = split_heads(merged, module.n_heads), split_heads(dmerged, module.n_heads)  # (1, H, T, L)
+    backward: Any = relative_attention_by_distance_backward if is_relative else attention_backward
+    dq, dk, dv = backward(dz, cache)[:3]
+    q, k, v = record_heads(recording, call, path, (dq, dk, dv))
+    dweights, dmasked, dscores = _gradients_of_weights(dz, cache, is_relative)
+
+    at = f"{path}.attention"
+    record_scores = record_relative_scores if is_relative else _record_scores
+    step = record_scores(recording, call, at, (q, k), dscores)
+    step = _record_mask(recording, at, cache, step, dmasked)
+    weights = recording.record("softmax", f"{at}.softmax", cache.weights, dweights, [step])
+    recording.alias(f"{at}.weights", weights)
+    record_sums = record_relative_sums if is_relative else _record_sums
+    step = record_sums(recording, call, at, (weights, v), (z, dz))
+    note = {"kind": "merge_heads"}
+    recording.record("rearrange", f"{path}.merged", merged, dmerged, [step], note, "merge_heads")
+    if output is not None:
+        recording.emit(output)
+
+
+def _record_scores(
+    recording: Recording, call: Call, at: str, heads: tuple[RecordedStep, RecordedStep], dscores: Array
+) -> RecordedStep:
+    """Add the scores q kᵀ scale of all heads, (1, H, T, S), from the steps of q and k."""
+    cache = call.cache.attention
+    note = {"scale": cache.scale}
+    return recording.record("scores", f"{at}.scores", cache.scores, dscores, list(heads), note)
+
+
+def _record_sums(
+    recording: Recording,
+    call: Call,
+    at: str,
+    inputs: tuple[RecordedStep, RecordedStep],
+    output: tuple[Array, Array],
+) -> RecordedStep:
+    """Add the weighted sums z = weights v of all heads, (1, H, T, L), from the steps of weights and v."""
+    z, dz = output
+    return recording.record("weighted_sum", f"{at}.z", z, dz, list(inputs))
+
+
+def _gradients_of_weights(dz: Array, cache: Any, is_relative: bool) -> tuple[Array, Array, Array]:
+    """Return the gradients of the weights, and of the scores after and before the mask, (1, H, T, S)."""
+    # z = weights v
+    dweights = dz @ cache.v.swapaxes(-1, -2)
+    if is_relative and cache.value_product is not None:
+        # z += share value_positions, where share = collect_by_distance(weights)
+        dshare, _, _ = linear_backward(dz, cache.value_product)
+        dweights = dweights + spread_by_distance(dshare, cache.distance)
+    dmasked = softmax_backward(dweights, cache.weights)
+    return dweights, dmasked, mask_scores_backward(dmasked, _masking_of(cache))
+
+
+def _masking_of(cache: Any) -> Any:
+    """Return the cache of the masks, which attention by distance keeps with its weights."""
+    return cache.masking if hasattr(cache, "masking") else cache.weights_cache.masking
+
+
+def _record_mask(recording: Recording, at: str, cache: Any, step: RecordedStep, grad: Array) -> RecordedStep:
+    """Add the step of the masked scores, if there is a mask, and return the last step."""
+    masking = _masking_of(cache)
+    if masking.mask is None:
+        return step
+    scores, _ = mask_scores(cache.scores, masking.mask, masking.query_mask, masking.masking)
+    allowed = np.broadcast_to(masking.mask, cache.scores.shape)[0, 0]  # (T, S)
+    fill = masking.masking.fill
+    note = {
+        "allowed": allowed.astype(int).ravel().tolist(),
+        "fill": "-Infinity" if math.isinf(fill) else fill,
+        "how": masking.masking.how,
+    }
+    return recording.record("mask", f"{at}.masked", scores, grad, [step], note)

@@ -1,0 +1,159 @@
+// @ts-check
+// The arithmetic of the operations in which a number depends on a whole row: softmax, statistics and losses.
+import { exponentials } from "../engine/attention.js";
+import { computed, constant, entry, gradient, placesOfRow, term } from "./factors.js";
+
+/** @typedef {import("./factors.js").Arithmetic} Arithmetic */
+/** @typedef {import("../engine/tape.js").Step} Step */
+
+/**
+ * Return the exponentials of the row of an entry, as the softmax computes them.
+ * @param {Step} x
+ * @param {number} index
+ */
+function exponentialsOfRow(x, index) {
+  const places = placesOfRow(x, index);
+  return exponentials(x.data.subarray(places[0], places[0] + places.length));
+}
+
+/** y = exp(x - peak) / total @type {Arithmetic} */
+const SOFTMAX = {
+  forward({ inputs: [x] }, index) {
+    const { exps, total } = exponentialsOfRow(x, index);
+    const exp = computed(x, index, exps[index % exps.length], "exp(x − the largest of the row)");
+    return [term(x, index, [exp, constant(1 / total, "1 / the sum of these of the whole row")])];
+  },
+  // every weight of the row depends on the score: its own grows with it, and the others shrink
+  backward(step, _, index) {
+    const y = step.computed;
+    return placesOfRow(step, index).map((place) => {
+      const slope = place === index ? 1 - y[index] : -y[index];
+      return term(step, place, [
+        gradient(step, place),
+        computed(step, place, y[place], "weight"),
+        computed(step, index, slope, place === index ? "1 − weight here" : "−weight here"),
+      ]);
+    });
+  },
+};
+
+/** mean = x.mean(-1) @type {Arithmetic} */
+const MEAN = {
+  scale: ({ inputs: [{ shape: [, width] }] }) => constant(1 / width, `1/${width}`),
+  forward({ inputs: [x] }, index) {
+    return placesOfRow(x, index * x.shape[1]).map((place) => term(x, place, [entry(x, place)]));
+  },
+  backward(step, _, index) {
+    const width = step.inputs[0].shape[1], row = Math.floor(index / width);
+    return [term(step, row, [gradient(step, row), constant(1 / width, "1 / D")])];
+  },
+};
+
+/** rstd = 1 / sqrt(((x - mean) ** 2).mean(-1) + eps) @type {Arithmetic} */
+const RSTD = {
+  forward(step, index) {
+    const [x] = step.inputs;
+    const rstd = computed(step, index, step.computed[index], "1 / √(variance + ε)");
+    return [term(x, index * x.shape[1], [rstd])];
+  },
+  backward(step, which, index) {
+    const [x, mean] = step.inputs, width = x.shape[1];
+    const row = which === 0 ? Math.floor(index / width) : index;
+    const places = which === 0 ? [index] : placesOfRow(x, row * width);
+    return places.map((place) => {
+      const slope = (-(step.computed[row] ** 3) * (x.data[place] - mean.data[row])) / width;
+      const factor = which === 0
+        ? computed(x, place, slope, "−rstd³ (x − mean) / D")
+        : computed(x, place, -slope, "rstd³ (x − mean) / D");
+      return term(step, row, [gradient(step, row), factor]);
+    });
+  },
+};
+
+/** rrms = 1 / sqrt((x * x).mean(-1) + eps) @type {Arithmetic} */
+const RRMS = {
+  forward(step, index) {
+    const [x] = step.inputs;
+    const rrms = computed(step, index, step.computed[index], "1 / √(mean of x² + ε)");
+    return [term(x, index * x.shape[1], [rrms])];
+  },
+  backward(step, _, index) {
+    const [x] = step.inputs, width = x.shape[1], row = Math.floor(index / width);
+    const slope = (-(step.computed[row] ** 3) * x.data[index]) / width;
+    return [term(step, row, [gradient(step, row), computed(x, index, slope, "−rrms³ x / D")])];
+  },
+};
+
+/** y = x - peak - log(exp(x - peak).sum(-1)) @type {Arithmetic} */
+const LOG_SOFTMAX = {
+  forward({ inputs: [x], note: { peaks, totals } }, index) {
+    // a page may carry a part of each row, and what the whole row gives
+    const row = Math.floor(index / x.shape[1]);
+    const { peak, total } = peaks ? { peak: peaks[row], total: totals[row] } : exponentialsOfRow(x, index);
+    return [
+      term(x, index, [entry(x, index)]),
+      term(x, index, [constant(-peak, "−the largest of the row")]),
+      term(x, index, [constant(-Math.log(total), "−log Σ exp(x − the largest)")]),
+    ];
+  },
+  backward(step, _, index) {
+    const { note: { sums }, shape: [, width] } = step;
+    const sum = sums
+      ? sums[Math.floor(index / width)]
+      : placesOfRow(step, index).reduce((total, place) => total + gradient(step, place).value, 0);
+    return [
+      term(step, index, [gradient(step, index)]),
+      term(step, index, [
+        computed(step, index, -Math.exp(step.computed[index]), "−probability"),
+        constant(sum, "Σ of the row's gradients"),
+      ]),
+    ];
+  },
+};
+
+/** losses = -(1 - smoothing) * at_target - smoothing * log_probs.mean(-1) @type {Arithmetic} */
+const LOSSES = {
+  forward({ inputs: [logProbs], note: { targets, smoothing, means } }, index) {
+    const width = logProbs.shape[1], target = index * width + targets[index];
+    const factor = constant(-(1 - smoothing), "−(1 − smoothing)");
+    const ofTarget = term(logProbs, target, [factor, entry(logProbs, target)]);
+    if (!smoothing) return [ofTarget];
+    if (means) {
+      const mean = constant(means[index], "mean of the whole vocabulary");
+      return [ofTarget, term(null, 0, [constant(-smoothing, "−smoothing"), mean])];
+    }
+    const share = constant(-smoothing / width, "−smoothing / V");
+    const row = placesOfRow(logProbs, target);
+    return [ofTarget, ...row.map((place) => term(logProbs, place, [share, entry(logProbs, place)]))];
+  },
+  backward(step, _, index) {
+    const { targets, smoothing, vocabularySize } = step.note, width = step.inputs[0].shape[1];
+    const t = Math.floor(index / width), isTarget = targets[t] === index % width;
+    const share = smoothing / (vocabularySize ?? width) + (isTarget ? 1 - smoothing : 0);
+    return [term(step, t, [gradient(step, t), constant(-share, "−q")])];
+  },
+};
+
+/** loss = (losses * real).sum() / tokens @type {Arithmetic} */
+const CROSS_ENTROPY = {
+  scale: ({ note: { tokens } }) => constant(1 / tokens, `1/${tokens}`),
+  forward({ inputs: [losses], note: { real } }) {
+    const places = [...losses.data.keys()].filter((t) => real[t]);
+    return places.map((t) => term(losses, t, [entry(losses, t)]));
+  },
+  backward(step, _, index) {
+    const { real, tokens } = step.note;
+    return real[index] ? [term(step, 0, [gradient(step, 0), constant(1 / tokens, "1 / tokens")])] : [];
+  },
+};
+
+/** @type {Record<string, Arithmetic>} */
+export const ARITHMETIC_OF_ROWS = {
+  softmax: SOFTMAX,
+  mean: MEAN,
+  rstd: RSTD,
+  rrms: RRMS,
+  log_softmax: LOG_SOFTMAX,
+  losses: LOSSES,
+  cross_entropy: CROSS_ENTROPY,
+};

@@ -1,0 +1,158 @@
+// @ts-check
+// The axes of the arrays: which of them are tokens, and how each position is called.
+
+/** @typedef {import("../engine/tape.js").Step} Step */
+/** @typedef {import("../state/session.js").Session} Session */
+
+/**
+ * An axis: what it counts, and the names of its positions if they have any.
+ * @typedef {{name: string, labels: string[] | null, length: number}} Axis
+ */
+
+const KEY_COLUMNS = new RegExp(
+  "attention\\.((key_|position_|unscaled_)?scores|" +
+    "masked|masked_queries|softmax|weights|dropped|dropout_mask)$",
+);
+const KEY_ROWS = /attention\.(k|v)$/;
+const KEY_PROJECTIONS = /cross\.projections\.[12]\./;
+
+/**
+ * Return the tokens of one side.
+ * @param {Session} session
+ * @param {"source" | "target" | "predicted"} side
+ * @returns {string[]}
+ */
+export function tokensOf(session, side) {
+  const { head, ids } = session;
+  if (!ids) {
+    const example = head.example ?? {};
+    const list = {
+      source: example.source_tokens,
+      target: example.target_tokens,
+      predicted: example.predicted_tokens,
+    }[side];
+    return list ?? example.source_tokens ?? [];
+  }
+  if (side === "source") return ids.source.map((id) => head.source_words[id]);
+  // the last token of a text has no next one
+  return (side === "target" ? ids.targetIn : ids.targetOut).map((id) => head.target_words[id] ?? "");
+}
+
+/**
+ * Return the side whose tokens are the queries of an array, or its rows.
+ * @param {string} path
+ * @returns {"source" | "target" | "predicted"}
+ */
+export function sideOf(path) {
+  if (/^(source|encoder|memory)/.test(path)) return "source";
+  if (KEY_PROJECTIONS.test(path) || (path.includes(".cross.") && KEY_ROWS.test(path))) return "source";
+  return path.startsWith("loss.") ? "predicted" : "target";
+}
+
+/**
+ * Return the axes of an array, one for each of its dimensions.
+ * @param {Session} session
+ * @param {Step} step
+ * @returns {Axis[]}
+ */
+export function axesOf(session, step) {
+  const { path, shape } = step;
+  const isLayer = session.head.architecture === "layer"; // whose rows need not be tokens
+  const rowTokens = tokensOf(session, sideOf(path));
+  return shape.map((length, dimension) => {
+    const fromEnd = shape.length - 1 - dimension;
+    if (shape.length === 3 && dimension === 0) return axis("head", null, length);
+    const words = vocabularyAxis(session, step, fromEnd);
+    if (words) return axis("token", words, length);
+    if (step.op === "parameter" || step.op === "constant") {
+      if (path.endsWith("table") && fromEnd === 1) return axis("position", null, length);
+      if (!isLayer) return axis("dimension", null, length);
+      return axis(fromEnd === 1 ? "row" : "column", null, length);
+    }
+    if (fromEnd === 0 && KEY_COLUMNS.test(path)) {
+      const side = path.includes(".cross.") ? "source" : sideOf(path);
+      return axis(
+        side === "source" ? "source token" : "token",
+        fitting(tokensOf(session, side), length),
+        length,
+      );
+    }
+    if (fromEnd === 1 || (shape.length === 1 && length === rowTokens.length)) {
+      return axis(isLayer ? "row" : "token", isLayer ? null : fitting(rowTokens, length), length);
+    }
+    return axis(isLayer ? "column" : "dimension", null, length);
+  });
+}
+
+/**
+ * @param {string} name
+ * @param {string[] | null} labels
+ * @param {number} length
+ * @returns {Axis}
+ */
+function axis(name, labels, length) {
+  return { name, labels, length };
+}
+
+/**
+ * @param {string[]} tokens
+ * @param {number} length
+ */
+function fitting(tokens, length) {
+  return tokens.length === length ? tokens : null;
+}
+
+/**
+ * Return the words of an axis that counts the vocabulary, or null.
+ * @param {Session} session
+ * @param {Step} step
+ * @param {number} fromEnd
+ */
+export function vocabularyAxis({ head }, { path, shape, note }, fromEnd) {
+  const length = shape[shape.length - 1 - fromEnd];
+  const isTable = /tokens\.(weight|table)$/.test(path) && fromEnd === 1;
+  const isOutput =
+    /^((head\.)?output\.(y|product|weight|bias)|logits|loss\.log_probs)$/.test(path) && fromEnd === 0;
+  if (!isTable && !isOutput) return null;
+  const words =
+    note?.labels ?? (isTable && path.startsWith("source") ? head.source_words : head.target_words);
+  return words?.length === length ? words : null;
+}
+
+/**
+ * Return the indices along all axes of an entry.
+ * @param {number[]} shape
+ * @param {number} index
+ */
+export function unravel(shape, index) {
+  const places = [];
+  for (let i = shape.length - 1; i >= 0; i--) {
+    places.unshift(index % shape[i]);
+    index = Math.floor(index / shape[i]);
+  }
+  return places;
+}
+
+/**
+ * Describe the place of an entry in words: "head 1, query “était”, key “tired”".
+ * @param {Session} session
+ * @param {Step} step
+ * @param {number} index
+ * @param {boolean[]} named   the axes to name, all by default
+ */
+export function placeText(session, step, index, named = step.shape.map(() => true)) {
+  const axes = axesOf(session, step),
+    places = unravel(step.shape, index);
+  const isMap = KEY_COLUMNS.test(step.path);
+  return axes
+    .map(({ name, labels }, i) => {
+      const place = places[i];
+      if (!named[i]) return "";
+      if (name === "head") return `head ${place + 1}`;
+      if (!labels) return step.shape[i] === 1 ? "" : `${name} ${place}`;
+      const role = !isMap ? "" : i === axes.length - 1 ? "key " : "query ";
+      return `${role}“${labels[place]}”`;
+    })
+    .filter(Boolean)
+    .join(", ");
+}

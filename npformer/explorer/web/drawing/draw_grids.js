@@ -1,0 +1,208 @@
+// @ts-check
+// Draws the grids of a layout: cells, numbers, labels, and frames around what takes part in a number.
+import { levelOf, paletteOf } from "./colors.js";
+import { cellText } from "./number_texts.js";
+import { cellOf, gridSize, numbersOf, placeOf } from "./slices.js";
+import { labelsOf } from "./step_layout.js";
+
+/** @typedef {import("./step_layout.js").Placed} Placed */
+/** @typedef {import("./surfaces.js").Surface} Surface */
+/** @typedef {import("./colors.js").Theme} Theme */
+
+const DIMMED = 0.6; // of a cell that takes no part
+const FRAME = "#ff7100";
+const INFINITE = "#767676"; // the colour of -inf
+
+/**
+ * What takes part in the chosen number: the places of values and of gradients of each array.
+ * @typedef {{values: Map<object, Set<number>>, gradients: Map<object, Set<number>>}} Parts
+ */
+
+/**
+ * @param {{terms: import("../arithmetic/factors.js").Term[]}} explanation
+ * @returns {Parts}
+ */
+export function partsOf({ terms: list }) {
+  /** @type {Parts} */
+  const parts = { values: new Map(), gradients: new Map() };
+  for (const { factors } of list) {
+    for (const { step, index, grad } of factors) {
+      if (!step) continue;
+      const places = grad ? parts.gradients : parts.values;
+      if (!places.has(step)) places.set(step, new Set());
+      /** @type {Set<number>} */ (places.get(step)).add(index);
+    }
+  }
+  return parts;
+}
+
+/**
+ * @param {Surface} surface
+ * @param {Theme} theme
+ * @param {Placed} placed
+ * @param {Parts} parts
+ * @param {number} chosen   the index of the chosen number, if this is the grid of the result
+ */
+export function drawGrid(surface, theme, placed, parts, chosen) {
+  const { slice } = placed,
+    lit = (slice.isGradient ? parts.gradients : parts.values).get(slice.step);
+  const cell = placed.isResult ? cellOf(slice, chosen) : null;
+  drawTitle(surface, theme, placed);
+  drawCells(surface, theme, placed, (index) =>
+    placed.isResult ? index === chosen : (lit?.has(index) ?? false),
+  );
+  if (lit && !placed.isResult) drawFrames(surface, placed, lit);
+  if (cell) {
+    const [i, j] = cell,
+      { x, y, cellWidth, cellHeight } = placed;
+    surface.frame(x + j * cellWidth - 1, y + i * cellHeight - 1, cellWidth + 1, cellHeight + 1, FRAME, 2.5);
+  }
+  drawLabels(surface, theme, placed, cell ?? commonCell(slice, lit));
+}
+
+/**
+ * Return the row and the column in which all lit cells stand, or -1 where they do not stand in one.
+ * @param {import("./slices.js").Slice} slice
+ * @param {Set<number> | undefined} lit
+ * @returns {[number, number] | null}
+ */
+function commonCell(slice, lit) {
+  const cells = [...(lit ?? [])].map((index) => cellOf(slice, index)).filter((cell) => cell !== null);
+  if (!cells.length) return null;
+  const [[row, column]] = cells;
+  return [cells.every(([i]) => i === row) ? row : -1, cells.every(([, j]) => j === column) ? column : -1];
+}
+
+/**
+ * @param {Surface} surface
+ * @param {Theme} theme
+ * @param {Placed} placed
+ */
+function drawTitle(surface, theme, { slice, title }) {
+  const name = slice.name + (slice.isTransposed ? "ᵀ" : "");
+  const color = theme.tints[["output", "0", "1", "2"].indexOf(String(slice.role))];
+  surface.text(title.x, title.y, name, { size: 15, color, bold: true, mono: true });
+  surface.text(title.x + 9.6 * name.length + 10, title.y, slice.shape, { size: 12, color: theme.faint });
+}
+
+/**
+ * @param {Surface} surface
+ * @param {Theme} theme
+ * @param {Placed} placed
+ * @param {(index: number) => boolean} isLit
+ */
+function drawCells(surface, theme, { slice, x, y, cellWidth, cellHeight, isResult }, isLit) {
+  const [rows, columns] = gridSize(slice),
+    numbers = numbersOf(slice),
+    top = slice.largest || 1;
+  const kind = slice.isGradient ? "gradient" : "value",
+    line = cellWidth > 5 ? 1 : 0,
+    rule = cellHeight > 4 ? 1 : 0;
+  const bright = paletteOf(kind, theme, 1),
+    dim = paletteOf(kind, theme, isResult ? 0.72 : DIMMED);
+  const power = powerOf(slice),
+    hasNumbers = cellWidth >= 30 && cellHeight >= 14 && (isResult || columns <= 20);
+  for (let i = 0; i < rows; i++) {
+    for (let j = 0; j < columns; j++) {
+      const index = placeOf(slice, i, j),
+        number = numbers[index],
+        lit = isLit(index);
+      const palette = lit ? bright : dim,
+        level = levelOf(number / top),
+        isFinite = Number.isFinite(number);
+      const left = x + j * cellWidth,
+        height = y + i * cellHeight;
+      surface.rectangle(
+        left,
+        height,
+        cellWidth - line,
+        cellHeight - rule,
+        isFinite ? palette.colors[level] : INFINITE,
+      );
+      if (!hasNumbers) continue;
+      const isSmall = slice.isGradient && Math.abs(number) < 0.01 * top;
+      surface.text(
+        left + cellWidth / 2 - 0.5,
+        height + cellHeight / 2,
+        isSmall ? "·" : cellText(number / 10 ** power, cellWidth < 36 ? 1 : 2),
+        { size: 11, color: isFinite ? palette.inks[level] : "#ffffff", align: "center" },
+      );
+    }
+  }
+}
+
+/**
+ * Return the power of ten by which the numbers in the cells of a gradient are divided.
+ * @param {import("./slices.js").Slice} slice
+ */
+export function powerOf({ isGradient, largest }) {
+  return isGradient && largest ? Math.floor(Math.log10(largest)) : 0;
+}
+
+/**
+ * @param {Surface} surface
+ * @param {Placed} placed
+ * @param {Set<number>} lit
+ */
+function drawFrames(surface, { slice, x, y, cellWidth, cellHeight }, lit) {
+  const cells = /** @type {[number, number][]} */ (
+    [...lit].map((index) => cellOf(slice, index)).filter(Boolean)
+  );
+  if (!cells.length) return;
+  const rows = cells.map(([i]) => i),
+    columns = cells.map(([, j]) => j);
+  const [i0, i1, j0, j1] = [Math.min(...rows), Math.max(...rows), Math.min(...columns), Math.max(...columns)];
+  const isBlock = (i1 - i0 + 1) * (j1 - j0 + 1) === new Set(cells.map(([i, j]) => `${i} ${j}`)).size;
+  const frame = (/** @type {number[]} */ [a, b, c, d]) =>
+    surface.frame(
+      x + c * cellWidth - 1,
+      y + a * cellHeight - 1,
+      (d - c + 1) * cellWidth + 1,
+      (b - a + 1) * cellHeight + 1,
+      FRAME,
+      2,
+    );
+  if (isBlock) frame([i0, i1, j0, j1]);
+  else cells.slice(0, 100).forEach(([i, j]) => frame([i, i, j, j]));
+}
+
+/**
+ * @param {Surface} surface
+ * @param {Theme} theme
+ * @param {Placed} placed
+ * @param {[number, number] | null} cell
+ */
+function drawLabels(surface, theme, placed, cell) {
+  const { slice, x, y, cellWidth, cellHeight } = placed;
+  const [rows, columns] = [labelsOf(slice, "rows"), labelsOf(slice, "columns")];
+  const size = Math.min(12.5, cellHeight - 1);
+  if (placed.labelsLeft && rows && cellHeight >= 9) {
+    rows.forEach((word, i) =>
+      surface.text(x - 6, y + (i + 0.5) * cellHeight, clip(word, 12), {
+        size,
+        align: "right",
+        bold: i === cell?.[0],
+        color: !cell || cell[0] < 0 || i === cell[0] ? theme.ink : theme.faint,
+      }),
+    );
+  }
+  if (placed.labelsTop && columns && cellWidth >= 8) {
+    const isSteep = cellWidth < 14;
+    columns.forEach((word, j) =>
+      surface.text(x + (j + 0.5) * cellWidth, y - 7, clip(word, 10), {
+        size: isSteep ? 10 : 12,
+        rotate: isSteep ? -90 : -42,
+        bold: j === cell?.[1],
+        color: !cell || cell[1] < 0 || j === cell[1] ? theme.ink : theme.faint,
+      }),
+    );
+  }
+}
+
+/**
+ * @param {string} word
+ * @param {number} length
+ */
+export function clip(word, length) {
+  return word.length > length ? `${word.slice(0, length - 1)}…` : word;
+}

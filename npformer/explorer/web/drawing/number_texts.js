@@ -1,0 +1,66 @@
+// @ts-check
+// Numbers as text.
+
+const SUPERSCRIPTS = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/**
+ * Return 10 to a power as text, such as "10⁻⁵".
+ * @param {number} power
+ */
+export function powerOfTen(power) {
+  return "10" + [...String(power)].map((digit) => SUPERSCRIPTS["-0123456789".indexOf(digit)]).join("");
+}
+
+/**
+ * Return a number with few digits, for a cell: ".19" and "−5.84".
+ * @param {number} x
+ * @param {number} digits
+ */
+export function cellText(x, digits = 2) {
+  if (Number.isNaN(x)) return "?";
+  if (!Number.isFinite(x)) return x < 0 ? "−∞" : "∞";
+  if (Math.abs(x) >= 100) digits = Math.min(digits, 1);
+  const text = x
+    .toFixed(digits)
+    .replace(/^(-?)0\./, "$1.")
+    .replace("-", "−");
+  return /[1-9]/.test(text) ? text : text.replace("−", "");
+}
+
+/**
+ * Return a number with four significant digits: "5.842", "1.600·10⁻⁵".
+ * @param {number} x
+ */
+export function numberText(x) {
+  if (x === 0 || !Number.isFinite(x) || Number.isNaN(x)) return x === 0 ? "0" : cellText(x);
+  const size = Math.abs(x);
+  if (size >= 0.001 && size < 100000)
+    return x.toFixed(size >= 1000 ? 1 : size >= 0.1 ? 3 : 5).replace("-", "−");
+  const power = Math.floor(Math.log10(size));
+  return `${(x / 10 ** power).toFixed(2).replace("-", "−")}·${powerOfTen(power)}`;
+}
+
+/**
+ * Return a token as text that can be seen: a space and a line break have no text of their own.
+ * @param {string | number} token
+ */
+export function visibleText(token) {
+  const text = String(token);
+  return text.trim() ? text : text.replace(/\n/g, "↵").replace(/\s/g, "␣") || "∅";
+}
+
+/**
+ * Return a probability in percent.
+ * @param {number} p
+ */
+export function percent(p) {
+  return `${(100 * p).toFixed(p < 0.1 ? 2 : 1)} %`;
+}
+
+/**
+ * Return a shape as text, such as "12 × 96".
+ * @param {number[]} shape
+ */
+export function shapeText(shape) {
+  return shape.length ? shape.join(" × ") : "one number";
+}

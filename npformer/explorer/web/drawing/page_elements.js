@@ -1,0 +1,84 @@
+// @ts-check
+// Small helpers with which the views make and find elements of the page.
+
+/**
+ * Return the element with an id.
+ * @param {string} id
+ * @returns {any}
+ */
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/**
+ * Make an element. The properties are those of the element; "aria-..." and "data-..." become attributes, and
+ * "styles" is an object of styles, since the page's policy forbids style attributes in its markup.
+ * @param {string} tag
+ * @param {Record<string, any>} properties
+ * @param {(Node | string)[]} children
+ * @returns {any}
+ */
+export function element(tag, properties = {}, ...children) {
+  const made = /** @type {any} */ (document.createElement(tag));
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined) continue;
+    if (name === "styles") Object.assign(made.style, value);
+    else if (/^(aria-|data-|role$|for$|list$)/.test(name)) made.setAttribute(name, String(value));
+    else made[name] = value;
+  }
+  made.append(...children);
+  return made;
+}
+
+/**
+ * Make a button.
+ * @param {string} text
+ * @param {() => void} onclick
+ * @param {Record<string, any>} properties
+ */
+export function button(text, onclick, properties = {}) {
+  return element("button", { type: "button", textContent: text, onclick, ...properties });
+}
+
+/**
+ * Make a group of buttons of which one is chosen.
+ * @template T
+ * @param {string} label
+ * @param {[T, string][]} choices   pairs of a value and its text
+ * @param {T} chosen
+ * @param {(value: T) => void} choose
+ */
+export function choice(label, choices, chosen, choose) {
+  const buttons = choices.map(([value, text]) =>
+    button(text, () => choose(value), { "aria-pressed": value === chosen, "data-choice": String(value) }),
+  );
+  return element("div", { className: "choice", role: "group", "aria-label": label }, ...buttons);
+}
+
+/**
+ * Replace the content of an element without losing the keyboard's focus: the focused element is found again
+ * by its text or label.
+ * @param {HTMLElement} parent
+ * @param {(Node | string)[]} children
+ */
+export function replaceContent(parent, ...children) {
+  const focused = parent.contains(document.activeElement)
+    ? /** @type {any} */ (document.activeElement)
+    : null;
+  const key = focused && focused !== parent ? keyOf(focused) : null;
+  const start = focused?.selectionStart;
+  parent.replaceChildren(...children);
+  if (!key) return;
+  const again = [...parent.querySelectorAll("button, input, select, summary, [tabindex]")].find(
+    (e) => keyOf(e) === key,
+  );
+  if (!again) return;
+  /** @type {any} */ (again).focus({ preventScroll: true });
+  if (typeof start === "number" && "setSelectionRange" in again)
+    /** @type {any} */ (again).setSelectionRange(start, start);
+}
+
+/** @param {Element} e */
+function keyOf(e) {
+  return `${e.tagName} ${e.id} ${e.getAttribute("aria-label") ?? ""} ${e.textContent}`;
+}

@@ -1,0 +1,123 @@
+// @ts-check
+// A picture: a canvas whose drawing can be saved as SVG or PNG, and that a mouse, a finger and a keyboard
+// can use.
+import { byId, button, element } from "./page_elements.js";
+import { CanvasSurface, SvgSurface, saveFile } from "./surfaces.js";
+import { currentTheme } from "./colors.js";
+
+/** @typedef {import("./surfaces.js").Surface} Surface */
+/** @typedef {import("./colors.js").Theme} Theme */
+
+/**
+ * @typedef {object} PictureOptions
+ * @property {string} id          a name, also that of the saved file
+ * @property {(width: number, theme: Theme) => {width: number, height: number}} layout  its size on the page
+ * @property {(surface: Surface, theme: Theme) => void} draw
+ * @property {(x: number, y: number, kind: "move" | "click") => void} [point]
+ * @property {(row: number, column: number) => void} [move]  an arrow key was pressed
+ * @property {() => void} [enter]  the key Enter was pressed
+ * @property {string} [keys]  the sentence that says what the keys do
+ */
+
+const LARGE = 1.5;
+
+export class Picture {
+  /** @param {PictureOptions} options */
+  constructor(options) {
+    this.options = options;
+    this.size = { width: 0, height: 0 };
+    this.zoom = 1; // the presentation size
+    const isActive = Boolean(options.point);
+    this.canvas = element("canvas", {
+      id: options.id,
+      tabIndex: isActive ? 0 : -1,
+      role: isActive ? "application" : "img",
+      className: isActive ? "active" : "",
+    });
+    this.scroller = element("div", { className: "scroller" }, this.canvas);
+    const saves = element(
+      "div",
+      { className: "saves" },
+      button("SVG", () => this.saveSvg(), { "aria-label": `Save the picture ${options.id} as SVG` }),
+      button("PNG", () => this.savePng(), { "aria-label": `Save the picture ${options.id} as PNG` }),
+      element("p", { className: "keys", textContent: options.keys ?? "" }),
+    );
+    this.root = element("div", { className: "picture" }, this.scroller, saves);
+    if (isActive) this.listen();
+  }
+
+  /**
+   * Draw the picture anew.
+   * @param {string} [label]   the sentence that screen readers read
+   */
+  draw(label) {
+    const { canvas } = this,
+      theme = currentTheme();
+    const available = this.scroller.clientWidth || byId("main")?.clientWidth || 800;
+    this.zoom = document.documentElement.classList.contains("large") ? LARGE : 1;
+    this.size = this.options.layout(available / this.zoom, theme);
+    const ratio = Math.max(1, Math.min(3, window.devicePixelRatio || 1)) * this.zoom;
+    const { width, height } = this.size;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+      canvas.width = Math.round(width * ratio);
+      canvas.height = Math.round(height * ratio);
+      canvas.style.width = `${width * this.zoom}px`;
+      canvas.style.height = `${height * this.zoom}px`;
+    }
+    const context = canvas.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    this.options.draw(new CanvasSurface(context), theme);
+    if (label !== undefined) canvas.setAttribute("aria-label", label);
+  }
+
+  listen() {
+    const { canvas, options } = this;
+    const place = (/** @type {any} */ event) => {
+      const box = canvas.getBoundingClientRect();
+      return /** @type {[number, number]} */ ([
+        (event.clientX - box.left) / this.zoom,
+        (event.clientY - box.top) / this.zoom,
+      ]);
+    };
+    canvas.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
+      // a finger that moves scrolls the picture or the page; a tap chooses
+      if (event.pointerType !== "touch") options.point?.(...place(event), "move");
+    });
+    canvas.addEventListener("click", (/** @type {MouseEvent} */ event) =>
+      options.point?.(...place(event), "click"),
+    );
+    canvas.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+      const move = /** @type {any} */ (moves)[event.key];
+      if (move && !event.altKey && !event.ctrlKey && !event.metaKey) options.move?.(move[0], move[1]);
+      else if (event.key === "Enter") options.enter?.();
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  svgFile() {
+    const surface = new SvgSurface(),
+      theme = currentTheme();
+    this.options.draw(surface, theme);
+    return surface.file(this.size.width, this.size.height, theme.background);
+  }
+
+  saveSvg() {
+    saveFile(`${this.options.id}.svg`, new Blob([this.svgFile()], { type: "image/svg+xml" }));
+  }
+
+  savePng() {
+    const factor = 3,
+      { width, height } = this.size,
+      theme = currentTheme();
+    const copy = element("canvas", { width: width * factor, height: Math.ceil(height) * factor });
+    const context = copy.getContext("2d");
+    context.scale(factor, factor);
+    context.fillStyle = theme.background;
+    context.fillRect(0, 0, width, height);
+    this.options.draw(new CanvasSurface(context), theme);
+    copy.toBlob((/** @type {Blob} */ blob) => saveFile(`${this.options.id}.png`, blob));
+  }
+}

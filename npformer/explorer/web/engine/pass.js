@@ -1,0 +1,245 @@
+// @ts-check
+// A model, and a forward pass through it: what all models of the page have in common. A pass writes each
+// array on a tape, under the name that it has in the package's caches.
+import { Tape } from "./tape.js";
+import { add, addPositions, embed, linear, multiplyEntries, transpose } from "./linear.js";
+import { layerNorm } from "./normalization.js";
+import { activate } from "./activations.js";
+import { crossEntropy } from "./losses.js";
+
+/** @typedef {import("./tape.js").Step} Step */
+/** @typedef {import("./masks.js").Config} Config */
+
+/**
+ * The token ids of an example. A model that reads one text has no source.
+ * @typedef {{source: number[], targetIn: number[], targetOut: number[]}} Ids
+ */
+
+/**
+ * What the reader changed. An attention is named by its path, such as "decoder.0.cross".
+ *
+ * @typedef {object} Edits
+ * @property {Record<string, number[]>} [heads]    for an attention, the heads that are switched off
+ * @property {Record<string, [number, number, boolean | number][]>} [masks]  for an attention, changed cells
+ *     of its mask: a query, a key, and whether the query may attend to the key
+ * @property {import("./tape.js").ValueEdits} [values]  for an array or a parameter, changed values
+ * @property {Record<string, number[]>} [dropout]  for a dropout mask, the dropped entries
+ * @property {Config} [settings]                   changed settings, such as {activation: "gelu"}
+ */
+
+/** The parameters of a model, and the results of its last run. */
+export class Model {
+  /**
+   * @param {Config} config
+   * @param {Map<string, {shape: number[], data: ArrayLike<number>}>} parameters   by their names on the tape
+   * @param {ArrayLike<number> | null} positions   the table of positions that is not learned, or null
+   */
+  constructor(config, parameters, positions) {
+    this.config = config;
+    /** @type {Map<string, {shape: number[], data: Float64Array}>} */
+    this.parameters = new Map();
+    // the gradients of the last run: each run uses this memory again, since new memory takes time
+    /** @type {Map<string, Float64Array>} */
+    this.gradients = new Map();
+    for (const [name, { shape, data }] of parameters) {
+      this.parameters.set(name, { shape, data: Float64Array.from(data) });
+      this.gradients.set(name, new Float64Array(data.length));
+    }
+    this.positions = positions && Float64Array.from(positions);
+    this.tape = new Tape(); // of the last run
+    this.loss = 0;
+  }
+
+  /**
+   * Return a forward pass of this model that writes on a tape. Each kind of model has its own.
+   * @param {Edits} edits
+   * @param {Tape} tape
+   */
+  startPass(edits, tape) {
+    return new ForwardPass(this, edits, tape, "n-da");
+  }
+
+  /**
+   * Compute the loss of an example, and all gradients.
+   * @param {Ids} ids
+   * @param {Edits} edits
+   */
+  run(ids, edits = {}) {
+    const tape = new Tape(edits.values);
+    const loss = this.startPass(edits, tape).loss(ids);
+    tape.backward();
+    this.tape = tape;
+    this.loss = loss.data[0];
+    return tape;
+  }
+
+  /**
+   * Return the loss of an example, without gradients. The last run stays as it is.
+   * @param {Ids} ids
+   * @param {Edits} edits
+   */
+  lossOf(ids, edits) {
+    return this.startPass(edits, new Tape(edits.values, false)).loss(ids).data[0];
+  }
+}
+
+/** One forward pass. Each method is a layer, which takes the steps of its inputs and returns its output. */
+export class ForwardPass {
+  /**
+   * @param {Model} model
+   * @param {Edits} edits
+   * @param {Tape} tape
+   * @param {string} sequence   the order of the operations of a residual connection, see `residual`
+   */
+  constructor(model, edits, tape, sequence) {
+    this.config = { ...model.config, ...edits.settings };
+    this.edits = edits;
+    this.tape = tape;
+    this.sequence = sequence;
+    this.positions = model.positions;
+    /** @type {Step | null} the table of rotary positions, see `rotate` */
+    this.rotary = null;
+    for (const [name, { shape, data }] of model.parameters) {
+      const grad = tape.gradients ? model.gradients.get(name)?.fill(0) : undefined;
+      tape.record("parameter", name, shape, data, [], {}, "parameter", grad);
+    }
+  }
+
+  /**
+   * Compute the logits at each position. Each kind of model has its own way.
+   * @param {Ids} ids
+   * @returns {Step}
+   */
+  logits(ids) {
+    throw new Error(`a kind of model computes the logits of its ids: ${Object.keys(ids).join(", ")}`);
+  }
+
+  /** The id that stands where a position has no target. */
+  get noTarget() {
+    return this.config.pad_id;
+  }
+
+  /**
+   * Compute the loss of an example.
+   * @param {Ids} ids
+   */
+  loss(ids) {
+    const { label_smoothing: smoothing } = this.config;
+    return crossEntropy(this.tape, this.logits(ids), ids.targetOut, smoothing, this.noTarget);
+  }
+
+  /**
+   * Token vectors plus position vectors: ids (T,) -> x (T, D).
+   * @param {string} path
+   * @param {number[]} ids
+   * @param {Step} weight   the token vectors (V, D)
+   * @param {Step | null} positions   the position vectors (max_length, D), or null without them
+   */
+  embedding(path, ids, weight, positions) {
+    const { tape, config } = this;
+    const table = tape.alias(`${path}.tokens.table`, weight);
+    const scale = config.scale_embedding ? Math.sqrt(config.d_model) : 1;
+    let x = embed(tape, `${path}.tokens.y`, table, ids, scale, config.zero_padding ? config.pad_id : null);
+    if (positions) x = addPositions(tape, `${path}.sum`, x, positions);
+    const p = config.embedding_dropout ?? config.dropout;
+    return tape.alias(`${path}.y`, this.dropout(`${path}.dropped`, `${path}.dropout_mask`, x, p));
+  }
+
+  /**
+   * A residual connection around a sublayer f, with a norm and dropout: x + dropout(f(norm(x))) in "n-da",
+   * norm(x + dropout(f(x))) in "-dan". So each letter is an operation: n normalizes, d drops, a adds x, and
+   * the dash stands for f.
+   * @param {string} path
+   * @param {Step} x
+   * @param {(h: Step) => Step} sublayer
+   */
+  residual(path, x, sublayer) {
+    const { tape, config } = this;
+    const [before, after] = this.sequence.split("-");
+    const isSequence = config.norm.includes("-"); // its two norms have parameters with names of their own
+    let h = before ? this.norm(`${path}.${isSequence ? "norm_before" : "norm"}`, x) : x;
+    h = sublayer(h);
+    for (const letter of after) {
+      if (letter === "d") h = this.dropout(`${path}.dropped`, `${path}.dropout_mask`, h, config.dropout);
+      if (letter === "a") h = add(tape, `${path}.sum`, x, h);
+      if (letter === "n") h = this.norm(`${path}.norm`, h, `${path}.${isSequence ? "norm_after" : "norm"}`);
+    }
+    return tape.alias(`${path}.y`, h);
+  }
+
+  /**
+   * The feed-forward network: x (T, D) -> y (T, D), with a hidden layer (T, F).
+   * @param {string} path
+   * @param {Step} x
+   */
+  feedForward(path, x) {
+    const { tape, config } = this, hidden = `${path}.hidden`;
+    let h = this.linear(`${path}.inner`, x); // (T, F)
+    h = activate(tape, `${hidden}.activated`, `${hidden}.activation`, h, config.activation);
+    h = this.dropout(`${hidden}.dropped`, `${hidden}.dropout_mask`, h, config.feed_forward_dropout);
+    return this.linear(`${path}.outer`, tape.alias(`${hidden}.y`, h));
+  }
+
+  /**
+   * The output projection: x (T, D) -> logits (T, V).
+   * @param {Step} x
+   * @param {Step | null} tied   the token vectors (V, D) that it uses, or null if it has a weight (D, V)
+   */
+  output(x, tied) {
+    const { tape } = this;
+    const weight = tied ? transpose(tape, "output.weight", tied) : this.parameter("output.weight"); // (D, V)
+    const logits = linear(tape, "output", x, weight, tape.names.get("output.bias"), "logits");
+    return tape.alias("logits", logits);
+  }
+
+  /**
+   * Layer norm, with or without a bias: x (T, D) -> y (T, D).
+   * @param {string} path
+   * @param {Step} x
+   * @param {string} parameters   the path of gain and bias, if it is another one
+   */
+  norm(path, x, parameters = path) {
+    const gain = this.tape.alias(`${path}.gain`, this.parameter(`${parameters}.gain`));
+    const bias = this.tape.names.get(`${parameters}.bias`);
+    if (bias) this.tape.alias(`${path}.bias`, bias);
+    return layerNorm(this.tape, path, x, gain, bias, this.config.norm_eps);
+  }
+
+  /**
+   * The linear map y = x weight + bias: x (..., I) -> y (..., O).
+   * @param {string} path
+   * @param {Step} x
+   */
+  linear(path, x) {
+    return linear(this.tape, path, x, this.parameter(`${path}.weight`), this.tape.names.get(`${path}.bias`));
+  }
+
+  /**
+   * Dropout of the entries that the reader dropped: they become 0, and all others are divided by 1 - p, where
+   * p is the dropout probability. If the reader dropped none, nothing changes, as in inference.
+   * @param {string} path
+   * @param {string} maskPath
+   * @param {Step} x
+   * @param {number} p
+   */
+  dropout(path, maskPath, x, p) {
+    const dropped = this.edits.dropout?.[maskPath];
+    if (!dropped) return x;
+    const factors = new Float64Array(x.data.length).fill(1 / (1 - p));
+    for (const index of dropped) {
+      if (index < factors.length) factors[index] = 0;
+    }
+    const mask = this.tape.record("constant", maskPath, x.shape, factors, []);
+    return multiplyEntries(this.tape, path, x, (i) => mask.data[i], "dropout", "dropout mask");
+  }
+
+  /**
+   * Return the step of a parameter.
+   * @param {string} name
+   */
+  parameter(name) {
+    const step = this.tape.names.get(name);
+    if (!step) throw new Error(`the page has no parameter ${name}: its settings belong to another model`);
+    return step;
+  }
+}

@@ -1,0 +1,73 @@
+// @ts-check
+// The start of the page: the session is made, and the views are drawn, now and after each change.
+import { byId } from "./drawing/page_elements.js";
+import { Explorer } from "./state/explorer.js";
+import { StepView } from "./views/step_view.js";
+import { AttentionView } from "./views/attention_view.js";
+import { ChangesView } from "./views/changes_view.js";
+import { SlopeView } from "./views/slope_view.js";
+import { TrainingView } from "./views/training_view.js";
+import { ModelMap } from "./views/model_map.js";
+import { SentenceView } from "./views/sentence_view.js";
+import { linkHome } from "./views/site_links.js";
+import { isAddress, readAddress, saveAddress } from "./state/address.js";
+import { listenToKeys } from "./views/keyboard.js";
+import { showLink } from "./views/link_view.js";
+import { pageInterface } from "./state/page_interface.js";
+
+/** Start the page. */
+function startPage() {
+  const explorer = new Explorer();
+  readAddress(explorer, location.hash);
+  linkHome(explorer);
+  const shell = [new SentenceView(explorer), new ModelMap(explorer)];
+  /** @type {Record<string, {render: () => void}>} */
+  const views = {
+    steps: new StepView(explorer),
+    attention: new AttentionView(explorer),
+    changes: new ChangesView(explorer),
+    slope: new SlopeView(explorer),
+    training: new TrainingView(explorer),
+  };
+  explorer.memory.saveAddress = () => saveAddress(explorer);
+  const isPhone = matchMedia("(max-width: 760px)").matches;
+  /** With a small screen or large text, the map stands folded above the view. */
+  const foldMap = () => {
+    byId("map-box").open = !isPhone && !explorer.isLarge;
+  };
+  let wasLarge = false;
+  const render = () => {
+    if (document.documentElement.classList.toggle("large", explorer.isLarge) !== wasLarge) foldMap();
+    wasLarge = explorer.isLarge;
+    for (const name of ["steps", "attention", "changes", "slope", "training"])
+      byId(name).hidden = explorer.view !== name;
+    for (const part of shell) part.render();
+    views[explorer.view]?.render();
+    saveAddress(explorer);
+  };
+  explorer.listen(render);
+  listenToKeys(explorer);
+  byId("large").addEventListener("click", () => {
+    explorer.isLarge = !explorer.isLarge;
+    explorer.changed();
+  });
+  byId("copy-link").addEventListener("click", () => showLink(explorer));
+  // another address is read by a new page; the link to an element of the page is no such address
+  addEventListener("hashchange", () => isAddress(location.hash) && location.reload());
+  addEventListener("resize", render);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", render);
+  foldMap();
+  if (explorer.memory.message) byId("message").textContent = explorer.memory.message;
+  /** @type {any} */ (window).npformer = pageInterface(explorer);
+  document.documentElement.classList.add("ready");
+  render();
+}
+
+byId("needs-browser").remove();
+try {
+  startPage();
+} catch (error) {
+  byId("message").textContent =
+    `The page cannot be shown in this browser: ${/** @type {Error} */ (error).message}.`;
+  throw error;
+}

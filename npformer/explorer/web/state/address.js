@@ -1,0 +1,202 @@
+// @ts-check
+// The state of the page in its address, so that a link shows the same view.
+import { baselineText, readBaseline } from "./baseline.js";
+import { checkedEdits } from "./checked_edits.js";
+import { ReaderError } from "./reader_error.js";
+import { repeatTraining, trainingText } from "./training_log.js";
+import { Translation } from "./translation.js";
+
+/** @typedef {import("./explorer.js").Explorer} Explorer */
+/** @typedef {import("./session.js").Session} Session */
+
+/** The names in an address. Another one, such as that of an element, says nothing about the state. */
+const ADDRESS_NAMES = ["source", "target", "ids", "training", "edits", "view", "direction", "step", "index"];
+
+/**
+ * What single views write into explorer.memory.shared, and the only view whose link has it (null: all links).
+ * @type {Record<string, string | null>}
+ */
+const SHARED = {
+  map: null,
+  find: "attention",
+  slope: "slope",
+  mask: "changes",
+  optimizer: "training",
+  open: "steps",
+};
+
+/**
+ * Return the part of the address behind "#".
+ * @param {Explorer} explorer
+ */
+export function addressOf(explorer) {
+  const { session, view, direction, moment, index } = explorer;
+  const parts = new URLSearchParams();
+  if (session.isLive) {
+    parts.set("source", session.texts.source);
+    if (!session.isOwnOutput) parts.set("target", session.texts.target);
+    // the text of a language model says which tokens it has
+    const isChanged = JSON.stringify(session.ids) !== session.firstIds;
+    if (isChanged && session.task instanceof Translation) parts.set("ids", idsText(session));
+    if (trainingText(session)) parts.set("training", trainingText(session));
+    if (session.countEdits()) parts.set("edits", JSON.stringify(session.edits));
+    if (baselineText(session)) parts.set("before", baselineText(session));
+  }
+  parts.set("view", view);
+  parts.set("direction", direction);
+  parts.set("step", moment.step.path);
+  if (moment.which) parts.set("input", String(moment.which));
+  parts.set("index", String(index));
+  if (explorer.isPinned) parts.set("pinned", "1");
+  if (explorer.isLarge) parts.set("large", "1");
+  for (const [name, owner] of Object.entries(SHARED)) {
+    const text = explorer.memory.shared?.[name];
+    if (text && (owner === null || owner === view)) parts.set(name, text);
+  }
+  return parts.toString();
+}
+
+/**
+ * Return the link of the view as it is now.
+ * @param {Explorer} explorer
+ */
+export function linkOf(explorer) {
+  return `${location.href.split("#")[0]}#${addressOf(explorer)}`;
+}
+
+/**
+ * Return whether an address says anything about the state of the page.
+ * @param {string} hash
+ */
+export function isAddress(hash) {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  return ADDRESS_NAMES.some((name) => parts.has(name));
+}
+
+/**
+ * Show what an address says. Parts that do not fit the page are ignored.
+ * @param {Explorer} explorer
+ * @param {string} hash
+ */
+export function readAddress(explorer, hash) {
+  if (!isAddress(hash)) return;
+  const parts = new URLSearchParams(hash.replace(/^#/, "")),
+    { session } = explorer;
+  try {
+    if (session.isLive) readSession(session, parts);
+  } catch (error) {
+    if (!(error instanceof ReaderError || error instanceof SyntaxError)) throw error;
+    explorer.memory.message = `The link could not be read whole: ${error.message}`;
+  }
+  explorer.refresh();
+  const view = parts.get("view");
+  if (["steps", "attention", "changes", "slope", "training"].includes(view ?? ""))
+    explorer.view = /** @type {any} */ (view);
+  if (parts.get("direction") === "backward") explorer.setDirection("backward");
+  const which = Number(parts.get("input") ?? 0);
+  const step = explorer.tape.names.get(parts.get("step") ?? "");
+  const position = explorer.timeline.findIndex((moment) => moment.step === step && moment.which === which);
+  if (position >= 0) explorer.goToPosition(position);
+  const index = Number(parts.get("index") ?? -1);
+  if (Number.isInteger(index) && index >= 0 && index < explorer.result.data.length) explorer.index = index;
+  explorer.isPinned = parts.get("pinned") === "1";
+  explorer.isLarge = parts.get("large") === "1";
+  explorer.memory.shared = Object.fromEntries(
+    Object.keys(SHARED).flatMap((name) => (parts.has(name) ? [[name, parts.get(name)]] : [])),
+  );
+}
+
+/**
+ * Compute what an address says: the sentences, the training steps and the changes, in this order.
+ * @param {Session} session
+ * @param {URLSearchParams} parts
+ */
+function readSession(session, parts) {
+  const source = parts.get("source"),
+    target = parts.get("target"),
+    { task } = session,
+    ids = task instanceof Translation ? readIds(task, parts.get("ids") ?? "") : null;
+  if (task instanceof Translation && ids) useIds(session, task, ids, source, target);
+  else if (source !== null && (source !== session.texts.source || target !== null))
+    session.setSentence(source, target);
+  readBaseline(session, parts.get("before") ?? "");
+  const edits = parts.get("edits"),
+    training = parts.get("training");
+  if (edits) session.edits = checkedEdits(session, JSON.parse(edits));
+  if (training) {
+    repeatTraining(session, training, (state) => ({
+      ids: task?.fits(state?.ids) ? state.ids : session.ids,
+      edits: checkedEdits(session, state?.edits),
+    }));
+  }
+  if (!edits && !training) return;
+  session.run();
+  session.generate();
+}
+
+/**
+ * Return the ids of all tokens: "source.4.5.3_targetIn.2.7_targetOut.7.3".
+ * @param {Session} session
+ */
+function idsText({ ids }) {
+  const lists = Object.entries(ids ?? {});
+  return lists.map(([name, list]) => [name, ...list].join(".")).join("_");
+}
+
+/**
+ * Return the ids that idsText wrote, or null if they do not fit the page.
+ * @param {Translation} task
+ * @param {string} text
+ */
+function readIds(task, text) {
+  const lists = text.split("_").map((list) => list.split("."));
+  const ids = Object.fromEntries(lists.map(([name, ...numbers]) => [name, numbers.map(Number)]));
+  return task.fits(ids) ? ids : null;
+}
+
+/**
+ * Use tokens that no text may give: a reader has replaced some of them, or the model predicted them.
+ * @param {Session} session
+ * @param {Translation} task
+ * @param {any} ids
+ * @param {string | null} source   the text that the reader typed, if the tokens are still its own
+ * @param {string | null} target
+ */
+function useIds(session, task, ids, source, target) {
+  session.ids = ids;
+  session.isOwnOutput = target === null;
+  session.texts = {
+    source: textFor(task, source, ids.source, "source"),
+    target: textFor(task, target, ids.targetOut, "target"),
+  };
+  session.run();
+  session.setBaseline();
+}
+
+/**
+ * Return a text if it has these tokens, and otherwise the text of the tokens.
+ * @param {Translation} task
+ * @param {string | null} text
+ * @param {number[]} ids
+ * @param {"source" | "target"} side
+ */
+function textFor(task, text, ids, side) {
+  try {
+    if (text !== null && task.idsOf(text, side).join() === ids.join()) return text;
+  } catch (error) {
+    if (!(error instanceof ReaderError)) throw error;
+  }
+  return task.textOf(ids, side);
+}
+
+/**
+ * Write the state into the address, if the browser allows it: a frame in a notebook does not.
+ * @param {Explorer} explorer
+ */
+export function saveAddress(explorer) {
+  try {
+    history.replaceState(null, "", `#${addressOf(explorer)}`);
+  } catch {
+    // the page has no address of its own
+  }
+}

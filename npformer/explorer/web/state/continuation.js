@@ -1,0 +1,184 @@
+// @ts-check
+// What a reader does with a language model of characters: one text, which the model continues.
+import { GPT } from "../engine/gpt.js";
+import { continuation } from "../engine/greedy.js";
+import { MOST_TOKENS, ReaderError, isIds } from "./reader_error.js";
+
+/** @typedef {import("../engine/pass.js").Ids} Ids */
+/** @typedef {import("../engine/pass.js").Edits} Edits */
+/** @typedef {import("./translation.js").Example} Example */
+
+/** The words by which the page names what is read and written. */
+const CONTINUATION_WORDS = {
+  input: "Text",
+  output: "Continuation",
+  leadsTo: "is continued by",
+  change: "Change the text",
+  own: "Let the model go on",
+  learned: "for this text alone",
+};
+
+const NO_TARGET = -1; // the target of the last token, which nothing follows
+
+export class Continuation {
+  /**
+   * @param {any} head
+   * @param {ConstructorParameters<typeof GPT>[1]} parameters
+   * @param {ConstructorParameters<typeof GPT>[2]} positions
+   */
+  constructor(head, parameters, positions) {
+    this.head = head;
+    this.model = new GPT(head.config, parameters, positions);
+    this.words = CONTINUATION_WORDS;
+    this.rate = "0.01"; // the proposed learning rate of gradient descent
+    this.specials = 0;
+    /** @type {Map<string, number>} */
+    this.ids = new Map(head.characters.map((/** @type {string} */ c, /** @type {number} */ id) => [c, id]));
+    this.lineEnd = head.target_words[this.ids.get("\n") ?? -1] ?? "\n"; // a sign, since a field has one line
+    this.room = Math.min(MOST_TOKENS, head.config.context);
+  }
+
+  /**
+   * The example with which the page begins.
+   * @returns {Example}
+   */
+  get example() {
+    return this.exampleOf(this.head.example.text_ids, {});
+  }
+
+  /**
+   * Read another text.
+   * @param {string} source
+   * @param {string | null} _target   a text has no other side
+   * @param {Edits} edits
+   */
+  read(source, _target, edits) {
+    return this.exampleOf(this.idsOf(source), edits);
+  }
+
+  /**
+   * Read a text with the continuation that the model gives it, as far as the page has room.
+   * @param {string} source
+   * @param {Edits} edits
+   */
+  readOwn(source, edits) {
+    const text = this.idsOf(source), count = Math.min(this.head.continued, this.room - text.length);
+    if (!count) throw new ReaderError(`The text fills the page, with room for ${this.room}: shorten it.`);
+    return this.exampleOf([...text, ...continuation(this.model, text, edits, count)], edits);
+  }
+
+  /**
+   * @param {number[]} text
+   * @param {Edits} edits
+   * @returns {Example}
+   */
+  exampleOf(text, edits) {
+    const ids = this.shifted(text);
+    return { ids, texts: this.textsOf(ids), output: this.outputOf(ids, edits), isOwn: true };
+  }
+
+  /**
+   * Return the model's continuation of the text.
+   * @param {Ids} ids
+   * @param {Edits} edits
+   */
+  outputOf({ targetIn: text }, edits) {
+    return this.textOf(continuation(this.model, text, edits, this.head.continued));
+  }
+
+  /**
+   * The tokens that the reader may replace.
+   * @param {Ids} ids
+   * @returns {["source" | "target", number[]][]}
+   */
+  tokens({ targetIn }) {
+    return [["target", targetIn]];
+  }
+
+  /**
+   * Return the ids and the texts after a token was replaced by another. It is read and also to be predicted.
+   * @param {Ids} ids
+   * @param {"source" | "target"} _side
+   * @param {number} position
+   * @param {number} id
+   */
+  withToken({ targetIn }, _side, position, id) {
+    const ids = this.shifted(targetIn.map((old, t) => (t === position ? id : old)));
+    return { ids, texts: this.textsOf(ids) };
+  }
+
+  /**
+   * Return whether something that a link says are ids of this model.
+   * @param {any} ids
+   */
+  fits(ids) {
+    const isText = isIds(ids?.targetIn, this.ids.size) && ids.targetIn.length <= this.room;
+    return isText && JSON.stringify(ids) === JSON.stringify(this.shifted(ids.targetIn));
+  }
+
+  /**
+   * Return the id of a character that the reader typed, or its sign, or -1 if the model does not know it.
+   * @param {"source" | "target"} _side
+   * @param {string} typed
+   */
+  tokenId(_side, typed) {
+    return this.ids.get(typed) ?? this.head.target_words.indexOf(typed.trim());
+  }
+
+  /** There are no similar characters. @returns {string[]} */
+  similar() {
+    return [];
+  }
+
+  /**
+   * Return a text as the page shows it, in one line, and the other way round.
+   * @param {string} text
+   */
+  shown(text) {
+    return text.replaceAll("\n", this.lineEnd);
+  }
+
+  /** @param {string} text */
+  typed(text) {
+    return text.replaceAll(this.lineEnd, "\n");
+  }
+
+  /**
+   * Return the ids of a text: each token is to predict the next one.
+   * @param {number[]} text
+   * @returns {Ids}
+   */
+  shifted(text) {
+    return { source: [], targetIn: text, targetOut: [...text.slice(1), NO_TARGET] };
+  }
+
+  /** @param {Ids} ids */
+  textsOf({ targetIn }) {
+    return { source: this.textOf(targetIn), target: "" };
+  }
+
+  /** @param {number[]} ids */
+  textOf(ids) {
+    return ids.map((id) => this.head.characters[id]).join("");
+  }
+
+  /**
+   * Return the ids of the characters of a text.
+   * @param {string} text
+   */
+  idsOf(text) {
+    const characters = [...text]; // code points, as in Python
+    if (characters.length < 2) throw new ReaderError("The text is too short: write at least two characters.");
+    if (characters.length > this.room) {
+      throw new ReaderError(
+        `The text has ${characters.length} characters, and the page has room for ${this.room}: shorten it.`,
+      );
+    }
+    const unknown = [...new Set(characters.filter((character) => !this.ids.has(character)))];
+    if (unknown.length) {
+      const quoted = unknown.map((character) => `“${character}”`).join(", ");
+      throw new ReaderError(`The model does not know ${quoted}: use characters of its vocabulary.`);
+    }
+    return characters.map((character) => /** @type {number} */ (this.ids.get(character)));
+  }
+}

@@ -1,0 +1,197 @@
+// @ts-check
+// What the page shows: the view, the direction, the step, the number. All views read it, and redraw when it
+// changes.
+import { Session } from "./session.js";
+import { resultOf, timelineOf } from "./timeline.js";
+import { blockOf } from "./sentences.js";
+
+/** @typedef {import("../engine/tape.js").Step} Step */
+/** @typedef {import("./timeline.js").Moment} Moment */
+
+/** @typedef {"steps" | "attention" | "changes" | "slope" | "training"} ViewName */
+
+export class Explorer {
+  constructor() {
+    this.session = new Session();
+    /** @type {ViewName} */
+    this.view = "steps";
+    /** @type {"forward" | "backward"} */
+    this.direction = "forward";
+    /** @type {Moment[]} */
+    this.timeline = [];
+    this.position = 0;
+    this.index = 0; // of the chosen number in the array of the moment
+    this.isPinned = false;
+    this.isLarge = false; // the presentation size
+    /** @type {(() => void)[]} */
+    this.listeners = [];
+    /** @type {Record<string, any>} what single views remember */
+    this.memory = {};
+    this.timer = 0;
+    this.refresh();
+    const { n_layers: layers } = this.session.config;
+    this.goTo(`decoder.${layers - 1}.cross.attention.scores`) || this.goTo("scores") || this.goToPosition(0);
+  }
+
+  get tape() {
+    return this.session.tape;
+  }
+
+  get moment() {
+    return this.timeline[this.position];
+  }
+
+  /** The array that the moment is about. */
+  get result() {
+    return resultOf(this.moment, this.direction);
+  }
+
+  /** Values, or gradients in the backward pass. */
+  get numbers() {
+    return this.direction === "forward" ? this.result.data : this.result.grad;
+  }
+
+  /** The head of the chosen number; 0 in arrays without heads. */
+  get head() {
+    const { shape, data } = this.result;
+    return shape.length === 3 ? Math.floor(this.index / (data.length / shape[0])) : 0;
+  }
+
+  /** @param {ViewName} view */
+  show(view) {
+    this.view = view;
+    this.changed();
+  }
+
+  /** @param {() => void} listener */
+  listen(listener) {
+    this.listeners.push(listener);
+  }
+
+  changed() {
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Find the same moment on a tape that was computed anew. */
+  refresh() {
+    const old = this.timeline.length ? this.moment : null;
+    this.timeline = timelineOf(this.tape, this.direction);
+    if (!old) return;
+    const same = this.timeline.findIndex(
+      ({ step, which }) => step.path === old.step.path && which === old.which,
+    );
+    this.position = same >= 0 ? same : Math.min(this.position, this.timeline.length - 1);
+    if (this.index >= this.result.data.length) this.chooseLargest();
+  }
+
+  /**
+   * Go to the first moment of a kind of line or of a path.
+   * @param {string} name
+   */
+  goTo(name) {
+    const byPath = this.tape.names.get(name);
+    const found = this.timeline.findIndex((moment) => {
+      return byPath ? resultOf(moment, this.direction) === byPath : moment.step.line === name;
+    });
+    if (found >= 0) this.goToPosition(found);
+    return found >= 0;
+  }
+
+  /**
+   * Go to the first step of a block: forward, what it computes first; backward, the first gradient that one
+   * of its own operations sends on.
+   * @param {string} block
+   */
+  goToBlock(block) {
+    const found = this.timeline.findIndex(({ step }) => blockOf(step.path) === block);
+    if (found >= 0) this.goToPosition(found);
+    return found >= 0;
+  }
+
+  /** @param {number} position */
+  goToPosition(position) {
+    const head = this.timeline.length && this.position < this.timeline.length ? this.head : 0;
+    this.position = Math.max(0, Math.min(this.timeline.length - 1, position));
+    this.isPinned = false;
+    this.chooseLargest(head);
+  }
+
+  /** @param {number} by */
+  move(by) {
+    this.goToPosition(this.position + by);
+    this.changed();
+  }
+
+  /**
+   * Choose the number with the largest absolute value, of one head. A score that is masked changes nothing,
+   * and is not chosen.
+   * @param {number} head
+   */
+  chooseLargest(head = 0) {
+    const { shape, data, op, grad } = this.result,
+      numbers = this.numbers;
+    const isMasked = (/** @type {number} */ i) => op === "scores" && grad[i] === 0;
+    const length = shape.length === 3 ? data.length / shape[0] : data.length;
+    const start = shape.length === 3 ? Math.min(head, shape[0] - 1) * length : 0;
+    let best = start;
+    for (let i = start; i < start + length; i++) {
+      if (isMasked(i) && !isMasked(best)) continue;
+      if (isMasked(best) && !isMasked(i)) best = i;
+      if (Number.isFinite(numbers[i]) && !(Math.abs(numbers[i]) <= Math.abs(numbers[best]))) best = i;
+    }
+    this.index = best;
+  }
+
+  /**
+   * Go to the same step in the other pass; if a number is pinned, to its gradient or its value.
+   * @param {"forward" | "backward"} direction
+   */
+  setDirection(direction) {
+    if (direction === this.direction) return;
+    if (this.isPinned && this.follow(this.result, this.index, direction, this.view)) return;
+    const { step } = this.moment;
+    this.direction = direction;
+    this.timeline = timelineOf(this.tape, direction);
+    const same = this.timeline.findIndex((moment) => moment.step === step);
+    this.position = 0;
+    this.goToPosition(Math.max(0, same));
+    this.changed();
+  }
+
+  /**
+   * Go to the computation of another number: forward, of a value; backward, of a gradient.
+   * @param {Step} step
+   * @param {number} index
+   * @param {"forward" | "backward"} direction
+   * @param {ViewName} view
+   */
+  follow(step, index, direction = this.direction, view = "steps") {
+    const timeline = timelineOf(this.tape, direction);
+    const found = timeline.findIndex((moment) => resultOf(moment, direction) === step);
+    if (found < 0) return false;
+    this.direction = direction;
+    this.timeline = timeline;
+    this.position = found;
+    this.index = index;
+    this.isPinned = true;
+    this.view = view;
+    this.changed();
+    return true;
+  }
+
+  /** Recompute after a change of the edits, and redraw. The model's output takes longer and follows. */
+  recompute() {
+    this.session.run();
+    this.refresh();
+    this.changed();
+    this.generateLater();
+  }
+
+  generateLater() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.session.generate();
+      this.changed();
+    }, 80);
+  }
+}

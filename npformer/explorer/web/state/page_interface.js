@@ -1,0 +1,40 @@
+// @ts-check
+// window.npformer: what tests and curious readers can use in the browser's console.
+
+/** @typedef {import("./explorer.js").Explorer} Explorer */
+
+/**
+ * @param {Explorer} explorer
+ */
+export function pageInterface(explorer) {
+  const { session } = explorer;
+  const stepOf = (/** @type {string} */ path) => session.tape.names.get(path);
+  return {
+    paths: () => [...session.tape.names.keys()],
+    values: (/** @type {string} */ path) => stepOf(path)?.data,
+    gradients: (/** @type {string} */ path) => stepOf(path)?.grad,
+    shape: (/** @type {string} */ path) => stepOf(path)?.shape,
+    loss: () => session.loss,
+    /** @type {(source: string, target?: string | null) => number} */
+    set_sentence(source, target = null) {
+      session.setSentence(source, target);
+      explorer.refresh();
+      explorer.changed();
+      return session.loss;
+    },
+    /** @type {(learningRate: number, options?: {optimizer?: "gradient descent" | "adam"}) => number} */
+    step(learningRate, { optimizer = "gradient descent" } = {}) {
+      session.optimize(learningRate, optimizer);
+      explorer.refresh();
+      explorer.changed();
+      return session.loss;
+    },
+    /** @type {(edits: any) => number} */
+    edit(edits) {
+      session.edits = edits;
+      explorer.recompute();
+      return session.loss;
+    },
+    explorer,
+  };
+}

@@ -1,0 +1,254 @@
+// @ts-check
+// The session: the model, the sentence and the changes of the reader, and what the model computes from them.
+import { Adam, GradientDescent, copyParameters, parameterGradients } from "../engine/optimizers.js";
+import { crossEntropyOf, smoothingOf } from "./loss_parts.js";
+import { recordedTape } from "./recorded.js";
+import { readHead, readNumbers, splitNumbers } from "./page_data.js";
+import { ReaderError } from "./reader_error.js";
+import { Continuation } from "./continuation.js";
+import { Translation } from "./translation.js";
+
+/** @typedef {import("../engine/tape.js").Step} Step */
+
+const MOST_UNDO = 20;
+
+export class Session {
+  constructor() {
+    this.head = readHead();
+    const numbers = readNumbers();
+    /** @type {any} */
+    this.edits = {};
+    /** @type {Translation | Continuation | null} what the model reads and writes, on a live page */
+    this.task = null;
+    /** @type {import("../engine/pass.js").Ids | null} */
+    this.ids = null;
+    this.texts = { source: this.head.example?.source ?? "", target: this.head.example?.target ?? "" };
+    this.isOwnOutput = true;
+    this.output = this.texts.target; // of the model: the translation, or the continuation of the text
+    /** @type {{name: string, optimizer: any} | null} */
+    this.optimizer = null;
+    /** @type {any[]} */
+    this.past = [];
+    /** @type {{name: "gradient descent" | "adam", lr: number, state: string}[]} all training steps */
+    this.log = [];
+    if (this.head.kind === "live") {
+      const { parameters, positions } = splitNumbers(this.head, numbers);
+      const Task = this.head.architecture === "gpt" ? Continuation : Translation;
+      this.task = new Task(this.head, parameters, positions);
+      const { ids, texts, output } = this.task.example;
+      Object.assign(this, { ids, texts, output });
+      this.tape = this.task.model.run(ids, this.edits);
+    } else {
+      this.tape = recordedTape(this.head, numbers);
+    }
+    this.before = this.summary();
+    /** What the changes are compared with: its tokens and changes, and the training steps before it. */
+    this.baseline = { state: this.state, log: this.log.slice() };
+    this.firstIds = JSON.stringify(this.ids);
+  }
+
+  get isLive() {
+    return this.task !== null;
+  }
+
+  get model() {
+    return this.task?.model ?? null;
+  }
+
+  /** The loss, or NaN on a page without one. */
+  get loss() {
+    return this.tape.names.get("loss")?.data[0] ?? NaN;
+  }
+
+  /** How much label smoothing the loss has, such as "label smoothing 0.1", or "" if it has none. */
+  get smoothing() {
+    return smoothingOf(this.tape);
+  }
+
+  /** The loss without label smoothing: the mean of -log p(target), or NaN on a page without targets. */
+  get crossEntropy() {
+    return crossEntropyOf(this.tape);
+  }
+
+  /** The tokens and the changes as JSON: what a training step depends on besides the parameters. */
+  get state() {
+    return JSON.stringify({ ids: this.ids, edits: this.edits });
+  }
+
+  /** @returns {any} */
+  get config() {
+    return this.head.config ?? {};
+  }
+
+  /** Compute everything again. */
+  run() {
+    if (!this.model || !this.ids) return;
+    this.tape = this.model.run(this.ids, this.edits);
+  }
+
+  /** What the views of changes compare: the loss and the probabilities (T, V) of the tokens. */
+  summary() {
+    const logProbs = this.tape.names.get("loss.log_probs");
+    return {
+      loss: this.loss,
+      crossEntropy: this.crossEntropy,
+      probabilities: logProbs ? logProbs.data.map(Math.exp) : new Float64Array(0),
+      width: logProbs?.shape[1] ?? 0,
+      output: this.output,
+    };
+  }
+
+  /** Translate the sentence, or continue the text, with the changed model. */
+  generate() {
+    if (this.task && this.ids) this.output = this.task.outputOf(this.ids, this.edits);
+    return this.output;
+  }
+
+  /**
+   * Set or remove the change of one item of a list of changes.
+   * @param {"heads" | "masks" | "values" | "dropout"} kind
+   * @param {string} path
+   * @param {any[] | null} list   the new list, or null for none
+   */
+  setEdits(kind, path, list) {
+    const lists = { ...this.edits[kind] };
+    if (list?.length) lists[path] = list;
+    else delete lists[path];
+    const edits = { ...this.edits, [kind]: lists };
+    if (!Object.keys(lists).length) delete edits[kind];
+    this.edits = edits;
+  }
+
+  /** The activation of the feed-forward networks, as it is now. @returns {string} */
+  get activation() {
+    return this.edits.settings?.activation ?? this.config.activation;
+  }
+
+  /** @param {string} name   the activation of all feed-forward networks */
+  setActivation(name) {
+    const { settings, ...others } = this.edits;
+    this.edits =
+      name === this.config.activation ? others : { ...others, settings: { ...settings, activation: name } };
+  }
+
+  /**
+   * Use another text. Changes of cells, tokens and entries belong to the old one and are removed; heads stay
+   * off, and another activation stays.
+   * @param {string} source
+   * @param {string | null} target   a translation, or null for the model's own
+   */
+  setSentence(source, target = null) {
+    this.change("Another sentence", (task, edits) => task.read(source, target, edits));
+  }
+
+  /**
+   * Use another text with what the model makes of it: its translation, or the text and its continuation.
+   * @param {string} source
+   */
+  setOwn(source) {
+    this.change("Another sentence", (task, edits) => task.readOwn(source, edits));
+  }
+
+  /**
+   * @param {string} what
+   * @param {(task: Translation | Continuation, edits: any) => import("./translation.js").Example} read
+   */
+  change(what, read) {
+    this.needsModel(what);
+    const { heads, settings } = this.edits,
+      edits = { ...(heads ? { heads } : {}), ...(settings ? { settings } : {}) };
+    const { ids, texts, output, isOwn } = read(/** @type {any} */ (this.task), edits);
+    Object.assign(this, { edits, ids, texts, output, isOwnOutput: isOwn });
+    this.run();
+    this.setBaseline();
+  }
+
+  /**
+   * Replace a token by another.
+   * @param {"source" | "target"} side
+   * @param {number} position
+   * @param {number} id
+   */
+  setToken(side, position, id) {
+    if (!this.task || !this.ids) return;
+    Object.assign(this, this.task.withToken(this.ids, side, position, id));
+    this.run();
+  }
+
+  /** Remember the present state as the one before the next changes. */
+  setBaseline() {
+    this.generate(); // the page translates later than it computes the numbers
+    this.before = this.summary();
+    this.baseline = { state: this.state, log: this.log.slice() };
+  }
+
+  /**
+   * Return the loss with some further values, without gradients.
+   * @param {string} path
+   * @param {number} index
+   * @param {number} value
+   */
+  lossWith(path, index, value) {
+    const others = (this.edits.values?.[path] ?? []).filter((/** @type {number[]} */ [i]) => i !== index);
+    const edits = { ...this.edits, values: { ...this.edits.values, [path]: [...others, [index, value]] } };
+    return /** @type {any} */ (this.model).lossOf(this.ids, edits);
+  }
+
+  /**
+   * Make one step of an optimizer, and return the parameters before it.
+   * @param {number} lr
+   * @param {"gradient descent" | "adam"} name
+   */
+  optimize(lr, name) {
+    this.needsModel("A step of an optimizer");
+    const model = /** @type {import("../engine/pass.js").Model} */ (this.model);
+    const before = copyParameters(model.parameters);
+    this.past.push({
+      parameters: before,
+      optimizer: this.optimizer && { ...this.optimizer, optimizer: this.optimizer.optimizer.copy() },
+      loss: this.loss,
+      summary: this.summary(),
+    });
+    if (this.past.length > MOST_UNDO) this.past.shift();
+    this.log.push({ name, lr, state: this.state });
+    if (this.optimizer?.name !== name) {
+      this.optimizer = { name, optimizer: name === "adam" ? new Adam() : new GradientDescent() };
+    }
+    this.optimizer.optimizer.update(model.parameters, parameterGradients(this.tape), lr);
+    this.run();
+    return before;
+  }
+
+  /** Undo the last step of an optimizer. */
+  undo() {
+    const last = this.past.pop();
+    if (!last || !this.model) return;
+    this.model.parameters = last.parameters;
+    this.optimizer = last.optimizer;
+    this.log.pop();
+    this.run();
+  }
+
+  /**
+   * Forget all training steps.
+   * @param {import("../engine/optimizers.js").Parameters} parameters   those before the first step
+   */
+  restart(parameters) {
+    if (this.model) this.model.parameters = parameters;
+    Object.assign(this, { past: [], log: [], optimizer: null });
+    this.run();
+  }
+
+  /** @param {string} what */
+  needsModel(what) {
+    if (!this.isLive)
+      throw new ReaderError(`${what} must be computed, and this page only shows recorded arrays.`);
+  }
+
+  /** The number of changes by which the model differs from the one on the page. */
+  countEdits() {
+    const { settings = {}, ...lists } = this.edits;
+    const all = Object.values(lists).flatMap((byPath) => Object.values(byPath).flat());
+    return all.length + Object.keys(settings).length;
+  }
+}

@@ -1,0 +1,248 @@
+// @ts-check
+// The arithmetic of the chosen number: its largest terms, their sum, and all terms on demand.
+import { button, element } from "../drawing/page_elements.js";
+import { terms } from "../arithmetic/terms.js";
+import { isExplained, whyUnexplained } from "../state/recorded.js";
+import { numberText } from "../drawing/number_texts.js";
+import { placeText, unravel } from "../drawing/axes.js";
+import { resultOf } from "../state/timeline.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("../arithmetic/terms.js").Explanation} Explanation */
+/** @typedef {import("../arithmetic/factors.js").Term} Term */
+
+const SHOWN = 5;
+
+/**
+ * Return the terms of the chosen number, or null where a recorded page does not know them.
+ * @param {Explorer} explorer
+ * @returns {Explanation | null}
+ */
+export function explanationOf(explorer) {
+  const { tape, result, index, direction } = explorer;
+  if (!isExplained(tape, result, direction)) return null;
+  return terms(tape, result, index, direction);
+}
+
+/**
+ * Return the name of the chosen number: "scores: query “était”, key “tired”".
+ * @param {Explorer} explorer
+ */
+export function numberName(explorer) {
+  const { session, result, index, direction } = explorer;
+  const place = placeText(session, result, index),
+    name = shortPath(explorer, result.path);
+  const of = direction === "forward" ? "" : "Gradient of the loss with respect to ";
+  return `${of}${name}${place ? `, ${place}` : ""}`;
+}
+
+/** What the linear layers before the heads compute, by their number. */
+const PROJECTIONS = [["query, key and value"], ["query", "key and value"], ["query", "key", "value"]];
+
+/**
+ * Return the last part of a path, with the one before where it says more: "query projection, y".
+ * @param {Explorer} explorer
+ * @param {string} path
+ */
+export function shortPath({ tape }, path) {
+  const [, layer, place, name] = path.match(/^(.*)\.projections\.([0-2])\.(\w+)$/) ?? [];
+  if (name) {
+    const has = (/** @type {number} */ i) =>
+      tape.steps.some((step) => step.path.startsWith(`${layer}.projections.${i}.`));
+    return `${PROJECTIONS[[2, 1, 0].find(has) ?? 2][Number(place)]} projection, ${name}`;
+  }
+  const parts = path.split("."),
+    last = parts.pop() ?? path;
+  return /^(y|x|product|weight|bias|sum|gain|mean|rstd|xhat|table)$/.test(last)
+    ? [...parts.slice(-2), last].filter(Boolean).join(".")
+    : last;
+}
+
+/**
+ * Return the whole arithmetic as one sentence, for screen readers.
+ * @param {Explorer} explorer
+ * @param {Explanation | null} explanation
+ */
+export function arithmeticSentence(explorer, explanation) {
+  const value = numberText(explorer.numbers[explorer.index]);
+  if (!explanation) return `${numberName(explorer)} is ${value}.`;
+  const count = explanation.terms.length,
+    times = explanation.scale.value === 1 ? "" : `${scaleText(explanation)} times `;
+  const sum = `${times}the sum of ${count} ${count === 1 ? "term" : "terms"}`;
+  return `${numberName(explorer)} is ${value}, ${sum}: ${equation(explanation)}`;
+}
+
+/**
+ * Return the first products and the sum: "0.41 · −1.20 + 0.07 · 0.93 + … ≈ −0.38".
+ * @param {Explanation} explanation
+ */
+function equation({ terms: list, scale, number }) {
+  const products = sorted(list)
+    .slice(0, 3)
+    .map(productText)
+    .map((text) => (/^−.* · /.test(text) ? `(${text})` : text));
+  const rest = list.length > 3 ? " + …" : "",
+    inside = (products.join(" + ") || "0") + rest;
+  return `${scale.value === 1 ? inside : `(${inside}) · ${numberText(scale.value)}`} ≈ ${numberText(number)}`;
+}
+
+/**
+ * Return the factor of the sum with its formula: "0.204 = 1/√24".
+ * @param {Explanation} explanation
+ */
+function scaleText({ scale: { value, name } }) {
+  return name ? `${numberText(value)} = ${name}` : numberText(value);
+}
+
+/** @param {Term} term */
+function productText({ factors }) {
+  return factors.map(({ value }) => numberText(value)).join(" · ");
+}
+
+/** @param {Term[]} list */
+function sorted(list) {
+  return [...list].sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
+}
+
+/**
+ * Make the explanation: the number, the equation and the largest terms, each of which leads to its own
+ * computation.
+ * @param {Explorer} explorer
+ * @param {Explanation | null} explanation
+ */
+export function arithmetic(explorer, explanation) {
+  const value = numberText(explorer.numbers[explorer.index]);
+  const head = element(
+    "p",
+    { className: "number" },
+    `${numberName(explorer)}: `,
+    element("output", { textContent: value }),
+    explorer.isPinned ? element("small", { textContent: " pinned" }) : "",
+  );
+  if (!explanation) {
+    const textContent = whyUnexplained(explorer.tape, explorer.result, explorer.direction);
+    return [head, element("p", { textContent })];
+  }
+  const list = sorted(explanation.terms),
+    rest = list.slice(SHOWN);
+  const most = Math.abs(list[0]?.value ?? 1) || 1;
+  const items = list.slice(0, SHOWN).map((term) => termRow(explorer, term, most, list));
+  if (rest.length) {
+    items.push(
+      element(
+        "li",
+        { className: "rest" },
+        element("span", { textContent: `${rest.length} more together` }),
+        element("span", { textContent: numberText(rest.reduce((sum, term) => sum + term.value, 0)) }),
+      ),
+    );
+  }
+  const isPlain = list.length === 1 && list[0].factors.length === 1 && explanation.scale.value === 1;
+  return [
+    head,
+    element("p", { className: "equation", textContent: isPlain ? "" : equation(explanation) }),
+    element("ul", { className: "terms" }, ...items),
+  ];
+}
+
+/**
+ * @param {Explorer} explorer
+ * @param {Term} term
+ * @param {number} most
+ * @param {Term[]} all
+ */
+function termRow(explorer, term, most, all) {
+  const bar = element("i", { className: term.value < 0 ? "negative" : "positive" });
+  const width = `${Math.min(1, Math.abs(term.value) / most) * 50}%`;
+  Object.assign(bar.style, { width, [term.value < 0 ? "right" : "left"]: "50%" });
+  const label = termLabel(explorer, term, all),
+    target = targetOf(explorer, term);
+  const named = target
+    ? button(label, () => target(), { className: "follow", title: "Show how this number was computed" })
+    : element("span", { textContent: label });
+  return element(
+    "li",
+    {},
+    named,
+    element("span", { className: "bar" }, bar),
+    element("span", {
+      textContent: productText(term),
+      title: term.factors
+        .map(({ name }) => name)
+        .filter(Boolean)
+        .join(", "),
+    }),
+    element("span", { textContent: numberText(term.value) }),
+  );
+}
+
+/**
+ * Return the name of a term: what distinguishes it from the other terms. That is its place on the axes on
+ * which the terms differ, and its array if they come from several.
+ * @param {Explorer} explorer
+ * @param {Term} term
+ * @param {Term[]} all
+ */
+function termLabel(explorer, { step, index, factors }, all) {
+  const { session, direction, result } = explorer;
+  if (!step) return factors[0].name;
+  if (step === result && direction === "forward") return factors[0].name || "given";
+  const others = all.filter((other) => other.step === step).map((other) => unravel(step.shape, other.index));
+  const differs = step.shape.map((_, axis) => others.some((places) => places[axis] !== others[0][axis]));
+  const place = placeText(session, step, index, others.length > 1 ? differs : undefined);
+  return others.length === all.length && place
+    ? place
+    : `${shortPath(explorer, step.path)}${place ? `, ${place}` : ""}`;
+}
+
+/**
+ * Return the function that shows how the number of a term was computed, or null if nothing computed it.
+ * @param {Explorer} explorer
+ * @param {Term} term
+ */
+function targetOf(explorer, { step, index }) {
+  if (!step || (step === explorer.result && explorer.direction === "forward")) return null;
+  const isThere =
+    explorer.direction === "forward"
+      ? step.inputs.length > 0
+      : explorer.timeline.some((moment) => resultOf(moment, "backward") === step);
+  return isThere ? () => explorer.follow(step, index) : null;
+}
+
+/**
+ * Make the table of all terms.
+ * @param {Explorer} explorer
+ * @param {Explanation} explanation
+ */
+export function allTerms(explorer, explanation) {
+  const rows = explanation.terms.slice(0, 600).map((term) =>
+    element(
+      "tr",
+      {},
+      element("th", { textContent: termLabel(explorer, term, explanation.terms), scope: "row" }),
+      element("td", {
+        textContent: term.factors
+          .map(({ value, name }) => numberText(value) + (name ? ` (${name})` : ""))
+          .join(" · "),
+      }),
+      element("td", { textContent: numberText(term.value) }),
+    ),
+  );
+  const head = element(
+    "tr",
+    {},
+    ...["Term", "Factors", "Product"].map((textContent) => element("th", { textContent, scope: "col" })),
+  );
+  const count = explanation.terms.length;
+  const { scale, sum, number } = explanation;
+  const result =
+    scale.value === 1
+      ? `The sum is ${number}.`
+      : `The sum is ${numberText(sum)}; times ${scaleText(explanation)}, it is ${number}.`;
+  return [
+    element("p", {
+      textContent: `All ${count} terms in their order. ${result}`,
+    }),
+    element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
+  ];
+}

@@ -1,0 +1,100 @@
+// @ts-check
+// The controls of the view of attention: what the maps show, which map is large, which heads the lines show.
+import { byId, button, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { HEAD_COLORS } from "../drawing/colors.js";
+import { QUANTITIES } from "./attention_maps.js";
+
+/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
+
+export class AttentionControls {
+  /** @param {AttentionView} view */
+  constructor(view) {
+    this.view = view;
+    this.root = element("div", { className: "controls" });
+    this.heads = element("div", { className: "controls" });
+  }
+
+  render() {
+    const { view } = this,
+      { sublayers, chosen, sublayer, head } = view,
+      isOff = view.isOff(sublayer, head);
+    const names = sublayers.map(
+      ({ name, kind, layer }) => /** @type {[string, string]} */ ([name, `${kind} ${layer + 1}`]),
+    );
+    const pairs = this.allHeads.map((h) => /** @type {[number, string]} */ ([h, String(h + 1)]));
+    replaceContent(
+      this.root,
+      choice("quantity", QUANTITIES, view.quantity, (quantity) => this.set({ quantity })),
+      choice("attention", names, sublayer, (name) => this.set({ sublayer: name })),
+      element(
+        "span",
+        {},
+        "head ",
+        choice("head of the map", pairs, head, (h) => this.set({ head: h, lineHeads: [] })),
+      ),
+      button("Show how this number was computed", () => view.follow()),
+      button(isOff ? "Switch this head on" : "Switch this head off", () => this.switchHead(isOff), {
+        id: "switch-head",
+        hidden: !view.explorer.session.isLive,
+      }),
+    );
+    const isAll = view.lineHeads.length === chosen.weights.shape[0];
+    replaceContent(
+      this.heads,
+      element(
+        "div",
+        { className: "choice head-colors", role: "group", "aria-label": "Heads of the lines" },
+        "heads ",
+        ...this.allHeads.map((h) => this.lineButton(h)),
+      ),
+      button("All heads", () => this.set({ lineHeads: isAll ? [] : this.allHeads }), {
+        "aria-pressed": isAll,
+        id: "all-heads",
+      }),
+    );
+  }
+
+  /** The numbers of all heads of the chosen attention. */
+  get allHeads() {
+    return Array.from({ length: this.view.chosen.weights.shape[0] }, (_, h) => h);
+  }
+
+  /** @param {number} head */
+  lineButton(head) {
+    const { view } = this,
+      shown = view.shownHeads,
+      isShown = shown.includes(head);
+    const others = shown.filter((h) => h !== head);
+    return button(
+      String(head + 1),
+      () => this.set({ lineHeads: isShown ? others : [...others, head].sort((a, b) => a - b) }),
+      {
+        "aria-pressed": isShown,
+        "aria-label": `Lines of head ${head + 1}`,
+        styles: { borderBottom: `4px solid ${HEAD_COLORS[head % HEAD_COLORS.length]}` },
+      },
+    );
+  }
+
+  /**
+   * Change what the view shows.
+   * @param {Record<string, any>} change
+   */
+  set(change) {
+    Object.assign(this.view, change);
+    this.view.explorer.changed();
+  }
+
+  /** @param {boolean} isOff */
+  switchHead(isOff) {
+    const { sublayer, head, explorer } = this.view,
+      off = explorer.session.edits.heads?.[sublayer] ?? [];
+    explorer.session.setEdits(
+      "heads",
+      sublayer,
+      isOff ? off.filter((/** @type {number} */ one) => one !== head) : [...off, head],
+    );
+    explorer.recompute();
+    byId("switch-head").focus({ preventScroll: true }); // its text has changed
+  }
+}

@@ -1,0 +1,154 @@
+// @ts-check
+// The maps of attention: which there are, and the weights, their mean over the heads, the rollout and the
+// gradients.
+import { tokensOf } from "../drawing/axes.js";
+import { visibleText } from "../drawing/number_texts.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("../engine/tape.js").Step} Step */
+
+/**
+ * One attention sublayer with its weights. The queries of a decoder are tokens that it reads, and its rows
+ * are named by these and by the tokens that it has to predict there: "qu' → il".
+ * @typedef {{name: string, kind: string, layer: number, weights: Step, queries: string[],
+ *   predicted: string[], rows: string[], keys: string[], querySide: "source" | "target",
+ *   keySide: "source" | "target"}} Sublayer
+ */
+
+/**
+ * A matrix of weights with the tokens of its rows and columns.
+ * @typedef {{matrix: Float64Array, queries: string[], keys: string[], title: string,
+ *   isGradient: boolean}} AttentionMap
+ */
+
+/** @typedef {"weights" | "gradients" | "mean" | "rollout"} Quantity */
+
+/** The quantities of a map, with their names on the page. */
+export const QUANTITIES = /** @type {[string, string][]} */ ([
+  ["weights", "weights"],
+  ["gradients", "gradients of the loss"],
+  ["mean", "mean of the heads"],
+  ["rollout", "rollout"],
+]);
+
+/**
+ * Return all attention sublayers of the tape.
+ * @param {Explorer} explorer
+ * @returns {Sublayer[]}
+ */
+export function sublayersOf({ session, tape }) {
+  return [...tape.names]
+    .filter(([name]) => name.endsWith(".attention.weights"))
+    .map(([path, weights]) => {
+      const name = path.replace(/\.attention\.weights$/, ""),
+        parts = name.split(".");
+      const [, queries, keys] = weights.shape;
+      const fits = (/** @type {string[]} */ tokens, /** @type {number} */ n) =>
+        tokens.length === n ? tokens : Array.from({ length: n }, (_, i) => String(i));
+      const isSource = parts[0] === "encoder",
+        isCross = parts[2] === "cross";
+      const ofStack = { encoder: "encoder", decoder: "decoder" }[parts[0]] ?? "self-attention";
+      const querySide = isSource ? "source" : "target",
+        keySide = isSource || isCross ? "source" : "target";
+      const read = fits(tokensOf(session, querySide), queries);
+      const predicted = isSource ? [] : predictedTokens(session, queries);
+      const kind = isCross ? "cross-attention" : ofStack;
+      return {
+        name,
+        kind,
+        layer: Number(parts.find((part) => /^\d+$/.test(part)) ?? 0),
+        weights,
+        queries: read,
+        predicted,
+        rows: read.map((token, t) =>
+          predicted[t] ? `${visibleText(token)} → ${visibleText(predicted[t])}` : token,
+        ),
+        keys: fits(tokensOf(session, keySide), keys),
+        querySide,
+        keySide,
+      };
+    });
+}
+
+/**
+ * Return the token that each position of a decoder has to predict, "" where there is none.
+ * @param {import("../state/session.js").Session} session
+ * @param {number} length
+ * @returns {string[]}
+ */
+function predictedTokens(session, length) {
+  if (!session.ids && !session.head.example?.predicted_tokens) return [];
+  const tokens = tokensOf(session, "predicted");
+  return tokens.length === length ? tokens : [];
+}
+
+/**
+ * Return a map of a sublayer.
+ * @param {Sublayer[]} sublayers
+ * @param {Sublayer} sublayer
+ * @param {number} head
+ * @param {Quantity} quantity
+ * @returns {AttentionMap}
+ */
+export function mapOf(sublayers, sublayer, head, quantity) {
+  const { weights, queries, keys } = sublayer,
+    cells = queries.length * keys.length;
+  const where = `${sublayer.kind}, layer ${sublayer.layer + 1}`;
+  if (quantity === "mean") {
+    return {
+      matrix: meanOfHeads(weights),
+      queries,
+      keys,
+      title: `${where}, mean of all heads`,
+      isGradient: false,
+    };
+  }
+  if (quantity === "rollout") {
+    const before = sublayers.filter((other) => other.kind === sublayer.kind && other.layer <= sublayer.layer);
+    const matrix =
+      sublayer.kind === "cross-attention"
+        ? meanOfHeads(weights)
+        : rollout(before.map((other) => other.weights));
+    return { matrix, queries, keys, title: `${where}, rollout up to this layer`, isGradient: false };
+  }
+  const isGradient = quantity === "gradients",
+    numbers = isGradient ? weights.grad : weights.data;
+  return {
+    matrix: numbers.slice(head * cells, (head + 1) * cells),
+    queries,
+    keys,
+    isGradient,
+    title: `${where}, head ${head + 1}${isGradient ? ", gradient of the loss" : ""}`,
+  };
+}
+
+/**
+ * weights (H, T, S) -> (T, S)
+ * @param {Step} weights
+ */
+export function meanOfHeads({ data, shape: [heads, queries, keys] }) {
+  const cells = queries * keys,
+    mean = new Float64Array(cells);
+  for (let i = 0; i < data.length; i++) mean[i % cells] += data[i] / heads;
+  return mean;
+}
+
+/**
+ * Attention rollout (Abnar and Zuidema 2020): the product over the layers of (A + I) / 2, with A the mean of
+ * the heads. The identity stands for the residual connection.
+ * @param {Step[]} layers   from the first layer to the last
+ */
+export function rollout(layers) {
+  const n = layers[0].shape[1];
+  const matrices = layers.map((weights) =>
+    meanOfHeads(weights).map((a, i) => (a + (i % (n + 1) === 0 ? 1 : 0)) / 2),
+  );
+  return matrices.reduce((below, above) => {
+    const product = new Float64Array(n * n);
+    for (let i = 0; i < n; i++) {
+      for (let k = 0; k < n; k++)
+        for (let j = 0; j < n; j++) product[i * n + j] += above[i * n + k] * below[k * n + j];
+    }
+    return product;
+  });
+}

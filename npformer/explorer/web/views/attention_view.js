@@ -1,0 +1,175 @@
+// @ts-check
+// The views of attention: all maps of all layers and heads, one of them large, and lines between the words.
+import { byId, element } from "../drawing/page_elements.js";
+import { AttentionControls } from "./attention_controls.js";
+import { AttentionGrid } from "./attention_grid.js";
+import { LargeMap } from "./attention_map.js";
+import { HeadFinder } from "./head_finder.js";
+import { AttentionLines } from "./attention_lines.js";
+import { NeuronView } from "./neuron_view.js";
+import { addressOfMap, mapFromAddress } from "./attention_address.js";
+import { mapOf, sublayersOf } from "./attention_maps.js";
+import { numberText } from "../drawing/number_texts.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("./attention_maps.js").AttentionMap} AttentionMap */
+
+export class AttentionView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.sublayer = "";
+    this.head = 0;
+    this.quantity = "weights";
+    /** @type {number[]} the heads of the lines between the words; none for the chosen head alone */
+    this.lineHeads = [];
+    this.cell = [0, 0]; // the query and the key of the chosen weight
+    this.isPinned = false; // whether the pointer leaves the chosen weight as it is
+    this.sentence = element("p", { "aria-live": "polite" });
+    this.note = element("p", { className: "badge off", role: "status" });
+    this.all = new AttentionGrid(this);
+    this.one = new LargeMap(this);
+    this.lines = new AttentionLines(this);
+    this.neurons = new NeuronView(this);
+    this.finder = new HeadFinder(this);
+    this.controls = new AttentionControls(this);
+    byId("attention").append(
+      element("p", {
+        textContent: "Each map shows how strongly each token (row) attends to each other token (column).",
+      }),
+      this.finder.root,
+      this.controls.root,
+      element(
+        "div",
+        { className: "beside" },
+        element("div", {}, element("h3", { textContent: "All layers and heads" }), this.all.picture.root),
+        element(
+          "div",
+          {},
+          element("h3", { textContent: "The chosen map" }),
+          this.sentence,
+          this.note,
+          this.one.picture.root,
+        ),
+      ),
+      element("h3", { textContent: "Lines between the words" }),
+      this.controls.heads,
+      this.lines.picture.root,
+      this.neurons.root,
+    );
+  }
+
+  get sublayers() {
+    return sublayersOf(this.explorer);
+  }
+
+  get chosen() {
+    const { sublayers } = this;
+    return sublayers.find(({ name }) => name === this.sublayer) ?? sublayers[sublayers.length - 1];
+  }
+
+  /** The heads whose lines are drawn: those that the reader chose, or the head of the map. */
+  get shownHeads() {
+    const known = this.lineHeads.filter((head) => head < this.chosen.weights.shape[0]);
+    return known.length ? known : [this.head];
+  }
+
+  /** @returns {AttentionMap} */
+  get map() {
+    return mapOf(this.sublayers, this.chosen, this.head, /** @type {any} */ (this.quantity));
+  }
+
+  render() {
+    const { explorer } = this,
+      shared = explorer.memory.shared;
+    if (!this.sublayers.length) {
+      this.sentence.textContent = "This model has no attention.";
+      return;
+    }
+    if (!this.sublayer && !shared?.map) this.lineHeads = this.controls.allHeads;
+    if (shared?.map && !this.sublayer) Object.assign(this, mapFromAddress(shared.map, this.sublayers));
+    this.sublayer = this.chosen.name;
+    this.head = Math.min(this.head, this.chosen.weights.shape[0] - 1);
+    this.cell = [
+      Math.min(this.cell[0], this.chosen.queries.length - 1),
+      Math.min(this.cell[1], this.chosen.keys.length - 1),
+    ];
+    this.controls.render();
+    this.finder.render();
+    this.all.picture.draw("All attention maps. Arrow keys choose one.");
+    this.renderCell();
+  }
+
+  /**
+   * Return whether a head is switched off.
+   * @param {string} sublayer
+   * @param {number} head
+   * @returns {boolean}
+   */
+  isOff(sublayer, head) {
+    return (this.explorer.session.edits.heads?.[sublayer] ?? []).includes(head);
+  }
+
+  /** Whether the chosen map is that of one head, and the head is switched off. */
+  get isMapOff() {
+    return ["weights", "gradients"].includes(this.quantity) && this.isOff(this.sublayer, this.head);
+  }
+
+  /**
+   * Choose a weight with the pointer: a click pins it, and another click on it lets it go.
+   * @param {number} t
+   * @param {number} s
+   * @param {string} kind   of the pointer's event
+   */
+  pointCell(t, s, kind) {
+    const isSame = t === this.cell[0] && s === this.cell[1];
+    if (kind !== "click" && (this.isPinned || isSame)) return;
+    if (kind === "click") this.isPinned = !(this.isPinned && isSame);
+    this.cell = [t, s];
+    this.renderCell();
+  }
+
+  /** Redraw what depends on the chosen weight, and write it into the address. */
+  renderCell() {
+    const {
+        map,
+        cell: [t, s],
+      } = this,
+      number = map.matrix[t * map.keys.length + s];
+    const what = map.isGradient
+      ? "The gradient of the loss with respect to the weight"
+      : "The attention weight";
+    const predicted = this.chosen.predicted[t],
+      next = predicted ? `, where the model has to predict “${predicted}”,` : "";
+    const between = `from “${map.queries[t]}”${next} to “${map.keys[s]}”`;
+    const start = this.isPinned ? "Pinned: " : "";
+    this.sentence.textContent = `${start}${map.title}: ${what} ${between} is ${numberText(number)}.`;
+    this.note.textContent = this.isMapOff
+      ? "This head is off: its output is 0, so the model does not use these weights."
+      : "";
+    this.one.picture.draw(
+      `Attention map. Arrow keys choose a weight, Enter shows its computation. ${this.sentence.textContent}`,
+    );
+    this.lines.picture.draw(`Lines from the queries, left, to the keys, right. ${this.sentence.textContent}`);
+    this.neurons.render();
+    const { memory } = this.explorer;
+    memory.shared = { ...memory.shared, map: addressOfMap(this) };
+    memory.saveAddress?.();
+  }
+
+  /** Go to the step that computed the chosen weight. */
+  follow() {
+    const { weights, keys, queries } = this.chosen,
+      [t, s] = this.cell;
+    const index = (this.head * queries.length + t) * keys.length + s;
+    this.explorer.follow(weights, index, this.quantity === "gradients" ? "backward" : "forward");
+  }
+
+  /** @type {(row: number, column: number) => void} */
+  moveCell(row, column) {
+    const { queries, keys } = this.chosen,
+      [t, s] = this.cell;
+    this.cell = [(t + row + queries.length) % queries.length, (s + column + keys.length) % keys.length];
+    this.renderCell();
+  }
+}

@@ -1,0 +1,100 @@
+// @ts-check
+// The line of code of a step, with its names tinted like the grids, and the source text of its function.
+import { button, byId, element } from "../drawing/page_elements.js";
+import { TINTS, gradientLine, tintedPieces } from "../drawing/identifiers.js";
+import { lessonName } from "./site_links.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/** The place of the forward line of an operation that is not the last. @type {Record<string, number>} */
+const FORWARD_LINES = { mean: 0, rrms: 1 };
+
+/**
+ * Return the description of a step's lines.
+ * @param {Explorer} explorer
+ */
+export function linesOf(explorer) {
+  const lines = explorer.session.head.lines ?? {};
+  return lines[explorer.moment.step.line] ?? lines.layer ?? { code: "", gradient: [] };
+}
+
+/**
+ * Return the lines of code that the step shows, with the number of the present one.
+ * @param {Explorer} explorer
+ * @returns {{lines: string[], now: number}}
+ */
+export function shownLines(explorer) {
+  const lines = linesOf(explorer),
+    { step, which } = explorer.moment;
+  if (explorer.direction === "forward") {
+    const list = (lines.code ?? "").split("\n").filter(Boolean);
+    return { lines: list, now: FORWARD_LINES[step.op] ?? list.length - 1 };
+  }
+  const list = lines.gradient ?? [];
+  return { lines: list, now: gradientLine(step.line, which, list.length) };
+}
+
+/**
+ * Make the lines of code of the moment. In the backward pass, the forward line stands above.
+ * @param {Explorer} explorer
+ */
+export function codeLines(explorer) {
+  const {
+      direction,
+      moment: { step },
+    } = explorer,
+    { lines, now } = shownLines(explorer);
+  const made = lines.map((line, i) => tintedLine(line, step.line, direction, i === now ? "now" : ""));
+  if (direction === "backward") {
+    const forward = (linesOf(explorer).code ?? "").split("\n").pop() ?? "";
+    made.unshift(tintedLine(forward, step.line, "forward", "forward-line"));
+  }
+  return made;
+}
+
+/**
+ * @param {string} line
+ * @param {string} key
+ * @param {"forward" | "backward"} direction
+ * @param {string} className
+ */
+function tintedLine(line, key, direction, className) {
+  const pieces = tintedPieces(line, key, direction).map(({ text, role }) =>
+    role === null ? text : element("b", { className: TINTS[role], textContent: text }),
+  );
+  return element("code", { className: `line ${className}` }, ...pieces);
+}
+
+/**
+ * Open the dialog with the source text of the step's function.
+ * @param {Explorer} explorer
+ */
+export function showSource(explorer) {
+  const lines = linesOf(explorer),
+    isBackward = explorer.direction === "backward";
+  const prefix = isBackward && lines.gradient_source ? "gradient_" : "";
+  const [source, file, name, lesson] = ["source", "file", "function", "lesson"].map(
+    (key) => lines[prefix + key] ?? lines[key] ?? "",
+  );
+  const first = lines[`${prefix}line`] ?? 0;
+  const marked = shownLines(explorer).lines.map((line) => line.trim());
+  const rows = source
+    .split("\n")
+    .map((/** @type {string} */ line) =>
+      element("span", {
+        className: marked.includes(line.trim()) ? "source marked" : "source",
+        textContent: `${line}\n`,
+      }),
+    );
+  const where = `${file}, ${name}, line ${first}`;
+  const dialog = byId("dialog");
+  dialog.setAttribute("aria-label", "The source text");
+  dialog.replaceChildren(
+    element("h2", { textContent: where }),
+    element("p", {}, ...(lesson ? ["The lesson ", lessonName(explorer, lesson), " derives it."] : [])),
+    element("pre", { tabIndex: 0, "aria-label": `Source text of ${name}`, role: "region" }, ...rows),
+    button("Close", () => dialog.close(), { className: "plain" }),
+  );
+  dialog.showModal();
+  dialog.querySelector(".marked")?.scrollIntoView({ block: "center" });
+}

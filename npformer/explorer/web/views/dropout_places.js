@@ -1,0 +1,54 @@
+// @ts-check
+// The places of the model where dropout can act.
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/**
+ * Return the places of the model where dropout can act.
+ * @param {Explorer} explorer
+ */
+export function dropoutPlaces({ tape, session: { config } }) {
+  const names = [...tape.names];
+  const length = (/** @type {string} */ path) => tape.names.get(path)?.data.length ?? 0;
+  const sides = ["source", "target", "embedding"].filter((side) => tape.names.has(`${side}.y`));
+  const places = sides.map((side) => ({
+    path: `${side}.dropout_mask`,
+    length: length(`${side}.y`),
+    p: config.embedding_dropout ?? config.dropout,
+    name: side === "embedding" ? side : `${side} embedding`,
+  }));
+  for (const [path, { data }] of names) {
+    const layer = path
+      .split(".")
+      .slice(0, 2)
+      .join(" ")
+      .replace("layers", "layer")
+      .replace(/\d+/, (n) => String(+n + 1));
+    if (path.endsWith(".attention.weights")) {
+      const base = path.replace(/\.weights$/, "");
+      places.push({
+        path: `${base}.dropout_mask`,
+        length: data.length,
+        p: config.attention_dropout ?? config.dropout,
+        name: `${layer}, ${path.includes("cross") ? "cross-" : "self-"}attention weights`,
+      });
+    }
+    if (/_residual\.y$/.test(path)) {
+      places.push({
+        path: path.replace(/y$/, "dropout_mask"),
+        length: data.length,
+        p: config.dropout,
+        name: `${layer}, ${path.split(".")[2].replace("_residual", "").replace("_", "-")} sublayer`,
+      });
+    }
+    if (path.endsWith(".hidden.y") && config.feed_forward_dropout !== undefined) {
+      places.push({
+        path: path.replace(/y$/, "dropout_mask"),
+        length: data.length,
+        p: config.feed_forward_dropout,
+        name: `${layer}, hidden layer`,
+      });
+    }
+  }
+  return places;
+}

@@ -1,0 +1,158 @@
+// @ts-check
+// A form that chooses an entry of an array, and a value for it. It proposes the chosen number of the step.
+import { button, byId, element } from "../drawing/page_elements.js";
+import { numberText, shapeText } from "../drawing/number_texts.js";
+import { placeText, unravel } from "../drawing/axes.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("../engine/tape.js").Step} Step */
+
+/**
+ * @param {Explorer} explorer
+ * @param {string} id
+ * @param {string} action   the text of the button
+ * @param {(step: Step, index: number, value: number) => void} act
+ * @param {() => {step: Step, index: number}} proposal   what is proposed; without it the chosen number
+ */
+export function entryForm(explorer, id, action, act, proposal = () => chosenNumber(explorer)) {
+  const path = element("input", {
+    id: `${id}-path`,
+    list: "paths",
+    autocomplete: "off",
+    spellcheck: false,
+    className: "wide",
+  });
+  const place = element("input", { id: `${id}-place`, autocomplete: "off", size: 9 });
+  const value = element("input", { id: `${id}-value`, autocomplete: "off", size: 9 });
+  const told = element("p", { className: "told" });
+  const form = element(
+    "form",
+    { className: "controls" },
+    element("label", {}, "array ", path),
+    element("label", {}, "indices ", place),
+    element("label", {}, "value ", value),
+    element("button", { textContent: action, className: "main" }),
+    button("The chosen number of the step", () => propose(chosenNumber(explorer))),
+  );
+  let proposed = "";
+
+  const chosen = () => {
+    const step = explorer.tape.names.get(path.value.trim());
+    if (!step) return unknownText(path.value.trim(), [...explorer.tape.names.keys()]);
+    const indices = place.value
+      .split(/[\s,;]+/)
+      .filter(Boolean)
+      .map(Number);
+    const fits =
+      indices.length === step.shape.length &&
+      indices.every(
+        (/** @type {number} */ i, /** @type {number} */ axis) =>
+          Number.isInteger(i) && i >= 0 && i < step.shape[axis],
+      );
+    if (!fits)
+      return (
+        `The array has the shape ${shapeText(step.shape)}: ` +
+        `write ${step.shape.length} indices, counted from 0.`
+      );
+    const index = indices.reduce(
+      (/** @type {number} */ sum, /** @type {number} */ i, /** @type {number} */ axis) =>
+        sum * step.shape[axis] + i,
+      0,
+    );
+    return { step, index };
+  };
+  const tell = () => {
+    const entry = chosen();
+    if (typeof entry === "string") {
+      told.textContent = entry;
+      return entry;
+    }
+    const { step, index } = entry;
+    told.textContent =
+      `${step.path}, ${placeText(explorer.session, step, index)}: value ${numberText(step.data[index])}, ` +
+      `gradient ${numberText(step.grad[index])}.`;
+    return entry;
+  };
+  /** @type {(step: Step, index: number) => void} */
+  const write = (step, index) => {
+    path.value = step.path;
+    place.value = unravel(step.shape, index).join(", ");
+    value.value = String(+step.data[index].toPrecision(6));
+  };
+  /** @param {{step: Step, index: number}} entry */
+  const propose = ({ step, index }) => {
+    write(step, index);
+    tell();
+    act0(false);
+  };
+  /** @param {boolean} isAsked */
+  const act0 = (isAsked) => {
+    const entry = tell(),
+      number = Number(value.value.replace("−", "-").replace(",", "."));
+    if (typeof entry === "string" || (!isAsked && !form.dataset.eager)) return;
+    if (!Number.isFinite(number) || value.value.trim() === "")
+      told.textContent = "Write a number as the value, such as 0.5.";
+    else act(entry.step, entry.index, number);
+  };
+  form.addEventListener("submit", (/** @type {Event} */ event) => {
+    event.preventDefault();
+    act0(true);
+  });
+  for (const input of [path, place]) input.addEventListener("change", () => tell());
+  return {
+    root: element("div", {}, form, told),
+    form,
+    chosen,
+    hideValue() {
+      value.parentElement.hidden = true;
+    },
+    /**
+     * Show an entry, as if the reader had written it.
+     * @param {Step} step
+     * @param {number} index
+     */
+    show(step, index) {
+      proposed = `${explorer.result.path} ${explorer.index}`;
+      write(step, index);
+      tell();
+    },
+    /** Propose an entry, once after each choice of a number. */
+    render() {
+      const now = `${explorer.result.path} ${explorer.index}`;
+      if (now !== proposed) {
+        proposed = now;
+        propose(proposal());
+      } else {
+        tell();
+      }
+      const list = byId("paths");
+      if (!list.childElementCount) {
+        list.append(
+          ...[...new Set(explorer.tape.steps.map((step) => step.path))].map((one) =>
+            element("option", { value: one }),
+          ),
+        );
+      }
+    },
+  };
+}
+
+/** @param {Explorer} explorer */
+function chosenNumber({ result, index }) {
+  return { step: result, index };
+}
+
+/**
+ * Say that an array is unknown, and name some whose names contain what was written.
+ * @param {string} text
+ * @param {string[]} names
+ */
+function unknownText(text, names) {
+  const near = text ? names.filter((name) => name.toLowerCase().includes(text.toLowerCase())) : [];
+  if (!near.length) return `There is no array named “${text}”: choose one of the list.`;
+  const first = near.slice(0, 3);
+  return near.length > 3
+    ? `There is no array named “${text}”. ${near.length} names contain it: write one of them, such as ` +
+        `${first.join(", ")}.`
+    : `There is no array named “${text}”: write ${first.join(" or ")}.`;
+}

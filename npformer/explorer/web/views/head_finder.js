@@ -1,0 +1,185 @@
+// @ts-check
+// A finder of heads: for a chosen token, the weight with which each head of each layer attends from it, or to
+// it, the largest first.
+import { button, element, replaceContent } from "../drawing/page_elements.js";
+import { numberText, visibleText } from "../drawing/number_texts.js";
+
+/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
+/** @typedef {import("./attention_maps.js").Sublayer} Sublayer */
+
+const HINT =
+  "Choose a token, and the heads are listed by the weight with which they attend from it or to it.";
+
+/** A token of one side, or null for any token. @typedef {{side: string, place: number} | null} Choice */
+
+/**
+ * The largest weight of a head between tokens that the reader chose.
+ * @typedef {{sublayer: Sublayer, head: number, query: number, key: number, weight: number}} Found
+ */
+
+/**
+ * Return for each head its largest weight between the chosen tokens, the largest weight first.
+ * @param {Sublayer[]} sublayers
+ * @param {Choice} from   the query
+ * @param {Choice} to     the key
+ * @returns {Found[]}
+ */
+export function findHeads(sublayers, from, to) {
+  const places = (/** @type {Choice} */ chosen, /** @type {string[]} */ tokens) =>
+    chosen ? [chosen.place].filter((place) => place < tokens.length) : [...tokens.keys()];
+  const fits = (/** @type {Choice} */ chosen, /** @type {string} */ side) => !chosen || chosen.side === side;
+  const found = sublayers.flatMap((sublayer) => {
+    const { weights, queries, keys, querySide, keySide } = sublayer;
+    if (!fits(from, querySide) || !fits(to, keySide)) return [];
+    const cells = places(from, queries).flatMap((query) => places(to, keys).map((key) => ({ query, key })));
+    if (!cells.length) return [];
+    return Array.from({ length: weights.shape[0] }, (_, head) => {
+      const start = head * queries.length * keys.length;
+      return cells
+        .map(({ query, key }) => {
+          return { sublayer, head, query, key, weight: weights.data[start + query * keys.length + key] };
+        })
+        .reduce((best, other) => (other.weight > best.weight ? other : best));
+    });
+  });
+  return found.sort((a, b) => b.weight - a.weight);
+}
+
+export class HeadFinder {
+  /** @param {AttentionView} view */
+  constructor(view) {
+    this.view = view;
+    this.from = select("Token that attends", () => this.choose());
+    this.to = select("Token that is attended to", () => this.choose());
+    this.list = element("div");
+    this.root = element(
+      "section",
+      { "aria-label": "Find a head", className: "finder" },
+      element(
+        "div",
+        { className: "controls" },
+        element("b", { textContent: "Find a head:" }),
+        element("label", {}, "from ", this.from),
+        element("label", {}, "to ", this.to),
+      ),
+      this.list,
+    );
+  }
+
+  choose() {
+    const { memory } = this.view.explorer;
+    memory.shared = { ...memory.shared, find: `${this.from.value}_${this.to.value}` };
+    this.view.explorer.changed();
+  }
+
+  render() {
+    const { sublayers, explorer } = this.view,
+      [from = "", to = ""] = (explorer.memory.shared?.find ?? "").split("_");
+    const sides = ["source", "target"].map((side) => {
+      const ofSide = sublayers.find(({ querySide }) => querySide === side);
+      return { side, sublayer: ofSide ?? sublayers.find(({ keySide }) => keySide === side) };
+    });
+    fillOptions(this.from, from, sides, ({ rows, querySide }, side) => (querySide === side ? rows : []));
+    fillOptions(this.to, to, sides, ({ queries, keys, querySide }, side) =>
+      querySide === side ? queries : keys,
+    );
+    const [query, key] = [this.from, this.to].map((field) => choiceOf(field.value));
+    replaceContent(
+      this.list,
+      query || key ? this.table(findHeads(sublayers, query, key)) : element("p", { textContent: HINT }),
+    );
+  }
+
+  /** @param {Found[]} found */
+  table(found) {
+    if (!found.length)
+      return element("p", { textContent: "No attention of this model connects these two tokens." });
+    const items = found.map((one) => {
+      const { sublayer, head, query, key, weight } = one,
+        isChosen = sublayer.name === this.view.sublayer && head === this.view.head;
+      const off = this.view.isOff(sublayer.name, head) ? " (off)" : "";
+      const title = `${sublayer.kind}, layer ${sublayer.layer + 1}, head ${head + 1}${off}`;
+      const bar = element("i", { className: "positive" });
+      bar.style.width = `${100 * weight}%`; // of a full bar, which is the weight 1
+      return element(
+        "li",
+        isChosen ? { className: "chosen" } : {},
+        button(title, () => this.open(one), { className: "follow", title: "Show this head" }),
+        element("span", {
+          textContent: `${visibleText(sublayer.rows[query])}  ⟶  ${visibleText(sublayer.keys[key])}`,
+        }),
+        element("span", { className: "share" }, bar),
+        element("span", { textContent: numberText(weight) }),
+      );
+    });
+    return element(
+      "div",
+      { className: "found", tabIndex: 0, role: "region", "aria-label": "Heads, the largest weight first" },
+      element("ul", { className: "shares" }, ...items),
+      element("p", { textContent: equalWeights(found[0]) }),
+    );
+  }
+
+  /** @param {Found} found */
+  open({ sublayer, head, query, key }) {
+    const { view } = this;
+    Object.assign(view, { sublayer: sublayer.name, head, cell: [query, key], isPinned: true, lineHeads: [] });
+    if (view.quantity !== "gradients") view.quantity = "weights";
+    view.explorer.changed();
+    view.sentence.scrollIntoView({ block: "nearest" });
+  }
+}
+
+/**
+ * Return how large the weights of a head would be that does not choose, for comparison.
+ * @param {Found} found
+ */
+function equalWeights({ sublayer }) {
+  const count = sublayer.keys.length;
+  return `A head that attends to all ${count} keys alike has the weight ${numberText(1 / count)}.`;
+}
+
+/**
+ * @param {string} label
+ * @param {() => void} onchange
+ */
+function select(label, onchange) {
+  return element("select", { "aria-label": label, onchange });
+}
+
+/**
+ * @param {string} value   "source.7", or "" for any token
+ * @returns {Choice}
+ */
+function choiceOf(value) {
+  const [side, place] = value.split(".");
+  return place ? { side, place: Number(place) } : null;
+}
+
+/**
+ * Write the tokens of both sides into a select element.
+ * @param {any} field
+ * @param {string} chosen
+ * @param {{side: string, sublayer: Sublayer | undefined}[]} sides
+ * @param {(sublayer: Sublayer, side: string) => string[]} tokensOfSide
+ */
+function fillOptions(field, chosen, sides, tokensOfSide) {
+  const groups = sides.flatMap(({ side, sublayer }) => {
+    const tokens = sublayer ? tokensOfSide(sublayer, side) : [];
+    const options = tokens.map((token, place) =>
+      element("option", {
+        value: `${side}.${place}`,
+        textContent:
+          tokens.indexOf(token) === tokens.lastIndexOf(token)
+            ? visibleText(token)
+            : `${visibleText(token)} (position ${place})`,
+      }),
+    );
+    if (!options.length) return [];
+    const label = side === "source" ? "Source tokens" : "Tokens of the decoder";
+    return [element("optgroup", { label }, ...options)];
+  });
+  field.replaceChildren(element("option", { value: "", textContent: "any token" }), ...groups);
+  field.value = chosen;
+  if (!field.value) field.value = "";
+}

@@ -1,0 +1,39 @@
+// @ts-check
+// The keys that work everywhere on the page.
+import { byId } from "../drawing/page_elements.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/** @param {Explorer} explorer */
+export function listenToKeys(explorer) {
+  // a button that was clicked keeps the focus, but the next press of Space means the next step
+  let wasPointer = false;
+  addEventListener(
+    "pointerdown",
+    () => {
+      wasPointer = true;
+    },
+    true,
+  );
+  addEventListener("keydown", (event) => {
+    if (event.key === "Tab") wasPointer = false;
+    const target = /** @type {HTMLElement} */ (event.target);
+    const isTyping = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+    const isControl = /^(BUTTON|SUMMARY|A)$/.test(target.tagName) || target.getAttribute("role") === "button";
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey || byId("dialog").open) return;
+    if (event.key === " " && (!isControl || wasPointer)) {
+      event.preventDefault();
+      if (isControl) target.blur();
+      explorer.view = "steps";
+      explorer.move(event.shiftKey ? -1 : 1);
+    } else if (event.key === "Escape" && explorer.isPinned) {
+      explorer.isPinned = false;
+      explorer.changed();
+    } else if (event.key === "b" || event.key === "f") {
+      explorer.setDirection(event.key === "b" ? "backward" : "forward");
+    } else if (event.key === "p") {
+      explorer.isLarge = !explorer.isLarge;
+      explorer.changed();
+    }
+  });
+}

@@ -1,0 +1,150 @@
+// @ts-check
+// The link to the present view: it is copied, shown, and opened in a new tab; and a received link is opened.
+import { button, byId, element } from "../drawing/page_elements.js";
+import { isAddress, linkOf } from "../state/address.js";
+import { MOST_LINKED } from "../state/training_log.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/** What a link keeps of each view, besides the sentence and the changes. @type {Record<string, string>} */
+const KEPT = {
+  steps: "the pass, the step and the chosen number",
+  attention: "the attention, the head, what its map shows and the chosen weight",
+  changes: "your changes, what they are compared with, and the chosen mask",
+  slope: "the array, the indices, the nudge and its range",
+  training: "your training steps, the optimizer and the learning rate",
+};
+
+/**
+ * Open the dialog with the link of the view, and copy the link.
+ * @param {Explorer} explorer
+ */
+export async function showLink(explorer) {
+  const dialog = byId("dialog");
+  const close = button("Close", () => dialog.close(), { className: "plain" });
+  const title = element("h2", { textContent: "Link to this view" });
+  dialog.setAttribute("aria-label", "Link to this view");
+  if (location.protocol === "about:") {
+    const textContent =
+      "A page in a notebook has no address. Write it to a file with save(FILE), " +
+      "and open the file for a link.";
+    dialog.replaceChildren(title, element("p", { textContent }), close);
+    dialog.showModal();
+    return;
+  }
+  const href = linkOf(explorer),
+    told = element("p", { className: "verdict", role: "status" });
+  const link = element("textarea", {
+    id: "link-text",
+    value: href,
+    readOnly: true,
+    rows: 4,
+    spellcheck: false,
+  });
+  link.addEventListener("focus", () => link.select());
+  const copied = () => copy(link).then((isCopied) => (told.textContent = outcome(isCopied)));
+  dialog.replaceChildren(
+    element(
+      "div",
+      { className: "link" },
+      title,
+      told,
+      element("label", {}, "The link", link),
+      element(
+        "div",
+        { className: "controls" },
+        button("Copy it again", copied, { className: "main" }),
+        element("a", {
+          href,
+          target: "_blank",
+          rel: "noopener",
+          className: "button",
+          textContent: "Open it in a new tab",
+        }),
+      ),
+      ...keptTexts(explorer).map((textContent) => element("p", { textContent })),
+      ...received(dialog),
+      close,
+    ),
+  );
+  dialog.showModal();
+  link.scrollTop = 0;
+  await copied();
+}
+
+/** @param {boolean} isCopied */
+function outcome(isCopied) {
+  return isCopied
+    ? "The link was copied. Paste it where you want to send it."
+    : "This browser does not let the page copy. Select the link and copy it yourself.";
+}
+
+/**
+ * Copy the text of a field, and return whether that was possible.
+ * @param {any} field
+ */
+async function copy(field) {
+  try {
+    await navigator.clipboard.writeText(field.value);
+    return true;
+  } catch {
+    field.select();
+    return document.execCommand("copy"); // where the newer way is not allowed
+  }
+}
+
+/**
+ * Say what the link keeps, and how it reaches somebody else.
+ * @param {Explorer} explorer
+ */
+function keptTexts({ session, view }) {
+  const file = decodeURIComponent(location.pathname.split("/").pop() ?? "");
+  return [
+    "The link opens this page as you see it: it keeps the sentence, " +
+      `the tab “${tabName()}”, and in it ${KEPT[view]}.`,
+    session.log.length > MOST_LINKED
+      ? `It leaves out your ${session.log.length} training steps: a link repeats at most ${MOST_LINKED}.`
+      : "",
+    location.protocol === "file:"
+      ? `It points to the file “${file}” on this computer. To show the view to another person, ` +
+        "send the file together with the link. That person opens the file, presses “Link to this view” " +
+        "and pastes the link into the field below."
+      : "",
+  ].filter(Boolean);
+}
+
+/** Return the name of the present tab. */
+function tabName() {
+  return document.querySelector("#views [aria-pressed=true]")?.textContent ?? "";
+}
+
+/**
+ * Make the form that opens a link which was made on another computer: its file has another path there, and
+ * what follows "#" is the view.
+ * @param {any} dialog
+ */
+function received(dialog) {
+  const field = element("input", { id: "received-link", autocomplete: "off", spellcheck: false });
+  const told = element("p", { role: "status" });
+  const open = () => {
+    const hash = field.value.trim().replace(/^[^#]*/, "");
+    if (!isAddress(hash)) {
+      told.textContent = "This is no link to a view: paste the whole link, with “#” and what follows it.";
+      return;
+    }
+    dialog.close();
+    location.hash = hash;
+  };
+  const form = element(
+    "form",
+    {},
+    element("label", {}, "Paste the link", field),
+    element("div", { className: "controls" }, element("button", { textContent: "Open this link" })),
+    told,
+  );
+  form.addEventListener("submit", (/** @type {Event} */ event) => {
+    event.preventDefault();
+    open();
+  });
+  return [element("h3", { textContent: "A link that you have received" }), form];
+}

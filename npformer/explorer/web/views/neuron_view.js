@@ -1,0 +1,191 @@
+// @ts-check
+// The query and the keys behind the weights of one row of attention: the products of their entries, whose sum
+// is the score.
+import { element } from "../drawing/page_elements.js";
+import { Picture } from "../drawing/picture.js";
+import { levelOf, paletteOf } from "../drawing/colors.js";
+import { cellText, numberText } from "../drawing/number_texts.js";
+import { clip } from "../drawing/draw_grids.js";
+
+/** @typedef {import("./attention_view.js").AttentionView} AttentionView */
+/** @typedef {import("../drawing/surfaces.js").Surface} Surface */
+/** @typedef {import("../drawing/colors.js").Theme} Theme */
+/** @typedef {import("../engine/tape.js").Step} Step */
+
+const KEY_ROW = 19,
+  FIRST_KEY = 40, // the middle of the first row
+  KEYS_WIDTH = 96, // of the keys' names
+  NUMBERS = 116;
+const CHOSEN_QUERY = "#ff7100";
+
+export class NeuronView {
+  /** @param {AttentionView} view */
+  constructor(view) {
+    this.view = view;
+    this.cell = 0; // the width of an entry
+    /** The left edges of the queries, the keys, their products and the numbers. */
+    this.columns = { q: 0, k: 0, products: 0, numbers: 0 };
+    this.told = element("p");
+    this.picture = new Picture({
+      id: "attention-products",
+      layout: (width) => this.layout(width),
+      draw: (surface, theme) => this.draw(surface, theme),
+      point: (x, y, kind) => this.point(x, y, kind),
+      move: (row, column) => this.view.moveCell(column, row),
+      enter: () => this.view.follow(),
+      keys: "Point at a query or a key to choose it. Up and down choose a key, left and right a query.",
+    });
+    this.root = element(
+      "section",
+      { "aria-label": "Query and keys" },
+      element("h3", { textContent: "The query, the keys and their products" }),
+      this.told,
+      this.picture.root,
+    );
+  }
+
+  /** The step that multiplied the queries and the keys of the chosen attention, if the page knows it. */
+  get scores() {
+    /** @type {Step | undefined} */
+    let step = this.view.chosen.weights;
+    while (step && step.op !== "scores") [step] = step.inputs;
+    return step?.inputs.length === 2 ? step : null;
+  }
+
+  /** The queries of the head, each with its entries (K,). */
+  get queries() {
+    const [q] = /** @type {Step} */ (this.scores).inputs,
+      { queries, rows } = this.view.chosen,
+      width = q.shape[2],
+      start = this.view.head * queries.length * width;
+    return rows.map((name, t) => ({
+      name,
+      query: q.data.subarray(start + t * width, start + (t + 1) * width),
+    }));
+  }
+
+  /** For each key its entries (K,), their products with those of the query, the sum and the weight. */
+  get numbers() {
+    const { view, scores } = this,
+      { weights, queries, keys } = view.chosen,
+      [, k] = /** @type {Step} */ (scores).inputs,
+      width = k.shape[2],
+      [t] = view.cell,
+      { query } = this.queries[t],
+      row = (view.head * queries.length + t) * keys.length;
+    return keys.map((name, s) => {
+      const start = (view.head * keys.length + s) * width,
+        key = k.data.subarray(start, start + width),
+        products = query.map((entry, i) => entry * key[i]);
+      const sum = products.reduce((total, product) => total + product, 0);
+      return { name, key, products, sum, weight: weights.data[row + s] };
+    });
+  }
+
+  render() {
+    const { scores, view } = this;
+    this.root.hidden = !scores;
+    if (!scores) return;
+    const { scale } = scores.note,
+      [t, s] = view.cell,
+      { name, sum, weight } = this.numbers[s];
+    const times = scale === 1 ? "It" : `Times ${numberText(scale)}, it`;
+    this.told.textContent =
+      `Head ${view.head + 1}: the query q of “${view.chosen.queries[t]}” is multiplied by the key k of ` +
+      "each token, entry by entry. The sum of the products is q · k. " +
+      `${times} is the score, and the softmax of all scores gives the weights. ` +
+      `For “${name}”, q · k is ${numberText(sum)}, and the weight is ${numberText(weight)}.`;
+    this.picture.draw(`The query, the keys and their products. ${this.told.textContent}`);
+  }
+
+  /** @param {number} width */
+  layout(width) {
+    const entries = /** @type {Step} */ (this.scores).inputs[0].shape[2],
+      { queries, keys, predicted } = this.view.chosen,
+      q = predicted.length ? 140 : 84;
+    this.cell = Math.max(2.5, Math.min(10, (width - q - KEYS_WIDTH - 12 - NUMBERS) / (3 * entries)));
+    const strip = entries * this.cell,
+      k = q + strip + KEYS_WIDTH,
+      products = k + strip + 12;
+    this.columns = { q, k, products, numbers: products + strip };
+    return {
+      width: this.columns.numbers + NUMBERS,
+      height: FIRST_KEY + Math.max(queries.length, keys.length) * KEY_ROW,
+    };
+  }
+
+  /** @type {(surface: Surface, theme: Theme) => void} */
+  draw(surface, theme) {
+    const { numbers: rows, queries, view } = this,
+      { q, k, products: ofProducts, numbers } = this.columns,
+      [t, s] = view.cell,
+      ends = [numbers + 58, numbers + NUMBERS - 4];
+    const write = (
+      /** @type {number} */ x,
+      /** @type {number} */ y,
+      /** @type {string} */ text,
+      style = {},
+    ) => surface.text(x, y, text, { size: 12, color: theme.faint, ...style });
+    const styleOf = (/** @type {boolean} */ isChosen) => ({
+      bold: isChosen,
+      color: isChosen ? theme.ink : theme.faint,
+    });
+    for (const [x, title] of /** @type {[number, string][]} */ ([
+      [q, "q"],
+      [k, "k"],
+      [ofProducts, "q × k"],
+    ]))
+      write(x, FIRST_KEY - 22, title, { bold: true });
+    ["q · k", "weight"].forEach((title, i) =>
+      write(ends[i], FIRST_KEY - 22, title, { bold: true, align: "right" }),
+    );
+    const largest = [
+      queries.map(({ query }) => query),
+      rows.map(({ key }) => key),
+      rows.map((r) => r.products),
+    ].map(largestOf);
+    queries.forEach(({ name, query }, i) => {
+      const y = FIRST_KEY + i * KEY_ROW;
+      write(q - 6, y, clip(name, q > 100 ? 19 : 11), { align: "right", ...styleOf(i === t) });
+      this.strip(surface, theme, query, q, y, largest[0]);
+      if (i === t) surface.frame(q - 2, y - 9, query.length * this.cell + 3, 18, CHOSEN_QUERY, 2);
+    });
+    rows.forEach(({ name, key, products, sum, weight }, i) => {
+      const y = FIRST_KEY + i * KEY_ROW,
+        style = { align: "right", ...styleOf(i === s) };
+      write(k - 6, y, clip(name, 11), style);
+      this.strip(surface, theme, key, k, y, largest[1]);
+      this.strip(surface, theme, products, ofProducts, y, largest[2]);
+      [cellText(sum), cellText(weight, 3)].forEach((text, j) => write(ends[j], y, text, style));
+    });
+  }
+
+  /**
+   * Draw the entries of a vector side by side.
+   * @type {(surface: Surface, theme: Theme, list: Float64Array, x: number, y: number,
+   *   largest: number) => void}
+   */
+  strip(surface, theme, list, x, y, largest) {
+    const { colors } = paletteOf("value", theme, 1),
+      width = this.cell - (this.cell > 4 ? 1 : 0);
+    list.forEach((entry, i) => {
+      surface.rectangle(x + i * this.cell, y - 8, width, 16, colors[levelOf(entry / largest)]);
+    });
+  }
+
+  /** @type {(x: number, y: number, kind: string) => void} */
+  point(x, y, kind) {
+    const place = Math.floor((y - FIRST_KEY) / KEY_ROW + 0.5),
+      { queries, keys } = this.view.chosen,
+      isQuery = x < this.columns.k - KEYS_WIDTH,
+      [t, s] = this.view.cell;
+    if (place < 0 || place >= (isQuery ? queries : keys).length) return;
+    if (isQuery) this.view.pointCell(place, s, kind);
+    else this.view.pointCell(t, place, kind);
+  }
+}
+
+/** @param {Float64Array[]} lists */
+function largestOf(lists) {
+  return Math.max(...lists.map((list) => list.reduce((a, b) => Math.max(a, Math.abs(b)), 0))) || 1;
+}

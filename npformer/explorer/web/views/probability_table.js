@@ -1,0 +1,122 @@
+// @ts-check
+// The probabilities of the right tokens, before and after a change.
+import { element } from "../drawing/page_elements.js";
+import { numberText, percent } from "../drawing/number_texts.js";
+import { tokensOf } from "../drawing/axes.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/**
+ * What a change is compared with.
+ * @typedef {{loss: number, crossEntropy: number, probabilities: Float64Array, width: number,
+ *   output: string}} Summary
+ */
+
+/**
+ * Make the comparison of the present state with an earlier one.
+ * @param {Explorer} explorer
+ * @param {Summary} before
+ */
+export function comparison(explorer, before) {
+  const { session } = explorer,
+    now = session.summary();
+  const numbers = (/** @type {string} */ name, /** @type {number} */ old, /** @type {number} */ present) =>
+    row([name, numberText(old), numberText(present), difference(present - old)]);
+  const { smoothing } = session;
+  const lines = [
+    numbers(smoothing ? `Loss with ${smoothing}` : "Loss", before.loss, now.loss),
+    ...(smoothing ? [numbers("Cross-entropy without it", before.crossEntropy, now.crossEntropy)] : []),
+    row([
+      session.task?.words.output ?? "Output",
+      session.task?.shown(before.output) ?? "",
+      session.task?.shown(now.output) ?? "",
+      before.output === now.output ? "the same" : "changed",
+    ]),
+  ];
+  const head = ["quantity", "before", "after", "difference"].map((textContent) =>
+    element("th", { textContent, scope: "col" }),
+  );
+  return element(
+    "div",
+    { className: "comparison" },
+    element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines)),
+    probabilityTable(explorer, before, now),
+  );
+}
+
+/**
+ * @param {Explorer} explorer
+ * @param {Summary} before
+ * @param {Summary} now
+ */
+function probabilityTable({ session }, before, now) {
+  const targets = session.ids?.targetOut ?? [],
+    words = session.head.target_words ?? [];
+  const read = tokensOf(session, "target"),
+    isSame = before.probabilities.length === now.probabilities.length;
+  const pairs = targets.map((target, t) =>
+    [now, before].map(({ probabilities, width }) => probabilities[t * width + target]),
+  );
+  const rows = targets.map((target, t) => {
+    const after = pairs[t][0] ?? NaN, // the last token of a text has no right one after it
+      old = isSame ? (pairs[t][1] ?? NaN) : NaN;
+    const best = largestIn(now.probabilities.subarray(t * now.width, (t + 1) * now.width));
+    return element(
+      "tr",
+      {},
+      element("td", { textContent: read[t] }),
+      element("th", { textContent: words[target] ?? "–", scope: "row" }),
+      ...[old, after].map((p) => element("td", { textContent: Number.isNaN(p) ? "–" : percent(p) })),
+      element("td", { textContent: Number.isNaN(after - old) ? "–" : points(after - old) }),
+      element("td", { textContent: best === target ? "✓" : words[best] }),
+    );
+  });
+  const names = ["reads", "must predict", "before", "after", "change in points", "predicts"],
+    head = names.map((textContent) => element("th", { textContent, scope: "col" }));
+  return element(
+    "div",
+    { className: "scroller", tabIndex: 0, role: "region", "aria-label": "Probabilities of the right tokens" },
+    element(
+      "table",
+      { className: "words" },
+      element("caption", {
+        textContent: "Probability of each right token, and its change in percentage points",
+      }),
+      element("thead", {}, element("tr", {}, ...head)),
+      element("tbody", {}, ...rows),
+    ),
+  );
+}
+
+/**
+ * Return the change of a probability in percentage points, such as "−3.5".
+ * @param {number} by
+ */
+function points(by) {
+  const text = (100 * by).toFixed(Math.abs(by) < 0.001 ? 2 : 1).replace("-", "−");
+  return !/[1-9]/.test(text) ? "0" : by > 0 ? `+${text}` : text;
+}
+
+/** @param {Float64Array} row */
+function largestIn(row) {
+  let best = 0;
+  row.forEach((p, i) => {
+    if (p > row[best]) best = i;
+  });
+  return best;
+}
+
+/** @param {number} by */
+function difference(by) {
+  return by === 0 ? "the same" : `${by > 0 ? "+" : ""}${numberText(by)}`;
+}
+
+/** @param {string[]} cells */
+function row([name, ...cells]) {
+  return element(
+    "tr",
+    {},
+    element("th", { textContent: name, scope: "row" }),
+    ...cells.map((textContent) => element("td", { textContent })),
+  );
+}

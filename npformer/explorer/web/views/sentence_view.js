@@ -1,0 +1,151 @@
+// @ts-check
+// The head of the page: the text, what the model makes of it, the loss, and the form in which another text is
+// typed.
+import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { ReaderError } from "../state/reader_error.js";
+import { numberText } from "../drawing/number_texts.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+export class SentenceView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    const form = byId("sentence-form");
+    const { session } = explorer;
+    form.addEventListener("submit", (/** @type {Event} */ event) => {
+      event.preventDefault();
+      this.submit((source) => session.setSentence(source, byId("target-input").value));
+    });
+    byId("own").addEventListener("click", () => this.submit((source) => session.setOwn(source)));
+    byId("changed").addEventListener("click", () =>
+      explorer.show(session.countEdits() ? "changes" : "training"),
+    );
+    byId("open-form").addEventListener("click", () => this.toggle(form.hidden));
+    for (const side of ["source", "target"]) {
+      const words = session.head[`${side}_words`] ?? [];
+      const options = words.slice(session.task?.specials);
+      byId(`${side}-words`).replaceChildren(
+        ...options.map((/** @type {string} */ value) => element("option", { value })),
+      );
+    }
+    if (session.task) this.name(session.task.words);
+    this.fill();
+  }
+
+  /**
+   * Write how the page names what the model reads and writes.
+   * @param {Record<"input" | "output" | "leadsTo" | "change" | "own", string>} words
+   */
+  name({ input, output, leadsTo, change, own }) {
+    const labels = { "source-label": input, "target-label": output };
+    const texts = { ...labels, "leads-to": leadsTo, "open-form": change, own };
+    for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
+    byId("sentence-form").setAttribute("aria-label", input);
+    byId("target-field").hidden = !this.explorer.session.ids?.source.length; // a text has no other side
+  }
+
+  /** Write the present texts into the form. */
+  fill() {
+    const { task, texts } = this.explorer.session;
+    if (task) byId("source-input").value = task.shown(texts.source);
+    byId("target-input").value = texts.target ?? "";
+  }
+
+  /** @param {boolean} isOpen */
+  toggle(isOpen) {
+    byId("sentence-form").hidden = !isOpen;
+    byId("open-form").setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) byId("source-input").focus();
+  }
+
+  /** @param {(source: string) => void} compute */
+  submit(compute) {
+    const { explorer } = this,
+      { task } = explorer.session;
+    try {
+      compute(task?.typed(byId("source-input").value) ?? "");
+      explorer.refresh();
+      explorer.chooseLargest(explorer.head);
+      this.fill();
+      byId("message").replaceChildren();
+      explorer.changed();
+    } catch (error) {
+      if (!(error instanceof ReaderError)) throw error;
+      this.complain(error);
+    }
+  }
+
+  /** @param {ReaderError} error */
+  complain(error) {
+    const offers = error.suggestions.flatMap(({ word, known }) =>
+      known.map((other) =>
+        button(other, () => this.replaceWord(word, other), { "aria-label": `Replace ${word} by ${other}` }),
+      ),
+    );
+    byId("message").replaceChildren(error.message, offers.length ? " Did you mean: " : "", ...offers);
+  }
+
+  /**
+   * @param {string} word
+   * @param {string} other
+   */
+  replaceWord(word, other) {
+    for (const id of ["source-input", "target-input"]) {
+      const input = byId(id);
+      input.value = input.value.replace(new RegExp(word.replace(/[^\p{L}\p{N}]/gu, "\\$&"), "giu"), other);
+    }
+    byId("source-input").focus();
+    byId("message").textContent = `Replaced by “${other}”. Press Enter to compute.`;
+  }
+
+  render() {
+    const { explorer } = this,
+      { session, direction } = explorer,
+      changes = session.countEdits();
+    const shown = (/** @type {string} */ text) => session.task?.shown(text) ?? text;
+    byId("source-text").textContent = shown(session.texts.source);
+    byId("target-text").textContent = session.isLive ? shown(session.output) : session.texts.target;
+    byId("loss").textContent = Number.isFinite(session.loss) ? numberText(session.loss) : "–";
+    byId("smoothing").textContent = session.smoothing
+      ? `with ${session.smoothing}; cross-entropy ${numberText(session.crossEntropy)} without it`
+      : "";
+    byId("translated").hidden = !byId("target-text").textContent;
+    byId("loss-box").hidden = !Number.isFinite(session.loss);
+    byId("open-form").hidden = !session.isLive;
+    byId("changed").textContent = [
+      changes ? `${changes} ${changes === 1 ? "change" : "changes"}` : "",
+      session.past.length
+        ? `${session.past.length} training ${session.past.length === 1 ? "step" : "steps"}`
+        : "",
+    ]
+      .filter(Boolean)
+      .join(", ");
+    byId("changed").hidden = !byId("changed").textContent;
+    const used = session.texts.target && session.isLive && session.texts.target !== session.output;
+    byId("reference").textContent = used ? `The loss is that of “${session.texts.target}”.` : "";
+    replaceContent(
+      byId("direction"),
+      choice(
+        "direction",
+        [
+          ["forward", "forward"],
+          ["backward", "backward"],
+        ],
+        direction,
+        (chosen) => explorer.setDirection(/** @type {any} */ (chosen)),
+      ),
+    );
+    const views = /** @type {[any, string][]} */ ([
+      ["steps", "Steps"],
+      ["attention", "Attention"],
+      ["changes", "What if"],
+      ["slope", "Check a gradient"],
+      ["training", "Training step"],
+    ]);
+    replaceContent(
+      byId("views"),
+      choice("view", views, explorer.view, (view) => explorer.show(view)),
+    );
+  }
+}

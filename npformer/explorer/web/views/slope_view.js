@@ -1,0 +1,245 @@
+// @ts-check
+// A gradient checked by hand: an entry is nudged, and the slope of the loss stands beside the gradient.
+import { byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { Picture } from "../drawing/picture.js";
+import { entryForm } from "./entry_form.js";
+import { numberText } from "../drawing/number_texts.js";
+import { drawSlope } from "./slope_picture.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("../engine/tape.js").Step} Step */
+
+const POINTS = 33;
+const REACHES = [0.01, 0.1, 1, 10];
+
+export class SlopeView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.reach = 1;
+    this.nudge = 0;
+    /** @type {{step: Step, index: number} | null} */
+    this.entry = null;
+    /** @type {[number, number][]} pairs of a nudge and its loss */
+    this.curve = [];
+    /** @type {[number, number] | null} the nudge of the slider, and its loss */
+    this.point = null;
+    this.known = ""; // what the curve was computed for
+    const root = byId("slope");
+    if (!explorer.session.isLive) {
+      root.append(
+        element("p", {
+          textContent: "Losses of changed values must be computed, and this page only shows recorded arrays.",
+        }),
+      );
+      return;
+    }
+    this.form = entryForm(
+      explorer,
+      "slope-of",
+      "Check this entry",
+      (step, index) => this.choose(step, index),
+      () => proposalOf(explorer),
+    );
+    this.form.form.addEventListener("change", () => this.hideOther());
+    this.form.hideValue();
+    this.form.form.dataset.eager = "yes";
+    this.slider = element("input", {
+      type: "range",
+      min: -1,
+      max: 1,
+      step: 0.01,
+      value: 0,
+      "aria-label": "Nudge of the entry",
+    });
+    this.slider.addEventListener("input", () => {
+      this.nudge = Number(this.slider.value) * this.reach;
+      this.renderNudge();
+    });
+    this.reaches = element("span");
+    this.told = element("p", { "aria-live": "polite" });
+    this.result = element("div");
+    this.picture = new Picture({
+      id: "slope-of-the-loss",
+      layout: (width) => ({ width: Math.min(width, 760), height: 280 }),
+      draw: (surface, theme) => this.draw(surface, theme),
+    });
+    root.append(
+      element("p", {
+        textContent:
+          "The gradient says how fast the loss changes when one number changes. " +
+          "Nudge the number and compare.",
+      }),
+      this.form.root,
+      element("div", { className: "controls" }, element("label", {}, "nudge ", this.slider), this.reaches),
+      (this.outcome = element("div", {}, this.told, this.picture.root, this.result)),
+    );
+  }
+
+  render() {
+    if (!this.form) return;
+    if (!this.entry) this.restore();
+    this.form.render();
+    const pairs = REACHES.map((reach) => /** @type {[number, string]} */ ([reach, `± ${reach}`]));
+    replaceContent(
+      this.reaches,
+      choice("reach of the slider", pairs, this.reach, (reach) => {
+        this.reach = reach;
+        this.explorer.changed();
+      }),
+    );
+    this.compute();
+  }
+
+  /** Show what the address says: the entry, the nudge and the range. */
+  restore() {
+    const [path, place, nudge, range] = (this.explorer.memory.shared?.slope ?? "").split(":");
+    const step = this.explorer.tape.names.get(path),
+      index = Number(place || NaN);
+    if (!step || !(index in step.data)) return;
+    this.form?.show(step, index);
+    this.entry = { step, index };
+    this.reach = REACHES.find((reach) => String(reach) === range) ?? this.reach;
+    this.slider.value = String(Number(nudge) / this.reach || 0);
+  }
+
+  /**
+   * @param {Step} step
+   * @param {number} index
+   */
+  choose(step, index) {
+    this.entry = { step, index };
+    this.outcome.hidden = false;
+    this.nudge = 0;
+    this.slider.value = "0";
+    this.compute();
+  }
+
+  /** Hide what was found for an entry that the form no longer names. */
+  hideOther() {
+    const named = /** @type {any} */ (this.form).chosen();
+    this.outcome.hidden = !(named.step === this.step && named.index === this.entry?.index);
+  }
+
+  /** The step as it is on the present tape. */
+  get step() {
+    return this.entry && this.explorer.tape.names.get(this.entry.step.path);
+  }
+
+  /** @param {number} nudge */
+  lossAt(nudge) {
+    const step = /** @type {Step} */ (this.step),
+      { index } = /** @type {any} */ (this.entry);
+    return this.explorer.session.lossWith(step.path, index, step.data[index] + nudge);
+  }
+
+  /** Compute the curve, if it is not known. */
+  compute() {
+    const {
+      step,
+      entry,
+      reach,
+      explorer: { session },
+    } = this;
+    if (!step || !entry) return;
+    const known = `${step.path} ${entry.index} ${step.data[entry.index]} ${reach} ${session.loss}`;
+    if (known !== this.known) {
+      this.known = known;
+      this.curve = Array.from({ length: POINTS }, (_, i) => {
+        const part = (2 * i) / (POINTS - 1) - 1,
+          nudge = reach * part * Math.abs(part); // more points near 0, where the tangent touches the curve
+        return [nudge, this.lossAt(nudge)];
+      });
+      this.nudge = Number(this.slider.value) * reach;
+      this.renderSlope(step, entry.index);
+    }
+    this.renderNudge();
+  }
+
+  /**
+   * @param {Step} step
+   * @param {number} index
+   */
+  renderSlope(step, index) {
+    const small = 1e-4 * Math.max(1, Math.abs(step.data[index])),
+      gradient = step.grad[index];
+    const slope = (this.lossAt(small) - this.lossAt(-small)) / (2 * small);
+    const relative = Math.abs(slope - gradient) / Math.max(Math.abs(slope), Math.abs(gradient), 1e-12);
+    const rows = [
+      ["Slope of the loss, (loss(x + h) − loss(x − h)) / 2h", slope.toExponential(6)],
+      ["Gradient by backpropagation", gradient.toExponential(6)],
+      ["Difference, relative to the larger one", relative.toExponential(1)],
+    ];
+    const verdict =
+      Math.abs(slope - gradient) < 1e-8 || relative < 1e-4
+        ? "The gradient agrees with the slope."
+        : "The gradient differs from the slope: the loss bends within h, as at the kink of a ReLU.";
+    replaceContent(
+      this.result,
+      element(
+        "table",
+        {},
+        element(
+          "tbody",
+          {},
+          ...rows.map(([name, text]) =>
+            element(
+              "tr",
+              {},
+              element("th", { textContent: name, scope: "row" }),
+              element("td", { textContent: text }),
+            ),
+          ),
+        ),
+      ),
+      element("p", { textContent: `h = ${small.toPrecision(2)}. ${verdict}`, className: "verdict" }),
+    );
+  }
+
+  renderNudge() {
+    const { step, entry, nudge } = this;
+    if (!step || !entry) return;
+    const { loss } = this.explorer.session,
+      now = nudge ? this.lossAt(nudge) : loss;
+    this.told.textContent =
+      `The entry is ${numberText(step.data[entry.index])}, nudged by ${numberText(nudge)}. ` +
+      `The loss goes from ${loss.toFixed(6)} to ${now.toFixed(6)}; ` +
+      `the gradient alone predicts ${(loss + step.grad[entry.index] * nudge).toFixed(6)}.`;
+    this.point = [nudge, now];
+    const { memory } = this.explorer;
+    memory.shared = { ...memory.shared, slope: [step.path, entry.index, nudge, this.reach].join(":") };
+    memory.saveAddress?.();
+    this.picture?.draw(
+      `The loss for nudges from ${-this.reach} to ${this.reach}, and the tangent. ${this.told.textContent}`,
+    );
+  }
+
+  /** @type {import("../drawing/surfaces.js").Drawing} */
+  draw(surface, theme) {
+    const { curve, step, entry, reach, point } = this;
+    if (!step || !entry || !point) return;
+    const { loss } = this.explorer.session,
+      { size } = /** @type {Picture} */ (this.picture);
+    drawSlope(surface, theme, size, { curve, reach, point, loss, gradient: step.grad[entry.index] });
+  }
+}
+
+/**
+ * Propose the chosen number of the step. The gradients of the loss's own steps are all alike, so at these it
+ * is the entry of a weight with the largest gradient.
+ * @param {Explorer} explorer
+ */
+function proposalOf({ result, index, tape }) {
+  let best = { step: result, index };
+  if (!result.path.startsWith("loss")) return best;
+  let largest = 0;
+  for (const step of tape.steps) {
+    if (step.op !== "parameter" || step.shape.length !== 2) continue;
+    step.grad.forEach((gradient, i) => {
+      if (Math.abs(gradient) <= largest) return;
+      largest = Math.abs(gradient);
+      best = { step, index: i };
+    });
+  }
+  return best;
+}

@@ -1,0 +1,64 @@
+// @ts-check
+// What can be done at a step: go on and back, see the source text, save the arrays, change or check a number.
+import { button } from "../drawing/page_elements.js";
+import { saveFile } from "../drawing/surfaces.js";
+import { linesOf, showSource } from "./code_view.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/**
+ * Make the buttons of the present step.
+ * @param {Explorer} explorer
+ */
+export function stepActions(explorer) {
+  const { timeline, position } = explorer,
+    hidden = !explorer.session.isLive;
+  return [
+    button("← Back", () => explorer.move(-1), { disabled: position === 0, title: "Shift+Space" }),
+    button("Next →", () => explorer.move(1), {
+      disabled: position === timeline.length - 1,
+      title: "Space",
+      className: "main",
+    }),
+    button("Show me the code", () => showSource(explorer)),
+    button("Save the arrays (JSON)", () => saveArrays(explorer)),
+    button("Change this number", () => explorer.show("changes"), { hidden }),
+    button("Check this gradient", () => explorer.show("slope"), { hidden }),
+  ];
+}
+
+/**
+ * Save the arrays of the present step as JSON.
+ * @param {Explorer} explorer
+ */
+function saveArrays(explorer) {
+  const {
+    moment: { step },
+    direction,
+  } = explorer;
+  const array = (/** @type {import("../engine/tape.js").Step} */ one) => ({
+    path: one.path,
+    shape: one.shape,
+    values: numbersForJson(one.data),
+    gradients: numbersForJson(one.grad),
+  });
+  const lines = linesOf(explorer);
+  const data = {
+    step: step.path,
+    direction,
+    code: lines.code,
+    gradient: lines.gradient,
+    sentence: explorer.session.texts,
+    output: array(step),
+    inputs: step.inputs.map(array),
+  };
+  saveFile(`${step.path}.json`, new Blob([JSON.stringify(data)], { type: "application/json" }));
+}
+
+/**
+ * Return numbers that JSON can hold: infinities become text.
+ * @param {Float64Array} numbers
+ */
+function numbersForJson(numbers) {
+  return Array.from(numbers, (x) => (Number.isFinite(x) ? x : String(x)));
+}

@@ -1,0 +1,213 @@
+// @ts-check
+// The view of a step: its line of code, its arrays as grids, and the arithmetic of the chosen number.
+import { button, byId, choice, replaceContent } from "../drawing/page_elements.js";
+import { Picture } from "../drawing/picture.js";
+import { codeLines, linesOf } from "./code_view.js";
+import { allTerms, arithmetic, arithmeticSentence, explanationOf } from "./arithmetic_view.js";
+import { drawGrid, partsOf } from "../drawing/draw_grids.js";
+import { gridSize, placeOf, cellOf } from "../drawing/slices.js";
+import { layoutStep } from "../drawing/step_layout.js";
+import { blockOf, blockTitle, sentenceOf } from "../state/sentences.js";
+import { currentTheme } from "../drawing/colors.js";
+import { GradientSources } from "./gradient_sources.js";
+import { legendOf } from "./step_legend.js";
+import { stepActions } from "./step_actions.js";
+import { lessonName } from "./site_links.js";
+import { StepChoice } from "./step_choice.js";
+import { tableOf } from "./array_tables.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("../drawing/step_layout.js").Layout} Layout */
+
+const UNFOLDED = ["every-term", "tables", "why"]; // parts of the page that are unfolded on demand
+const KEYS = "Arrow keys choose a number, Enter pins it.";
+
+export class StepView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.choice = new StepChoice(explorer);
+    this.sources = new GradientSources(explorer);
+    /** @type {Layout} */
+    this.layout = { width: 0, height: 0, placed: [], corner: null, isNarrow: false };
+    /** @type {ReturnType<typeof explanationOf>} */
+    this.explanation = null;
+    this.picture = new Picture({
+      id: "step",
+      layout: (width) => (this.layout = layoutStep(this.explorer, width)),
+      draw: (surface, theme) => this.drawGrids(surface, theme),
+      point: (x, y, kind) => this.point(x, y, kind),
+      move: (row, column) => this.moveChosen(row, column),
+      enter: () => this.togglePin(),
+      keys: KEYS,
+    });
+    byId("stage").prepend(this.picture.root);
+    const arrows = /** @type {[string, string, number, number][]} */ ([
+      ["←", "left", 0, -1],
+      ["↑", "up", -1, 0],
+      ["↓", "down", 1, 0],
+      ["→", "right", 0, 1],
+    ]);
+    byId("pad").append(
+      button("«", () => this.explorer.move(-1), { "aria-label": "Step back" }),
+      ...arrows.map(([text, name, row, column]) =>
+        button(text, () => this.moveChosen(row, column), { "aria-label": `Number to the ${name}` }),
+      ),
+      button("»", () => this.explorer.move(1), { "aria-label": "Next step" }),
+    );
+    const open = (explorer.memory.shared?.open ?? "").split(".");
+    for (const id of UNFOLDED) {
+      byId(id).open = open.includes(id);
+      byId(id).addEventListener("toggle", () => this.onToggle());
+    }
+  }
+
+  render() {
+    const { explorer } = this,
+      { moment, direction, timeline, position } = explorer;
+    const block = blockOf(moment.step.path),
+      title = blockTitle(block);
+    byId("crumbs").textContent =
+      `${title[0].toUpperCase()}${title.slice(1)} · step ${position + 1} of ${timeline.length}`;
+    byId("code").replaceChildren(...codeLines(explorer));
+    const lines = linesOf(explorer),
+      lesson = direction === "backward" ? (lines.gradient_lesson ?? lines.lesson) : lines.lesson;
+    byId("step-sentence").textContent = sentenceOf(moment.step.line, direction);
+    byId("lesson").replaceChildren(...(lesson ? ["Lesson: ", lessonName(explorer, lesson)] : []));
+    this.renderHeads();
+    replaceContent(byId("actions"), ...stepActions(explorer));
+    this.choice.render();
+    this.renderNumber();
+    const result = this.layout.placed.find(({ isResult }) => isResult)?.slice;
+    this.sources.render(result);
+  }
+
+  /** Render what depends on the chosen number. */
+  renderNumber() {
+    this.explanation = explanationOf(this.explorer);
+    const sentence = arithmeticSentence(this.explorer, this.explanation);
+    this.picture.draw(`Arrays of the step. ${KEYS} ${sentence}`);
+    const box = byId("arithmetic"),
+      { corner } = this.layout,
+      { zoom } = this.picture;
+    box.className = corner ? "in-corner" : "";
+    Object.assign(box.style, {
+      width: corner ? `${corner.width * zoom}px` : "",
+      maxHeight: corner ? `${corner.height * zoom}px` : "",
+    });
+    replaceContent(box, ...arithmetic(this.explorer, this.explanation));
+    // a box that scrolls must be reached by the keyboard
+    if (corner && box.scrollHeight > box.clientHeight) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+    byId("spoken").textContent = sentence;
+    const theme = currentTheme();
+    byId("legends").replaceChildren(...this.layout.placed.map((placed) => legendOf(placed, theme)));
+    this.renderTerms();
+    this.renderTables();
+  }
+
+  /** @type {import("../drawing/surfaces.js").Drawing} */
+  drawGrids(surface, theme) {
+    const parts = this.explanation ? partsOf(this.explanation) : { values: new Map(), gradients: new Map() };
+    for (const placed of this.layout.placed) drawGrid(surface, theme, placed, parts, this.explorer.index);
+  }
+
+  renderHeads() {
+    const { explorer } = this,
+      { shape, data } = explorer.result;
+    const heads = shape.length === 3 ? Array.from({ length: shape[0] }, (_, h) => h) : [];
+    const choose = (/** @type {number} */ head) => {
+      const length = data.length / shape[0];
+      explorer.index = head * length + (explorer.index % length);
+      explorer.changed();
+    };
+    const pairs = heads.map((h) => /** @type {[number, string]} */ ([h, String(h + 1)]));
+    replaceContent(
+      byId("heads"),
+      ...(heads.length ? ["head ", choice("head", pairs, explorer.head, choose)] : []),
+    );
+  }
+
+  renderTerms() {
+    const box = byId("every-term");
+    if (!box.open) return;
+    const content = this.explanation ? allTerms(this.explorer, this.explanation) : [];
+    box.querySelector("div").replaceChildren(...content);
+  }
+
+  /** Fill what was unfolded, and write into the address what is. */
+  onToggle() {
+    this.renderTables();
+    this.renderTerms();
+    const { memory } = this.explorer;
+    memory.shared = { ...memory.shared, open: UNFOLDED.filter((id) => byId(id).open).join(".") };
+    memory.saveAddress?.();
+  }
+
+  /** Write the arrays as tables, for screen readers and for copying. */
+  renderTables() {
+    const box = byId("tables");
+    if (!box.open) return;
+    box.querySelector("div").replaceChildren(...this.layout.placed.map(({ slice }) => tableOf(slice)));
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {"move" | "click"} kind
+   */
+  point(x, y, kind) {
+    const { explorer } = this;
+    for (const placed of this.layout.placed) {
+      const [rows, columns] = gridSize(placed.slice);
+      const i = Math.floor((y - placed.y) / placed.cellHeight),
+        j = Math.floor((x - placed.x) / placed.cellWidth);
+      if (i < 0 || j < 0 || i >= rows || j >= columns) continue;
+      const index = placeOf(placed.slice, i, j);
+      if (!placed.isResult) {
+        const { step, isGradient } = placed.slice;
+        if (kind === "click" && this.isLit(step, index, isGradient))
+          explorer.follow(step, index, isGradient ? "backward" : "forward");
+        return;
+      }
+      if (kind === "move" && (explorer.isPinned || index === explorer.index)) return;
+      if (kind === "click") explorer.isPinned = !(explorer.isPinned && index === explorer.index);
+      explorer.index = index;
+      this.renderNumber();
+      if (kind === "click") this.sources.renderRow();
+      explorer.memory.saveAddress?.();
+      return;
+    }
+  }
+
+  /**
+   * @param {import("../engine/tape.js").Step} step
+   * @param {number} index
+   * @param {boolean} grad
+   */
+  isLit(step, index, grad) {
+    return this.explanation?.terms.some(({ factors }) =>
+      factors.some((factor) => factor.step === step && factor.index === index && factor.grad === grad),
+    );
+  }
+
+  togglePin() {
+    this.explorer.isPinned = !this.explorer.isPinned;
+    this.renderNumber();
+    this.sources.renderRow();
+  }
+
+  /**
+   * @param {number} row
+   * @param {number} column
+   */
+  moveChosen(row, column) {
+    const placed = this.layout.placed.find(({ isResult }) => isResult);
+    if (!placed) return;
+    const [rows, columns] = gridSize(placed.slice);
+    const [i, j] = cellOf(placed.slice, this.explorer.index) ?? [0, 0];
+    this.explorer.index = placeOf(placed.slice, (i + row + rows) % rows, (j + column + columns) % columns);
+    this.renderNumber();
+    this.explorer.memory.saveAddress?.();
+  }
+}

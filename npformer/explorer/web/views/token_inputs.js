@@ -1,0 +1,50 @@
+// @ts-check
+// The tokens of the sentence as fields, in which each can be replaced by another of the vocabulary.
+import { byId, element } from "../drawing/page_elements.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/**
+ * Make a row of fields for each side.
+ * @param {Explorer} explorer
+ */
+export function tokenInputs(explorer) {
+  const { ids, task } = explorer.session;
+  if (!ids) return [];
+  const sides = task?.tokens(ids) ?? [];
+  return sides.map(([name, list]) =>
+    element("div", { className: "tokens" }, ...list.map((id, t) => tokenInput(explorer, name, t, id))),
+  );
+}
+
+/**
+ * @param {Explorer} explorer
+ * @param {"source" | "target"} side
+ * @param {number} position
+ * @param {number} id
+ */
+function tokenInput(explorer, side, position, id) {
+  const { session } = explorer,
+    words = session.head[`${side}_words`];
+  const input = element("input", {
+    value: words[id],
+    size: Math.max(3, words[id].length),
+    list: `${side}-words`,
+    "aria-label": `${session.ids?.source.length ? `${side} ` : ""}token ${position + 1}`,
+    autocomplete: "off",
+    spellcheck: false,
+  });
+  input.addEventListener("change", () => {
+    const found = session.task?.tokenId(side, input.value) ?? -1;
+    if (found < 0) {
+      const near = session.task?.similar(side, input.value) ?? [];
+      byId("message").textContent =
+        `The model does not know “${input.value}”${near.length ? `: try ${near.join(", ")}.` : "."}`;
+      return;
+    }
+    byId("message").textContent = "";
+    session.setToken(side, position, found);
+    explorer.recompute();
+  });
+  return input;
+}

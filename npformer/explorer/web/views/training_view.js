@@ -1,0 +1,243 @@
+// @ts-check
+// One step of gradient descent or Adam: which weights moved most, and how the probabilities of the right
+// tokens changed.
+import { button, byId, choice, element, replaceContent } from "../drawing/page_elements.js";
+import { Picture } from "../drawing/picture.js";
+import { comparison } from "./probability_table.js";
+import { numberText } from "../drawing/number_texts.js";
+import { unravel } from "../drawing/axes.js";
+
+/** @typedef {import("../state/explorer.js").Explorer} Explorer */
+/** @typedef {import("../engine/optimizers.js").Parameters} Parameters */
+
+const LARGEST_SHOWN = 10;
+const OPTIMIZERS = /** @type {[string, string][]} */ ([
+  ["gradient descent", "gradient descent"],
+  ["adam", "Adam"],
+]);
+
+export class TrainingView {
+  /** @param {Explorer} explorer */
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.optimizer = "gradient descent";
+    this.isRestored = false; // whether the address was read
+    /** @type {any} the training step whose moves are listed */
+    this.listed = null;
+    /** @type {number[]} */
+    this.losses = [];
+    const root = byId("training");
+    if (!explorer.session.isLive) {
+      root.append(
+        element("p", {
+          textContent: "A training step must be computed, and this page only shows recorded arrays.",
+        }),
+      );
+      return;
+    }
+    this.rate = element("input", {
+      value: explorer.session.task?.rate,
+      size: 8,
+      inputMode: "decimal",
+      autocomplete: "off",
+      "aria-label": "learning rate",
+    });
+    this.rate.addEventListener("change", () => this.remember());
+    this.controls = element("div", { className: "controls" });
+    this.moved = element("div");
+    this.result = element("div", { "aria-live": "polite" });
+    this.picture = new Picture({
+      id: "losses",
+      layout: (width) => ({ width: Math.min(width, 560), height: 150 }),
+      draw: (surface, theme) => this.draw(surface, theme),
+    });
+    root.append(
+      element("p", {
+        textContent:
+          "A training step subtracts a part of its gradient from each parameter. Here it is made " +
+          `${explorer.session.task?.words.learned}.`,
+      }),
+      this.controls,
+      element(
+        "div",
+        { className: "beside" },
+        element("div", {}, this.result),
+        element(
+          "div",
+          {},
+          element("h3", { textContent: "Loss after each step" }),
+          this.picture.root,
+          this.moved,
+        ),
+      ),
+    );
+  }
+
+  render() {
+    if (!this.controls) return;
+    const { explorer } = this,
+      { session } = explorer;
+    this.restore();
+    const last = session.past[session.past.length - 1];
+    replaceContent(
+      this.controls,
+      choice("optimizer", OPTIMIZERS, this.optimizer, (name) => this.chooseOptimizer(name)),
+      element("label", {}, "learning rate ", this.rate),
+      button("Take one step", () => this.take(), { className: "main" }),
+      button("Undo", () => this.undo(), { disabled: !session.past.length }),
+    );
+    replaceContent(this.result, ...(last ? [comparison(explorer, last.summary)] : []));
+    if (last !== this.listed) this.renderMoved(last?.parameters);
+    this.listed = last;
+    this.losses = [...session.past.map(({ loss }) => loss), session.loss];
+    this.picture?.draw(`The loss after each step: ${this.losses.map(numberText).join(", ")}.`);
+  }
+
+  /** @param {string} name */
+  chooseOptimizer(name) {
+    this.optimizer = name;
+    this.rate.value = name === "adam" ? "0.001" : this.explorer.session.task?.rate;
+    this.remember();
+    this.render();
+  }
+
+  /** Write the optimizer and the learning rate into the address. */
+  remember() {
+    const { memory } = this.explorer;
+    memory.shared = { ...memory.shared, optimizer: `${this.optimizer}:${this.rate.value}` };
+    memory.saveAddress?.();
+  }
+
+  /** Show the optimizer and the learning rate of the address, once. */
+  restore() {
+    const [name, rate] = (this.explorer.memory.shared?.optimizer ?? "").split(":");
+    if (this.isRestored || !rate || !OPTIMIZERS.some(([known]) => known === name)) return;
+    this.isRestored = true;
+    this.optimizer = name;
+    this.rate.value = rate;
+  }
+
+  take() {
+    const { explorer } = this,
+      { session } = explorer,
+      rate = Number(this.rate.value.replace(",", "."));
+    if (!(rate > 0) || !Number.isFinite(rate)) {
+      byId("message").textContent =
+        `The learning rate “${this.rate.value}” is not a positive number: write one such as 0.05.`;
+      return;
+    }
+    byId("message").textContent = "";
+    session.optimize(rate, /** @type {any} */ (this.optimizer));
+    this.remember();
+    this.afterChange();
+  }
+
+  undo() {
+    this.explorer.session.undo();
+    this.afterChange();
+  }
+
+  afterChange() {
+    this.explorer.refresh();
+    this.explorer.changed();
+    this.explorer.generateLater();
+  }
+
+  /**
+   * List the weights that moved most in the last training step.
+   * @param {Parameters | undefined} before   the parameters before it, if there is one
+   */
+  renderMoved(before) {
+    if (!before) {
+      this.moved.replaceChildren();
+      return;
+    }
+    const now = /** @type {any} */ (this.explorer.session.model).parameters;
+    const moved = largestMoves(before, now);
+    const heads = ["parameter", "before", "after", "change"].map((textContent) =>
+      element("th", { textContent, scope: "col" }),
+    );
+    const rows = moved.map(({ name, index, shape, old, value }) =>
+      element(
+        "tr",
+        {},
+        element(
+          "th",
+          { scope: "row" },
+          button(
+            `${name}[${unravel(shape, index).join(", ")}]`,
+            () =>
+              this.explorer.follow(
+                /** @type {any} */ (this.explorer.tape.names.get(name)),
+                index,
+                "backward",
+              ),
+            { className: "follow", title: "Show how its gradient is computed" },
+          ),
+        ),
+        ...[numberText(old), numberText(value), numberText(value - old)].map((textContent) =>
+          element("td", { textContent }),
+        ),
+      ),
+    );
+    this.moved.replaceChildren(
+      element(
+        "div",
+        { className: "scroller", tabIndex: 0, role: "region", "aria-label": "Weights that moved most" },
+        element(
+          "table",
+          {},
+          element("caption", { textContent: "The weights that moved most" }),
+          element("thead", {}, element("tr", {}, ...heads)),
+          element("tbody", {}, ...rows),
+        ),
+      ),
+    );
+  }
+
+  /** @type {import("../drawing/surfaces.js").Drawing} */
+  draw(surface, theme) {
+    const { losses } = this,
+      { width, height } = /** @type {Picture} */ (this.picture).size;
+    const high = Math.max(...losses),
+      low = Math.min(...losses, high - 1e-9);
+    const x = (/** @type {number} */ i) => 64 + (i / Math.max(1, losses.length - 1)) * (width - 84);
+    const y = (/** @type {number} */ loss) => 14 + ((high - loss) / (high - low)) * (height - 44);
+    surface.line(56, height - 22, width - 8, height - 22, theme.faint);
+    surface.path(
+      losses.map((loss, i) => [x(i), y(loss)]),
+      theme.tints[0],
+      2.5,
+    );
+    losses.forEach((loss, i) => surface.rectangle(x(i) - 3, y(loss) - 3, 6, 6, theme.tints[0]));
+    for (const loss of new Set([high, losses[losses.length - 1]])) {
+      surface.text(52, y(loss), numberText(loss), { size: 11, color: theme.faint, align: "right" });
+    }
+    surface.text(width / 2, height - 9, "training steps", {
+      size: 11.5,
+      color: theme.faint,
+      align: "center",
+    });
+  }
+}
+
+/**
+ * Return the entries of all parameters that changed most.
+ * @param {Parameters} before
+ * @param {Parameters} now
+ */
+function largestMoves(before, now) {
+  /** @type {{name: string, index: number, shape: number[], old: number, value: number, size: number}[]} */
+  let best = [];
+  for (const [name, { shape, data }] of now) {
+    const old = /** @type {any} */ (before.get(name)).data;
+    for (let index = 0; index < data.length; index++) {
+      const size = Math.abs(data[index] - old[index]);
+      if (best.length === LARGEST_SHOWN && size <= best[best.length - 1].size) continue;
+      best.push({ name, index, shape, old: old[index], value: data[index], size });
+      best.sort((a, b) => b.size - a.size);
+      best = best.slice(0, LARGEST_SHOWN);
+    }
+  }
+  return best;
+}

@@ -1,0 +1,126 @@
+"""GPT-2, whose layers are ours: https://huggingface.co/docs/transformers/model_doc/gpt2.
+
+Its linear maps are stored as (in, out), like ours, and its queries, keys and values are fused, like ours. So
+no weight is transposed and none is divided. Old files lack the prefix of the names, and hold the causal masks
+beside the parameters.
+
+Source: Radford et al. 2019.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from npformer.errors import UserError
+from npformer.interop.families.family import Family, WeightRow
+from npformer.interop.families.parts import ACTIVATIONS, name_of_activation, norm_rows
+from npformer.interop.settings_file import Settings
+from npformer.models.gpt import GPT, GPTConfig
+
+PREFIX = "transformer."
+HEAD = "lm_head.weight"
+# the settings of a GPT that GPT-2 does not have, with their values in one
+FIXED = {
+    "norm": "layer",
+    "positions": "learned",
+    "key_heads": None,  # as many as n_heads
+    "head_dim": None,
+    "window": None,
+    "bias": True,
+    "has_qkv_bias": True,
+}
+# the layers of a block, in our names and in theirs, after the prefix of the block
+LINEAR = {
+    "attention.query_key_value": "attn.c_attn",
+    "attention.output": "attn.c_proj",
+    "feed_forward.inner": "mlp.c_fc",
+    "feed_forward.outer": "mlp.c_proj",
+}
+NORMS = {"attention_residual.norm": "ln_1", "feed_forward_residual.norm": "ln_2"}
+_MASK = re.compile(r"h\.\d+\.attn\.(masked_)?bias")
+
+
+def config_of(settings: Settings) -> GPTConfig:
+    """Return our configuration of a GPT-2.
+
+    Its three dropouts are left out: they act in training alone, and here no model is trained further.
+
+    Raises:
+        UserError: If a setting is impossible, or asks for what our model does not have.
+    """
+    settings.require("scale_attn_weights", True, default=True)
+    settings.require("scale_attn_by_inverse_layer_idx", False, default=False)
+    settings.require("add_cross_attention", False, default=False)
+    d_model = settings.count("n_embd", 768)
+    return settings.configure(
+        GPTConfig,
+        vocab_size=settings.count("vocab_size", 50257),
+        d_model=d_model,
+        n_layers=settings.count("n_layer", 12),
+        n_heads=settings.count("n_head", 12),
+        d_ff=settings.count("n_inner", 4 * d_model),
+        context=settings.count("n_positions", 1024),
+        norm_eps=settings.number("layer_norm_epsilon", 1e-5),
+        activation=settings.choice("activation_function", ACTIVATIONS, "gelu_new"),
+        tied=settings.flag("tie_word_embeddings", True),
+    )
+
+
+def settings_of(config: GPTConfig) -> dict[str, Any]:
+    """Return the content of a config.json, the way back from config_of.
+
+    Raises:
+        UserError: If the model has a part that GPT-2 does not have.
+    """
+    for name, value in (FIXED | {"key_heads": config.n_heads}).items():
+        if getattr(config, name) != value:
+            raise UserError(
+                f"{name} of the model is {getattr(config, name)!r}, and in a GPT-2 it is {value!r}: "
+                "write it as another family"
+            )
+    return {
+        "model_type": "gpt2",
+        "architectures": ["GPT2LMHeadModel"],
+        "vocab_size": config.vocab_size,
+        "n_embd": config.d_model,
+        "n_layer": config.n_layers,
+        "n_head": config.n_heads,
+        "n_inner": config.hidden_width,
+        "n_positions": config.context,
+        "layer_norm_epsilon": config.norm_eps,
+        "activation_function": name_of_activation(config.activation),
+        "tie_word_embeddings": config.tied,
+        "bos_token_id": None,  # by default the last of 50,257, at which generation would stop
+        "eos_token_id": None,
+    } | dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), config.dropout)
+
+
+def rows(config: GPTConfig) -> Iterator[WeightRow]:
+    """Yield the rows of the table that relates our parameters to the tensors of a file."""
+    d, f = config.d_model, config.hidden_width
+    yield WeightRow("embedding.tokens.weight", (config.vocab_size, d), (f"{PREFIX}wte.weight",))
+    yield WeightRow("embedding.positions.weight", (config.context, d), (f"{PREFIX}wpe.weight",))
+    widths = dict(zip(LINEAR, [(d, 3 * d), (d, d), (d, f), (f, d)], strict=True))
+    for i in range(config.n_layers):
+        for ours, theirs in LINEAR.items():
+            name, tensor = f"layers.{i}.{ours}", f"{PREFIX}h.{i}.{theirs}"
+            yield WeightRow(f"{name}.weight", widths[ours], (f"{tensor}.weight",))
+            yield WeightRow(f"{name}.bias", widths[ours][1:], (f"{tensor}.bias",))
+        for ours, theirs in NORMS.items():
+            yield from norm_rows(f"layers.{i}.{ours}", f"{PREFIX}h.{i}.{theirs}", d)
+    yield from norm_rows("norm", f"{PREFIX}ln_f", d)
+    if not config.tied:
+        yield WeightRow("output.weight", (d, config.vocab_size), (HEAD,), transpose=True)
+
+
+def tensor_name(name: str, config: GPTConfig) -> str | None:
+    """Return the name of a tensor with its prefix, or None for a mask or the copy of a tied weight."""
+    name = name.removeprefix(PREFIX)
+    if _MASK.fullmatch(name) or (name == HEAD and config.tied):
+        return None
+    return name if name == HEAD else PREFIX + name
+
+
+GPT2 = Family("gpt2", GPT, config_of, settings_of, rows, tensor_name)

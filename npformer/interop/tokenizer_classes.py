@@ -1,0 +1,174 @@
+"""The tokenizer classes of transformers: how each changes a text, splits it into words, and joins tokens.
+
+Where a folder names one of these classes, `transformers.AutoTokenizer` takes the tokens, the merges and the
+special tokens from tokenizer.json, and the rest from the class. For GPT-2, Qwen2 and BERT, the class also
+reads older files that hold nothing but tokens: vocab.json with merges.txt, or vocab.txt.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from npformer.interop.pieces import WORD_BEGIN
+from npformer.interop.token_settings import TokenSettings
+
+# Qwen2 splits contractions, words, single digits, punctuation marks and spaces before it joins bytes
+QWEN2_PATTERN = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+_END = "<|endoftext|>"
+
+
+class TokenizerClass(NamedTuple):
+    """A tokenizer class of transformers.
+
+    Attributes:
+        arrange: Set what a `tokenizers.Tokenizer` does to a text before and after its model splits words.
+        defaults: The special tokens, unless tokenizer_config.json has others.
+        files: The names of the older files.
+        read_model: Read the model of the library `tokenizers` from the older files of a folder.
+        ends: The names of the special tokens before and after every text, if the class sets them.
+    """
+
+    arrange: Callable[[Any, TokenSettings], None]
+    defaults: dict[str, str]
+    files: tuple[str, ...] = ()
+    read_model: Callable[[Path, TokenSettings], Any] | None = None
+    ends: tuple[str, str] | None = None
+
+
+def arrange_gpt2(tokenizer: Any, settings: TokenSettings) -> None:
+    """Split a text into words with the space before them, and words into bytes."""
+    from tokenizers import decoders, pre_tokenizers
+
+    space = settings.get("add_prefix_space", bool, False)
+    tokenizer.normalizer = None
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=space)
+    tokenizer.decoder = decoders.ByteLevel()
+
+
+def arrange_qwen2(tokenizer: Any, settings: TokenSettings) -> None:
+    """Compose letters and marks, and split the text as GPT-2 does, by another pattern."""
+    from tokenizers import Regex, decoders, normalizers, pre_tokenizers
+
+    space = settings.get("add_prefix_space", bool, False)
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(QWEN2_PATTERN), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=space, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+
+
+def arrange_llama(tokenizer: Any, settings: TokenSettings) -> None:
+    """Write ▁ for spaces and before the first word, and decode the tokens of single bytes."""
+    from tokenizers import decoders, pre_tokenizers
+
+    space = settings.get("add_prefix_space", bool, True)
+    scheme = "always" if settings.get("legacy", bool, False) else "first"  # always: also after special tokens
+    tokenizer.normalizer = None
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(
+        replacement=WORD_BEGIN, prepend_scheme=scheme if space else "never", split=False
+    )
+    steps = [decoders.Replace(WORD_BEGIN, " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if space else steps)
+
+
+def arrange_bert(tokenizer: Any, settings: TokenSettings) -> None:
+    """Lowercase a text and strip its accents, unless the settings say otherwise, and split it into words."""
+    from tokenizers import decoders, normalizers, pre_tokenizers
+
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=settings.get("tokenize_chinese_chars", bool, True),
+        strip_accents=settings.get("strip_accents", bool, None),  # None: as lowercase
+        lowercase=settings.get("do_lower_case", bool, True),
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+
+
+def read_byte_pairs(folder: Path, settings: TokenSettings) -> Any:
+    """Return the byte-pair encoding of vocab.json, whose tokens are joined in the order of merges.txt."""
+    from tokenizers import models
+
+    vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
+    return models.BPE(vocabulary, merges, continuing_subword_prefix="", end_of_word_suffix="")
+
+
+def read_word_pieces(folder: Path, settings: TokenSettings) -> Any:
+    """Return the word pieces of vocab.txt: the longest known beginning of a word, then of its rest."""
+    from tokenizers import models
+
+    vocabulary = models.WordPiece.read_file(str(folder / "vocab.txt"))
+    return models.WordPiece(vocabulary, unk_token=settings.token("unk_token") or "[UNK]")
+
+
+def surround(tokenizer: Any, first: str | None, last: str | None) -> None:
+    """Let a tokenizer put special tokens before and after every text.
+
+    Args:
+        tokenizer: The tokenizer, of the library tokenizers.
+        first: The token before the text, or None for no token.
+        last: The token after the text, or None for no token.
+    """
+    from tokenizers import processors
+
+    ends = [token for token in (first, last) if token is not None]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=[token for token in (first, "$A", last) if token is not None],
+        special_tokens=[(token, tokenizer.token_to_id(token)) for token in ends],
+    )
+
+
+_BYTE_FILES = ("vocab.json", "merges.txt")
+_BERT = TokenizerClass(
+    arrange_bert,
+    {
+        "unk_token": "[UNK]",
+        "sep_token": "[SEP]",
+        "pad_token": "[PAD]",
+        "cls_token": "[CLS]",
+        "mask_token": "[MASK]",
+    },
+    ("vocab.txt",),
+    read_word_pieces,
+    ("cls_token", "sep_token"),
+)
+CLASSES = {
+    "GPT2Tokenizer": TokenizerClass(
+        arrange_gpt2,
+        {"bos_token": _END, "eos_token": _END, "unk_token": _END},
+        _BYTE_FILES,
+        read_byte_pairs,
+    ),
+    "Qwen2Tokenizer": TokenizerClass(
+        arrange_qwen2,
+        {"eos_token": _END, "unk_token": _END, "pad_token": _END},
+        _BYTE_FILES,
+        read_byte_pairs,
+    ),
+    "LlamaTokenizer": TokenizerClass(
+        arrange_llama, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+    ),
+    "BertTokenizer": _BERT,
+    "DistilBertTokenizer": _BERT,
+}
+# the class of a family, where tokenizer_config.json names none
+OF_FAMILY = {
+    "gpt2": "GPT2Tokenizer",
+    "qwen2": "Qwen2Tokenizer",
+    "bert": "BertTokenizer",
+    "distilbert": "BertTokenizer",
+}
+
+
+def class_of(settings: TokenSettings, family: str) -> TokenizerClass | None:
+    """Return the class that transformers takes for a folder, or None if it takes all from tokenizer.json."""
+    name = settings.get("tokenizer_class", str, None)
+    if name is None or family == "qwen2":  # many files of the family qwen2 name another class by mistake
+        return CLASSES.get(OF_FAMILY.get(family, ""))
+    return CLASSES.get(name.removesuffix("Fast"))

@@ -1,0 +1,298 @@
+"""to_torch: PyTorch modules with the weights of layers of npformer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
+
+from npformer.backend import to_numpy
+from npformer.errors import UserError
+from npformer.functional.masks import EXACT
+from npformer.interop.torch.activations import FUNCTIONS
+from npformer.models.transformer import Decoder, DecoderLayer, Encoder, EncoderDecoder, EncoderLayer
+from npformer.nn import (
+    AddNorm,
+    FeedForward,
+    LayerNorm,
+    Linear,
+    Module,
+    MultiHeadAttention,
+    Parameter,
+    PostNormResidual,
+    PreNormResidual,
+    SequenceResidual,
+)
+from npformer.nn.holders import held_objects
+
+EMPTY = "meta"  # the device of a new module, whose tensors are then set: no memory, no random numbers
+NO_LAYER: Any = nn.Identity()  # the layer of a new stack, which copies it 0 times
+
+
+def to_torch(model: Module, *, batch_first: bool = True) -> nn.Module:
+    """Return a PyTorch module that computes the same function as a layer of npformer.
+
+    The module has copies of the weights. Its class is that of the table in from_torch, and
+    to_torch(from_torch(module)) has the same weights as the module, bit for bit if their dtype was kept. The
+    module is in training mode, as every new module of PyTorch is.
+
+    Args:
+        model: The layer: a MultiHeadAttention, EncoderLayer, DecoderLayer, Encoder, Decoder, EncoderDecoder,
+            Linear or LayerNorm. Parameters that it uses in several places are shared by the modules too.
+        batch_first: The setting of this name of the module. True for arrays (B, T, D), as in npformer, and
+            False for (T, B, D).
+
+    Returns:
+        The module.
+
+    Raises:
+        UserError: If a class or an option has no counterpart in PyTorch. The message names the part.
+    """
+    return _Builder(model, batch_first).build(model)
+
+
+class _Norm(NamedTuple):
+    """The norm and the dropout probability of a residual connection."""
+
+    layer: Any  # a LayerNorm or an AddNorm
+    dropout: float
+    first: bool  # True if the norm is before the sublayer
+
+
+class _Builder:
+    """The construction of one module, which knows the names of the layers and the shared parameters."""
+
+    def __init__(self, root: Module, batch_first: bool) -> None:
+        below = held_objects(root, _is_module, enter=_is_module)
+        self.names = {id(layer): name for name, layer in below}
+        self.batch_first = batch_first
+        self.tensors: dict[tuple[int, ...], nn.Parameter] = {}
+
+    def build(self, layer: Module) -> nn.Module:
+        """Return the module of a layer of any class that to_torch converts."""
+        builders: dict[type, Callable[[Any], nn.Module]] = {
+            MultiHeadAttention: self.attention,
+            EncoderLayer: self.encoder_layer,
+            DecoderLayer: self.decoder_layer,
+            Encoder: self.encoder,
+            Decoder: self.decoder,
+            EncoderDecoder: self.transformer,
+            LayerNorm: self.norm,
+            Linear: self.linear,
+        }
+        self.require(layer, *builders)
+        return builders[type(layer)](layer)
+
+    def require(self, layer: Any, *classes: type) -> None:
+        """Check that a layer is of one of these classes.
+
+        Raises:
+            UserError: If it is of another class, or of a subclass.
+        """
+        if type(layer) not in classes:
+            wanted = ", ".join(c.__name__ for c in classes)
+            self.refuse(layer, f"is of class {type(layer).__name__}: to_torch converts {wanted} here")
+
+    def refuse(self, layer: Any, what: str) -> NoReturn:
+        """Raise a UserError that names the layer."""
+        name = self.names.get(id(layer), "")
+        raise UserError(f"{f'the part {name}' if name else 'the layer'} {what}")
+
+    def parameter(self, *parameters: Parameter) -> nn.Parameter:
+        """Return the tensor of a parameter, or of several, side by side in one tensor.
+
+        A matrix is transposed, since PyTorch's weights are (out, in). Parameters that occur twice give one
+        tensor.
+        """
+        key = tuple(map(id, parameters))
+        if key not in self.tensors:
+            rows = np.concatenate([to_numpy(parameter.value).T for parameter in parameters])
+            self.tensors[key] = nn.Parameter(torch.from_numpy(np.ascontiguousarray(rows)))
+        return self.tensors[key]
+
+    def linear(self, layer: Any, kind: Any = nn.Linear) -> Any:
+        """Return an nn.Linear, or a module of a subclass."""
+        self.require(layer, Linear)
+        module = kind(*layer.weight.shape, bias=layer.bias is not None, device=EMPTY)
+        module.weight = self.parameter(layer.weight)
+        if layer.bias is not None:
+            module.bias = self.parameter(layer.bias)
+        return module
+
+    def norm(self, layer: Any) -> nn.LayerNorm:
+        """Return an nn.LayerNorm."""
+        self.require(layer, LayerNorm, AddNorm)
+        module = nn.LayerNorm(layer.gain.shape, eps=layer.eps, bias=layer.bias is not None, device=EMPTY)
+        module.weight = self.parameter(layer.gain)
+        if layer.bias is not None:
+            module.bias = self.parameter(layer.bias)
+        return module
+
+    def attention(self, layer: MultiHeadAttention) -> nn.MultiheadAttention:
+        """Return an nn.MultiheadAttention."""
+        self.require(layer, MultiHeadAttention)
+        for is_unsupported, what in _without_counterpart(layer):
+            if is_unsupported:
+                self.refuse(layer, f"{what}, which nn.MultiheadAttention cannot do: change that setting")
+        projections = _projections(layer)
+        d_model, kdim, vdim = _input_widths(layer)
+        module = nn.MultiheadAttention(
+            d_model,
+            layer.n_heads,
+            dropout=layer.dropout,
+            bias=projections[0].bias is not None,
+            kdim=kdim,
+            vdim=vdim,
+            batch_first=self.batch_first,
+            device=EMPTY,
+        )
+        weights = [projection.weight for projection in projections]
+        if d_model == kdim == vdim:
+            module.in_proj_weight = self.parameter(*weights)
+        else:
+            module.q_proj_weight, module.k_proj_weight, module.v_proj_weight = map(self.parameter, weights)
+        if projections[0].bias is not None:
+            module.in_proj_bias = self.parameter(*(projection.bias for projection in projections))
+        module.out_proj = self.linear(layer.output, NonDynamicallyQuantizableLinear)
+        return module
+
+    def residual(self, layer: Any) -> _Norm:
+        """Return the norm and the dropout of a residual connection.
+
+        Raises:
+            UserError: If its operations are not those of PyTorch's pre-norm or post-norm.
+        """
+        self.require(layer, PreNormResidual, PostNormResidual, SequenceResidual)
+        if isinstance(layer, PreNormResidual):
+            return _Norm(layer.norm, layer.dropout.p, True)
+        if isinstance(layer, PostNormResidual):
+            return _Norm(layer.norm, layer.norm.dropout, False)
+        if layer.norm_before is not None and layer.after == "da":
+            return _Norm(layer.norm_before, layer.dropout.p, True)
+        if layer.norm_before is not None or layer.after != "dan":
+            self.refuse(layer, "computes another sequence than n-da or -dan, which are those of PyTorch")
+        return _Norm(layer.norm_after, layer.dropout.p, False)
+
+    def transformer_layer(self, kind: Any, layer: Any, residuals: list[Any]) -> Any:
+        """Return an encoder or decoder layer with everything except cross-attention.
+
+        Args:
+            kind: The class, nn.TransformerEncoderLayer or nn.TransformerDecoderLayer.
+            layer: The layer of npformer.
+            residuals: Its residual connections, in the order of the computation.
+        """
+        attention = self.attention(layer.self_attention)
+        norms = [self.residual(residual) for residual in residuals]
+        if len({norm.first for norm in norms}) > 1:
+            self.refuse(layer, "has norms before and after its sublayers: PyTorch has the same order for all")
+        network = layer.feed_forward
+        self.require(network, FeedForward)
+        if network.activation not in FUNCTIONS:
+            self.refuse(
+                network, f"has the activation {network.activation!r}: to_torch knows {', '.join(FUNCTIONS)}"
+            )
+        module = kind(
+            attention.embed_dim,
+            attention.num_heads,
+            network.inner.weight.shape[1],
+            activation=FUNCTIONS[network.activation],
+            batch_first=self.batch_first,
+            norm_first=norms[0].first,
+            device=EMPTY,
+        )
+        module.self_attn = attention
+        module.linear1, module.linear2 = self.linear(network.inner), self.linear(network.outer)
+        module.dropout.p = network.dropout
+        for number, norm in enumerate(norms, start=1):
+            setattr(module, f"norm{number}", self.norm(norm.layer))
+            getattr(module, f"dropout{number}").p = norm.dropout
+        return module
+
+    def encoder_layer(self, layer: EncoderLayer) -> nn.TransformerEncoderLayer:
+        """Return an nn.TransformerEncoderLayer."""
+        self.require(layer, EncoderLayer)
+        residuals = [layer.self_residual, layer.feed_forward_residual]
+        return self.transformer_layer(nn.TransformerEncoderLayer, layer, residuals)
+
+    def decoder_layer(self, layer: DecoderLayer) -> nn.TransformerDecoderLayer:
+        """Return an nn.TransformerDecoderLayer."""
+        self.require(layer, DecoderLayer)
+        residuals = [layer.self_residual, layer.cross_residual, layer.feed_forward_residual]
+        module = self.transformer_layer(nn.TransformerDecoderLayer, layer, residuals)
+        module.multihead_attn = self.attention(layer.cross)
+        return module
+
+    def encoder(self, stack: Encoder) -> nn.TransformerEncoder:
+        """Return an nn.TransformerEncoder, which computes padding too, as npformer does."""
+        self.require(stack, Encoder)
+        module = nn.TransformerEncoder(NO_LAYER, 0, enable_nested_tensor=False)
+        return self.fill(module, stack, self.encoder_layer)
+
+    def decoder(self, stack: Decoder) -> nn.TransformerDecoder:
+        """Return an nn.TransformerDecoder."""
+        self.require(stack, Decoder)
+        return self.fill(nn.TransformerDecoder(NO_LAYER, 0), stack, self.decoder_layer)
+
+    def fill(self, module: Any, stack: Any, build: Callable[[Any], nn.Module]) -> Any:
+        """Give an empty stack of PyTorch its layers and its final norm.
+
+        Args:
+            module: The nn.TransformerEncoder or nn.TransformerDecoder.
+            stack: The stack of npformer.
+            build: The function that returns the module of a layer.
+        """
+        if not stack.layers:
+            self.refuse(stack, "has no layers, and PyTorch cannot run such a stack: add a layer")
+        module.layers = nn.ModuleList(map(build, stack.layers))
+        module.num_layers = len(stack.layers)
+        module.norm = None if stack.norm is None else self.norm(stack.norm)
+        return module
+
+    def transformer(self, model: EncoderDecoder) -> nn.Transformer:
+        """Return an nn.Transformer."""
+        self.require(model, EncoderDecoder)
+        encoder, decoder = self.encoder(model.encoder), self.decoder(model.decoder)
+        module = nn.Transformer(
+            decoder.layers[0].self_attn.embed_dim,
+            decoder.layers[0].self_attn.num_heads,
+            custom_encoder=nn.Identity(),  # the constructor would draw the weights of the encoder anew
+            custom_decoder=nn.Identity(),
+            batch_first=self.batch_first,
+        )
+        module.encoder, module.decoder = encoder, decoder
+        return module
+
+
+def _is_module(item: Any) -> bool:
+    return isinstance(item, Module)
+
+
+def _projections(layer: MultiHeadAttention) -> list[Any]:
+    """Return the projections, whose weights side by side are those of queries, keys and values."""
+    if layer.fused == "qkv":
+        return [layer.query_key_value]
+    return [layer.query, layer.key_value] if layer.fused == "kv" else [layer.query, layer.key, layer.value]
+
+
+def _input_widths(layer: MultiHeadAttention) -> list[int]:
+    """Return the widths of the inputs of queries, keys and values."""
+    widths = [projection.weight.shape[0] for projection in _projections(layer)]
+    return widths + widths[-1:] * (3 - len(widths))  # a fused projection has one input
+
+
+def _without_counterpart(layer: MultiHeadAttention) -> Iterator[tuple[bool, str]]:
+    """Yield pairs (condition, description) of the options that nn.MultiheadAttention does not have."""
+    projections = _projections(layer)
+    d_model = projections[0].weight.shape[0]
+    yield layer.n_kv_heads != layer.n_heads, "shares keys and values among heads"
+    yield layer.d_head * layer.n_heads != d_model, "has heads of a width other than d_model / n_heads"
+    yield layer.d_value != layer.d_head, "has values of another width than its keys"
+    yield layer.output is None, "has no output matrix"
+    yield layer.rotary is not None, "rotates queries and keys by their positions"
+    yield layer.scale is not None, "does not divide its scores by sqrt(d_head)"
+    yield layer.masking != EXACT, "replaces masked scores by finite numbers, or adds them"
+    yield projections[0].activation != "none", "applies an activation to queries, keys and values"

@@ -1,0 +1,46 @@
+"""RMS normalization, block by block."""
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional.rms_norm import RMSNormCache
+from npformer.kernels.cpu.blocks import blocks, column_sums
+from npformer.kernels.shared import as_rows
+
+
+def rms_norm(x: Array, gain: Array, eps: float = 1e-5) -> tuple[Array, RMSNormCache]:
+    """Compute y = gain xhat, where xhat = x / sqrt(mean(x²) + eps), as npformer.functional.rms_norm does.
+
+    Args:
+        x: The input, of shape (..., D).
+        gain: The scale of each number, of shape (D,).
+        eps: A small number that prevents a division by zero.
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    rows = as_rows(x)
+    y, xhat, rrms = np.empty_like(rows), np.empty_like(rows), np.empty((len(rows), 1), x.dtype)
+    for block in blocks(*rows.shape):
+        rrms[block, 0] = 1 / np.sqrt(np.vecdot(rows[block], rows[block]) / x.shape[-1] + eps)
+        np.multiply(rows[block], rrms[block], out=xhat[block])
+        np.multiply(xhat[block], gain, out=y[block])
+    return y.reshape(x.shape), RMSNormCache(xhat.reshape(x.shape), rrms.reshape(*x.shape[:-1], 1), gain)
+
+
+def rms_norm_backward(dy: Array, cache: RMSNormCache) -> tuple[Array, Array]:
+    """Return the gradients dx (..., D) and dgain (D,) of y = gain xhat."""
+    drows, xhat, rrms = as_rows(dy), as_rows(cache.xhat), cache.rrms.reshape(-1, 1)
+    gain, dx = cache.gain, np.empty_like(drows)
+    dgain = np.zeros_like(gain)
+    for block in blocks(*drows.shape):
+        # y = gain xhat
+        product = drows[block] * xhat[block]
+        dgain += column_sums(product)
+        # xhat = x rrms: as in the plain pair, dx = rrms (dxhat - xhat along)
+        along = product @ gain / dy.shape[-1]
+        np.multiply(drows[block], gain, out=dx[block])
+        np.multiply(xhat[block], along[:, None], out=product)
+        dx[block] -= product
+        dx[block] *= rrms[block]
+    return dx.reshape(dy.shape), dgain

@@ -1,0 +1,41 @@
+"""The rotation of queries and keys, written into the result with one more array of half its size."""
+
+import numpy as np
+
+from npformer.backend import Array
+from npformer.functional.rotary import ROTARY_LAYOUTS, RotaryCache, rotary_pairs
+from npformer.storage.validation import require_choice
+
+
+def rotate(x: Array, cos: Array, sin: Array, layout: str = "halves") -> tuple[Array, RotaryCache]:
+    """Rotate each pair (a, b) of x to (a cos - b sin, a sin + b cos), as npformer.functional.rotate does.
+
+    Args:
+        x: Queries or keys, of shape (..., T, K).
+        cos: The cosines of the angles, broadcastable to (..., T, K/2).
+        sin: Their sines, of the same shape.
+        layout: "halves" or "interleaved".
+
+    Returns:
+        y, of shape (..., T, K), and the cache.
+
+    Raises:
+        UserError: If there is no such layout.
+    """
+    require_choice("layout", layout, ROTARY_LAYOUTS)
+    first, second = rotary_pairs(layout, x.shape[-1])
+    a, b = x[..., first], x[..., second]  # (..., T, K/2)
+    y = np.empty_like(x)
+    product = np.empty_like(a)
+    np.multiply(a, cos, out=y[..., first])
+    y[..., first] -= np.multiply(b, sin, out=product)
+    np.multiply(a, sin, out=y[..., second])
+    y[..., second] += np.multiply(b, cos, out=product)
+    return y, RotaryCache(cos, sin, layout)
+
+
+def rotate_backward(dy: Array, cache: RotaryCache) -> Array:
+    """Return dx, of shape (..., T, K): the rotation of dy by the opposite angle."""
+    cos, sin, layout = cache
+    dx, _ = rotate(dy, cos, -sin, layout)
+    return dx

@@ -1,0 +1,129 @@
+"""The approximation of GELU, and SwiGLU: one GPU kernel forward, one backward.
+
+The caches hold the inputs only. The backward passes compute the functions again, which takes less time than
+to write them to memory in the forward pass and to read them back.
+"""
+
+from typing import Any, NamedTuple
+
+from npformer.backend import Array, fused
+from npformer.functional import activations as plain
+from npformer.functional import gated
+from npformer.functional.activations import TANH_SCALE
+from npformer.functional.caches import cache_class
+from npformer.functional.gated import GatedCache
+
+
+@cache_class
+class GeluTanhCache(NamedTuple):
+    """The cache of gelu_tanh."""
+
+    x: Array  # (...)
+
+    def as_plain(self) -> tuple[Array, Array]:
+        """Return the cache of the plain pair."""
+        return plain.gelu_tanh(self.x)[1]
+
+
+@cache_class
+class SwigluCache(NamedTuple):
+    """The cache of swiglu."""
+
+    gate: Array  # (..., F)
+    value: Array  # (..., F)
+
+    def as_plain(self) -> GatedCache:
+        """Return the cache of the plain pair."""
+        return gated.swiglu(self.gate, self.value)[1]
+
+
+def _inner_tanh(xp: Any, x: Array) -> Array:
+    """Compute t = tanh(sqrt(2/pi) (x + 0.044715 x³)) inside a kernel."""
+    return xp.tanh(TANH_SCALE * (x + 0.044715 * x * x * x))
+
+
+def _sigmoid(xp: Any, x: Array) -> Array:
+    """Compute 1 / (1 + exp(-x)) inside a kernel, as the plain pair does."""
+    return (1 + xp.tanh(x * 0.5)) * 0.5
+
+
+@fused
+def gelu_tanh_value(xp: Any, x: Array) -> Array:
+    """Return y = x (1 + t) / 2, of the shape of x."""
+    return x * (1 + _inner_tanh(xp, x)) * 0.5
+
+
+@fused
+def gelu_tanh_gradient(xp: Any, dy: Array, x: Array) -> Array:
+    """Return dx = dy ((1 + t) + x (1 - t²) inner') / 2, of the shape of x.
+
+    Args:
+        xp: The array module.
+        dy, x: The gradient of y, and the input, of shape (...).
+    """
+    t = _inner_tanh(xp, x)
+    dinner = TANH_SCALE * (1 + 3 * 0.044715 * x * x)
+    return dy * ((1 + t) + x * (1 - t * t) * dinner) * 0.5
+
+
+@fused
+def swiglu_value(xp: Any, gate: Array, value: Array) -> Array:
+    """Return y = swish(gate) value, of shape (..., F).
+
+    Args:
+        xp: The array module.
+        gate, value: The two inputs, of shape (..., F).
+    """
+    return gate * _sigmoid(xp, gate) * value
+
+
+@fused
+def swiglu_gradient(xp: Any, dy: Array, gate: Array, value: Array) -> tuple[Array, Array]:
+    """Return (dgate, dvalue), of shape (..., F).
+
+    Args:
+        xp: The array module.
+        dy: The gradient of y, of shape (..., F).
+        gate, value: The two inputs, of shape (..., F).
+    """
+    s = _sigmoid(xp, gate)
+    activated = gate * s
+    return dy * value * (s + activated * (1 - s)), dy * activated
+
+
+def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache]:
+    """Compute y = x (1 + tanh(sqrt(2/pi) (x + 0.044715 x³))) / 2, as npformer.functional.gelu_tanh does.
+
+    Args:
+        x: The input, of shape (...).
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    return gelu_tanh_value(x), GeluTanhCache(x)
+
+
+def gelu_tanh_backward(dy: Array, cache: Any) -> Array:
+    """Return dx = dy ((1 + t) + x (1 - t²) inner') / 2, of the shape of dy."""
+    if not isinstance(cache, GeluTanhCache):
+        return plain.gelu_tanh_backward(dy, cache)
+    return gelu_tanh_gradient(dy, cache.x)
+
+
+def swiglu(gate: Array, value: Array) -> tuple[Array, SwigluCache]:
+    """Compute y = swish(gate) value, as npformer.functional.swiglu does.
+
+    Args:
+        gate, value: The two inputs, of shape (..., F).
+
+    Returns:
+        y, of shape (..., F), and the cache.
+    """
+    return swiglu_value(gate, value), SwigluCache(gate, value)
+
+
+def swiglu_backward(dy: Array, cache: Any) -> tuple[Array, Array]:
+    """Return the gradients dgate and dvalue (..., F) of y = swish(gate) value."""
+    if not isinstance(cache, SwigluCache):
+        return gated.swiglu_backward(dy, cache)
+    return swiglu_gradient(dy, *cache)

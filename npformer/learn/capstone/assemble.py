@@ -1,0 +1,301 @@
+"""A Transformer whose twelve parts can be exchanged.
+
+The layers hold their parameters as those of the package do, and compute with the functions of the parts. The
+linear maps between the parts, the activation, and the order of the layers are the package's.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from npformer import functional as F
+from npformer.backend import Array
+from npformer.data.vocabulary import PAD
+from npformer.functional.embedding import EmbeddingCache
+from npformer.functional.losses import CrossEntropyCache
+from npformer.functional.norm import LayerNormCache
+from npformer.learn.capstone.functions import Functions
+from npformer.models.transformer import Transformer, TransformerConfig
+from npformer.models.transformer.layers import DecoderLayer, EncoderLayer
+from npformer.models.transformer.model import TransformerCache
+from npformer.models.transformer.stacks import Decoder, Encoder
+from npformer.nn import Embedding, FeedForward, InputEmbedding, LayerNorm, PreNormResidual, TiedProjection
+from npformer.nn.attention import MultiHeadAttention
+from npformer.nn.context import INFERENCE, Context
+from npformer.nn.positions import FixedPositions
+
+# every layer is made from the functions of the parts, the configuration and the dtype of its parameters
+
+
+def capstone_config(**sizes: Any) -> TransformerConfig:
+    """Return the configuration of a Transformer that can be assembled: that of the tour, without dropout."""
+    return TransformerConfig(
+        norm="pre",
+        final_norm=True,
+        tied="output",
+        zero_padding=True,
+        fused_projections=False,
+        dropout=0.0,
+        **sizes,
+    )
+
+
+class AssembledEmbedding(Embedding):
+    """The table of token vectors: embedding and embedding_backward."""
+
+    def __init__(self, functions: Functions, vocab_size: int, d_model: int, dtype: Any) -> None:
+        super().__init__(vocab_size, d_model, scale=math.sqrt(d_model), zero_id=PAD, dtype=dtype)
+        self.functions = functions
+
+    def forward(self, ids: Array) -> tuple[Array, Any]:
+        """Return y, of shape (..., D), and the cache."""
+        y = self.functions.embedding(ids, self.weight.value, self.scale, self.zero_id)
+        return y, EmbeddingCache(ids, self.weight.value, self.scale, self.zero_id)
+
+    def backward(self, dy: Array, cache: Any) -> None:
+        """Accumulate the gradient of the table."""
+        self.weight.accumulate(self.functions.embedding_backward(dy, cache))
+
+
+class AssembledHeads(MultiHeadAttention):
+    """Multi-head attention: multi_head, attention, split_heads, merge_heads and their backward passes."""
+
+    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
+        super().__init__(config.d_model, config.n_heads, dtype=dtype)
+        self.functions = functions
+
+    def forward(
+        self,
+        query: Array,
+        key: Array | None = None,
+        value: Array | None = None,
+        mask: Any = None,
+        **settings: Any,
+    ) -> tuple[Array, Any]:
+        """Compute multi-head attention with keys and values of one input.
+
+        Args:
+            query: The input of the queries, of shape (B, T, D).
+            key: The input of keys and values, of shape (B, S, D). The default is query.
+            value: None, since key is the input of the values too.
+            mask: Bool, broadcastable to (B, H, T, S).
+            settings: The context of the package's layers, which is not needed without dropout.
+
+        Returns:
+            y, of shape (B, T, D), and the cache.
+        """
+        result: tuple[Array, Any] = self.functions.multi_head(self, query, key, mask)
+        return result
+
+    def backward(self, dy: Array, cache: Any) -> Any:
+        """Return dquery (B, T, D), or (dquery, dmemory) in cross-attention."""
+        return self.functions.multi_head_backward(self, dy, cache)
+
+    def project(
+        self, query: Array, key: Array, value: Array, packing: Any = None, key_packing: Any = None
+    ) -> tuple[list[Array], Any]:
+        """Return the queries, keys and values of all heads, of shape (B, H, T, K), and the caches.
+
+        Args:
+            query: The input of the queries, of shape (B, T, D).
+            key: The input of the keys, of shape (B, S, D).
+            value: The input of the values, of shape (B, S, D).
+            packing, key_packing: None, since this Transformer does not pack its batches.
+        """
+        inputs = ((self.query, query), (self.key, key), (self.value, value))
+        results = [projection.forward(x) for projection, x in inputs]  # pairs of (B, T, D) and a cache
+        heads = [self.functions.split_heads(y, self.n_heads) for y, _ in results]
+        return heads, tuple(cache for _, cache in results)
+
+    def project_backward(self, dq: Array, dk: Array, dv: Array, cache: Any) -> list[Array]:
+        """Return [dquery, dkey, dvalue], the gradients of the inputs of the projections.
+
+        Args:
+            dq, dk, dv: The gradients of queries, keys and values, of shape (B, H, T, K).
+            cache: The cache of forward.
+        """
+        projections = (self.query, self.key, self.value)
+        return [
+            projection.backward(self.functions.merge_heads(dheads), projection_cache)
+            for projection, dheads, projection_cache in zip(
+                projections, (dq, dk, dv), cache.projections, strict=True
+            )
+        ]
+
+
+class AssembledNorm(LayerNorm):
+    """Layer norm: layer_norm and layer_norm_backward."""
+
+    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
+        super().__init__(config.d_model, eps=config.norm_eps, dtype=dtype)
+        self.functions = functions
+
+    def forward(self, x: Array) -> tuple[Array, Any]:
+        """Return y, of shape (..., D), and the cache."""
+        gain, bias = self.gain.value, self.parameters()[-1].value
+        y = self.functions.layer_norm(x, gain, bias, self.eps)
+        centered = x - x.mean(-1, keepdims=True)  # the cache of the exercise: xhat, rstd and gain
+        rstd = 1 / np.sqrt((centered * centered).mean(-1, keepdims=True) + self.eps)  # (..., 1)
+        return y, LayerNormCache(centered * rstd, rstd, gain)
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx, of shape (..., D)."""
+        dx, dgain, dbias = self.functions.layer_norm_backward(dy, cache)
+        for parameter, gradient in zip(self.parameters(), (dgain, dbias), strict=True):
+            parameter.accumulate(gradient)
+        result: Array = dx
+        return result
+
+
+class AssembledResidual(PreNormResidual):
+    """A residual connection with the norm before the sublayer: pre_norm and pre_norm_backward."""
+
+    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
+        super().__init__(config.d_model, norm=AssembledNorm(functions, config, dtype))
+        self.functions = functions
+
+    def forward(self, x: Array, sublayer: Any, context: Context = INFERENCE) -> tuple[Array, Any]:
+        """Compute x + f(norm(x)).
+
+        Args:
+            x: The input, of shape (..., D).
+            sublayer: The function f, x -> (output, cache of the sublayer).
+            context: Not used, since there is no dropout.
+
+        Returns:
+            y, of shape (..., D), and the cache.
+        """
+        result: tuple[Array, Any] = self.functions.pre_norm(self, x, sublayer)
+        return result
+
+    def backward(self, dy: Array, cache: Any, sublayer_backward: Any) -> Any:
+        """Return dx, or a tuple of dx and the gradients of further inputs of the sublayer, such as dmemory.
+
+        Args:
+            dy: The gradient of y, of shape (..., D).
+            cache: The cache of forward.
+            sublayer_backward: The backward pass of the sublayer, (dh, cache of the sublayer) -> dx.
+        """
+        others: list[Array] = []
+
+        def of_input(dh: Array, sublayer_cache: Any) -> Array:
+            """Return the gradient of the sublayer's input, and set the others aside."""
+            gradients = sublayer_backward(dh, sublayer_cache)
+            if not isinstance(gradients, tuple):
+                return gradients
+            others[:] = gradients[1:]
+            return gradients[0]
+
+        dx = self.functions.pre_norm_backward(self, dy, cache, of_input)
+        return (dx, *others) if others else dx
+
+
+class AssembledFeedForward(FeedForward):
+    """The feed-forward network: feed_forward and feed_forward_backward."""
+
+    def __init__(self, functions: Functions, config: TransformerConfig, dtype: Any) -> None:
+        super().__init__(config.d_model, config.d_ff, activation=config.activation, dtype=dtype)
+        self.functions = functions
+
+    def forward(self, x: Array, context: Context = INFERENCE) -> tuple[Array, Any]:
+        """Return y, of shape (B, T, D), and the cache."""
+        result: tuple[Array, Any] = self.functions.feed_forward(self, x)
+        return result
+
+    def backward(self, dy: Array, cache: Any) -> Array:
+        """Return dx, of shape (B, T, D)."""
+        dx: Array = self.functions.feed_forward_backward(self, dy, cache)
+        return dx
+
+
+class AssembledTransformer(Transformer):
+    """The Transformer of these parts. Shapes: source (B, S), target_in (B, T) -> logits (B, T, V).
+
+    Args:
+        functions: The functions of all parts.
+        config: A configuration of capstone_config.
+        dtype: The dtype of the parameters.
+    """
+
+    def __init__(self, functions: Functions, config: TransformerConfig, *, dtype: Any = np.float32) -> None:
+        self.config, self.functions = config, functions
+        self.source = self._make_input(config.source_vocab, dtype)
+        self.encoder = Encoder.from_layers(
+            [self._make_encoder_layer(dtype) for _ in range(config.n_layers)],
+            AssembledNorm(functions, config, dtype),
+        )
+        self.target = self._make_input(config.target_vocab, dtype)
+        self.decoder = Decoder.from_layers(
+            [self._make_decoder_layer(dtype) for _ in range(config.n_layers)],
+            AssembledNorm(functions, config, dtype),
+        )
+        self.output = TiedProjection(self.target.tokens.weight, bias=config.output_bias, dtype=dtype)
+        self.flatten()
+
+    def _make_input(self, vocab_size: int, dtype: Any) -> InputEmbedding:
+        """Return the input of a stack: the vectors of the tokens plus those of the positions."""
+        d_model, length = self.config.d_model, self.config.max_length
+        layer = InputEmbedding(vocab_size, d_model, length, dtype=dtype)
+        layer.tokens = AssembledEmbedding(self.functions, vocab_size, d_model, dtype)
+        layer.positions = FixedPositions(length, d_model, dtype=dtype)
+        layer.positions.table = np.asarray(self.functions.sinusoids(length, d_model)).astype(dtype)
+        return layer
+
+    def _make_encoder_layer(self, dtype: Any) -> EncoderLayer:
+        settings = self.functions, self.config, dtype
+        return EncoderLayer.from_parts(
+            AssembledHeads(*settings),
+            AssembledResidual(*settings),
+            AssembledFeedForward(*settings),
+            AssembledResidual(*settings),
+        )
+
+    def _make_decoder_layer(self, dtype: Any) -> DecoderLayer:
+        settings = self.functions, self.config, dtype
+        return DecoderLayer.from_parts(
+            AssembledHeads(*settings),
+            AssembledResidual(*settings),
+            AssembledHeads(*settings),
+            AssembledResidual(*settings),
+            AssembledFeedForward(*settings),
+            AssembledResidual(*settings),
+        )
+
+    def forward(self, source: Any, target_in: Any, **settings: Any) -> tuple[Array, Any]:
+        """Compute the logits of the next token at each position of target_in.
+
+        Args:
+            source: The source token ids, of shape (B, S).
+            target_in: The target token ids, shifted right, of shape (B, T).
+            settings: Those of the package's Transformer, which change nothing here.
+
+        Returns:
+            The logits, of shape (B, T, V), and the cache.
+        """
+        source_mask = self.functions.padding_mask(source)  # (B, 1, 1, S)
+        causal = self.functions.causal_mask(target_in.shape[1])  # (T, T)
+        target_mask = self.functions.padding_mask(target_in) & causal  # (B, 1, T, T)
+        x, source_cache = self.source.forward(source)  # (B, S, D)
+        memory, encoder = self.encoder.forward(x, source_mask)  # (B, S, D)
+        x, target_cache = self.target.forward(target_in)  # (B, T, D)
+        x, decoder = self.decoder.forward(x, memory, target_mask, source_mask)  # (B, T, D)
+        logits, output = self.output.forward(x)  # (B, T, V)
+        packings = (None, None)
+        return logits, TransformerCache(source_cache, encoder, target_cache, decoder, output, packings)
+
+
+def compute_loss(functions: Functions, logits: Array, targets: Array) -> tuple[float, Array]:
+    """Return the loss and dlogits: cross_entropy and cross_entropy_backward.
+
+    Args:
+        functions: The functions of all parts.
+        logits: The logits, of shape (B, T, V).
+        targets: The right tokens, of shape (B, T).
+    """
+    loss = functions.cross_entropy(logits, targets, pad_id=PAD)
+    rows = logits.reshape(-1, logits.shape[-1])  # (N, V)
+    log_probs, _ = F.log_softmax(rows)
+    real = (targets.reshape(-1) != PAD).astype(logits.dtype)  # (N,)
+    cache = CrossEntropyCache(log_probs, targets.reshape(-1), real, 0.0, logits.shape, int(real.sum()))
+    return float(loss), functions.cross_entropy_backward(1.0, cache)

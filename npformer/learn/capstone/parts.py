@@ -1,0 +1,94 @@
+"""The twelve parts of the Transformer that `npformer build` assembles, and the milestones on the way."""
+
+from dataclasses import dataclass
+
+from npformer.learn.exercises import EXERCISES, Exercise
+from npformer.learn.tasks import Folder
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the Transformer, which is the learner's if all its exercises are solved.
+
+    Args:
+        name: The name, for commands and messages.
+        names: The names of the exercises whose functions the part consists of, in the order of the course.
+        package: The place of the package's own part.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    package: str
+
+    @property
+    def exercises(self) -> list[Exercise]:
+        """The exercises whose functions the part consists of."""
+        return [EXERCISES.find(name) for name in self.names]
+
+
+PARTS = (
+    Part("embedding", ("embedding", "embedding-backward"), "functional/embedding.py"),
+    Part("positions", ("sinusoids",), "functional/positions.py"),
+    Part("softmax", ("softmax", "softmax-backward"), "functional/softmax.py"),
+    Part("attention", ("attention", "attention-backward"), "functional/attention.py"),
+    Part("masks", ("causal-mask", "padding-mask"), "functional/masks.py"),
+    Part(
+        "heads",
+        ("split-heads", "merge-heads", "multi-head", "multi-head-backward"),
+        "nn/attention/multi_head.py",
+    ),
+    Part("layer norm", ("layer-norm", "layer-norm-backward"), "functional/norm.py"),
+    Part("residual", ("residual", "residual-backward"), "nn/residual.py"),
+    Part("feed-forward", ("feed-forward", "feed-forward-backward"), "nn/feed_forward.py"),
+    Part("cross-entropy", ("cross-entropy", "cross-entropy-backward"), "functional/losses.py"),
+    Part("Adam", ("adam-step",), "training/optimizer.py"),
+    Part("greedy search", ("greedy",), "generation/greedy.py"),
+)
+NAMES = tuple(part.name for part in PARTS)
+
+# what the Transformer does by these parts, once all of them are the learner's
+MILESTONES = (
+    (("embedding", "positions"), "Tokens become vectors that know their positions."),
+    (("softmax", "attention", "masks"), "Every token attends to the tokens that it may attend to."),
+    (("heads",), "Several heads attend at once, forward and backward."),
+    (
+        ("layer norm", "residual", "feed-forward"),
+        "The layers of the encoder and of the decoder are complete.",
+    ),
+    (("cross-entropy", "Adam"), "The Transformer learns."),
+    (("greedy search",), "The Transformer writes a translation."),
+)
+
+
+def own_parts(folder: Folder) -> list[Part]:
+    """Return the parts whose exercises are all solved in the learner's folder."""
+    return [part for part in PARTS if all(folder.state(exercise) == "solved" for exercise in part.exercises)]
+
+
+def part_of(exercise: Exercise) -> Part | None:
+    """Return the part to which an exercise belongs, or None."""
+    return next((part for part in PARTS if exercise.name in part.names), None)
+
+
+def progress(finished: list[str], count: int) -> str:
+    """Return a sentence such as "Your attention is in; 7 of 12 parts are yours."
+
+    Args:
+        finished: The names of the parts that are named as the learner's.
+        count: The number of all parts that are the learner's.
+    """
+    if not finished:
+        return f"{count} of {len(PARTS)} parts are yours."
+    named = "All your parts" if len(finished) == len(PARTS) else f"Your {listed(finished)}"
+    verb = "is" if len(finished) == 1 else "are"
+    return f"{named} {verb} in; {count} of {len(PARTS)} parts are yours."
+
+
+def next_exercise(folder: Folder, part: Part) -> Exercise | None:
+    """Return the first exercise of a part that is not solved, or None if the part is the learner's."""
+    return next((each for each in part.exercises if folder.state(each) != "solved"), None)
+
+
+def listed(names: list[str]) -> str:
+    """Return names as a text: "a", "a and b", or "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,1 @@
+"""For teachers: assignments from the exercises, and the grading of a whole class."""

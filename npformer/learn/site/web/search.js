@@ -1,0 +1,111 @@
+// The page of the search: the form, the list of results, and the keys.
+"use strict";
+
+const WAIT = 150; // milliseconds after a key, before the search runs
+const MOST = 20; // results
+
+/**
+ * Return an element of the page.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} kind
+ */
+function element(id, kind) {
+  const found = document.getElementById(id);
+  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`);
+  return found;
+}
+
+/** @param {Result} result */
+function itemOf(result) {
+  const item = document.createElement("li");
+  const link = document.createElement("a");
+  link.href = result.path + (result.id ? `#${result.id}` : "");
+  link.textContent = result.title;
+  const place = document.createElement("span");
+  place.className = "place";
+  const heading = result.heading && !result.title.includes(result.heading) ? ` › ${result.heading}` : "";
+  place.textContent = `${result.section}${heading}`;
+  const snippet = document.createElement("p");
+  for (const [text, hit] of result.snippet) {
+    const piece = document.createElement(hit ? "mark" : "span");
+    piece.textContent = text;
+    snippet.append(piece);
+  }
+  item.append(link, place, snippet);
+  return item;
+}
+
+/**
+ * Return the sentence that is read aloud after a search.
+ * @param {string} question
+ * @param {Result[]} results
+ */
+function statusOf(question, results) {
+  if (!question.trim()) return "";
+  if (results.length === 0) return `No page has “${question}”. Try fewer or other words.`;
+  const all = results.length === 1 ? "1 page" : `${results.length} pages`;
+  const count = results.length === MOST ? `The best ${MOST} pages` : all;
+  return `${count} for “${question}”`;
+}
+
+function start() {
+  const input = element("search-query", HTMLInputElement);
+  const list = element("search-results", HTMLOListElement);
+  const status = element("search-status", HTMLElement);
+  const searcher = new Searcher(/** @type {Index} */ (SEARCH_INDEX));
+  let timer = 0;
+
+  function show() {
+    const results = input.value.trim() ? searcher.search(input.value, MOST) : [];
+    list.replaceChildren(...results.map(itemOf));
+    status.textContent = statusOf(input.value, results);
+    remember(input.value);
+  }
+
+  input.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(show, WAIT);
+  });
+  input.form?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    clearTimeout(timer);
+    show();
+  });
+  document.addEventListener("keydown", (event) => move(event, input, list));
+  input.value = new URLSearchParams(location.search).get("q") ?? "";
+  show();
+  if (!input.value) input.focus();
+}
+
+/**
+ * Write the question into the address, so that it can be kept and shared.
+ * @param {string} question
+ */
+function remember(question) {
+  try {
+    const address = question.trim() ? `?q=${encodeURIComponent(question)}` : location.pathname;
+    history.replaceState(null, "", address);
+  } catch {
+    // some browsers do not change the address of a page that is opened from a folder
+  }
+}
+
+/**
+ * Move from result to result with the arrow keys. The arrow up leads from the first result to the input.
+ * @param {KeyboardEvent} event
+ * @param {HTMLInputElement} input
+ * @param {HTMLOListElement} list
+ */
+function move(event, input, list) {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step === undefined || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  /** @type {HTMLElement[]} */
+  const stops = [input, ...list.querySelectorAll("a")];
+  const now = stops.findIndex((stop) => stop === document.activeElement);
+  if (now === -1) return;
+  event.preventDefault();
+  stops[Math.min(Math.max(now + step, 0), stops.length - 1)].focus();
+}
+
+start();

@@ -1,0 +1,651 @@
+"""The trained models that npformer.load returns: a translator, a language model, a masked language model."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
+
+import numpy as np
+
+from npformer.backend import Array, to_numpy
+from npformer.data.codecs import CodecPair
+from npformer.data.encoding import Encoding, Tokenizer
+from npformer.data.text import TextLoader
+from npformer.data.text_codecs import ByteCodec
+from npformer.errors import UserError, did_you_mean, in_context, quantity
+from npformer.generation import Gap, SentenceTranslator, Translator
+from npformer.generation.codec_tokenizers import LongTextTokenizer
+from npformer.generation.fill_in import fill_gaps, mask_of, unknown_words
+from npformer.generation.search import BEAM, LENGTH_PENALTY
+from npformer.generation.text_generator import stream_texts
+from npformer.models.bert import Bert
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.registry import Model, attention_arrays
+from npformer.pretrained.attention import (
+    SentenceAttention,
+    TextAttention,
+    attention_of,
+    attention_of_text,
+    forward_pass,
+)
+from npformer.pretrained.card import Card
+from npformer.pretrained.input_gradients import Output
+from npformer.pretrained.saliency import MOST_POINTS, TOLERANCE, Inputs, Saliency, saliency_of
+from npformer.storage.text import printable
+from npformer.storage.validation import short
+
+if TYPE_CHECKING:
+    from npformer.explorer import Page
+
+WINDOWS = 8  # windows of a text that a language model reads at a time
+
+
+class Kind(NamedTuple):
+    """A kind of trained model, in the words of messages."""
+
+    noun: str  # such as "translator"
+    work: str  # what it does, as in "cannot translate"
+    command: str  # the command that does this
+    maker: str  # the command that trains one
+
+
+class LoadedTranslator:
+    """A trained translator with its tokenizers, as `npformer.load` returns it.
+
+    Attributes:
+        name: The name, folder or file that it was loaded from.
+        model: The model.
+        card: The model card of a translator that ships, and None for any other.
+
+    Args:
+        name: The name.
+        model: The model.
+        make_translator: A function that returns the translator that does the work.
+        card: The model card.
+        own_search: A function that returns the settings of the search that came with the model.
+    """
+
+    kind = Kind("translator", "translate", "npformer translate", "npformer train")
+
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        make_translator: Callable[[], SentenceTranslator],
+        *,
+        card: Card | None = None,
+        own_search: Callable[[], dict[str, Any]] | None = None,
+    ) -> None:
+        self.name, self.model, self.card = name, model, card
+        self._make_translator, self._own_search = make_translator, own_search
+
+    @cached_property
+    def translator(self) -> SentenceTranslator:
+        """The translator that does the work, made at its first use, since arrays of ids need no tokenizer."""
+        return self._make_translator()
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the language that it reads."""
+        return self.translator.source_tokenizer
+
+    @property
+    def codec(self) -> CodecPair:
+        """The pair of codecs, `codec.source` and `codec.target`, of a translator that was trained here.
+
+        Raises:
+            UserError: If it comes from a Hugging Face folder.
+        """
+        translator = self.translator
+        if not isinstance(translator, Translator):
+            raise UserError(
+                f"{self.name} is a Hugging Face folder, which has a tokenizer and no codecs: give a "
+                "translator that npformer trained"
+            )
+        return CodecPair(translator.source_codec, translator.target_codec)
+
+    @overload
+    def translate(self, text: str, **settings: Any) -> str: ...
+
+    @overload
+    def translate(self, text: list[str] | tuple[str, ...], **settings: Any) -> list[str]: ...
+
+    def translate(self, text: str | Sequence[str], **settings: Any) -> str | list[str]:
+        """Translate one sentence or a list of sentences.
+
+        Args:
+            text: A sentence, or a list of sentences. The translation of an empty sentence is empty.
+            settings: Settings of the search: beam, length_penalty, max_length, threads. The defaults are
+                those of `search_settings`.
+
+        Returns:
+            The translation, or the list of translations in the same order, as a person writes them.
+
+        Raises:
+            UserError: If a sentence is too long for the model or a setting is out of range.
+        """
+        lines = _texts(text)
+        decoded = self.translator.translate_all(lines, **(self.search_settings() | settings))
+        translations = [self.translator.in_form(each) for each in decoded]
+        return translations[0] if isinstance(text, str) else translations
+
+    def translate_stream(
+        self, lines: Sequence[str], *, first_line: int = 1, **settings: Any
+    ) -> Iterator[list[str]]:
+        """Translate lines as `translate` does, and yield the translations as soon as they are known.
+
+        Args:
+            lines: The lines. The translation of an empty line is empty.
+            first_line: The line number of the first line, for messages.
+            settings: Settings of the search, as in `translate`.
+
+        Yields:
+            The translations of the next lines, in the order of the lines.
+
+        Raises:
+            UserError: If a line is too long for the model, after the translations of the lines before it.
+        """
+        settings = self.search_settings() | settings
+        for part in self.translator.translate_stream(lines, first_line=first_line, **settings):
+            yield [self.translator.in_form(each) for each in part]
+
+    def logits(self, source_ids: Any, target_in_ids: Any) -> Array:
+        """Return the logits of the next token at each position of the decoder.
+
+        Args:
+            source_ids: The ids that the encoder reads, of shape (B, S).
+            target_in_ids: The ids that the decoder reads, the start symbol first, of shape (B, T).
+
+        Returns:
+            The logits, of shape (B, T, V), on the host.
+
+        Raises:
+            UserError: If the model cannot read the ids.
+        """
+        return to_numpy(self.model(source_ids, target_in_ids))
+
+    @overload
+    def attention(self, source: str, target_in_ids: None = None, **settings: Any) -> SentenceAttention: ...
+
+    @overload
+    def attention(self, source: Any, target_in_ids: Any) -> dict[str, Array]: ...
+
+    def attention(
+        self, source: Any, target_in_ids: Any = None, **settings: Any
+    ) -> SentenceAttention | dict[str, Array]:
+        """Return the attention weights of every layer and head, for a sentence or for arrays of ids.
+
+        Args:
+            source: The sentence to translate; or the ids that the encoder reads, of shape (B, S).
+            target_in_ids: With ids: those that the decoder reads, the start symbol first, of shape (B, T).
+            settings: With a sentence: settings of the search, as in `translate`.
+
+        Returns:
+            For a sentence, the weights with the tokens of queries and keys; `.plot()` draws them. For ids, a
+            dict from the kind of attention, "encoder", "decoder" or "cross", to an array of shape
+            (L, B, H, queries, keys).
+
+        Raises:
+            UserError: If the sentence is empty, or if the model cannot read the sentence or the ids.
+        """
+        if isinstance(source, str):
+            if target_in_ids is not None:
+                raise UserError(
+                    "target_in_ids belongs to ids: leave it out, or give ids instead of a sentence"
+                )
+            return attention_of(self.translator, source, **(self.search_settings() | settings))
+        if target_in_ids is None:
+            raise UserError("the ids have no target_in_ids: give those that the decoder reads as well")
+        if settings:
+            raise UserError(f"nothing is searched with ids: leave out {', '.join(settings)}")
+        model: Any = self.model  # its forward takes both arrays, since it translates
+        _, cache = model.forward(source, target_in_ids)
+        return attention_arrays(cache)
+
+    def saliency(
+        self,
+        sentence: str,
+        *,
+        target: str | None = None,
+        position: int | None = None,
+        score: str = "log-probability",
+        method: str = "integrated",
+        tolerance: float = TOLERANCE,
+        most_points: int = MOST_POINTS,
+        **search: Any,
+    ) -> Saliency:
+        """Return how much each token that the model reads contributes to the score of an output token.
+
+        The model reads the sentence in its encoder, and in its decoder the translation before the token.
+
+        Args:
+            sentence: The sentence to translate.
+            target: The output token, one of the tokens of the translation. By default, the first token, or
+                the one at the position.
+            position: The position of the output token in the translation, from 0. By default, the first one
+                at which the target stands.
+            score: "log-probability" or "logit".
+            method: "integrated" for integrated gradients, or "gradient" for gradient × input.
+            tolerance: The largest error of the sum of integrated gradients, in units of the score.
+            most_points: The largest number of points of integrated gradients.
+            search: Settings of the search, as in `translate`.
+
+        Raises:
+            UserError: If the sentence is empty or too long for the model, if the translation has no such
+                token, or if a setting is impossible.
+        """
+        run = forward_pass(self.translator, sentence, **(self.search_settings() | search))
+        position = _place_of(target, position, run.predicted)
+        inputs = {
+            "source": Inputs(run.source_ids[0].tolist(), run.source),
+            "target": Inputs(run.target_ids[0].tolist(), run.target),
+        }
+        output = Output(position, int(run.predicted_ids[0, position]), score)
+        return saliency_of(
+            self.model,
+            inputs,
+            output,
+            run.predicted[position],
+            method=method,
+            tolerance=tolerance,
+            most_points=most_points,
+        )
+
+    def explore(self, sentence: str, translation: str | None = None) -> "Page":
+        """Return a page on which one follows every number of the model, forward and backward.
+
+        `.save(FILE)` writes the page, which opens offline in a browser. A notebook shows it in a frame.
+
+        Args:
+            sentence: The sentence to translate.
+            translation: The translation. By default, the model translates.
+
+        Raises:
+            UserError: If a text is empty or too long for a page, or if the model does not know a word.
+        """
+        from npformer.explorer import explore  # a method for the user's convenience reaches upward
+
+        return explore(self, sentence, translation)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the words of a text that are not in the vocabulary and are read as <UNK>, each once."""
+        return self.translator.unknown_words(text)
+
+    def search_settings(self) -> dict[str, Any]:
+        """Return the settings with which it searches if the caller gives none.
+
+        They are the beam and the length penalty of the model card, or else the paper's 4 and 0.6. A Hugging
+        Face folder has its own settings, with which `generate` of transformers would translate.
+
+        Raises:
+            UserError: If the folder asks for a search that npformer does not have.
+        """
+        if self._own_search is not None:
+            return self._own_search()
+        if self.card is None:
+            return {"beam": BEAM, "length_penalty": LENGTH_PENALTY}
+        return {"beam": self.card.beam, "length_penalty": self.card.length_penalty}
+
+    def __repr__(self) -> str:
+        title = f" ({printable(self.card.title)})" if self.card else ""
+        kind, count = type(self.model).__name__, self.model.count_parameters()
+        return f"<translator {printable(self.name)}{title}: {kind} with {count:,} parameters>"
+
+
+class LoadedTextModel:
+    """A trained model that reads one text, with its tokenizer: the base of the two classes below.
+
+    Attributes:
+        name: The name, folder or file that it was loaded from.
+        model: The model.
+
+    Args:
+        name: The name.
+        model: The model.
+        make_tokenizer: A function that returns the tokenizer of the model.
+    """
+
+    kind: ClassVar[Kind]
+    model: GPT | Bert
+
+    def __init__(self, name: str, model: Any, make_tokenizer: Callable[[], Tokenizer]) -> None:
+        self.name, self.model, self._make_tokenizer = name, model, make_tokenizer
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer. It is made at its first use, so that arrays of ids need neither its files nor it."""
+        return self._make_tokenizer()
+
+    def logits(self, ids: Any) -> Array:
+        """Return the logits at each position. Shapes: ids (B, T) -> logits (B, T, V), on the host.
+
+        Raises:
+            UserError: If the model cannot read the ids.
+        """
+        return to_numpy(self.model(ids))
+
+    @overload
+    def attention(self, text: str) -> TextAttention: ...
+
+    @overload
+    def attention(self, text: Any) -> dict[str, Array]: ...
+
+    def attention(self, text: Any) -> TextAttention | dict[str, Array]:
+        """Return the attention weights of every layer and head, for a text or for an array of ids.
+
+        Args:
+            text: The text, or ids of shape (B, T).
+
+        Returns:
+            For a text, the weights with its tokens; `.plot()` draws them. For ids, the dict
+            {"self": weights} with an array of shape (L, B, H, T, T).
+
+        Raises:
+            UserError: If the text is empty, or if the model cannot read the text or the ids.
+        """
+        if isinstance(text, str):
+            return attention_of_text(self.model, text, self._encoded(text, most=self._longest))
+        _, cache = self.model.forward(text)
+        return attention_arrays(cache)
+
+    def saliency(
+        self,
+        text: str,
+        *,
+        target: str | None = None,
+        position: int | None = None,
+        score: str = "log-probability",
+        method: str = "integrated",
+        tolerance: float = TOLERANCE,
+        most_points: int = MOST_POINTS,
+    ) -> Saliency:
+        """Return how much each token of a text contributes to the score of an output token.
+
+        Args:
+            text: The text.
+            target: The output token. By default, the most probable one at the position.
+            position: The position among the tokens of the text, from 0, at which it is predicted. By default,
+                a language model predicts at the last token, and a masked language model at the first gap.
+            score: "log-probability" or "logit".
+            method: "integrated" for integrated gradients, or "gradient" for gradient × input.
+            tolerance: The largest error of the sum of integrated gradients, in units of the score.
+            most_points: The largest number of points of integrated gradients.
+
+        Raises:
+            UserError: If the model cannot read the text, if the target is not one token of the model, or if a
+                setting is impossible.
+        """
+        encoding = self._encoded(text, most=self._longest)
+        if position is None:
+            position = self._usual_position(text, encoding)
+        _require_position(position, len(encoding.ids), "the text")
+        token = self._most_probable(encoding, position) if target is None else self._token(target)
+        return saliency_of(
+            self.model,
+            {"text": Inputs(encoding.ids, encoding.pieces)},
+            Output(position, token, score),
+            self.tokenizer.piece(token),
+            method=method,
+            tolerance=tolerance,
+            most_points=most_points,
+        )
+
+    def explore(self, text: str, filled: str | None = None) -> "Page":
+        """Return a page on which one follows every number of the model, forward and backward.
+
+        `.save(FILE)` writes the page, which opens offline in a browser. A notebook shows it in a frame.
+
+        Args:
+            text: The text.
+            filled: For a masked language model, the text with its gaps filled, for the loss. By default, the
+                model fills them. A language model predicts the next tokens of the text itself.
+
+        Raises:
+            UserError: If a text is empty or too long for a page, or if the model does not know a word.
+        """
+        from npformer.explorer import explore  # a method for the user's convenience reaches upward
+
+        loaded: Any = self  # one of the two subclasses
+        return explore(loaded, text, filled)
+
+    def unknown_words(self, text: str) -> list[str]:
+        """Return the words of a text that the model does not know, each once, in order."""
+        return unknown_words(self.tokenizer, text)
+
+    def _usual_position(self, text: str, encoding: Encoding) -> int:
+        """Return the position at which the output is explained if the caller gives none."""
+        raise NotImplementedError
+
+    @property
+    def _longest(self) -> int:
+        """The largest number of tokens that the model reads."""
+        config = self.model.config
+        return config.context if isinstance(config, GPTConfig) else config.max_length
+
+    def _encoded(self, text: str, *, most: int | None = None) -> Encoding:
+        """Return the tokens of a text, or raise UserError if there are none or more than `most`."""
+        encoding = self.tokenizer.encode(_text(text))
+        if not encoding.ids:
+            raise UserError(f"the text {text!r} is empty: give at least one token")
+        if most is not None and len(encoding.ids) > most:
+            raise UserError(
+                f"the text has {len(encoding.ids)} tokens, and the model reads {most} at most: shorten it"
+            )
+        return encoding
+
+    def _most_probable(self, encoding: Encoding, position: int) -> int:
+        """Return the most probable token at a position, special tokens aside."""
+        logits = self.logits([encoding.ids])[0, position]  # (V,)
+        logits[sorted(self.tokenizer.special_ids)] = -np.inf
+        return int(logits.argmax())
+
+    def _token(self, target: str) -> int:
+        """Return the id of the only token of a text, or of the token with this label, special tokens aside.
+
+        A part of a word, such as "·graph", can be given by its label only.
+        """
+        special = self.tokenizer.special_ids
+        ids = [index for index in self.tokenizer.encode(target).ids if index not in special]
+        if len(ids) == 1:
+            return ids[0]
+        for index in range(self.model.config.target_vocab):
+            if index not in special and self.tokenizer.piece(index) == target:
+                return index
+        count = quantity(len(ids), "token") if ids else "no token"
+        raise UserError(f"the target {target!r} is {count} of this model: give a text of one token")
+
+    def __repr__(self) -> str:
+        kind, count = type(self.model).__name__, self.model.count_parameters()
+        return f"<{self.kind.noun} {printable(self.name)}: {kind} with {count:,} parameters>"
+
+
+class LoadedLanguageModel(LoadedTextModel):
+    """A trained language model with its tokenizer, which continues texts, as `npformer.load` returns it."""
+
+    kind = Kind("language model", "continue a text", "npformer generate", "npformer train --text")
+    model: GPT
+
+    @overload
+    def generate(self, text: str, n_tokens: int, **settings: Any) -> str: ...
+
+    @overload
+    def generate(self, text: list[str] | tuple[str, ...], n_tokens: int, **settings: Any) -> list[str]: ...
+
+    def generate(self, text: str | Sequence[str], n_tokens: int, **settings: Any) -> str | list[str]:
+        """Continue one text or a list of texts.
+
+        Args:
+            text: The beginning of a text, or a list of beginnings.
+            n_tokens: The number of tokens after each beginning. There are fewer after a stop string.
+            settings: The settings of `stream`. Without rng, each token is the most probable one.
+
+        Returns:
+            The text, or the list of texts in the same order, with their beginnings.
+
+        Raises:
+            UserError: As for `stream`.
+        """
+        prompts = _texts(text)
+        steps = self.stream(prompts, n_tokens, **settings)
+        texts = ["".join(pieces) for pieces in zip(prompts, *steps, strict=True)]
+        return texts[0] if isinstance(text, str) else texts
+
+    def stream(
+        self, prompts: Sequence[str], n_tokens: int, *, stop: Sequence[str] = (), **settings: Any
+    ) -> Iterator[list[str]]:
+        """Continue each prompt, and return the pieces of text as soon as they are known.
+
+        Args:
+            prompts: The beginnings of B texts.
+            n_tokens: The number of tokens after each prompt. There are fewer after a stop string.
+            stop: Strings that end a text, and that do not belong to it.
+            settings: The settings of sampling: temperature, top_k, top_p and rng.
+
+        Returns:
+            An iterator of lists with the next piece of each of the B texts, which may be "". It ends when all
+            texts have ended.
+
+        Raises:
+            UserError: If a prompt is empty, too long for the model, or has characters that it does not know,
+                or if a setting is impossible.
+        """
+        prompt_ids, tokenizer = [], self.tokenizer
+        for number, prompt in enumerate(prompts, 1):
+            with in_context(f"prompt {number}"):
+                prompt_ids.append(tokenizer.encode(prompt).ids)
+        return stream_texts(self.model, tokenizer, prompt_ids, n_tokens, stop=stop, **settings)
+
+    @property
+    def reads_any_bytes(self) -> bool:
+        """True if the model also reads files that are not text in UTF-8."""
+        return isinstance(self.tokenizer, LongTextTokenizer) and isinstance(self.tokenizer.codec, ByteCodec)
+
+    def loss(self, text: str) -> float:
+        """Return the mean of -log p(token) over all tokens of a text but the first, in nats.
+
+        The text is read in windows as long as the context, so the first tokens of a window are predicted from
+        few tokens.
+
+        Raises:
+            UserError: If the text has fewer than two tokens, or characters that the model does not know.
+        """
+        from npformer.training.step import evaluate  # loading a model imports no training
+
+        ids = np.array(self._encoded(text).ids)  # (N,)
+        if len(ids) < 2:
+            raise UserError("the text has a single token, and nothing follows it: give a longer text")
+        loader = TextLoader(ids, self.model.config.context, batch_size=WINDOWS)
+        return evaluate(self.model, loader.consecutive()).loss
+
+    def perplexity(self, text: str) -> float:
+        """Return exp(loss): the number of equally probable tokens among which the model chooses.
+
+        Raises:
+            UserError: As for `loss`.
+        """
+        return float(np.exp(self.loss(text)))
+
+    def _usual_position(self, text: str, encoding: Encoding) -> int:
+        return len(encoding.ids) - 1
+
+
+class LoadedMaskedModel(LoadedTextModel):
+    """A trained masked language model with its tokenizer, which fills gaps, as `npformer.load` returns it."""
+
+    kind = Kind("masked language model", "fill gaps", "npformer fill", "npformer train --preset bert-small")
+    model: Bert
+
+    def fill(self, text: str, *, k: int = 5) -> list[Gap]:
+        """Return the k most probable tokens for each gap of a text, with their probabilities.
+
+            npformer.load("runs/bert-small").fill("the [MASK] crosses the river")
+
+        Args:
+            text: The text, with the mask token, such as [MASK], in place of each word to be found.
+            k: The number of tokens for each gap.
+
+        Raises:
+            UserError: If the text is empty, has no gap, has a word that the model does not know or is too
+                long for the model, or k is out of range.
+        """
+        return fill_gaps(self.model, self.tokenizer, _text(text), k=k)
+
+    def _usual_position(self, text: str, encoding: Encoding) -> int:
+        if self.tokenizer.mask_id not in encoding.ids:
+            mask = mask_of(self.tokenizer)
+            raise UserError(f"{text!r} has no {mask}: write it in place of a word, or give a position")
+        return encoding.ids.index(self.tokenizer.mask_id)
+
+
+Loaded = LoadedTranslator | LoadedLanguageModel | LoadedMaskedModel
+AnyLoaded = TypeVar("AnyLoaded", LoadedTranslator, LoadedLanguageModel, LoadedMaskedModel)
+
+
+def loaded_text_model(
+    name: str, model: GPT | Bert, make_tokenizer: Callable[[], Tokenizer]
+) -> LoadedLanguageModel | LoadedMaskedModel:
+    """Return a GPT or a Bert, wherever it comes from, as `npformer.load` returns it.
+
+    Args:
+        name: The name, folder or file that it was loaded from.
+        model: The model.
+        make_tokenizer: A function that returns its tokenizer.
+    """
+    if isinstance(model, GPT):
+        return LoadedLanguageModel(name, model, make_tokenizer)
+    return LoadedMaskedModel(name, model, make_tokenizer)
+
+
+def require_kind(loaded: Loaded, wanted: type[AnyLoaded]) -> AnyLoaded:
+    """Return a loaded model if it is of the kind that is wanted.
+
+    Args:
+        loaded: The model.
+        wanted: The class of the kind.
+
+    Raises:
+        UserError: If it is of another kind. The message names the kind and the command for it.
+    """
+    if isinstance(loaded, wanted):
+        return loaded
+    found, kind = loaded.kind, wanted.kind
+    raise UserError(
+        f"{loaded.name} is a {found.noun}, which cannot {kind.work}: use it with {found.command}, or give a "
+        f"{kind.noun}, as {kind.maker} makes it"
+    )
+
+
+def _place_of(target: str | None, position: int | None, predicted: list[str]) -> int:
+    """Return the position of an output token of a translation, by its label, its position or both.
+
+    Raises:
+        UserError: If the translation has no such token.
+    """
+    if position is not None:
+        _require_position(position, len(predicted), "the translation")
+    if target is None:
+        return position or 0
+    if target not in predicted:
+        raise UserError(f"{target!r} is not a token of the translation: {did_you_mean(target, predicted)}")
+    if position is None:
+        return predicted.index(target)
+    if predicted[position] != target:
+        raise UserError(f"the token at position {position} is {predicted[position]!r}: leave out one of them")
+    return position
+
+
+def _require_position(position: int, count: int, what: str) -> None:
+    """Raise UserError for a position that is not among 0 .. count - 1, those of `what`."""
+    if not 0 <= position < count:
+        raise UserError(f"position is {position}: {what} has positions 0 .. {count - 1}")
+
+
+def _text(text: Any) -> str:
+    """Return a text, or raise UserError for anything else, such as ids."""
+    if not isinstance(text, str):
+        raise UserError(f"the text is {short(text)}: give a string")
+    return text
+
+
+def _texts(text: Any) -> list[str]:
+    """Return a text or several texts as a list, or raise UserError for anything else."""
+    return [_text(each) for each in ([text] if isinstance(text, str) or not np.iterable(text) else text)]

@@ -1,0 +1,303 @@
+"""What fooled the checker once: right layers that it refused, and wrong ones that it accepted or misnamed."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from npformer import Parameter, UserError
+from npformer.checking import gradcheck
+from npformer.checking.check import generator_of
+from npformer.checking.check_target import CheckTarget
+from npformer.checking.draw import Options, make_draw
+from npformer.nn import Dropout, Linear
+from npformer.nn.context import Context
+
+
+class Plain:
+    """y = x W1 W2, a class that is no Module with npformer layers in a dict of lists."""
+
+    def __init__(self, times=1):
+        rng = np.random.default_rng(1)
+        self.parts = {"layers": [Linear(3, 4, rng=rng, dtype=np.float64) for _ in "a"]}
+        self.scale, self.times = (Parameter(np.array([1.0, 2, 3, 4])),), times
+
+    def forward(self, x):
+        h, cache = self.parts["layers"][0].forward(x)
+        return h * self.scale[0].value, (h, cache)
+
+    def backward(self, dy, cache):
+        h, inner = cache
+        self.scale[0].grad += (dy * h).sum(0)
+        dx = self.parts["layers"][0].backward(dy * self.scale[0].value, inner)
+        self.parts["layers"][0].weight.grad *= self.times
+        return dx
+
+
+def test_parameters_in_containers_of_a_plain_class(rng):
+    report = gradcheck(Plain(), rng.standard_normal((2, 3)))
+    assert report.ok, str(report)
+    assert "4 tensors checked" in report.notes
+    failures = {row.tensor for row in gradcheck(Plain(times=3), rng.standard_normal((2, 3))).failures}
+    assert "parts.layers.0.weight" in failures
+
+
+class Scaled:
+    """y = x w with one parameter, whose gradient a function changes."""
+
+    def __init__(self, change, n):
+        self.w, self.change = Parameter(np.arange(1.0, n + 1)), change
+
+    def forward(self, x):
+        return x * self.w.value, x
+
+    def backward(self, dy, x):
+        self.w.grad += self.change((dy * x).sum(0))
+        return dy * self.w.value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_reversed_gradient_is_named_whatever_the_direction(seed, rng):
+    layer = Scaled(lambda dw: dw[::-1], 3)  # half of all directions ±1 are equal at both ends
+    assert "w" in {row.tensor for row in gradcheck(layer, rng.standard_normal((4, 3)), seed=seed).failures}
+
+
+def test_the_entry_of_a_nan(rng):
+    layer = Scaled(lambda dw: np.where(np.arange(5) == 3, np.nan, dw), 5)
+    row = next(row for row in gradcheck(layer, rng.standard_normal((4, 5))).failures if row.tensor == "w")
+    assert row.entry == (3,)
+    assert "NaN" in row.diagnosis
+
+
+def test_a_small_entry_with_the_wrong_sign_is_not_taken_for_float32(rng):
+    x = rng.standard_normal((4, 3)) * [1e6, 1, 1]
+    layer = Scaled(lambda dw: dw * [1, 1, -1], 3)
+    row = next(row for row in gradcheck(layer, x).failures if row.tensor == "w")
+    assert row.entry == (2,)
+    assert "float32" not in row.diagnosis
+
+
+def test_arrays_that_take_part_and_are_not_checked(rng):
+    class Table:
+        def __init__(self):
+            self.table, self.unused = np.ones(3), np.ones(5)
+
+        def forward(self, x):
+            return x * self.table, None
+
+        def backward(self, dy, cache):
+            return dy * self.table
+
+    notes = " ".join(gradcheck(Table(), rng.standard_normal((2, 3))).notes)
+    assert "not checked: table (3,)" in notes
+    assert "unused" not in notes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dy_never_equals_an_input_of_the_same_seed(seed):
+    """The L2 norm is right. For dy = x its dx is 0, and so is the wrong dx of the second pair."""
+    x = np.random.default_rng(seed).standard_normal((2, 5))
+
+    def norm(x):
+        return np.sqrt((x * x).sum(-1, keepdims=True))
+
+    def unit(x):
+        return (x / norm(x), x)
+
+    def right(dy, x):
+        return dy / norm(x) - x * (x * dy).sum(-1, keepdims=True) / norm(x) ** 3
+
+    assert gradcheck((unit, right), x, seed=seed).ok
+
+    def wrong(dy, x):
+        return 0 * dy
+
+    assert not gradcheck((unit, wrong), x, seed=seed).ok
+    pair = (identity, lambda dy, cache: dy)
+    target = CheckTarget(pair, (x,), {}, randomize=True, rng=np.random.default_rng(seed))
+    assert not np.allclose(drawn_dy(target, seed), x)
+
+
+def drawn_dy(target, seed):
+    """Return the dy that gradcheck draws with a seed."""
+    return make_draw(target, {"x": "complex"}, Options(), generator_of(seed)).dy
+
+
+def identity(x):
+    return 1.0 * x, x
+
+
+def softmax_sum(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    p = e / e.sum(-1, keepdims=True)
+    return p.sum(-1), p
+
+
+def softmax_sum_backward(dy, p):
+    dp = np.broadcast_to(dy[..., None], p.shape)
+    return p * (dp - (dp * p).sum(-1, keepdims=True))
+
+
+ZERO_GRADIENTS = {
+    "softmax, then sum": (softmax_sum, softmax_sum_backward),
+    "centre, then sum": (
+        lambda x: ((x - x.mean(-1, keepdims=True)).sum(-1), x),
+        lambda dy, x: (lambda d: d - d.mean(-1, keepdims=True))(dy[..., None] * np.ones(x.shape)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ZERO_GRADIENTS)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_gradient_that_is_zero_in_exact_arithmetic(name, seed):
+    x = np.random.default_rng(seed).standard_normal((3, 5))
+    f, f_backward = ZERO_GRADIENTS[name]
+    assert gradcheck((f, f_backward), x, seed=seed).ok
+    wrong = (f, lambda dy, cache: f_backward(dy, cache) + 1e-6 * dy[..., None])
+    report = gradcheck(wrong, x, seed=seed)
+    assert "every entry should be 0" in report.worst.diagnosis, str(report)
+
+
+class OwnDropout:
+    """Dropout with a generator of its own, and without the mask in backward if it is wrong."""
+
+    def __init__(self, wrong=False):
+        self.rng, self.wrong = np.random.default_rng(0), wrong
+
+    def forward(self, x):
+        keep = self.rng.random(x.shape) < 0.5
+        return x * keep, keep
+
+    def backward(self, dy, keep):
+        return dy if self.wrong else dy * keep
+
+
+def test_a_forward_pass_with_a_generator_of_its_own(rng):
+    x = rng.standard_normal((4, 5))
+    layer = OwnDropout()
+    before = layer.rng.bit_generator.state
+    report = gradcheck(layer, x)
+    assert report.ok
+    assert "two forward passes with the same input differ" in report.notes[0]
+    assert layer.rng.bit_generator.state == before
+    assert "should be 0" in gradcheck(OwnDropout(wrong=True), x).worst.diagnosis
+
+
+def test_a_context_with_a_generator(rng):
+    context = Context(train=True, rng=np.random.default_rng(3))
+    assert gradcheck(Dropout(0.5), rng.standard_normal((3, 4)), context=context).ok
+
+
+def test_a_forward_pass_that_never_repeats(rng):
+    calls = []
+    pair = (lambda x: (x * (calls.append(0) or len(calls)), None), lambda dy, cache: dy)
+    with pytest.raises(UserError, match="two forward passes with the same input differ, and no random"):
+        gradcheck(pair, rng.standard_normal(3))
+
+
+erf = np.vectorize(math.erf, otypes=[float])
+WITHOUT_COMPLEX = {
+    "abs": (lambda x: (np.abs(x), x), lambda dy, x: dy * np.sign(x)),
+    "norm": (
+        lambda x: (np.linalg.norm(x, axis=-1), x),
+        lambda dy, x: dy[..., None] * x / np.linalg.norm(x, axis=-1)[..., None],
+    ),
+    "sign": (lambda x: (x * np.sign(x), x), lambda dy, x: dy * np.sign(x)),
+    "erf": (lambda x: (erf(x), x), lambda dy, x: dy * 2 / math.sqrt(math.pi) * np.exp(-x * x)),
+    "table": (
+        lambda x: (np.interp(x, [-4, 0, 4], [0, 1, 5]), x),
+        lambda dy, x: dy * np.where(x < 0, 0.25, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_COMPLEX)
+def test_a_forward_pass_that_takes_no_complex_numbers(name, rng):
+    f, f_backward = WITHOUT_COMPLEX[name]
+    x = rng.standard_normal((3, 4))
+    report = gradcheck((f, f_backward), x)
+    assert report.ok, str(report)
+    assert report.rows[0].method == "central difference"
+    assert any("does not take complex numbers for x" in text for text in report.notes)
+    report = gradcheck((f, lambda dy, cache: 2 * f_backward(dy, cache)), x)
+    assert "2 times the correct one" in report.worst.diagnosis
+
+
+def test_a_kink(rng):
+    """At 0, each number between the one-sided derivatives is a gradient of the ReLU, and others are not."""
+    x = np.array([[0.0, 1.0, -1.0, 0.0]])
+    for at_zero, ok in ((0.0, True), (0.5, True), (1.0, True), (1.5, False), (-0.5, False)):
+
+        def slope(x, at_zero=at_zero):
+            return np.where(x > 0, 1.0, np.where(x == 0, at_zero, 0.0))
+
+        pair = (lambda x: (np.maximum(x, 0), x), lambda dy, x, slope=slope: dy * slope(x))
+        assert gradcheck(pair, x).ok == ok, at_zero
+
+
+def test_several_outputs(rng):
+    def forward(x):
+        return ({"sin": np.sin(x), "parts": (x * x, x.sum(-1))}, x)
+
+    def right(dy, x):
+        return dy["sin"] * np.cos(x) + 2 * dy["parts"][0] * x + dy["parts"][1][..., None]
+
+    assert gradcheck((forward, right), rng.standard_normal((2, 3))).ok
+
+    def wrong(dy, x):
+        return dy["sin"] * np.cos(x) + 2 * dy["parts"][0] * x
+
+    assert not gradcheck((forward, wrong), rng.standard_normal((2, 3))).ok
+
+
+def test_a_tolerance_of_ones_own_holds_for_differences_too(rng):
+    pair = (identity, lambda dy, x: dy * 1.001)
+    x = rng.standard_normal((2, 3))
+    assert not gradcheck(pair, x, method="difference").ok
+    assert gradcheck(pair, x, method="difference", tolerance=1e-2).rows[0].ok
+
+
+class Cube:
+    def forward(self, x):
+        return x**3, x
+
+    def backward(self, dy, x):
+        return 3 * x**2 * dy
+
+
+MESSAGES = {
+    "a class": ((Cube,), "Cube is a class: give a layer, as Cube() makes one"),
+    "a method": ((Cube().forward,), "Cube.forward is a method"),
+    "no cache": (((lambda x: x, lambda dy, cache: dy),), "return the pair (y, cache)"),
+    "a tuple": (((identity, lambda dy, cache: (dy,)),), "return the array for one input"),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_for_what_is_no_layer(name, rng):
+    things, words = MESSAGES[name]
+    with pytest.raises(UserError) as error:
+        gradcheck(*things, rng.standard_normal((3, 4)))
+    assert words in str(error.value)
+
+
+GRADIENTS = {
+    "a list": (lambda dy, x: dy.tolist(), "the gradient is a list: return an array"),
+    "another shape": (
+        lambda dy, x: dy.T,
+        "(4, 3) and the tensor (3, 4): it is transposed",
+    ),
+    "an unrelated shape": (lambda dy, x: np.ones((2, 2)), "must an axis be summed?"),
+    "float32": (lambda dy, x: dy.astype(np.float32), "has dtype float32"),
+    "NaN": (lambda dy, x: dy * np.log(-np.abs(x)), "contains NaN or infinity"),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_a_gradient_that_is_no_array_of_numbers(name, rng):
+    backward, words = GRADIENTS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = gradcheck((identity, backward), rng.standard_normal((3, 4)))
+    assert words in report.worst.diagnosis, str(report)

@@ -1,0 +1,177 @@
+"""The repair of a backward pass names one or two mistakes, and leaves the functions as they were."""
+
+import ast
+
+import numpy as np
+import pytest
+
+from npformer import gradcheck
+from npformer.checking.repair import search
+from npformer.checking.repair.edit import sites
+from npformer.checking.repair.edits import edits
+from npformer.checking.repair.scope import scope_of
+from npformer.checking.repair.search import Search
+from npformer.checking.repair.source import EditableFunction
+
+
+def wave(x, gain):
+    return np.sin(x) * gain**2, (x, gain)
+
+
+def wave_backward_with_two_mistakes(dy, cache):
+    x, gain = cache
+    dx = -dy * np.cos(x) * gain**2
+    dgain = dy * np.sin(x) * gain
+    return dx, dgain
+
+
+def reports_of(backward):
+    x, gain = np.random.default_rng(0).standard_normal((2, 3, 4))
+    return gradcheck((wave, backward), x, gain).failures
+
+
+def line_of(function, number):
+    return f"line {function.__code__.co_firstlineno + number}: "
+
+
+def test_two_mistakes_are_both_named():
+    first, *_ = reports_of(wave_backward_with_two_mistakes)
+    assert line_of(wave_backward_with_two_mistakes, 2) + "the sign of dy is wrong" in first.diagnosis
+    assert (
+        line_of(wave_backward_with_two_mistakes, 3) + "dy * np.sin(x) * gain is half as large"
+        in first.diagnosis
+    )
+    assert first.diagnosis.endswith("all gradients are correct")
+
+
+def test_the_functions_are_left_as_they_were():
+    code = wave_backward_with_two_mistakes.__code__
+    reports_of(wave_backward_with_two_mistakes)
+    assert wave_backward_with_two_mistakes.__code__ is code
+
+
+def test_an_edit_is_undone():
+    tree = ast.parse("def f(a, b):\n    c = [a, b]\n    return c").body[0]
+    before = ast.dump(tree)
+    site = next(site for site in sites(tree) if isinstance(site.node, ast.Name) and site.node.id == "b")
+    with site.edit("", ast.Name("a", ast.Load())).made():
+        assert ast.unparse(tree).count("[a, a]") == 1
+    assert ast.dump(tree) == before
+
+
+def sums(x):
+    return np.cumsum(x, axis=1), None
+
+
+def sums_backward_in_the_wrong_direction(dy, cache):
+    return np.cumsum(dy, axis=1)
+
+
+def test_a_scan_in_the_wrong_direction_is_named():
+    x = np.random.default_rng(0).standard_normal((2, 3))
+    (first, *_) = gradcheck((sums, sums_backward_in_the_wrong_direction), x).failures
+    assert "cumsum must run backwards along axis 1" in first.diagnosis
+
+
+def scaled(x, s):
+    return x * s, (x, s)
+
+
+def scaled_backward_with_a_fixed_index(dy, cache):
+    x, s = cache
+    ds = np.zeros(4)
+    for i, _ in enumerate(s):
+        ds[i] = (dy[:, i] * x[:, 0]).sum()
+    return dy * s, ds
+
+
+def scaled_backward_with_the_first_part(dy, cache):
+    x, s = cache
+    ds = np.zeros(4)
+    for i in reversed(range(2)):
+        ds[2 * i : 2 * i + 2] = (dy[:, 2 * i : 2 * i + 2] * x[:, :2]).sum(0)
+    return dy * s, ds
+
+
+@pytest.mark.parametrize(
+    ("backward", "words"),
+    [
+        (scaled_backward_with_a_fixed_index, "the index 0 is used instead of i"),
+        (scaled_backward_with_the_first_part, "the part :2 is used instead of the one that belongs to i"),
+    ],
+)
+def test_a_fixed_index_in_a_loop_is_named(backward, words):
+    x, s = np.random.default_rng(0).standard_normal((3, 4)), np.arange(1.0, 5)
+    (first, *_) = gradcheck((scaled, backward), x, s).failures
+    assert words in first.diagnosis
+
+
+def squares(x):
+    return (x**2).sum(-1, keepdims=True) * x, x
+
+
+def squares_backward_with_an_exchange(dy, cache):
+    x = cache
+    return dy * (x * x).sum(-1, keepdims=True) + 2 * dy * (x * x).sum(-1, keepdims=True)
+
+
+def test_an_exchange_of_two_uses_is_named():
+    x = np.random.default_rng(0).standard_normal((2, 3))
+    (first, *_) = gradcheck((squares, squares_backward_with_an_exchange), x).failures
+    assert "one dy and one x are exchanged" in first.diagnosis
+
+
+def total(a, b):
+    return a - b
+
+
+@pytest.mark.parametrize("has_gradients", [True, False])
+def test_factors_of_derivatives_are_tried_in_gradients_only(has_gradients):
+    definition = EditableFunction(total.__code__).definition
+    tried = edits([(definition, scope_of(definition, [], has_gradients=has_gradients))])
+    assert any("the factor 1 - b is missing" in edit.says for edit in tried) == has_gradients
+
+
+class Sum:
+    """The goal that total(3, 2) is 5, with a number of trials."""
+
+    def __init__(self, trials):
+        self.trials = trials
+
+    def right(self, before):
+        return frozenset({"sum"} if total(3, 2) == 5 else ())
+
+    def is_reached(self, right):
+        return bool(right)
+
+    def is_over(self):
+        self.trials -= 1
+        return self.trials < 0
+
+
+@pytest.mark.parametrize(("trials", "made"), [(100, ["line {}: the sign of the term b is wrong"]), (0, [])])
+def test_a_search_ends_at_its_goal_or_when_it_is_over(trials, made):
+    function = EditableFunction(total.__code__)
+    found = Search(Sum(trials), [(function, scope_of(function.definition, []))], most=1)
+    number = total.__code__.co_firstlineno + 1
+    assert [str(edit) for edit in found.made] == [says.format(number) for says in made]
+    assert found.is_successful == bool(made)
+
+
+class AnyChange(Sum):
+    """The goal of two results, one of which every change makes right, and the other none."""
+
+    def right(self, before):
+        return frozenset({"one"} if total(3, 2) != 1 else ())
+
+    def is_reached(self, right):
+        return len(right) == 2
+
+
+def test_an_edit_that_helps_is_made_if_the_next_ones_are_no_better(monkeypatch):
+    monkeypatch.setattr(search, "PATIENCE", 5)
+    function, goal = EditableFunction(total.__code__), AnyChange(1000)
+    found = Search(goal, [(function, scope_of(function.definition, []))], most=1)
+    assert len(found.made) == 1
+    assert not found.is_successful
+    assert goal.trials > 1000 - 20

@@ -1,0 +1,52 @@
+"""npformer experiment: what it prints, where it writes, and what it refuses."""
+
+import pytest
+
+from npformer.cli import experiment
+from npformer.cli.main import main
+from npformer.learn.experiments.measured_runs import Result, Results, Trial, read_results
+
+TRIALS = [Trial("a", 0.01, 20, seed) for seed in (1, 2)]
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Replace the experiments by one of two trials, and return the list of the trials that are trained."""
+    done = []
+
+    def train(trial):
+        done.append(trial)
+        return Result(*trial, 100, 2.5, [3.0], 1.0)
+
+    def measure(path, report):
+        results = Results(path, report)
+        for trial in TRIALS:
+            results.measure(trial, train)
+
+    monkeypatch.setattr(experiment, "EXPERIMENTS", {"ablation": measure})
+    return done
+
+
+def test_the_results_are_printed_and_written(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["experiment", "ablation"]) == 0
+    out = capsys.readouterr().out
+    assert "seed 2  validation loss 2.5000" in out
+    assert "wrote runs/ablation.json" in out
+    assert [result.trial for result in read_results("runs/ablation.json")] == TRIALS
+    assert main(["experiment", "ablation"]) == 0
+    assert trained == TRIALS  # the second call trains nothing
+
+
+@pytest.mark.usefixtures("trained")
+def test_what_is_refused(tmp_path, capsys):
+    for arguments, words in (
+        (["ablations"], "ablation"),
+        (["ablation", "--out", str(tmp_path)], "it is a folder"),
+        (["ablation", "--out", str(tmp_path / "no/x.json")], "there is no folder"),
+    ):
+        assert main(["experiment", *arguments]) == 2
+        assert words in capsys.readouterr().err
+    (tmp_path / "other.json").write_text("[1]")
+    assert main(["experiment", "ablation", "--out", str(tmp_path / "other.json")]) == 2
+    assert "is a list and not a JSON object" in capsys.readouterr().err

@@ -1,0 +1,197 @@
+"""npformer explore as a person uses it."""
+
+import json
+import re
+import shlex
+import webbrowser
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tiny_runs import CHECKPOINTS
+from word_translator import word_checkpoint, word_model
+
+import npformer
+from npformer.cli import explore as command
+from npformer.cli.main import main, make_parser
+from npformer.explorer import model_data
+from npformer.storage.checkpoint import save_checkpoint
+
+DOG = "the dog is tired"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Work in a folder with a run of each kind, of which that with whole words is the newest."""
+    monkeypatch.chdir(tmp_path)
+    for name, make in [*CHECKPOINTS.items(), ("words", word_checkpoint)]:
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        save_checkpoint(make(), f"runs/{name}/last.safetensors")
+
+
+def head_of(path):
+    """Return the data of a page without its numbers."""
+    return json.loads(re.search(r'id="head">(.*?)</script>', Path(path).read_text(encoding="utf-8"))[1])
+
+
+def refused(capsys, *arguments):
+    assert main(["explore", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("npformer: ")
+    assert said.count("\n") == 1
+    return said.removeprefix("npformer: ").rstrip("\n")
+
+
+def test_the_page_of_the_run_trained_last(capsys):
+    assert main(["explore", DOG]) == 0
+    size = Path("explorer.html").stat().st_size / 1e6
+    said = capsys.readouterr()
+    assert said.out == f"wrote explorer.html ({size:.1f} MB): open it in a browser\n"
+    assert said.err == ""
+    head = head_of("explorer.html")
+    assert (head["kind"], head["example"]["source"]) == ("live", DOG)
+    assert Path("explorer.html").read_text("utf-8") == npformer.load("runs/words").explore(DOG).html
+
+
+def test_a_given_translation_and_file():
+    assert main(["explore", DOG, "--target", "le chien", "--model", "runs/words", "--out", "dog.html"]) == 0
+    assert head_of("dog.html")["example"]["target"] == "le chien"
+    assert not Path("explorer.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        (
+            "bert",
+            "the [MASK] sees",
+            "a live page computes an encoder-decoder Transformer or a GPT, and this is a bert",
+        ),
+        (
+            "translator",
+            "a man",
+            "a live page reads whole words or characters, and the tokens of this model are subwords",
+        ),
+    ],
+)
+def test_a_model_that_is_not_live_has_a_recorded_page(name, text, reason, capsys):
+    assert main(["explore", text, "--model", f"runs/{name}"]) == 0
+    recorded = f"npformer: the page shows recorded arrays and computes nothing itself, because {reason}\n"
+    assert capsys.readouterr().err == recorded
+    assert head_of("explorer.html")["kind"] == "recorded"
+    assert Path("explorer.html").read_text("utf-8") == npformer.load(f"runs/{name}").explore(text).html
+
+
+def test_a_gpt_of_characters_has_a_live_page(capsys):
+    assert main(["explore", "the cat", "--model", "runs/gpt"]) == 0
+    assert capsys.readouterr().err == ""
+    head = head_of("explorer.html")
+    assert (head["kind"], head["architecture"], head["example"]["source"]) == ("live", "gpt", "the cat")
+    assert "12: give a shorter one" in refused(capsys, "the cat sees a dog", "--model", "runs/gpt")
+    assert "leave out the target" in refused(capsys, "a dog", "--target", "x", "--model", "runs/gpt")
+
+
+def test_a_model_that_is_too_large_to_be_live(capsys, monkeypatch):
+    monkeypatch.setattr(model_data, "LARGEST_LIVE", 1000)
+    assert main(["explore", DOG]) == 0
+    count = word_model().count_parameters()
+    assert (
+        f"because the model has {count:,} parameters, and a live page at most 1,000\n"
+        in capsys.readouterr().err
+    )
+    assert head_of("explorer.html")["kind"] == "recorded"
+
+
+def test_without_a_sentence_the_page_has_an_example(capsys, monkeypatch):
+    assert main(["explore"]) == 0
+    assert head_of("explorer.html")["example"]["source"] == command.ANIMAL
+    capsys.readouterr()
+    no_example = "there is no example for this model: give a sentence that it can read"
+    assert refused(capsys, "--model", "runs/gpt") == no_example
+    monkeypatch.setattr(command, "ANIMAL", "a zebra")
+    assert refused(capsys) == no_example
+
+
+def test_the_example_of_a_model_card():
+    assert command.example_for(npformer.load("en-de")) == npformer.load("en-de").card.example != ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["the dgo"], "the model does not know 'dgo' (did you mean dog?): use words of its vocabulary"),
+        ([DOG, "--target", "le chein"], "the model does not know 'chein' (did you mean chien?): use words"),
+        (["the " * 50], "the sentence has 51 tokens, its end included, and a page has room for 48: give a"),
+        ([" "], "the sentence ' ' is empty: write at least one word"),
+        ([""], "the argument after explore is empty: give a name or a text, or leave it out"),
+        ([DOG, "--model", "runs/none"], "there is no run runs/none: train one with npformer train"),
+        ([DOG, "--out", "runs"], "runs cannot be written (it is a folder): give another file"),
+        ([DOG, "--out", "no/x"], "no/x cannot be written (there is no folder no): give another file"),
+        (["the cat", "--target", "a", "--model", "runs/gpt"], "a language model reads one text and predicts"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_one_sentence(arguments, message, capsys):
+    assert refused(capsys, *arguments).startswith(message)
+    assert not Path("explorer.html").exists()
+
+
+def test_a_folder_is_refused_before_the_model_is_read(capsys, monkeypatch):
+    monkeypatch.setattr(command, "load_any", lambda arguments: pytest.fail("the model was read"))
+    refused(capsys, DOG, "--out", "runs")
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_open(found, capsys, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: opened.append(address) or found)
+    assert main(["explore", DOG, "--out", "my page.html", "--open"]) == 0
+    assert opened == [Path("my page.html").resolve().as_uri()]
+    said = capsys.readouterr().err
+    assert said == ("" if found else "npformer: no browser was found: open my page.html in one\n")
+
+
+def test_nothing_is_opened_unless_it_is_asked_for(monkeypatch):
+    monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: pytest.fail("opened"))
+    assert main(["explore", DOG]) == 0
+
+
+def suggested(capsys):
+    """Return the arguments of the command that the last note names, or None if no note names one."""
+    notes = capsys.readouterr().err.splitlines()
+    found = re.fullmatch(
+        r"npformer: to see how .* number by number: npformer (explore .*)", (notes or [""])[-1]
+    )
+    return shlex.split(found[1]) if found else None
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "kind"),
+    [
+        (DOG, [], "encoder"),
+        ("the animal didn't cross", ["--model", "runs/words", "--last"], "encoder"),
+        ("the cat ate", ["--model", "runs/gpt"], "self"),
+        ("the [MASK] sees", ["--model", "runs/bert"], "self"),
+    ],
+)
+def test_attention_names_the_command_that_opens_its_page(text, options, kind, capsys, monkeypatch):
+    monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: True)
+    assert main(["attention", "--kind", kind, text, *options]) == 0
+    named = suggested(capsys)
+    assert named == ["explore", *(options or ["--model", "runs/words"]), "--open", text]
+    assert main(named) == 0
+    assert head_of("explorer.html")["example"]["source"] == text
+
+
+def test_the_command_for_a_text_that_looks_like_an_option():
+    tokenizer = SimpleNamespace(encode=lambda text: SimpleNamespace(ids=[1, 2]))
+    model = SimpleNamespace(name="-m", tokenizer=tokenizer, unknown_words=lambda text: [])
+    words = shlex.split(command.explore_command(model, "-5 degrees"))
+    assert words == ["npformer", "explore", "--model", "./-m", "--open", "--", "-5 degrees"]
+    assert make_parser("explore").parse(words[2:]).sentence == "-5 degrees"
+
+
+@pytest.mark.parametrize("text", ["the zebra", "the " * 48])
+def test_attention_names_no_page_that_the_explorer_refuses(text, capsys):
+    assert main(["attention", text, "--model", "runs/words", "--kind", "encoder"]) == 0
+    assert suggested(capsys) is None
+    refused(capsys, text)

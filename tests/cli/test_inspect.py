@@ -1,0 +1,106 @@
+"""npformer inspect: runs, shipped translators and Hugging Face folders, whose numbers are not read."""
+
+import json
+
+import numpy as np
+import pytest
+from hugging_face_folders import GPT2, LLAMA, gpt2_tensors, llama_tensors, write_folder
+from tiny_runs import CHECKPOINTS
+
+import npformer
+from npformer.cli.inspect import tree
+from npformer.cli.main import main
+from npformer.interop import load_folder
+from npformer.interop.tensor_files import TensorFolder
+from npformer.storage.checkpoint import save_checkpoint
+
+
+def inspected(capsys, *arguments, status=0):
+    """Return what the command prints."""
+    assert main(["inspect", *map(str, arguments)]) == status
+    return capsys.readouterr().out
+
+
+def test_a_folder_is_described_without_its_numbers(capsys, tmp_path, monkeypatch):
+    tensors = {name: tensor.astype(np.float16) for name, tensor in gpt2_tensors().items()}
+    folder = write_folder(tmp_path / "folder", GPT2, tensors)
+    model = load_folder(folder).model
+
+    def fail(*arguments):
+        raise AssertionError("numbers were read")
+
+    monkeypatch.setattr(TensorFolder, "read_into", fail)
+    (found,) = json.loads(inspected(capsys, folder, "--json"))
+    assert found["kind"] == "GPT (gpt2)"
+    assert (found["supported"], found["problem"]) == (True, "")
+    assert found["settings"] == json.loads(json.dumps(model.config.to_dict()))
+    assert found["parameters"] == model.count_parameters()
+    assert found["stored"] == {"F16": 2 * model.count_parameters()}
+    assert found["shapes"] == {name: list(p.shape) for name, p in model.named_parameters()}
+    lines = inspected(capsys, folder).splitlines()
+    n_bytes = 4 * model.count_parameters()
+    assert (
+        f"memory       {n_bytes:,} bytes in float32, {2 * n_bytes:,} bytes in float64; the same for gradients"
+        in lines
+    )
+    assert "supported    yes" in lines
+    assert "  n_layers                 2" in lines
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_run_of_each_kind(capsys, tmp_path, name):
+    (tmp_path / "run").mkdir()
+    save_checkpoint(CHECKPOINTS[name](), tmp_path / "run/last.safetensors")
+    model = npformer.load(tmp_path / "run").model
+    (found,) = json.loads(inspected(capsys, tmp_path / "run", "--last", "--json"))
+    assert found["kind"] == type(model).__name__
+    assert found["parameters"] == model.count_parameters()
+    assert found["settings"].keys() == model.config.to_dict().keys()
+    assert found["stored"] == {}
+    text = inspected(capsys, tmp_path / "run")
+    assert f"parameters   {model.count_parameters():,} in {len(model.parameters())} tensors" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"hidden_act": "relu"}, "hidden_act is 'relu' in config.json"),
+        ({"model_type": "mamba\x1b[31m"}, "model_type is"),
+        ({"num_hidden_layers": 3}, "has no tensor model.layers.2."),
+    ],
+)
+def test_a_folder_that_is_not_supported_says_why(capsys, tmp_path, changes, words):
+    folder = write_folder(tmp_path / "folder", LLAMA | changes, llama_tensors())
+    text = inspected(capsys, folder, status=1)
+    assert f"supported    no: {words}" in text.replace(f"{folder} ", "").replace(f" in {folder}", "")
+    assert "\x1b" not in text
+    assert "vocab_size" in text
+    (found,) = json.loads(inspected(capsys, folder, "--json", status=1))
+    assert found["supported"] is False
+    assert found["parameters"] == sum(tensor.size for tensor in llama_tensors().values())
+
+
+def test_a_damaged_folder_is_refused(capsys, tmp_path):
+    folder = write_folder(tmp_path / "folder", GPT2, gpt2_tensors())
+    (folder / "model.safetensors").write_bytes(b"cut")
+    assert main(["inspect", str(folder)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_tree_shows_equal_layers_once():
+    shapes = {"embedding.weight": (9, 4)}
+    for index in range(3):
+        shapes |= {f"layers.{index}.norm.{name}": (4,) for name in ("gain", "bias")}
+    shapes["layers.3.norm.gain"] = (5,)
+    assert tree(shapes) == [
+        "embedding",
+        "  weight (9, 4)",
+        "layers",
+        "  0 to 2",
+        "    norm",
+        "      gain (4,)",
+        "      bias (4,)",
+        "  3",
+        "    norm",
+        "      gain (5,)",
+    ]

@@ -1,0 +1,114 @@
+"""npformer saliency, and npformer attention for models that read one text."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tiny_runs import CHECKPOINTS
+
+import npformer
+from npformer import plots
+from npformer.cli.main import main
+from npformer.plots import text_problems
+from npformer.storage.checkpoint import save_checkpoint
+
+TEXTS = {"gpt": "the cat ate", "bert": "the [MASK] sees a dog", "translator": "a man is riding"}
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Work in a folder with a run of each kind, where the images of figures are not written."""
+    monkeypatch.chdir(tmp_path)
+    for name, make in CHECKPOINTS.items():
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        save_checkpoint(make(), f"runs/{name}/last.safetensors")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return a list that receives every saved figure."""
+    figures, real = [], plots.save
+    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure) or real(figure, path))
+    return figures
+
+
+def printed(capsys, *arguments):
+    assert main(list(arguments)) == 0
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_table_and_the_picture(name, capsys, drawn):
+    settings = ["--method", "gradient", "--position", "1"]
+    out = printed(capsys, "saliency", TEXTS[name], "--model", f"runs/{name}", *settings).out
+    found = npformer.load(f"runs/{name}").saliency(TEXTS[name], method="gradient", position=1)
+    assert out == f"{found.table()}\nwrote saliency.png\n"
+    assert Path("saliency.png").stat().st_size > 3000
+    assert text_problems(drawn[0]) == []
+
+
+def test_the_options_are_those_of_the_method(capsys):
+    options = [
+        "--target",
+        "d",
+        "--score",
+        "logit",
+        "--tolerance",
+        "0.001",
+        "--points",
+        "2000",
+        "--out",
+        "a.svg",
+    ]
+    said = printed(capsys, "saliency", TEXTS["gpt"], "--model", "runs/gpt", *options)
+    found = npformer.load("runs/gpt").saliency(
+        TEXTS["gpt"], target="d", score="logit", tolerance=0.001, most_points=2000
+    )
+    assert said.out == f"{found.table()}\nwrote a.svg\n"
+    assert said.err == ""
+    assert abs(found.gap) < 0.001
+
+
+def test_too_few_points_are_reported(capsys):
+    few = ["--points", "8", "--tolerance", "1e-9"]
+    said = printed(capsys, "saliency", TEXTS["translator"], "--model", "runs/translator", *few)
+    assert re.search(r"the sum misses that difference by \S+: give more points, with --points", said.err)
+
+
+def test_unknown_words_are_reported(capsys):
+    said = printed(capsys, "saliency", "the [MASK] yak", "--model", "runs/bert", "--method", "gradient")
+    assert said.err == "npformer: the model does not know 'yak' and reads <UNK> instead\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["the cat", "--model", "runs/gpt", "--target", "dog"], "the target 'dog' is 3 tokens of this model"),
+        (
+            ["the cat", "--model", "runs/gpt", "--position", "7"],
+            "position is 7: the text has positions 0 .. 6",
+        ),
+        (["the cat", "--model", "runs/bert"], "'the cat' has no [MASK]: write it in place of a word"),
+        (["a", "--model", "runs/gpt", "--points", "7"], "--points is '7': give a whole number, 8 or more"),
+        (["a", "--model", "runs/gpt", "--out", "a.txt"], "cannot save a picture as 'a.txt'"),
+        (["a", "--model", "nowhere"], "there is no run nowhere"),
+    ],
+)
+def test_mistakes(arguments, message, capsys):
+    assert main(["saliency", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["gpt", "bert"])
+def test_attention_of_a_text(name, capsys, drawn):
+    out = printed(capsys, "attention", TEXTS[name], "--model", f"runs/{name}").out
+    assert out == "wrote attention/self_grid.png\nwrote attention/self_lines.png\n"
+    assert len(drawn) == 2
+    assert all(text_problems(figure) == [] for figure in drawn)
+
+
+def test_the_kind_of_attention_of_a_text(capsys):
+    assert main(["attention", "the cat", "--model", "runs/gpt", "--kind", "cross"]) == 2
+    assert "this model has no encoder-decoder attention: it has self" in capsys.readouterr().err

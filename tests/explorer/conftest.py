@@ -1,0 +1,5 @@
+"""Fixtures of the explorer's tests."""
+
+import browser
+
+chromium = browser.chromium

@@ -1,0 +1,254 @@
+"""The data of a live page: the parameters by their names in the cache tree, the settings and the example."""
+
+import json
+
+import numpy as np
+import pytest
+from page_numbers import page_numbers
+from tiny_runs import bert_checkpoint, checkpoint_of, gpt_checkpoint
+from toy_pretrained import toy_checkpoint
+from word_translator import SOURCE, TARGET, word_checkpoint, word_model, word_translator
+
+import npformer
+from npformer.data import END, START
+from npformer.data.text_codecs import ByteCodec
+from npformer.errors import UserError
+from npformer.explorer import explore, model_data
+from npformer.explorer.model_data import MOST_TOKENS, live_data, why_not_live
+from npformer.generation import Translator
+from npformer.generation.batch_decode import translate_ids
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.models.universal import UniversalConfig, UniversalTransformer
+from npformer.pretrained import LoadedTranslator
+from npformer.storage.checkpoint import save_checkpoint
+
+DOG = "the dog is tired"
+
+
+def in_cache(cache, name):
+    """Return the array that stands under the name of a parameter in the cache tree."""
+    for part in name.split("."):
+        if part.isdigit():
+            cache = cache[int(part)]
+        elif part == "weight" and not hasattr(cache, part):
+            cache = cache.table
+        else:
+            cache = getattr(cache, part)
+    return cache
+
+
+CHANGES = [
+    {"norm": "pre", "final_norm": True},
+    {"norm": "pre", "final_norm": True, "fused_projections": True, "tied": "none"},
+    {"norm": "pre", "final_norm": True, "positions": "learned", "attention_bias": False},
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES)
+def test_the_parameters_have_their_names_in_the_cache_tree(changes):
+    loaded = word_translator(**changes)
+    numbers = page_numbers(explore(loaded, DOG))
+    _, cache = loaded.model.forward(np.array([[4, 5, 3]]), np.array([[2, 6]]))
+    found = 0
+    for name, value in numbers.items():
+        if not name.endswith((".bias", "positions", "positions.weight")) and not name.startswith("output"):
+            np.testing.assert_array_equal(in_cache(cache, name), value)
+            found += 1
+    assert found > 20
+
+
+@pytest.mark.parametrize("changes", [*CHANGES, {"norm": "n-dan"}, {"positions": "relative"}])
+def test_the_page_carries_every_parameter_in_order(changes):
+    model = word_model(**changes)
+    loaded = word_translator(**changes)
+    numbers = page_numbers(explore(loaded, DOG))
+    positions = numbers.pop("positions")
+    assert len(numbers) == len(model.parameters())  # no name occurs twice
+    for value, parameter in zip(numbers.values(), model.parameters(), strict=True):
+        np.testing.assert_array_equal(value, parameter.value)
+    table = getattr(model.source.positions, "table", np.zeros(0))
+    np.testing.assert_array_equal(positions, table)
+
+
+def test_the_settings_are_plain_numbers():
+    config = explore(word_translator(dropout=0.2), DOG).head["config"]
+    assert (config["d_head"], config["d_value"], config["embedding_dropout"]) == (4, 4, 0.2)
+    assert config["mask_fill"] == "-Infinity"
+    assert config["n_layers"] == 2
+    other = word_translator(mask_fill=-1e9, masking_how="add", d_head=6, d_value=5, embedding_dropout=0.5)
+    config = explore(other, DOG).head["config"]
+    assert (config["d_head"], config["d_value"], config["embedding_dropout"]) == (6, 5, 0.5)
+    assert config["mask_fill"] == -1e9
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "file"),
+    [
+        ({"norm": "post"}, "residual", "functional/residual.py"),
+        ({"norm": "pre", "final_norm": True}, "residual", "nn/residual.py"),
+        ({"norm": "-dan"}, "residual", "nn/residual.py"),
+        ({"tied": "none"}, "logits", "nn/linear.py"),
+        ({"tied": "output"}, "logits", "nn/embedding.py"),
+    ],
+)
+def test_the_source_lines_are_those_of_the_model(changes, key, file):
+    assert explore(word_translator(**changes), DOG).head["lines"][key]["file"] == f"npformer/{file}"
+
+
+def test_a_mask_that_adds_has_its_own_line():
+    lines = explore(word_translator(masking_how="add", mask_fill=-1e9), DOG).head["lines"]
+    assert lines["mask"]["code"].startswith("scores = scores + ")
+    assert explore(word_translator(), DOG).head["lines"]["mask"]["code"].startswith("scores = xp.where")
+
+
+def test_the_example_is_decoded_as_the_page_decodes():
+    """With a beam, the page would show a translation that it does not find itself."""
+    differ = 0
+    for seed in range(6):
+        translator = Translator(word_model(seed), SOURCE, TARGET)
+        loaded = LoadedTranslator("runs/toy", translator.model, lambda translator=translator: translator)
+        found = explore(loaded, DOG).head["example"]["target_ids"]
+        greedy, beam = (
+            translate_ids(translator.model, [translator.source_ids(DOG)], max_length=15, **search)[0]
+            for search in ({}, loaded.search_settings())
+        )
+        assert found == [*greedy, END]
+        differ += greedy != beam
+    assert differ
+
+
+def test_the_example_is_the_translation_of_the_model():
+    loaded = word_translator()
+    example = explore(loaded, DOG).head["example"]
+    assert example["source"] == DOG
+    assert example["source_ids"] == [*SOURCE.encode(DOG), END]
+    assert example["target_ids"][-1] == END
+    assert example["target"] == TARGET.decode(example["target_ids"])
+    predicted = loaded.attention(DOG, beam=1).predicted_tokens
+    assert predicted == [TARGET.tokens[index] for index in example["target_ids"]]
+
+
+def test_a_given_translation():
+    example = explore(word_translator(), DOG, "Le chien est large").head["example"]
+    assert example["target"] == "Le chien est large"
+    assert example["target_ids"] == [*TARGET.encode("le chien est large"), END]
+
+
+def test_the_vocabularies_and_their_rules():
+    head = explore(word_translator(), DOG).head
+    assert head["source_words"] == list(SOURCE.tokens)
+    assert head["target_words"] == list(TARGET.tokens)
+    assert head["tokenization"] == {
+        "source": {"lowercase": True, "elision": False},
+        "target": {"lowercase": True, "elision": True},
+    }
+    assert head["config"]["start_id"] == START
+    assert head["npformer"] == npformer.__version__
+    assert head["model"] == {"name": "toy", "parameters": word_model().count_parameters()}
+    assert json.loads(json.dumps(head)) == head
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("", None, "the sentence '' is empty: write at least one word"),
+        (" \n", None, r"the sentence ' \\n' is empty"),
+        (DOG, " ", "the translation ' ' is empty"),
+        ("the dgo is xyzzy", None, r"does not know 'dgo' \(did you mean dog\?\), 'xyzzy': use words of its"),
+        (DOG, "le chein", r"the model does not know 'chein' \(did you mean chien\?\)"),
+        (
+            "the " * MOST_TOKENS,
+            None,
+            "the sentence has 49 tokens, its end included, and a page has room for 48",
+        ),
+        (DOG, "le " * 100, "the translation has 101 tokens"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(source, target, message):
+    with pytest.raises(UserError, match=message):
+        explore(word_translator(), source, target)
+
+
+def test_the_longest_sentence_that_has_room():
+    example = explore(word_translator(), "the " * (MOST_TOKENS - 1), "le " * (MOST_TOKENS - 1)).head[
+        "example"
+    ]
+    assert (len(example["source_ids"]), len(example["target_ids"])) == (48, 48)
+
+
+def test_a_model_that_never_ends_a_translation_fills_the_page():
+    loaded = word_translator()
+    loaded.model.target.tokens.weight.value[END] = 0  # the end symbol gets the logit 0
+    loaded.model.decoder.layers[-1].feed_forward_residual.norm.bias.value[...] = 5
+    for index in range(4, len(TARGET.tokens)):
+        loaded.model.target.tokens.weight.value[index] = 1  # and every word one of 5 · 8 or so
+    ids = explore(loaded, "the " * 40).head["example"]["target_ids"]
+    assert len(ids) == MOST_TOKENS
+    assert ids[-1] == END
+
+
+def gpt_of_bytes():
+    """Return the checkpoint of a GPT that reads bytes."""
+    model = GPT(GPTConfig(vocab_size=256, d_model=8, n_layers=1, n_heads=2, context=12))
+    return checkpoint_of(model, "gpt", {"text": ByteCodec().to_json()})
+
+
+COMPUTES = "a live page computes an encoder-decoder Transformer or a GPT, and this is a"
+
+
+def test_which_models_are_live(tmp_path, monkeypatch):
+    config = UniversalConfig(**word_model().config.to_dict())
+    universal = UniversalTransformer(config)
+    reasons = {
+        f"{COMPUTES} universal transformer": LoadedTranslator("x", universal, lambda: None),
+    }
+    for name, checkpoint in {
+        "gpt": gpt_checkpoint(),
+        "gpt of bytes": gpt_of_bytes(),
+        "bert": bert_checkpoint(),
+        "toy": toy_checkpoint(),
+    }.items():
+        save_checkpoint(checkpoint, tmp_path / f"{name}.safetensors")
+    reasons[f"{COMPUTES} bert"] = "bert"
+    for reason, model in reasons.items():
+        loaded = npformer.load(tmp_path / f"{model}.safetensors") if isinstance(model, str) else model
+        assert why_not_live(loaded) == reason
+    for model, tokens in (("toy", "subwords"), ("gpt of bytes", "bytes")):
+        assert (
+            why_not_live(npformer.load(tmp_path / f"{model}.safetensors"))
+            == f"a live page reads whole words or characters, and the tokens of this model are {tokens}"
+        )
+    assert why_not_live(word_translator()) is None
+    assert why_not_live(npformer.load(tmp_path / "gpt.safetensors")) is None
+    monkeypatch.setattr(model_data, "LARGEST_LIVE", 2000)
+    count = word_model().count_parameters()
+    assert (
+        why_not_live(word_translator())
+        == f"the model has {count:,} parameters, and a live page at most 2,000"
+    )
+
+
+def test_a_model_can_be_given_by_its_name(tmp_path):
+    path = tmp_path / "toy.safetensors"
+    save_checkpoint(word_checkpoint(), path)
+    by_name, loaded = explore(str(path), DOG), npformer.load(path)
+    assert by_name.html == explore(path, DOG).html == explore(loaded, DOG).html
+    assert live_data(loaded, DOG).head == by_name.head
+
+
+def test_the_page_of_the_tour_has_at_most_4_mb():
+    """The size of the tour's model, with vocabularies of this size, as the command writes it."""
+    assert len(explore(tour_translator(), DOG).html.encode()) < 4e6
+
+
+def tour_translator():
+    """Return an untrained translator with the architecture and the vocabularies of the tour."""
+    from npformer.data.dataset import builtin_dataset
+    from npformer.generation import Translator
+    from npformer.models.transformer import Transformer, TransformerConfig
+
+    dataset = builtin_dataset()
+    sizes = {"source_vocab": len(dataset.source.tokens), "target_vocab": len(dataset.target.tokens)}
+    model = Transformer(TransformerConfig.architecture("small", **sizes))
+    translator = Translator(model, dataset.source, dataset.target)
+    return LoadedTranslator("tour/run", model, lambda: translator)

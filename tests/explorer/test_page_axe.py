@@ -1,0 +1,150 @@
+"""Pages of the explorer are accessible: axe finds nothing in any view, at three widths, in both themes.
+
+The tests need axe-core of npm: NPFORMER_AXE is the path of its axe.min.js. `bash .ci/explorer` installs it.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser import open_page
+from page_steps import wait_until_ready
+from readers import VIEWS
+from tiny_runs import gpt_checkpoint
+from word_translator import word_translator
+
+import npformer
+from npformer import nn
+from npformer.explorer import explore, explore_layer
+from npformer.storage.checkpoint import save_checkpoint
+
+AXE = os.environ.get("NPFORMER_AXE")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not AXE, reason="NPFORMER_AXE is not the path of axe.min.js: npm install axe-core"),
+]
+
+# what axe found: the rule, and the first elements that break it
+RUN = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations.map(
+    ({ id, nodes }) => [id, ...nodes.slice(0, 3).map((node) => `${node.html} ${node.failureSummary}`)])"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Return the pages by their kind: a live one, a recorded one, and that of a layer."""
+    run = tmp_path_factory.mktemp("run") / "run.safetensors"
+    save_checkpoint(gpt_checkpoint(), run)
+    x = np.random.default_rng(0).standard_normal((1, 3, 8)).astype(np.float32)
+    made = {
+        "live": explore(word_translator(), "the dog is tired"),
+        "recorded": explore(npformer.load(run), "the cat ate"),
+        "layer": explore_layer(nn.FeedForward(8, 12), x),
+    }
+    return {kind: page.html for kind, page in made.items()}
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request):
+    return request.param
+
+
+@pytest.fixture(params=[390, 1280, 1920])
+def width(request):
+    return request.param
+
+
+def opened(chromium, html, width, scheme):
+    """Open a page on which a test may run axe in spite of the page's policy."""
+    size = {"width": width, "height": 900}
+    return open_page(chromium, html, viewport=size, color_scheme=scheme, bypass_csp=True)
+
+
+class Checker:
+    """Axe on a page. Each state of the page is checked in turn, and what it finds is collected."""
+
+    def __init__(self, page):
+        self.page, self.found = page, []
+        wait_until_ready(page)
+        page.evaluate(Path(AXE).read_text(encoding="utf-8"))
+
+    def check(self, state):
+        self.found += [[state, *violation] for violation in self.page.evaluate(RUN)]
+
+    def click(self, selector):
+        self.page.click(selector)
+
+    def choose(self, name, view):
+        """Choose a value of a group of buttons of a view."""
+        self.click(f'#{view} button[data-choice="{name}"]')
+
+
+def view_button(view):
+    return f"#views button:nth-child({VIEWS.index(view) + 1})"
+
+
+def test_the_views_of_a_live_page(chromium, pages, width, scheme):
+    with opened(chromium, pages["live"], width, scheme) as page:
+        checker = Checker(page)
+        check_steps(checker)
+        check_attention(checker)
+        checker.click("#switch-head")  # a head off
+        for view in ("What if", "Check a gradient", "Training step"):
+            checker.click(view_button(view))
+            if view == "What if":
+                checker.click("#changes summary")
+            if view == "Training step":
+                checker.click("#training .main")
+            checker.check(view)
+        checker.click("#large")
+        for view in VIEWS:
+            checker.click(view_button(view))
+            checker.check(f"{view}, large")
+        assert checker.found == []
+
+
+@pytest.mark.parametrize("kind", ["recorded", "layer"])
+def test_the_views_of_pages_that_compute_nothing(kind, chromium, pages, width, scheme):
+    with opened(chromium, pages[kind], width, scheme) as page:
+        checker = Checker(page)
+        check_steps(checker)
+        for view in VIEWS[1:]:
+            checker.click(view_button(view))
+            checker.check(view)
+        assert checker.found == []
+
+
+def check_steps(checker):
+    """Check the steps in both directions, with all that can be unfolded, the dialog and the form."""
+    page = checker.page
+    checker.check("forward")
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    checker.click('#direction button[data-choice="backward"]')
+    checker.check("backward, everything unfolded")
+    page.evaluate("for (const part of document.querySelectorAll('main details')) part.open = false")
+    checker.click("#actions button:nth-child(3)")
+    checker.check("the code")
+    checker.click("#dialog button")
+    checker.click("#copy-link")
+    checker.check("the link")
+    checker.click("#dialog .plain")
+    if page.is_visible("#open-form"):
+        checker.click("#open-form")
+        page.fill("#source-input", "the dgo is tired")
+        checker.click("#own")
+        checker.check("the form with a message")
+        page.fill("#source-input", "a cat sees it")
+        checker.click("#own")
+
+
+def check_attention(checker):
+    """Check all quantities of the maps, and the lines of one head and of all."""
+    checker.click(view_button("Attention"))
+    if checker.page.locator(".finder option").count() > 2:
+        checker.page.select_option(".finder select", index=1)
+    for quantity in ("weights", "gradients", "mean", "rollout"):
+        checker.choose(quantity, "attention")
+        checker.check(f"attention, {quantity}")
+    checker.choose("weights", "attention")
+    checker.click("#all-heads")
+    checker.check("attention, lines of all heads")

@@ -1,0 +1,170 @@
+"""What a page cannot do is said in one sentence: bad input, and a browser that lacks something."""
+
+import contextlib
+
+import pytest
+from browser import open_page
+from page_steps import wait_until_ready
+from readers import DESK
+from tiny_runs import bert_checkpoint
+from word_translator import word_translator
+
+from npformer.cli.main import main
+from npformer.explorer import explore
+from npformer.explorer.steps import data as steps_data
+from npformer.storage.checkpoint import save_checkpoint
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def html():
+    return explore(word_translator(), "the dog is tired").html
+
+
+@pytest.fixture(scope="module")
+def page(chromium, html):
+    with open_page(chromium, html, **DESK) as opened:
+        wait_until_ready(opened)
+        opened.click("#open-form")
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("the zzebra is tired", "", "The model does not know “zzebra”: choose words of its vocabulary."),
+        ("the dgo is tierd", "", "The model does not know “dgo”, “tierd”: choose words of its vocabulary."),
+        ("the dog", "le chein", "The model does not know “chein”: choose words of its vocabulary."),
+        ("", "", "The sentence is empty: write at least one word."),
+        (" \u200b\ufeff\t", "", "The sentence is empty: write at least one word."),
+        ("dog " * 48, "", "The sentence has 48 words, and the page has room for 47: shorten it."),
+        ("the dog", "chien " * 99, "The translation has 99 words, and the page has room for 47: shorten it."),
+    ],
+)
+def test_a_typed_sentence(source, target, message, page):
+    before = page.evaluate("[npformer.loss(), location.hash]")
+    page.fill("#source-input", source)
+    page.fill("#target-input", target)
+    page.click("#sentence-form .main")
+    said = page.text_content("#message").split(" Did you mean")[0]
+    assert said == message
+    assert page.evaluate("[npformer.loss(), location.hash]") == before
+
+
+def test_the_longest_sentence_has_room(page):
+    page.fill("#source-input", "dog " * 47)
+    page.fill("#target-input", "chien " * 47)
+    page.click("#sentence-form .main")
+    assert page.text_content("#message") == ""
+    assert page.evaluate("npformer.shape('logits')[0]") == 48
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"path": "encoder.9.y"}, "There is no array named “encoder.9.y”: choose one of the list."),
+        ({"place": "1, 2"}, "The array has the shape 2 × 5 × 5: write 3 indices, counted from 0."),
+        ({"place": "0, 0, 5"}, "The array has the shape 2 × 5 × 5: write 3 indices, counted from 0."),
+        ({"value": "much"}, "Write a number as the value, such as 0.5."),
+    ],
+)
+def test_a_value_that_cannot_be_set(fields, message, page):
+    open_view_by_click(page, "What if")
+    good = {"path": "encoder.0.self_attention.attention.scores", "place": "0, 0, 0", "value": "1"}
+    page.evaluate("npformer.set_sentence('the dog is tired')")
+    for name, text in (good | fields).items():
+        page.fill(f"#value-of-{name}", text)
+    page.click("#changes form .main")
+    assert page.text_content("#changes .told") == message
+    assert page.evaluate("npformer.explorer.session.countEdits()") == 0
+
+
+def test_a_token_that_is_not_in_the_vocabulary(page):
+    open_view_by_click(page, "What if")
+    page.fill('#changes input[aria-label="source token 1"]', "dgo")
+    page.keyboard.press("Tab")
+    assert page.text_content("#message") == "The model does not know “dgo”: try dog, too."
+
+
+def open_view_by_click(page, name):
+    page.click(f'#views button:text-is("{name}")')
+
+
+# Browsers that lack something
+
+
+@contextlib.contextmanager
+def other_browser(chromium, html, script="", **settings):
+    """Open a page in a browser in which a script ran before, and yield it. It may write errors."""
+    context = chromium.new_context(**settings)
+    try:
+        page = context.new_page()
+        if script:
+            page.add_init_script(script)
+        page.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
+        page.goto("http://page.test/")
+        yield page
+    finally:
+        context.close()
+
+
+def visible(page):
+    """Return the sentences that the page shows about what it lacks."""
+    found = [page.locator(selector) for selector in ("noscript p, p.needs", "#message")]
+    return [each.text_content() for list_ in found for each in list_.all() if each.is_visible()]
+
+
+def test_without_scripts(chromium, html):
+    with other_browser(chromium, html, java_script_enabled=False) as page:
+        page.wait_for_timeout(3200)
+        assert visible(page) == [
+            "This page computes with JavaScript, which is switched off: switch it on for this file."
+        ]
+
+
+def test_without_modules(chromium, html):
+    """A module that a browser does not read, here since its hash is another one, leaves the sentence."""
+    old = html.replace('<script type="module">', '<script type="module"> ')
+    assert old != html
+    with other_browser(chromium, old) as page:
+        assert visible(page) == []
+        page.wait_for_timeout(3300)
+        assert visible(page) == ["This page needs a browser of 2023 or later: open the file in a newer one."]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "delete Array.prototype.findIndex",
+        "delete Array.prototype.flatMap",
+        "window.URLSearchParams = undefined;",
+    ],
+)
+def test_without_a_function_that_the_page_calls(script, chromium, html):
+    with other_browser(chromium, html, script) as page:
+        page.wait_for_timeout(300)
+        (sentence,) = visible(page)
+        assert sentence.startswith("The page cannot be shown in this browser: ")
+        assert sentence.endswith(".")
+
+
+def test_with_all_that_it_needs_the_page_asks_for_nothing(chromium, html):
+    with other_browser(chromium, html) as page:
+        wait_until_ready(page)
+        page.wait_for_timeout(3200)
+        assert visible(page) == []
+
+
+# Models and texts that are too large for a page
+
+
+def test_a_text_whose_arrays_have_no_room_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(steps_data, "LARGEST_PAGE", 1000)
+    save_checkpoint(bert_checkpoint(), "run.safetensors")
+    assert main(["explore", "the cat sees a dog", "--model", "run.safetensors"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "numbers, and a page has room for 1,000: give a shorter text" in said
+    assert not (tmp_path / "explorer.html").exists()

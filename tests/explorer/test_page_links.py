@@ -1,0 +1,341 @@
+"""The link of a page of the explorer: opened anew, it shows the same view and the same numbers."""
+
+import contextlib
+
+import pytest
+from browser import open_page
+from page_steps import wait_until_ready
+from word_translator import word_translator
+
+from npformer.explorer import explore
+
+pytestmark = pytest.mark.browser
+
+STATE = """(() => {
+    const { view, direction, result, index, session } = npformer.explorer;
+    const text = (id) => document.getElementById(id).textContent;
+    return [view, direction, result.path, index, npformer.loss(), location.hash,
+        session.past.map((x) => x.loss),
+        text("source-text"), text("target-text"), text("reference"), text("changed")];
+})()"""
+
+
+@pytest.fixture(scope="module")
+def html():
+    return explore(word_translator(), "the dog is tired").html
+
+
+@pytest.fixture(scope="module")
+def first(chromium, html):
+    with open_page(chromium, html) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(first):
+    """Return the page as it is when it is opened without a link."""
+    return opened_at(first, "")
+
+
+def opened_at(page, address):
+    page.goto("about:blank")
+    page.goto(f"http://page.test/{address}")
+    wait_until_ready(page)
+    return page
+
+
+def step(page, count=1, lr=0.01, optimizer="adam"):
+    for _ in range(count):
+        page.evaluate("([lr, optimizer]) => npformer.step(lr, { optimizer })", [lr, optimizer])
+
+
+def check_link(page):
+    """Check that a page which opens the link of this one shows what this one shows, and return the link."""
+    page.evaluate("npformer.explorer.session.generate(); npformer.explorer.changed()")
+    before = page.evaluate(STATE)
+    link = page.evaluate("location.hash")
+    assert opened_at(page, link).evaluate(STATE) == before
+    return link
+
+
+def test_training_steps_are_repeated(page):
+    step(page, 3)
+    step(page, 2, 0.05, "gradient descent")
+    assert "adam%22%2C0.01%2C3" in check_link(page)
+
+
+def test_training_steps_of_other_sentences_and_changes_are_repeated(page):
+    step(page)
+    page.evaluate("npformer.set_sentence('a cat sees it', 'un chat')")
+    step(page, 2)
+    page.evaluate("npformer.edit({ heads: { 'decoder.0.cross': [0] } })")
+    step(page)
+    page.evaluate("npformer.edit({ values: { 'encoder.0.feed_forward.inner.y': [[2, 1.5]] } })")
+    assert "2 training steps" not in check_link(page)
+
+
+def test_after_an_undone_step_the_link_has_one_step_less(page):
+    step(page, 3)
+    page.evaluate("npformer.explorer.session.undo(); npformer.explorer.changed()")
+    assert "0.01%2C2" in check_link(page)
+
+
+def test_steps_after_the_link_go_on_as_before(page):
+    """The averages of Adam come back as well."""
+    step(page, 4)
+    link = page.evaluate("location.hash")
+    step(page)
+    expected = page.evaluate("npformer.loss()")
+    step(opened_at(page, link))
+    assert page.evaluate("npformer.loss()") == expected
+
+
+def test_a_link_repeats_at_most_100_steps(page):
+    step(page, 100, 1e-4, "gradient descent")
+    check_link(page)
+    step(page, 1, 1e-4)
+    page.click("#copy-link")
+    assert "leaves out your 101 training steps" in page.text_content("#dialog")
+    page.click("#dialog .plain")
+    assert "training=" not in page.evaluate("location.hash")
+    opened_at(page, "#training=" + '[["adam",0.01,101]]')
+    assert "has 101 training steps, and a page repeats at most 100" in page.text_content("#message")
+    assert page.evaluate("npformer.explorer.session.log.length") == 0
+
+
+def test_replaced_tokens_come_back(page):
+    page.evaluate("""() => {
+        const { explorer } = npformer;
+        explorer.session.setToken("target", 0, 7);
+        explorer.session.setToken("source", 1, 1);
+        explorer.recompute();
+    }""")
+    assert "ids=source." in check_link(page)
+
+
+def test_the_translation_of_a_model_with_a_head_off_comes_back(page):
+    page.evaluate("npformer.edit({ heads: { 'decoder.1.cross': [0, 1] } })")
+    page.evaluate("npformer.set_sentence('a cat sees it')")
+    check_link(page)
+
+
+def test_a_link_pasted_into_an_open_page_is_read_anew(page):
+    link = page.evaluate("location.hash")
+    loss = page.evaluate("npformer.loss()")
+    step(page, 2)
+    with page.expect_event("load"):
+        page.evaluate("hash => { setTimeout(() => { location.hash = hash; }); }", link)
+    wait_until_ready(page)
+    assert page.evaluate("npformer.explorer.session.log.length") == 0
+    assert page.evaluate("npformer.loss()") == loss
+
+
+def test_the_link_to_the_step_keeps_the_state(page):
+    page.click("#large")
+    step(page)
+    page.focus(".skip")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(100)
+    assert page.evaluate("[npformer.explorer.isLarge, npformer.explorer.session.log.length]") == [True, 1]
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_the_chosen_weight_of_attention_comes_back(page):
+    page.click("#views button:nth-child(2)")
+    told = "document.querySelector('#attention p[aria-live]').textContent"
+    first = page.evaluate(told)
+    page.click("#attention-map", position={"x": 240, "y": 130})
+    page.click("#copy-link")  # on the way the pointer crosses other cells
+    chosen = page.evaluate(told)
+    assert chosen.startswith("Pinned: ")
+    assert chosen.split("from")[1] != first.split("from")[1]
+    link = check_link(page)
+    assert page.evaluate(told) == chosen
+    page.click("#attention-map", position={"x": 240, "y": 130})
+    assert not page.evaluate(told).startswith("Pinned")
+    page.focus("#attention-map")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("location.hash") != link
+    check_link(page)
+
+
+def test_the_pointer_leaves_a_pinned_weight_of_attention(page):
+    page.click("#views button:nth-child(2)")
+    cell = "document.querySelector('#attention p[aria-live]').textContent.split('from')[1]"
+    page.hover("#attention-map", position={"x": 240, "y": 130})
+    first = page.evaluate(cell)
+    page.hover("#attention-map", position={"x": 200, "y": 85})
+    second = page.evaluate(cell)
+    assert second != first
+    page.click("#attention-map", position={"x": 200, "y": 85})
+    page.hover("#attention-map", position={"x": 240, "y": 130})
+    assert page.evaluate(cell) == second
+
+
+SLOPE = """[
+    ...["#slope-of-path", "#slope-of-place", "#slope input[type=range]"]
+        .map((one) => document.querySelector(one).value),
+    document.querySelector("#slope [aria-pressed=true]").textContent,
+    document.querySelector("#slope p[aria-live]").textContent,
+    document.querySelector("#slope tbody").textContent,
+]"""
+
+
+def test_the_checked_entry_and_its_nudge_come_back(page):
+    page.click("#views button:nth-child(4)")
+    page.fill("#slope-of-path", "encoder.0.feed_forward.inner.weight")
+    page.fill("#slope-of-place", "2, 3")
+    page.click("#slope .main")
+    page.click('#slope button[data-choice="0.1"]')
+    page.focus("#slope input[type=range]")
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    before = page.evaluate(SLOPE)
+    assert before[:4] == ["encoder.0.feed_forward.inner.weight", "2, 3", "0.3", "± 0.1"]
+    check_link(page)
+    assert page.evaluate(SLOPE) == before
+    page.click("#views button:first-child")  # another view shows nothing of it
+    assert "slope=" not in page.evaluate("location.hash")
+
+
+@pytest.mark.parametrize(
+    "part", ["slope=nothing:1:0:1", "slope=loss:7:x:y", "slope=loss:0:9:3", "map=a:b:c:d:e"]
+)
+def test_a_damaged_part_of_a_view_is_ignored(part, page):
+    view = "slope" if part.startswith("slope") else "attention"
+    opened_at(page, f"#view={view}&{part}")
+    assert page.text_content("#message") == ""
+    assert page.text_content(f"#{view} p[aria-live]") != ""
+
+
+def test_what_the_changes_are_compared_with_comes_back(page):
+    """The state before: a head off, another token and two training steps; then one more change and step."""
+    page.evaluate("""() => {
+        const { explorer } = npformer;
+        explorer.session.setEdits("heads", "decoder.0.cross", [1]);
+        explorer.session.setToken("source", 1, 6);
+        explorer.recompute();
+    }""")
+    step(page, 2)
+    page.click("#views button:nth-child(3)")
+    page.click("#changes .result .controls button:nth-child(2)")
+    page.evaluate("npformer.edit({})")
+    step(page, 1, 0.02)
+    table = "document.querySelector('#changes .comparison').textContent"
+    before = page.evaluate(table)
+    assert "before=" in check_link(page)
+    assert page.evaluate(table) == before
+    page.click("#changes .result .controls button:nth-child(2)")
+    page.evaluate("npformer.explorer.session.undo(); npformer.explorer.recompute()")
+    before = page.evaluate(table)
+    check_link(page)  # the state before has a step more than the present one
+    assert page.evaluate(table) == before
+
+
+@pytest.mark.parametrize(
+    "before", ["{", "null", "7", '{"training":"[[7]]","edits":{"heads":3}}', '{"ids":4}']
+)
+def test_a_damaged_state_before_leaves_the_page_usable(before, page):
+    expected = page.evaluate("[npformer.loss(), JSON.stringify(npformer.explorer.session.edits)]")
+    opened_at(page, "#view=changes&before=" + before)
+    assert page.evaluate("[npformer.loss(), JSON.stringify(npformer.explorer.session.edits)]") == expected
+
+
+def test_the_last_training_step_and_its_optimizer_come_back(page):
+    page.click("#views button:nth-child(5)")
+    page.click('#training button[data-choice="adam"]')
+    page.fill("#training input", "0.02")
+    for _ in range(2):
+        page.click("#training .main")
+        page.wait_for_timeout(200)  # the translation follows
+    shown = "document.getElementById('training').textContent"
+    rate = "document.querySelector('#training input').value"
+    before = page.evaluate(f"[{shown}, {rate}]")
+    assert "The weights that moved most" in before[0]
+    check_link(page)
+    assert page.evaluate(f"[{shown}, {rate}]") == before
+
+
+def test_the_chosen_mask_the_lines_and_what_is_unfolded_come_back(page):
+    page.click("#views button:nth-child(3)")
+    page.click('#changes button[data-choice="encoder.1.self_attention"]')
+    check_link(page)
+    assert (
+        page.get_attribute('#changes button[data-choice="encoder.1.self_attention"]', "aria-pressed")
+        == "true"
+    )
+    page.click("#views button:nth-child(2)")
+    for pressed in ("false", "true"):
+        page.click("#all-heads")
+        check_link(page)
+        assert page.get_attribute("#all-heads", "aria-pressed") == pressed
+    page.click("#views button:nth-child(1)")
+    page.click("#tables summary")
+    page.wait_for_timeout(100)
+    check_link(page)
+    assert page.locator("#tables caption").count() == 3
+    assert not page.evaluate("document.getElementById('every-term').open")
+
+
+@pytest.fixture
+def saved(chromium, html, tmp_path):
+    """Return the page as a reader opens it, from a file in a folder, and its context."""
+    file = tmp_path / "a page.html"
+    file.write_text(html, encoding="utf-8")
+    with contextlib.closing(
+        chromium.new_context(permissions=["clipboard-read", "clipboard-write"])
+    ) as context:
+        page = context.new_page()
+        page.goto(file.as_uri())
+        wait_until_ready(page)
+        yield page
+
+
+def test_the_link_of_a_file_is_copied_shown_and_opened_in_a_new_tab(saved):
+    saved.click("#views button:nth-child(2)")
+    saved.click("#attention-map", position={"x": 240, "y": 130})
+    saved.click("#copy-link")
+    told = saved.text_content("#dialog")
+    for part in ("The link was copied.", "the tab “Attention”", "the file “a page.html”"):
+        assert part in told
+    link = saved.input_value("#link-text")
+    assert link == saved.evaluate("navigator.clipboard.readText()") == saved.evaluate("location.href")
+    with saved.context.expect_page() as opened:
+        saved.click("#dialog a")
+    wait_until_ready(opened.value)
+    sentence = "document.querySelector('#attention p[aria-live]').textContent"
+    assert opened.value.evaluate(sentence).startswith("Pinned: ")
+    assert opened.value.evaluate(sentence) == saved.evaluate(sentence)
+
+
+def test_a_received_link_is_opened_wherever_its_file_was(saved):
+    saved.click("#copy-link")
+    saved.fill("#received-link", "file:///elsewhere/a.html")
+    saved.click("#dialog form button")
+    assert "This is no link to a view" in saved.text_content("#dialog form [role=status]")
+    saved.fill("#received-link", " file:///elsewhere/a.html#view=slope&direction=backward&step=loss ")
+    with saved.expect_event("load"):
+        saved.click("#dialog form button")
+    wait_until_ready(saved)
+    assert saved.evaluate("[npformer.explorer.view, npformer.explorer.direction]") == ["slope", "backward"]
+
+
+def test_a_browser_that_does_not_let_the_page_copy_shows_the_link(page):
+    page.evaluate("document.execCommand = () => false")
+    page.click("#copy-link")
+    page.wait_for_timeout(100)
+    assert "copy it yourself" in page.text_content("#dialog [role=status]")
+    assert page.input_value("#link-text") == page.evaluate("location.href")
+
+
+def test_the_page_of_a_given_translation_shows_that_of_the_model(chromium):
+    """What the changes are compared with is what the model writes without them."""
+    page_html = explore(word_translator(), "the dog is tired", "le chat est large").html
+    with open_page(chromium, page_html) as page:
+        wait_until_ready(page)
+        own = page.evaluate("npformer.explorer.session.before.output")
+        assert own != "le chat est large"
+        assert page.text_content("#target-text") == own
+        assert page.text_content("#reference") == "The loss is that of “le chat est large”."
+        page.evaluate("npformer.explorer.session.generate(); npformer.explorer.changed()")
+        assert page.text_content("#target-text") == own

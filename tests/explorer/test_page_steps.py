@@ -1,0 +1,279 @@
+"""What the view of a step says and where its controls lead, in Chromium."""
+
+import re
+
+import numpy as np
+import pytest
+from browser import open_page
+from page_numbers import shown_number
+from readers import DESK
+from word_translator import word_translator
+
+from npformer.explorer import explore
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def html():
+    return explore(word_translator(), "the dog is tired").html
+
+
+@pytest.fixture
+def page(chromium, html):
+    with open_page(chromium, html, **DESK) as opened:
+        yield opened
+
+
+def choose(page, direction):
+    page.click(f'#direction button[data-choice="{direction}"]')
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_every_box_of_the_map_opens_its_own_first_step(page, direction):
+    """The operation of the step belongs to the block, and no step before it does."""
+    choose(page, direction)
+    blocks = page.locator(".block").evaluate_all("list => list.map(e => e.dataset.block)")
+    assert {"source", "target", "output", "loss", "decoder.0.cross", "encoder.1.self_residual"} <= set(blocks)
+    title = "b => document.querySelector(`[data-block='${b}']`).getAttribute('aria-label')"
+    opened = []
+    for block in blocks:
+        page.click(f'[data-block="{block}"]')
+        name = page.evaluate(title, block)
+        assert page.get_attribute(".block.present", "data-block") == block
+        assert page.text_content("#crumbs").lower().startswith(f"{name} · step ".lower())
+        position = page.evaluate("npformer.explorer.position")
+        opened.append(position)
+        if position:
+            page.evaluate("npformer.explorer.move(-1)")
+            assert page.get_attribute(".block.present", "data-block") != block
+    assert len(set(opened)) == len(blocks)
+    assert 0 in opened
+
+
+def told_terms(page):
+    """Open the list of all terms, and return the sentence above it and their products."""
+    page.click("#every-term summary")
+    page.wait_for_selector("#every-term td")
+    return page.text_content("#every-term p"), page.locator("#every-term td:last-child").all_text_contents()
+
+
+@pytest.mark.parametrize(
+    ("step", "scale"),
+    [
+        ("decoder.1.cross.attention.scores", "1/√{}"),
+        ("encoder.0.self_residual.norm.mean", "1/{}"),
+        ("loss", "1/{}"),
+    ],
+)
+def test_a_sum_that_is_multiplied_is_told_apart_from_the_product(page, step, scale):
+    """The sum is that of the terms, and the product is the number of the array."""
+    page.evaluate("step => { npformer.explorer.goTo(step); npformer.explorer.changed(); }", step)
+    sentence, products = told_terms(page)
+    found = re.fullmatch(
+        r"All (\d+) terms in their order. The sum is (\S+); times (\S+) = (\S+), it is (\S+)\.", sentence
+    )
+    assert found, sentence
+    count, total, factor, formula, number = found.groups()
+    assert int(count) == len(products)
+    assert shown_number(total) == pytest.approx(sum(map(shown_number, products)), abs=5e-3)
+    assert formula == scale.format(count)  # each of the terms is one dimension, or one target token
+    assert float(number) == page.evaluate("npformer.explorer.numbers[npformer.explorer.index]")
+    assert shown_number(total) * shown_number(factor) == pytest.approx(float(number), rel=5e-3)
+    assert f"{factor} = {formula} times the sum of {count} terms" in page.text_content("#spoken")
+
+
+def test_a_plain_sum_is_the_number(page):
+    page.evaluate("npformer.explorer.goTo('encoder.0.self_attention.output.product')")
+    page.evaluate("npformer.explorer.changed()")
+    sentence, _ = told_terms(page)
+    number = page.evaluate("npformer.explorer.numbers[npformer.explorer.index]")
+    assert float(sentence.split("The sum is ")[1].rstrip(".")) == pytest.approx(number, abs=1e-12)
+
+
+def row_norms(page, path, head=0):
+    """Return the norms of the rows of the gradient of an array, as NumPy computes them."""
+    shape, grads = page.evaluate("p => [npformer.shape(p), Array.from(npformer.gradients(p))]", path)
+    array = np.array(grads).reshape(shape)
+    return np.linalg.norm(array[head] if len(shape) == 3 else array, axis=-1)
+
+
+def show_gradient(page, path):
+    page.evaluate(
+        """path => {
+            const { explorer } = npformer;
+            explorer.setDirection("backward");
+            explorer.goTo(path);
+            explorer.changed();
+        }""",
+        path,
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "of"),
+    [
+        ("source.sum", "row"),
+        ("encoder.1.self_attention.attention.q", "row of head 1"),
+        ("encoder.1.self_attention.attention.k", "column of head 1"),  # it stands transposed
+    ],
+)
+def test_the_token_with_the_largest_gradient_is_named(page, path, of):
+    tokens = ["the", "dog", "is", "tired", "</S>"]
+    show_gradient(page, path)
+    norms = row_norms(page, path)
+    first, second = np.argsort(norms)[::-1][:2]
+    told = page.text_content("#row-norms")
+    found = re.fullmatch(rf"Largest {of}: “(\S+)” \(norm (\S+)\), then “(\S+)” \(norm (\S+)\)\.", told)
+    assert found, told
+    assert [found[1], found[3]] == [tokens[first], tokens[second]]
+    assert [shown_number(found[2]), shown_number(found[4])] == pytest.approx(norms[[first, second]], rel=5e-3)
+
+
+def test_the_word_with_the_largest_gradient_of_the_table_is_named(page):
+    show_gradient(page, "source.tokens.weight")
+    norms = row_norms(page, "source.tokens.weight")
+    words = page.evaluate("npformer.explorer.session.head.source_words")
+    assert page.text_content("#row-norms").startswith(f"Largest row: “{words[norms.argmax()]}” (norm ")
+
+
+def test_a_row_is_named_with_its_position_where_its_token_occurs_twice(page):
+    page.evaluate("npformer.set_sentence('dog dog dog')")
+    show_gradient(page, "source.sum")
+    first = row_norms(page, "source.sum").argmax()
+    assert f"“dog” at position {first} (norm " in page.text_content("#row-norms") or first == 3
+
+
+def test_the_head_of_the_largest_row_is_that_which_is_shown(page):
+    path = "encoder.1.self_attention.attention.q"
+    show_gradient(page, path)
+    page.click("#heads button:nth-child(2)")
+    norm = row_norms(page, path, head=1).max()
+    found = re.match(r"Largest row of head 2: “\S+” \(norm (\S+)\)", page.text_content("#row-norms"))
+    assert shown_number(found[1]) == pytest.approx(norm, rel=5e-3)
+
+
+def test_rows_are_not_ranked_where_they_are_no_tokens(page):
+    for direction, path in (("forward", "source.sum"), ("backward", "encoder.0.feed_forward.inner.weight")):
+        choose(page, direction)
+        page.evaluate("p => { npformer.explorer.goTo(p); npformer.explorer.changed(); }", path)
+        assert page.evaluate("npformer.explorer.result.path") == path
+        assert page.text_content("#row-norms") == ""
+
+
+@pytest.mark.parametrize(
+    ("direction", "names"), [("forward", ["rows", "weight", "y"]), ("backward", ["dx", "weight", "drows"])]
+)
+def test_the_grids_of_a_linear_layer_have_the_names_of_the_code(page, direction, names):
+    choose(page, direction)
+    page.evaluate("""() => {
+        const { explorer } = npformer, path = "encoder.0.self_attention.projections.0.product";
+        explorer.goToPosition(explorer.timeline.findIndex(({ step }) => step.path === path));
+        explorer.changed();
+    }""")
+    page.click("#tables summary")
+    page.wait_for_selector("#tables caption")
+    captions = page.locator("#tables caption").all_text_contents()
+    assert [caption.split(",")[0] for caption in captions] == names
+    code = set(page.locator("#code .now b").all_text_contents())
+    assert code <= {*names, "rows"}
+    assert re.findall(r"\bd?(?:x|rows|y)\b", page.text_content("#step-sentence"))[:2] == (
+        ["rows"] if direction == "forward" else ["dx", "drows"]
+    )
+
+
+@pytest.mark.parametrize(("number", "name"), list(enumerate(["query", "key", "value"])))
+def test_a_projection_is_named_by_what_it_computes(page, number, name):
+    show_gradient(page, f"decoder.1.cross.projections.{number}.y")
+    told = page.text_content("#arithmetic .number")
+    assert told.startswith(f"Gradient of the loss with respect to {name} projection, y, “")
+
+
+def test_a_pinned_number_stays_pinned_in_the_other_pass(page):
+    """Its value leads to its gradient and back, in the view that is shown."""
+    state = "(() => { const e = npformer.explorer; return [e.result.path, e.index, e.isPinned, e.view]; })()"
+    page.evaluate("npformer.explorer.goTo('encoder.1.feed_forward.inner.y'); npformer.explorer.changed()")
+    page.focus("#step")
+    for key in ("ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    value = page.evaluate(state)
+    assert value[2:] == [True, "steps"]
+    choose(page, "backward")
+    assert page.evaluate(state) == value
+    gradient = page.evaluate(f"npformer.gradients('{value[0]}')[{value[1]}]")
+    assert page.evaluate("npformer.explorer.numbers[npformer.explorer.index]") == gradient
+    assert "pinned" in page.text_content("#arithmetic")
+    page.click("#views button:nth-child(2)")
+    choose(page, "forward")
+    assert page.evaluate(state) == [*value[:3], "attention"]
+
+
+def test_without_a_pin_the_step_stays_and_the_largest_gradient_is_chosen(page):
+    before = page.evaluate("npformer.explorer.moment.step.path")
+    choose(page, "backward")
+    assert page.evaluate("npformer.explorer.moment.step.path") == before
+    assert not page.evaluate("npformer.explorer.isPinned")
+
+
+def test_the_grids_show_that_they_have_the_focus_and_what_the_keys_do(page):
+    """The ring lies inside the canvas, because the box around it cuts off what is outside."""
+    page.focus("#large")
+    style = "(() => { const s = getComputedStyle(document.querySelector('#step')); return [s.outlineStyle, \
+        parseFloat(s.outlineWidth), parseFloat(s.outlineOffset)]; })()"
+    assert page.evaluate(style)[0] == "none"
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "step":
+            break
+    ring, width, offset = page.evaluate(style)
+    assert ring == "solid"
+    assert offset <= -width < 0
+    assert page.is_visible("#steps .keys")
+    assert page.text_content("#steps .keys") == "Arrow keys choose a number, Enter pins it."
+
+
+def test_back_and_next_stand_still_and_above_the_fold(page):
+    """They are at the same place at every tenth step of both passes."""
+    places = set()
+    for direction in ("forward", "backward"):
+        choose(page, direction)
+        for position in range(0, page.evaluate("npformer.explorer.timeline.length"), 10):
+            page.evaluate(
+                "i => { npformer.explorer.goToPosition(i); npformer.explorer.changed(); }", position
+            )
+            box = page.locator("#actions .main").bounding_box()
+            places.add((round(box["x"]), round(box["y"])))
+            assert box["y"] + box["height"] < 400
+    assert len(places) == 1
+
+
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_the_steps_of_the_block_are_listed_and_lead_there(page, direction):
+    choose(page, direction)
+    page.click('[data-block="encoder.1.self_attention"]')
+    first = page.evaluate("npformer.explorer.position")
+    options = page.locator("#block-steps option").all_text_contents()
+    assert options[0].startswith(f"{first + 1}: ")
+    assert any(option.endswith("query projection, y") for option in options)
+    assert all((": gradient of " in option) == (direction == "backward") for option in options)
+    page.select_option("#block-steps", index=3)
+    assert page.evaluate("npformer.explorer.position") == first + 3
+    assert f"step {first + 4} of " in page.text_content("#crumbs")
+    assert page.input_value("#step-number") == str(first + 4)
+    page.select_option("#block-steps", index=len(options) - 1)
+    page.click("#actions .main")  # and the next step belongs to another block
+    assert page.get_attribute(".block.present", "data-block") != "encoder.1.self_attention"
+
+
+@pytest.mark.parametrize(
+    ("typed", "step"), [("7", 7), ("0", 1), ("-5", 1), ("99999", None), ("2.4", 2), ("", None)]
+)
+def test_a_step_is_reached_by_its_number(page, typed, step):
+    """A number outside of the steps leads to the first or the last one, and none stays."""
+    count = page.evaluate("npformer.explorer.timeline.length")
+    before = page.evaluate("npformer.explorer.position") + 1
+    page.fill("#step-number", typed)
+    page.keyboard.press("Tab")
+    expected = step or (before if typed == "" else count)
+    assert f"step {expected} of {count}" in page.text_content("#crumbs")
+    assert page.input_value("#step-number") == str(expected)

@@ -1,0 +1,136 @@
+"""The lines between the words of several heads, and the products of a query with all keys."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from page_numbers import shown_number
+from page_steps import wait_until_ready
+from readers import make_reader, open_view
+from word_translator import word_translator
+
+from npformer.explorer import explore
+
+pytestmark = pytest.mark.browser
+
+TOLD = "#attention p[aria-live]"
+PRODUCTS = "section[aria-label='Query and keys']"
+
+
+@pytest.fixture(scope="module")
+def html():
+    return explore(word_translator(), "the dog is tired").html
+
+
+@pytest.fixture(params=["keyboard", "finger"])
+def reader(request, chromium, html):
+    with make_reader(request.param, chromium, html) as made:
+        open_view(made, "Attention")
+        yield made
+
+
+def array(page, path):
+    numbers = page.evaluate(f"Array.from(npformer.values('{path}'))")
+    return np.array(numbers).reshape(page.evaluate(f"npformer.shape('{path}')"))
+
+
+def drawing(reader, name):
+    """Return the elements of a saved picture."""
+    with reader.page.expect_download() as download:
+        reader.press(f'button[aria-label="Save the picture {name} as SVG"]')
+    return list(ElementTree.fromstring(download.value.path().read_text(encoding="utf-8")).iter())
+
+
+def lines(reader):
+    """Return the colours of the lines. One picture serves both kinds: Chromium stops after some downloads."""
+    saved = drawing(reader, "attention-lines")
+    colors = [each.get("stroke") for each in saved if each.tag.endswith(("polyline", "line"))]
+    return {color for color in colors if color}
+
+
+def test_the_heads_of_the_lines_are_chosen_one_by_one(reader):
+    both = lines(reader)
+    assert len(both) == 2  # all heads, until one is chosen
+    reader.press("#all-heads")
+    assert len(lines(reader)) == 1
+    reader.press('button[aria-label="Lines of head 2"]')
+    assert lines(reader) == both
+    reader.press('button[aria-label="Lines of head 1"]')
+    assert len(lines(reader)) == 1
+    assert lines(reader) < both
+    reader.press("#all-heads")
+    assert lines(reader) == both
+    link = reader.page.evaluate("location.hash")
+    reader.page.goto("about:blank")
+    reader.page.goto(f"http://page.test/{link}")
+    wait_until_ready(reader.page)
+    assert reader.page.get_attribute("#all-heads", "aria-pressed") == "true"
+    reader.press("#all-heads")
+    assert len(lines(reader)) == 1
+
+
+def test_the_head_that_is_chosen_has_its_lines_alone(reader):
+    reader.press('button[aria-label="Lines of head 1"]')
+    second = lines(reader)
+    reader.press("#all-heads")
+    assert len(lines(reader)) == 2
+    reader.press('[aria-label="head of the map"] button:nth-child(2)')
+    assert lines(reader) == second
+    reader.press('#attention button[data-choice="encoder.0.self_attention"]')
+    assert lines(reader) == second
+
+
+def strong(reader):
+    """Return the heights at which the strong lines begin and end."""
+    found = [each for each in drawing(reader, "attention-lines") if each.tag.endswith("}line")]
+    return [
+        [float(each.get("y1")), float(each.get("y2"))]
+        for each in found
+        if float(each.get("stroke-opacity")) > 0.3
+    ]
+
+
+def test_the_lines_of_a_query_or_of_a_key_are_strong(reader):
+    assert len({start for start, _ in strong(reader)}) == 1
+    canvas = reader.page.locator("#attention-lines")
+    canvas.scroll_into_view_if_needed()
+    width = canvas.bounding_box()["width"]
+    reader.page.mouse.move(0, 0)
+    canvas.hover(position={"x": 0.9 * width, "y": 14 + 20})
+    assert len({end for _, end in strong(reader)}) <= 1
+    assert "to “dog” is" in reader.page.text_content(TOLD)
+    canvas.hover(position={"x": 0.1 * width, "y": 14 + 20})
+    assert len({start for start, _ in strong(reader)}) == 1
+    canvas.focus()
+    reader.page.keyboard.press("ArrowRight")
+    reader.page.keyboard.press("ArrowDown")
+    assert "to “is” is" in reader.page.text_content(TOLD)
+
+
+def test_the_products_of_a_query_with_all_keys_are_those_of_the_model(reader):
+    name = "decoder.1.cross.attention"
+    q, k = (array(reader.page, f"{name}.{one}") for one in "qk")
+    sums = q[0, 0] @ k[0].T
+    weights = array(reader.page, f"{name}.weights")[0, 0]
+    told = reader.page.text_content(f"{PRODUCTS} p")
+    shown = re.search(r"For “the”, q · k is (\S+), and the weight is (\S+)\.$", told)
+    assert shown_number(shown[1]) == pytest.approx(sums[0], abs=5e-4)
+    assert shown_number(shown[2]) == pytest.approx(weights[0], abs=5e-4)
+    assert "Times 0.500, it is the score" in told
+    texts = ["".join(each.itertext()) for each in drawing(reader, "attention-products")]
+    numbers = [shown_number(text) for text in texts if re.fullmatch(r"−?\d*\.\d{2}", text)]
+    np.testing.assert_allclose(numbers, sums, atol=5.1e-3)
+
+
+def test_a_key_of_the_products_is_chosen(reader):
+    canvas = reader.page.locator("#attention-products")
+    canvas.scroll_into_view_if_needed()
+    canvas.click(position={"x": 300, "y": 40 + 19})
+    assert reader.page.text_content(TOLD).startswith("Pinned: ")
+    assert "to “dog” is" in reader.page.text_content(TOLD)
+    reader.page.keyboard.press("ArrowDown")
+    assert "to “is” is" in reader.page.text_content(TOLD)
+    assert "For “is”, q · k is" in reader.page.text_content(f"{PRODUCTS} p")
+    reader.page.keyboard.press("ArrowRight")
+    assert "the query q of “<S>”" not in reader.page.text_content(f"{PRODUCTS} p")

@@ -1,0 +1,96 @@
+"""Tests of the attention weights of a model: the forms that are read, and what is refused."""
+
+import numpy as np
+import pytest
+
+from npformer.errors import UserError
+from npformer.functional.model_attention import layers_of, require_index, require_weights
+
+
+def uniform(*shape):
+    """Return weights in which every query attends to all keys alike."""
+    return np.full(shape, 1 / shape[-1])
+
+
+@pytest.mark.parametrize(
+    ("weights", "n_layers"),
+    [
+        ([uniform(1, 2, 3, 4)] * 2, 2),
+        ([uniform(2, 3, 4)] * 2, 2),
+        (uniform(5, 1, 2, 3, 4), 5),
+        (uniform(1, 2, 3, 4), 1),
+        (uniform(2, 3, 4), 1),
+    ],
+)
+def test_the_forms_that_are_read(weights, n_layers):
+    layers = layers_of(weights)
+    assert len(layers) == n_layers
+    assert all(layer.shape == (2, 3, 4) and (layer == 1 / 4).all() for layer in layers)
+
+
+def test_numbers_in_lists_and_whole_numbers_are_read():
+    assert layers_of([[1.0, 0.0], [0.5, 0.5]])[0].tolist() == [[[1, 0], [0.5, 0.5]]]
+    (layer,) = layers_of(np.eye(3, dtype=int))
+    assert layer.dtype == np.float64
+    assert layers_of(np.eye(3, dtype=np.float32))[0].dtype == np.float32
+
+
+def test_one_example_of_a_batch():
+    batch = np.stack([uniform(2, 3, 4), np.zeros((2, 3, 4))])
+    assert (layers_of([batch], example=0)[0] == 1 / 4).all()
+    assert (layers_of([batch], example=1)[0] == 0).all()
+    with pytest.raises(UserError, match=r"weights\[0\] has shape \(2, 2, 3, 4\), a batch of 2 examples"):
+        layers_of([batch])
+    with pytest.raises(UserError, match="example is 2: there are 2 examples, counted from 0"):
+        layers_of([batch], example=2)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (None, "weights is None: Hugging Face's default attention"),
+        ((), "weights is empty"),
+        ((uniform(2, 3, 4), None), r"weights\[1\] is None"),
+        ((uniform(2, 3, 4), 5), r"weights\[1\] is a int: give an array for each layer"),
+        (((uniform(2, 3, 4),), (uniform(2, 3, 4),)), "weights is nested, as generate"),
+        ({"attentions": uniform(2, 3, 4), "x": 1}, "weights is a dict with 'attentions': give one entry"),
+        ({"x": uniform(2, 3, 4)}, "weights is a dict with 'x'"),
+        ([[1.0, 2.0], [1.0]], "rows of different lengths"),
+        ((uniform(2, 3, 4), uniform(2, 3, 5)), r"weights\[1\] has shape \(2, 3, 5\) .* weights\[0\] has"),
+        (np.zeros((2, 0, 4)), r"weights has shape \(2, 0, 4\)"),
+        (np.zeros(4), r"weights has shape \(4,\)"),
+        (np.full((2, 2), "a"), "weights holds <U1: give real numbers"),
+        (np.eye(2, dtype=complex), "weights holds complex128: give real numbers"),
+    ],
+)
+def test_forms_that_are_refused(weights, words):
+    with pytest.raises(UserError, match=words):
+        layers_of(weights)
+
+
+@pytest.mark.parametrize("wrong", [True, 1.0, -1, 3, "1"])
+def test_an_index_is_a_whole_number_below_the_count(wrong):
+    assert require_index(np.int64(2), 3, "query") == 2
+    with pytest.raises(UserError, match="there are 3 queries, counted from 0"):
+        require_index(wrong, 3, "query")
+    with pytest.raises(UserError, match="there is 1 layer, counted from 0"):
+        require_index(1, 1, "layer")
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.5])
+def test_a_weight_that_is_none(wrong):
+    layer = uniform(2, 3, 4)
+    layer[1, 2, 3] = wrong
+    with pytest.raises(UserError, match=rf"own\[1, 2, 3\] is {wrong:.3g}, at \[head, query, key\]"):
+        require_weights(layer, "own")
+
+
+def test_each_row_adds_up_to_one_or_to_zero():
+    layer = uniform(2, 3, 4)
+    layer[0, 1] = 0
+    require_weights(layer, "own")
+    require_weights(layer * 1.004, "own")
+    layer[1, 2] *= 1.006
+    with pytest.raises(UserError, match=r"own\[1, 2\] adds up to 1.01 and not to 1"):
+        require_weights(layer, "own")
+    require_weights(layer, "own", normalized=False)

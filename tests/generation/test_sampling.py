@@ -1,0 +1,254 @@
+"""Sampling: probabilities, draws, decoding with a KV cache, prompts of different lengths, full contexts."""
+
+import itertools
+
+import numpy as np
+import pytest
+import strict_cupy
+
+from npformer.errors import UserError
+from npformer.generation.sampling import choose_tokens, draw_tokens, sample_ids, token_probabilities
+from npformer.models.gpt import GPT, GPTConfig
+
+SIZES = {"vocab_size": 11, "d_model": 16, "n_layers": 2, "n_heads": 4, "context": 12}
+LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False, "tied": False}
+OPTIONS = {
+    "learned positions": {},
+    "rotary, grouped queries": {**LLAMA, "n_kv_heads": 2},
+    "rotary, multi-query, interleaved": {**LLAMA, "n_kv_heads": 1, "rotary_layout": "interleaved"},
+    "window": {"window": 3, "n_kv_heads": 2},
+}
+every_option = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+LOGITS = np.log([[0.5, 0.25, 0.125, 0.125], [0.1, 0.2, 0.3, 0.4]])
+PROMPTS = [[1, 2, 3, 4, 5], [6], [7, 8, 9]]  # of different lengths
+
+
+def tiny(**changes):
+    """Return a small model whose weights are larger than the initial ones, so that its tokens vary."""
+    model = GPT(GPTConfig(**(SIZES | changes)), rng=np.random.default_rng(0), dtype=np.float64)
+    model.values += 0.4 * np.random.default_rng(1).standard_normal(model.values.shape)
+    return model
+
+
+def sampled(model, prompts, n_tokens, **settings):
+    """Return the tokens after each prompt, of shape (B, n_tokens)."""
+    return np.stack(list(sample_ids(model, prompts, n_tokens, **settings)), 1)
+
+
+def last_logits(model, text):
+    """Return the logits after a text, computed without a KV cache."""
+    return model.forward([text])[0][0, -1]
+
+
+# Probabilities
+
+
+def test_the_temperature_is_an_exponent():
+    p = np.exp(LOGITS)
+    for temperature in (0.5, 1.0, 3.0):
+        expected = p ** (1 / temperature)
+        expected /= expected.sum(-1, keepdims=True)
+        actual = token_probabilities(LOGITS, temperature=temperature)
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_top_k_keeps_the_k_most_probable_tokens():
+    p = token_probabilities(LOGITS, top_k=2)
+    np.testing.assert_allclose(p, [[2 / 3, 1 / 3, 0, 0], [0, 0, 3 / 7, 4 / 7]], rtol=1e-12)
+    of_equal_ones = token_probabilities(LOGITS, top_k=3)
+    np.testing.assert_array_equal(of_equal_ones > 0, [[True, True, True, False], [False, True, True, True]])
+    np.testing.assert_array_equal(token_probabilities(LOGITS, top_k=9), token_probabilities(LOGITS, top_k=4))
+    few_values = np.random.default_rng(0).integers(0, 3, (1, 1000)).astype(float)
+    kept = np.flatnonzero(token_probabilities(few_values, top_k=500))
+    np.testing.assert_array_equal(kept, np.sort(np.argsort(-few_values[0], kind="stable")[:500]))
+
+
+@pytest.mark.parametrize(
+    ("top_p", "numbers"), [(0.01, (1, 1)), (0.45, (1, 2)), (0.55, (2, 2)), (0.8, (3, 3)), (1.0, (4, 4))]
+)
+def test_top_p_keeps_the_smallest_set_that_reaches_it(top_p, numbers):
+    p = token_probabilities(LOGITS, top_p=top_p)
+    for row, kept, number in zip(np.exp(LOGITS), p > 0, numbers, strict=True):
+        assert kept.sum() == number
+        sums = [sum(chosen) for n in range(1, 5) for chosen in itertools.combinations(row, n)]
+        sizes = [n for n in range(1, 5) for _ in itertools.combinations(row, n)]
+        assert number == min(n for n, total in zip(sizes, sums, strict=True) if total >= top_p - 1e-12)
+        assert row[kept].min() >= row[~kept].max(initial=0)  # the most probable ones
+    np.testing.assert_allclose(p.sum(-1), 1, rtol=1e-12)
+
+
+def test_a_nucleus_ends_where_the_sum_is_exactly_top_p():
+    """Powers of 2 have no rounding errors: the first token is enough for 0.5, and two are for 0.75."""
+    logits = np.array([[2.0, 1.0, 0.0, 0.0]]) * np.log(2)
+    for top_p, number in ((0.5, 1), (0.75, 2), (0.7500001, 3)):
+        assert (token_probabilities(logits, top_p=top_p) > 0).sum() == number
+
+
+def test_top_p_takes_the_probabilities_after_temperature_and_top_k():
+    """1/2 is 2/3 of the sum of the first two, and 8/11 of all probabilities at the temperature 1/2."""
+    row = LOGITS[:1]
+    assert (token_probabilities(row, top_p=0.6) > 0).sum() == 2
+    assert (token_probabilities(row, top_p=0.6, top_k=2) > 0).sum() == 1
+    assert (token_probabilities(row, top_p=0.6, temperature=0.5) > 0).sum() == 1
+
+
+def test_extreme_logits_and_temperatures():
+    np.testing.assert_array_equal(token_probabilities([[1e300, -1e300, 0]]), [[1, 0, 0]])
+    np.testing.assert_array_equal(token_probabilities([[1.0, 2.0, 0]], temperature=5e-324), [[0, 1, 0]])
+    np.testing.assert_allclose(token_probabilities(LOGITS, temperature=1e300), np.full((2, 4), 0.25))
+    with pytest.raises(UserError, match="the model's logits are not finite"):
+        token_probabilities([[0.0, np.nan]])
+
+
+# Draws
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 2.0}, {"top_k": 3}, {"top_p": 0.8}])
+def test_draws_have_these_probabilities(settings):
+    """The statistic of the chi-square test is below the 99.9 % quantile, which is 16.3 for 3 degrees."""
+    n = 20_000
+    for row in LOGITS:
+        p = token_probabilities(row[None], **settings)[0]
+        drawn = choose_tokens(np.tile(row, (n, 1)), np.random.default_rng(0), **settings)
+        counts = np.bincount(drawn, minlength=4)
+        assert not counts[p == 0].any()
+        expected = n * p[p > 0]
+        assert ((counts[p > 0] - expected) ** 2 / expected).sum() < 16.3
+
+
+def test_a_draw_never_takes_a_token_without_probability():
+    class LargestNumbers:
+        """A generator that returns the ends of the interval from 0 to 1."""
+
+        def random(self, shape):
+            return np.array([[0.0], [np.nextafter(1, 0)]])
+
+    p = np.array([[0, 0.5, 0.5, 0], [0.1, 0.2, 0.7, 0]])
+    np.testing.assert_array_equal(draw_tokens(p, LargestNumbers()), [1, 2])
+
+
+def test_without_a_generator_or_with_the_best_token_only_decoding_is_greedy():
+    for settings in ({}, {"rng": np.random.default_rng(0), "top_k": 1}):
+        np.testing.assert_array_equal(choose_tokens(LOGITS.copy(), **settings), [0, 3])
+        np.testing.assert_array_equal(choose_tokens(np.zeros((1, 4)), **settings), [0])
+
+
+# Texts
+
+
+@every_option
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_greedy_tokens_are_those_of_the_whole_model(options, prompt):
+    model, text = tiny(**options), list(prompt)
+    tokens = sampled(model, [prompt], 8)[0]
+    for token in tokens[: SIZES["context"] - len(prompt) + 1]:
+        assert token == last_logits(model, text).argmax()
+        text.append(token)
+
+
+@every_option
+def test_prompts_of_different_lengths_are_continued_as_one_by_one(options):
+    """The texts are longer than the context, so each of them is shortened at a step of its own."""
+    model = tiny(**options)
+    together = sampled(model, PROMPTS, 30)
+    for prompt, tokens in zip(PROMPTS, together, strict=True):
+        np.testing.assert_array_equal(tokens, sampled(model, [prompt], 30)[0])
+    assert len(np.unique(together)) > 2
+
+
+@every_option
+def test_the_logits_of_prompts_of_different_lengths(options):
+    """Padding at the end of a prompt changes nothing, and the KV cache holds the right keys after it."""
+    model = tiny(**options)
+    lengths = np.array([len(prompt) for prompt in PROMPTS])
+    ids = np.array([prompt + [10] * (5 - len(prompt)) for prompt in PROMPTS])
+    texts = [list(prompt) for prompt in PROMPTS]
+    logits, kv_cache = model.decode_step(ids, 0, None, lengths=lengths)
+    for step in range(8):
+        for row, text in zip(logits, texts, strict=True):
+            np.testing.assert_allclose(row, last_logits(model, text), rtol=1e-12, atol=1e-12)
+            text.append(int(np.abs(row).argmax()))
+        if step < 7:
+            newest = np.array([text[-1] for text in texts])
+            logits, kv_cache = model.decode_step(newest, lengths + step, kv_cache)
+
+
+@pytest.mark.parametrize("context", [1, 2, 5])
+def test_a_full_context_goes_on_with_its_last_half(context):
+    model = tiny(context=context)
+    tokens, text = sampled(model, [[3]], 4 * context)[0], [3]
+    for token in tokens:
+        if len(text) > context:
+            text = text[-max(1, context // 2) :]
+        assert token == last_logits(model, text).argmax()
+        text.append(token)
+
+
+def test_tokens_are_yielded_one_after_another():
+    """The model reads the prompt when the first token is wanted, and one token for each further one."""
+    model, shapes = tiny(), []
+    step = model.decode_step
+
+    def watched(ids, *others, **settings):
+        shapes.append(np.shape(ids))
+        return step(ids, *others, **settings)
+
+    model.decode_step = watched
+    tokens = sample_ids(model, [[1, 2, 3], [4, 5, 6]], 4)
+    assert shapes == []
+    next(tokens)
+    next(tokens)
+    assert shapes == [(2, 3), (2,)]
+    assert len(list(tokens)) == 2
+    assert shapes == [(2, 3), (2,), (2,), (2,)]
+
+
+def test_a_seed_gives_the_same_text():
+    first, again, other = (
+        sampled(tiny(), [[1]], 20, rng=np.random.default_rng(seed)).tolist() for seed in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_the_capacity_of_the_kv_cache_is_what_the_tokens_need():
+    model, capacities = tiny(), []
+    empty = model.empty_kv_cache
+    model.empty_kv_cache = lambda capacity: capacities.append(capacity) or empty(capacity)
+    sampled(model, [[1, 2, 3]], 5)
+    sampled(model, [[1, 2, 3]], 11)
+    assert capacities == [7, 12, 6]  # the last token is not read; a full context is read again from its half
+
+
+@pytest.mark.parametrize(
+    ("prompts", "settings", "message"),
+    [
+        ([[1]], {"temperature": 0.0}, "temperature is 0.0: it must be above 0; leave out rng"),
+        ([[1]], {"temperature": -1.0}, "temperature is -1.0"),
+        ([[1]], {"temperature": float("nan")}, "temperature is nan"),
+        ([[1]], {"top_k": 0}, "top_k is 0: it must be 1 or more"),
+        ([[1]], {"top_p": 0.0}, "top_p is 0.0: it must be above 0 and at most 1"),
+        ([[1]], {"top_p": 1.1}, "top_p is 1.1: it must be above 0 and at most 1"),
+        ([[1]], {"n_tokens": 0}, "n_tokens is 0: it must be 1 or more"),
+        ([], {}, "there is no prompt: give at least one"),
+        ([[1], []], {}, "prompt 2 is empty: give at least one token"),
+        ([[1], [1] * 13], {}, "prompt 2 has 13 tokens, and the model reads 12 at most: shorten it"),
+    ],
+)
+def test_impossible_settings_are_refused_before_the_first_token(prompts, settings, message):
+    with pytest.raises(UserError, match=message):
+        sample_ids(tiny(), prompts, **({"n_tokens": 2} | settings))
+
+
+def test_an_id_outside_the_vocabulary_is_refused():
+    with pytest.raises(UserError, match=r"ids\[0, 1\] is 11, outside the vocabulary of 11 tokens"):
+        next(sample_ids(tiny(), [[1, 11]], 2))
+
+
+@every_option
+def test_a_model_on_the_gpu_samples_the_same_tokens(options, monkeypatch):
+    expected = sampled(tiny(**options), PROMPTS, 20, rng=np.random.default_rng(0))
+    strict_cupy.install(monkeypatch)
+    model = tiny(**options).to("cupy")
+    tokens = list(sample_ids(model, PROMPTS, 20, rng=np.random.default_rng(0)))
+    assert all(type(array) is np.ndarray for array in tokens)
+    np.testing.assert_array_equal(np.stack(tokens, 1), expected)

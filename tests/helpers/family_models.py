@@ -1,0 +1,41 @@
+"""Small models of npformer with random weights, of every family that Hugging Face folders have."""
+
+import numpy as np
+
+from npformer.models.bert import BertConfig
+from npformer.models.gpt import GPTConfig
+from npformer.models.registry import build
+from npformer.models.transformer import TransformerConfig
+
+GPT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "context": 6}
+LLAMA = {"norm": "rms", "positions": "rotary", "activation": "swiglu", "bias": False, "tied": False}
+LLAMA3 = {"rotary_scaling": "llama3", "rotary_factor": 4.0, "rotary_original_context": 2}
+BERT_SIZES = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "max_length": 6}
+MARIAN_SIZES = {"source_vocab": 11, "target_vocab": 11, "d_model": 8, "d_ff": 12, "n_heads": 2, "n_layers": 2}
+MARIAN = MARIAN_SIZES | {"positions": "marian", "output_bias": True, "max_length": 6}
+
+# the families, and configurations of models that each can express
+CONFIGS = {
+    "gpt2": GPTConfig(**GPT_SIZES, dropout=0.1),
+    "gpt2 untied": GPTConfig(**GPT_SIZES, tied=False, d_ff=5, activation="relu", norm_eps=1e-3, pad_id=1),
+    "llama": GPTConfig(**GPT_SIZES, **LLAMA),
+    "llama with key heads, scaling and biases": GPTConfig(
+        **GPT_SIZES | LLAMA | LLAMA3 | {"n_kv_heads": 1, "head_dim": 6, "bias": True, "rotary_base": 500.0}
+    ),
+    "qwen2": GPTConfig(**GPT_SIZES | LLAMA | {"qkv_bias": True, "tied": True, "activation": "geglu"}),
+    "bert": BertConfig(**BERT_SIZES, pad_id=3),
+    "distilbert": BertConfig(**BERT_SIZES, n_segments=0, d_ff=9, activation="swish"),
+    "marian": TransformerConfig(**MARIAN, activation="swish"),
+    "marian with separate projections": TransformerConfig(**MARIAN | {"tied": "output", "source_vocab": 9}),
+    "marian with three tables": TransformerConfig(
+        **MARIAN, tied="none", fused_projections=True, scale_embedding=False, start_id=0
+    ),
+}
+
+
+def random_model(config, dtype=np.float32):
+    """Return a model with random gains and biases, too."""
+    model, rng = build(config, dtype=dtype), np.random.default_rng(1)
+    for parameter in model.parameters():
+        parameter.value += (0.3 * rng.standard_normal(parameter.shape)).astype(dtype)
+    return model

@@ -1,0 +1,110 @@
+"""Models of GPT-2, Llama and Qwen2 of transformers: random settings, and all parts in float64."""
+
+import importlib
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+FAMILIES = {"gpt2": "GPT2", "llama": "Llama", "qwen2": "Qwen2"}
+
+
+def random_settings(family, rng):
+    """Return settings of a small model of a family for transformers."""
+
+    def either(*options):
+        return options[rng.integers(len(options))]
+
+    n_heads = either(1, 2, 3, 4)
+    settings = {"vocab_size": int(rng.integers(9, 20)), "tie_word_embeddings": either(True, False)}
+    settings |= dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+    if family == "gpt2":
+        return settings | {
+            "n_embd": n_heads * either(2, 3, 5, 8),
+            "n_head": n_heads,
+            "n_layer": either(1, 2, 3),
+            "n_inner": either(None, 7, 24),
+            "n_positions": either(7, 8, 33),
+            "activation_function": either("gelu_new", "gelu", "relu", "silu", "gelu_pytorch_tanh"),
+            "layer_norm_epsilon": either(1e-5, 1e-3),
+        }
+    head_dim = 2 * either(1, 2, 3, 4)
+    llama3 = {
+        "rope_type": "llama3",
+        "factor": either(2.0, 8.0),
+        "low_freq_factor": 1.0,
+        "high_freq_factor": either(2.0, 4.0),
+        "original_max_position_embeddings": either(4, 16, 64),
+    }
+    rope = either({"rope_type": "default"}, llama3) | {"rope_theta": either(100.0, 1e4, 5e5)}
+    settings |= {
+        "hidden_size": n_heads * head_dim,
+        "num_attention_heads": n_heads,
+        "num_key_value_heads": either(*(n for n in range(1, n_heads + 1) if n_heads % n == 0)),
+        "num_hidden_layers": either(1, 2, 3),
+        "intermediate_size": either(5, 16),
+        "max_position_embeddings": either(7, 8, 33) if rope["rope_type"] == "default" else 100,
+        "rms_norm_eps": either(1e-6, 1e-3),
+        "rope_parameters": rope,
+        "hidden_act": either("silu", "silu", "gelu"),
+    }
+    if family == "llama":
+        bias = either(True, False)
+        settings |= {"attention_bias": bias, "mlp_bias": bias}
+        settings |= {"head_dim": head_dim, "hidden_size": n_heads * either(head_dim, 3, 5)}
+    return settings
+
+
+def make_oracle(family, settings, dtype=torch.float32):
+    """Return a float64 model of transformers with random values of all parameters, rounded to a dtype."""
+    modeling = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    config = getattr(modeling, f"{FAMILIES[family]}Config")(**settings)
+    config._attn_implementation = "eager"  # the one that returns weights
+    name = "GPT2LMHeadModel" if family == "gpt2" else f"{FAMILIES[family]}ForCausalLM"
+    oracle = getattr(modeling, name)(config).eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in oracle.parameters():
+            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
+            parameter.data = parameter.data.to(dtype)
+    return oracle.double()
+
+
+def compute_in_float64(monkeypatch, family):
+    """Replace the functions of Llama or Qwen2 that compute in float32 by the same formulas in float64."""
+    modeling = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+
+    def rms_norm(self, x):
+        return self.weight * x * torch.rsqrt((x * x).mean(-1, keepdim=True) + self.variance_epsilon)
+
+    def rotary_tables(self, x, position_ids):
+        angles = position_ids[..., None] * speeds_of(self.config)
+        angles = torch.cat([angles, angles], -1)
+        return angles.cos(), angles.sin()
+
+    def attend(module, query, key, value, attention_mask, scaling, dropout=0.0, **settings):
+        key, value = (x.repeat_interleave(module.num_key_value_groups, 1) for x in (key, value))
+        scores = query @ key.transpose(2, 3) * scaling + attention_mask
+        weights = torch.softmax(scores, -1)
+        return (weights @ value).transpose(1, 2), weights
+
+    monkeypatch.setattr(getattr(modeling, f"{FAMILIES[family]}RMSNorm"), "forward", rms_norm)
+    monkeypatch.setattr(getattr(modeling, f"{FAMILIES[family]}RotaryEmbedding"), "forward", rotary_tables)
+    monkeypatch.setattr(modeling, "eager_attention_forward", attend)
+
+
+def speeds_of(config):
+    """Return the angles at position 1, computed as _compute_llama3_parameters of transformers does."""
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    rope = config.rope_parameters
+    speeds = 1 / rope["rope_theta"] ** (torch.arange(0, width, 2, dtype=torch.float64) / width)
+    if rope["rope_type"] == "default":
+        return speeds
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    context, wavelengths = rope["original_max_position_embeddings"], 2 * math.pi / speeds
+    smooth = (context / wavelengths - low) / (high - low)
+    between = (1 - smooth) * speeds / rope["factor"] + smooth * speeds
+    scaled = torch.where(wavelengths > context / low, speeds / rope["factor"], between)
+    return torch.where(wavelengths < context / high, speeds, scaled)

@@ -1,0 +1,89 @@
+"""Models of Hugging Face as oracles: random values, the folders that they save, and comparisons with ours."""
+
+import copy
+
+import numpy as np
+import pytest
+
+DTYPES = ("float64", "float32", "float16", "bfloat16")
+
+
+def save_oracle(oracle, folder, *, seed, dtype, is_sharded=False):
+    """Give an oracle random values, save it, and return it in float64.
+
+    Args:
+        oracle: The model. Its norms and biases get random values too, and its final_logits_bias.
+        folder: The folder.
+        seed: The seed of the values.
+        dtype: The name of the dtype of the file. The returned model has the same, rounded values.
+        is_sharded: Save several files.
+    """
+    torch = pytest.importorskip("torch")
+    generator = torch.Generator().manual_seed(seed)
+    values = [parameter for parameter in oracle.parameters() if parameter.requires_grad]
+    if hasattr(oracle, "final_logits_bias"):
+        values.append(oracle.final_logits_bias)
+    with torch.no_grad():
+        for value in values:
+            value += 0.3 * torch.randn(value.shape, generator=generator)
+            value.data = value.data.to(getattr(torch, dtype))
+    stored = copy.deepcopy(oracle).to(getattr(torch, dtype))
+    stored.save_pretrained(folder, max_shard_size="0.5KB" if is_sharded else "1GB")
+    assert (len(list(folder.glob("*.safetensors"))) > 1) == is_sharded
+    return oracle.double().eval()
+
+
+def by_their_names(family, config, arrays):
+    """Return arrays by the names of transformers, as views in their shapes.
+
+    Args:
+        family: The family of the model.
+        config: Our configuration.
+        arrays: A dict from the names of our parameters to arrays, such as values or gradients.
+    """
+    return {
+        name: view
+        for row in family.rows(config)
+        for name, view in zip(row.theirs, row.their_views(arrays[row.ours]), strict=True)
+    }
+
+
+def by_our_names(family, config, tensors):
+    """Return tensors of transformers, such as values or gradients, by the names of our parameters.
+
+    Args:
+        family: The family of the model.
+        config: Our configuration.
+        tensors: A dict from the names of transformers to arrays, of which none may be left over.
+    """
+    ours = {row.ours: np.empty(row.shape) for row in family.rows(config)}
+    views = by_their_names(family, config, ours)
+    assert views.keys() == tensors.keys()
+    for name, view in views.items():
+        view[...] = tensors[name]
+    return ours
+
+
+def gradients(loaded, oracle):
+    """Return the gradients of our parameters and those of the oracle, both by our names.
+
+    The oracle's final_logits_bias is a buffer, and has a gradient if the test asked for it. A fused bias is
+    compared as a whole, because the gradient of the biases of keys is 0: they change no attention weight.
+    """
+    tensors = dict(oracle.named_parameters()) | dict(oracle.named_buffers())
+    theirs = {name: tensor.grad.numpy() for name, tensor in tensors.items() if tensor.grad is not None}
+    ours = {name: parameter.grad for name, parameter in loaded.model.named_parameters()}
+    return ours, by_our_names(loaded.family, loaded.model.config, theirs)
+
+
+def differences(found, expected):
+    """Return the largest difference of each array from the expected one, relative to its largest number."""
+    assert found.keys() == expected.keys()
+    for name, array in found.items():
+        assert np.shape(array) == np.shape(expected[name]), name
+    return {name: np.abs(found[name] - array).max() / np.abs(array).max() for name, array in expected.items()}
+
+
+def larger(bound, found, expected):
+    """Return the differences that are larger than a bound. A test asserts that there are none."""
+    return {name: each for name, each in differences(found, expected).items() if not each <= bound}

@@ -1,0 +1,107 @@
+"""Readers of a page of the explorer who use the keyboard alone, or a finger alone, for tests."""
+
+from contextlib import contextmanager
+
+from browser import open_page
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+DESK = {"viewport": {"width": 1280, "height": 900}}
+# the visible controls without a name that a screen reader could read
+UNNAMED = """
+[...document.querySelectorAll("button, input, canvas, [role=button], [role=group]")]
+    .filter((e) => e.checkVisibility())
+    .filter((e) => !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length))
+    .map((e) => e.outerHTML)
+"""
+VIEWS = ["Steps", "Attention", "What if", "Check a gradient", "Training step"]
+
+
+class Keyboard:
+    """A reader without a mouse: everything must be reached with Tab and pressed with Enter."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def focus(self, selector):
+        """Press Tab until an element has the focus."""
+        for _ in range(150):
+            if self.page.evaluate("s => document.activeElement.matches(s)", selector):
+                return
+            self.page.keyboard.press("Tab")
+        raise AssertionError(f"Tab does not reach {selector}")
+
+    def press(self, selector):
+        self.focus(selector)
+        self.page.keyboard.press("Enter")
+
+    def write(self, selector, text):
+        self.focus(selector)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.type(text)
+
+    def choose_cell(self, canvas):
+        self.focus(canvas)
+        self.page.keyboard.press("ArrowDown")
+
+    def change_cell(self, canvas):
+        self.choose_cell(canvas)
+        self.page.keyboard.press("Enter")
+
+    def slide(self, selector):
+        self.focus(selector)
+        for _ in range(30):
+            self.page.keyboard.press("ArrowRight")
+
+
+class Finger:
+    """A reader with a phone: everything must be done by taps."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def press(self, selector):
+        self.page.tap(selector)
+
+    def write(self, selector, text):
+        self.page.tap(selector)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.type(text)
+
+    def choose_cell(self, canvas):
+        self.page.locator(canvas).scroll_into_view_if_needed()
+        box = self.page.locator(canvas).bounding_box()
+        self.page.tap(canvas, position={"x": 0.6 * box["width"], "y": box["height"] - 12})
+
+    change_cell = choose_cell
+
+    def slide(self, selector):
+        box = self.page.locator(selector).bounding_box()
+        self.page.tap(selector, position={"x": box["width"] * 0.8, "y": box["height"] / 2})
+
+
+READERS = {"keyboard": (Keyboard, DESK), "finger": (Finger, PHONE)}
+
+
+@contextmanager
+def make_reader(name, browser, html):
+    """Open a page and yield its reader, "keyboard" or "finger"."""
+    make, settings = READERS[name]
+    with open_page(browser, html, **settings) as page:
+        yield make(page)
+
+
+def open_view(reader, name):
+    """Open a view by its button."""
+    number = VIEWS.index(name) + 1
+    reader.press(f"#views button:nth-child({number})")
+    assert reader.page.get_attribute(f"#views button:nth-child({number})", "aria-pressed") == "true"
+
+
+def text(reader, selector):
+    """Return the text of an element."""
+    return reader.page.text_content(selector)
+
+
+def loss(reader):
+    """Return the loss of the page."""
+    return reader.page.evaluate("npformer.loss()")

@@ -1,0 +1,228 @@
+"""Folders with small tokenizers of every kind, trained on Shakespeare and some words of other languages."""
+
+import gzip
+import io
+import json
+import shutil
+import warnings
+
+import sentencepiece
+import tokenizers
+from tokenizers import models, normalizers, pre_tokenizers, trainers
+from unicode_texts import ASIAN, COMPATIBLE, EMOJI, RIGHT_TO_LEFT, WORDS
+
+from npformer.data.text import TINY_SHAKESPEARE
+from npformer.interop.tokenizer_classes import QWEN2_PATTERN
+
+END = "<|endoftext|>"
+# what texts should contain besides words: special tokens, and Marian's codes of target languages
+STRINGS = ["[SEP]", "[MASK]", "[UNK]", "</s>", "<s>", "<unk>", "<pad>", END, "<|im_start|>", "<new>"]
+STRINGS += [">>de<<", ">>fr<< ", ">>none<<x"]
+
+
+def lines():
+    """Return the lines that the tokenizers are trained on."""
+    with gzip.open(TINY_SHAKESPEARE, "rt", encoding="utf-8") as file:
+        verses = [line for line in file.read(40_000).splitlines() if line]
+    return verses + [" ".join([*WORDS, *ASIAN, *RIGHT_TO_LEFT]), " ".join([*EMOJI, *COMPATIBLE])] * 10
+
+
+def write_json(path, content):
+    """Write a JSON file."""
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def change_json(path, **entries):
+    """Change entries of a JSON file that holds an object."""
+    write_json(path, {**json.loads(path.read_text(encoding="utf-8")), **entries})
+
+
+def older_gpt2(folder):
+    """Write vocab.json and merges.txt of GPT-2."""
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return _train_bytes(tokenizer, folder, "gpt2", [END])
+
+
+def older_qwen2(folder):
+    """Write vocab.json and merges.txt of Qwen2."""
+    tokenizer = tokenizers.Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    pattern = tokenizers.Regex(QWEN2_PATTERN)
+    words = [pre_tokenizers.Split(pattern, "isolated"), pre_tokenizers.ByteLevel(False, use_regex=False)]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(words)
+    return _train_bytes(tokenizer, folder, "qwen2", [END, "<|im_start|>", "<|im_end|>"])
+
+
+def older_bert(folder, *, lowercase=True, family="bert"):
+    """Write vocab.txt of BERT or DistilBERT."""
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    settings = {"vocab_size": 600, "limit_alphabet": 120, "special_tokens": special, "show_progress": False}
+    tokenizer.train_from_iterator(lines(), trainers.WordPieceTrainer(**settings))
+    return _save(tokenizer.model, folder, family)
+
+
+def older_marian(folder):
+    """Write source.spm, target.spm and vocab.json of Marian; the vocabulary lacks some of the pieces."""
+    folder.mkdir()
+    pieces = {"</s>": None, "<unk>": None}
+    for name, model_type in (("source.spm", "unigram"), ("target.spm", "bpe")):
+        data = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines()),
+            model_writer=data,
+            model_type=model_type,
+            vocab_size=450,
+            character_coverage=0.995,
+            normalization_rule_name="nmt_nfkc",
+            minloglevel=2,
+        )
+        (folder / name).write_bytes(data.getvalue())
+        model = sentencepiece.SentencePieceProcessor(model_proto=data.getvalue())
+        pieces |= {model.id_to_piece(index): None for index in range(3, 450) if index % 9}
+    pieces |= {">>de<<": None, ">>fr<<": None, "<pad>": None}
+    write_json(folder / "vocab.json", {piece: index for index, piece in enumerate(pieces)})
+    write_json(folder / "config.json", {"model_type": "marian"})
+    return folder
+
+
+def _train_bytes(tokenizer, folder, family, special):
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    settings = {"vocab_size": 600, "special_tokens": special, "initial_alphabet": alphabet}
+    tokenizer.train_from_iterator(lines(), trainers.BpeTrainer(**settings, show_progress=False))
+    return _save(tokenizer.model, folder, family)
+
+
+def _save(model, folder, family):
+    """Write the older files of a model, and a configuration that names its family."""
+    folder.mkdir()
+    model.save(str(folder))
+    write_json(folder / "config.json", {"model_type": family})
+    return folder
+
+
+def llama(folder):
+    """Write the folder that transformers writes for Llama, whose rare characters are tokens of bytes."""
+    import transformers
+
+    special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    tokenizer = tokenizers.Tokenizer(models.BPE(byte_fallback=True))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    settings = {"vocab_size": 800, "special_tokens": special, "limit_alphabet": 80, "show_progress": False}
+    tokenizer.train_from_iterator(lines(), trainers.BpeTrainer(**settings))
+    model = json.loads(tokenizer.to_str())["model"]
+    merges = [tuple(pair) for pair in model["merges"]]
+    transformers.LlamaTokenizer(model["vocab"], merges, add_bos_token=True).save_pretrained(folder)
+    write_json(folder / "config.json", {"model_type": "llama"})
+    return folder
+
+
+def load_oracle(folder):
+    """Return transformers' tokenizer of a folder."""
+    import transformers
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Marian recommends sacremoses
+        return transformers.AutoTokenizer.from_pretrained(folder)
+
+
+def resaved(older, folder, **settings):
+    """Write the folder that transformers writes today for a tokenizer in older files."""
+    shutil.copytree(older, folder)
+    if settings:
+        write_json(folder / "tokenizer_config.json", settings)
+    tokenizer = load_oracle(folder)
+    shutil.rmtree(folder)
+    tokenizer.save_pretrained(folder)
+    shutil.copy(older / "config.json", folder)
+    return folder
+
+
+def copied(source, folder, settings=None, **changes):
+    """Copy a folder.
+
+    Args:
+        source: The folder to copy.
+        folder: The copy.
+        settings: Changes of tokenizer_config.json.
+        changes: Changes of tokenizer.json.
+    """
+    shutil.copytree(source, folder)
+    path = folder / "tokenizer_config.json"
+    if settings and not path.exists():
+        write_json(path, {})
+    if settings:
+        change_json(path, **settings)
+    if changes:
+        change_json(folder / "tokenizer.json", **changes)
+    return folder
+
+
+# how version 4 of transformers wrote the tokenizer.json of Llama 2
+VERSION_4 = {
+    "pre_tokenizer": None,
+    "normalizer": {
+        "type": "Sequence",
+        "normalizers": [
+            {"type": "Prepend", "prepend": "▁"},
+            {"type": "Replace", "pattern": {"String": " "}, "content": "▁"},
+        ],
+    },
+}
+NEW_TOKEN = {"content": "<new>", "lstrip": True, "rstrip": False, "normalized": True, "single_word": False}
+
+
+def all_folders(root):
+    """Write a folder for each kind of tokenizer.
+
+    Returns:
+        A dict from the kind to its family and its folder.
+    """
+    gpt2 = older_gpt2(root / "gpt2 older")
+    qwen2 = older_qwen2(root / "qwen2 older")
+    bert = older_bert(root / "bert older")
+    cased = older_bert(root / "bert cased older", lowercase=False)
+    distilbert = older_bert(root / "distilbert older", family="distilbert")
+    marian = older_marian(root / "marian older")
+    llama_2 = llama(root / "llama")
+    new_gpt2 = resaved(gpt2, root / "gpt2")
+    new_bert = resaved(bert, root / "bert")
+    byte_level = {"tokenizer_class": "LlamaTokenizerFast", "bos_token": END}
+    ends = {"add_bos_token": True, "add_eos_token": True}
+    added = {"added_tokens_decoder": {"600": {**NEW_TOKEN, "special": False}}}
+    folders = {
+        "gpt2": new_gpt2,
+        "gpt2, older files": gpt2,
+        "gpt2, a space first": resaved(gpt2, root / "gpt2 space", add_prefix_space=True),
+        "gpt2, older files, ends": copied(gpt2, root / "ends", ends),
+        "gpt2, an added token": copied(new_gpt2, root / "gpt2 added", added),
+        "llama": llama_2,
+        "llama of version 4": copied(llama_2, root / "llama 4", **VERSION_4),
+        "llama of version 4, legacy": copied(llama_2, root / "llama legacy", {"legacy": True}, **VERSION_4),
+        "llama, no class": copied(llama_2, root / "no class", {"tokenizer_class": None}, **VERSION_4),
+        "llama 3": copied(new_gpt2, root / "llama 3", byte_level),
+        "qwen2": resaved(qwen2, root / "qwen2", extra_special_tokens=["<|im_start|>", "<|im_end|>"]),
+        "qwen2, older files": qwen2,
+        "bert": new_bert,
+        "bert, older files": bert,
+        "bert, cleaned": copied(new_bert, root / "bert cleaned", {"clean_up_tokenization_spaces": True}),
+        "bert, cased": resaved(cased, root / "bert cased", do_lower_case=False),
+        "bert, older files, cased": copied(cased, root / "accents", {"do_lower_case": False}),
+        "bert, accents": copied(bert, root / "bert accents", {"strip_accents": False}),
+        "distilbert": resaved(distilbert, root / "distilbert"),
+        "marian": resaved(marian, root / "marian"),
+        "marian, older files": marian,
+    }
+    write_json(folders["llama 3"] / "config.json", {"model_type": "llama"})
+    return {kind: (kind.split()[0].rstrip(","), folder) for kind, folder in folders.items()}
+
+
+KINDS = [
+    *("gpt2", "gpt2, older files", "gpt2, a space first", "gpt2, older files, ends", "gpt2, an added token"),
+    *("llama", "llama of version 4", "llama of version 4, legacy", "llama, no class", "llama 3"),
+    *("qwen2", "qwen2, older files", "bert", "bert, older files", "bert, cleaned", "bert, cased"),
+    *("bert, older files, cased", "bert, accents", "distilbert", "marian", "marian, older files"),
+]

@@ -1,0 +1,288 @@
+"""Folders without transformers: names, layouts, dtypes, shards, and the sentence for what does not fit."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from hugging_face_folders import GPT2, LLAMA, QWEN2, gpt2_tensors, llama_tensors, write_folder
+
+import npformer
+from npformer import UserError
+from npformer.interop import load_folder
+from npformer.nn.init import UNDRAWN
+from npformer.nn.module import Module
+
+LLAMA_TENSORS = llama_tensors()
+IDS = np.array([[1, 2, 3, 8]])
+
+
+def llama_folder(folder, **changes):
+    """Write a folder of a Llama, with changes of its settings. None leaves a setting out."""
+    settings = {name: value for name, value in (LLAMA | changes).items() if value is not None}
+    return write_folder(folder, settings, LLAMA_TENSORS)
+
+
+def logits_of(folder, dtype=np.float64):
+    return load_folder(folder, dtype).model.forward(IDS)[0]
+
+
+def test_each_value_is_at_its_place(tmp_path):
+    tensors = gpt2_tensors()
+    model = load_folder(write_folder(tmp_path, GPT2, tensors)).model
+    state = model.state_dict()
+    np.testing.assert_array_equal(state["embedding.tokens.weight"], tensors["transformer.wte.weight"])
+    np.testing.assert_array_equal(
+        state["layers.1.feed_forward.outer.weight"], tensors["transformer.h.1.mlp.c_proj.weight"]
+    )
+    assert model.values.dtype == np.float32
+    assert all(np.shares_memory(p.value, model.values) for p in model.parameters())
+    assert not any(p.has_grad for p in model.parameters())
+
+
+def test_matrices_are_transposed_and_joined(tmp_path):
+    tensors = llama_tensors(qkv_bias=True)
+    state = load_folder(write_folder(tmp_path, QWEN2, tensors)).model.state_dict()
+    parts = [tensors[f"model.layers.1.self_attn.{part}_proj.weight"] for part in "qkv"]
+    np.testing.assert_array_equal(state["layers.1.attention.query_key_value.weight"], np.concatenate(parts).T)
+    biases = [tensors[f"model.layers.0.self_attn.{part}_proj.bias"] for part in "qkv"]
+    np.testing.assert_array_equal(state["layers.0.attention.query_key_value.bias"], np.concatenate(biases))
+    np.testing.assert_array_equal(state["output.weight"], tensors["lm_head.weight"].T)
+
+
+def test_shards_give_the_same_model(tmp_path):
+    one = write_folder(tmp_path / "one", LLAMA, llama_tensors())
+    three = write_folder(tmp_path / "three", LLAMA, llama_tensors(), n_shards=3)
+    np.testing.assert_array_equal(logits_of(one), logits_of(three))
+
+
+def test_the_dtype_of_the_model(tmp_path):
+    folder = llama_folder(tmp_path)
+    in_float64 = logits_of(folder, "float64")
+    assert in_float64.dtype == np.float64
+    assert logits_of(folder, np.float32).dtype == np.float32
+    np.testing.assert_allclose(logits_of(folder, np.float32), in_float64, rtol=1e-4, atol=1e-5)
+    for dtype in ("float16", "int32", "bf16"):
+        with pytest.raises(UserError, match=f"dtype is '{dtype}': choose one of float32, float64"):
+            load_folder(folder, dtype)
+
+
+def test_no_values_are_drawn(tmp_path, monkeypatch):
+    def fail(seed=None):
+        raise AssertionError("a generator was made")
+
+    monkeypatch.setattr(np.random, "default_rng", fail)
+    before = UNDRAWN.bit_generator.state
+    load_folder(write_folder(tmp_path, LLAMA, LLAMA_TENSORS))
+    assert UNDRAWN.bit_generator.state == before
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])  # mapped, and read
+def test_the_weights_are_in_memory_once(tmp_path, dtype):
+    n_positions = 4_000_000  # 96 MB: more than the 64 MB that reading config.json reserves before
+    tensors = gpt2_tensors() | {"transformer.wpe.weight": np.ones((n_positions, 6), np.float32)}
+    write_folder(tmp_path, GPT2 | {"n_positions": n_positions}, tensors)
+    tracemalloc.start()
+    loaded = npformer.load(tmp_path, dtype=dtype)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.1 * loaded.model.values.nbytes
+
+
+def test_progress_is_told_in_bytes(tmp_path):
+    told = []
+    load_folder(llama_folder(tmp_path), progress=lambda *counts: told.append(counts))
+    size = sum(tensor.nbytes for tensor in LLAMA_TENSORS.values())
+    assert len(told) == len(LLAMA_TENSORS)
+    assert [done for done, _ in told] == sorted({done for done, _ in told})
+    assert told[-1] == (size, size)
+    assert {total for _, total in told} == {size}
+
+
+# --- files of older versions ---
+
+
+def test_names_without_their_prefix_and_masks_beside_the_parameters(tmp_path):
+    tensors = gpt2_tensors()
+    old = {name.removeprefix("transformer."): tensor for name, tensor in tensors.items()}
+    old |= {"h.0.attn.bias": np.tri(8, dtype=bool), "h.1.attn.masked_bias": np.array(-1e4, np.float32)}
+    old |= {"lm_head.weight": tensors["transformer.wte.weight"]}
+    here, there = write_folder(tmp_path / "new", GPT2, tensors), write_folder(tmp_path / "old", GPT2, old)
+    np.testing.assert_array_equal(logits_of(here), logits_of(there))
+
+
+def test_two_names_of_one_tensor(tmp_path):
+    tensors = gpt2_tensors()
+    tensors["wte.weight"] = tensors["transformer.wte.weight"]
+    with pytest.raises(UserError, match=r"both '.*wte.weight' and '.*wte.weight', which are the same tensor"):
+        load_folder(write_folder(tmp_path, GPT2, tensors))
+
+
+def test_rotary_settings_of_older_files(tmp_path):
+    llama3 = {"factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0}
+    llama3 |= {"original_max_position_embeddings": 8}
+    rope = {"rope_type": "llama3", "rope_theta": 500.0, **llama3}
+    new = llama_folder(tmp_path / "new", rope_parameters=rope)
+    for name in ("type", "rope_type"):
+        old = {"rope_parameters": None, "rope_theta": 500.0, "rope_scaling": {name: "llama3", **llama3}}
+        np.testing.assert_array_equal(logits_of(new), logits_of(llama_folder(tmp_path / name, **old)))
+    plain = llama_folder(tmp_path / "plain", rope_parameters=None, rope_theta=500.0, rope_scaling=None)
+    assert np.abs(logits_of(plain) - logits_of(new)).max() > 1e-3
+    assert load_folder(plain).model.config.rotary_base == 500
+
+
+def test_a_table_of_angles_is_skipped(tmp_path):
+    angles = {"model.layers.0.self_attn.rotary_emb.inv_freq": np.ones(2, np.float32)}
+    folder = write_folder(tmp_path / "old", LLAMA, llama_tensors() | angles)
+    np.testing.assert_array_equal(logits_of(folder), logits_of(llama_folder(tmp_path / "new")))
+
+
+# --- what does not fit ---
+
+
+def test_a_tensor_that_is_missing_unknown_or_of_another_shape(tmp_path):
+    tensors, name = gpt2_tensors(), "transformer.h.1.ln_2.bias"
+    with pytest.raises(UserError, match=f"has no tensor {name}: download the model again"):
+        load_folder(write_folder(tmp_path, GPT2, {n: t for n, t in tensors.items() if n != name}))
+    with pytest.raises(
+        UserError, match=r"has the tensor 'score.weight', which no gpt2 with these settings has"
+    ):
+        load_folder(write_folder(tmp_path, GPT2, tensors | {"score.weight": np.ones(2)}))
+    with pytest.raises(
+        UserError, match=rf"{name} in .* has the shape \[7\], and .*config.json .* make it \[6\]"
+    ):
+        load_folder(write_folder(tmp_path, GPT2, tensors | {name: np.ones(7, np.float32)}))
+    with pytest.raises(UserError, match=r"wpe.weight in .* has the shape \[8, 6\], .* make it \[9, 6\]"):
+        load_folder(write_folder(tmp_path, GPT2 | {"n_positions": 9}, tensors))
+    with pytest.raises(UserError, match=r"has the tensor '.*h.1.*', which no gpt2 with these settings has"):
+        load_folder(write_folder(tmp_path, GPT2 | {"n_layer": 1}, tensors))
+
+
+def test_widths_of_heads_that_have_the_right_sum_only(tmp_path):
+    tensors = llama_tensors()
+    query, key = (f"model.layers.0.self_attn.{part}_proj.weight" for part in "qk")
+    tensors[query], tensors[key] = tensors[key], tensors[query]
+    with pytest.raises(UserError, match=r"q_proj.weight in .* has the shape \[4, 8\], .* make it \[8, 8\]"):
+        load_folder(write_folder(tmp_path, LLAMA, tensors))
+
+
+def test_nothing_is_allocated_for_a_model_that_the_files_do_not_hold(tmp_path, monkeypatch):
+    def build(*arguments, **settings):
+        raise AssertionError("a model was built")
+
+    monkeypatch.setattr(Module, "flatten", build)
+    for changes in (
+        {"num_hidden_layers": 10**12},
+        {"hidden_size": 10**10, "head_dim": 4},
+        {"vocab_size": 10**15},
+    ):
+        with pytest.raises(UserError, match=r"has no tensor model.layers.2|make it \["):
+            load_folder(llama_folder(tmp_path, **changes))
+
+
+def test_a_model_that_memory_cannot_hold(tmp_path, monkeypatch):
+    def fail(model):
+        raise MemoryError
+
+    monkeypatch.setattr(Module, "flatten", fail)
+    with pytest.raises(UserError, match=r"needs 0.0 GB of memory: use a smaller model"):
+        load_folder(llama_folder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"model_type": "mistral"},
+            "model_type is 'mistral' in .*config.json.*, and npformer supports gpt2, llama",
+        ),
+        ({"model_type": None}, "config.json in .* has no setting 'model_type'"),
+        ({"quantization_config": {"bits": 4}}, "describes quantized weights"),
+        ({"vocab_size": None}, "has no setting 'vocab_size'"),
+        ({"vocab_size": "9"}, "vocab_size is '9' in .*: it must be a whole number"),
+        ({"vocab_size": 9.0}, "vocab_size is 9.0 in .*: it must be a whole number"),
+        ({"vocab_size": 0}, "vocab_size is 0 in .*: it must be 1 or more"),
+        ({"rms_norm_eps": -1}, "config.json in .*: norm_eps is -1.0: it must be a number above 0"),
+        ({"rms_norm_eps": 10**299 * 10**20}, "rms_norm_eps|number that is too large"),
+        ({"tie_word_embeddings": 1}, "tie_word_embeddings is 1 in .*: it must be true or false"),
+        ({"hidden_act": "relu"}, "hidden_act is 'relu' in .*, and npformer supports silu, swish, gelu"),
+        ({"attention_bias": True}, "attention_bias and mlp_bias differ in .*: use another model"),
+        ({"num_key_value_heads": 3}, "n_heads 2 is not divisible by n_kv_heads 3"),
+        ({"head_dim": 3}, "a head is 3 wide: change d_model or n_heads"),
+        (
+            {"max_position_embeddings": 10**9},
+            "is 1000000000 in .*, and npformer makes a table of at most 8,388,608",
+        ),
+        (
+            {"rope_parameters": {"rope_type": "yarn"}},
+            "rope_type is 'yarn' in rope_parameters of .*supports default",
+        ),
+        (
+            {"rope_scaling": {"type": "linear"}},
+            "type is 'linear' in rope_scaling of .*, and npformer supports",
+        ),
+        ({"rope_parameters": [1]}, "rope_parameters is .1. in .*: it must be an object"),
+        ({"rope_parameters": {"full_attention": {"rope_theta": 1.0}}}, "differs from layer to layer"),
+        ({"rope_parameters": {"rope_type": "llama3"}}, "rope_parameters of .* has no setting 'factor'"),
+        ({"rope_parameters": {"rope_theta": 0}}, "rotary_base is 0.0: it must be a number above 0"),
+        ({"rope_parameters": {"partial_rotary_factor": 0.5}}, "rotary positions of a part of each head"),
+        ({"partial_rotary_factor": 0.5}, "rotary positions of a part of each head"),
+    ],
+)
+def test_settings_of_a_llama_that_are_refused(tmp_path, changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        load_folder(llama_folder(tmp_path, **changes))
+
+
+def test_sliding_windows_are_refused_where_they_are_in_use(tmp_path):
+    def load(**changes):
+        return load_folder(write_folder(tmp_path, QWEN2 | changes, llama_tensors(qkv_bias=True)))
+
+    load(sliding_window=4, use_sliding_window=False, max_window_layers=1)
+    load(sliding_window=4, use_sliding_window=True, max_window_layers=2)
+    load(sliding_window=4, layer_types=["full_attention"] * 2)
+    for changes in (
+        {"use_sliding_window": True, "max_window_layers": 1},
+        {"use_sliding_window": True, "max_window_layers": 0},
+        {"layer_types": ["full_attention", "sliding_attention"]},
+        {"layer_types": "sliding"},
+    ):
+        with pytest.raises(UserError, match="attention with a sliding window in some layers"):
+            load(sliding_window=4, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"scale_attn_weights": False},
+            "scale_attn_weights is false in .*, and npformer supports true alone",
+        ),
+        ({"scale_attn_by_inverse_layer_idx": True}, "is true in .*, and npformer supports false alone"),
+        ({"add_cross_attention": True}, "add_cross_attention is true in"),
+        (
+            {"activation_function": "tanh"},
+            "activation_function is 'tanh' in .*, and npformer supports gelu, gelu_new",
+        ),
+        ({"n_head": 4}, "d_model 6 is not divisible by n_heads 4"),
+    ],
+)
+def test_settings_of_a_gpt2_that_are_refused(tmp_path, changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        load_folder(write_folder(tmp_path, GPT2 | changes, gpt2_tensors()))
+
+
+def test_a_folder_without_config_json(tmp_path):
+    with pytest.raises(UserError, match=r"config.json cannot be read \(No such file or directory\): use the"):
+        load_folder(tmp_path)
+    for content, sentence in (("[1]", "is a list and not a JSON object"), ("{", "is not JSON")):
+        (tmp_path / "config.json").write_text(content)
+        with pytest.raises(UserError, match=sentence):
+            load_folder(tmp_path)
+
+
+def test_a_pickle_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(GPT2))
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x02.")
+    with pytest.raises(UserError, match=r"pytorch_model.bin, a pickle, .*: convert it with transformers"):
+        load_folder(tmp_path)

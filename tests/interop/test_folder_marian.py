@@ -1,0 +1,236 @@
+"""Marian of Hugging Face as oracle: folders that it saved, and what their models compute, here and there."""
+
+import numpy as np
+import pytest
+from hugging_face_oracles import DTYPES, by_their_names, gradients, larger, save_oracle
+
+from npformer.data import pad
+from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.generation.batch_decode import translate_ids
+from npformer.interop import load_folder
+from npformer.interop.families.marian import MARIAN
+from npformer.interop.generation_file import search_settings
+from npformer.interop.settings_file import Settings
+from npformer.models.registry import attention_layers
+from npformer.models.transformer import Transformer, shifted_right
+from npformer.training.optimizer import Adam
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+pytestmark = pytest.mark.torch
+
+END, LENGTH = 0, 9
+KINDS = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
+
+
+def random_config(seed):
+    """Return a random small configuration of Hugging Face: widths, heads, layers, ties and so on."""
+    rng = np.random.default_rng(seed)
+    # the norm of two numbers is 1 and -1, whatever they are, and leaves gradients that are only rounding
+    n_heads, d_head = int(rng.integers(1, 5)), 2 * int(rng.integers(2, 5))
+    is_shared = bool(rng.integers(2))
+    vocab_size, decoder_vocab_size = (int(n) for n in rng.integers(12, 20, 2))
+    pad_id, another_id = (int(n) for n in rng.choice(range(1, 12), 2, replace=False))
+    n_layers, d_ff = (int(n) for n in rng.integers(1, 4, 2))
+    return transformers.MarianConfig(
+        vocab_size=vocab_size,
+        decoder_vocab_size=vocab_size if is_shared else decoder_vocab_size,
+        d_model=n_heads * d_head,
+        encoder_layers=n_layers,
+        decoder_layers=n_layers,
+        encoder_attention_heads=n_heads,
+        decoder_attention_heads=n_heads,
+        encoder_ffn_dim=8 * d_ff + 1,
+        decoder_ffn_dim=8 * d_ff + 1,
+        max_position_embeddings=int(rng.integers(LENGTH, 30)),
+        activation_function=str(rng.choice(["swish", "gelu", "relu", "gelu_new", "silu"])),
+        scale_embedding=bool(rng.integers(2)),
+        share_encoder_decoder_embeddings=is_shared,
+        tie_word_embeddings=is_shared or bool(rng.integers(2)),
+        pad_token_id=pad_id,
+        eos_token_id=END,
+        decoder_start_token_id=int(rng.choice([pad_id, pad_id, another_id])),
+        attn_implementation="eager",
+    )
+
+
+def load_pair(folder, seed):
+    """Save a random model, and return it in float64 beside what load_folder read."""
+    oracle = transformers.MarianMTModel(random_config(seed))
+    dtype, is_sharded = DTYPES[seed % len(DTYPES)], seed % 3 == 0
+    oracle = save_oracle(oracle, folder, seed=seed, dtype=dtype, is_sharded=is_sharded)
+    oracle.final_logits_bias.requires_grad_()  # a buffer there, and a parameter here
+    return oracle, load_folder(folder, np.float64)
+
+
+def random_batch(config, seed):
+    """Return source, target_in and labels (B, T), with padding at the end of some sentences."""
+    rng = np.random.default_rng(seed)
+    vocabs = config.source_vocab, config.target_vocab
+    source, target = (rng.integers(END, size, (3, LENGTH - 2)) for size in vocabs)
+    for ids in (source, target):
+        ids[ids == config.pad_id] = END
+        ids[1, 4:] = ids[2, 6:] = config.pad_id
+    start = np.full((3, 1), config.start_id)
+    return source, np.concatenate([start, target[:, :-1]], 1), target
+
+
+def expected_of(oracle, config, batch):
+    """Return the logits, the attention weights and the loss of the oracle, which gets its gradients."""
+    source, target_in, labels = batch
+    is_token = target_in != config.pad_id
+    is_token[:, 0] = True
+    outputs = oracle(
+        input_ids=torch.tensor(source),
+        attention_mask=torch.tensor(source != config.pad_id),
+        decoder_input_ids=torch.tensor(target_in),
+        decoder_attention_mask=torch.tensor(is_token),
+        labels=torch.tensor(np.where(labels == config.pad_id, -100, labels)),
+        output_attentions=True,
+    )
+    outputs.loss.backward()
+    maps = {kind: torch.stack(getattr(outputs, name)).detach().numpy() for kind, name in KINDS.items()}
+    return {"logits": outputs.logits.detach().numpy(), "loss": outputs.loss.detach().numpy(), **maps}
+
+
+def found_of(model, batch):
+    """Return what expected_of returns, computed here, and leave the gradients in the model."""
+    source, target_in, labels = batch
+    logits, cache = model.forward(source, target_in)
+    loss, loss_cache = cross_entropy(logits, labels, pad_id=model.config.pad_id)
+    model.backward(cross_entropy_backward(logits.dtype.type(1), loss_cache), cache)
+    return {"logits": logits, "loss": loss} | {
+        kind: np.stack(attention_layers(cache, kind)) for kind in KINDS
+    }
+
+
+@pytest.mark.parametrize("seed", range(22))
+def test_logits_attention_loss_and_gradients(seed, tmp_path):
+    """All agree to 1e-10, with one exception.
+
+    The table of tokens has the attribute padding_idx in transformers, which leaves the embedding of padding
+    out of its gradient. But a decoder starts with the id of padding, so this row is not the gradient of the
+    loss. It is compared after padding_idx was removed.
+    """
+    oracle, loaded = load_pair(tmp_path, seed)
+    config = loaded.model.config
+    batch = random_batch(config, seed)
+    found = found_of(loaded.model, batch)
+    assert larger(1e-10, found, expected_of(oracle, config, batch)) == {}
+    ours, theirs = gradients(loaded, oracle)
+    for name in theirs:
+        if name.endswith("tokens.weight"):
+            ours[name], theirs[name] = (np.delete(grads[name], config.pad_id, 0) for grads in (ours, theirs))
+    assert larger(1e-10, ours, theirs) == {}
+
+    for module in oracle.modules():
+        if isinstance(module, torch.nn.Embedding):
+            module.padding_idx = None
+    oracle.zero_grad()
+    oracle.final_logits_bias.grad = None
+    expected_of(oracle, config, batch)
+    assert larger(1e-10, *gradients(loaded, oracle)) == {}
+
+
+@pytest.mark.parametrize("seed", range(22))
+def test_a_model_in_float32(seed, tmp_path):
+    oracle = transformers.MarianMTModel(random_config(seed))
+    oracle = save_oracle(oracle, tmp_path, seed=seed, dtype="float32").float()
+    model = load_folder(tmp_path).model
+    assert model.values.dtype == np.float32
+    batch = random_batch(model.config, seed)
+    assert larger(1e-5, found_of(model, batch), expected_of(oracle, model.config, batch)) == {}
+
+
+# --- Translations ---
+
+PAD, VOCABULARY = 11, 16
+TRAINED = transformers.MarianConfig(
+    vocab_size=VOCABULARY,
+    d_model=24,
+    encoder_layers=1,
+    decoder_layers=1,
+    encoder_attention_heads=3,
+    decoder_attention_heads=3,
+    encoder_ffn_dim=40,
+    decoder_ffn_dim=40,
+    max_position_embeddings=24,
+    activation_function="swish",
+    scale_embedding=True,
+    pad_token_id=PAD,
+    eos_token_id=END,
+    decoder_start_token_id=PAD,
+)
+N_SENTENCES = 50
+SEARCHES = {
+    "greedy": {},
+    "beam 4": {"num_beams": 4},
+    "the settings of the opus-mt translators": {"num_beams": 4, "renormalize_logits": True},
+    "no length penalty": {"num_beams": 3, "length_penalty": 0.0},
+    "a large length penalty": {"num_beams": 6, "length_penalty": 2.0, "min_length": 5},
+}
+
+
+def random_sources(rng, count):
+    """Return sentences of 1 to 12 tokens and the end symbol."""
+    return [[*rng.integers(1, PAD, rng.integers(1, 13)).tolist(), END] for _ in range(count)]
+
+
+def noisy(ids, rng):
+    """Return ids without some of them, and with others in place of some."""
+    return [int(rng.integers(1, PAD)) if rng.random() < 0.3 else i for i in ids if rng.random() < 0.8]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A model that learned a little of writing a sentence backwards, with noise, so that it is never sure."""
+    config = MARIAN.config_of(Settings(TRAINED.to_dict()))
+    rng = np.random.default_rng(0)
+    model = Transformer(config, rng=rng)
+    adam = Adam(model)
+    for _ in range(250):
+        sources = random_sources(rng, 16)
+        target = pad([[*noisy(ids[-2::-1], rng), END] for ids in sources], PAD)
+        logits, cache = model.forward(pad(sources, PAD), shifted_right(target, PAD))
+        _, loss_cache = cross_entropy(logits, target, pad_id=PAD)
+        model.zero_grad()
+        model.backward(cross_entropy_backward(np.float32(1), loss_cache), cache)
+        adam.step(0.005)
+    return model
+
+
+@pytest.fixture(params=SEARCHES.values(), ids=SEARCHES)
+def translator(request, trained, tmp_path):
+    """The trained model of transformers with a setting of the search, saved in the folder, and the folder."""
+    oracle = transformers.MarianMTModel(TRAINED).double().eval()
+    oracle.load_state_dict(
+        {
+            name: torch.tensor(array).double()
+            for name, array in by_their_names(MARIAN, trained.config, trained.state_dict()).items()
+        },
+        strict=False,
+    )
+    oracle.tie_weights()
+    oracle.generation_config = transformers.GenerationConfig(
+        pad_token_id=PAD,
+        eos_token_id=END,
+        decoder_start_token_id=PAD,
+        forced_eos_token_id=END,
+        bad_words_ids=[[PAD]],
+        max_length=10,
+        **request.param,
+    )
+    oracle.save_pretrained(tmp_path)
+    return oracle, tmp_path
+
+
+def test_the_translations_of_many_sentences(translator):
+    oracle, folder = translator
+    model = load_folder(folder, np.float64).model
+    sources = random_sources(np.random.default_rng(1), N_SENTENCES)
+    padded = torch.tensor(pad(sources, PAD))
+    expected = oracle.generate(padded, attention_mask=(padded != PAD).long()).tolist()
+    expected = [ids[1 : ids.index(END)] for ids in expected]
+    assert translate_ids(model, sources, **search_settings(folder, model.config)) == expected
+    assert len({len(ids) for ids in expected}) > 4  # some end early, and the longest are cut
+    assert len(set(map(tuple, expected))) > 30

@@ -1,0 +1,214 @@
+"""Tokenizers of the library `tokenizers`: the pieces of some texts, and damaged files."""
+
+import json
+import random
+import shutil
+import sys
+
+import pytest
+
+pytest.importorskip("sentencepiece")
+tokenizers = pytest.importorskip("tokenizers")
+
+import tokenizer_folders  # noqa: E402  it imports both
+
+from npformer.errors import UserError  # noqa: E402  it stands below that line
+from npformer.interop.library_tokenizer import _BYTE_LEVEL  # noqa: E402
+from npformer.interop.tokenizers import load_tokenizer  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def gpt2(tmp_path_factory):
+    return tokenizer_folders.older_gpt2(tmp_path_factory.mktemp("gpt2") / "older")
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return tokenizer_folders.older_bert(tmp_path_factory.mktemp("bert") / "older")
+
+
+@pytest.fixture
+def json_folder(tmp_path, bert):
+    """Return a folder with the tokenizer.json of a BERT, and settings that name its mask."""
+    folder = tmp_path / "json"
+    folder.mkdir()
+    load_tokenizer(bert, "bert")._tokenizer.save(str(folder / "tokenizer.json"))
+    tokenizer_folders.write_json(folder / "tokenizer_config.json", {"mask_token": "[MASK]"})
+    return folder
+
+
+def test_a_character_of_several_tokens_is_shown_byte_by_byte(gpt2):
+    encoding = load_tokenizer(gpt2, "gpt2").encode("a 𝄞")
+    assert encoding.pieces[0] == "a"
+    shown = "".join(encoding.pieces[1:]).replace(r"\x", "")
+    assert shown in (" " + "𝄞".encode().hex(), "".join(f"{byte:02x}" for byte in " 𝄞".encode()))
+    assert {offset for offset in encoding.offsets if offset != (0, 1)} <= {(1, 2), (2, 3), (1, 3)}
+    assert encoding.offsets[-1] == (2, 3)
+
+
+def test_the_space_before_the_first_word_comes_from_no_character(gpt2, tmp_path):
+    folder = tokenizer_folders.copied(gpt2, tmp_path / "copy", {"add_prefix_space": True})
+    encoding = load_tokenizer(folder, "gpt2").encode("\x01a")
+    assert encoding.pieces == ["▁", "\x01", "a"]
+    assert encoding.offsets == [(0, 0), (0, 1), (1, 2)]
+
+
+def test_a_mark_after_a_special_token_is_not_joined_to_it(tmp_path):
+    folder = tokenizer_folders.older_qwen2(tmp_path / "older")  # it composes ">" and U+0338
+    encoding = load_tokenizer(folder, "qwen2").encode("<|endoftext|>\u0338")
+    assert encoding.pieces[0] == "<|endoftext|>"
+    assert (encoding.offsets[0], encoding.offsets[-1]) == ((0, 13), (13, 14))
+
+
+def test_the_bytes_of_a_vocabulary_are_those_of_the_library():
+    letters = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+    decode = tokenizers.decoders.ByteLevel().decode
+    assert set(letters) == set(_BYTE_LEVEL)
+    for letter, byte in _BYTE_LEVEL.items():
+        assert decode([letter]) == bytes([byte]).decode(errors="replace")
+
+
+def test_words_keep_the_readers_spelling(bert):
+    encoding = load_tokenizer(bert, "bert").encode("THE Ma\u0301n\u0301 [MASK]")
+    assert encoding.pieces[0] == "[CLS]"
+    assert encoding.pieces[-2:] == ["[MASK]", "[SEP]"]
+    assert "".join(encoding.pieces[1:-2]) == "THEMa\u0301n\u0301"
+    assert encoding.offsets[-1] == (0, 0)
+
+
+def test_special_tokens_have_ids(bert, gpt2):
+    tokenizer = load_tokenizer(bert, "bert")
+    assert tokenizer.piece(tokenizer.mask_id) == "[MASK]"
+    assert tokenizer.piece(tokenizer.unknown_id) == "[UNK]"
+    assert tokenizer.special_ids == {0, 1, 2, 3, 4}
+    bytes_only = load_tokenizer(gpt2, "gpt2")
+    assert (bytes_only.mask_id, bytes_only.unknown_id, bytes_only.special_ids) == (None, None, {0})
+
+
+def test_a_piece_without_a_text(bert, gpt2):
+    words, letters = load_tokenizer(bert, "bert"), load_tokenizer(gpt2, "gpt2")
+    assert {words.piece(index) for index in range(600)} >= {"the", "s", "[MASK]"}
+    assert " the" in {letters.piece(index) for index in range(600)}
+    assert words.piece(10**6) == "<1000000>"
+
+
+def test_truncation_padding_and_dropout_of_a_file_are_not_used(json_folder, gpt2):
+    path = json_folder / "tokenizer.json"
+    whole = load_tokenizer(json_folder, "bert").encode("the man and the king")
+    truncation = {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0}
+    padding = {"strategy": {"Fixed": 99}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0}
+    padding |= {"pad_type_id": 0, "pad_token": "[PAD]"}
+    tokenizer_folders.change_json(path, truncation=truncation, padding=padding)
+    assert load_tokenizer(json_folder, "bert").encode("the man and the king") == whole
+
+    load_tokenizer(gpt2, "gpt2")._tokenizer.save(str(path))
+    whole = load_tokenizer(json_folder, "gpt2").encode("the man and the king").ids
+    content = json.loads(path.read_text())
+    content["model"]["dropout"] = 0.99
+    tokenizer_folders.write_json(path, content)
+    assert load_tokenizer(json_folder, "gpt2").encode("the man and the king").ids == whole
+
+
+def test_a_negative_id_is_an_error(gpt2):
+    with pytest.raises(UserError, match=r"^-1 is no id of a token: give whole numbers from 0$"):
+        load_tokenizer(gpt2, "gpt2").decode([3, -1])
+
+
+@pytest.mark.parametrize(
+    ("family", "older"),
+    [("gpt2", " and no vocab.json with merges.txt"), ("bert", " and no vocab.txt"), ("llama", "")],
+)
+def test_missing_files(tmp_path, family, older):
+    with pytest.raises(UserError, match=rf" has no tokenizer\.json{older}: save the tokenizer there with "):
+        load_tokenizer(tmp_path, family)
+
+
+def test_a_missing_library_is_named(gpt2, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(UserError, match=r"needs the library tokenizers, .*: pip install 'npformer\[hf\]'"):
+        load_tokenizer(gpt2, "gpt2")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("do_lower_case", "yes"),
+        ("strip_accents", 3),
+        ("clean_up_tokenization_spaces", []),
+        ("tokenizer_class", 7),
+        ("mask_token", ["[MASK]"]),
+        ("mask_token", {"content": 1}),
+        ("mask_token", {"content": "[MASK]", "lstrip": "no"}),
+        ("mask_token", {"lstrip": False}),
+        ("extra_special_tokens", "x"),
+        ("extra_special_tokens", [3]),
+        ("added_tokens_decoder", []),
+        ("added_tokens_decoder", {"x": {"content": "a"}}),
+        ("added_tokens_decoder", {"9" * 5000: {"content": "a"}}),
+        ("added_tokens_decoder", {"7": "a", "8": 8}),
+    ],
+)
+def test_settings_of_a_wrong_type(json_folder, name, value):
+    tokenizer_folders.change_json(json_folder / "tokenizer_config.json", **{name: value})
+    with pytest.raises(UserError, match=r"tokenizer_config.json.*: copy the file again, or save "):
+        load_tokenizer(json_folder, "bert")
+
+
+def test_older_settings(json_folder):
+    tokenizer_folders.write_json(json_folder / "special_tokens_map.json", {"eos_token": {"content": "<end>"}})
+    tokenizer_folders.write_json(json_folder / "added_tokens.json", {"<new>": 600, "<end>": 601})
+    tokenizer = load_tokenizer(json_folder, "bert")
+    assert tokenizer.encode("<new><end>").ids[1:-1] == [600, 601]
+    assert tokenizer.special_ids >= {601}
+    assert 600 not in tokenizer.special_ids
+    tokenizer_folders.write_json(json_folder / "added_tokens.json", {"<new>": -2})
+    with pytest.raises(UserError, match="has the id -2, which is not a whole number of 0 or more"):
+        load_tokenizer(json_folder, "bert")
+
+
+@pytest.mark.parametrize("kind", ["tokenizer.json", "vocab.txt", "vocab.json", "merges.txt"])
+def test_damaged_files_give_one_sentence_or_a_tokenizer(json_folder, bert, gpt2, tmp_path, kind):
+    source = {"tokenizer.json": json_folder, "vocab.txt": bert}.get(kind, gpt2)
+    folder = shutil.copytree(source, tmp_path / "copy", dirs_exist_ok=True)
+    rng, path, refused = random.Random(0), folder / kind, 0
+    whole = path.read_bytes()
+    for _ in range(60):
+        path.write_bytes(_damaged(whole, rng))
+        refused += _is_refused(folder, "gpt2" if source is gpt2 else "bert")
+    assert refused > 10
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"\xff\xfe",
+        b'{"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": [["a", "b"]]}}',
+        b'{"version": "1.0", "model": {"type": "WordPiece", "vocab": {"a": -1}}}',
+    ],
+)
+def test_no_tokenizer(json_folder, content):
+    (json_folder / "tokenizer.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"tokenizer\.json is no tokenizer that the library tokenizers reads"):
+        load_tokenizer(json_folder, "bert")
+
+
+def _damaged(data, rng):
+    """Return the data truncated, with other bytes, or without some."""
+    place, length = rng.randrange(len(data)), rng.choice([1, 3, 40])
+    before, after = data[:place], data[place + length :]
+    inserted = [b"", b"\xff" * length, bytes(rng.choices(b'0"{}[]:,-', k=length))]
+    return rng.choice([before, *(before + each + after for each in inserted)])
+
+
+def _is_refused(folder, family):
+    """Return whether the tokenizer is refused, or refuses a text, with a message of one line."""
+    try:
+        tokenizer = load_tokenizer(folder, family)
+        tokenizer.decode(tokenizer.encode("The [MASK] man €").ids)
+    except UserError as error:
+        return "\n" not in str(error)
+    return False

@@ -1,0 +1,155 @@
+"""The tokenizer of Marian: languages, unknown pieces, parts of a character, and damaged files."""
+
+import json
+import random
+import shutil
+import sys
+
+import pytest
+
+pytest.importorskip("tokenizers")
+pytest.importorskip("sentencepiece")
+
+import tokenizer_folders
+
+from npformer.errors import UserError
+from npformer.interop.tokenizers import load_tokenizer
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return tokenizer_folders.older_marian(tmp_path_factory.mktemp("marian") / "older")
+
+
+@pytest.fixture
+def folder(whole, tmp_path):
+    """Return a copy of the folder that a test may change."""
+    return shutil.copytree(whole, tmp_path / "copy")
+
+
+def vocabulary(folder):
+    return json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+
+
+def test_a_code_of_the_target_language_is_one_token(whole):
+    ids, pieces, offsets = load_tokenizer(whole, "marian").encode(">>de<< the")
+    assert (ids[0], pieces[0], offsets[0]) == (vocabulary(whole)[">>de<<"], ">>de<<", (0, 6))
+    assert (ids[-1], pieces[-1], offsets[-1]) == (vocabulary(whole)["</s>"], "</s>", (0, 0))
+    assert "".join(pieces[1:-1]) == "the"  # sentencepiece leaves out the spaces before a text
+    assert offsets[-2][1] == 10
+
+
+def test_an_unknown_code_and_unknown_pieces_have_the_unknown_id(whole):
+    tokenizer = load_tokenizer(whole, "marian")
+    assert tokenizer.encode(">>none<<").ids == [tokenizer.unknown_id, vocabulary(whole)["</s>"]]
+    encoding = tokenizer.encode("the ဪ")
+    place = encoding.pieces.index("ဪ")
+    assert encoding.ids[place] == tokenizer.unknown_id
+    assert encoding.offsets[place] == (4, 5)
+
+
+def test_parts_of_a_character_cover_it_and_show_their_own_text(whole):
+    encoding = load_tokenizer(whole, "marian").encode("½x")
+    parts = [offset for offset in encoding.offsets if offset == (0, 1)]
+    assert len(parts) >= 2
+    assert "".join(encoding.pieces[:-1]).lstrip("▁ ") == "1⁄2x"
+
+
+def test_the_space_before_the_first_word_comes_from_no_character(whole):
+    encoding = load_tokenizer(whole, "marian").encode("ဪ")
+    assert encoding.pieces == ["▁", "ဪ", "</s>"]
+    assert encoding.offsets == [(0, 0), (0, 1), (0, 0)]
+
+
+def test_target_sentences_use_the_model_of_the_target(whole):
+    import sentencepiece
+
+    tokenizer, ids = load_tokenizer(whole, "marian"), vocabulary(whole)
+    text = "the king and his bicycle"
+    model = sentencepiece.SentencePieceProcessor(model_file=str(whole / "target.spm"))
+    expected = [ids.get(piece, ids["<unk>"]) for piece in model.encode(text, out_type=str)] + [ids["</s>"]]
+    assert tokenizer.encode_target(text).ids == expected != tokenizer.encode(text).ids
+
+
+def test_special_ids_and_pieces(whole):
+    tokenizer, ids = load_tokenizer(whole, "marian"), vocabulary(whole)
+    assert tokenizer.special_ids == {ids["</s>"], ids["<unk>"], ids["<pad>"]}
+    assert tokenizer.mask_id is None
+    assert tokenizer.piece(ids["▁the"]) == " the"
+
+
+def test_an_id_outside_the_vocabulary_is_an_error(whole):
+    size = len(vocabulary(whole))
+    with pytest.raises(UserError, match=f"^the id {size} is not in the vocabulary of .*: give ids from 0"):
+        load_tokenizer(whole, "marian").decode([size])
+
+
+def test_a_special_token_that_the_vocabulary_lacks_has_the_next_id(folder):
+    ids = vocabulary(folder)
+    del ids["<pad>"]
+    tokenizer_folders.write_json(folder / "vocab.json", ids)
+    assert load_tokenizer(folder, "marian").encode("<pad>").ids == [len(ids), ids["</s>"]]
+
+
+@pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json"])
+def test_missing_files(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(UserError, match=f" has no {name}: save the tokenizer there with transformers, or"):
+        load_tokenizer(folder, "marian")
+
+
+def test_a_missing_library_is_named(whole, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentencepiece", None)
+    with pytest.raises(UserError, match=r"needs the library sentencepiece, .*: pip install 'npformer\[hf\]'"):
+        load_tokenizer(whole, "marian")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"separate_vocabs": True}, "npformer reads only Marian tokenizers with one vocabulary"),
+        ({"sp_model_kwargs": {"enable_sampling": True}}, "which can make the ids random: remove this entry"),
+        ({"pad_token": {"content": "<pad>", "lstrip": True}}, "'<pad>' .* has single_word, lstrip or rstrip"),
+        ({"unk_token": "<none>"}, "vocab.json has no token '<none>' for unknown pieces"),
+        ({"unk_token": 5}, "unk_token in .* is 5, not a token"),
+    ],
+)
+def test_settings_that_are_not_supported(folder, settings, message):
+    tokenizer_folders.write_json(folder / "tokenizer_config.json", settings)
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(folder, "marian")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "vocab.json is not JSON"),
+        (b"[" * 100_000, "is nested deeper than"),
+        (b"[]", "and not a JSON object"),
+        (b'{"<unk>": "1"}', "has an id that is not a whole number"),
+        (b'{"<unk>": -1}', "has an id that is not a whole number"),
+        (b'{"a": 1}', "has no token '<unk>'"),
+    ],
+)
+def test_damaged_vocabularies(folder, content, message):
+    (folder / "vocab.json").write_bytes(content)
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(folder, "marian")
+
+
+def test_damaged_models_give_one_sentence_or_a_tokenizer(folder):
+    rng, path, refused = random.Random(0), folder / "source.spm", 0
+    data = path.read_bytes()
+    for _ in range(100):
+        place, length = rng.randrange(len(data)), rng.choice([1, 5, 60])
+        kinds = [data[:place], data[:place] + data[place + length :]]
+        kinds.append(data[:place] + rng.randbytes(length) + data[place + length :])
+        path.write_bytes(rng.choice(kinds))
+        try:
+            load_tokenizer(folder, "marian").encode("the man ½ €")
+        except UserError as error:
+            refused += "\n" not in str(error)
+    assert refused > 50
+    path.write_bytes(b"")
+    with pytest.raises(UserError, match=r"source\.spm is no model that sentencepiece reads"):
+        load_tokenizer(folder, "marian")

@@ -1,0 +1,191 @@
+"""Settings of BERT, DistilBERT and Marian: the way there and back, and what is refused with a sentence."""
+
+import json
+
+import pytest
+
+from npformer.errors import UserError
+from npformer.interop.families.bert import BERT, DISTILBERT
+from npformer.interop.families.marian import MARIAN
+from npformer.interop.generation_file import search_settings
+from npformer.interop.settings_file import Settings
+from npformer.models.bert import BertConfig
+from npformer.models.transformer import TransformerConfig
+
+# a small configuration of each family, in which every setting that a file can say differs from its default
+CONFIGS = {
+    "bert": BertConfig(
+        vocab_size=9,
+        d_model=12,
+        n_layers=3,
+        n_heads=2,
+        d_ff=5,
+        max_length=7,
+        n_segments=3,
+        activation="relu",
+        norm_eps=1e-5,
+        dropout=0.2,
+        attention_dropout=0.3,
+        pad_id=1,
+    ),
+    "distilbert": BertConfig(
+        vocab_size=9,
+        d_model=12,
+        n_layers=3,
+        n_heads=2,
+        d_ff=5,
+        max_length=7,
+        n_segments=0,
+        activation="swish",
+        dropout=0.2,
+        attention_dropout=0.3,
+        pad_id=1,
+    ),
+    "marian": TransformerConfig(
+        source_vocab=9,
+        target_vocab=8,
+        d_model=12,
+        d_ff=5,
+        n_heads=2,
+        n_layers=3,
+        max_length=7,
+        activation="gelu_tanh",
+        positions="marian",
+        scale_embedding=True,
+        tied="output",
+        output_bias=True,
+        dropout=0.2,
+        attention_dropout=0.3,
+        feed_forward_dropout=0.4,
+        label_smoothing=0.0,
+        fused_projections=True,
+        pad_id=1,
+        start_id=1,
+        end_id=2,
+    ),
+}
+FAMILIES = {family.name: family for family in (BERT, DISTILBERT, MARIAN)}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_configuration_comes_back_from_its_settings(name):
+    settings = FAMILIES[name].settings_of(CONFIGS[name])
+    assert settings["model_type"] == name
+    assert FAMILIES[name].config_of(Settings(json.loads(json.dumps(settings)))) == CONFIGS[name]
+
+
+# a translator that was trained here may have separate projections, and an output of its own
+SEPARATE = {"fused_projections": False, "tied": "none", "output_bias": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "config"), [*CONFIGS.items(), ("marian", CONFIGS["marian"].replace(**SEPARATE))]
+)
+def test_the_rows_are_the_parameters(name, config):
+    family = FAMILIES[name]
+    parameters = {name: parameter.shape for name, parameter in family.model(config).named_parameters()}
+    assert {row.ours: row.shape for row in family.rows(config)} == parameters
+
+
+REFUSED = {
+    "a decoder": ("bert", {"is_decoder": True}, "is_decoder is true in config.json, and npformer supports"),
+    "relative positions": ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type is"),
+    "an output of its own": ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings is false"),
+    "an activation": ("bert", {"hidden_act": "mish"}, "hidden_act is 'mish' in config.json, and npformer"),
+    "an output of DistilBERT": ("distilbert", {"tie_word_embeddings": False}, "tie_word_embeddings is false"),
+    "heads": ("distilbert", {"n_heads": 5}, "d_model 12 is not divisible by n_heads 5"),
+    "a shallow decoder": (
+        "marian",
+        {"decoder_layers": 1},
+        "encoder_layers is 3 and decoder_layers 1 in config.json, and npformer supports equal numbers alone",
+    ),
+    "shared tables with another output": (
+        "marian",
+        {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": False},
+        "tie_word_embeddings is false",
+    ),
+    "a start that ends": ("marian", {"decoder_start_token_id": 2}, r"are \(1, 2, 2\): end_id must differ"),
+    "several ends": ("marian", {"eos_token_id": [2, 3]}, r"eos_token_id is \[2, 3\] in config.json: it must"),
+    "too many positions": (
+        "marian",
+        {"max_position_embeddings": 10**12},
+        "max_position_embeddings is 1,000,000,000,000 in config.json, and the table of sinusoids would",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "changes", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_a_file_asks_for_and_our_model_does_not_have(name, changes, sentence):
+    family = FAMILIES[name]
+    with pytest.raises(UserError, match=sentence):
+        family.config_of(Settings(family.settings_of(CONFIGS[name]) | changes))
+
+
+UNWRITABLE = {
+    "no segments": ("bert", {"n_segments": 0}, "the model has no segments, and BERT has them: write it as a"),
+    "segments": ("distilbert", {"n_segments": 1}, "the model has segments, and DistilBERT has none"),
+    "another eps": ("distilbert", {"norm_eps": 1e-5}, "norm_eps is 1e-05, and that of DistilBERT is 1e-12"),
+    "pre-norm": ("marian", {"norm": "pre", "final_norm": True}, "norm is 'pre', and in a Marian model it is"),
+    "sinusoids": (
+        "marian",
+        {"positions": "interleaved"},
+        "positions is 'interleaved', and in a Marian model",
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "changes", "sentence"), UNWRITABLE.values(), ids=UNWRITABLE)
+def test_what_our_model_has_and_the_family_does_not(name, changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        FAMILIES[name].settings_of(CONFIGS[name].replace(**changes))
+
+
+# --- The settings of a search ---
+
+OPUS_MT = {
+    "bad_words_ids": [[1]],
+    "forced_eos_token_id": 2,
+    "max_length": 512,
+    "num_beams": 6,
+    "renormalize_logits": True,
+}
+
+
+def search_of(tmp_path, settings, file="generation_config.json"):
+    """Return the keywords of our search for the settings in a file."""
+    (tmp_path / file).write_text(json.dumps(settings))
+    return search_settings(tmp_path, CONFIGS["marian"])
+
+
+@pytest.mark.parametrize("file", ["generation_config.json", "config.json"])
+def test_the_search_of_a_published_translator(tmp_path, file):
+    assert search_of(tmp_path, OPUS_MT, file) == {
+        "beam": 6,
+        "length_penalty": 1.0,
+        "max_length": 6,  # the model holds 7 tokens, the start symbol included
+        "min_length": 0,
+        "allow_unk": True,
+        "rules": "transformers",
+        "renormalize": True,
+    }
+
+
+def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path):
+    found = search_of(tmp_path, {"max_length": 5, "min_length": 3})
+    assert (found["max_length"], found["min_length"]) == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"repetition_penalty": 1.5}, "repetition_penalty is 1.5 in generation_config.json"),
+        ({"early_stopping": True}, "early_stopping is true in generation_config.json"),
+        ({"do_sample": True}, "do_sample is true"),
+        ({"bad_words_ids": [[1], [3, 4]]}, "bad_words_ids is"),
+        ({"forced_eos_token_id": 3}, "forced_eos_token_id is 3"),
+        ({"max_length": 2}, "max_length is 2 in generation_config.json .* make it 3 or more"),
+    ],
+)
+def test_searches_that_npformer_does_not_have(tmp_path, changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        search_of(tmp_path, OPUS_MT | changes)

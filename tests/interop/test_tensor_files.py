@@ -1,0 +1,209 @@
+"""Safetensors files: dtypes, blocks, shards, and the sentence for each damaged or forged file."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+from hugging_face_folders import forge
+from safetensors.numpy import save_file
+
+from npformer import UserError
+from npformer.interop import tensor_files
+from npformer.interop.tensor_files import TensorFolder, read_header, read_index
+
+NUMBERS = np.array([[1.5, -2.0, 3.25], [0.0, 1e-3, 1024.0]])
+
+
+def entry(dtype="F32", shape=(2,), offsets=(0, 8)):
+    """Return an entry of a header."""
+    return {"dtype": dtype, "shape": list(shape), "data_offsets": list(offsets)}
+
+
+def one_file(folder, **tensors):
+    """Write model.safetensors and return the folder as a TensorFolder."""
+    save_file(tensors, folder / "model.safetensors")
+    return TensorFolder(folder)
+
+
+@pytest.mark.parametrize("stored", [np.float64, np.float32, np.float16])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_floats_are_converted(tmp_path, stored, dtype):
+    numbers = NUMBERS.astype(stored)
+    tensors = one_file(tmp_path, a=numbers, b=-numbers)
+    assert tensors.names() == ["a", "b"]
+    assert (tensors.shape("b"), tensors.n_bytes("b")) == ((2, 3), numbers.nbytes)
+    found = tensors.read("b", dtype)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, -numbers.astype(dtype))
+
+
+def test_bfloat16_is_the_upper_half_of_a_float32(tmp_path):
+    numbers = np.array([1.5, -2.0, 0.0078125, 3.3895314e38, -1e-39], np.float32)
+    bits = (numbers.view(np.uint32) >> 16).astype("<u2")
+    forge(tmp_path / "model.safetensors", {"a": entry("BF16", (5,), (0, 10))}, bits.tobytes())
+    tensors = TensorFolder(tmp_path)
+    assert tensors.dtype("a") == "BF16"
+    expected = (bits.astype(np.uint32) << 16).view(np.float32)
+    np.testing.assert_array_equal(tensors.read("a"), expected)
+    np.testing.assert_array_equal(expected[:3], numbers[:3])  # which have few digits
+
+
+@pytest.mark.parametrize("block", [1, 4, 6, 1000])
+def test_tensors_are_read_in_blocks_into_views(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(tensor_files, "BLOCK", block)
+    numbers = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
+    tensors = one_file(tmp_path, a=np.ones(7, np.float32), b=numbers, c=np.array(4, np.float32))
+    buffer = np.zeros((3, 9))
+    tensors.read_into("b", buffer[:, 2:7].T)
+    np.testing.assert_array_equal(buffer[:, 2:7], numbers.T)
+    assert not buffer[:, :2].any()
+    assert not buffer[:, 7:].any()
+    assert tensors.read("c") == 4
+
+
+def shards(folder, **changes):
+    """Write two shards and their index, with changes of its entries, and return the folder."""
+    save_file({"a": np.ones(2, np.float32)}, folder / "one.safetensors")
+    save_file({"b": np.zeros(3, np.float32), "c": np.ones(1, np.float32)}, folder / "two.safetensors")
+    files = {"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"} | changes
+    files = {name: file for name, file in files.items() if file != "left out"}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    return folder
+
+
+def test_shards_are_one_folder(tmp_path):
+    tensors = TensorFolder(shards(tmp_path))
+    assert tensors.names() == ["a", "b", "c"]
+    assert tensors.path("b").name == "two.safetensors"
+    np.testing.assert_array_equal(tensors.read("c"), [1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"d": "one.safetensors"}, "'d' is not in .*one.safetensors, where .*index.json says it is: copy"),
+        ({"c": "one.safetensors"}, "'c' is in .*two.safetensors, and .* says to be in one.safetensors: copy"),
+        ({"c": "left out"}, "'c' is in .*two.safetensors, and .*index.json says nowhere: copy"),
+        ({"d": "three.safetensors"}, "lacks three.safetensors, a part of the model that .* names: download"),
+        ({"d": "../three.safetensors"}, "'d' is in '../three.safetensors', which is not the name of a"),
+        ({"d": "/etc/passwd"}, "'d' is in '/etc/passwd', which is not the name of a safetensors file in its"),
+        ({"d": 3}, "'d' is in 3, which is not the name of a safetensors file"),
+    ],
+)
+def test_an_index_that_does_not_fit(tmp_path, changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        TensorFolder(shards(tmp_path, **changes))
+
+
+def test_an_index_of_another_form(tmp_path):
+    path = tmp_path / "model.safetensors.index.json"
+    for content in ("[]", "{}", '{"weight_map": {}}', '{"weight_map": ["a"]}', "{", "[" * 10_000, ""):
+        path.write_text(content)
+        with pytest.raises(UserError, match=r"index.json"):
+            read_index(path)
+
+
+def test_a_folder_without_safetensors_files(tmp_path):
+    with pytest.raises(UserError, match=r"there is no folder .*nowhere: check the name"):
+        TensorFolder(tmp_path / "nowhere")
+    with pytest.raises(
+        UserError, match=r"has neither model.safetensors nor model.safetensors.index.json: give"
+    ):
+        TensorFolder(tmp_path)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x02.")
+    with pytest.raises(UserError, match=r"in pytorch_model.bin, a pickle, and reading a pickle runs code"):
+        TensorFolder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("header", "data", "sentence"),
+    [
+        ({"a": entry()}, bytes(7), "has 7 bytes of data, and its header describes 8: copy or download"),
+        ({"a": entry()}, bytes(9), "has 9 bytes of data, and its header describes 8"),
+        (
+            {"a": entry(offsets=(0, 7))},
+            bytes(7),
+            r"the shape \[2\] and dtype F32, and 7 bytes do not hold it",
+        ),
+        ({"a": entry(offsets=(8, 0))}, bytes(8), "the shape or data_offsets of 'a' in .* are impossible"),
+        ({"a": entry(offsets=(-8, 0))}, bytes(8), "are impossible"),
+        ({"a": entry(shape=(-2, -1))}, bytes(8), "are impossible"),
+        ({"a": entry(offsets=(4, 12))}, bytes(12), "'a' in .* leaves a gap before it"),
+        ({"a": entry(), "b": entry(offsets=(4, 12))}, bytes(12), "'b' in .* overlaps another tensor"),
+        ({"a": entry(), "b": entry()}, bytes(8), "'b' in .* overlaps another tensor"),
+        ({"a": entry("F31")}, bytes(8), "'a' in .* has the unknown dtype 'F31'"),
+        ({"a": entry(shape=[1] * 1000)}, bytes(4), "'a' in .* has 1,000 axes, and NumPy has at most 64"),
+        ({"a": entry(shape=[10**18] * 9)}, bytes(8), "has the shape .* and 8 bytes do not hold it"),
+        ({"a": entry(shape=[10**200] * 60, offsets=(0, 10**250))}, bytes(8), "do not hold it"),
+        ({"a": entry(shape=[2.0])}, bytes(8), "shape of 'a' in .* is .*, which is no shape"),
+        ({"a": entry(shape=[True, 2])}, bytes(8), "shape of 'a' in .* is .*, which is no shape"),
+        ({"a": entry(offsets=(0,))}, bytes(8), "data_offsets of 'a' in .* is .*, which is no data_offsets"),
+        ({"a": entry(dtype=3)}, bytes(8), "dtype of 'a' in .* is 3, which is no dtype"),
+        ({"a": [1]}, bytes(8), "the header entry of 'a' in .* has not dtype, shape and data_offsets alone"),
+        ({"a": entry() | {"run": "code"}}, bytes(8), "has not dtype, shape and data_offsets alone"),
+        ([entry()], bytes(8), "is a list and not a JSON object"),
+        (b"{", b"", "is not JSON"),
+        (b"\xff{}", b"", "is not UTF-8 text"),
+        (b"[" * 100_000, b"", "is nested deeper than 50 levels"),
+        (b'{"a": ' * 100 + b"1" + b"}" * 100, b"", "is nested deeper than 50 levels"),
+    ],
+)
+def test_a_forged_header(tmp_path, header, data, sentence):
+    with pytest.raises(UserError, match=sentence):
+        read_header(forge(tmp_path / "x.safetensors", header, data))
+
+
+@pytest.mark.parametrize("size", [0, 3, 8, 20])
+def test_a_file_that_is_too_short(tmp_path, size):
+    path = forge(tmp_path / "x.safetensors", {"a": entry()}, bytes(8))
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(
+        UserError, match=r"x.safetensors is not a complete safetensors file: copy or download"
+    ):
+        read_header(path)
+
+
+def test_a_header_that_is_too_long(tmp_path, monkeypatch):
+    monkeypatch.setattr(tensor_files, "MOST_HEADER", 20)
+    with pytest.raises(UserError, match=r"has 61 bytes, and npformer reads at most 20"):
+        read_header(forge(tmp_path / "x.safetensors", {"a": entry()}, bytes(8)))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no such pipes")
+def test_what_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "model.safetensors")  # reading it would never end
+    with pytest.raises(UserError, match=r"model.safetensors is not a file: copy or download"):
+        TensorFolder(tmp_path)
+
+
+def test_metadata_and_other_dtypes_may_be_there(tmp_path):
+    header = {
+        "__metadata__": {"format": "pt"},
+        "mask": entry("BOOL", (2,), (0, 2)),
+        "empty": entry("F32", (0, 3), (2, 2)),
+    }
+    tensors = TensorFolder(forge(tmp_path / "model.safetensors", header, bytes(2)).parent)
+    assert tensors.names() == ["mask", "empty"]
+    assert tensors.read("empty").shape == (0, 3)
+    with pytest.raises(UserError, match=r"mask in .* has dtype BOOL, and npformer reads weights of F64, F32"):
+        tensors.read("mask")
+
+
+def test_numbers_that_are_not_finite_or_too_large(tmp_path):
+    tensors = one_file(tmp_path, a=np.array([1.0, np.nan]), b=np.array([1e300]))
+    with pytest.raises(
+        UserError, match=r"a in .*model.safetensors has numbers that are not finite: use another"
+    ):
+        tensors.read("a")
+    with pytest.raises(UserError, match=r"b in .*model.safetensors has numbers that float32 cannot hold"):
+        tensors.read("b")
+    assert tensors.read("b", np.float64) == 1e300
+
+
+def test_a_file_that_shrinks_after_its_header_was_read(tmp_path):
+    tensors = one_file(tmp_path, a=np.ones(100))
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(UserError, match=r"model.safetensors became shorter while it was read"):
+        tensors.read("a")

@@ -1,0 +1,136 @@
+"""The comparison of the assembled Transformer with the package's: each wrong part is found by its name."""
+
+import numpy as np
+import pytest
+from capstone_solutions import change, solve
+
+from npformer.learn.capstone.assemble import AssembledTransformer
+from npformer.learn.capstone.compare import (
+    CONFIG,
+    LONGEST,
+    TOGETHER,
+    assembled_results,
+    compare_parts,
+    package_results,
+)
+from npformer.learn.capstone.functions import collect_functions
+from npformer.learn.capstone.parts import NAMES
+from npformer.learn.exercises import EXERCISES
+from npformer.models.transformer import Transformer
+
+# for each part, an exercise, and a mistake in its solution: the old and the new text
+MISTAKES = {
+    "embedding": ("embedding-backward", "scale * dy", "dy"),
+    "positions": ("sinusoids", "10000", "1000"),
+    "softmax": ("softmax-backward", "y * (dy - ", "(dy - "),
+    "attention": ("attention-backward", " * scale", ""),
+    "masks": ("causal-mask", "<= position", "< position"),
+    "heads": ("multi-head", "(q, k, v, mask)", "(q, v, k, mask)"),
+    "layer norm": ("layer-norm", "+ bias", "- bias"),
+    "residual": ("residual", "x + dropped", "dropped"),
+    "feed-forward": ("feed-forward", "h, hidden", "_, hidden"),
+    "cross-entropy": ("cross-entropy", "real.sum()", "len(flat)"),
+    "Adam": ("adam-step", "np.sqrt(v_hat)", "v_hat"),
+    "greedy search": ("greedy", "argmax", "argmin"),
+}
+
+
+def test_every_part_has_a_mistake():
+    assert tuple(MISTAKES) == NAMES
+
+
+def test_the_reference_solutions_agree_one_by_one_and_together(tmp_path):
+    learner, parts = solve(tmp_path)
+    assert len(parts) == 12
+    assert compare_parts(learner, parts) == []
+
+
+@pytest.mark.parametrize("part", MISTAKES)
+def test_a_wrong_part_is_named_among_all(part, tmp_path):
+    learner, parts = solve(tmp_path)
+    exercise, old, new = MISTAKES[part]
+    change(learner, exercise, old, new)
+    (finding,) = compare_parts(learner, parts)
+    assert finding.part == part
+    assert finding.exercise.name == exercise
+    assert not finding.graded.solved
+    in_backward = part in ("embedding", "softmax", "attention")  # the forward passes of these three are right
+    assert ("the gradient of" in finding.verdict.message) == in_backward, finding.verdict.message
+    assert learner.state(EXERCISES.find(exercise)) == "started", "it is not solved any more"
+
+
+def test_two_wrong_parts_are_both_named(tmp_path):
+    learner, parts = solve(tmp_path)
+    for part in ("softmax", "Adam"):
+        change(learner, *MISTAKES[part])
+    assert [finding.part for finding in compare_parts(learner, parts)] == ["softmax", "Adam"]
+
+
+HOSTILE = {
+    "it exits": "import sys\nsys.exit(3)\n",
+    "it is no Python": "def softmax(x:\n",
+    "it loops": "def softmax(x):\n    while True:\n        pass\n",
+    "it returns NaN": "def softmax(x):\n    return x * float('nan')\n",
+    "it returns a wrong shape": "def softmax(x):\n    return x[..., :1]\n",
+    "it returns nothing": "def softmax(x):\n    pass\n",
+    "it returns text": "def softmax(x):\n    return 'abc'\n",
+    "it raises": "def softmax(x):\n    raise KeyboardInterrupt\n",
+    "it ends the process": "import os\nos._exit(0)\n",
+    "it lacks the function": "x = 3\n",
+    "it prints without end": "def softmax(x):\n    while True:\n        print('a' * 1000)\n",
+    "it changes NumPy": "import numpy as np\nnp.exp = None\nsoftmax = lambda x: np.exp(x)\n",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_code_that_misbehaves_does_no_harm_and_is_named(text, tmp_path):
+    learner, parts = solve(tmp_path, "softmax", "embedding")
+    learner.file(EXERCISES.find("softmax")).write_text(text, encoding="utf-8")
+    (finding,) = compare_parts(learner, parts, seconds=3)
+    assert finding.part == "softmax"
+    assert finding.exercise.name == "softmax"
+    assert "\n" not in finding.verdict.message
+    assert np.exp(0.0) == 1.0
+
+
+def test_code_that_prints_is_right_and_prints_nothing_here(tmp_path, capfd):
+    learner, parts = solve(tmp_path, "softmax")
+    change(learner, "softmax", "def softmax(x: Any) -> Any:\n", "def softmax(x):\n    print('noise')\n")
+    assert compare_parts(learner, parts) == []
+    assert "noise" not in capfd.readouterr().out
+
+
+def test_parts_that_disturb_each_other_are_found_together(tmp_path):
+    """A file that changes a module for all others is right alone, and wrong beside the others."""
+    learner, parts = solve(tmp_path, "embedding", "softmax")
+    first, second = (learner.file(EXERCISES.find(name)) for name in ("embedding", "softmax"))
+    first.write_text(first.read_text() + "\nimport sys\nsys.modules['shared'] = 1\n")
+    broken = second.read_text() + "\nimport sys\nif 'shared' in sys.modules:\n    softmax = lambda x: 0 * x\n"
+    second.write_text(broken)
+    # one process runs the parts in turn, so that the softmax is found already as a single part
+    (finding,) = compare_parts(learner, parts)
+    assert finding.part in ("softmax", TOGETHER)
+
+
+def test_the_assembled_transformer_has_the_parameters_of_the_package(tmp_path):
+    functions = collect_functions(tmp_path, ())
+    assembled, package = AssembledTransformer(functions, CONFIG), Transformer(CONFIG)
+    shapes = [{name: p.shape for name, p in model.named_parameters()} for model in (assembled, package)]
+    assert list(shapes[0].items()) == list(shapes[1].items())
+
+
+def test_the_learners_softmax_computes_in_the_packages_attention(tmp_path):
+    """A part of the package calls the learner's functions, not the package's own."""
+    solve(tmp_path, "softmax")
+    (tmp_path / "softmax.py").write_text("def softmax(x):\n    raise RuntimeError('called')\n")
+    with pytest.raises(RuntimeError, match="called"):
+        assembled_results(collect_functions(tmp_path, ["softmax"]))
+
+
+def test_the_translations_that_are_compared_differ_and_end():
+    found = [value for name, value in package_results().items() if "greedy" in name]
+    sentences = [sentence for each in found for sentence in each]
+    lengths = {len(sentence) for sentence in sentences}
+    assert len(lengths) >= 4
+    assert LONGEST in lengths
+    assert len({token for sentence in sentences for token in sentence}) >= 5

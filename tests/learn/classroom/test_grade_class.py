@@ -1,0 +1,255 @@
+"""Grading a class: in parallel, with an interruption, and again; the CSV file and the pages."""
+
+import csv
+import io
+import os
+import re
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from classroom_solutions import HARMFUL, RIGHT, UNTOUCHED, WRONG
+
+from npformer.learn.classroom import grade_class as module
+from npformer.learn.classroom.assess import SOLVED, without_solution
+from npformer.learn.classroom.assignment import Assignment
+from npformer.learn.classroom.feedback import escaped, feedback_page, page_name
+from npformer.learn.classroom.grade_class import StudentsWork, grade_class, read_class
+from npformer.learn.classroom.reports import class_page, common_mistakes, csv_text
+from npformer.learn.classroom.submissions import find_submissions
+from npformer.learn.classroom.worker import Worker
+
+NAME = "softmax-backward"
+ASSIGNMENT = Assignment((NAME,), seed=5, seconds=2)
+
+
+class QuickWorker:
+    """A worker that judges by the text, so that a test takes no time."""
+
+    graded: ClassVar[list[str]] = []
+
+    def assess(self, assignment, name, text):
+        self.graded.append(text)
+        status = SOLVED if text == RIGHT else "wrong"
+        points = assignment.points if text == RIGHT else 0.0
+        return module.Result(name, status, points, assignment.points, f"{status}: {len(text)}")
+
+    def close(self):
+        """Do nothing."""
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(module, "Worker", QuickWorker)
+    QuickWorker.graded = []
+    return QuickWorker.graded
+
+
+def works_of(texts):
+    return [StudentsWork(student, {NAME: text}) for student, text in texts.items()]
+
+
+def test_a_real_class_with_every_kind_of_submission(tmp_path):
+    folder = tmp_path / "class"
+    texts = {"right": RIGHT, "wrong": WRONG, "untouched": UNTOUCHED, "loops": HARMFUL["loops"][0]}
+    for student, text in texts.items():
+        (folder / student).mkdir(parents=True)
+        (folder / student / f"{NAME}.py").write_text(text)
+    (folder / "binary.py").write_bytes(b"\0")
+    (folder / "missing").mkdir()
+    works = read_class(ASSIGNMENT, find_submissions(folder))
+    finished = []
+    assert (
+        grade_class(ASSIGNMENT, works, tmp_path / "store", 2, lambda work: finished.append(work.student)) == 4
+    )
+    assert sorted(finished) == sorted(work.student for work in works)
+    found = {work.student: (work.results[NAME].status, work.points) for work in works}
+    assert found == {
+        "right": ("solved", 10),
+        "wrong": ("wrong", 0),
+        "untouched": ("untouched", 0),
+        "loops": ("wrong", 0),
+        "binary": ("unreadable", 0),
+        "missing": ("missing", 0),
+    }
+
+
+def test_results_are_kept_and_only_changes_are_graded_again(tmp_path, quick):
+    texts = {"ada": RIGHT, "bob": WRONG, "cleo": RIGHT}
+    assert grade_class(ASSIGNMENT, works_of(texts), tmp_path, 2) == 2  # two of the three are equal
+    again = works_of(texts | {"bob": RIGHT, "dora": "x = 1"})
+    assert grade_class(ASSIGNMENT, again, tmp_path, 2) == 1
+    assert [work.points for work in again] == [10, 10, 10, 0]
+    other = Assignment((NAME,), seed=6, seconds=2)
+    assert grade_class(other, works_of(texts), tmp_path, 2) == 2
+
+
+def test_a_damaged_result_is_graded_again(tmp_path, quick):
+    grade_class(ASSIGNMENT, works_of({"ada": RIGHT}), tmp_path, 1)
+    (file,) = tmp_path.glob("*.json")
+    for damage in ("", "{", file.read_text().replace("solved", "perfect", 1)):
+        file.write_text(damage)
+        works = works_of({"ada": RIGHT})
+        assert grade_class(ASSIGNMENT, works, tmp_path, 1) == 1
+        assert works[0].points == 10
+
+
+def test_an_interruption_loses_nothing(tmp_path, quick):
+    texts = {f"s{number}": f"x = {number}" for number in range(9)}
+    count = []
+
+    def interrupt(work):
+        count.append(work)
+        if len(count) == 4:
+            raise KeyboardInterrupt
+
+    works = works_of(texts)
+    with pytest.raises(KeyboardInterrupt):
+        grade_class(ASSIGNMENT, works, tmp_path, 2, interrupt)
+    assert sum(bool(work.results) for work in works) == 4
+    rows = list(csv.DictReader(io.StringIO(csv_text(ASSIGNMENT, works))))
+    assert sum(row["status"] == "not graded" for row in rows) == 5
+    quick.clear()
+    assert grade_class(ASSIGNMENT, works_of(texts), tmp_path, 2) == 5
+    assert len(quick) == 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_a_worker_that_is_closed_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    started = tmp_path / "started"
+    text = f"open({str(started)!r}, 'w').close()\nwhile True: pass\n" + RIGHT
+    works = works_of({"ada": text})
+    before = children()
+
+    def close_soon():
+        while not started.exists():
+            time.sleep(0.05)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "wait", lambda *arguments, **settings: close_soon())
+    with pytest.raises(KeyboardInterrupt):
+        grade_class(Assignment((NAME,), seed=5, seconds=60), works, tmp_path / "store", 1)
+    assert children() <= before
+    assert not list(tmp_path.glob("npformer-*"))
+
+
+def children():
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"npformer.learn" in (process / "cmdline").read_bytes() and owner(process) == os.getpid():
+                found.add(process.name)
+        except OSError:
+            pass
+    return found
+
+
+def owner(process):
+    return int((process / "stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_a_worker_that_dies_is_one_result_and_starts_again(monkeypatch):
+    worker = Worker()
+    try:
+        worker._started().kill()
+        worker._process.wait()
+        process = worker._started()
+        process.kill()
+        monkeypatch.setattr(process, "poll", lambda: None)  # not noticed yet
+        assert "was ended" in worker.assess(ASSIGNMENT, NAME, RIGHT).message
+        assert worker.assess(ASSIGNMENT, NAME, UNTOUCHED).status in ("untouched", "wrong")
+    finally:
+        worker.close()
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Reports
+
+NASTY = [
+    "=cmd()",
+    "../../etc/passwd",
+    "<script>alert(1)</script>",
+    "\x1b[31m",
+    "a\nb",
+    "Ada",
+    "ada",
+    "café\udce9",
+    "x" * 300,
+]
+
+
+def nasty_works():
+    result = without_solution(ASSIGNMENT, NAME, "wrong", "<b>it is</b> & 3\x1b")
+    return [StudentsWork(student, {NAME: "</pre><script>x</script>"}, {NAME: result}) for student in NASTY]
+
+
+def test_names_of_pages_are_plain_and_differ():
+    names = [page_name(student) for student in NASTY]
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,60}\.html", name) for name in names)
+    assert len({name.lower() for name in names}) == len(names)
+
+
+def test_a_csv_cell_is_no_formula_and_one_line():
+    text = csv_text(ASSIGNMENT, nasty_works())
+    text.encode()
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0][:4] == ["student", "exercise", "points", "status"]
+    assert len(rows) == 1 + len(NASTY)
+    assert rows[1][0] == "'=cmd()"
+    assert all("\n" not in cell and not cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+
+
+class Tags(HTMLParser):
+    """Notes the tags and ids of a page, and that each tag is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.open = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in ("meta",):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_pages_are_well_formed_and_run_nothing():
+    works = nasty_works()
+    for text in (*(feedback_page(work, [NAME]) for work in works), class_page(ASSIGNMENT, works)):
+        text.encode()
+        page = Tags(text)
+        assert not page.open
+        assert not {"script", "img", "link", "b"} & set(page.tags)
+        assert len(page.ids) == len(set(page.ids))
+        assert '<html lang="en">' in text
+        assert "http" not in text
+        assert "\x1b" not in text
+
+
+def test_a_page_shows_the_diagnosis_and_the_solution():
+    work = works_of({"ada": WRONG})[0]
+    work.results[NAME] = module.Result(
+        NAME, "wrong", 0, 10, "20 of 20 entries are wrong", ("the sum is left out",), "dx:\n  + -", "hello"
+    )
+    text = feedback_page(work, [NAME])
+    for shown in ("20 of 20 entries are wrong", "the sum is left out", "  + -", "hello", "0 of 10 points"):
+        assert shown in text
+    assert "  1  import numpy" in text
+    assert escaped(WRONG.splitlines()[-2]) in text
+
+
+def test_the_same_mistake_of_two_students_counts_twice():
+    works = works_of({"ada": WRONG, "bob": WRONG, "cleo": RIGHT})
+    for work, line in zip(works[:2], (4, 9), strict=True):
+        clue = f"the sum is left out (line {line} computes dx in your file)"
+        work.results[NAME] = module.Result(NAME, "wrong", 0, 10, "wrong", (clue,))
+    assert common_mistakes(NAME, works) == {"the sum is left out": 2}
+    assert "2 students: the sum is left out" in class_page(ASSIGNMENT, works)

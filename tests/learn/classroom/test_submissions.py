@@ -1,0 +1,151 @@
+"""Folders of submissions: what is found, and what cannot be read without harm to the others."""
+
+import json
+import os
+
+import pytest
+from classroom_solutions import RIGHT
+
+from npformer.errors import UserError
+from npformer.learn.classroom.cells import code_cells, defines, solution_among
+from npformer.learn.classroom.submissions import (
+    MOST_BYTES,
+    Unreadable,
+    find_submissions,
+    is_named,
+    read_text,
+    solution_of,
+)
+from npformer.learn.exercises import EXERCISES
+
+NAME = "softmax-backward"
+posix = pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+
+
+def notebook(*texts):
+    cells = [{"cell_type": "code", "source": text.splitlines(keepends=True)} for text in texts]
+    return json.dumps({"cells": [{"cell_type": "markdown", "source": "# x"}, *cells], "nbformat": 4})
+
+
+def submitted(folder, files):
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return {each.student: each for each in find_submissions(folder)}
+
+
+def test_a_folder_a_file_or_a_notebook_for_each_student(tmp_path):
+    found = submitted(
+        tmp_path,
+        {
+            "ada/softmax-backward.py": RIGHT,
+            "bob.py": RIGHT + "\ndef warmup(d_model): return 1\n",
+            "cleo.ipynb": notebook("x = 1", "%matplotlib inline\n" + RIGHT, "y = 2"),
+            "dora/week 1/Softmax_Backward (2).py": RIGHT,
+            "emil/all my work.py": RIGHT,
+            "fay/warmup.py": RIGHT,
+            ".hidden/softmax-backward.py": RIGHT,
+            "__pycache__/x.py": RIGHT,
+            "notes.txt": "x",
+        },
+    )
+    assert list(found) == ["ada", "bob", "cleo", "dora", "emil", "fay"]
+    for student in ("ada", "bob", "dora", "emil"):
+        assert solution_of(found[student], NAME).startswith(RIGHT)
+    assert solution_of(found["cleo"], NAME) == "\n" + RIGHT
+    assert solution_of(found["fay"], NAME) is None  # a file that is named like another exercise
+    assert solution_of(found["bob"], "warmup") is not None
+    assert solution_of(found["ada"], "warmup") is None
+
+
+def test_two_students_whose_names_differ_by_the_ending(tmp_path):
+    found = submitted(tmp_path, {"ada.ipynb": notebook(RIGHT), "ada.py": RIGHT, "ada/x.py": "x = 1"})
+    assert len(found) == 3
+
+
+UNREADABLE = {
+    "huge": (b"#" * (MOST_BYTES + 1), "has more than 1 MB"),
+    "binary": (b"\x7fELF\0\0", "holds null bytes"),
+    "utf-16": ("x = 1".encode("utf-16"), "is not UTF-8 text|holds null bytes"),
+    "latin-1": ("# é".encode("latin-1"), "is not UTF-8 text"),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_a_file_that_is_no_text_is_one_sentence(kind, tmp_path):
+    content, sentence = UNREADABLE[kind]
+    found = submitted(tmp_path, {"ada/softmax-backward.py": content, "bob/softmax-backward.py": RIGHT})
+    with pytest.raises(Unreadable, match=sentence) as caught:
+        solution_of(found["ada"], NAME)
+    assert "\n" not in str(caught.value)
+    assert solution_of(found["bob"], NAME) == RIGHT
+
+
+@posix
+def test_links_and_pipes_are_not_opened(tmp_path):
+    secret = tmp_path / "secret.py"
+    secret.write_text(RIGHT)
+    folder = tmp_path / "class"
+    for student in ("ada", "bob"):
+        (folder / student).mkdir(parents=True)
+    (folder / "ada" / "softmax-backward.py").symlink_to(secret)
+    os.mkfifo(folder / "bob" / "softmax-backward.py")
+    (folder / "cleo").symlink_to(tmp_path)
+    (folder / "dora.py").symlink_to(secret)
+    found = {each.student: each for each in find_submissions(folder)}
+    for student, sentence in (
+        ("ada", "is a link"),
+        ("bob", "is no regular file"),
+        ("cleo", "is a link"),
+        ("dora", "is a link"),
+    ):
+        with pytest.raises(Unreadable, match=sentence):
+            solution_of(found[student], NAME)
+
+
+@posix
+def test_a_name_that_steers_the_terminal_is_shown_with_escapes(tmp_path):
+    found = submitted(tmp_path, {"ada/\x1b[31m.ipynb": "{"})
+    with pytest.raises(Unreadable, match=r"\\x1b"):
+        solution_of(found["ada"], NAME)
+
+
+def test_two_different_files_for_one_exercise_are_refused(tmp_path):
+    found = submitted(tmp_path, {"ada/softmax-backward.py": RIGHT, "ada/old/softmax-backward.py": "x = 1"})
+    with pytest.raises(Unreadable, match="there are 2 files for softmax-backward"):
+        solution_of(found["ada"], NAME)
+
+
+def test_an_empty_folder_is_refused(tmp_path):
+    with pytest.raises(UserError, match="has no submissions"):
+        find_submissions(tmp_path)
+    with pytest.raises(UserError, match="cannot be read"):
+        find_submissions(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"cells": [1]}', '{"cells": [{"source": "x"}]}', "[" * 9999]
+)
+def test_a_damaged_notebook_is_refused(text):
+    with pytest.raises(UserError, match=r"the notebook.*submit the notebook as Jupyter saves it"):
+        code_cells(text, "the notebook")
+
+
+def test_the_last_cell_with_the_solution_counts():
+    exercise = EXERCISES.find(NAME)
+    assert solution_among([RIGHT + "# 1", RIGHT + "# 2", "x = 1"], exercise).endswith("# 2")
+    assert solution_among(["x = 1"], exercise) is None
+    assert defines(
+        "def softmax_backward(dy", ["softmax_backward"]
+    )  # not complete, and the message will say so
+    assert defines("softmax_backward = 3", ["softmax_backward"])
+    assert not defines("def softmax_backward_2(dy", ["softmax_backward"])
+
+
+def test_a_text_with_other_ends_of_lines(tmp_path):
+    file = tmp_path / "x.py"
+    file.write_bytes(b"\xef\xbb\xbfa = 1\r\nb = 2\rc = 3\n")
+    assert read_text(file) == "a = 1\nb = 2\nc = 3\n"
+    assert is_named(tmp_path / "softmax_backward.py", NAME)
+    assert not is_named(tmp_path / "softmax.py", NAME)

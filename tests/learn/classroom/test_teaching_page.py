@@ -1,0 +1,59 @@
+"""The computed parts of docs/teaching.md, and the two plans."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from npformer.errors import UserError
+from npformer.learn.classroom.guidance import FAMILIES, guidance, lesson_of, sentences
+from npformer.learn.classroom.syllabus import SIX_WEEKS, TWELVE_WEEKS
+from npformer.learn.classroom.teaching_page import with_computed_parts
+from npformer.learn.course.lesson import all_lessons
+from npformer.learn.exercises import EXERCISES
+
+PAGE = Path(__file__).parents[3] / "docs" / "teaching.md"
+
+
+def test_the_page_is_up_to_date():
+    """After a change, write it again: npformer class mistakes --write docs/teaching.md."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert with_computed_parts(text, PAGE.parent) == text
+
+
+def test_a_page_without_a_place_is_refused():
+    text = PAGE.read_text(encoding="utf-8").replace("<!-- end of counts -->", "")
+    with pytest.raises(UserError, match="the page has no place for 'counts'"):
+        with_computed_parts(text, PAGE.parent)
+
+
+@pytest.mark.parametrize(("plan", "weeks"), [(SIX_WEEKS, 6), (TWELVE_WEEKS, 12)])
+def test_a_plan_names_lessons_and_exercises_in_the_order_of_the_course(plan, weeks):
+    assert len(plan) == weeks
+    numbers = [lesson.number for lesson in all_lessons()]
+    read = [numbers.index(number) for week in plan for number in week.lessons]
+    assert read == sorted(set(read))
+    names = [exercise.name for exercise in EXERCISES]
+    solved = [names.index(name) for week in plan for name in week.exercises]
+    assert solved == sorted(set(solved))
+    for week in plan:
+        chapters = {number.split(".")[0] for number in week.lessons}
+        assert {str(EXERCISES.find(name).chapter) for name in week.exercises} <= chapters
+
+
+def test_every_exercise_has_a_lesson_and_mistakes():
+    for exercise in EXERCISES:
+        assert lesson_of(exercise.name).chapter == exercise.chapter
+        assert len(sentences(exercise)) >= 3
+
+
+def test_every_kind_of_mistake_occurs_in_several_exercises():
+    for family in FAMILIES:
+        found = {e.name for e in EXERCISES for each in sentences(e) if re.search(family.words, each)}
+        assert len(found) >= 5, family.name
+
+
+def test_the_guidance_on_an_exercise_has_all_of_its_mistakes():
+    lines = guidance(("softmax",)).splitlines()
+    assert lines[0].startswith("softmax (chapter 5)")
+    assert [line.removeprefix("  - ") for line in lines[1:]] == sentences(EXERCISES.find("softmax"))

@@ -1,0 +1,67 @@
+"""The inputs of the learner's functions are restored after a call that changes them."""
+
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from mistake_tables import functions_of
+
+from npformer.learn.exercises import EXERCISES, grade
+from npformer.learn.exercises.inputs import Inputs, with_kept_inputs
+from npformer.learn.exercises.repair.results import repair
+from npformer.learn.exercises.topics import losses
+
+Cache = namedtuple("Cache", "x weights")
+
+
+def test_arrays_lists_and_caches_are_restored_and_the_changed_arrays_are_named():
+    x, tokens, cache = np.arange(3.0), [[5], [6, 7]], Cache(np.zeros(2), np.ones(2))
+    inputs = Inputs(["x", "tokens", "cache"], [x, tokens, cache])
+    x += 1
+    cache.weights[0] = np.nan
+    tokens.pop()[0] = 8
+    assert inputs.restore() == ["x", "cache.weights"]
+    assert x.tolist() == [0, 1, 2]
+    assert cache.weights.tolist() == [1, 1]
+    assert tokens == [[5], [6, 7]]
+
+
+def fail_after_writing(rows):
+    rows[0] = 9
+    raise KeyError
+
+
+def test_the_inputs_are_restored_after_an_exception():
+    rows = [[1]]
+    functions = with_kept_inputs(EXERCISES.find("pad"), {"pad": fail_after_writing})
+    with pytest.raises(KeyError):
+        functions.pad(rows)
+    assert rows == [[1]]
+
+
+def test_a_function_that_is_to_change_its_inputs_does_so():
+    def clip_global_norm(grads, max_norm):
+        grads *= 0
+
+    exercise = EXERCISES.find("clip-gradient")
+    grads = np.ones(2)
+    with_kept_inputs(exercise, {"clip_global_norm": clip_global_norm}).clip_global_norm(grads, 1)
+    assert grads.tolist() == [0, 0]
+
+
+WRITING = """
+def smooth_targets(targets, n_classes, smoothing):
+    targets[...] = 0
+    one_hot = (targets[..., None] == np.arange(n_classes)).astype(float)
+    return (1 - smoothing) * one_hot + smoothing / n_classes
+"""
+
+
+def test_the_constants_of_a_trial_stay_as_they_are(tmp_path):
+    file, before = tmp_path / "own.py", losses.TARGETS.copy()
+    file.write_text(WRITING, encoding="utf-8")
+    functions = functions_of(WRITING, str(file))
+    exercise = EXERCISES.find("smooth-targets")
+    assert "writes into targets" in grade(exercise, functions, str(file)).message
+    repair(exercise, functions, str(file))
+    assert np.array_equal(losses.TARGETS, before)

@@ -1,0 +1,106 @@
+"""The models between 2017's and Llama's: each differs in one part, and all gradients are right."""
+
+from itertools import cycle, pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from npformer.data.text import TextBatch
+from npformer.learn.experiments import ablation
+from npformer.learn.experiments.ablation import (
+    ADAM,
+    ADAMW,
+    MEASURED,
+    RATES,
+    SEEDS,
+    compared,
+    make_model,
+    stages,
+    training_settings,
+)
+from npformer.learn.experiments.measured_runs import Result, Trial, read_results
+from npformer.nn import LayerNorm, PostNormResidual, PreNormResidual, RMSNorm
+from npformer.training import loss_and_gradients
+from npformer.training.config import make_schedule
+
+STAGES = stages()
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+def test_the_gradient_of_a_stage(stage):
+    """The derivative of the loss along a random direction is the product with the gradient."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 65, (2, 9))
+    batch = TextBatch(ids[:, :-1], ids[:, 1:])
+    model = make_model(stage, 0, np.float64)
+    v = rng.choice([-1.0, 1.0], model.values.size)
+    loss_and_gradients(model, [batch])
+    # so small that hardly any unit of a ReLU changes its sign between the two sides
+    slope, epsilon, sides = model.grads @ v, 1e-8, []
+    for sign in (1, -1):
+        model.values += sign * epsilon * v
+        sides.append(loss_and_gradients(model, [batch])[0])
+        model.values -= sign * epsilon * v
+    assert_allclose(slope, (sides[0] - sides[1]) / (2 * epsilon), rtol=1e-5)
+
+
+def test_the_first_and_the_last_stage():
+    first, last = make_model(STAGES[0], 0), make_model(STAGES[-1], 0)
+    assert isinstance(first.layers[0].attention_residual, PostNormResidual)
+    assert isinstance(first.layers[1].feed_forward_residual, PostNormResidual)
+    assert not first.norm.parameters()
+    assert isinstance(last.layers[0].attention_residual, PreNormResidual)
+    assert isinstance(last.norm, RMSNorm)
+    assert all(parameter.value.ndim == 2 for name, parameter in last.named_parameters() if "norm" not in name)
+
+
+def test_the_norm_after_is_that_of_2017():
+    """The output of a layer is normalized, and no norm precedes the first sublayer."""
+    model = make_model(STAGES[0], 0, np.float64)
+    _, cache = model.forward(np.arange(6)[None])
+    block = cache.layers[0]
+    x = block.feed_forward_residual.add_norm.norm.xhat
+    assert_allclose(x.mean(-1), 0, atol=1e-12)
+    assert isinstance(make_model(STAGES[1], 0).norm, LayerNorm)
+
+
+def test_each_stage_changes_one_part():
+    for before, after in pairwise(STAGES):
+        settings = [stage.config.to_dict() for stage in (before, after)]
+        changed = [name for name in settings[0] if settings[0][name] != settings[1][name]]
+        others = (before.norm_after != after.norm_after) + (before.optimizer != after.optimizer)
+        assert len(changed) + others == 1, after.name
+
+
+def test_both_optimizers_have_the_given_largest_rate():
+    for stage, optimizer, last in ((STAGES[0], ADAM, 0.1**0.5), (STAGES[-1], ADAMW, 0.1)):
+        assert stage.optimizer == optimizer
+        config = training_settings(stage, Trial(stage.name, 0.01, 100, 0))
+        schedule = make_schedule(config, stage.config.d_model, 100)
+        rates = [schedule(step) for step in range(1, 101)]
+        assert max(rates) == pytest.approx(0.01)
+        assert rates[-1] == pytest.approx(0.01 * last)
+
+
+def test_the_experiment(tmp_path, monkeypatch):
+    """Each stage is searched with all rates, and compared with its own best rate and with every seed."""
+    best = dict(zip((stage.name for stage in STAGES), cycle(RATES), strict=False))
+
+    def train(stage, trial, dataset):
+        return Result(*trial, 1, 2.0 + (trial.learning_rate != best[stage.name]), [], 0.0)
+
+    monkeypatch.setattr(ablation, "train_stage", train)
+    measured = ablation.measure(tmp_path / "results.json")
+    assert {name: of[0].learning_rate for name, of in measured.items()} == best
+    assert all(tuple(result.seed for result in of) == SEEDS for of in measured.values())
+    assert len(read_results(tmp_path / "results.json")) == len(STAGES) * (len(RATES) + len(SEEDS))
+
+
+def test_the_results_that_ship_are_those_of_the_experiment(tmp_path, monkeypatch):
+    """Nothing is left to train, and the experiment returns the results that are compared."""
+    path = tmp_path / "results.json"
+    path.write_bytes(MEASURED.read_bytes())
+    monkeypatch.setattr(ablation, "train_stage", None)
+    assert ablation.measure(path) == compared(read_results(MEASURED))
+    assert len(read_results(MEASURED)) == len(STAGES) * (len(RATES) + len(SEEDS))

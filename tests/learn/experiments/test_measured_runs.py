@@ -1,0 +1,110 @@
+"""Short trainings of GPTs: what a result contains, how results are stored, and how an experiment goes on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from npformer import UserError
+from npformer.data.text import text_dataset
+from npformer.learn.experiments import measured_runs
+from npformer.learn.experiments.measured_runs import (
+    MEAN_OF,
+    Result,
+    Results,
+    Trial,
+    best_learning_rate,
+    new_gpt,
+    read_results,
+    run,
+    write_results,
+)
+from npformer.models.gpt import GPTConfig
+from npformer.training import TrainingConfig
+
+SIZES = {"d_model": 8, "n_layers": 1, "n_heads": 1, "context": 8}
+RESULT = Result("a", 0.01, 20, 3, 100, 2.5, [4.0, 3.0], 1.5)
+
+
+@pytest.fixture
+def short_validation(monkeypatch):
+    monkeypatch.setattr(measured_runs, "VALID_TOKENS", 2048)
+
+
+def tiny_run(steps, rate=0.01):
+    dataset = text_dataset()
+    config = GPTConfig.preset("small", **SIZES)
+    training = TrainingConfig(steps=steps, batch_size=2, schedule="constant", learning_rate=rate)
+    return run(Trial("tiny", rate, steps, 0), new_gpt(config, 0), dataset, training)
+
+
+def test_the_initial_weights():
+    """Their standard deviation is 1 / √d_model, and that of the last matrix of a sublayer is smaller."""
+    config = GPTConfig.preset("small", d_model=64, n_layers=2, n_heads=1)
+    weights = dict(new_gpt(config, 3).named_parameters())
+    assert weights["embedding.tokens.weight"].value.std() == pytest.approx(1 / 8, rel=0.05)
+    assert weights["layers.1.feed_forward.outer.weight"].value.std() == pytest.approx(1 / 16, rel=0.05)
+    assert (weights["norm.gain"].value == 1).all()
+
+
+@pytest.mark.usefixtures("short_validation")
+def test_a_training_that_learns():
+    result = tiny_run(60)
+    assert result.trial == Trial("tiny", 0.01, 60, 0)
+    assert len(result.curve) == 60 // MEAN_OF
+    assert result.curve[0] == pytest.approx(np.log(65), abs=0.4)
+    assert result.valid_loss < result.curve[0] - 0.2
+    assert tiny_run(60)._replace(seconds=0) == result._replace(seconds=0)
+
+
+def test_an_interrupted_experiment_goes_on(tmp_path):
+    """A trial whose result is in the file is not trained again."""
+    path, trained = tmp_path / "results.json", []
+
+    def train(trial):
+        trained.append(trial)
+        return RESULT._replace(model=trial.model)
+
+    trials = [Trial(model, 0.01, 20, 3) for model in "abc"]
+    first, seen = Results(path), []
+    for trial in trials[:2]:
+        first.measure(trial, train)
+    again = Results(path, seen.append)
+    found = [again.measure(trial, train) for trial in trials]
+    assert [result.model for result in found] == ["a", "b", "c"]
+    assert trained == trials
+    assert [result.model for result in seen] == ["c"]
+    assert read_results(path) == found
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("[]", "is a list and not a JSON object: measure it again"),
+        ('{"format": 2, "results": []}', "has format 2"),
+        ('{"format": 1}', "has no entry 'results'"),
+        ('{"format": 1, "results": [3]}', "result 1 of the file of results"),
+        ('{"format": 1, "results": [{"model": "a"}]}', "has no entry 'learning_rate'"),
+    ],
+)
+def test_another_file_is_refused(tmp_path, content, words):
+    path = tmp_path / "results.json"
+    path.write_text(content)
+    with pytest.raises(UserError, match=str(path)) as caught:
+        read_results(path)
+    assert words in str(caught.value)
+
+
+def test_results_survive_the_file(tmp_path):
+    path = tmp_path / "results.json"
+    write_results(path, [RESULT, RESULT._replace(seed=4)])
+    assert read_results(path) == [RESULT, RESULT._replace(seed=4)]
+    assert json.loads(path.read_text())["format"] == 1
+
+
+def test_the_best_learning_rate():
+    losses = {0.01: 2.5, 0.02: 2.25, 0.04: 2.75}
+    results = [RESULT._replace(learning_rate=rate, valid_loss=loss) for rate, loss in losses.items()]
+    assert best_learning_rate(results) == 0.02
+    with pytest.raises(UserError, match="there are no results"):
+        best_learning_rate([])

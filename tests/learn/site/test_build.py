@@ -1,0 +1,166 @@
+"""The build of a site: its pages, its links and its files."""
+
+import os
+import re
+import time
+from html.parser import HTMLParser
+
+import pytest
+
+from npformer.errors import UserError
+from npformer.learn.course.glossary import all_terms
+from npformer.learn.course.lesson import Lesson, all_lessons, find_lesson
+from npformer.learn.site import build
+from npformer.learn.site.build import SitePlan, build_site, default_workers, finished_files
+from npformer.learn.site.lesson_links import page_of
+from npformer.learn.site.lesson_pages import shares_a_run
+from npformer.learn.site.links import ADDRESS
+from npformer.learn.site.page import Page
+
+MOST_BYTES = 25_000_000
+VOID = {"meta", "link", "img", "input", "br", "hr"}
+
+
+class Parsed(HTMLParser):
+    """A parser that checks that tags close in order and that ids differ, and counts the elements."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids = [], [], []
+        self.feed(text)
+        assert self.open == []
+        assert len(set(self.ids)) == len(self.ids)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attributes if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def pages_of(site):
+    return [path for path in sorted(site.rglob("*.html")) if path.parent.name != "explorer"]
+
+
+def test_every_page_is_whole_and_loads_only_files_of_the_site(small_site):
+    assert len(pages_of(small_site)) >= 8
+    for path in pages_of(small_site):
+        text = path.read_text(encoding="utf-8")
+        parsed = Parsed(text)
+        assert parsed.tags.count("h1") == 1, path
+        assert parsed.tags.count("main") == 1, path
+        assert 'href="#main"' in text
+        loaded = re.findall(r'(?:src|<link[^>]* href)="([^"]*)"', text)
+        assert loaded
+        assert not [each for each in loaded if ":" in each and not each.startswith("data:")], path
+        for address in ADDRESS.findall(text):
+            if not address.startswith(("http", "data:", "#")):
+                assert (path.parent / address.partition("#")[0]).exists(), (path, address)
+
+
+def test_a_lesson_has_its_outputs_figures_formulas_and_neighbours(read, small_site):
+    page = read("lessons/05_1.html")
+    assert "q1 · k1 = 112.0000" in page
+    assert "<msqrt>" in page
+    assert '<details class="folded"><summary>check: 2 lines</summary>' in page
+    assert 'rel="prev" href="04_4.html"' in page
+    assert 'rel="next" href="06_1.html"' in page
+    assert 'alt="Steps 5 and 6' in page
+    assert (small_site / "lessons" / "05_1" / "05_softmax.png").read_bytes().startswith(b"\x89PNG")
+    assert '<a href="04_4.html">lesson 4.4</a>' in page
+    assert "lesson 5.3" in page.lower()  # it is not part of this site, so it is text
+    assert "05_3.html" not in page
+    assert page.index('id="the-definition"') < page.index("Attention Is All You Need")
+    assert '<a href="#the-definition">The definition</a>' in page
+
+
+def test_a_lesson_has_its_exercises_with_folded_hints(read):
+    page = read("lessons/05_1.html")
+    block = page[page.index('id="exercise-softmax"') : page.index('id="exercise-attention"')]
+    assert "<summary>Hint 1 of 3</summary>" in block
+    assert '<span class="nf">softmax</span>' in block
+    assert '<a href="#exercise-softmax"><code>npformer exercise start softmax</code></a>' in page
+    assert 'href="lessons/05_1.html#exercise-softmax"' in read("exercises.html")
+
+
+def test_terms_lead_to_the_glossary_and_back(read):
+    page, glossary = read("lessons/05_1.html"), read("glossary.html")
+    assert page.count('href="../glossary.html#softmax"') == 1
+    assert '<dt id="softmax">' in glossary
+    assert glossary.count("<dt ") == len(all_terms())
+    assert '<a href="lessons/05_1.html">5.1</a>' in glossary
+
+
+def test_the_explorer_and_the_lessons_lead_to_each_other(read):
+    view = "explorer/translator.html#step=encoder.0.self_attention.attention.scores"
+    assert f'href="../{view}"' in read("lessons/05_1.html")
+    assert f'href="{view}"' in read("explorer.html")
+    explorer = read("explorer/translator.html")
+    assert '"05_1_scaled_dot_product_attention.py":"../lessons/05_1.html"' in explorer
+    assert '"home":"../explorer.html"' in explorer
+
+
+def test_the_contents_and_the_navigation(read):
+    contents = read("lessons/index.html")
+    assert '<h2 id="chapter-5">5 · Scaled dot-product attention</h2>' in contents
+    assert '<a href="05_1.html">5.1 Scaled dot-product attention</a>' in contents
+    start = read("index.html")
+    assert '<a href="lessons/04_4.html"' in start.replace(' class="button"', "")
+    for path in ("lessons/index.html", "explorer.html", "glossary.html"):
+        assert f'<a href="{path}"' in start
+
+
+def test_a_part_without_a_model_has_no_explorer(tmp_path):
+    plan = SitePlan([find_lesson("4.5")])
+    assert not plan.has_explorer
+    assert SitePlan(all_lessons()).has_explorer
+    build_site(tmp_path / "site", plan, lambda done, total: None)
+    assert not (tmp_path / "site" / "explorer.html").exists()
+    assert "explorer.html" not in (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_lesson_that_fails_writes_nothing(tmp_path):
+    (tmp_path / "90_bad.py").write_text("# %% [markdown]\n# # 90 · Bad\n# %%\n1 / 0\n")
+    plan = SitePlan([Lesson(tmp_path / "90_bad.py")])
+    with pytest.raises(UserError, match="ZeroDivisionError"):
+        build_site(tmp_path / "site", plan, lambda done, total: None)
+    assert list((tmp_path / "site").iterdir()) == []
+
+
+def test_the_lessons_of_the_translator_share_its_run():
+    numbers = [lesson.number for lesson in all_lessons() if shares_a_run(lesson)]
+    assert numbers == ["13.5", "15.1", "15.2", "15.3", "15.4"]
+
+
+def test_a_dead_link_of_a_whole_site_is_found(monkeypatch):
+    plan = SitePlan(all_lessons())
+    page = Page("index.html", "npformer", "Start", '<h1>x</h1><a href="none.html">x</a>')
+    with pytest.raises(UserError, match=r"index\.html links none\.html"):
+        finished_files([page], plan)
+    monkeypatch.setattr(build, "all_lessons", list)
+    assert b">x</h1>x" in finished_files([page], plan)["index.html"]
+
+
+@pytest.mark.nightly
+def test_the_whole_site(tmp_path):
+    start, before = time.perf_counter(), os.times()
+    built = build_site(tmp_path / "site", SitePlan(all_lessons(), workers=2), lambda done, total: None)
+    seconds, after = time.perf_counter() - start, os.times()
+    computed = sum(after[:4]) - sum(before[:4])
+    print(f"{built.n_pages} pages, {built.n_bytes / 1e6:.1f} MB, {seconds:.0f} s, {computed:.0f} CPU seconds")
+    assert built.n_bytes < MOST_BYTES
+    assert seconds < 300 or computed < 2 * 300  # two cores; other programs may use them as well
+    for lesson in all_lessons():
+        assert (tmp_path / "site" / page_of(lesson)).exists()
+    for path in pages_of(tmp_path / "site"):
+        Parsed(path.read_text(encoding="utf-8"))
+
+
+def test_there_is_a_worker_for_each_processor():
+    assert 1 <= default_workers() <= (os.cpu_count() or 1)

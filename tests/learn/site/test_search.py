@@ -1,0 +1,353 @@
+"""The search: its index in Python, and its ranking and its page in Chromium, opened from a folder."""
+
+import json
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin
+
+import pytest
+from search_questions import HELD_OUT, QUESTIONS
+from site_frame import lesson_pages, write_framed
+
+from npformer.learn.course.lesson import all_lessons
+from npformer.learn.site.glossary_page import glossary_page
+from npformer.learn.site.page import Page
+from npformer.learn.site.reference_pages import reference_pages
+from npformer.learn.site.search_index import parts_of, search_index, search_page
+from npformer.learn.site.search_words import STOP_WORDS, SYNONYMS
+
+AXE = os.environ.get("NPFORMER_AXE")
+browser = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Return pages of all lessons, the glossary and the reference."""
+    return [*lesson_pages(), *reference_pages(), glossary_page(all_lessons())]
+
+
+@pytest.fixture(scope="module")
+def found(pages):
+    """Return the page of the search for these pages."""
+    return search_page(pages)
+
+
+@pytest.fixture(scope="module")
+def folder(pages, found, tmp_path_factory):
+    """Write these pages and the search into a folder and return it."""
+    folder = tmp_path_factory.mktemp("search")
+    write_framed([*pages, found], folder)
+    return folder
+
+
+# The index
+
+BODY = """<h1>A <code>title</code></h1><p>First text.</p>
+<h2 id="one">Part one</h2>
+<p>Text of <math><msqrt><msub><mi>d</mi><mi>k</mi></msub></msqrt></math> and <b>bo</b>ld.</p>
+<pre>x = softmax(q @ k)  # softmax</pre>
+<details class="source"><summary>Source</summary><div><pre>hidden<br>code</pre></div></details>
+<nav>hidden too</nav><dl><dt id="term">A term</dt><dd>Its <i>meaning</i></dd></dl>
+<section class="member" id="Class.method"><p>What it does.</p></section>"""
+
+
+def test_a_page_is_split_at_its_headings():
+    parts = [(part.id, part.heading, " ".join("".join(part.text).split())) for part in parts_of(BODY)]
+    assert parts == [
+        ("", "A title", "First text."),
+        ("one", "Part one", "Text of √dk and bold."),
+        ("term", "A term", "Its meaning"),
+        ("Class.method", "Class . method", "What it does."),
+    ]
+    assert parts_of(BODY)[1].words == "softmax"
+
+
+def test_the_index_is_a_script_that_sets_a_constant():
+    page = Page("a.html", "A", "Lessons", "<h1>A</h1><p>&lt;/script&gt; “x” 注意力</p>", {}, ("key", "words"))
+    script = search_index([page, search_page([page])])
+    assert script.startswith("const SEARCH_INDEX = {")
+    assert "</script>" not in script
+    index = json.loads(script.removeprefix("const SEARCH_INDEX = ").removesuffix(";\n"))
+    assert index["pages"] == [
+        ["a.html", "A", "Lessons", "key words", [["", "A", "</script> “x” 注意力", ""]]]
+    ]
+    assert index["synonyms"]["rope"] == SYNONYMS["rope"]
+    assert index["synonyms"]["注意力"] == "attention"
+    assert "the" in index["stop"]
+
+
+def test_the_index_has_every_page_and_is_small(pages, found):
+    script = found.assets["search-index.js"].decode()
+    assert len(script) < 2_000_000
+    for page in pages:
+        assert f'["{page.path}",' in script
+
+
+def test_the_tables_of_words():
+    stop = STOP_WORDS.split()
+    assert len(set(stop)) == len(stop)
+    assert all(phrase.strip() for value in SYNONYMS.values() for phrase in value.split(","))
+    right = {page for table in (QUESTIONS, HELD_OUT) for pages in table.values() for page in pages}
+    assert len(QUESTIONS) >= 30
+    assert len(HELD_OUT) >= 15
+    assert not QUESTIONS.keys() & HELD_OUT.keys()
+    assert right
+
+
+def test_the_page_of_the_search_has_a_label_a_live_region_and_its_scripts(found):
+    assert '<label for="search-query">' in found.body
+    assert '<p id="search-status" role="status"></p>' in found.body
+    scripts = re.findall(r'<script src="([^"]*)"></script>', found.body)
+    assert scripts[0] == "search-index.js"
+    assert set(scripts) < set(found.assets)
+
+
+# The ranking
+
+
+@pytest.fixture(scope="module")
+def tab(chromium, folder):
+    """Yield a tab with the page of the search. It must write no error and load only files of the folder."""
+    tab = chromium.new_page(viewport={"width": 1280, "height": 900})
+    problems = []
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    inside = (folder.as_uri(), "data:")
+    tab.on(
+        "request", lambda request: None if request.url.startswith(inside) else problems.append(request.url)
+    )
+    tab.goto((folder / "search.html").as_uri())
+    tab.evaluate("globalThis.searcher = new Searcher(SEARCH_INDEX)")
+    yield tab
+    assert problems == []
+    tab.close()
+
+
+def search(tab, questions, most=3):
+    """Return the paths of the best pages for each question."""
+    code = (
+        "([questions, most]) => questions.map((each) => searcher.search(each, most).map(({ path }) => path))"
+    )
+    return dict(zip(questions, tab.evaluate(code, [list(questions), most]), strict=True))
+
+
+def misses(tab, table):
+    """Return the questions whose right page is not among the first three."""
+    return {
+        question: found for question, found in search(tab, table).items() if not table[question] & {*found}
+    }
+
+
+@browser
+def test_questions_lead_to_the_right_page(tab):
+    assert misses(tab, QUESTIONS) == {}
+
+
+@browser
+def test_questions_that_did_not_guide_the_ranking_lead_to_the_right_page(tab):
+    assert len(misses(tab, HELD_OUT)) <= 1, misses(tab, HELD_OUT)
+
+
+@browser
+def test_the_right_pages_exist(tab, pages):
+    paths = {page.path for page in pages}
+    right = [page for table in (QUESTIONS, HELD_OUT) for pages in table.values() for page in pages]
+    assert {page for page in right if not page.startswith("zoo/")} <= paths
+
+
+@browser
+@pytest.mark.parametrize(
+    ("question", "page"),
+    [
+        ("lable smoothing", "lessons/12_3.html"),
+        ("teacher forcin", "lessons/11_1.html"),
+        ("perplexitty", "lessons/12_4.html"),
+        ("gradeint clipping", "lessons/13_3.html"),
+        ("exposre bias", "lessons/14_2.html"),
+        ("rotary positons", "lessons/23_2.html"),
+    ],
+)
+def test_a_word_may_have_one_wrong_letter(tab, question, page):
+    assert page in search(tab, [question])[question]
+
+
+@browser
+def test_an_unknown_word_finds_nothing(tab):
+    assert search(tab, ["qwertzuiop"]) == {"qwertzuiop": []}
+    assert search(tab, ["", "  ", "?!"]) == {"": [], "  ": [], "?!": []}
+
+
+@browser
+def test_the_synonyms_are_words_of_the_pages(tab):
+    """Check that no row of the table is without effect."""
+    code = """() => searcher.synonyms.flatMap(({ phrases }) => phrases)
+        .filter((phrase) => !phrase.every((term) => searcher.counts.pages.has(term)))"""
+    assert tab.evaluate(code) == []
+
+
+@browser
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mask", "masks", "masked", "masking"),
+        ("gradient", "gradients"),
+        ("query", "queries"),
+        ("loss", "losses"),
+        ("scale", "scaled", "scaling", "scales"),
+        ("embed", "embedding", "embeddings", "embedded"),
+        ("normalize", "normalization", "normalized"),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(tab, words):
+    assert len(set(tab.evaluate("(words) => words.map(stem)", list(words)))) == 1
+
+
+@browser
+def test_different_words_have_different_stems(tab):
+    words = [
+        "encoder",
+        "encoding",
+        "decoder",
+        "bias",
+        "base",
+        "norm",
+        "normal",
+        "head",
+        "key",
+        "loss",
+        "lose",
+    ]
+    assert len(set(tab.evaluate("(words) => words.map(stem)", words))) == len(words)
+
+
+@browser
+def test_compounds_are_found_in_their_parts_and_as_a_whole(tab):
+    words = tab.evaluate('wordsOf("LayerNorm layer_norm feed-forward √dₖ 注意力")')
+    expected = "layer norm layernorm layer norm layernorm feed forward feedforward sqrt dk 注意 意力"
+    assert words == expected.split()
+
+
+@browser
+@pytest.mark.parametrize(
+    ("one", "other", "near"),
+    [
+        ("mask", "masks", True),
+        ("mask", "msk", True),
+        ("mask", "musk", True),
+        ("mask", "amsk", True),
+        ("mask", "mask", False),
+        ("mask", "mass", True),
+        ("mask", "moss", False),
+        ("mask", "ma", False),
+        ("ab", "ba", True),
+        ("abc", "cba", False),
+        ("abcd", "badc", False),
+    ],
+)
+def test_one_wrong_letter(tab, one, other, near):
+    for pair in ([one, other], [other, one]):
+        assert tab.evaluate("([one, other]) => oneLetterApart(one, other)", pair) == near
+
+
+# The page
+
+
+@pytest.fixture
+def opened(tab, folder):
+    """Return a function that opens the page of the search with a question, and waits for its results."""
+
+    def open_search(question):
+        tab.goto(f"{(folder / 'search.html').as_uri()}?q={question}")
+        tab.wait_for_selector("#search-results li", state="attached")
+        return tab
+
+    yield open_search
+    tab.goto((folder / "search.html").as_uri())
+    tab.evaluate("globalThis.searcher = new Searcher(SEARCH_INDEX)")
+
+
+@browser
+def test_results_lead_to_places_that_exist(opened, folder):
+    tab = opened("label%20smoothing")
+    assert tab.input_value("#search-query") == "label smoothing"
+    assert tab.inner_text("#search-status") == "The best 20 pages for “label smoothing”"
+    links = tab.eval_on_selector_all(
+        "#search-results a", "(links) => links.map((link) => link.getAttribute('href'))"
+    )
+    assert len(links) == 20
+    for link in links:
+        path, anchor = urldefrag(link)
+        text = (folder / path).read_text(encoding="utf-8")
+        assert not anchor or f'id="{unquote(anchor)}"' in text, link
+    first = tab.inner_text("#search-results li:first-child")
+    assert first.startswith("12.3 · Label smoothing and tied weights")
+    assert "Lessons › Label smoothing" in first or "Lessons" in first
+    assert tab.locator("#search-results li:first-child mark").count() >= 2
+
+
+@browser
+def test_typing_searches_again_and_the_address_follows(opened):
+    tab = opened("perplexity")
+    tab.fill("#search-query", "teacher forcing")
+    tab.wait_for_function("document.querySelector('#search-results a').textContent.startsWith('11.1')")
+    tab.fill("#search-query", "qwertzuiop")
+    tab.press("#search-query", "Enter")
+    assert tab.inner_text("#search-status") == "No page has “qwertzuiop”. Try fewer or other words."
+    assert tab.locator("#search-results li").count() == 0
+    assert "q=qwertzuiop" in tab.url
+    tab.fill("#search-query", "")
+    tab.press("#search-query", "Enter")
+    assert tab.text_content("#search-status") == ""
+
+
+@browser
+def test_the_arrow_keys_lead_through_the_results(opened):
+    tab = opened("perplexity")
+    tab.focus("#search-query")
+    focused = "document.activeElement.textContent || document.activeElement.id"
+    tab.keyboard.press("ArrowDown")
+    first = tab.evaluate(focused)
+    assert first == "12.4 · L2 distance and perplexity"
+    tab.keyboard.press("ArrowDown")
+    assert tab.evaluate(focused) not in (first, "search-query")
+    tab.keyboard.press("ArrowUp")
+    tab.keyboard.press("ArrowUp")
+    assert tab.evaluate(focused) == "search-query"
+
+
+@browser
+def test_a_question_is_no_markup(opened):
+    tab = opened("%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E%20softmax")
+    assert tab.locator("main img").count() == 0
+    assert "<img src=x" in tab.inner_text("#search-status")
+
+
+@browser
+def test_the_box_of_every_page_leads_to_the_search(tab, folder, opened):
+    tab.goto((folder / "lessons" / "05_1.html").as_uri())
+    tab.fill("header input[name=q]", "beam search")
+    tab.press("header input[name=q]", "Enter")
+    tab.wait_for_selector("#search-results li")
+    assert tab.url == urljoin((folder / "search.html").as_uri(), "search.html?q=beam%20search")
+    assert tab.input_value("#search-query") == "beam search"
+
+
+@browser
+@pytest.mark.skipif(not AXE, reason="NPFORMER_AXE is not the path of axe.min.js: npm install axe-core")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("path", ["search.html?q=mask", "reference/index.html", "reference/explorer.html"])
+def test_axe_finds_nothing(chromium, folder, path, width, scheme):
+    tab = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    tab.goto(f"{folder.as_uri()}/{path}")
+    tab.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    tab.wait_for_timeout(50)
+    tab.evaluate(Path(AXE).read_text(encoding="utf-8"))
+    found = tab.evaluate(
+        """async () => (await axe.run(document, { resultTypes: ["violations"], preload: false })).violations
+        .map((each) => [each.id, each.impact, ...each.nodes.slice(0, 3).map((node) => node.html)])"""
+    )
+    assert [each for each in found if each[1] in ("serious", "critical")] == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.close()

@@ -1,0 +1,75 @@
+"""Every kind of configuration refuses wrong flags, and settings of a model that a file cannot hold."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from npformer import UserError
+from npformer.models.registry import KINDS, LARGEST_TABLE, config_from_settings, require_size
+
+STATE = {"weight": np.zeros(10**4)}
+SMALL = {"d_model": 4, "n_heads": 1, "n_layers": 1, "d_ff": 4, "d_hidden": 4}
+VOCABULARIES = ("source_vocab", "target_vocab", "vocab_size")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+# BERT has no flags, and its table of positions is a parameter, which the file holds
+all_but_bert = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "bert"])
+
+
+def settings_of(kind, wanted):
+    """Return the names of the settings of a kind that are wanted, in the order of the configuration."""
+    return [field.name for field in dataclasses.fields(KINDS[kind]) if wanted(field)]
+
+
+def small(kind, **changes):
+    """Return a configuration with few parameters."""
+    sizes = {name: SMALL[name] for name in settings_of(kind, lambda field: field.name in SMALL)}
+    vocabularies = dict.fromkeys(settings_of(kind, lambda field: field.name in VOCABULARIES), 9)
+    return KINDS[kind]().replace(**(sizes | vocabularies | changes))
+
+
+@all_but_bert
+def test_every_flag_must_be_true_or_false(kind):
+    flags = settings_of(kind, lambda field: field.type in (bool, "bool"))
+    assert flags
+    for name in flags:
+        with pytest.raises(UserError, match=f"{name} is 1: it must be True or False"):
+            KINDS[kind]().replace(**{name: 1})
+
+
+@every_kind
+def test_sizes_that_the_file_cannot_hold(kind):
+    """One size is huge and the others are small, so that the bound must count each of them."""
+    require_size(small(kind), STATE)
+    vocabularies = settings_of(kind, lambda field: field.name in VOCABULARIES)
+    sizes = settings_of(kind, lambda field: field.name in SMALL and field.name != "n_heads")
+    for names in (vocabularies, *([size] for size in sizes)):
+        if names == ["n_layers"] and kind == "universal":
+            continue  # its layers have the same parameters
+        with pytest.raises(UserError, match="the settings describe a model of more than"):
+            require_size(small(kind, **dict.fromkeys(names, 10**12)), STATE)
+
+
+def test_relative_positions_that_the_file_cannot_hold():
+    require_size(small("transformer", positions="relative", max_distance=16), STATE)
+    with pytest.raises(UserError, match="the settings describe a model of more than"):
+        require_size(small("transformer", positions="relative", max_distance=10**12), STATE)
+
+
+@all_but_bert
+def test_a_table_of_positions_that_is_not_in_the_file_has_a_largest_size(kind):
+    name = "context" if kind == "gpt" else "max_length"
+    fixed = {"positions": "rotary"} if kind == "gpt" else {}
+    require_size(small(kind, **fixed, **{name: LARGEST_TABLE // 4}), STATE)
+    with pytest.raises(UserError, match="max_length is 67,108,865, and the table of positions would have"):
+        require_size(small(kind, **fixed, **{name: LARGEST_TABLE // 4 + 1}), STATE)
+
+
+@every_kind
+def test_files_that_lack_settings_which_came_later(kind):
+    """They are read with the values that say what their models compute: here, the defaults."""
+    config = KINDS[kind]()
+    settings = {name: value for name, value in config.to_dict().items() if name not in config.later}
+    assert config_from_settings(kind, settings) == config
+    with pytest.raises(UserError, match="has no setting 'd_model'"):
+        config_from_settings(kind, {name: value for name, value in settings.items() if name != "d_model"})

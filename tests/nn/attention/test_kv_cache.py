@@ -1,0 +1,182 @@
+"""The KV cache: decoding with it equals the forward pass, and a PreallocatedKVCache is written in place."""
+
+import numpy as np
+import pytest
+import strict_cupy
+
+from npformer import MultiHeadAttention, UserError
+from npformer.functional.masks import causal_mask
+from npformer.nn import KVCache, LearnedPositions, PreallocatedKVCache, RotaryPositions
+from npformer.nn.attention import RelativeAttention, SimilarityAttention
+
+F8 = {"dtype": np.float64}
+LENGTH = 7
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def heads(kind=MultiHeadAttention, **settings):
+    return kind(12, 4, rng=np.random.default_rng(1), **F8, **settings)
+
+
+KINDS = {
+    "multi-head": {},
+    "grouped": {"n_kv_heads": 2, "d_value": 5},
+    "multi-query": {"n_kv_heads": 1, "fused": "qkv"},
+    "rotary": {"n_kv_heads": 2, "d_head": 4, "rotary": RotaryPositions(LENGTH, 4, **F8)},
+    "similarity": {"kind": SimilarityAttention, "similarity": "perceptron", "n_kv_heads": 2},
+    "relative": {"kind": RelativeAttention, "max_distance": 2, "n_kv_heads": 2},
+}
+every_kind = pytest.mark.parametrize("settings", KINDS.values(), ids=KINDS)
+
+
+@every_kind
+@pytest.mark.parametrize("window", [None, 1, 3])
+@pytest.mark.parametrize("steps", [(1,) * 7, (4, 1, 1, 1), (2, 3, 2)])
+@pytest.mark.parametrize(
+    "make_cache", [lambda: None, lambda: PreallocatedKVCache(LENGTH)], ids=["copied", "preallocated"]
+)
+def test_decoding_equals_the_forward_pass(settings, window, steps, make_cache):
+    layer, x = heads(**settings), normal(2, LENGTH, 12)
+    whole, _ = layer.forward(x, mask=causal_mask(LENGTH, x, window=window))
+    done, kv_cache = 0, make_cache()
+    for n in steps:
+        mask = causal_mask(n, x, window=window, start=done)
+        y, kv_cache = layer.decode_step(x[:, done : done + n], kv_cache, mask)
+        np.testing.assert_allclose(y, whole[:, done : done + n], rtol=1e-12, atol=1e-13)
+        done += n
+    assert kv_cache.length == LENGTH
+
+
+@every_kind
+def test_a_mask_may_differ_between_query_heads(settings):
+    layer, x = heads(**settings), normal(2, LENGTH, 12)
+    of_heads = np.random.default_rng(3).random((2, 4, LENGTH, LENGTH)) < 0.7
+    whole, _ = layer.forward(x, mask=causal_mask(LENGTH, x) & of_heads)
+    kv_cache = PreallocatedKVCache(LENGTH)
+    for t in range(LENGTH):
+        y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache, of_heads[:, :, t : t + 1, : t + 1])
+        np.testing.assert_allclose(y, whole[:, t : t + 1], rtol=1e-12, atol=1e-13)
+
+
+def test_a_mask_may_differ_between_two_query_heads_that_share_their_keys():
+    layer, x = MultiHeadAttention(6, 2, n_kv_heads=1, rng=np.random.default_rng(1), **F8), normal(2, 3, 6)
+    mask = np.array([[True, False, True], [False, True, True]])[None, :, None]  # (1, H, 1, S)
+    whole, _ = layer.forward(x, mask=mask)
+    _, kv_cache = layer.decode_step(x[:, :2])
+    y, _ = layer.decode_step(x[:, 2:], kv_cache, mask)
+    np.testing.assert_allclose(y, whole[:, 2:], rtol=1e-12, atol=1e-13)
+
+
+def test_steps_write_into_the_same_arrays():
+    cache = PreallocatedKVCache(5)
+    k, v = normal(2, 3, 4, 6), normal(2, 3, 4, 2, seed=1)
+    assert cache.extended(k[:, :, :2], v[:, :, :2]) is cache
+    first, size = cache.k, cache.nbytes
+    cache.extended(k[:, :, 2:], v[:, :, 2:])
+    np.testing.assert_array_equal(cache.k, k)
+    np.testing.assert_array_equal(cache.v, v)
+    assert np.shares_memory(first, cache.k)
+    assert cache.nbytes == size == 2 * 3 * 5 * (6 + 2) * 8
+
+
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+def test_a_step_does_not_repeat_keys_and_values(n_kv_heads):
+    """The attention of a step reads views of the cache."""
+    layer, x, seen = heads(n_kv_heads=n_kv_heads), normal(2, LENGTH, 12), []
+    attend = layer.attend
+    layer.attend = lambda q, k, v, mask: seen.append((k, v)) or attend(q, k, v, mask)
+    _, cache = layer.decode_step(x[:, :-1], PreallocatedKVCache(LENGTH), causal_mask(LENGTH - 1, x))
+    _, cache = layer.decode_step(x[:, -1:], cache)
+    k, v = seen[-1]
+    assert k.shape == (2, n_kv_heads, LENGTH, 3)
+    assert np.shares_memory(k, cache.k)
+    assert np.shares_memory(v, cache.v)
+
+
+def test_8_query_heads_on_2_key_heads_take_a_quarter_of_the_memory():
+    sizes = []
+    for n_kv_heads in (8, 2):
+        layer = MultiHeadAttention(32, 8, n_kv_heads=n_kv_heads, rng=np.random.default_rng(0))
+        _, cache = layer.decode_step(normal(3, 1, 32).astype(np.float32), PreallocatedKVCache(100))
+        sizes.append(cache.nbytes)
+    assert sizes == [3 * 8 * 100 * (4 + 4) * 4, sizes[0] // 4]
+
+
+def test_each_sentence_may_have_a_length_of_its_own():
+    cache = PreallocatedKVCache(6)
+    k, v = normal(2, 3, 5, 5), normal(2, 3, 5, 2, seed=1)
+    cache.extended(k[:, :, :3], v[:, :, :3])
+    cache.length = np.array([3, 1])  # the other positions of the second sentence are padding
+    cache.extended(k[:, :, 3:], v[:, :, 3:])
+    assert (cache.longest, cache.length.tolist()) == (5, [5, 3])
+    for cached, x in ((cache.k, k), (cache.v, v)):
+        assert cached.shape[2] == 5
+        np.testing.assert_array_equal(cached[0], x[0])
+        np.testing.assert_array_equal(cached[1, :, :3], x[1][:, [0, 3, 4]])
+
+
+@pytest.mark.parametrize("length", [3, np.array([3, 1])], ids=["equal", "different"])
+def test_chosen_sentences_are_independent_of_the_old_ones(length):
+    cache, k, v = PreallocatedKVCache(6), normal(2, 3, 4, 5), normal(2, 3, 4, 2, seed=1)
+    cache.extended(k[:, :, :3], v[:, :, :3])
+    cache.length = length
+    taken = cache.take_rows(np.array([1, 1, 0]))
+    lengths = np.broadcast_to(length, 2)[[1, 1, 0]]
+    assert np.broadcast_to(taken.length, 3).tolist() == lengths.tolist()
+    taken.extended(k[[0, 1, 1], :, 3:], v[[0, 1, 1], :, 3:])
+    for row, (old, new) in enumerate([(1, 0), (1, 1), (0, 1)]):
+        np.testing.assert_array_equal(taken.k[row, :, : lengths[row]], k[old, :, : lengths[row]])
+        np.testing.assert_array_equal(taken.v[row, :, lengths[row]], v[new, :, 3])
+    np.testing.assert_array_equal(cache.k, k[:, :, :3])
+    assert PreallocatedKVCache(2).take_rows(np.array([0])).nbytes == 0
+
+
+def test_a_full_cache_is_not_extended():
+    cache, k = PreallocatedKVCache(3), normal(1, 1, 2, 2)
+    cache.extended(k, k)
+    with pytest.raises(UserError, match="has room for 3 positions, and 4 are needed: make it larger"):
+        cache.extended(k, k)
+    assert cache.length == 2
+
+
+def test_on_the_device(monkeypatch):
+    cupy = strict_cupy.install(monkeypatch)
+    k, cache = cupy.asarray(normal(2, 1, 2, 3)), PreallocatedKVCache(4)
+    cache.extended(k, k)
+    cache.length = np.array([2, 1])
+    cache.extended(k[:, :, :1], k[:, :, :1])
+    taken = cache.take_rows(cupy.asarray(np.array([1])))
+    assert isinstance(taken.k, cupy.ndarray)
+    assert taken.length.tolist() == [2]
+
+
+# Positions and masks that begin at a place of their own in each sentence
+
+
+def test_masks_of_sentences_with_different_starts():
+    start, like = np.array([2, 0]), np.zeros(1)
+    for window in (None, 2):
+        mask = causal_mask(3, like, window=window, start=start)
+        assert mask.shape == (2, 1, 3, 5)
+        np.testing.assert_array_equal(mask[0, 0], causal_mask(3, like, window=window, start=2))
+        np.testing.assert_array_equal(mask[1, 0, :, :3], causal_mask(3, like, window=window))
+        assert not mask[1, 0, :, 3:].any()
+
+
+def test_learned_positions_with_different_starts():
+    layer = LearnedPositions(6, 4, rng=np.random.default_rng(0))
+    y, _ = layer.forward(3, np.array([2, 0]))
+    np.testing.assert_array_equal(y, [layer.weight.value[2:5], layer.weight.value[:3]])
+    with pytest.raises(UserError, match="position"):
+        layer.forward(3, np.array([0, 4]))
+
+
+def test_a_kv_cache_without_room_stays_as_it_was():
+    """Each step makes a new KVCache, so that the hypotheses of beam search can share an old one."""
+    k = normal(1, 1, 2, 2)
+    old = KVCache(k, k)
+    new = old.extended(k, k)
+    assert (old.length, new.length) == (2, 4)

@@ -1,0 +1,444 @@
+"""Tests of pictures of any model's attention: they show the given numbers, pool exactly, and are legible."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.image import AxesImage
+
+from npformer.backend import to_backend
+from npformer.errors import UserError
+from npformer.functional import attention_rollout
+from npformer.plots import attention, save, text_problems
+from npformer.plots.attention_arrays import pooled, top_k_mask
+
+torch = pytest.importorskip("torch")
+
+WORDS = [
+    "The",
+    "quick",
+    "brown",
+    "fox",
+    "jumps",
+    "over",
+    "the",
+    "lazy",
+    "dog",
+    "while",
+    "a",
+    "wizard",
+    "brews",
+    "an",
+    "elixir",
+    ".",
+]
+
+
+def tokens(count):
+    return (WORDS * (count // len(WORDS) + 1))[:count]
+
+
+def random_weights(*shape, dtype=np.float64, seed=0):
+    x = np.exp(2 * np.random.default_rng(seed).standard_normal(shape))
+    return (x / x.sum(-1, keepdims=True)).astype(dtype)
+
+
+def images(figure, shape):
+    """Return the heat maps of a figure, without the colour bar."""
+    found = [image for ax in figure.axes for image in ax.images if isinstance(image, AxesImage)]
+    return [image for image in found if image.get_array().shape == shape]
+
+
+def title(figure):
+    """Return the text at the upper edge, its lines joined."""
+    return figure.texts[0].get_text().replace("\n", " ")
+
+
+def ticks(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def lines(figure):
+    """Return the number of lines of each head."""
+    found = (c for ax in figure.axes for c in ax.collections if isinstance(c, LineCollection))
+    return [len(collection.get_segments()) for collection in found]
+
+
+# The forms of weights.
+
+ARRAY = random_weights(3, 1, 2, 5, 5, dtype=np.float32)  # (L, B, H, T, S)
+BROUGHT = torch.from_numpy(ARRAY)
+
+FORMS = {
+    "a tuple of tensors": tuple(BROUGHT),
+    "a list of arrays": list(ARRAY),
+    "without a batch axis": list(ARRAY[:, 0]),
+    "one array": ARRAY,
+    "one tensor": BROUGHT,
+    "requiring gradients": tuple(layer.clone().requires_grad_() for layer in BROUGHT),
+    "float64": tuple(BROUGHT.double()),
+    "a batch of two": np.concatenate([np.full_like(ARRAY, 0.2), ARRAY], 1),
+    "not contiguous": tuple(layer.mT.contiguous().mT for layer in BROUGHT),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_the_weights_gives_the_same_maps(form):
+    example = 1 if form == "a batch of two" else None
+    figure = attention(FORMS[form], WORDS[:5], example=example)
+    maps = images(figure, (5, 5))
+    assert len(maps) == 6
+    for index, image in enumerate(maps):
+        layer, head = divmod(index, 2)
+        assert np.array_equal(image.get_array(), ARRAY[layer, 0, head])
+    assert text_problems(figure) == []
+
+
+def test_arrays_of_cupy(device):
+    for weights in (to_backend(ARRAY, "cupy"), tuple(to_backend(ARRAY, "cupy"))):
+        maps = images(attention(weights, top_k=2), (5, 5))
+        assert [image.get_array().max() for image in maps] == ARRAY[:, 0].max((-2, -1)).ravel().tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    """Rows that add up to 1 only up to the rounding of the dtype are accepted."""
+    weights = torch.from_numpy(random_weights(1, 2, 9, 300)).to(dtype)
+    assert (weights.double().sum(-1) - 1).abs().max() > 1e-5
+    figure = attention((weights,), layer=0, head=1)
+    assert np.array_equal(images(figure, (9, 300))[0].get_array(), weights[0, 1].double().numpy())
+
+
+@pytest.mark.parametrize(
+    ("weights", "count"),
+    [(ARRAY[0], 2), (ARRAY[0, 0], 2), (ARRAY[0, 0, 0], 1), (ARRAY[0, 0, 0].tolist(), 1)],
+    ids=["(B, H, T, S)", "(H, T, S)", "(T, S)", "lists"],
+)
+def test_fewer_axes(weights, count):
+    maps = images(attention(weights), (5, 5))
+    assert len(maps) == count
+    assert np.array_equal(maps[0].get_array(), ARRAY[0, 0, 0])
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
+def test_one_hot_weights(dtype):
+    """Hard attention has weights of 0 and 1, of any dtype."""
+    shown = images(attention(np.eye(4, dtype=dtype)[::-1], top_k=1), (4, 4))[0].get_array()
+    assert np.array_equal(shown, np.eye(4)[::-1])
+
+
+def test_a_model_of_hugging_face():
+    """Its weights are drawn as they are, and the default attention, which returns none, is refused."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 16}
+    model = transformers.BertModel(transformers.BertConfig(vocab_size=30, **sizes)).eval()
+    ids = torch.arange(7)[None]
+    model.set_attn_implementation("eager")
+    output = model(ids, output_attentions=True)
+    maps = images(attention(output.attentions, WORDS[:7]), (7, 7))
+    assert len(maps) == 8
+    assert np.array_equal(maps[6].get_array(), output.attentions[1][0, 2].detach().numpy())
+    model.set_attn_implementation("sdpa")
+    for given in (model(ids, output_attentions=True), model(ids, output_attentions=True).attentions):
+        with pytest.raises(UserError, match='attn_implementation="eager"'):
+            attention(given)
+
+
+def test_the_argument_is_not_modified():
+    given = ARRAY.copy()
+    attention(given, mask=np.tril(np.ones((5, 5), bool)), normalized=False, top_k=2)
+    assert np.array_equal(given, ARRAY)
+
+
+# Views.
+
+
+def test_a_layer_and_a_head_are_one_map_with_labels():
+    figure = attention(ARRAY, WORDS[:5], layer=2, head=1)
+    (image,) = images(figure, (5, 5))
+    assert np.array_equal(image.get_array(), ARRAY[2, 0, 1])
+    assert ticks(image.axes.yaxis) == ticks(image.axes.xaxis) == WORDS[:5]
+    assert title(figure) == "layer 2, head 1"
+    assert title(attention(ARRAY, layer=2, head=1, title="mine")) == "mine"
+
+
+def test_the_panels_of_a_choice_keep_their_numbers():
+    figure = attention(ARRAY, layer=2)
+    assert {"layer 2", "head 0", "head 1"} <= {text.get_text() for text in figure.texts}
+    assert [np.array_equal(m.get_array(), ARRAY[2, 0, h]) for h, m in enumerate(images(figure, (5, 5)))] == [
+        True
+    ] * 2
+    names = {text.get_text() for text in attention(ARRAY, head=1).texts}
+    assert {"layer 0", "layer 1", "layer 2", "head 1"} <= names
+    assert "head 0" not in names
+
+
+def test_lines():
+    figure = attention(ARRAY, WORDS[:5], view="lines", layer=1)
+    assert lines(figure) == (ARRAY[1, 0] >= 0.01).sum((1, 2)).tolist()
+    assert lines(attention(ARRAY, view="lines", layer=1, head=0)) == lines(figure)[:1]
+    assert lines(attention(ARRAY, view="lines", layer=1, top_k=2)) == [
+        int((top_k_mask(head, 2) & (head >= 0.01)).sum()) for head in ARRAY[1, 0]
+    ]
+    assert text_problems(figure) == []
+
+
+def test_many_heads_have_few_lines():
+    figure = attention(random_weights(16, 12, 12), view="lines")
+    assert sum(lines(figure)) == 100
+    assert any("the 100 strongest of" in text.get_text() for text in figure.axes[0].texts)
+
+
+def test_rollout():
+    rollout = attention_rollout(ARRAY)
+    (image,) = images(attention(ARRAY, WORDS[:5], view="rollout"), (5, 5))
+    assert np.array_equal(image.get_array(), rollout[2])
+    figure = attention(ARRAY, view="rollout", layer=1)
+    assert np.array_equal(images(figure, (5, 5))[0].get_array(), rollout[1])
+    assert title(figure) == "attention rollout, layers 0 to 1"
+
+
+def test_a_mask_hides_what_is_not_attended_to():
+    mask = np.tril(np.ones((4, 4), bool))
+    weights = np.where(mask, 1.0, np.nan) / np.arange(1, 5)[:, None]  # NaN above the diagonal
+    (image,) = images(attention(weights, mask=mask), (4, 4))
+    assert np.array_equal(np.ma.getmaskarray(image.get_array()), ~mask)
+    assert np.array_equal(image.get_array()[mask], weights[mask])
+    (second,) = images(attention(weights, mask=mask, query=[2, 0]), (2, 4))
+    assert np.array_equal(np.ma.getmaskarray(second.get_array()), ~mask[[2, 0]])
+    fully = mask & (np.arange(4) != 2)[:, None]  # query 2 may attend to no key
+    assert images(attention(weights, mask=fully), (4, 4))[0].get_array().mask[2].all()
+
+
+# Long inputs.
+
+
+def test_top_k_keeps_the_largest_weights_of_each_query():
+    weights = random_weights(7, 9)
+    weights[3] = 1 / 9  # of equal weights, the first keys count
+    shown = images(attention(weights, top_k=3), (7, 9))[0].get_array()
+    for row, given in zip(shown, weights, strict=True):
+        largest = sorted(range(9), key=lambda s: (-given[s], s))[:3]
+        assert np.flatnonzero(row).tolist() == sorted(largest)
+        assert np.array_equal(row[largest], given[largest])
+
+
+def test_chosen_queries_with_their_largest_keys():
+    weights = random_weights(2, 1, 3, 512, 512, dtype=np.float32)
+    figure = attention(weights, tokens(512), layer=1, head=2, query=[400, 7], top_k=3)
+    kept = np.flatnonzero(top_k_mask(weights[1, 0, 2][[400, 7]], 3).any(0))
+    (image,) = images(figure, (2, len(kept)))
+    assert ticks(image.axes.yaxis) == [f"{tokens(512)[t]} [{t}]" for t in (400, 7)]
+    assert ticks(image.axes.xaxis) == [f"{tokens(512)[s]} [{s}]" for s in kept]
+    assert image.get_array()[0].max() == weights[1, 0, 2, 400].max()
+    assert "2 of 512 queries" in title(figure)
+    assert f"{len(kept)} of 512 keys" in title(figure)
+    assert text_problems(figure) == []
+    many = attention(weights, tokens(512), view="lines", layer=1, query=list(range(0, 480, 4)), top_k=3)
+    few = attention(weights, tokens(512), view="lines", layer=1, query=[10, 100, 400], top_k=60)
+    assert "one label in" in title(few)
+    labels = {text.get_text() for text in few.axes[0].texts}
+    assert labels >= {f"{tokens(512)[t]} [{t}]" for t in (10, 100, 400)}  # all queries have labels
+    assert text_problems(few) == text_problems(many) == []
+    one = attention(weights, tokens(512), view="lines", layer=1, query=7, top_k=3)
+    assert sum(lines(one)) == int((np.sort(weights[1, 0, :, 7])[:, -3:] >= 0.01).sum())
+    assert text_problems(one) == []
+
+
+@pytest.mark.parametrize("block", [(1, 1), (2, 3), (4, 4), (7, 100)])
+def test_pooling_is_exact(block):
+    weights = random_weights(2, 11, 10)
+    got = pooled(weights, block)
+    rows, columns = -(-11 // block[0]), -(-10 // block[1])
+    assert got.shape == (2, rows, columns)
+    for (h, i, j), value in np.ndenumerate(got):
+        part = weights[h, i * block[0] : (i + 1) * block[0], j * block[1] : (j + 1) * block[1]]
+        assert value == pytest.approx(part.sum() / len(part), abs=1e-15)
+    assert np.allclose(got.sum(-1), 1, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize(("layers", "heads"), [(4, 6), (1, 2)])
+def test_a_grid_of_long_inputs_is_pooled_and_says_so(layers, heads):
+    weights = random_weights(layers, 1, heads, 450, 450, dtype=np.float32)
+    figure = attention(weights, tokens(450))
+    found = re.search(r"each cell: sum over (\d+) keys, mean over \1 queries", title(figure))
+    block = int(found[1])
+    assert block > 1
+    count = -(-450 // block)
+    maps = images(figure, (count, count))
+    assert len(maps) == layers * heads
+    assert np.array_equal(maps[-1].get_array(), pooled(weights[-1, 0, -1], (block, block)))
+    panel = maps[-1].axes.get_window_extent()
+    assert panel.width / figure.dpi / count >= 2 / 150 - 1e-9  # two pixels of a PNG
+    assert "no labels" in title(figure)
+    assert text_problems(figure) == []
+
+
+def test_one_head_of_512_tokens_has_thinned_labels():
+    weights = np.eye(512)
+    figure = attention(weights, tokens(512))
+    (image,) = images(figure, (512, 512))
+    step = int(re.search(r"one label in (\d+) is written", title(figure))[1])
+    assert ticks(image.axes.yaxis) == tokens(512)[::step]
+    assert image.axes.get_yticks().tolist() == list(range(0, 512, step))
+    assert ticks(image.axes.xaxis) == tokens(512)[::step]
+    assert text_problems(figure) == []
+
+
+def test_thinned_labels_are_turned_only_where_they_are_wide():
+    for label, rotation in (("a", 0), ("abc", 90)):
+        figure = attention(np.eye(300), [label] * 300)
+        (image,) = images(figure, (300, 300))
+        assert {tick.get_rotation() for tick in image.axes.get_xticklabels()} == {rotation}
+
+
+def test_a_short_side_keeps_all_its_labels():
+    figure = attention(random_weights(400, 5), tokens(400), list("abcde"))
+    (image,) = images(figure, (400, 5))
+    assert ticks(image.axes.xaxis) == list("abcde")
+    assert len(ticks(image.axes.yaxis)) < 100
+    wide = attention(random_weights(2, 400), ["x", "y"], tokens(400))
+    assert ticks(images(wide, (2, 400))[0].axes.yaxis) == ["x", "y"]
+    assert text_problems(figure) == text_problems(wide) == []
+
+
+def test_a_thousand_tokens_are_pooled_with_the_labels_of_first_tokens():
+    figure = attention(np.eye(1030), [str(i) for i in range(1030)])
+    (image,) = images(figure, (344, 344))  # blocks of three
+    assert "sum over 3 keys, mean over 3 queries" in title(figure)
+    at, label = image.axes.get_yticks()[1], ticks(image.axes.yaxis)[1]
+    assert int(label) == 3 * at
+    assert text_problems(figure) == []
+
+
+@pytest.mark.parametrize(
+    ("shape", "choice"),
+    [
+        ((1, 1, 1, 1, 1), {}),
+        ((1, 1, 1, 2, 2), {}),
+        ((2, 1, 24, 6, 6), {}),
+        ((24, 1, 3, 1, 300), {}),
+        ((3, 1, 24, 300, 2), {}),
+        ((1, 1, 2, 300, 300), {}),
+        ((1, 1, 1, 512, 512), {"view": "lines", "top_k": 1}),
+        ((1, 1, 24, 60, 60), {"view": "lines"}),
+        ((2, 1, 2, 300, 300), {"view": "rollout"}),
+    ],
+)
+def test_extreme_shapes_are_legible(shape, choice):
+    weights = random_weights(*shape, dtype=np.float32)
+    figure = attention(
+        weights, tokens(shape[-2]), tokens(shape[-1]) if shape[-1] != shape[-2] else None, **choice
+    )
+    assert text_problems(figure) == []
+
+
+# Labels.
+
+
+def test_difficult_labels(tmp_path):
+    """Long ones are cut, and characters that no font has become code points; the title says both."""
+    labels = ["Donaudampfschifffahrt" * 9, "مرحبا", "\ufdd0😀", "$x_", " a\n", ""]
+    for choice in ({}, {"view": "lines", "layer": 0}, {"layer": 1, "head": 0}):
+        figure = attention(random_weights(2, 1, 2, 6, 6), labels, **choice)
+        assert "long labels are cut" in title(figure)
+        assert text_problems(figure) == []
+        save(figure, tmp_path / "a.png")
+    missing = attention(random_weights(2, 2), ["a", "\U000e0fff"])
+    assert "\U000e0fff" not in "".join(ticks(missing.axes[0].yaxis))
+
+
+def test_characters_without_a_font_are_code_points(monkeypatch):
+    monkeypatch.setattr("npformer.plots.style._others", list)
+    figure = attention(random_weights(2, 2), ["我a", "b"])
+    assert ticks(figure.axes[0].yaxis) == ["U+6211a", "b"]
+    assert "no installed font" in title(figure)
+
+
+# Files.
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_picture_is_saved_with_the_same_bytes(tmp_path, ending):
+    paths = [save(attention(ARRAY, WORDS[:5]), tmp_path / f"{i}.{ending}") for i in range(2)]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    start = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[ending]
+    assert paths[0].read_bytes().startswith(start)
+
+
+# Errors.
+
+
+class Output(dict):
+    """Stands in for what a model of Hugging Face returns."""
+
+    def to_tuple(self):
+        return tuple(self.values())
+
+
+NAN = ARRAY.copy()
+NAN[1, 0, 1, 2, 3] = np.nan
+NEGATIVE = ARRAY.copy()
+NEGATIVE[0, 0, 0, 0, 0] *= -1
+OTHER = random_weights(1, 2, 6, 6)
+
+WRONG = {
+    r"weights is None.*attn_implementation=\"eager\"": lambda: attention(None),
+    r"weights\[1\] is None.*attn_implementation=\"eager\"": lambda: attention((ARRAY[0], None)),
+    r"weights is empty.*attn_implementation=\"eager\"": lambda: attention(()),
+    r"weights is empty": lambda: attention({}),
+    r"Output without attentions: .*eager": lambda: attention(Output(logits=1, attentions=())),
+    r"Output without attentions.*eager": lambda: attention(Output(logits=1)),
+    r"Output with 'attentions'.*weights\['attentions'\]": lambda: attention(
+        Output(logits=1, attentions=ARRAY)
+    ),
+    r"dict with 'encoder', 'cross': give one": lambda: attention({"encoder": ARRAY, "cross": ARRAY}),
+    r"nested, as generate\(\) returns it": lambda: attention((tuple(BROUGHT), tuple(BROUGHT))),
+    r"weights\[0\] is a list": lambda: attention([[1.0], ARRAY]),
+    r"rows of different lengths": lambda: attention([[1.0], [0.5, 0.5]]),
+    r"weights has shape \(\)": lambda: attention("text"),
+    r"holds complex128": lambda: attention(ARRAY.astype(complex)),
+    r"shape \(1, 0, 5, 5\).*none of them empty": lambda: attention(np.zeros((1, 0, 5, 5))),
+    r"a batch of 2 examples: choose one": lambda: attention(np.concatenate([ARRAY, ARRAY], 1)),
+    r"a batch of 3 examples.*weights\[:, None\]": lambda: attention(ARRAY[:, 0]),
+    r"example is 1: there is 1 example": lambda: attention(ARRAY, example=1),
+    r"weights\[1\] has shape \(2, 6, 6\).*equal shapes": lambda: attention((ARRAY[0], OTHER)),
+    r"layer 1\[1, 2, 3\] is nan": lambda: attention(NAN),
+    r"layer 0\[0, 0, 0\] is -.*not negative": lambda: attention(NEGATIVE, normalized=False),
+    r"layer 0\[0, 0\] adds up to 2 and not to 1.*normalized=False": lambda: attention(2 * ARRAY),
+    r"layer 0\[0, 0\] adds up to 1.01": lambda: attention(1.01 * ARRAY),
+    r"layer 0\[0, 0\] adds up to 0": lambda: attention(ARRAY, mask=np.arange(5) > 0),
+    r"queries has 4 labels: give 5": lambda: attention(ARRAY, WORDS[:4]),
+    r"keys has 4 labels: give 5": lambda: attention(ARRAY, WORDS[:5], WORDS[:4]),
+    r"5 queries and 3 keys: give keys=": lambda: attention(random_weights(5, 3), WORDS[:5]),
+    r"unknown view 'line': did you mean lines": lambda: attention(ARRAY, view="line"),
+    r"layer is 3: there are 3 layers": lambda: attention(ARRAY, layer=3),
+    r"layer is -1": lambda: attention(ARRAY, layer=-1),
+    r"head is 'a'": lambda: attention(ARRAY, head="a"),
+    r"query is 5: there are 5 queries": lambda: attention(ARRAY, query=[0, 5]),
+    r"query is an empty list": lambda: attention(ARRAY, query=[]),
+    r"top_k is 0: give a number from 1 to 5": lambda: attention(ARRAY, top_k=0),
+    r"top_k is 6": lambda: attention(ARRAY, top_k=6),
+    r"lines are drawn for one layer": lambda: attention(ARRAY, view="lines"),
+    r"lines between 2,000 tokens": lambda: attention(np.eye(2000), view="lines"),
+    r"leave out head": lambda: attention(ARRAY, view="rollout", head=0),
+    r"leave out normalized": lambda: attention(ARRAY, view="rollout", normalized=False),
+    r"5 queries and 3 keys: rollout needs self-attention": lambda: attention(
+        random_weights(5, 3), view="rollout"
+    ),
+    r"the mask holds int64": lambda: attention(ARRAY, mask=np.ones((5, 5), int)),
+    r"30 × 40 heat maps .* do not fit": lambda: attention(random_weights(30, 1, 40, 2, 2)),
+}
+
+
+@pytest.mark.parametrize("sentence", WRONG)
+def test_what_is_wrong_is_said_in_one_sentence(sentence):
+    with pytest.raises(UserError, match=sentence) as caught:
+        WRONG[sentence]()
+    assert "\n" not in str(caught.value)
+
+
+def test_rows_are_not_checked_if_they_are_not_normalized():
+    (image,) = images(attention(3 * ARRAY[0, 0, 0], normalized=False), (5, 5))
+    assert image.get_array().max() == (3 * ARRAY[0, 0, 0]).max()

@@ -1,0 +1,199 @@
+"""What npformer.load returns for each kind of model: logits, attention, text, and models of another kind."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from tiny_runs import CHARACTERS, CHECKPOINTS, SENTENCES, gpt_checkpoint
+
+import npformer
+from npformer import UserError
+from npformer.data import END
+from npformer.data.sentences import MASK
+from npformer.functional import log_softmax
+from npformer.functional.masks import causal_mask
+from npformer.generation import GapFiller, TextGenerator
+from npformer.models.registry import model_from_checkpoint
+from npformer.pretrained import LoadedLanguageModel, LoadedMaskedModel, LoadedTranslator
+from npformer.pretrained.loaded import loaded_text_model
+from npformer.pretrained.loading import load_as
+from npformer.storage.checkpoint import save_checkpoint
+
+CLASSES = {"translator": LoadedTranslator, "gpt": LoadedLanguageModel, "bert": LoadedMaskedModel}
+GAP = f"the {MASK} sees a dog"
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path, monkeypatch):
+    """Work in a folder with a run of each kind."""
+    monkeypatch.chdir(tmp_path)
+    for name, make in CHECKPOINTS.items():
+        (tmp_path / name).mkdir()
+        save_checkpoint(make(), f"{name}/best.safetensors")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_each_kind_has_its_class_and_a_short_repr(name):
+    loaded = npformer.load(name)
+    assert type(loaded) is CLASSES[name]
+    assert repr(loaded).startswith(f"<{loaded.kind.noun} {name}: {type(loaded.model).__name__} with ")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_each_kind_has_the_dtype_that_was_asked_for(name):
+    for dtype in ("float32", "float64"):
+        loaded = npformer.load(name, dtype=dtype)
+        inputs = ([[4, 5]], [[2, 6]]) if name == "translator" else ([[4, 5]],)
+        assert loaded.logits(*inputs).dtype == dtype
+    with pytest.raises(UserError, match="float16"):
+        npformer.load(name, dtype="float16")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("wanted", CLASSES)
+def test_a_model_of_another_kind_is_named_with_the_command_that_fits(name, wanted):
+    kind = CLASSES[name].kind
+    if name == wanted:
+        assert isinstance(load_as(CLASSES[wanted], name), CLASSES[wanted])
+        return
+    with pytest.raises(
+        UserError, match=rf"^{name} is a {kind.noun}, which cannot .*: use it with {kind.command}"
+    ):
+        load_as(CLASSES[wanted], name)
+
+
+@pytest.mark.parametrize("name", ["gpt", "bert"])
+def test_logits_and_attention_of_ids_are_those_of_the_model(name):
+    loaded = npformer.load(name)
+    ids = np.array([[4, 5, 6], [7, 4, 5]])
+    logits, cache = model_from_checkpoint(CHECKPOINTS[name]()).forward(ids)
+    assert np.array_equal(loaded.logits(ids), logits)
+    found = loaded.attention(ids)
+    assert found.keys() == {"self"}
+    assert found["self"].shape == (2, 2, 2, 3, 3)  # (L, B, H, T, T)
+    layers = cache.layers if name == "gpt" else cache.encoder.layers
+    for weights, layer in zip(found["self"], layers, strict=True):
+        assert np.array_equal(weights, layer.self_attention.attention.weights)
+
+
+def test_arrays_of_ids_need_no_tokenizer():
+    def refuse():
+        raise UserError("tokenizer.json is missing")
+
+    loaded = loaded_text_model("gpt", npformer.load("gpt").model, refuse)
+    assert loaded.logits([[4, 5]]).shape == (1, 2, len(CHARACTERS.tokens))
+    assert loaded.attention([[4, 5]])["self"].shape == (2, 1, 2, 2, 2)
+    with pytest.raises(UserError, match=r"tokenizer\.json is missing"):
+        loaded.attention("the cat")
+
+
+def test_logits_and_attention_of_a_translator():
+    loaded = npformer.load("translator")
+    source, target_in = np.array([[5, 6, 3]]), np.array([[2, 7]])
+    logits, cache = loaded.model.forward(source, target_in)
+    assert np.array_equal(loaded.logits(source, target_in), logits)
+    found = loaded.attention(source, target_in)
+    shapes = {"encoder": (2, 1, 2, 3, 3), "decoder": (2, 1, 2, 2, 2), "cross": (2, 1, 2, 2, 3)}
+    assert {kind: weights.shape for kind, weights in found.items()} == shapes
+    assert np.array_equal(found["cross"][1], cache.decoder.layers[1].cross.attention.weights)
+
+
+@pytest.mark.parametrize(("name", "text"), [("gpt", "the cat"), ("bert", GAP)])
+def test_the_attention_of_a_text_has_its_pieces_and_is_drawn(name, text):
+    loaded = npformer.load(name)
+    found = loaded.attention(text)
+    encoding = loaded.tokenizer.encode(text)
+    assert found.kinds == ["self"]
+    assert found.tokens("self") == (encoding.pieces, encoding.pieces)
+    assert np.array_equal(found.weights["self"], loaded.attention([encoding.ids])["self"][:, 0])
+    assert repr(found).startswith(f"<attention for {text!r}: self (2, 2, ")
+    for draw in (found.plot, found.plot_head, found.plot_lines):
+        assert isinstance(draw(layer=0, head=1), Figure)
+    assert isinstance(found.plot(), Figure)
+    with pytest.raises(UserError, match="this model has no encoder-decoder attention: it has self"):
+        found.plot("cross")
+
+
+def test_the_mask_of_a_text_is_that_of_the_model():
+    assert npformer.load("bert").attention(GAP).mask("self") is None
+    save_checkpoint(gpt_checkpoint(window=3), "gpt/best.safetensors")
+    found = npformer.load("gpt").attention("the cat")
+    mask = found.mask("self")
+    assert np.array_equal(mask, causal_mask(7, np.empty(0), window=3))
+    assert not found.weights["self"][..., ~mask].any()
+    assert found.weights["self"][..., mask].all()
+
+
+def test_texts_are_those_of_a_text_generator():
+    loaded = npformer.load("gpt")
+    generator = TextGenerator(loaded.model, CHARACTERS)
+    draws = {"temperature": 0.7, "top_k": 5}
+    expected = generator.generate(["the ", "a cat"], 20, rng=np.random.default_rng(3), **draws)
+    assert loaded.generate(["the ", "a cat"], 20, rng=np.random.default_rng(3), **draws) == expected
+    (greedy,) = generator.generate(["the "], 20)
+    assert loaded.generate("the ", 20) == greedy
+    assert loaded.generate("the ", 20, stop=[greedy[10]]) in greedy[:10]
+    with pytest.raises(UserError, match="prompt 2: the text has the character 'z'"):
+        loaded.generate(["the", "zoo"], 3)
+
+
+def test_the_perplexity_is_that_of_each_token_in_its_window():
+    loaded = npformer.load("gpt")
+    text = "the cat and the dog sat on\nthe bench"  # three windows of 12 tokens, and a shorter one
+    ids = np.array(CHARACTERS.encode(text))
+    losses = []
+    for start in range(0, len(ids) - 1, 12):
+        window = ids[start : start + 13]
+        log_p, _ = log_softmax(loaded.logits(window[None, :-1])[0])
+        losses += [-log_p[place, token] for place, token in enumerate(window[1:])]
+    assert len(losses) == len(ids) - 1
+    assert loaded.loss(text) == pytest.approx(np.mean(losses), rel=1e-12)
+    assert loaded.perplexity(text) == pytest.approx(np.exp(np.mean(losses)), rel=1e-12)
+    with pytest.raises(UserError, match="the text has a single token, and nothing follows it"):
+        loaded.perplexity("t")
+
+
+def test_gaps_are_those_of_a_gap_filler():
+    loaded = npformer.load("bert")
+    assert loaded.fill(GAP, k=3) == GapFiller(loaded.model, SENTENCES).fill(GAP, k=3)
+    assert loaded.tokenizer.encode(GAP).ids[-1] == END
+    assert loaded.unknown_words(f"The zebra {MASK} a Yak") == ["zebra", "Yak"]
+    with pytest.raises(
+        UserError, match=r"2 words that the model has not seen in training \('zebra', 'Yak'\)"
+    ):
+        loaded.fill(f"the zebra {MASK} a Yak")
+
+
+@pytest.mark.parametrize("name", ["gpt", "bert"])
+def test_texts_that_the_model_cannot_read(name):
+    loaded = npformer.load(name)
+    with pytest.raises(UserError, match=r"the text has \d+ tokens, and the model reads 1[02] at most"):
+        loaded.attention("the cat and the dog " * 4)
+    if name == "gpt":
+        with pytest.raises(UserError, match="the text '' is empty: give at least one token"):
+            loaded.attention("")
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "words"),
+    [
+        (
+            "translator",
+            lambda m: m.attention("the cat", [[2, 4]]),
+            "target_in_ids belongs to ids: leave it out",
+        ),
+        ("translator", lambda m: m.attention([[4, 5]]), "the ids have no target_in_ids: give those"),
+        (
+            "translator",
+            lambda m: m.attention([[4]], [[2]], beam=3),
+            "nothing is searched with ids: leave out beam",
+        ),
+        ("translator", lambda m: m.translate(np.array([4, 5])), r"the text is .*4.*: give a string"),
+        ("translator", lambda m: m.translate(None), "the text is None: give a string"),
+        ("gpt", lambda m: m.generate([3], 2), "the text is 3: give a string"),
+        ("gpt", lambda m: m.saliency([[3]]), r"the text is \[\[3\]\]: give a string"),
+        ("bert", lambda m: m.fill([GAP]), r"the text is \['the .*'\]: give a string"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(name, call, words):
+    with pytest.raises(UserError, match=words):
+        call(npformer.load(name))

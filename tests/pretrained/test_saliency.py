@@ -1,0 +1,286 @@
+"""Saliency: gradient × input, complete integrated gradients, what is explained, and the table."""
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from tiny_runs import CHARACTERS, CHECKPOINTS
+
+import npformer
+from npformer import UserError
+from npformer.data.sentences import MASK
+from npformer.data.text_codecs import PieceCodec
+from npformer.generation.codec_tokenizers import LongTextTokenizer
+from npformer.models.gpt import GPT, GPTConfig
+from npformer.pretrained import saliency
+from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
+from npformer.pretrained.saliency import (
+    POINTS,
+    Saliency,
+    gradient_times_input,
+    integrated_gradients,
+)
+from npformer.storage.checkpoint import save_checkpoint
+
+GAP = f"the {MASK} sees a dog"
+TEXTS = {"gpt": "the cat ate", "bert": GAP, "translator": "a man is riding"}
+every_model = pytest.mark.parametrize("name", TEXTS)
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    """Return a function that loads the tiny run of a kind, in float64."""
+
+    def load(name):
+        save_checkpoint(CHECKPOINTS[name](), tmp_path / "best.safetensors")
+        found = npformer.load(tmp_path)
+        found.model.astype(np.float64)
+        return found
+
+    return load
+
+
+def values_of(found):
+    return np.concatenate(list(found.scores.values()))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The methods
+
+
+@pytest.fixture
+def gpt():
+    rng = np.random.default_rng(0)
+    sizes = {"vocab_size": 11, "d_model": 8, "n_layers": 2, "n_heads": 2, "context": 9}
+    # without vectors of positions, the first norm divides by nearly 0 at the baseline
+    model = GPT(GPTConfig(**sizes, positions="rotary", norm="rms"), rng=rng, dtype=np.float64)
+    for parameter in model.parameters():
+        parameter.value[...] += rng.normal(0, 0.3, parameter.shape)
+    return model
+
+
+IDS = [np.array([[4, 7, 4, 9, 5]])]
+
+
+def test_gradient_times_input_is_a_derivative_in_the_length_of_each_vector(gpt):
+    """a_t is the derivative of f for a factor of the vector x_t alone, at the factor 1."""
+    output, step = Output(4, 3), 1e-5
+    (vectors,) = input_vectors(gpt, IDS)
+    found = gradient_times_input(gpt, IDS, output)
+    assert found.baseline is None
+    for place in range(5):
+        factors = np.ones((2, 5, 1))
+        factors[:, place, 0] += step, -step
+        values, _ = scores_and_gradients(gpt, IDS, [factors * vectors], output)
+        expected = (values[0] - values[1]) / (2 * step)
+        assert found.scores[0][place] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-4, 1e-8])
+def test_integrated_gradients_are_complete_to_the_tolerance(gpt, tolerance):
+    found = integrated_gradients(gpt, IDS, Output(4, 3), tolerance=tolerance, most_points=10_000)
+    (vectors,) = input_vectors(gpt, IDS)
+    (baseline, value), _ = scores_and_gradients(
+        gpt, IDS, [np.concatenate([0 * vectors, vectors])], Output(4, 3)
+    )
+    assert (found.value, found.baseline) == (pytest.approx(value, 1e-12), pytest.approx(baseline, 1e-12))
+    assert abs(value - baseline) > 1  # far more than the tolerance
+    assert abs(found.scores[0].sum() - (value - baseline)) <= tolerance
+
+
+def test_integrated_gradients_are_the_integral_for_each_token(gpt):
+    """The trapezoidal rule with n steps has an error of h²/12 times the change of the slope at both ends."""
+    (vectors,) = input_vectors(gpt, IDS)
+    alphas = np.linspace(0, 1, 2001)
+    _, (gradients,) = scores_and_gradients(gpt, IDS, [alphas[:, None, None] * vectors], Output(4, 3))
+    heights = (gradients * vectors).sum(-1)  # (2001, 5)
+    h = alphas[1]
+    expected = h * (heights.sum(0) - (heights[0] + heights[-1]) / 2)
+    slopes = np.gradient(heights, h, axis=0)
+    error = h**2 / 12 * abs(slopes[-1] - slopes[0]).max()
+    found = integrated_gradients(gpt, IDS, Output(4, 3), tolerance=1e-9, most_points=10_000)
+    assert abs(heights).max() > 1e3 * error
+    np.testing.assert_allclose(found.scores[0], expected, rtol=0, atol=2 * error + 1e-9)
+
+
+def test_more_points_are_used_where_the_tolerance_needs_them(gpt, monkeypatch):
+    pieces = []
+    real = saliency._integrate
+    monkeypatch.setattr(saliency, "_integrate", lambda *a: pieces.append(a[-2:]) or real(*a))
+    counts = []
+    for tolerance in (10.0, 1e-2, 1e-6):
+        pieces.clear()
+        integrated_gradients(gpt, IDS, Output(4, 3), tolerance=tolerance)
+        counts.append(len(pieces))
+    assert counts[0] == 1
+    assert counts == sorted(counts)
+    assert counts[2] > counts[0]
+    pieces.clear()
+    found = integrated_gradients(gpt, IDS, Output(4, 3), tolerance=1e-15, most_points=5 * POINTS)
+    assert len(pieces) == 5
+    assert pieces[:3] == [(0, 1), (0, 0.5), (0.5, 1)]
+    assert np.isfinite(found.scores[0]).all()
+
+
+@pytest.mark.parametrize("settings", [{"tolerance": 0}, {"most_points": POINTS - 1}])
+def test_impossible_settings(gpt, settings):
+    with pytest.raises(UserError, match="give a tolerance above 0 and at least 8 points"):
+        integrated_gradients(gpt, IDS, Output(4, 3), **settings)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What is explained
+
+
+@every_model
+def test_each_kind_of_model_is_complete(name, loaded):
+    found = loaded(name).saliency(TEXTS[name], tolerance=1e-3, most_points=4000)
+    assert abs(found.gap) <= 1e-3
+    assert found.sum == pytest.approx(values_of(found).sum())
+    assert found.gap == found.sum - (found.value - found.baseline)
+    assert abs(values_of(found)).max() > 1e-2
+    gradient = loaded(name).saliency(TEXTS[name], method="gradient")
+    assert gradient.gap is None
+    assert gradient.value == pytest.approx(found.value, rel=1e-9)
+    assert list(gradient.tokens) == list(gradient.scores)
+    assert not np.allclose(values_of(gradient), values_of(found), atol=1e-3)
+
+
+def test_a_language_model_explains_the_next_token(loaded):
+    model = loaded("gpt")
+    found = model.saliency(TEXTS["gpt"], method="gradient")
+    row = model.logits([CHARACTERS.encode(TEXTS["gpt"])])[0, -1]
+    assert (found.position, found.explained) == (10, CHARACTERS.characters[row.argmax()])
+    assert found.tokens == {"text": list(TEXTS["gpt"])}
+    assert found.value == pytest.approx(row.max() - np.log(np.exp(row).sum()))
+    earlier = model.saliency(TEXTS["gpt"], target="d", position=3, score="logit", method="gradient")
+    logits = model.logits([CHARACTERS.encode(TEXTS["gpt"])])[0, 3]
+    assert (earlier.explained, earlier.value) == ("d", logits[CHARACTERS.encode("d")[0]])
+    assert not earlier.scores["text"][4:].any()  # tokens that the causal mask hides
+    assert earlier.scores["text"][:4].all()
+
+
+def test_a_part_of_a_word_is_given_by_its_label(loaded):
+    model = loaded("gpt")
+    codec = PieceCodec(("\n", "og", "▁", *"abcdeghost"))  # as many tokens as the model has
+    model.tokenizer = LongTextTokenizer(codec)
+    found = model.saliency("cat d", target="og", score="logit", method="gradient")
+    assert (found.explained, found.value) == ("og", model.logits([codec.encode("cat d")])[0, -1, 1])
+    with pytest.raises(UserError, match="the target 'hog' is 3 tokens of this model"):
+        model.saliency("cat d", target="hog")
+
+
+def test_a_masked_language_model_explains_its_first_gap(loaded):
+    model = loaded("bert")
+    text = f"a {MASK} sees the {MASK}"
+    found = model.saliency(text, method="gradient")
+    gap = model.fill(text, k=1)[0]
+    assert (found.position, found.explained) == (1, gap.words[0])
+    assert np.exp(found.value) == pytest.approx(gap.probabilities[0])
+    assert found.tokens == {"text": ["a", MASK, "sees", "the", MASK, "</S>"]}
+    model.model.head.output.bias.value[:4] = 50  # special tokens are no words for a gap
+    assert model.saliency(text, method="gradient").explained == gap.words[0]
+    other = model.saliency(text, target="Dog", position=4, method="gradient")
+    assert (other.position, other.explained) == (4, "dog")
+
+
+def test_a_translator_explains_a_token_of_its_translation(loaded):
+    model = loaded("translator")
+    maps = model.attention("a man", max_length=5)
+    found = model.saliency("a man", position=2, method="gradient", max_length=5)
+    assert found.explained == maps.predicted_tokens[2]
+    assert found.tokens == {"source": maps.source_tokens, "target": maps.target_tokens}
+    assert found.scores["source"].all()
+    assert found.scores["target"][:3].all()
+    assert not found.scores["target"][3:].any()  # the decoder does not read them before
+    word = maps.predicted_tokens[-1]
+    last = model.saliency("a man", target=word, method="gradient", max_length=5)
+    assert last.position == maps.predicted_tokens.index(word)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("gpt", {"position": 11}, r"position is 11: the text has positions 0 \.\. 10"),
+        ("gpt", {"target": "dog"}, "the target 'dog' is 3 tokens of this model: give a text of one token"),
+        ("bert", {"target": "zebra"}, "the target 'zebra' is no token of this model"),
+        ("bert", {"method": "attention"}, "method is 'attention'"),
+        ("translator", {"target": "zebra"}, "'zebra' is not a token of the translation: "),
+        ("translator", {"position": 99}, r"position is 99: the translation has positions 0 \.\. "),
+    ],
+)
+def test_what_cannot_be_explained(name, settings, message, loaded):
+    with pytest.raises(UserError, match=message):
+        loaded(name).saliency(TEXTS[name], **settings)
+
+
+def test_a_text_without_a_gap(loaded):
+    with pytest.raises(
+        UserError, match=r"'the cat' has no \[MASK\]: write it in place of a word, or give a pos"
+    ):
+        loaded("bert").saliency("the cat")
+    assert loaded("bert").saliency("the cat", position=1, target="dog", method="gradient").explained == "dog"
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The table and the picture
+
+
+def a_saliency(**changes):
+    fields = {
+        "explained": "dog",
+        "position": 1,
+        "score": "log-probability",
+        "method": "integrated",
+        "value": -0.25,
+        "baseline": -2.0,
+        "tokens": {"text": ["the", " ", "cat\n"]},
+        "scores": {"text": np.array([1.5, -0.75, 1.0])},
+    }
+    return Saliency(**(fields | changes))
+
+
+def test_the_table():
+    assert a_saliency().table().splitlines() == [
+        "log-probability -0.250 of dog: integrated gradients",
+        "  the         +1.5000                      │████████████████████",
+        "  ' '         -0.7500            ██████████│",
+        r"  'cat\n'     +1.0000                      │█████████████",
+        "sum +1.7500, and the score minus that of the baseline is +1.7500",
+    ]
+
+
+def test_the_table_of_two_inputs_and_of_zeros():
+    two = {"source": np.zeros(1), "target": np.zeros(1)}
+    tokens = {"source": ["a"], "target": ["<S>"]}
+    found = a_saliency(method="gradient", baseline=None, tokens=tokens, scores=two)
+    assert found.table().splitlines() == [
+        "log-probability -0.250 of dog: gradient × input",
+        "source",
+        "  a       +0.0000                      │",
+        "target",
+        "  <S>     +0.0000                      │",
+        "sum +0.0000",
+    ]
+    assert isinstance(found.plot(), Figure)
+    assert repr(found) == "<saliency for 'dog': gradient × input>"
+
+
+def test_the_picture_has_code_points_for_characters_without_a_font(monkeypatch):
+    monkeypatch.setattr("npformer.plots.style._others", list)
+    found = a_saliency(explained="我", tokens={"text": ["the", "我", "cat"]})
+    texts = [" ".join(text.get_text().split()) for text in found.plot().findobj(Text)]
+    assert {"U+6211", "log-probability -0.250 of U+6211: integrated gradients"} <= set(texts)
+
+
+def test_the_picture_has_the_largest_contributions_in_the_order_of_the_text(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "npformer.plots.score_bars", lambda scores, words, names, title: drawn.append((scores, words, names))
+    )
+    scores = np.arange(100.0) * (-1) ** np.arange(100)
+    a_saliency(tokens={"text": [f"w{n}" for n in range(100)]}, scores={"text": scores}).plot()
+    ((values,), (words,), names) = drawn[0]
+    assert words == [f"w{n}" for n in range(60, 100)]
+    assert np.array_equal(values, scores[60:])
+    assert names is None

@@ -1,0 +1,116 @@
+"""CITATION.cff and the pages for new readers: every command, file, link and number is right."""
+
+import re
+import runpy
+import shlex
+import tomllib
+
+import pytest
+from paths import ROOT
+
+import npformer
+from npformer.cli.main import main
+from npformer.interop.families import FAMILIES
+from npformer.learn.bugs import BUGS
+from npformer.learn.exercises import EXERCISES
+
+START, COMPARISON = (
+    (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("start-here", "comparison")
+)
+READERS = re.split(r"^## ", START, flags=re.MULTILINE)[1:]
+PROJECTS = (
+    "The Annotated Transformer",
+    "TinyTorch",
+    "BertViz",
+    "transformer-explainer",
+    "torch.autograd.gradcheck",
+)
+LONG = (
+    "tour",
+    "lesson 0.1",
+)  # tests of their own: the tour trains, and a lesson without --html asks questions
+
+
+def steps(section):
+    """Return the rows (step, time, result) of a reader's table."""
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \|$", section, re.MULTILINE)
+    return [row for row in rows if row[0] != "step" and not row[0].startswith("-")]
+
+
+def test_each_of_five_readers_has_three_steps_and_a_first_success():
+    assert len(READERS) == 5
+    for section in READERS:
+        assert len(steps(section)) == 3
+        assert "The first success is " in section
+        for step, time, result in steps(section):
+            assert re.fullmatch(r"`npformer .+`|\[.+\]\(.+\)", step)
+            assert re.fullmatch(r"\d+ (s|minutes)( to read)?", time)
+            assert result
+
+
+@pytest.mark.parametrize("section", READERS, ids=lambda section: section.splitlines()[0])
+def test_the_steps_of_a_reader_work(section, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for code in re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL):
+        (tmp_path / code.split()[1]).write_text(code, encoding="utf-8")
+    for step, _, result in steps(section):
+        command = step.strip("`").removeprefix("npformer ")
+        if step.startswith("[") or command == LONG[1] or command.startswith(LONG[0]):
+            continue
+        wrong = command.startswith("gradcheck") or command.endswith("check")  # the files are unchanged
+        assert main(shlex.split(command)) == wrong, command
+        printed = "".join(capsys.readouterr())
+        for name in re.findall(r"`([\w/-]+\.(?:py|html))`", result):
+            assert (tmp_path / name).stat().st_size > 100
+            assert name in printed
+    if "gradcheck" in section and "my_linear" in section:
+        assert re.search(r"FAIL +w .*transposed; line \d+:.*all gradients are correct", printed, re.DOTALL)
+
+
+def test_the_comparison_is_fair_and_dated():
+    assert re.search(r"read on 20\d\d-\d\d-\d\d", COMPARISON)
+    sections = re.split(r"^## ", COMPARISON, flags=re.MULTILINE)[1:]
+    assert [section.splitlines()[0] for section in sections] == list(PROJECTS)
+    for section in sections:
+        assert "It is **better** " in section
+    header = next(line for line in COMPARISON.splitlines() if line.startswith("| |"))
+    assert header.count("](https://") == len(PROJECTS)
+
+
+def test_the_comparison_says_what_npformer_has():
+    rows = {
+        line.split("|")[1].strip(): line.split("|")[2].strip()
+        for line in COMPARISON.splitlines()
+        if "|" in line
+    }
+    assert rows["exercises"] == f"{len(EXERCISES)} with a grader, {len(BUGS)} programs with a bug"
+    named = {name.lower().replace("-", "") for name in rows["models of other people"].split(", ")}
+    assert named == {name.lower().replace("-", "") for name in FAMILIES.names()}
+    assert f"npformer {npformer.__version__}" in COMPARISON
+
+
+def entry(name):
+    """Return the value of a key at the top level of CITATION.cff."""
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    (value,) = re.findall(rf"^{name}: (.+)$", text, re.MULTILINE)
+    return value
+
+
+def test_the_citation_is_that_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert entry("cff-version") == "1.2.0"
+    assert entry("version") == project["version"] == npformer.__version__
+    assert entry("title") == project["name"]
+    assert entry("license") == project["license"]
+    address = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")["ADDRESS"]
+    assert entry("repository-code") == entry("url") == address
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^  - (\w[\w ]*)$", text, re.MULTILINE) == project["keywords"]
+    assert "authors:\n  - name: The npformer authors\n" in text, "as the licence names them"
+    assert "The npformer authors" in (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+
+def test_the_citation_is_valid_by_the_schema():
+    """cffconvert checks it against the schema, where it is installed."""
+    cffconvert = pytest.importorskip("cffconvert")
+    cffconvert.Citation((ROOT / "CITATION.cff").read_text(encoding="utf-8")).validate()
