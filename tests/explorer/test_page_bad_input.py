@@ -7,19 +7,12 @@ from browser import open_page
 from page_steps import wait_until_ready
 from readers import DESK
 from tiny_runs import bert_checkpoint
-from word_translator import word_translator
 
 from npformer.cli.main import main
-from npformer.explorer import explore
 from npformer.explorer.steps import data as steps_data
 from npformer.storage.checkpoint import save_checkpoint
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +108,14 @@ def visible(page):
     return [each.text_content() for list_ in found for each in list_.all() if each.is_visible()]
 
 
+def wait_for_a_sentence(page):
+    """Wait until the page says that it lacks something."""
+    for _ in range(1000):
+        if visible(page):
+            return
+        page.wait_for_timeout(20)
+
+
 def test_without_scripts(chromium, html):
     with other_browser(chromium, html, java_script_enabled=False) as page:
         page.wait_for_timeout(3200)
@@ -129,7 +130,7 @@ def test_without_modules(chromium, html):
     assert old != html
     with other_browser(chromium, old) as page:
         assert visible(page) == []
-        page.wait_for_timeout(3300)
+        wait_for_a_sentence(page)
         assert visible(page) == ["This page needs a browser of 2023 or later: open the file in a newer one."]
 
 
@@ -143,7 +144,7 @@ def test_without_modules(chromium, html):
 )
 def test_without_a_function_that_the_page_calls(script, chromium, html):
     with other_browser(chromium, html, script) as page:
-        page.wait_for_timeout(300)
+        wait_for_a_sentence(page)
         (sentence,) = visible(page)
         assert sentence.startswith("The page cannot be shown in this browser: ")
         assert sentence.endswith(".")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from browser import open_page
 from page_numbers import arrays_of, page_numbers
-from page_steps import Steps, wait_until_ready
+from page_steps import Steps, wait_until_generated, wait_until_ready
 from pass_record import NO_TARGET, PassRecord, compare
 from readers import DESK, UNNAMED, VIEWS, loss, make_reader, open_view, text
 from tiny_runs import CHARACTERS, gpt_checkpoint
@@ -314,11 +314,11 @@ def test_a_link_shows_the_same_view(reader):
         const { view, result, index, session } = npformer.explorer;
         return [view, result.path, index, npformer.loss(), session.texts, session.output, location.hash];
     })()"""
-    reader.page.wait_for_timeout(300)  # the continuation follows
+    wait_until_generated(reader.page)
     before = reader.page.evaluate(state)
     reader.page.reload()
     wait_until_ready(reader.page)
-    reader.page.wait_for_timeout(300)
+    wait_until_generated(reader.page)
     assert reader.page.evaluate(state) == before
 
 

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 from browser import open_page
-from page_steps import wait_until_ready
+from page_steps import wait_until, wait_until_generated, wait_until_ready
 from word_translator import word_translator
 
 from npformer.explorer import explore
@@ -18,11 +18,6 @@ STATE = """(() => {
         session.past.map((x) => x.loss),
         text("source-text"), text("target-text"), text("reference"), text("changed")];
 })()"""
-
-
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +130,8 @@ def test_the_link_to_the_step_keeps_the_state(page):
     step(page)
     page.focus(".skip")
     page.keyboard.press("Enter")
-    page.wait_for_timeout(100)
+    wait_until(page, "document.activeElement.id === 'main'")
     assert page.evaluate("[npformer.explorer.isLarge, npformer.explorer.session.log.length]") == [True, 1]
-    assert page.evaluate("document.activeElement.id") == "main"
 
 
 def test_the_chosen_weight_of_attention_comes_back(page):
@@ -247,7 +241,7 @@ def test_the_last_training_step_and_its_optimizer_come_back(page):
     page.fill("#training input", "0.02")
     for _ in range(2):
         page.click("#training .main")
-        page.wait_for_timeout(200)  # the translation follows
+        wait_until_generated(page)
     shown = "document.getElementById('training').textContent"
     rate = "document.querySelector('#training input').value"
     before = page.evaluate(f"[{shown}, {rate}]")
@@ -271,10 +265,16 @@ def test_the_chosen_mask_the_lines_and_what_is_unfolded_come_back(page):
         assert page.get_attribute("#all-heads", "aria-pressed") == pressed
     page.click("#views button:nth-child(1)")
     page.click("#tables summary")
-    page.wait_for_timeout(100)
+    wait_until(
+        page, "new URLSearchParams(location.hash).has('open')"
+    )  # the browser tells of the unfolding later
     check_link(page)
     assert page.locator("#tables caption").count() == 3
     assert not page.evaluate("document.getElementById('every-term').open")
+
+
+# the page says whether the link was copied as soon as the browser has told the page
+TOLD = "document.querySelector('#dialog [role=status]').textContent"
 
 
 @pytest.fixture
@@ -295,6 +295,7 @@ def test_the_link_of_a_file_is_copied_shown_and_opened_in_a_new_tab(saved):
     saved.click("#views button:nth-child(2)")
     saved.click("#attention-map", position={"x": 240, "y": 130})
     saved.click("#copy-link")
+    wait_until(saved, TOLD)
     told = saved.text_content("#dialog")
     for part in ("The link was copied.", "the tab “Attention”", "the file “a page.html”"):
         assert part in told
@@ -323,7 +324,7 @@ def test_a_received_link_is_opened_wherever_its_file_was(saved):
 def test_a_browser_that_does_not_let_the_page_copy_shows_the_link(page):
     page.evaluate("document.execCommand = () => false")
     page.click("#copy-link")
-    page.wait_for_timeout(100)
+    wait_until(page, TOLD)
     assert "copy it yourself" in page.text_content("#dialog [role=status]")
     assert page.input_value("#link-text") == page.evaluate("location.href")
 

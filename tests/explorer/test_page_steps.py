@@ -7,16 +7,8 @@ import pytest
 from browser import open_page
 from page_numbers import shown_number
 from readers import DESK
-from word_translator import word_translator
-
-from npformer.explorer import explore
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
 
 
 @pytest.fixture

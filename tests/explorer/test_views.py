@@ -4,23 +4,9 @@ import json
 
 import pytest
 from browser import open_page
-from readers import DESK, UNNAMED, VIEWS, Finger, loss, make_reader, open_view, text
-from word_translator import word_translator
-
-from npformer.explorer import explore
+from readers import DESK, UNNAMED, VIEWS, Finger, loss, open_view, text
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
-
-
-@pytest.fixture(params=["keyboard", "finger"])
-def reader(request, chromium, html):
-    with make_reader(request.param, chromium, html) as made:
-        yield made
 
 
 def test_a_sentence_is_typed(reader):

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from page_numbers import shown_number
 from page_steps import wait_until_ready
-from readers import make_reader, open_view
-from word_translator import word_translator
-
-from npformer.explorer import explore
+from readers import open_view
 
 pytestmark = pytest.mark.browser
 
@@ -18,16 +15,10 @@ TOLD = "#attention p[aria-live]"
 PRODUCTS = "section[aria-label='Query and keys']"
 
 
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
-
-
-@pytest.fixture(params=["keyboard", "finger"])
-def reader(request, chromium, html):
-    with make_reader(request.param, chromium, html) as made:
-        open_view(made, "Attention")
-        yield made
+@pytest.fixture
+def reader(reader):
+    open_view(reader, "Attention")
+    return reader
 
 
 def array(page, path):

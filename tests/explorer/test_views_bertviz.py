@@ -7,9 +7,6 @@ from browser import open_page
 from page_steps import wait_until_ready
 from paths import ROOT
 from readers import DESK
-from word_translator import word_translator
-
-from npformer.explorer import explore
 
 pytestmark = pytest.mark.browser
 
@@ -113,11 +110,6 @@ ACTIONS = [
     layer_and_head,
     products,
 ]
-
-
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import pytest
 from browser import open_page
 from engine_page import open_engine
 from page_numbers import shown_number
+from page_steps import wait_until
 from pass_record import PassRecord
-from readers import DESK, make_reader
+from readers import DESK
 from tiny import tiny_model
 from word_translator import word_translator
 
-from npformer.explorer import explore
 from npformer.explorer.page import make_page
 from npformer.explorer.recorded import recorded_data
 
@@ -86,17 +86,6 @@ def test_the_share_of_a_block_is_the_part_of_the_gradient_that_it_sent(engine):
 # the page
 
 
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
-
-
-@pytest.fixture(params=["keyboard", "finger"])
-def reader(request, chromium, html):
-    with make_reader(request.param, chromium, html) as made:
-        yield made
-
-
 def go_to(page, path):
     """Go to the gradient of an array."""
     page.evaluate(
@@ -113,7 +102,7 @@ def go_to(page, path):
 
 def lists(page):
     """Return {title: [(label, number)]} of the unfolded answer."""
-    page.wait_for_timeout(100)  # the browser tells of the unfolding afterwards
+    wait_until(page, "document.querySelector('#why .reasons li')")  # the browser tells of the unfolding later
     return {
         box.locator("h3").text_content(): [
             [item.locator(">*").first.text_content(), item.locator(">*").last.text_content()]

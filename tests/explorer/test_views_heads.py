@@ -6,7 +6,6 @@ from page_numbers import shown_number
 from page_steps import wait_until_ready
 from readers import make_reader, open_view
 from tiny_runs import gpt_checkpoint
-from word_translator import word_translator
 
 import npformer
 from npformer.explorer import explore
@@ -19,16 +18,10 @@ ENCODER = [f"encoder.{i}.self_attention" for i in range(2)]
 OF_DECODER = [f"decoder.{i}.{name}" for i in range(2) for name in ("self_attention", "cross")]
 
 
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
-
-
-@pytest.fixture(params=["keyboard", "finger"])
-def reader(request, chromium, html):
-    with make_reader(request.param, chromium, html) as made:
-        open_view(made, "Attention")
-        yield made
+@pytest.fixture
+def reader(reader):
+    open_view(reader, "Attention")
+    return reader
 
 
 def weights(page, name):

@@ -9,24 +9,10 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 from browser import open_page
-from page_steps import wait_until_ready
-from readers import DESK, Finger, make_reader, open_view
-from word_translator import word_translator
-
-from npformer.explorer import explore
+from page_steps import wait_until_generated, wait_until_ready
+from readers import DESK, Finger, open_view
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def html():
-    return explore(word_translator(), "the dog is tired").html
-
-
-@pytest.fixture(params=["keyboard", "finger"])
-def reader(request, chromium, html):
-    with make_reader(request.param, chromium, html) as made:
-        yield made
 
 
 def loss(reader):
@@ -148,7 +134,7 @@ def test_before_and_after_stand_side_by_side(reader):
     before, plain_before = loss(reader), cross_entropy(reader)
     open_view(reader, "What if")
     reader.press("#changes .row button")
-    reader.page.wait_for_timeout(200)  # the translation follows
+    wait_until_generated(reader.page)
     cells = row(reader, "changes", "Loss with label smoothing 0.1")
     assert [number(cells[0]), number(cells[1])] == pytest.approx([before, loss(reader)], abs=5e-4)
     assert number(cells[2].lstrip("+")) == pytest.approx(loss(reader) - before, abs=5e-4)
@@ -358,7 +344,7 @@ def test_a_head_that_is_off_is_marked_and_the_focus_stays(reader):
     reader.press(switch)
     assert reader.page.evaluate("document.activeElement.id") == "switch-head"
     assert "This head is off" in reader.page.text_content(note)
-    reader.page.wait_for_timeout(200)  # the translation follows, and all is drawn anew
+    wait_until_generated(reader.page)  # all is drawn anew then
     assert reader.page.evaluate("document.activeElement.id") == "switch-head"
     drawing = saved(reader, 'button[aria-label="Save the picture attention-maps as SVG"]').decode()
     assert drawing.count(">off<") == 1

@@ -1,4 +1,4 @@
-"""What tests read from pages of the explorer: the steps of a recorded page, and when a page is ready."""
+"""What tests read from pages of the explorer: the steps of a recorded page, and when a page has a state."""
 
 
 class Steps:
@@ -25,12 +25,22 @@ class Steps:
 
 
 def wait_until_ready(page, frame=None):
-    """Wait until the module of a page, or of a frame in it, has run.
+    """Wait until the module of a page, or of a frame in it, has run."""
+    wait_until(page, "'npformer' in window", frame)
+
+
+def wait_until_generated(page):
+    """Wait until the model's output, which follows a change after a moment, is computed and drawn."""
+    wait_until(page, "!npformer.explorer.timer")
+
+
+def wait_until(page, condition, frame=None):
+    """Wait until an expression of JavaScript is true on a page, or in a frame of it.
 
     playwright's wait_for_function needs eval, which the policy of the page forbids.
     """
-    for _ in range(500):
-        if (frame or page).evaluate("'npformer' in window"):
+    for _ in range(1000):
+        if (frame or page).evaluate(condition):
             return
         page.wait_for_timeout(20)
-    raise AssertionError("the module of the page did not run")
+    raise AssertionError(f"this did not become true on the page: {condition}")

@@ -99,8 +99,8 @@ def _run(plan: SitePlan, report: Report) -> tuple[bytes | None, list[Page]]:
     """Make the pages that take long, in several processes.
 
     Returns:
-        (the page of the explorer, or None if the site has none; the pages of the lessons and, in a whole site,
-        those of the gallery, the bug zoo and the reference, sorted by path).
+        (the page of the explorer, or None if the site has none; the pages of the lessons and, in a whole
+        site, those of the gallery, the bug zoo and the reference, sorted by path).
     """
     shared = [lesson for lesson in plan.lessons if shares_a_run(lesson)]
     groups = [shared] * bool(shared) + [[each] for each in plan.lessons if each not in shared]

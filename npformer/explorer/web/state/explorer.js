@@ -190,6 +190,7 @@ export class Explorer {
   generateLater() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
+      this.timer = 0;
       this.session.generate();
       this.changed();
     }, 80);
