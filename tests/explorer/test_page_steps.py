@@ -116,7 +116,7 @@ def test_the_token_with_the_largest_gradient_is_named(page, path, of):
     norms = row_norms(page, path)
     first, second = np.argsort(norms)[::-1][:2]
     told = page.text_content("#row-norms")
-    found = re.fullmatch(rf"Largest {of}: “(\S+)” \(norm (\S+)\), then “(\S+)” \(norm (\S+)\)\.", told)
+    found = re.fullmatch(rf"Largest {of}: “(\S+)” \(L2 norm (\S+)\), then “(\S+)” \(L2 norm (\S+)\)\.", told)
     assert found, told
     assert [found[1], found[3]] == [tokens[first], tokens[second]]
     assert [shown_number(found[2]), shown_number(found[4])] == pytest.approx(norms[[first, second]], rel=5e-3)
@@ -126,14 +126,14 @@ def test_the_word_with_the_largest_gradient_of_the_table_is_named(page):
     show_gradient(page, "source.tokens.weight")
     norms = row_norms(page, "source.tokens.weight")
     words = page.evaluate("npformer.explorer.session.head.source_words")
-    assert page.text_content("#row-norms").startswith(f"Largest row: “{words[norms.argmax()]}” (norm ")
+    assert page.text_content("#row-norms").startswith(f"Largest row: “{words[norms.argmax()]}” (L2 norm ")
 
 
 def test_a_row_is_named_with_its_position_where_its_token_occurs_twice(page):
     page.evaluate("npformer.set_sentence('dog dog dog')")
     show_gradient(page, "source.sum")
     first = row_norms(page, "source.sum").argmax()
-    assert f"“dog” at position {first} (norm " in page.text_content("#row-norms") or first == 3
+    assert f"“dog” at position {first} (L2 norm " in page.text_content("#row-norms") or first == 3
 
 
 def test_the_head_of_the_largest_row_is_that_which_is_shown(page):
@@ -141,7 +141,7 @@ def test_the_head_of_the_largest_row_is_that_which_is_shown(page):
     show_gradient(page, path)
     page.click("#heads button:nth-child(2)")
     norm = row_norms(page, path, head=1).max()
-    found = re.match(r"Largest row of head 2: “\S+” \(norm (\S+)\)", page.text_content("#row-norms"))
+    found = re.match(r"Largest row of head 2: “\S+” \(L2 norm (\S+)\)", page.text_content("#row-norms"))
     assert shown_number(found[1]) == pytest.approx(norm, rel=5e-3)
 
 

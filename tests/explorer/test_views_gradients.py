@@ -180,4 +180,4 @@ def test_a_recorded_page_names_the_blocks_alone(chromium):
     with open_page(chromium, make_page(data.head, data.arrays).html, **DESK) as page:
         go_to(page, "source.tokens.y")
         page.click("#why summary")
-        assert list(lists(page)) == ["Through which blocks it comes", "The norm of each row"]
+        assert list(lists(page)) == ["Through which blocks it comes", "The L2 norm of each row"]

@@ -6,6 +6,7 @@ import time
 from html.parser import HTMLParser
 
 import pytest
+from site_pages import AXE, SCHEMES, WIDTHS, check_axe, check_fit, open_tab, pages_of
 
 from npformer.errors import UserError
 from npformer.learn.course.glossary import all_terms
@@ -42,10 +43,6 @@ class Parsed(HTMLParser):
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
-
-
-def pages_of(site):
-    return [path for path in sorted(site.rglob("*.html")) if path.parent.name != "explorer"]
 
 
 def test_every_page_is_whole_and_loads_only_files_of_the_site(small_site):
@@ -147,19 +144,37 @@ def test_a_dead_link_of_a_whole_site_is_found(monkeypatch):
     assert b">x</h1>x" in finished_files([page], plan)["index.html"]
 
 
-@pytest.mark.nightly
-def test_the_whole_site(tmp_path):
+@pytest.fixture(scope="module")
+def whole_site(tmp_path_factory):
+    """Build the whole site within its time and size, and return its folder."""
+    site = tmp_path_factory.mktemp("whole") / "site"
     start, before = time.perf_counter(), os.times()
-    built = build_site(tmp_path / "site", SitePlan(all_lessons(), workers=2), lambda done, total: None)
+    built = build_site(site, SitePlan(all_lessons(), workers=2), lambda done, total: None)
     seconds, after = time.perf_counter() - start, os.times()
     computed = sum(after[:4]) - sum(before[:4])
     print(f"{built.n_pages} pages, {built.n_bytes / 1e6:.1f} MB, {seconds:.0f} s, {computed:.0f} CPU seconds")
     assert built.n_bytes < MOST_BYTES
     assert seconds < 300 or computed < 2 * 300  # two cores; other programs may use them as well
+    return site
+
+
+@pytest.mark.nightly
+def test_the_whole_site(whole_site):
     for lesson in all_lessons():
-        assert (tmp_path / "site" / page_of(lesson)).exists()
-    for path in pages_of(tmp_path / "site"):
+        assert (whole_site / page_of(lesson)).exists()
+    for path in pages_of(whole_site):
         Parsed(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.nightly
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_page_of_the_whole_site(chromium, whole_site, scheme, width):
+    with open_tab(chromium, whole_site, scheme, width) as tab:
+        check_fit(tab, whole_site)
+        if AXE:
+            check_axe(tab, whole_site)
 
 
 def test_there_is_a_worker_for_each_processor():

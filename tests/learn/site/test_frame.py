@@ -1,28 +1,14 @@
 """The frame around the pages, in Chromium: every page of a small site, at two widths and in both themes."""
 
-import os
-from pathlib import Path
-from urllib.parse import unquote
-
 import pytest
+from site_pages import AXE, SCHEMES, UNFOLD, WIDTHS, check_axe, check_fit, open_tab
 
 from npformer.learn.site.explorer_links import PAGE
 from npformer.learn.site.frame import Frame, entrances_of
 from npformer.learn.site.page import Page
 
-AXE = os.environ.get("NPFORMER_AXE")
-# without preload, by which axe would read the style sheets a second time
-OPTIONS = '{ resultTypes: ["violations"], iframes: false, preload: false }'
-RULES = f"""async () => (await axe.run(document, {OPTIONS})).violations
-    .filter((each) => ["serious", "critical"].includes(each.impact))
-    .map((each) => [each.id, ...each.nodes.slice(0, 3).map((node) => node.html)])"""
-UNFOLD = "() => { for (const part of document.querySelectorAll('details:not(.live)')) part.open = true; }"
 SCROLLERS_WITHOUT_KEY = """[...document.querySelectorAll("pre")].filter(
     (part) => part.scrollWidth > part.clientWidth !== (part.tabIndex === 0)).length"""
-TOO_WIDE = """() => [...document.querySelectorAll("body *")].filter((part) => {
-    const { right, width } = part.getBoundingClientRect();
-    return width && right > document.documentElement.clientWidth + 1 && !part.closest("pre, math, .scroll");
-  }).map((part) => part.outerHTML.slice(0, 100))"""
 
 
 def test_the_sections_of_the_navigation_lead_to_their_first_pages():
@@ -46,64 +32,31 @@ def test_the_sections_of_the_navigation_lead_to_their_first_pages():
     assert 'role="search"' not in Frame(entrances).around(pages[0])
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(params=SCHEMES)
 def scheme(request):
     return request.param
 
 
-@pytest.fixture(params=[390, 1280])
+@pytest.fixture(params=WIDTHS)
 def width(request):
     return request.param
 
 
 @pytest.fixture
-def page(chromium, small_site, width, scheme):
-    """Yield a tab that collects what goes wrong on the pages that it opens."""
-    tab = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    problems = []
-    tab.on("pageerror", lambda error: problems.append(str(error)))
-    tab.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-
-    def note(request):
-        if not request.url.startswith(("data:", "blob:")):
-            inside = small_site.as_uri()
-            if not request.url.startswith(f"{inside}/"):
-                problems.append(f"requests {request.url}")
-
-    tab.on("request", note)
-    yield tab
-    assert problems == []
-    tab.close()
-
-
-def addresses(site):
-    return [path.as_uri() for path in sorted(site.rglob("*.html")) if path.parent.name != "explorer"]
+def page(chromium, small_site, scheme, width):
+    with open_tab(chromium, small_site, scheme, width) as tab:
+        yield tab
 
 
 @pytest.mark.browser
 def test_every_page_fits_its_width_and_finds_its_files(page, small_site):
-    for address in addresses(small_site):
-        page.goto(address)
-        page.evaluate(UNFOLD)
-        page.evaluate("for (const image of document.images) image.loading = 'eager'")
-        page.wait_for_function("[...document.images].every((image) => image.complete)")
-        assert page.evaluate("[...document.images].filter((image) => !image.naturalWidth).length") == 0
-        width = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-        assert width[0] <= width[1], (address, page.evaluate(TOO_WIDE))
-        for link in page.evaluate("[...document.links].map((link) => link.href)"):
-            if link.startswith("file:"):
-                assert Path(unquote(link.removeprefix("file://").partition("#")[0])).exists(), (address, link)
+    check_fit(page, small_site)
 
 
 @pytest.mark.browser
 @pytest.mark.skipif(not AXE, reason="NPFORMER_AXE is not the path of axe.min.js: npm install axe-core")
 def test_axe_finds_nothing_serious(page, small_site):
-    source = Path(AXE).read_text(encoding="utf-8")
-    for address in addresses(small_site):
-        page.goto(address)
-        page.evaluate(UNFOLD)
-        page.evaluate(source)
-        assert page.evaluate(RULES) == [], address
+    check_axe(page, small_site)
 
 
 @pytest.mark.browser

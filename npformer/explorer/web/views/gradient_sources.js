@@ -71,7 +71,7 @@ export class GradientSources {
     const lists = [
       ["From which predictions it comes", predictions],
       ["Through which blocks it comes", blocks],
-      ["The norm of each row", this.norms()],
+      ["The L2 norm of each row", this.norms()],
     ];
     replaceContent(
       byId("why").querySelector("div"),
