@@ -27,6 +27,7 @@ SAME = {
 }
 IMAGE = re.compile(r'<img src="([^"]*)"')
 LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL)
+LINE = re.compile(r"L\d+")  # the place of a line in a file, which a page does not have
 
 
 def guide_pages(
@@ -67,6 +68,7 @@ def _guide(file: Path, pages: dict[str, str]) -> Page:
 
     def link(found: re.Match[str]) -> str:
         address, _, place = unescape(found[1]).partition("#")
+        place = "" if LINE.fullmatch(place) else place
         if ":" in address or not address:
             return found[0]
         target = pages.get(posixpath.normpath(posixpath.join("docs", unquote(address))))

@@ -1,13 +1,18 @@
 """The guides of docs/ as pages."""
 
-from npformer.learn.course.lesson import find_lesson
-from npformer.learn.site.guide_pages import guide_pages
+from site_frame import lesson_pages
+
+from npformer.learn.course.lesson import all_lessons, find_lesson
+from npformer.learn.site.glossary_page import glossary_page
+from npformer.learn.site.guide_pages import START, guide_pages
+from npformer.learn.site.lesson_links import CONTENTS
+from npformer.learn.site.links import ADDRESS, Targets
 
 FILES = {
     "README.md": "# Documentation\n\n[first](start-here.md), [all](../lessons/README.md), "
     "[g](../figures/README.md)\n",
     "start-here.md": "# What to read first\n\n## Teachers\n\n"
-    "[5.1](../lessons/05_1_scaled_dot_product_attention.py)"
+    "[5.1](../lessons/05_1_scaled_dot_product_attention.py#L1)"
     " [commands](commands.md#look) [code](../npformer/data) [here](#teachers) [web](https://example.org)\n",
     "commands.md": "# Commands\n\n## Look\n\n![A picture](../figures/a.png) and $x^2$\n",
 }
@@ -34,6 +39,21 @@ def test_the_guides_and_their_links(tmp_path):
     assert '<a href="#teachers">here</a> <a href="https://example.org">web</a>' in first.body
     index = pages["docs/index.html"].body
     assert '<a href="../start-here.html">first</a>, <a href="../lessons/index.html">all</a>, g' in index
+
+
+def test_no_link_of_the_documentation_is_dead():
+    others = [*lesson_pages(), glossary_page(all_lessons())]
+    unmade = [START, CONTENTS, "gallery.html"]  # pages that take long or need the others
+    guides = list(guide_pages(all_lessons(), [*(page.path for page in others), *unmade]))
+    assets = [path for page in guides for path in page.assets]
+    targets = Targets({page.path: page.body for page in [*others, *guides]}, [*assets, *unmade])
+    problems = [
+        (page.path, address, targets.problem(page.path, address))
+        for page in guides
+        for address in ADDRESS.findall(page.body)
+    ]
+    assert [each for each in problems if each[2]] == []
+    assert len(problems) > 200
 
 
 def test_a_page_that_the_site_has_is_linked(tmp_path):
