@@ -236,6 +236,16 @@ def test_the_parameters_of_a_copy_are_views_of_its_own_buffers(copied):
 
 
 @every_copy
+def test_a_copy_keeps_the_gradients_of_parameters_that_lie_apart(copied):
+    model, batch = apart(tiny_model()), tiny_batch()
+    gradients(model, batch)
+    other = copied(model)
+    for parameter, expected in zip(other.parameters(), model.parameters(), strict=True):
+        np.testing.assert_array_equal(parameter.grad, expected.grad)
+    assert any(p.grad.any() for p in other.parameters())
+
+
+@every_copy
 def test_a_copy_keeps_a_gradient_that_is_no_view(copied):
     model = tiny_model()
     first = model.parameters()[0]
