@@ -15,6 +15,7 @@ URLS = {
     "Source": ADDRESS,
     "Start here": f"{ADDRESS}/blob/main/docs/start-here.md",
     "Course": f"{ADDRESS}/blob/main/lessons/README.md",
+    "Site": "https://npformer.github.io/npformer",  # where .github/workflows/site.yml publishes it
     "Documentation": f"{ADDRESS}/tree/main/docs",
     "Changelog": f"{ADDRESS}/blob/main/CHANGELOG.md",
     "Citation": f"{ADDRESS}/blob/main/CITATION.cff",

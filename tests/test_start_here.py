@@ -13,6 +13,7 @@ from npformer.cli.main import main
 from npformer.interop.families import FAMILIES
 from npformer.learn.bugs import BUGS
 from npformer.learn.exercises import EXERCISES
+from npformer.learn.site.lesson_links import PUBLISHED
 
 START, COMPARISON = (
     (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("start-here", "comparison")
@@ -102,8 +103,10 @@ def test_the_citation_is_that_of_the_package():
     assert entry("version") == project["version"] == npformer.__version__
     assert entry("title") == project["name"]
     assert entry("license") == project["license"]
-    address = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")["ADDRESS"]
-    assert entry("repository-code") == entry("url") == address
+    setup = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")
+    assert entry("repository-code") == entry("url") == setup["ADDRESS"]
+    owner, name = setup["ADDRESS"].split("/")[-2:]
+    assert setup["URLS"]["Site"] == PUBLISHED == f"https://{owner}.github.io/{name}"
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert re.findall(r"^  - (\w[\w ]*)$", text, re.MULTILINE) == project["keywords"]
     assert "authors:\n  - name: The npformer authors\n" in text, "as the licence names them"

@@ -18,6 +18,7 @@ from npformer.learn.course.lesson import Lesson, all_lessons
 from npformer.learn.course.progress import LessonProgress, load_progress
 from npformer.learn.course.references import SourceLocation
 from npformer.learn.course.terminal import print_in_pages
+from npformer.learn.site.lesson_links import PUBLISHED, page_of
 
 HEADING = """\
 # The course
@@ -26,7 +27,8 @@ The chapters and lessons of the course, with the minutes of each lesson and what
 page was written by `npformer lessons --write`.
 
 Run a lesson with `npformer lesson 0.1` in the terminal. `npformer lesson 0.1 --notebook` writes it as a
-Jupyter notebook, and `npformer lesson 0.1 --html` as a page with its figures and typeset formulas. The line
+Jupyter notebook, and `npformer lesson 0.1 --html` as a page with its figures and typeset formulas. The title
+of a lesson below leads to its file, and "read" to its page on the project's site, with all outputs. The line
 below the title of a chapter shows which part of the architecture its lessons explain.
 """
 RULES: tuple[Rule, ...] = ()
@@ -97,7 +99,7 @@ def as_page(folder: Path) -> str:
         place = place_of(f"{chapter:02}_")
         if place is not None:
             parts.append(f"\n`{place.line}`\n")
-        parts.append("\n| lesson | minutes | afterwards you can |\n|---|---|---|\n")
+        parts.append("\n| lesson | page | minutes | afterwards you can |\n|---|---|---|---|\n")
         parts += [_row(lesson, folder) for lesson in lessons]
     return "".join(parts)
 
@@ -106,4 +108,5 @@ def _row(lesson: Lesson, folder: Path) -> str:
     name = f"{lesson.number} {lesson.title}"
     link = SourceLocation(name, lesson.path, 1).link(folder, name)
     goals = "; ".join(lesson.goals).replace("|", "\\|")
-    return f"| {link} | {minutes_of(lesson)} | {goals} |\n"
+    page = f"[read]({PUBLISHED}/{page_of(lesson)})"
+    return f"| {link} | {page} | {minutes_of(lesson)} | {goals} |\n"

@@ -16,6 +16,7 @@ from npformer.learn.course.length import minutes_of
 from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation, code_location, lesson_location
+from npformer.learn.site.lesson_links import PUBLISHED, page_of
 
 LESSONS = ROOT / "lessons"
 PAGES = {
@@ -104,7 +105,8 @@ def test_the_error_names_a_broken_link(find, reference, message):
 def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
     page = lessons_command.as_page(LESSONS)
     for lesson in all_lessons():
-        link = f"[{lesson.number} {lesson.title}]({lesson.path.name}#L1) | {minutes_of(lesson)} | "
+        link = f"[{lesson.number} {lesson.title}]({lesson.path.name}#L1) | "
+        link += f"[read]({PUBLISHED}/{page_of(lesson)}) | {minutes_of(lesson)} | "
         assert link + "; ".join(lesson.goals) in page.replace("\\|", "|")
         assert len(lesson.goals) > 1
     assert "| afterwards you can |" in page
