@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import parse_qs, quote
 
 from npformer.explorer import explore
 from npformer.learn.course.lesson import Lesson
@@ -18,6 +18,7 @@ from npformer.training import train
 # the sentence of the documents, in which one word decides what "it" stands for
 SENTENCE = "the animal didn't cross the street because it was too tired"
 INTRODUCTION = "explorer.html"
+VIEWS = {"attention": "the attention of all heads", "changes": "what changes if a part is changed"}
 
 
 def tour_model(folder: Path) -> Loaded:
@@ -75,5 +76,14 @@ def _row(lesson: Lesson, view: str) -> str:
     address = escape(PAGE + quote(view, safe="#=&.,:+-_"))
     return (
         f'<tr><td><a href="{page_of(lesson)}">{lesson.number} {escape(lesson.title)}</a></td>'
-        f'<td><a href="{address}"><code>{escape(view[1:])}</code></a></td></tr>'
+        f'<td><a href="{address}">{_named(view)}</a></td></tr>'
     )
+
+
+def _named(view: str) -> str:
+    """Return what a view of the explorer shows: one of its tabs, or a step of a pass with its path."""
+    parts = {name: values[0] for name, values in parse_qs(view[1:]).items()}
+    if "step" not in parts:
+        return VIEWS[parts["view"]]
+    path = escape(parts["step"]).replace(".", ".<wbr>")  # a phone may break the line there
+    return f"{parts.get('direction', 'forward')}: <code>{path}</code>"
