@@ -184,6 +184,37 @@ def test_dropout_acts_where_it_is_chosen(reader):
     assert loss(reader) == before
 
 
+def test_the_page_says_why_the_two_losses_change_in_opposite_directions(reader):
+    before, plain_before = loss(reader), cross_entropy(reader)
+    open_view(reader, "What if")
+    for logit, is_opposite in ((50, False), (-50, True)):  # of a wrong token
+        reader.page.evaluate(
+            """logit => {
+                const { explorer } = npformer, wrong = explorer.session.ids.targetOut[0] === 5 ? 6 : 5;
+                explorer.session.setEdits("values", "output.y", [[wrong, logit]]);
+                explorer.recompute();
+            }""",
+            logit,
+        )
+        product = (loss(reader) - before) * (cross_entropy(reader) - plain_before)
+        assert (product < 0) == is_opposite
+        told = reader.page.text_content("#changes .comparison")
+        assert ("in opposite directions" in told) == is_opposite
+
+
+@pytest.mark.parametrize("button", ["li button", ".controls button:first-child"], ids=["one", "all"])
+def test_the_focus_is_on_the_list_after_a_change_is_removed(button, reader):
+    open_view(reader, "What if")
+    reader.press("#changes .row button")
+    reader.press("#copy-link")
+    assert "it keeps the sentence, your changes, the tab “What if”" in reader.page.text_content("#dialog")
+    reader.page.keyboard.press("Escape")
+    reader.press(f"#changes .result {button}")
+    wait_until_generated(reader.page)
+    assert reader.page.evaluate("document.activeElement.textContent").startswith("Nothing is changed.")
+    assert reader.page.text_content("#changed") == ""
+
+
 def test_the_activation_is_replaced(reader):
     before = loss(reader)
     open_view(reader, "What if")

@@ -27,6 +27,7 @@ SAME = {
 }
 IMAGE = re.compile(r'<img src="([^"]*)"')
 LINK = re.compile(r'<a href="([^"]*)">(.*?)</a>', re.DOTALL)
+COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)  # the marks of computed parts
 LINE = re.compile(r"L\d+")  # the place of a line in a file, which a page does not have
 
 
@@ -58,7 +59,7 @@ def _path_of(file: Path) -> str:
 def _guide(file: Path, pages: dict[str, str]) -> Page:
     """Return the page of a file of the documentation."""
     path, assets = _path_of(file), dict[str, bytes]()
-    body = with_heading_ids(markdown_html(file.read_text(encoding="utf-8")))
+    body = with_heading_ids(markdown_html(COMMENT.sub("", file.read_text(encoding="utf-8"))))
 
     def image(found: re.Match[str]) -> str:
         source = file.parent / unquote(unescape(found[1]))

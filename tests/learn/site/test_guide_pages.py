@@ -14,7 +14,7 @@ FILES = {
     "start-here.md": "# What to read first\n\n## Teachers\n\n"
     "[5.1](../lessons/05_1_scaled_dot_product_attention.py#L1)"
     " [commands](commands.md#look) [code](../npformer/data) [here](#teachers) [web](https://example.org)\n",
-    "commands.md": "# Commands\n\n## Look\n\n![A picture](../figures/a.png) and $x^2$\n",
+    "commands.md": "# Commands\n\n<!-- a mark -->\n## Look\n\n![A picture](../figures/a.png) and $x^2$\n",
 }
 
 
@@ -37,6 +37,7 @@ def test_the_guides_and_their_links(tmp_path):
     assert '<a href="docs/commands.html#look">commands</a>' in first.body
     assert "</a> code <a" in first.body  # the site does not show this file
     assert '<a href="#teachers">here</a> <a href="https://example.org">web</a>' in first.body
+    assert "a mark" not in pages["docs/commands.html"].body
     index = pages["docs/index.html"].body
     assert '<a href="../start-here.html">first</a>, <a href="../lessons/index.html">all</a>, g' in index
 

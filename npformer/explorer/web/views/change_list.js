@@ -18,7 +18,7 @@ export class ChangeList {
   /** @param {Explorer} explorer */
   constructor(explorer) {
     this.explorer = explorer;
-    this.root = element("div");
+    this.root = element("div", { tabIndex: -1 });
   }
 
   render() {
@@ -55,9 +55,15 @@ export class ChangeList {
   item(text, name, remove) {
     const act = () => {
       remove();
-      this.explorer.recompute();
+      this.removed();
     };
     return element("li", {}, text, button("Remove", act, { "aria-label": `Remove the change of ${name}` }));
+  }
+
+  /** Recompute, and move the focus from the button, which is gone, to the list. */
+  removed() {
+    this.explorer.recompute();
+    this.root.focus({ preventScroll: true });
   }
 
   /** @param {number} count   of the changes */
@@ -66,7 +72,7 @@ export class ChangeList {
       { session } = explorer;
     const remove = () => {
       session.edits = {};
-      explorer.recompute();
+      this.removed();
     };
     const compare = () => {
       session.setBaseline();

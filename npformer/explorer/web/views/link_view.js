@@ -10,7 +10,7 @@ import { MOST_LINKED } from "../state/training_log.js";
 const KEPT = {
   steps: "the pass, the step and the chosen number",
   attention: "the attention, the head, what its map shows and the chosen weight",
-  changes: "your changes, what they are compared with, and the chosen mask",
+  changes: "what the changes are compared with, and the chosen mask",
   slope: "the array, the indices, the nudge and its range",
   training: "your training steps, the optimizer and the learning rate",
 };
@@ -101,7 +101,7 @@ function keptTexts({ session, view }) {
   const file = decodeURIComponent(location.pathname.split("/").pop() ?? "");
   return [
     "The link opens this page as you see it: it keeps the sentence, " +
-      `the tab “${tabName()}”, and in it ${KEPT[view]}.`,
+      `${session.countEdits() ? "your changes, " : ""}the tab “${tabName()}”, and in it ${KEPT[view]}.`,
     session.log.length > MOST_LINKED
       ? `It leaves out your ${session.log.length} training steps: a link repeats at most ${MOST_LINKED}.`
       : "",

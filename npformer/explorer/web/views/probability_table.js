@@ -6,6 +6,10 @@ import { tokensOf } from "../drawing/axes.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
+const OPPOSITE =
+  "Label smoothing rewards a model that is less certain, so the two losses can change in opposite directions. " +
+  "The cross-entropy alone says how well the right tokens are predicted.";
+
 /**
  * What a change is compared with.
  * @typedef {{loss: number, crossEntropy: number, probabilities: Float64Array, width: number,
@@ -40,6 +44,9 @@ export function comparison(explorer, before) {
     "div",
     { className: "comparison" },
     element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...lines)),
+    ...((now.loss - before.loss) * (now.crossEntropy - before.crossEntropy) < 0
+      ? [element("p", { textContent: OPPOSITE })]
+      : []),
     probabilityTable(explorer, before, now),
   );
 }
