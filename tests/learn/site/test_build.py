@@ -19,7 +19,7 @@ from npformer.learn.site.links import ADDRESS
 from npformer.learn.site.page import Page
 
 MOST_BYTES = 25_000_000
-VOID = {"meta", "link", "img", "input", "br", "hr"}
+VOID = {"meta", "link", "img", "input", "br", "hr", "wbr"}
 
 
 class Parsed(HTMLParser):

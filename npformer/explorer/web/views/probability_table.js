@@ -7,8 +7,8 @@ import { tokensOf } from "../drawing/axes.js";
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
 const OPPOSITE =
-  "Label smoothing rewards a model that is less certain, so the two losses can change in opposite directions. " +
-  "The cross-entropy alone says how well the right tokens are predicted.";
+  "Label smoothing rewards a model that is less certain, so the two losses can change " +
+  "in opposite directions. The cross-entropy alone says how well the right tokens are predicted.";
 
 /**
  * What a change is compared with.
