@@ -65,7 +65,8 @@ def export_gradescope(assignment: Assignment, folder: Path) -> list[Path]:
     for each in (students, solutions):
         make_folder(each)
     for exercise in map(EXERCISES.find, assignment.exercises):
-        write_file(students / f"{exercise.stem}.py", exercise.file_text().encode())
+        stub = exercise.file_text(f"{exercise.name} --dir .")  # as students run it, beside the file
+        write_file(students / f"{exercise.stem}.py", stub.encode())
         write_file(solutions / f"{exercise.stem}.py", solved_stub(exercise).encode())
     write_file(target, autograder_zip(assignment))
     return [target, students, solutions]

@@ -120,13 +120,19 @@ class Exercise:
         """
         return replace(self, trials=self.trials + tuple(_hidden(trial, seed) for trial in self.trials))
 
-    def file_text(self) -> str:
-        """Return the text of the learner's file."""
+    def file_text(self, which: str = "") -> str:
+        """Return the text of the learner's file.
+
+        Args:
+            which: What its commands say to find the file, such as "softmax --dir ."; by default nothing,
+                since they find the file that was started last.
+        """
+        which = f" {which}" * bool(which)
         head = f'''\
 """Chapter {self.chapter}, exercise {self.name}: {self.title}.
 
-Write the missing lines below. To check them, run:  npformer exercise check
-To see a hint, run:                                 npformer exercise hint
+Write the missing lines below. To check them, run:  npformer exercise check{which}
+To see a hint, run:                                 npformer exercise hint{which}
 """
 '''
         return head + self.stub

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from classroom_solutions import HARMFUL, RIGHT, UNTOUCHED, solution
 
+from npformer.cli.main import main
 from npformer.errors import UserError
 from npformer.learn.classroom import in_notebook
+from npformer.learn.classroom.assess import is_untouched
 from npformer.learn.classroom.assignment import Assignment
 from npformer.learn.classroom.gradescope import autograder_zip, export_gradescope
 from npformer.learn.classroom.in_notebook import SETUP, NotSolved, check_exercise, start
@@ -225,9 +227,23 @@ def test_the_zip_file_is_the_same_each_time_and_holds_no_seed_for_students(tmp_p
     assert autograder_zip(ASSIGNMENT) == autograder_zip(ASSIGNMENT)
     target, students, solutions = export_gradescope(ASSIGNMENT, tmp_path)
     assert sorted(path.name for path in students.iterdir()) == ["softmax-backward.py", "warmup.py"]
-    assert (students / f"{NAME}.py").read_text() == UNTOUCHED
+    assert (students / f"{NAME}.py").read_text().partition('"""\n')[2] == UNTOUCHED.partition('"""\n')[2]
     assert (solutions / f"{NAME}.py").read_text() == RIGHT
     assert all(b"123456789" not in path.read_bytes() for path in students.iterdir())
     with pytest.raises(UserError, match="exists already"):
         export_gradescope(ASSIGNMENT, tmp_path)
     assert target.stat().st_size < 5_000_000
+
+
+def test_the_commands_in_a_students_file_work_beside_it(tmp_path, monkeypatch, capsys):
+    _, students, _ = export_gradescope(ASSIGNMENT, tmp_path)
+    text = (students / f"{NAME}.py").read_text()
+    assert is_untouched(EXERCISES.find(NAME), text)
+    monkeypatch.chdir(students)
+    told = []
+    for command in re.findall(r"npformer (exercise (?:check|hint) .+)", text):
+        main(command.split())
+        told.append(capsys.readouterr().out)
+    check, hint = told
+    assert check.startswith(f"{NAME}: not correct yet.")
+    assert hint.startswith("Hint 1 of ")
