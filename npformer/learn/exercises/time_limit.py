@@ -6,14 +6,16 @@ EVERY = 32  # calls between two looks at the clock, which takes milliseconds on 
 
 
 class TimeLimit:
-    """A limit on processor time: a search does not find less on a busy machine.
+    """A limit on the processor time of this thread.
+
+    A search does not find less on a busy machine, nor beside other threads of the process.
 
     Args:
         seconds: The limit.
     """
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.process_time() + seconds
+        self._end = time.thread_time() + seconds
         self._calls = 0
         self._over = False
 
@@ -21,5 +23,5 @@ class TimeLimit:
         """Return whether the time is over. Call this once for each step of the search."""
         self._calls += 1
         if self._calls % EVERY == 0:
-            self._over = time.process_time() > self._end
+            self._over = time.thread_time() > self._end
         return self._over
