@@ -95,7 +95,7 @@ export class ChangesView {
     if (!this.explorer.session.isLive) return;
     this.renderHeads();
     this.renderActivation();
-    replaceContent(this.tokens, ...tokenInputs(this.explorer));
+    this.renderTokens();
     this.renderDropout();
     this.renderMask();
     this.list?.render();
@@ -149,6 +149,17 @@ export class ChangesView {
         explorer.recompute();
       }),
     );
+  }
+
+  /**
+   * Show the tokens as fields. While the tokens stay the same, the fields stay too if the focus is in one of them: the
+   * reader may be typing there when the model's output, which follows a change after a moment, is drawn.
+   */
+  renderTokens() {
+    const shown = JSON.stringify(this.explorer.session.ids);
+    if (shown === this.shownTokens && this.tokens?.contains(document.activeElement)) return;
+    this.shownTokens = shown;
+    if (this.tokens) replaceContent(this.tokens, ...tokenInputs(this.explorer));
   }
 
   renderDropout() {
