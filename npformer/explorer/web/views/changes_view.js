@@ -41,6 +41,7 @@ export class ChangesView {
     this.heads = element("div");
     this.masks = element("div", { className: "controls" });
     this.tokens = element("div");
+    this.shownTokens = ""; // the ids of the tokens that the fields show
     this.dropout = element("div", { className: "controls" });
     this.activation = element("div", { className: "controls" });
     this.list = new ChangeList(explorer);
