@@ -40,6 +40,7 @@ from npformer.data.sentences import MASK
 from npformer.data.text import TEXT_VOCAB_SIZE, TOKENS
 from npformer.errors import UserError, quantity
 from npformer.models.registry import ModelConfig
+from npformer.pretrained.initial_weights import initial_weights
 from npformer.pretrained.train_on_files import (
     MAX_LENGTH,
     MIN_COUNT,
@@ -109,7 +110,8 @@ RULES = (
     excludes(
         "--resume",
         "files --valid --task --direction --limit --data --max-length --vocab-size --min-count --subwords "
-        "--unfiltered --cased --text --tokens --preset --architecture --batch-size --seed --set --run",
+        "--unfiltered --cased --text --tokens --preset --architecture --batch-size --seed --set --run "
+        "--start-from",
         "a run has its own data and settings",
     ),
     excludes("--text", "files --task --direction --data", "a language model reads one text"),
@@ -230,13 +232,26 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="any setting of the model or of the training",
     )
-    run = parser.add_argument_group("run")
+    _add_run_arguments(parser.add_argument_group("run"))
+
+
+def _add_run_arguments(run: Any) -> None:
+    """Add the arguments that choose the folder of the run, its beginning and its processes.
+
+    `run` is their group.
+    """
     run.add_argument(
         "--run",
         metavar="FOLDER",
         help="the folder for checkpoints and log (default: in runs/)",
     )
     run.add_argument("--resume", metavar="FOLDER", help="resume a run from its last checkpoint")
+    run.add_argument(
+        "--start-from",
+        metavar="MODEL",
+        help="begin a new run with the weights of a trained model instead of random ones: a translator that "
+        "ships, a run, a checkpoint or an exported file, of the same settings and vocabularies",
+    )
     add_backend_argument(run, default=None)
     run.add_argument(
         "--threads", type=COUNT, help="the threads of the matrix products (default: 1 up to d_model 128)"
@@ -359,6 +374,7 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
     _refuse_settings_without_effect(named, model, training)
     workers = available_cores() if preset.all_cores and arguments.workers is None else arguments.workers
     require_training(model, training, dataset, workers=workers)
+    start = arguments.start_from
     result = train_run(
         folder,
         dataset,
@@ -368,6 +384,7 @@ def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, 
         threads=threads_for(model) if arguments.threads is None else arguments.threads,
         workers=workers,
         report=report,
+        initial=None if start is None else initial_weights(start, model, dataset),
     )
     return result, folder
 
@@ -463,6 +480,11 @@ def _refuse_settings_without_effect(named: set[str], model: ModelConfig, trainin
         raise UserError(
             "--set bleu_every has an effect only with sentence pairs, whose translations BLEU compares: "
             "leave it out"
+        )
+    if "r_drop" in named and not any(value for name, value in settings.items() if name.endswith("dropout")):
+        raise UserError(
+            "--set r_drop compares two passes with different dropout, and the model has none: leave it out, "
+            "or add --set dropout=0.1"
         )
     for name in sorted(named):
         other, values = SETTINGS_ONLY_WITH.get(name, ("", ()))

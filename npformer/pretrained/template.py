@@ -38,6 +38,7 @@ _OF_TRAINING = (
     "decay_share",
     "weight_decay",
     "clip_norm",
+    "r_drop",
     "seed",
 )
 

@@ -10,6 +10,7 @@ from npformer.data.base_dataset import Dataset
 from npformer.data.dataset import files_dataset
 from npformer.errors import UserError
 from npformer.models.registry import ModelConfig, architecture_class
+from npformer.pretrained.initial_weights import initial_weights
 from npformer.pretrained.loaded import LoadedTranslator
 from npformer.pretrained.loading import load_as
 from npformer.training import Report, Result, TrainingConfig
@@ -39,6 +40,7 @@ def train(
     architecture: str | None = None,
     valid: tuple[FilePath, FilePath] | None = None,
     run: FilePath | None = None,
+    start_from: FilePath | None = None,
     steps: int | None = None,
     subwords: int | None = None,
     max_length: int = MAX_LENGTH,
@@ -60,6 +62,8 @@ def train(
         architecture: The name of another architecture than the preset's.
         valid: Two files to validate on. By default, the last pairs of the training files.
         run: The folder for checkpoints and log. By default, runs/ and the name of the source file.
+        start_from: A trained model of the same settings and vocabularies, as `npformer.load` takes it. The
+            training begins with its weights instead of random ones.
         steps: The number of optimizer steps. A shorter run also has fewer warm-up steps.
         subwords: The number of subwords for both files. By default, each file has a vocabulary of words.
         max_length: Leave out pairs in which a side has more tokens.
@@ -76,14 +80,12 @@ def train(
         The folder of the run, the trained translator and the result of the training.
 
     Raises:
-        UserError: If a file cannot be read, if a name or a setting is unknown or impossible, or if the folder
-            already holds a run.
+        UserError: If a file cannot be read, if a name or a setting is unknown or impossible, if the folder
+            already holds a run, or if the training cannot start from `start_from`.
     """
     chosen = find_preset(preset)
     if chosen.downloaded_corpus:
-        raise UserError(
-            f"the preset {preset} trains on its own corpus: choose another preset for files, such as small"
-        )
+        raise UserError(f"the preset {preset} trains on its own corpus: choose another one, such as small")
     words = {"vocab_size": VOCAB_SIZE, "min_count": MIN_COUNT, "shared": chosen.data.get("shared", False)}
     vocabulary = words if subwords is None else {"subwords": subwords}
     options: dict[str, Any] = {"valid": valid, "max_length": max_length, "limit": limit, "filtered": filtered}
@@ -101,6 +103,7 @@ def train(
         threads=threads_for(model) if threads is None else threads,
         workers=available_cores() if chosen.all_cores and workers is None else workers,
         report=report,
+        initial=None if start_from is None else initial_weights(start_from, model, dataset),
     )
     return TrainedRun(folder, load_as(LoadedTranslator, folder), result)
 

@@ -21,7 +21,7 @@ from npformer.training.optimizer import Adam, AdamW, Schedule, constant, cosine,
 SCHEDULES = ("warmup", "constant", "cosine")
 
 # settings that the first files do not have, with the values that all runs had then
-LATER_SETTINGS: dict[str, Any] = {"min_learning_rate": 0.0, "weight_decay": 0.0}
+LATER_SETTINGS: dict[str, Any] = {"min_learning_rate": 0.0, "weight_decay": 0.0, "r_drop": 0.0}
 
 # exactly one setting of each pair is given
 EITHER = (("steps", "epochs"), ("batch_size", "batch_tokens"))
@@ -51,6 +51,7 @@ class TrainingConfig:
     eps: float = 1e-9
     weight_decay: float = 0.0  # the decay of the matrices in AdamW; with 0, AdamW is Adam
     clip_norm: float | None = None  # the largest norm of the gradient; None means no limit
+    r_drop: float = 0.0  # the weight of consistency between two passes, see consistency.py; 0 makes one pass
 
     # the step after which the run was made longer although its learning rate had decayed; train sets it
     lengthened_after: int | None = None
@@ -85,7 +86,7 @@ class TrainingConfig:
         pair = isinstance(self.betas, tuple) and len(self.betas) == 2
         if not (pair and all(is_number(b) and 0 <= b < 1 for b in self.betas)):
             raise UserError(f"betas is {self.betas!r}: give two numbers, each at least 0 and below 1")
-        for name in ("min_learning_rate", "weight_decay"):
+        for name in ("min_learning_rate", "weight_decay", "r_drop"):
             value = getattr(self, name)
             if not (is_number(value) and 0 <= value < math.inf):
                 raise UserError(f"{name} is {value!r}: it must be a number of at least 0")

@@ -9,6 +9,7 @@ import numpy as np
 from npformer.backend import Array, generator_near, like
 from npformer.data.loader import TrainingBatch
 from npformer.kernels import cross_entropy, cross_entropy_backward, cross_entropy_in_place
+from npformer.training.consistency import add_consistency, twice
 from npformer.training.nan_checks import check_gradients, check_loss, check_parameters
 from npformer.training.optimizer import Adam, clip_global_norm
 from npformer.training.workers import Share, Workers
@@ -36,6 +37,7 @@ def make_step(
     lr: float,
     clip_norm: float | None = None,
     workers: Workers | None = None,
+    r_drop: float = 0.0,
 ) -> tuple[float, int, float]:
     """Compute the gradients of all batches and make one optimizer step.
 
@@ -47,6 +49,8 @@ def make_step(
         lr: The learning rate.
         clip_norm: The largest norm of the gradient, or None.
         workers: The workers of this model, which share each batch; by default, one worker.
+        r_drop: The weight of consistency between two passes with different dropout (see consistency.py). With
+            0, there is one pass.
 
     Returns:
         The loss, the number of target tokens, and the norm of the gradient before clipping.
@@ -56,7 +60,7 @@ def make_step(
         WorkerError: If another error stops a worker.
     """
     workers = workers or Workers(model)
-    loss, tokens = loss_and_gradients(model, batches, rngs, workers)
+    loss, tokens = loss_and_gradients(model, batches, rngs, workers, r_drop)
     norm = clip_global_norm(model.grads, clip_norm or np.inf)
     check_gradients(norm, model)
     optimizer.step(lr, workers.run_on_slices)
@@ -69,6 +73,7 @@ def loss_and_gradients(
     batches: Sequence[TrainingBatch],
     rngs: Sequence[np.random.Generator] | None = None,
     workers: Workers | None = None,
+    r_drop: float = 0.0,
 ) -> tuple[float, int]:
     """Compute the mean loss over all real tokens of the batches, and its gradients into model.grads.
 
@@ -80,6 +85,7 @@ def loss_and_gradients(
         batches: The batches of the step.
         rngs: One generator for dropout for each batch; None computes without dropout.
         workers: The workers of this model, which share each batch; by default, one worker.
+        r_drop: The weight of consistency, as for make_step.
 
     Returns:
         The loss, and the number of target tokens.
@@ -94,7 +100,7 @@ def loss_and_gradients(
         share.model.zero_grad()
         loss = 0.0
         for batch, rng in share.parts:
-            loss += forward_and_backward(share.model, batch, tokens, rng)
+            loss += forward_and_backward(share.model, batch, tokens, rng, r_drop)
         return loss
 
     losses = workers.run(compute, workers.split(batches, rngs))
@@ -102,7 +108,7 @@ def loss_and_gradients(
 
 
 def forward_and_backward(
-    model: Any, batch: TrainingBatch, tokens: int, rng: np.random.Generator | None
+    model: Any, batch: TrainingBatch, tokens: int, rng: np.random.Generator | None, r_drop: float = 0.0
 ) -> float:
     """Run the model forward and backward on one batch and accumulate the gradients.
 
@@ -111,11 +117,14 @@ def forward_and_backward(
         batch: The batch, or a part of it.
         tokens: The number of target tokens in all batches of the step.
         rng: The generator for dropout; None computes without dropout.
+        r_drop: The weight of consistency, as for make_step.
 
     Returns:
-        The batch's part of the mean loss.
+        The batch's part of the mean loss, without the consistency term.
     """
     config = model.config
+    if r_drop:
+        batch, tokens = twice(batch), 2 * tokens
     logits, targets, cache = _forward(model, batch, generator_near(rng, model.reference))
     loss, loss_cache = cross_entropy_in_place(
         logits, targets, smoothing=config.label_smoothing, pad_id=config.pad_id, tokens=tokens
@@ -130,6 +139,8 @@ def forward_and_backward(
     # The gradient of the logits is the largest array. backward gets the only reference to it, and frees it
     # early.
     del logits, loss_cache
+    if r_drop:
+        add_consistency(gradient[0], r_drop)
     model.backward(gradient.pop(), cache, **settings)
     return loss
 

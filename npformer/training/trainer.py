@@ -5,7 +5,7 @@ A run that was stopped and resumed has bitwise the same losses and parameters as
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from npformer.backend import choose_backend, like, to_numpy
+from npformer.backend import Array, choose_backend, like, to_numpy
 from npformer.data.base_dataset import Dataset
 from npformer.data.dataset import open_dataset
 from npformer.data.loader import TrainingBatch
@@ -86,6 +86,7 @@ def train(
     report: Report | None = None,
     stop: Callable[[], bool] | None = None,
     resume: bool = False,
+    initial: Mapping[str, Array] | None = None,
 ) -> Result:
     """Train a model in the folder of a run, from the beginning or from the run's last checkpoint.
 
@@ -107,6 +108,8 @@ def train(
             same way, the second one at once. So do SIGTERM and SIGHUP, if the program has handlers for them.
         resume: Continue from the last checkpoint. A run that has ended can be made longer, by more steps or
             epochs; if its learning rate had decayed, it does so anew (see `make_schedule`).
+        initial: The parameters with which a new run begins, by their dotted names, such as those of a trained
+            model. By default, they are random. A run that continues has those of its checkpoint.
 
     Returns:
         The outcome of the run.
@@ -131,7 +134,7 @@ def train(
     ):
         if checkpoint is None and ranks.first:
             run.require_new()
-        trainer = Trainer(
+        result = Trainer(
             run,
             dataset,
             model_config,
@@ -141,8 +144,8 @@ def train(
             workers=workers,
             ranks=ranks,
             report=report,
-        )
-        result = trainer.run_steps(checkpoint, request, stop or (lambda: False))
+            initial=initial,
+        ).run_steps(checkpoint, request, stop or (lambda: False))
     # a signal may also have come after the last step
     return replace(result, stopped_by=result.stopped_by or request.signum)
 
@@ -207,6 +210,7 @@ class Trainer:
         workers: The number of threads that share each batch.
         ranks: The processes that share each batch.
         report: Called with each event in the first process, or None.
+        initial: The parameters with which a new run begins, as for `train`.
     """
 
     def __init__(
@@ -221,11 +225,14 @@ class Trainer:
         workers: int,
         ranks: Ranks,
         report: Report | None,
+        initial: Mapping[str, Array] | None = None,
     ) -> None:
         self.run, self.dataset, self.config = run, dataset, config
         self.backend, self.threads, self.ranks = backend, threads, ranks
         self.report: Report = report if report is not None and ranks.first else _ignore
         self.model = build(model_config, rng=np.random.default_rng(config.seed)).to(backend)
+        if initial is not None:
+            self.model.load_state_dict(dict(initial))
         keep_freed_memory_in_process()
         self.workers = Workers(self.model, workers, ranks)
         self.optimizer = make_optimizer(config, self.model)
@@ -307,7 +314,7 @@ class Trainer:
         lr = self.schedule(step)
         rngs = dropout_rngs(config.seed, step, len(batches))
         loss, tokens, norm = make_step(
-            self.model, self.optimizer, batches, rngs, lr, config.clip_norm, self.workers
+            self.model, self.optimizer, batches, rngs, lr, config.clip_norm, self.workers, config.r_drop
         )
         self.step = step  # only now, because a checkpoint may be written whenever this number changes
         self.timer.count(tokens, time.perf_counter() - began)

@@ -42,6 +42,8 @@ LINES = [
     f"train --preset multi30k-en-de --data corpus --steps 1 --workers 1 --run runs/m30k {TINY}",
     f"train --text train.en --tokens subwords --vocab-size 30 --steps 1 --run runs/text --workers 1 {GPT}",
     f"train --preset gpt-shakespeare --architecture gpt-small --tokens bytes --steps 1 --run runs/gpt {GPT}",
+    f"train --text train.en --tokens subwords --vocab-size 30 --steps 1 --start-from runs/text --run runs/on "
+    f"--workers 1 {GPT}",
     "train --resume runs/text --steps 2",
     "train --resume runs/copy --steps 2 --backend numpy --threads 1",
     "train --resume runs/tiny --steps 5 --workers 2",

@@ -302,6 +302,7 @@ REFUSED = {
         "--resume c --seed 0",
         "--resume c --set seed=0",
         "--resume c --run c",
+        "--resume c --start-from d",
         "a b --preset multi30k-en-de",
         "--task copy --preset multi30k-en-de",
         "a b --task copy",

@@ -287,7 +287,7 @@ def test_a_field_stays_as_the_reader_left_it_when_the_output_follows_an_earlier_
     reader.page.keyboard.press("Tab")
     reader.write(field, "␣␣")
     reader.page.keyboard.press("Control+a")
-    reader.page.evaluate("npformer.explorer.generateLater()")  # written before the output came, on any machine
+    reader.page.evaluate("npformer.explorer.generateLater()")  # the output comes now, on any machine
     wait_until_generated(reader.page)
     assert reader.page.input_value(field) == "␣␣"
     reader.page.keyboard.type("␣")  # what was selected is still selected

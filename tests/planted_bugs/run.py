@@ -45,6 +45,7 @@ TESTS = (
     "functional/test_packing.py",
     "training/test_workers.py",
     "training/test_step.py",
+    "training/test_consistency.py",
     "kernels/test_cpu.py",
     "kernels/test_gpu.py",
     "functional/test_broadcasting.py",

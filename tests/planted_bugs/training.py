@@ -135,6 +135,22 @@ ADAMW = (
     ),
 )
 
+_CONSISTENCY = "training/consistency.py"
+
+CONSISTENCY = (
+    Bug("R-Drop: sign", "sign", _CONSISTENCY, "difference = d1 - d2", "difference = d2 - d1"),
+    Bug("R-Drop: weight left out", "missing scale", _CONSISTENCY, "difference *= alpha", "pass"),
+    Bug("R-Drop: second pass left out", "dropped branch", _CONSISTENCY, "d2 -= difference", "pass"),
+    Bug("R-Drop: second pass moves away", "sign", _CONSISTENCY, "d2 -= difference", "d2 += difference"),
+    Bug(
+        "R-Drop: the gradient of the sum of both passes",
+        "missing scale",
+        "training/step.py",
+        "batch, tokens = twice(batch), 2 * tokens",
+        "batch = twice(batch)",
+    ),
+)
+
 _CLIP = "grads *= max_norm / norm"
 
 CLIPPING_AND_SCHEDULES = (
@@ -172,4 +188,4 @@ CLIPPING_AND_SCHEDULES = (
     Bug("cosine: warmup left out", "dropped branch", _OPTIM, "if step < warmup_steps:", "if False:"),
 )
 
-TRAINING = (*MODULE, *ADAM, *ADAMW, *CLIPPING_AND_SCHEDULES)
+TRAINING = (*MODULE, *ADAM, *ADAMW, *CONSISTENCY, *CLIPPING_AND_SCHEDULES)

@@ -8,7 +8,7 @@ import { dropoutPlaces } from "./dropout_places.js";
 import { entryForm } from "./entry_form.js";
 import { ChangeList, titleOf } from "./change_list.js";
 import { similarActivations } from "../engine/activations.js";
-import { tokenInputs } from "./token_inputs.js";
+import { renderTokens } from "./token_inputs.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
 
@@ -41,7 +41,6 @@ export class ChangesView {
     this.heads = element("div");
     this.masks = element("div", { className: "controls" });
     this.tokens = element("div");
-    this.shownTokens = ""; // the ids of the tokens that the fields show
     this.dropout = element("div", { className: "controls" });
     this.activation = element("div", { className: "controls" });
     this.list = new ChangeList(explorer);
@@ -96,7 +95,7 @@ export class ChangesView {
     if (!this.explorer.session.isLive) return;
     this.renderHeads();
     this.renderActivation();
-    this.renderTokens();
+    renderTokens(this.explorer, this.tokens);
     this.renderDropout();
     this.renderMask();
     this.list?.render();
@@ -150,17 +149,6 @@ export class ChangesView {
         explorer.recompute();
       }),
     );
-  }
-
-  /**
-   * Show the tokens as fields. While the tokens stay the same, the fields stay too if the focus is in one of them: the
-   * reader may be typing there when the model's output, which follows a change after a moment, is drawn.
-   */
-  renderTokens() {
-    const shown = JSON.stringify(this.explorer.session.ids);
-    if (shown === this.shownTokens && this.tokens?.contains(document.activeElement)) return;
-    this.shownTokens = shown;
-    if (this.tokens) replaceContent(this.tokens, ...tokenInputs(this.explorer));
   }
 
   renderDropout() {

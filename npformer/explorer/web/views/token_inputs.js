@@ -1,14 +1,28 @@
 // @ts-check
 // The tokens of the sentence as fields, in which each can be replaced by another of the vocabulary.
-import { byId, element } from "../drawing/page_elements.js";
+import { byId, element, replaceContent } from "../drawing/page_elements.js";
 
 /** @typedef {import("../state/explorer.js").Explorer} Explorer */
+
+/**
+ * Show the tokens as fields. While the tokens stay the same, the fields stay too if the focus is in one of
+ * them: the reader may be typing there when the model's output, which follows a change after a moment, is
+ * drawn.
+ * @param {Explorer} explorer
+ * @param {HTMLElement} parent
+ */
+export function renderTokens(explorer, parent) {
+  const shown = JSON.stringify(explorer.session.ids);
+  if (shown === parent.dataset.shown && parent.contains(document.activeElement)) return;
+  parent.dataset.shown = shown;
+  replaceContent(parent, ...tokenInputs(explorer));
+}
 
 /**
  * Make a row of fields for each side.
  * @param {Explorer} explorer
  */
-export function tokenInputs(explorer) {
+function tokenInputs(explorer) {
   const { ids, task } = explorer.session;
   if (!ids) return [];
   const sides = task?.tokens(ids) ?? [];

@@ -1,0 +1,138 @@
+"""Training that begins with the weights of a trained model, and what is refused in one sentence."""
+
+import numpy as np
+import pytest
+from hugging_face_folders import GPT2, gpt2_tensors, write_folder
+from training_runs import assert_same, stop_after
+from training_worker import tiny_dataset, tiny_model, tiny_training
+
+import npformer
+from npformer import UserError
+from npformer.cli.main import main
+from npformer.data.text import text_dataset
+from npformer.models.gpt import GPTConfig
+from npformer.pretrained.initial_weights import initial_weights
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training import TrainingConfig, resume, train
+
+TINY = [
+    "--set",
+    "d_model=16",
+    "--set",
+    "d_ff=16",
+    "--set",
+    "n_heads=2",
+    "--set",
+    "n_layers=1",
+    "--steps",
+    "3",
+]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return the folder of a run of twenty steps."""
+    run = tmp_path_factory.mktemp("trained") / "run"
+    train(run, tiny_dataset(), tiny_model(tiny_dataset()), tiny_training())
+    return run
+
+
+def weights_of(path):
+    return load_checkpoint(path).parameters
+
+
+def test_a_run_begins_with_the_weights_of_another(trained, tmp_path):
+    """The first checkpoint, which is written before the first step, holds them."""
+    data = tiny_dataset()
+    model = tiny_model(data, dropout=0.4, label_smoothing=0.2)
+    initial = initial_weights(trained, model, data)
+    train(tmp_path / "new", data, model, tiny_training(), initial=initial, stop=stop_after(1))
+    assert load_checkpoint(tmp_path / "new" / "last.safetensors").step == 1
+    new, old = weights_of(tmp_path / "new" / "last.safetensors"), weights_of(trained / "best.safetensors")
+    assert new.keys() == old.keys()
+    for name in old:  # one step of Adam with the learning rate .01
+        assert np.abs(new[name] - old[name]).max() < 0.0101, name
+    assert max(np.abs(new[name] - old[name]).max() for name in old) > 0.005
+
+
+def test_it_resumes_to_the_bit(trained, tmp_path):
+    data = tiny_dataset()
+    model = tiny_model(data)
+    for name, stop in (("whole", None), ("cut", stop_after(7))):
+        initial = initial_weights(trained, model, data)
+        train(tmp_path / name, data, model, tiny_training(), initial=initial, stop=stop)
+    resume(tmp_path / "cut")
+    assert_same(tmp_path / "cut", tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("data", "model", "message"),
+    [
+        ({}, {"n_heads": 4}, "n_heads is 2 in .*run and 4 in the new run: add --set n_heads=2, or leave"),
+        ({"vocab": 13}, {}, "the source vocabulary of .*run is not that of the data"),
+    ],
+)
+def test_another_model_is_refused(data, model, message, trained):
+    dataset = tiny_dataset(**data)
+    with pytest.raises(UserError, match=message):
+        initial_weights(trained, tiny_model(dataset, **model), dataset)
+
+
+def test_a_model_of_another_kind_is_refused(trained, tmp_path):
+    (tmp_path / "a.txt").write_text("the cat sees the dog\n" * 20, encoding="utf-8")
+    dataset = text_dataset(tmp_path / "a.txt", tokens="characters")
+    with pytest.raises(UserError, match="is a model of the kind transformer and the new run trains one of"):
+        initial_weights(trained, GPTConfig(**dataset.sizes, d_model=8, n_heads=1), dataset)
+
+
+def test_other_tokens_are_refused(tmp_path):
+    """Two texts whose characters are as many, but not the same."""
+    for name, text in (("a", "the cat\n"), ("b", "the dot\n")):
+        (tmp_path / f"{name}.txt").write_text(text * 40, encoding="utf-8")
+    dataset, other = (text_dataset(tmp_path / f"{name}.txt", tokens="characters") for name in "ab")
+    assert dataset.sizes == other.sizes
+    config = GPTConfig(**dataset.sizes, d_model=8, n_heads=1, n_layers=1, context=4)
+    train(tmp_path / "run", dataset, config, TrainingConfig(steps=1, batch_size=2))
+    assert initial_weights(tmp_path / "run", config, dataset)
+    with pytest.raises(UserError, match=r"the text vocabulary of .*run is not that of the data"):
+        initial_weights(tmp_path / "run", config, other)
+
+
+def test_a_hugging_face_folder_is_refused(tmp_path):
+    folder = write_folder(tmp_path / "gpt2", GPT2, gpt2_tensors())
+    config = npformer.load(folder).model.config
+    (tmp_path / "a.txt").write_text("the cat sees the dog\n" * 20, encoding="utf-8")
+    dataset = text_dataset(tmp_path / "a.txt", tokens="characters")
+    with pytest.raises(UserError, match="is a Hugging Face folder, whose tokenizer cannot read the data"):
+        initial_weights(folder, config, dataset)
+
+
+def test_the_command_and_the_function(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.en").write_text("the cat sleeps\nthe dog eats\na cat eats\n" * 10, encoding="utf-8")
+    (tmp_path / "train.fr").write_text("le chat dort\nle chien mange\nun chat mange\n" * 10, encoding="utf-8")
+    files = ["train.en", "train.fr", "--unfiltered", "--threads", "1"]
+    assert main(["train", *files, *TINY, "--run", "first"]) == 0
+    assert main(["train", *files, *TINY, "--run", "second", "--start-from", "first", "--seed", "2"]) == 0
+    sizes = {"d_model": 16, "d_ff": 16, "n_heads": 2, "n_layers": 1, "validate_every": 3}
+    settings = {**sizes, "filtered": False, "threads": 1, "steps": 3}
+    run = npformer.train("train.en", "train.fr", run="third", start_from="first", seed=2, **settings)
+    fresh = npformer.train("train.en", "train.fr", run="fourth", seed=2, **settings)
+    ours, theirs = (weights_of(tmp_path / name / "last.safetensors") for name in ("second", "third"))
+    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
+    other = fresh.translator.model.state_dict()
+    assert any(not np.array_equal(ours[name], other[name]) for name in ours)
+    assert run.result.finished
+    capsys.readouterr()
+    for arguments, words in (
+        (["--start-from", "nothing"], "nothing"),
+        (["--start-from", "first", "--set", "norm=post"], "norm is pre in first and post in the new run"),
+        (["--start-from", "en-de"], "the source vocabulary of en-de is not that of the data"),
+    ):
+        assert main(["train", *files, *TINY, "--run", "refused", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert error.count("\n") == 1
+        assert not (tmp_path / "refused").exists()
+    assert main(["train", "--resume", "first", "--start-from", "second"]) == 2
+    assert "--start-from has no effect with --resume" in capsys.readouterr().err
