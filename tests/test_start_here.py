@@ -13,7 +13,7 @@ from npformer.cli.main import main
 from npformer.interop.families import FAMILIES
 from npformer.learn.bugs import BUGS
 from npformer.learn.exercises import EXERCISES
-from npformer.learn.site.lesson_links import PUBLISHED
+from npformer.learn.site.lesson_links import PUBLISHED, REPOSITORY
 
 START, COMPARISON = (
     (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("start-here", "comparison")
@@ -104,7 +104,8 @@ def test_the_citation_is_that_of_the_package():
     assert entry("title") == project["name"]
     assert entry("license") == project["license"]
     setup = runpy.run_path(str(ROOT / "setup.py"), run_name="setup")
-    assert entry("repository-code") == entry("url") == setup["ADDRESS"]
+    assert entry("repository-code") == entry("url") == setup["ADDRESS"] == REPOSITORY
+    assert f"git clone {REPOSITORY}\n" in START
     owner, name = setup["ADDRESS"].split("/")[-2:]
     assert setup["URLS"]["Site"] == PUBLISHED == f"https://{owner}.github.io/{name}"
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ NUMBERS = re.compile(rf"\b[Ll]essons?\s+{NUMBER}(?:(?:,\s+|\s+and\s+|\s+or\s+|\s
 CHAPTERS = re.compile(r"\b[Cc]hapters?\s+\d+(?:(?:,\s+|\s+and\s+|\s+or\s+|\s+to\s+|–)\d+)*(?![\d.]*\d)")
 NOT_IN = ("a", "code", "pre", "div", "math", "h1", "summary")
 CONTENTS = "lessons/index.html"
+REPOSITORY = "https://github.com/npformer/npformer"  # setup.py has it for the metadata
 PUBLISHED = "https://npformer.github.io/npformer"  # where the project's workflow publishes the site
 
 

@@ -7,7 +7,7 @@ from npformer.learn.course.lesson import Lesson
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.site.contents_pages import EXERCISE_LIST
 from npformer.learn.site.guide_pages import READ_FIRST, START
-from npformer.learn.site.lesson_links import CONTENTS, page_of
+from npformer.learn.site.lesson_links import CONTENTS, REPOSITORY, page_of
 from npformer.learn.site.page import Page
 
 # what a section offers, after the link with its name
@@ -46,9 +46,10 @@ pass is written by hand, and every gradient is checked.</p>
 <ul class="offers">
 {"".join(offers)}</ul>
 <h2 id="run-it-yourself">Run it yourself</h2>
-<p>npformer needs Python 3.11 or later. It needs neither a GPU nor another framework. In a clone of the
-repository, run:</p>
-<pre class="output">python -m pip install .
+<p>npformer needs Python 3.11 or later. It needs neither a GPU nor another framework. Run:</p>
+<pre class="output">git clone {REPOSITORY}
+cd npformer
+python -m pip install .
 npformer tour</pre>
 <p>The tour trains a small translator, translates new sentences, checks every gradient and draws attention.
 It takes less than three minutes on two CPU cores.</p>"""
