@@ -352,6 +352,11 @@ def run(arguments: Namespace) -> int:
 def _begin(arguments: Namespace, out: Console, report: Report) -> tuple[Result, Path]:
     """Train from the beginning."""
     preset = chosen_preset(arguments)
+    if preset.continues and arguments.start_from is None:
+        raise UserError(
+            f"the preset {preset.name} continues the training of another one: add --start-from with a model "
+            f"of the preset {preset.continues}, such as runs/{preset.continues}"
+        )
     dataset, name = open_data(arguments, preset)
     for remark in dataset.remarks:
         out.print(remark, soft_wrap=True)

@@ -26,6 +26,7 @@ class Preset:
     training: TrainingConfig
     downloaded_corpus: bool = False  # it trains on a corpus that must be downloaded, and on no other text
     all_cores: bool = False  # train with one worker for each processor core by default
+    continues: str | None = None  # the preset whose trained model is the beginning, see --start-from
     # the highest learning rate for another architecture than the preset's, by its name
     learning_rates: Mapping[str, float] = field(default_factory=dict)
 
@@ -211,4 +212,19 @@ _MULTI30K: dict[str, Any] = {
 _add("multi30k-en-de", **_MULTI30K, training=_MULTI30K_TRAINING)  # reaches the published score
 _add(  # 48 minutes on two cores
     "multi30k-en-de-short", **_MULTI30K, training=_MULTI30K_TRAINING.replace(steps=12_000, average_every=200)
+)
+# R-Drop after the training of the first of these presets, with a learning rate that decays over most steps
+_add(
+    "multi30k-en-de-r-drop",
+    **_MULTI30K,
+    training=_MULTI30K_TRAINING.replace(
+        steps=1600,
+        schedule="constant",
+        learning_rate=4e-4,
+        decay_share=0.8,
+        r_drop=1.0,
+        validate_every=250,
+        average_every=50,
+    ),
+    continues="multi30k-en-de",
 )

@@ -52,7 +52,7 @@ def small_presets(monkeypatch, tmp_path):
 
 
 def test_every_preset_of_multi30k_has_an_architecture_with_one_table():
-    names = ["multi30k-en-de", "multi30k-en-de-short"]
+    names = ["multi30k-en-de", "multi30k-en-de-short", "multi30k-en-de-r-drop"]
     assert [preset.name for preset in PRESETS if preset.downloaded_corpus] == names
     for name in names:
         preset = find_preset(name)
@@ -125,6 +125,20 @@ def test_it_trains_and_resumes(corpus, tmp_path, capsys):
     assert main(["train", "--resume", "runs/multi30k-en-de"]) == 0
     assert "finished after step 4" in capsys.readouterr().out
     assert main(["translate", "--model", "runs/multi30k-en-de", "A dog sleeps at home."]) == 0
+
+
+@pytest.mark.usefixtures("small_presets")
+def test_r_drop_continues_the_training_of_another_preset(corpus, tmp_path, capsys):
+    data = ["--data", str(corpus), *QUICK]
+    assert main(["train", "--preset", "multi30k-en-de", *data]) == 0
+    again = ["train", "--preset", "multi30k-en-de-r-drop", *data]
+    capsys.readouterr()
+    assert main(again) == 2
+    message = "add --start-from with a model of the preset multi30k-en-de, such as runs/multi30k-en-de"
+    assert message in capsys.readouterr().err
+    assert main([*again, "--start-from", "runs/multi30k-en-de"]) == 0
+    settings = load_checkpoint(tmp_path / "runs/multi30k-en-de-r-drop/last.safetensors").training_settings
+    assert (settings["r_drop"], settings["decay_share"], settings["learning_rate"]) == (1.0, 0.8, 4e-4)
 
 
 @pytest.mark.usefixtures("small_presets")
