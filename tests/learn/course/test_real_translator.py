@@ -8,15 +8,18 @@ import pytest
 from paths import ROOT
 
 from npformer.learn.course.lesson import Lesson
+from npformer.pretrained import load
+from npformer.training import find_preset, make_schedule
 
 LESSON = Lesson(ROOT / "lessons/22_6_a_real_translator.py")
 RUNS = {"long": "multi30k-en-de", "short": "multi30k-en-de-short"}
+R_DROP = {1: "multi30k-en-de-r-drop", 5: "multi30k-en-de-r-drop-5"}  # by the weight of the divergence
 
 
 def log_of(name):
     """Return the entries of the log of a run."""
-    lines = (ROOT / "figures" / RUNS[name] / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    folder = ROOT / "figures" / RUNS.get(name, name)
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def validation_losses(name):
@@ -59,3 +62,42 @@ def test_every_page_states_the_same_scores():
     beam, greedy = re.search(r"\*\*([\d.]+) BLEU\*\* \(beam 5; greedy ([\d.]+)\)", card).groups()
     lesson = " ".join(LESSON.path.read_text(encoding="utf-8").split("\n# "))
     assert f"reached {greedy} BLEU with greedy search and {beam} with a beam of 5" in lesson
+
+
+def best_of(name):
+    """Return the losses of the checkpoint with the lowest validation loss, as the model card shows them."""
+    found = [entry for entry in log_of(name) if "valid_loss" in entry]
+    best = min(found, key=lambda entry: entry["valid_objective"])
+    accuracy = f"{100 * best['valid_accuracy']:.1f} %"
+    return f"| {best['valid_loss']:.3f} | {best['valid_objective']:.3f} | {accuracy} |"
+
+
+def test_the_model_card_has_the_losses_of_every_training():
+    card = (ROOT / "docs/model-card.md").read_text(encoding="utf-8")
+    rows = {weight: f"R-Drop with the weight {weight} and" for weight in R_DROP}
+    for weight, beginning in rows.items():
+        [row] = [line for line in card.splitlines() if beginning in line]
+        assert best_of(R_DROP[weight]) in row
+    averaged = log_of("long")[-1]
+    losses = f"| {averaged['averaged_loss']:.3f} | {averaged['averaged_objective']:.3f} |"
+    assert f"{losses} {100 * averaged['averaged_accuracy']:.1f} % |" in card
+
+
+def test_the_second_training_has_the_settings_of_its_preset_and_the_hours_of_the_card():
+    training = find_preset("multi30k-en-de-r-drop").training
+    entries = log_of(R_DROP[1])
+    steps = [entry for entry in entries if "lr" in entry]
+    assert steps[-1]["step"] == training.steps
+    schedule = make_schedule(training, 128, training.steps)
+    assert [entry["lr"] for entry in steps] == [schedule(entry["step"]) for entry in steps]
+    hours = (log_of("long")[-1]["seconds"] + entries[-1]["seconds"]) / 3600
+    assert round(hours, 1) == load("en-de").card.hours
+    before, after = (
+        log_of("long")[-1]["averaged_loss"],
+        min(e["valid_loss"] for e in entries if "valid_loss" in e),
+    )
+    assert f"r_drop = {after:.3f}  #" in LESSON.path.read_text(encoding="utf-8")
+    assert f"validation loss from {before:.3f} to" in " ".join(
+        LESSON.path.read_text(encoding="utf-8").split("\n# ")
+    )
+    assert f"from {before:.3f} to {after:.3f}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
