@@ -48,8 +48,7 @@ threadpool_limits(1, user_api="blas")  # small products run fastest on one threa
 # card. A **model card** lists what a user of a model needs: the data, the license, the training and the
 # scores.
 #
-# The cell prints the card and translates two sentences. If your copy of npformer contains no translator, the
-# cell prints a sentence about this.
+# The cell prints the card and translates two sentences.
 
 # %%
 NAME = "en-de"
