@@ -150,7 +150,7 @@ assert all(round(last[name] - averaged[name], 3) == 0.003 for name in last)
 
 # %%
 r_drop = 1.600  # the validation loss after these steps, from the log
-print(f"averaging reduced the loss of the long training by {last['long'] - averaged['long']:.3f}")
+print(f"averaging reduced the loss by {last['long'] - averaged['long']:.3f}")
 print(f"R-Drop reduced it by another {averaged['long'] - r_drop:.3f}")
 
 # %% [markdown]

@@ -171,11 +171,11 @@ def spoil(monkeypatch, rank, step, error):
     """Raise the error in that rank during that step."""
     plain = step_module.loss_and_gradients
 
-    def spoiled(model, batches, rngs, workers):
+    def spoiled(model, batches, rngs, workers, r_drop):
         workers.steps = getattr(workers, "steps", 0) + 1
         if workers.ranks.rank == rank and workers.steps == step:
             raise error
-        return plain(model, batches, rngs, workers)
+        return plain(model, batches, rngs, workers, r_drop)
 
     monkeypatch.setattr(step_module, "loss_and_gradients", spoiled)
 
@@ -250,9 +250,8 @@ def test_ranks_with_different_settings_are_refused(tmp_path, run_in_ranks, other
 
 
 def test_parameters_that_differ_between_ranks_are_never_saved(tmp_path, run_in_ranks, monkeypatch):
-    def drifting(model, adam, *args):
-        result = make_step(model, adam, *args)
-        workers = args[-1]
+    def drifting(model, adam, batches, rngs, lr, clip_norm, workers, r_drop):
+        result = make_step(model, adam, batches, rngs, lr, clip_norm, workers, r_drop)
         if adam.t == 5 and workers.ranks.rank == 1:
             values = model.values
             values[3] = np.nextafter(values[3], np.float32(1))

@@ -350,8 +350,8 @@ def test_an_update_that_leaves_nan_stops_and_names_the_parameter(tmp_path, monke
 def test_a_gradient_of_nan_stops_before_the_update(tmp_path, monkeypatch):
     plain = training_step.loss_and_gradients
 
-    def spoiled(model, batches, rngs, workers):
-        result = plain(model, batches, rngs, workers)
+    def spoiled(model, batches, rngs, workers, r_drop):
+        result = plain(model, batches, rngs, workers, r_drop)
         if spoiled.left == 0:
             model.encoder[0].feed_forward.inner.weight.grad[3] = np.inf
         spoiled.left -= 1
