@@ -15,18 +15,8 @@ from npformer.pretrained.initial_weights import initial_weights
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import TrainingConfig, resume, train
 
-TINY = [
-    "--set",
-    "d_model=16",
-    "--set",
-    "d_ff=16",
-    "--set",
-    "n_heads=2",
-    "--set",
-    "n_layers=1",
-    "--steps",
-    "3",
-]
+SIZES = ("d_model=16", "d_ff=16", "n_heads=2", "n_layers=1")
+TINY = ["--steps", "3", *(word for size in SIZES for word in ("--set", size))]
 
 
 @pytest.fixture(scope="module")

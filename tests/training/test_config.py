@@ -30,6 +30,7 @@ from npformer.training.presets import PRESETS, find_preset
         ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"eps": float("inf")}, "eps is inf"),
         ({"weight_decay": -0.1}, "weight_decay is -0.1: it must be a number of at least 0"),
+        ({"r_drop": -1.0}, "r_drop is -1.0: it must be a number of at least 0"),
         ({"min_learning_rate": float("nan")}, "min_learning_rate is nan: it must be a number of at least 0"),
         (
             {"schedule": "cosine", "learning_rate": 0.01, "min_learning_rate": 0.1},

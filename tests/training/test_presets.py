@@ -141,6 +141,15 @@ def test_r_drop_continues_the_training_of_another_preset(corpus, tmp_path, capsy
     assert (settings["r_drop"], settings["decay_share"], settings["learning_rate"]) == (1.0, 0.8, 4e-4)
 
 
+def test_r_drop_without_dropout_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    r_drop = ["train", "--task", "copy", "--steps", "1", "--set", "d_model=16", "--set", "r_drop=1"]
+    assert main([*r_drop, "--set", "dropout=0"]) == 2
+    assert "two passes with different dropout, and the model has none" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    assert main([*r_drop, "--set", "dropout=0.1"]) == 0
+
+
 @pytest.mark.usefixtures("small_presets")
 def test_each_setting_can_be_changed(corpus, tmp_path):
     changes = ["--set", "factor=0.5", "--set", "warmup_steps=3", "--architecture", "small", "--run", "other"]
