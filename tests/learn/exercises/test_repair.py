@@ -3,16 +3,15 @@
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from unittest import mock
 
 import pytest
-from mistake_tables import functions_of, mistakes_of
+from mistake_tables import ample_time, functions_of, mistakes_of
 
 from npformer.checking.repair import edits
 from npformer.learn.exercises import EXERCISES, grade, judge
 from npformer.learn.exercises.observe import observe
-from npformer.learn.exercises.repair import results
 from npformer.learn.exercises.repair.own_code import TooManySteps, limited
+from npformer.learn.exercises.repair.results import repair
 from npformer.learn.exercises.time_limit import TimeLimit
 
 RIGHT = "    return d @ k, d.swapaxes(-1, -2) @ q"
@@ -21,15 +20,11 @@ MISTAKES = list(mistakes_of(Path(__file__).parent / "repairs.txt"))
 
 
 def repaired(name, text, folder):
-    """Return what the repair of a solution says.
-
-    The search has 30 times its usual limit: on a busy machine, 2 s of processor time were too short once for
-    a search that takes 0.7 s here.
-    """
+    """Return what the repair of a solution says."""
     file = folder / "own.py"
     file.write_text(text, encoding="utf-8")
-    with mock.patch.object(results, "SECONDS", 30 * results.SECONDS):
-        return results.repair(EXERCISES.find(name), functions_of(text, str(file)), str(file))
+    with ample_time():
+        return repair(EXERCISES.find(name), functions_of(text, str(file)), str(file))
 
 
 def graded(name, text, folder):
