@@ -69,7 +69,8 @@ def open_ctranslate2(folder, sources, batch_tokens):
                 suppress_sequences=never,
             )
             found |= zip(batch, (result.hypotheses[0] for result in results), strict=True)
-        return [[int(token) for token in found.get(index, [])] for index in range(len(sources))]
+        # one limit holds for a whole batch here, and npformer has one for each sentence
+        return [[int(token) for token in found.get(i, [])][: limits[i]] for i in range(len(sources))]
 
     return translate
 
