@@ -218,9 +218,9 @@ _add(
     "multi30k-en-de-r-drop",
     **_MULTI30K,
     training=_MULTI30K_TRAINING.replace(
-        steps=1600,
+        steps=4500,
         schedule="constant",
-        learning_rate=4e-4,
+        learning_rate=8e-4,
         decay_share=0.8,
         r_drop=1.0,
         validate_every=250,

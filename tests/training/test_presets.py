@@ -138,7 +138,7 @@ def test_r_drop_continues_the_training_of_another_preset(corpus, tmp_path, capsy
     assert message in capsys.readouterr().err
     assert main([*again, "--start-from", "runs/multi30k-en-de"]) == 0
     settings = load_checkpoint(tmp_path / "runs/multi30k-en-de-r-drop/last.safetensors").training_settings
-    assert (settings["r_drop"], settings["decay_share"], settings["learning_rate"]) == (1.0, 0.8, 4e-4)
+    assert (settings["r_drop"], settings["decay_share"], settings["learning_rate"]) == (1.0, 0.8, 8e-4)
 
 
 def test_r_drop_without_dropout_is_refused(tmp_path, monkeypatch, capsys):
