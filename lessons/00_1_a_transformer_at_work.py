@@ -70,7 +70,7 @@ show_figure(figure, "00_1_attention", caption)
 best = {token: english[row.argmax()] for token, row in zip(german, weights, strict=True)}
 pairs = {"zwei": "two", "hunde": "dogs", "spielen": "playing", "schnee": "snow"}
 assert {token: best[token] for token in pairs} == pairs
-assert round(float(weights[german.index("spielen")].max()), 2) == 0.73
+assert all(weights[german.index(token)].max() > 0.5 for token in pairs)
 config = translator.model.config
 assert (config.n_layers, config.n_heads) == (4, 4)
 assert (config.d_model, config.target_vocab) == (128, 10_000)
