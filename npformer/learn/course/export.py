@@ -64,7 +64,8 @@ def run_without_error(lesson: Lesson, what: str) -> list[tuple[Cell, Outcome | N
     rows = run_lesson(lesson)
     for _, outcome in rows:
         if outcome is not None and outcome.error:
-            raise UserError(f"no {what} was written, since a cell fails: {outcome.error}")
+            reason = "; ".join(line.strip() for line in outcome.error.splitlines())
+            raise UserError(f"no {what} was written, since a cell fails: {reason}")
     return rows
 
 

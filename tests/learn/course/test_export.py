@@ -92,7 +92,8 @@ def test_a_notebook_of_a_lesson_that_fails_is_not_written(folded, capsys):
     path = folded / "lessons" / "90_folded.py"
     path.write_text("# %%\nx = 1\n# %%\nx / 0\n", encoding="utf-8")
     assert main(["lesson", "90", "--notebook"]) == 2
-    assert "no notebook was written, since a cell fails: ZeroDivisionError" in capsys.readouterr().err
+    message = "npformer: no notebook was written, since a cell fails: ZeroDivisionError: division by zero; "
+    assert capsys.readouterr().err == message + "90_folded.py, line 4: x / 0\n"
     assert list(folded.glob("*.ipynb")) == []
 
 
