@@ -1,7 +1,10 @@
 """Options and fixtures of all tests."""
 
 import os
+import random
 import signal
+from datetime import date
+from itertools import groupby
 
 import figure_studio
 import hypothesis
@@ -19,11 +22,19 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP"):  # Windows has none
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# no limit on the wall time of an example, which would fail at random on a busy machine
+# The same code gives the same result, so the examples of Hypothesis are the same in every run. Every night
+# they are drawn afresh, and what that finds becomes an example. A limit on the wall time of an example
+# would fail at random on a busy machine, and no folder keeps examples that only this machine has
+NIGHTLY = bool(os.environ.get("NPFORMER_NIGHTLY"))
 hypothesis.settings.register_profile(
-    "npformer", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    "npformer",
+    derandomize=not NIGHTLY,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(hypothesis.HealthCheck),
 )
 hypothesis.settings.load_profile("npformer")
+ORDER = os.environ.get("NPFORMER_ORDER") or (f"{date.today()}" if NIGHTLY else "")
 
 
 def pytest_addoption(parser):
@@ -35,16 +46,28 @@ def pytest_addoption(parser):
     )
 
 
+def pytest_report_header():
+    """Say which order the tests have, if it is drawn."""
+    return f"NPFORMER_ORDER={ORDER} draws the order of the tests" if ORDER else None
+
+
 def pytest_collection_modifyitems(items):
     """Mark the tests that use the fixture `device`, and skip those for the night unless they are asked for.
 
-    With --backend cupy, the tests with `device` run on a real GPU.
+    With --backend cupy, the tests with `device` run on a real GPU. Every night, and where the environment
+    variable NPFORMER_ORDER is set, files and the tests in each are run in an order that it draws.
     """
     for item in items:
-        if "nightly" in item.keywords and not os.environ.get("NPFORMER_NIGHTLY"):
+        if "nightly" in item.keywords and not NIGHTLY:
             item.add_marker(pytest.mark.skip(reason="it takes minutes: set NPFORMER_NIGHTLY=1 to run it"))
         if "device" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
+    if ORDER:
+        draw = random.Random(ORDER)
+        files = [
+            draw.sample(found, len(found)) for found in (list(g) for _, g in groupby(items, lambda i: i.path))
+        ]
+        items[:] = [item for file in draw.sample(files, len(files)) for item in file]
 
 
 @pytest.fixture(scope="session")

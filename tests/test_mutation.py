@@ -8,9 +8,9 @@ import textwrap
 import pytest
 from mutation.equivalent import EQUIVALENT, Equivalent
 from mutation.mutant import all_mutants, mutants_of, sample
-from mutation.reach import Reach, measure
-from mutation.run import all_test_files, is_killed, try_mutant
-from trials.trial import ROOT, Outcome
+from trials.circle import try_fault
+from trials.reach import measure
+from trials.trial import ROOT
 
 
 def changes(code):
@@ -131,39 +131,15 @@ def test_every_equivalent_mutant_still_exists():
     assert stale([gone]) == [gone]
 
 
-def test_the_tests_that_run_for_a_mutant():
-    source = "def f():\n    return 1 + 2\ndef g():\n    return 3 + 4"
-    tests = [("fast", "test_a.py", 0.1), ("middle", "test_b.py", 0.2), ("slow", "test_a.py", 0.3)]
-    reach = Reach(tests, {"any.py: f": [2, 0], "any.py: h": [1], "other.py: g": [1]})
-    found = {mutant.function: reach.of(mutant) for mutant in mutants_of("any.py", source)}
-    assert found["f"] == [("fast", "test_a.py"), ("slow", "test_a.py")]
-    assert found["g"] == [("fast", "test_a.py"), ("middle", "test_b.py"), ("slow", "test_a.py")]
-
-
-@pytest.mark.parametrize(
-    ("status", "killed"),
-    [(1, True), (2, True), (-11, True), (None, True), (0, False), (5, False), (70, False)],
-)
-def test_the_outcomes_that_count_as_killed(status, killed):
-    assert is_killed(Outcome(status, 1.0, "", "")) == killed
-
-
 def test_the_tests_tell_a_wrong_mutant_from_an_equivalent_one():
     """They run in processes of their own, on copies of the package."""
     control, reach = measure(["functional/test_softmax.py"])
     assert control.status == 0
     mutants = [mutant for mutant in all_mutants() if mutant.function == "log_softmax"]
     (wrong,) = [mutant for mutant in mutants if "x + x.real.max" in mutant.after]
-    outcome = try_mutant(wrong, reach)
-    assert outcome.test == "functional/test_softmax.py"
-    assert is_killed(outcome)
-    assert try_mutant(wrong, None, "functional/test_softmax.py").test == outcome.test  # it needs no Reach
+    outcome = try_fault(wrong, reach)
+    assert outcome.caught
+    assert outcome.test.startswith("tests/functional/test_softmax.py::")
+    assert try_fault(wrong, None, outcome.test).test == outcome.test  # it needs no Reach
     harmless = wrong._replace(new="(x - (x.real.max(-1, keepdims=True)))")
-    assert not is_killed(try_mutant(harmless, reach))
-
-
-def test_the_files_with_tests_are_those_of_the_folders_with_mutants():
-    files = all_test_files()
-    assert len(set(files)) == len(files)
-    assert all((ROOT / "tests" / file).is_file() for file in files)
-    assert {"functional/test_masks.py", "nn/attention/test_luong.py", "kernels/test_gpu.py"} <= set(files)
+    assert not try_fault(harmless, reach).caught

@@ -56,7 +56,7 @@ def shortest(line, prepared):
 def run_many(prepared, command, number):
     """Run random command lines of one command, and fail with the first that goes wrong, made shorter."""
 
-    @settings(max_examples=number, derandomize=True, database=None, phases=[Phase.generate])
+    @settings(max_examples=number, phases=[Phase.generate])
     @given(st.integers(0, 2**64 - 1))
     def check(seed):
         line = command_fuzz.random_line(command, Random(seed))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from toy_pretrained import toy_checkpoint
+from waiting import PATIENCE
 
 import npformer
 from npformer import UserError
@@ -199,13 +200,14 @@ def test_an_open_pipe_gets_answers():
     """The answer to a line arrives while the pipe is still open for the next one."""
     command = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1"]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": buffered}
+    # no buffer here, since select would not see a line that has already been read into it
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": buffered, "bufsize": 0}
     answers = []
     with subprocess.Popen(command, **pipes) as process:
         for line in ("a man", "", "two dogs"):
             process.stdin.write(f"{line}\n".encode())
             process.stdin.flush()
-            ready, _, _ = select.select([process.stdout], [], [], 300)  # only guards against waiting forever
+            ready, _, _ = select.select([process.stdout], [], [], PATIENCE)
             if not ready:
                 process.kill()
             answers.append(process.stdout.readline().decode().rstrip("\n"))

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from corpus_server import known, serving
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npformer import UserError
@@ -86,7 +86,7 @@ def test_a_server_without_ranges_starts_over(server, tmp_path):
     assert_whole(tmp_path)
 
 
-@settings(max_examples=25, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25)
 @given(cuts=st.lists(st.integers(0, 400_000), max_size=3), ranges=st.booleans(), sends_length=st.booleans())
 def test_a_connection_may_be_cut_at_any_byte(server, tmp_path_factory, cuts, ranges, sends_length):
     server.cuts, server.ranges, server.sends_length = [*cuts], ranges, sends_length

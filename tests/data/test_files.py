@@ -46,7 +46,7 @@ def test_read_lines(write, content, lines):
     assert read_lines(write("text.gz", gzip.compress(content.encode()))) == lines
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60)
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\r\n\ufeff", codec="utf-8")), min_size=1))
 def test_lines_come_back_as_written(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("lines") / "text"

@@ -13,7 +13,7 @@ from npformer.errors import UserError
 id_lists = st.lists(st.integers(4, 50), max_size=9)
 seeds = st.integers(0, 2**40)
 length_pairs = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=80)
-quick = settings(max_examples=150, derandomize=True, deadline=None)
+quick = settings(max_examples=150)
 
 
 def corpus_lengths(n=30_000, seed=0):

@@ -97,7 +97,7 @@ texts = st.text(
 )
 
 
-@settings(max_examples=1000, derandomize=True, deadline=None)
+@settings(max_examples=1000)
 @given(text=texts, lowercase=st.booleans(), elision=st.booleans())
 def test_joined_words_split_into_the_same_words(text, lowercase, elision):
     how = {"lowercase": lowercase, "elision": elision}
@@ -106,7 +106,7 @@ def test_joined_words_split_into_the_same_words(text, lowercase, elision):
     assert tokenize(detokenize(words), **how) == words
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=200)
 @given(text=st.text(st.characters(codec="ascii")), elision=st.booleans())
 def test_only_spaces_are_lost(text, elision):
     assert "".join(tokenize(text, lowercase=False, elision=elision)) == "".join(text.split())

@@ -70,7 +70,7 @@ def test_decode_refuses_ids_outside_the_vocabulary(bad):
         small.decode([4, bad])
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
+@settings(max_examples=100)
 @given(sentences=word_lists)
 def test_round_trips(sentences):
     vocabulary = Vocabulary.from_sentences(sentences)

@@ -1,5 +1,6 @@
 """A command in a pseudo-terminal, for the tests that use it as a person does."""
 
+import codecs
 import os
 import re
 import select
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from npformer.learn.course.lesson import find_lesson
 
@@ -24,6 +26,8 @@ COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]|\033[()][A-Z]|\r")
 
 class Terminal:
     """A command in a pseudo-terminal. A screen is the text up to the next question.
+
+    What the command shows after that text stays for the next screen, however the pieces arrive.
 
     Args:
         command: The command and its arguments.
@@ -55,25 +59,35 @@ class Terminal:
             preexec_fn=_own_terminal,
         )
         os.close(other)
-        self.raw = ""
+        self.raw = ""  # the last screen, with its colours
+        self._ahead = ""  # what is already read and belongs to the next screen
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="ignore")
+        self._tail = b""  # the last bytes, in which a question to the terminal may have begun
 
-    def read(self, until=MARK, seconds=600):
+    def read(self, until=MARK):
         """Return the output up to and including a text, without colours, or all of it if the command ends."""
-        self.raw, data, end = "", b"", time.monotonic() + seconds
-        while until not in self.raw:
+        text, end = self._ahead, time.monotonic() + PATIENCE
+        while until not in text:
             ready, _, _ = select.select([self.own], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{until!r} did not appear in {self.raw!r}"
+            assert ready, f"{until!r} did not appear in {text!r}"
             try:
                 piece = os.read(self.own, 65536)
             except OSError:  # the other end is closed
                 break
             if not piece:
                 break
-            for question, answer in self.answers.items():
-                os.write(self.own, answer * piece.count(question))
-            data += piece
-            self.raw = data.decode(errors="ignore").replace("\r\n", "\n")
+            self._answer(piece)
+            text = (text + self._decoder.decode(piece)).replace("\r\n", "\n")
+        screen, found, self._ahead = text.partition(until)
+        self.raw = screen + found
         return COLOURS.sub("", self.raw)
+
+    def _answer(self, piece):
+        """Send the answers to the questions in the output. A question may come in two pieces."""
+        for question, answer in self.answers.items():
+            shown = self._tail[1 - len(question) :] + piece
+            os.write(self.own, answer * shown.count(question))
+        self._tail = (self._tail + piece)[-64:]
 
     def type(self, line="", until=MARK):
         """Type a line and Enter. Return the screen that follows."""
@@ -98,7 +112,7 @@ class Terminal:
 
     def close(self):
         """Wait for the end. Return the exit status."""
-        status = self.process.wait(120)
+        status = self.process.wait(PATIENCE)
         os.close(self.own)
         return status
 

@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npformer.functional as F
@@ -21,7 +21,7 @@ from npformer.models.registry import build
 TOLERANCE = {np.float32: 1e-5, np.float64: 1e-12}
 dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 sizes = st.integers(1, 7)
-quick = settings(max_examples=30, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=30)
 
 
 def rng(seed=0):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from gpu_comparison import agree, dtypes, rng
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npformer.functional as F
@@ -17,7 +17,7 @@ from npformer.kernels.shared import DropoutMask, ReluDropoutCache
 
 rates = pytest.mark.parametrize("p", [0, 0.3])
 sizes = st.integers(1, 7)
-quick = settings(max_examples=30, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=30)
 pytestmark = pytest.mark.usefixtures("device")
 
 

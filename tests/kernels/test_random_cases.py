@@ -8,7 +8,7 @@ import importlib
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import npformer.functional as F
@@ -17,7 +17,7 @@ from npformer.backend import is_array, to_backend, to_numpy
 from npformer.functional.masks import EXACT, Masking
 
 TOLERANCE = {np.float16: 1e-2, np.float32: 1e-5, np.float64: 1e-12}
-fuzz = settings(max_examples=120, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+fuzz = settings(max_examples=120)
 
 leads = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 sizes = st.integers(1, 5)

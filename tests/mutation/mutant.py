@@ -6,11 +6,11 @@ import hashlib
 from collections import Counter
 from typing import NamedTuple
 
+from trials.circle import FOLDERS
 from trials.trial import ROOT, write_source
 
 from mutation.operators import changes
 
-FOLDERS = ("functional", "nn", "models", "kernels")
 # Files of imports alone, and the file that prints the tree of a module for people
 LEFT_OUT = ("__init__.py", "show.py")
 
@@ -55,10 +55,10 @@ def _source(file):
 
 
 @functools.cache
-def all_mutants():
-    """Return all mutants of the package."""
+def all_mutants(folders=FOLDERS):
+    """Return all mutants of some folders of the package."""
     package = ROOT / "npformer"
-    files = [path for folder in FOLDERS for path in sorted((package / folder).rglob("*.py"))]
+    files = [path for folder in folders for path in sorted((package / folder).rglob("*.py"))]
     names = [path.relative_to(package).as_posix() for path in files if path.name not in LEFT_OUT]
     return tuple(mutant for name in names for mutant in mutants_of(name, _source(name)))
 

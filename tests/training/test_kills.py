@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from paths import TESTS
+from waiting import PATIENCE
 
 from npformer.storage.atomic import temporary_path
 from npformer.storage.checkpoint import load_checkpoint
@@ -32,7 +33,7 @@ def start(run, *options):
 def finish(run, *options):
     """Wait for the end of the run. Returns (status, standard output, standard error)."""
     with start(run, *options) as process:
-        output, errors = process.communicate(timeout=600)
+        output, errors = process.communicate(timeout=PATIENCE)
     return process.returncode, output, errors
 
 
@@ -160,7 +161,7 @@ def test_ctrl_c_saves_the_last_complete_step_and_says_how_to_resume(tmp_path, un
             if line.startswith("step 7"):
                 process.send_signal(signal.SIGINT)
                 break
-        output, errors = process.communicate(timeout=600)
+        output, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors) == (0, "")
     step = assert_whole(run)
     assert 7 <= step < STEPS

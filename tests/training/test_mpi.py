@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from paths import TESTS
+from waiting import PATIENCE
 
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import RunFolder, read_log
@@ -47,7 +48,7 @@ def finish(*command):
     """Wait for the end. Returns (status, standard output, standard error)."""
     with start(*command) as process:
         try:
-            output, errors = process.communicate(timeout=600)
+            output, errors = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
     return process.returncode, output, errors
@@ -103,7 +104,7 @@ def test_ctrl_c_leaves_a_complete_checkpoint_and_the_run_resumes_to_the_bit(tmp_
             if line.strip() == "step 7":
                 process.send_signal(signal.SIGINT)
                 break
-        output, errors = process.communicate(timeout=600)
+        output, errors = process.communicate(timeout=PATIENCE)
     # MPICH forwards the signal to the ranks, which stop after their step; Open MPI ends them at once
     assert load_checkpoint(run.last).step >= (7 if "stopped after step" in output else 6), errors
     assert finish(WORKER, run.path)[0] == 0

@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_batches import make_batches, make_model
 
@@ -121,7 +121,7 @@ def test_the_number_of_workers_is_at_least_one():
         Workers(make_model(), 0)
 
 
-@settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(
     lengths=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=9),
     count=st.integers(1, 5),

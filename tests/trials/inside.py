@@ -1,24 +1,12 @@
 """The process of one trial: run pytest on the package in a folder."""
 
 import os
-import re
 import sys
 from pathlib import Path
 
 OPTIONS = ("-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-o", "addopts=--import-mode=importlib")
 ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # halves the time
 WRONG_COPY = 70  # pytest's own exit statuses are 0 to 5
-
-
-class LikelyFirst:
-    """A plugin that moves the tests that will probably catch the fault to the front."""
-
-    def __init__(self, words):
-        self.words = words
-
-    def pytest_collection_modifyitems(self, items):
-        """Put the tests first whose names share most words with the fault."""
-        items.sort(key=lambda item: -sum(word in item.name.lower() for word in self.words))
 
 
 class Chosen:
@@ -29,26 +17,39 @@ class Chosen:
 
     def pytest_collection_modifyitems(self, items):
         """Leave out the tests that are not chosen, and sort the others."""
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self.places), key=lambda item: self.places[item.nodeid]
-        )
+        chosen = (item for item in items if item.nodeid in self.places)
+        items[:] = sorted(chosen, key=lambda item: self.places[item.nodeid])
 
 
-def main(folder, output, tests, words, chosen, plugin=None):
+class FirstFailure:
+    """A plugin that writes the identifier of the first test that fails into a file."""
+
+    def __init__(self, output):
+        self.output = output
+
+    def pytest_runtest_logreport(self, report):
+        """Write the identifier of a test that failed."""
+        if report.failed and not self.output.exists():
+            self.output.write_text(report.nodeid, encoding="utf-8")
+
+    pytest_collectreport = pytest_runtest_logreport
+
+
+def main(folder, tests, chosen, seconds, plugin=None):
     """Run the tests and exit with the status of pytest, or WRONG_COPY.
 
     Args:
-        folder: The folder with the copy of the package.
-        output: The file for what the tests print.
+        folder: The folder with the copy of the package, which also gets output.txt and failure.txt.
         tests: The paths of the test files.
-        words: Words of the fault: the tests whose names share most of them run first.
         chosen: The identifiers of the tests that run, in this order, or None for all.
+        seconds: The limit of processor time, at which the process is killed.
         plugin: One more plugin of pytest, or None.
     """
-    file = os.open(output, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
+    file = os.open(f"{folder}/output.txt", os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     os.dup2(file, 1)
     os.dup2(file, 2)
     os.chdir(folder)
+    _limit_processor_time(seconds)
     os.environ.update(ENVIRONMENT, PYTHONPATH=folder)  # the path is for processes that the tests start
     sys.path.insert(0, folder)
     sys.dont_write_bytecode = False  # the next trial need not compile the tests again
@@ -60,6 +61,15 @@ def main(folder, output, tests, words, chosen, plugin=None):
         sys.exit(WRONG_COPY)
     import pytest
 
-    order = Chosen(chosen) if chosen else LikelyFirst(set(re.findall(r"\w{3,}", words.lower())))
-    status = pytest.main([*OPTIONS, *tests], plugins=[order, *([plugin] if plugin else [])])
+    plugins = [FirstFailure(Path(folder, "failure.txt")), Chosen(chosen) if chosen else None, plugin]
+    status = pytest.main([*OPTIONS, *tests], plugins=[each for each in plugins if each is not None])
     sys.exit(int(status))
+
+
+def _limit_processor_time(seconds):
+    """Let the system kill this process after so much processor time: a fault can make a loop endless."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))

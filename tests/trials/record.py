@@ -1,9 +1,9 @@
 """Remember which test caught each fault, so that a fault is tried again only if something relevant changed.
 
-A record is a JSON file with one line for each fault: the test file that caught it, and a fingerprint of
+A record is a JSON file with one line for each fault: the test that caught it, and a fingerprint of
 
 - the source file with the fault, and the declaration of the fault,
-- the test file, everything in tests/ that it imports, and the conftest files above it,
+- the file of the test, everything in tests/ that it imports, and the conftest files above it,
 - npformer/checking, if the test uses the gradient checker.
 
 While the fingerprint is the same, the trial is left out. Other files of the package can decide it too, and so
@@ -18,7 +18,7 @@ import hashlib
 import json
 import os
 
-from trials.trial import ROOT
+from trials.trial import ROOT, file_of
 
 TESTS = ROOT / "tests"
 NIGHTLY = "NPFORMER_NIGHTLY"
@@ -26,43 +26,46 @@ DATA = {"golden": "oracle/golden.npz"}  # files that a helper reads, relative to
 
 
 class Record:
-    """The faults that were caught, with the test file and the fingerprint of each.
+    """The faults that were caught, with the test and the fingerprint of each.
 
     Args:
         path: The JSON file. If it is missing or damaged, the record is empty.
+        faults: All faults that there are. The file forgets the others.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, faults):
         self.path = path
+        self._names = {fault.name for fault in faults}
         try:
             self._caught = {name: (test, mark) for name, (test, mark) in json.loads(path.read_text()).items()}
         except (OSError, ValueError, TypeError, AttributeError):
             self._caught = {}
 
     def test(self, fault):
-        """Return the test file that caught the fault last time, or ""."""
-        return self._caught.get(fault.name, ("", ""))[0]
+        """Return the identifier of the test that caught the fault last time, or "" if its file is gone."""
+        test = self._caught.get(fault.name, ("", ""))[0]
+        return test if test and (TESTS / file_of(test)).is_file() else ""
 
-    def holds(self, fault, tests):
-        """Return True if one of the given test files caught the fault, and nothing relevant has changed."""
-        test, mark = self._caught.get(fault.name, ("", ""))
-        return test in tests and mark == fingerprint(fault, test)
+    def holds(self, fault):
+        """Return True if the fault was caught, and nothing relevant has changed since."""
+        test = self.test(fault)
+        return test != "" and self._caught[fault.name][1] == fingerprint(fault, file_of(test))
 
-    def changed(self, faults, tests):
+    def changed(self, faults):
         """Return the faults that must be tried: all where NPFORMER_NIGHTLY is set."""
         if os.environ.get(NIGHTLY):
             return list(faults)
-        return [fault for fault in faults if not self.holds(fault, tests)]
+        return [fault for fault in faults if not self.holds(fault)]
 
     def update(self, fault, test):
-        """Store the test file that caught a fault, or forget the fault if the test is ""."""
+        """Store the test that caught a fault, or forget the fault if the test is ""."""
         self._caught.pop(fault.name, None)
         if test:
-            self._caught[fault.name] = (test, fingerprint(fault, test))
+            self._caught[fault.name] = (test, fingerprint(fault, file_of(test)))
 
-    def write(self, faults):
-        """Write the file, without those that are none of the given faults any more."""
-        names = sorted(self._caught.keys() & {fault.name for fault in faults})
+    def write(self):
+        """Write the file."""
+        names = sorted(self._caught.keys() & self._names)
         lines = [f"{json.dumps(name)}: {json.dumps(self._caught[name])}" for name in names]
         part = self.path.with_suffix(".part")
         part.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

@@ -9,7 +9,6 @@ import compileall
 import functools
 import multiprocessing
 import os
-import re
 import shutil
 import tempfile
 import time
@@ -20,33 +19,34 @@ from typing import NamedTuple
 from trials import inside
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 1200  # seconds for one trial: far more than it takes, even on a busy machine
-FAILURE = re.compile(r"^(?:FAILED|ERROR) \S*?\btests/(\S+?)::(.*?)(?: - .*)?$", re.MULTILINE)
+LIMIT = 1200  # seconds of processor time for a trial of whole files
+LIMIT_OF_CHOSEN = 60  # and for chosen tests, beside ten times what they take without a fault
+PATIENCE = 3600  # seconds until a trial is killed that waits for something
 PASSED = "every test passes"
 
 
 class Outcome(NamedTuple):
     """The result of one trial."""
 
-    status: int | None  # the exit status of pytest, or None after LIMIT seconds
+    status: int | None  # the exit status of pytest, or None after PATIENCE seconds
     seconds: float
-    why: str  # the first test that failed, or the reason why none did
-    test: str  # the file of that test, relative to tests/, or ""
+    why: str  # the first test that failed, or what happened instead
+    test: str  # the identifier of the test that caught the fault, or ""
 
     @property
     def caught(self):
-        """True if a test failed. It is False if the tests could not start."""
-        return self.status == 1 and self.test != ""
+        """True if the tests ended otherwise than without the fault: a failure, a crash, or no end."""
+        return self.status is None or self.status in (1, 2) or self.status < 0
 
 
-def run_tests(tests, fault=None, *, words="", chosen=None, plugin=None):
+def run_tests(tests, fault=None, *, chosen=None, seconds=LIMIT, plugin=None):
     """Run tests on a fresh copy of the package until the first failure.
 
     Args:
         tests: Test files, relative to tests/.
         fault: The fault that is planted in the copy, or None.
-        words: Words of the fault: the tests whose names contain most of them run first.
         chosen: The identifiers of the tests that run, in this order. The default is all tests of the files.
+        seconds: The limit of processor time.
         plugin: One more plugin of pytest.
 
     Returns:
@@ -58,18 +58,61 @@ def run_tests(tests, fault=None, *, words="", chosen=None, plugin=None):
         shutil.copytree(_compiled_package(), folder / "npformer")
         if fault is not None:
             fault.plant(folder / "npformer")
-        output = folder / "output.txt"
         paths = [str(ROOT / "tests" / test) for test in tests]
-        arguments = (str(folder), str(output), paths, words, chosen, plugin)
-        process = _server().Process(target=inside.main, args=arguments)
+        process = _server().Process(
+            target=inside.main, args=(str(folder), paths, chosen, int(seconds), plugin)
+        )
         process.start()
-        process.join(LIMIT)
+        process.join(PATIENCE)
         if process.is_alive():
             process.kill()
             process.join()
-            return Outcome(None, LIMIT, f"the tests did not end within {LIMIT} s", "")
-        text = output.read_text(encoding="utf-8", errors="replace") if output.exists() else ""
-    return judge(process.exitcode, text, time.perf_counter() - start)
+            return Outcome(
+                None, PATIENCE, f"the tests did not end within {PATIENCE} s", chosen[0] if chosen else ""
+            )
+        text, failure = (_text(folder / file) for file in ("output.txt", "failure.txt"))
+    return judge(process.exitcode, text, failure, chosen, time.perf_counter() - start)
+
+
+def run_chosen(identifiers, fault=None, seconds=0.0):
+    """Run tests on a fresh copy of the package, in the given order, until the first failure.
+
+    Args:
+        identifiers: The identifiers of the tests, such as "tests/nn/test_linear.py::test_bias".
+        fault: The fault that is planted in the copy, or None.
+        seconds: The processor time that the tests take without the fault.
+    """
+    files = list(dict.fromkeys(map(file_of, identifiers)))
+    limit = LIMIT_OF_CHOSEN + 10 * seconds
+    return run_tests(files, fault, chosen=list(identifiers), seconds=limit)
+
+
+def file_of(identifier):
+    """Return the test file of the identifier of a test, relative to tests/."""
+    return identifier.partition("::")[0].removeprefix("tests/")
+
+
+def judge(status, output, failure, chosen, seconds):
+    """Return the outcome of a trial.
+
+    Args:
+        status: The exit status of pytest, negative after a signal.
+        output: What it printed.
+        failure: The identifier of the first test that failed, or "".
+        chosen: The identifiers of the tests that were to run, or None.
+        seconds: The time that the trial took.
+    """
+    if status == 0:
+        return Outcome(0, seconds, PASSED, "")
+    if failure and status in (1, 2):
+        return Outcome(status, seconds, failure.removeprefix("tests/"), failure)
+    last = output.strip().splitlines()[-1:]
+    outcome = Outcome(status, seconds, f"the tests did not run to their end: {' '.join(last)}", "")
+    return outcome._replace(test=chosen[0]) if outcome.caught and chosen else outcome
+
+
+def _text(path):
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 @functools.cache
@@ -98,17 +141,6 @@ def _server():
         os.environ.clear()
         os.environ.update(before)
     return context
-
-
-def judge(status, output, seconds):
-    """Return the outcome of a trial from the exit status and the output of pytest."""
-    failed = FAILURE.search(output)
-    if status == 1 and failed:
-        return Outcome(1, seconds, f"{Path(failed[1]).name}::{failed[2]}", failed[1])
-    if status == 0:
-        return Outcome(0, seconds, PASSED, "")
-    last = output.strip().splitlines()[-1:]
-    return Outcome(status, seconds, f"the tests did not run: {' '.join(last)}", "")
 
 
 def write_source(package, file, source):

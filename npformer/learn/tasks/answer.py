@@ -21,7 +21,7 @@ _DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f[248]|c8|c16|U\d{1,6}|S\d{1,6})")
 
 
 class DamagedAnswer(ValueError):
-    """The child process did not answer in the form that is due."""
+    """The child process did not answer in the format of this module."""
 
 
 class TooLarge(ValueError):
@@ -114,8 +114,8 @@ def _value(plain: Any) -> Any:
             return _array(dtype, shape, data)
         case {"scalar": [str(dtype), list(shape), str(data)]}:
             return _array(dtype, shape, data)[()]
-        case {"objects": list(shape)} if math.prod(shape) <= LARGEST:
-            return np.empty(shape, object)
+        case {"objects": list(shape)}:
+            return np.empty(_checked(shape), object)
         case {"other": [str(name), str(text)]}:
             return type(name, (StandIn,), {})(text)
         case dict():
@@ -127,4 +127,11 @@ def _array(dtype: str, shape: list[int], data: str) -> Any:
     if not _DTYPE.fullmatch(dtype):
         raise ValueError(f"dtype {dtype!r}")
     flat = np.frombuffer(bytearray(base64.b64decode(data, validate=True)), dtype)
-    return flat.reshape(shape)
+    return flat.reshape(_checked(shape))
+
+
+def _checked(shape: list[Any]) -> list[int]:
+    """Return a shape, or raise ValueError if it is none, or one of more entries than an answer may have."""
+    if not all(type(n) is int and 0 <= n <= LARGEST for n in shape) or math.prod(shape) > LARGEST:
+        raise ValueError(f"shape {shape}")
+    return shape

@@ -106,3 +106,14 @@ def test_the_size_of_a_letter(size, expected):
     with os.fdopen(other, "w") as stream:
         assert cell_of_window(stream) == expected
     os.close(own)
+
+
+def test_nothing_that_is_read_early_is_lost(tmp_path):
+    """Two screens in one piece stay two screens, and a question or a letter in two pieces is one."""
+    code = "import os, time\nfor piece in {}:\n    os.write(1, piece)\n    time.sleep(.05)\nprint(input())\n"
+    pieces = ["a ▸b ▸c".encode(), b"\xe2", b"\x96\xb8\033[1", b"6t"]
+    command = [sys.executable, "-c", code.format(pieces)]
+    terminal = Terminal(command, tmp_path, answers={b"\033[16t": b"answer\n"})
+    assert [terminal.read(), terminal.read(), terminal.read()] == ["a ▸", "b ▸", "c▸"]
+    assert terminal.read(until="never").split() == ["answer", "answer"]  # its echo, and what is printed
+    assert terminal.close() == 0

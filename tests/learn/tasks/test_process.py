@@ -5,10 +5,10 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from npformer.learn.bugs import BUGS
 from npformer.learn.exercises import EXERCISES
@@ -318,9 +318,3 @@ def test_no_process_is_left_when_npformer_ends(how, tmp_path):
         npformer.send_signal(how)
         npformer.wait()
     wait_until(lambda: alive(numbers(tmp_path)) == [])
-
-
-def wait_until(condition):
-    """Wait until the condition holds, however long that takes on a busy machine."""
-    while not condition():
-        time.sleep(0.05)

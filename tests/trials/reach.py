@@ -1,5 +1,6 @@
-"""Measure which tests call which functions: only those can kill a mutant of the function."""
+"""Measure which tests call which functions: only those can notice a fault in the function."""
 
+import ast
 import functools
 import json
 import sys
@@ -10,16 +11,15 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from trials.trial import run_tests
 
-from mutation.mutant import FOLDERS
+from trials.trial import ROOT, run_tests
 
 
 class Reach:
     """The functions that each test calls, and the time that it takes.
 
     Args:
-        tests: A list of (identifier, file relative to tests/, seconds), the fastest first.
+        tests: A list of (identifier, seconds), the fastest first.
         calls: A dict from "file: function" to the places of tests in that list.
     """
 
@@ -27,16 +27,43 @@ class Reach:
         self._tests = [tuple(test) for test in tests]
         self._calls = {name: set(places) for name, places in calls.items()}
 
-    def of(self, mutant):
-        """Return the tests that run the code of a mutant as (identifier, file), the fastest first.
+    def of(self, fault):
+        """Return the tests that run the code of a fault, the fastest first, and their seconds in all.
 
         If none calls the function, it may run on import: then all tests count that call one of its file.
         """
-        places = self._calls.get(f"{mutant.file}: {mutant.function}", set())
+        names = {f"{fault.file}: {function}" for function in functions_of(fault)}
+        places = set().union(*(self._calls.get(name, set()) for name in names))
         if not places:
-            same_file = (p for name, p in self._calls.items() if name.startswith(f"{mutant.file}: "))
+            same_file = (p for name, p in self._calls.items() if name.startswith(f"{fault.file}: "))
             places = set().union(*same_file)
-        return [self._tests[place][:2] for place in sorted(places)]
+        tests = [self._tests[place] for place in sorted(places)]
+        return [test[0] for test in tests], sum(test[1] for test in tests)
+
+
+def functions_of(fault):
+    """Return the functions whose lines a fault changes, without those nested in them."""
+    source = (ROOT / "npformer" / fault.file).read_text(encoding="utf-8")
+    old, new = source.splitlines(), fault.changed(source).splitlines()
+    same = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(old))
+    from_end = zip(reversed(old), reversed(new), strict=False)
+    after = next((i for i, (a, b) in enumerate(from_end) if a != b), len(old))
+    first, last = same + 1, max(same + 1, len(old) - after)
+    return {name for name, start, end in _functions(source) if start <= last and first <= end}
+
+
+@functools.cache
+def _functions(source):
+    """Return the outermost functions and the methods of a module as (name, first line, last line)."""
+    found, waiting = [], [("", ast.parse(source))]
+    while waiting:
+        prefix, scope = waiting.pop()
+        for node in scope.body:
+            if isinstance(node, ast.FunctionDef):
+                found.append((f"{prefix}{node.name}", node.lineno, node.end_lineno))
+            elif isinstance(node, ast.ClassDef):
+                waiting.append((f"{prefix}{node.name}.", node))
+    return found
 
 
 class MeasuredReach:
@@ -51,24 +78,24 @@ class MeasuredReach:
         self._lock = threading.Lock()
         self._reach = None
 
-    def of(self, mutant):
-        """Return the tests that run the code of a mutant, as Reach.of does, or raise TestsFail."""
+    def of(self, fault):
+        """Return the tests that run the code of a fault, as Reach.of does, or raise TestsFail."""
         with self._lock:
             if self._reach is None:
                 outcome, self._reach = measure(self.tests)
                 if self._reach is None:
                     raise TestsFail(outcome.why)
-        return self._reach.of(mutant)
+        return self._reach.of(fault)
 
 
 class TestsFail(Exception):
-    """The error if a test fails without any mutant: then its failure proves nothing about a mutant."""
+    """The error if a test fails without any fault: then its failure proves nothing about a fault."""
 
     __test__ = False  # the name begins like that of a class of tests
 
 
 def measure(tests):
-    """Run the test files without any mutant. Return the outcome, and the Reach or None if a test failed."""
+    """Run the test files without any fault. Return the outcome, and the Reach or None if a test failed."""
     with tempfile.TemporaryDirectory(prefix="reach-") as folder:
         output = Path(folder) / "reach.json"
         outcome = run_tests(tests, plugin=Recorder(output))
@@ -88,7 +115,7 @@ class Recorder:
         self.output = output
         self.found = set()
         self.of_fixtures = defaultdict(set)
-        self.tests = []  # (identifier, file, seconds, the names of the functions)
+        self.tests = []  # (identifier, seconds, the names of the functions)
 
     def pytest_sessionstart(self):
         """Follow the calls of all functions from now on."""
@@ -117,25 +144,22 @@ class Recorder:
         value = yield
         seconds = time.process_time() - start
         names = self.found.union(*(self.of_fixtures[name] for name in item.fixturenames))
-        file = item.path.as_posix().rpartition("/tests/")[2]
-        self.tests.append((item.nodeid, file, seconds, names))
+        self.tests.append((item.nodeid, seconds, names))
         return value
 
     def pytest_sessionfinish(self):
         """Write the file."""
         sys.settrace(None)
         calls = defaultdict(list)
-        tests = sorted(self.tests, key=lambda test: test[2])
+        tests = sorted(self.tests, key=lambda test: test[1])
         for place, (*_, names) in enumerate(tests):
             for name in names:
                 calls[name].append(place)
-        self.output.write_text(json.dumps({"tests": [test[:3] for test in tests], "calls": calls}))
+        self.output.write_text(json.dumps({"tests": [test[:2] for test in tests], "calls": calls}))
 
 
 @functools.cache
 def _name(code):
-    """Return "file: function" of a function in the folders with mutants, and "" for others."""
+    """Return "file: function" of a function of the package, and "" for others."""
     _, package, file = code.co_filename.rpartition("/npformer/")
-    if not package or not file.startswith(FOLDERS):
-        return ""
-    return f"{file}: {code.co_qualname.partition('.<locals>')[0]}"
+    return f"{file}: {code.co_qualname.partition('.<locals>')[0]}" if package else ""
