@@ -261,6 +261,8 @@ class Module:
                 f"this {type(self).__name__} shares parameters with a larger model, in whose buffers they "
                 "lie: flatten, move, optimize or replicate the whole model"
             )
+        if not parameters:
+            return self
         values, grads = _zeros_for([p.value for p in parameters]), None
         if any(p.has_grad for p in parameters):
             grads = _joined([p.grad for p in parameters])
@@ -311,7 +313,8 @@ class Module:
 
         A module on the host that is to stay there is returned as it is, without a copy of its parameters.
         """
-        if backend == "numpy" and not any(is_cupy(p.value) for p in self.parameters()):
+        arrays = [*(p.value for p in self.parameters()), *(table for *_, table in self._tables())]
+        if backend == "numpy" and not any(map(is_cupy, arrays)):
             return self
         return self._convert(lambda array: to_backend(array, backend))
 
@@ -325,11 +328,16 @@ class Module:
             if parameter.has_grad:
                 parameter.grad = change(parameter.grad)
             parameter.value = change(parameter.value)
+        for module, name, table in list(self._tables()):
+            setattr(module, name, change(table))
+        return self.flatten()
+
+    def _tables(self) -> Iterator[tuple[Module, str, Array]]:
+        """Yield the arrays of floats that are no parameters, such as position tables, and where they are."""
         for module in self.modules():
             for name, attribute in vars(module).items():
                 if is_array(attribute) and name != "values" and attribute.dtype.kind == "f":
-                    setattr(module, name, change(attribute))
-        return self.flatten()
+                    yield module, name, attribute
 
     def state_dict(self) -> dict[str, Array]:
         """Return a dict from the dotted name of each parameter to a copy of its values on the host."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.backend import Array
+from npformer.backend import Array, array_module
 from npformer.checking.cases.case import FF, B, Case, D, S, T, floats, given, make_case, pair_case
 from npformer.checking.cases.recurrent import TOKEN_MASK
 from npformer.functional.hard import HardAttendCache, straight_through_backward
@@ -114,8 +114,9 @@ class _Surrogate:
     def forward(self, queries: Array, memory: Array, **settings: Any) -> tuple[Array, Any]:
         context, cache = self.layer.forward(queries, memory, **settings)
         log_prob = cache.log_prob
-        entropy = np.broadcast_to(cache.entropy, log_prob.shape)
-        return np.concatenate([context, log_prob[..., None], entropy[..., None]], -1), cache
+        xp = array_module(log_prob)
+        entropy = xp.broadcast_to(cache.entropy, log_prob.shape)
+        return xp.concatenate([context, log_prob[..., None], entropy[..., None]], -1), cache
 
     def backward(self, dy: Array, cache: Any) -> Any:
         dentropy = dy[..., -1] if dy.ndim == 3 else dy[..., -1].sum(0)  # all draws have the same entropy

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.backend import Array
+from npformer.backend import Array, array_module
 from npformer.checking.cases.case import FF, B, Case, D, H, Maker, T, V, floats, given, make_case
 from npformer.nn import (
     Dropout,
@@ -95,7 +95,7 @@ class _Batched:
 
     def forward(self, length: int, start: int = 0) -> tuple[Array, Any]:
         y, cache = self.layer.forward(length, start)
-        return np.stack([y] * B), cache
+        return array_module(y).stack([y] * B), cache
 
     def backward(self, dy: Array, cache: Any) -> Any:
         return self.layer.backward(dy, cache)

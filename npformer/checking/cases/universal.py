@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from npformer import functional as F
-from npformer.backend import Array
+from npformer.backend import Array, array_module, like
 from npformer.checking.cases.case import FF, B, Case, D, H, Maker, S, T, V, floats, make_case
 from npformer.checking.cases.models import DROPPING, PRE, SOURCE, TARGET_IN, model_case, small_config
 from npformer.functional.masks import causal_mask, padding_mask
@@ -64,8 +64,8 @@ class _Mixed:
     named_parameters = dict
 
     def forward(self, states: Array, p: Array) -> tuple[Array, Any]:
-        y, cache = F.mix_states(states, p, TOOK)
-        return np.concatenate([y, cache.ponder[..., None]], -1), cache
+        y, cache = F.mix_states(states, p, like(TOOK, p))
+        return array_module(y).concatenate([y, cache.ponder[..., None]], -1), cache
 
     def backward(self, dy: Array, cache: Any) -> tuple[Array, Array]:
         return F.mix_states_backward(dy[..., :-1], cache, dponder=dy[..., -1])
@@ -95,7 +95,7 @@ class _WithPonder:
     ) -> tuple[Array, Any]:
         inputs = [x] if memory is None else [x, memory]
         y, cache = self.stack.forward(*inputs, context=context, **settings)
-        return np.concatenate([y, cache.ponder[..., None]], -1), cache
+        return array_module(y).concatenate([y, cache.ponder[..., None]], -1), cache
 
     def backward(self, dy: Array, cache: Any) -> Any:
         return self.stack.backward(dy[..., :-1], cache, dponder=dy[..., -1])
