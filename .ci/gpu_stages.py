@@ -28,10 +28,8 @@ STAGES = {  # the limit of each in seconds: those of the first five make six min
     "optional": 200,
 }
 OPTIONAL = ("optional",)
-COMPONENT_BARS = {"float64": 1e-12, "float32": 2e-6}  # relative to the largest entry of a component
 LOSS_BARS = {"float64": 1e-12, "float32": 1e-5}  # relative
 STEPS = 20
-HOST_ONLY = ("score function, all draws",)  # it lists all draws one by one, to study estimators
 
 
 class Results:
@@ -57,13 +55,17 @@ class Results:
         self.write()
 
     def attempt(self, name, function, *arguments):
-        """Store what a function returns, or the error that it raises as a failure."""
+        """Return what a function returns, or store the error that it raises as a failure and return None."""
         try:
-            self.add(name, function(*arguments))
+            return function(*arguments)
         except Exception as error:  # whatever it is, the other items shall run
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(last.filename).name}:{last.lineno}"
             self.fail(f"{name}: {type(error).__name__} at {place}: {str(error)[:500]}")
+
+    def measure(self, name, function, *arguments):
+        """Store what a function returns, or its error as a failure."""
+        self.add(name, self.attempt(name, function, *arguments))
 
     def write(self, *, complete=False):
         """Write the file."""
@@ -125,85 +127,17 @@ def tests(results, is_stand_in):
 def components(results, is_stand_in):
     """Compare outputs and gradients of every component on the device with those on the host."""
     from npformer.checking.cases import component_cases
+    from npformer.checking.cases.device import HOST_ONLY, check_on_device
 
-    largest = dict.fromkeys(COMPONENT_BARS, 0.0)
+    largest = {}
     for case in (case for case in component_cases() if case.name not in HOST_ONLY):
-        for dtype, bar in COMPONENT_BARS.items():
-            name = f"{case.name}, {dtype}"
-            try:
-                error = _difference(case, dtype)
-            except Exception as problem:  # whatever it is, the other components shall run
-                last = traceback.extract_tb(problem.__traceback__)[-1]
-                where = f"{Path(last.filename).name}:{last.lineno}"
-                results.fail(f"{name}: {type(problem).__name__} at {where}: {str(problem)[:300]}")
-                continue
-            largest[dtype] = max(largest[dtype], error)
-            if not error <= bar:
-                results.fail(f"{name}: the largest difference is {error:.1e}, and the bar {bar:.0e}")
+        report = results.attempt(case.name, check_on_device, case)
+        for row in report.rows if report else []:
+            dtype = row.method.partition(",")[0]
+            largest[dtype] = max(largest.get(dtype, 0.0), row.error)
+            if not row.ok:
+                results.fail(f"{case.name}, {row.tensor}, {row.method}: {row.error:.1e} {row.diagnosis}")
     results.add("largest difference", largest)
-
-
-def _difference(case, dtype):
-    """Return the largest difference of device and host, relative to the largest entry of all arrays."""
-    import numpy as np
-
-    here, there = (_outputs(case, dtype, backend) for backend in ("numpy", "cupy"))
-    assert here.keys() == there.keys(), f"{sorted(here.keys() ^ there.keys())} are there on one side alone"
-    size = max(float(np.abs(array).max(initial=0.0)) for array in here.values())
-    errors = []
-    for name, expected in here.items():
-        found = there[name]
-        assert found.dtype == expected.dtype, f"{name} has dtype {found.dtype}"
-        errors.append(float(np.abs(found - expected).max(initial=0.0)) / size)
-    return max(errors)
-
-
-def _outputs(case, dtype, backend):
-    """Return the output of a component and all of its gradients by name."""
-    import numpy as np
-
-    from npformer.backend import is_array, to_backend, to_numpy
-    from npformer.checking.check_target import settings_of
-    from npformer.checking.trees import draw_like, is_real, leaves, map_tree
-    from npformer.nn import Module
-
-    def placed(value):
-        if not is_array(value):
-            return value
-        return to_backend(value.astype(dtype) if value.dtype == np.float64 else value, backend)
-
-    thing, *inputs = case.build(np.random.default_rng(1))
-    settings = dict(case.settings)
-    settings |= {name: placed(mask) for name, mask in settings.items() if "mask" in name}
-    if "rng" in settings:
-        settings["rng"] = np.random.default_rng(settings["rng"])
-    if isinstance(thing, tuple):
-        forward, backward = thing
-        _place_closure(forward, placed)
-    else:
-        wrapped = [part for part in vars(thing).values() if isinstance(part, Module)]
-        for module in [thing] if isinstance(thing, Module) else wrapped:
-            module.astype(dtype).to(backend)
-        forward, backward = thing.forward, thing.backward
-        settings = settings_of(forward, settings)
-    y, cache = forward(*map(placed, inputs), **settings)
-    host = map_tree(to_numpy, y)
-    dy = map_tree(placed, draw_like(host, np.random.default_rng(2)))
-    grads = backward(dy, cache)
-    parameters = [] if isinstance(thing, tuple) else thing.named_parameters()
-    found = {f"output {place}": part for place, part in enumerate(leaves(y))}
-    found |= {f"gradient {place}": part for place, part in enumerate(leaves(grads)) if part is not None}
-    found |= {f"{name}.grad": parameter.grad for name, parameter in parameters}
-    on_host = {name: to_numpy(part) for name, part in found.items()}
-    return {name: part for name, part in on_host.items() if is_real(part)}
-
-
-def _place_closure(function, placed):
-    """Move the arrays that a function of a case is bound to, such as the targets of a loss."""
-    from npformer.checking.trees import map_tree
-
-    for cell in function.__closure__ or ():
-        cell.cell_contents = map_tree(placed, cell.cell_contents)
 
 
 # ------------------------------------------------------------------------------------------------------------
@@ -214,8 +148,8 @@ def training(results, is_stand_in):
     """Train models on the device and on the host, and compare losses, outputs and checkpoints."""
     for name in ("tiny", "small", "gpt128", "recurrent"):
         for dtype in LOSS_BARS:
-            results.attempt(f"{name}, {dtype}", _train_twice, results, name, dtype, is_stand_in)
-    results.attempt("checkpoints", _checkpoints, is_stand_in)
+            results.measure(f"{name}, {dtype}", _train_twice, results, name, dtype, is_stand_in)
+    results.measure("checkpoints", _checkpoints, is_stand_in)
 
 
 def _train_twice(results, name, dtype, is_stand_in):
@@ -321,7 +255,7 @@ def speed(results, is_stand_in):
     """Measure training steps beside PyTorch eager in float32, without TF32 for either."""
     names = ("tiny", "small", "base8k", "base37k", "gpt128", "gpt384", "gpt768", "gpt768 with 16 × 1,024")
     for name in names[4:5] if is_stand_in else names:
-        results.attempt(name, _measured, name, is_stand_in)
+        results.measure(name, _measured, name, is_stand_in)
 
 
 def _measured(name, is_stand_in, tf32=False):
@@ -390,7 +324,7 @@ def optional(results, is_stand_in):
     if is_stand_in:
         return
     for name in ("small", "gpt384", "gpt768"):
-        results.attempt(f"{name}, TF32", _measured, name, False, True)
+        results.measure(f"{name}, TF32", _measured, name, False, True)
     start = time.monotonic()
     command = [sys.executable, "-m", "npformer", "tour", "--out", str(results.path.parent / "tour")]
     done = subprocess.run(

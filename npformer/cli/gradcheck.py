@@ -7,7 +7,9 @@ from argparse import ArgumentParser, Namespace
 from rich.console import Console
 from rich.table import Table
 
+from npformer.backend import choose_backend
 from npformer.checking.cases import Case, KernelCase, all_cases
+from npformer.checking.cases.device import HOST_ONLY, check_on_device
 from npformer.checking.report import Report
 from npformer.cli.limits import require_memory
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
@@ -41,6 +43,13 @@ RULES = (
     needs("--last", "--model"),
     excludes("--model", "--method", "the check of a model is by complex step"),
     excludes("--json", "--verbose", "it prints every tensor anyway"),
+    excludes("--backend", "--method --model --shape --seconds", "it compares components on two devices"),
+    only_if(
+        "--backend",
+        lambda arguments: not _own(arguments),
+        "with components",
+        "leave it out, since a layer of your own is checked where its arrays are",
+    ),
     only_if("--shape", _own, "with a layer of your own", "give FILE.py:NAME as well, or leave it out"),
     only_if(
         "--seconds",
@@ -88,6 +97,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="a limit on the processor time of a layer of your own, or about the time for a model "
         f"(default: {OWN_SECONDS:g})",
     )
+    parser.add_argument(
+        "--backend",
+        **one_of(("numpy", "cupy")),
+        default="numpy",
+        help="cupy compares every component on a GPU with NumPy (default: numpy)",
+    )
     parser.add_argument("--verbose", action="store_true", help="print every tensor, not only the worst one")
     parser.add_argument(
         "--json", action="store_true", help="print a list of JSON objects, one for each tensor"
@@ -102,7 +117,11 @@ def run(arguments: Namespace) -> int:
         return 0
     own = _own(arguments)
     start = time.perf_counter()
-    if arguments.model:
+    if arguments.backend == "cupy":
+        choose_backend("cupy")  # refuses where there is no GPU
+        cases = [case for case in choose(arguments.what) if isinstance(case, Case)]
+        reports = [check_on_device(case, arguments.seed) for case in cases if case.name not in HOST_ONLY]
+    elif arguments.model:
         reports = [check_model(arguments)]
     elif own:
         reports = [check_own(what, arguments) for what in own]

@@ -1,0 +1,77 @@
+"""A plugin of pytest that prints where the processor time goes, in all processes together.
+
+python -m pytest -p processor_times
+
+Each row has the seconds of a test file with its child processes, of the fixtures among them, and of importing
+the file, which each worker does once.
+"""
+
+import os
+from collections import Counter
+from contextlib import contextmanager
+
+import pytest
+
+KINDS = ("tests", "fixtures", "imports")
+ROWS = 40  # the most expensive of each kind
+seconds = {kind: Counter() for kind in KINDS}
+
+
+def processor_time():
+    """Return the seconds of this process and of its children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@contextmanager
+def counted(kind, name):
+    """Count the processor time of a block."""
+    start = processor_time()
+    try:
+        yield
+    finally:
+        seconds[kind][name] += processor_time() - start
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Count a test with what it sets up."""
+    with counted("tests", item.nodeid.partition("::")[0]):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    """Count a fixture."""
+    with counted("fixtures", f"{fixturedef.baseid or 'all'}: {fixturedef.argname}"):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Count the import of a test file."""
+    if not isinstance(collector, pytest.Module):
+        return (yield)
+    with counted("imports", collector.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Add what a worker of xdist has counted."""
+    for kind, found in node.workeroutput.get("processor_times", {}).items():
+        seconds[kind].update(found)
+
+
+def pytest_sessionfinish(session):
+    """Send what this worker has counted."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["processor_times"] = {kind: dict(found) for kind, found in seconds.items()}
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print the rows."""
+    for kind, found in seconds.items():
+        terminalreporter.write_sep("=", f"{kind}: {sum(found.values()):.0f} s of processor time")
+        for name, spent in found.most_common(ROWS):
+            terminalreporter.write_line(f"{spent:8.1f}  {name}")
