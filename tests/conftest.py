@@ -70,17 +70,6 @@ def pytest_collection_modifyitems(items):
         items[:] = [item for file in draw.sample(files, len(files)) for item in file]
 
 
-@pytest.fixture(scope="session")
-def lesson_runs(tmp_path_factory):
-    """Return the folder runs/ of the lessons' tests: chapter 15 uses the model that chapter 13 trained."""
-    runs = tmp_path_factory.mktemp("runs")
-    try:
-        runs.with_name("link").symlink_to(runs)
-    except OSError:  # on Windows, making links is a privilege
-        pytest.skip("this user cannot make symbolic links")
-    return runs
-
-
 @pytest.fixture
 def device(request, monkeypatch):
     """Return the module cupy: the real one with --backend cupy, the strict stand-in otherwise."""

@@ -2,26 +2,20 @@
 
 import codecs
 import os
-import re
 import select
-import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from typing_reader import COLUMNS, OF_TERMINALS, ROWS, without_colours
 from waiting import PATIENCE
-
-from npformer.learn.course.lesson import find_lesson
 
 pty = pytest.importorskip("pty")
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
 
-COLUMNS, ROWS = 100, 30  # the size for which lessons are laid out
 MARK = "▸"  # the end of every question
-COLOURS = re.compile(r"\033\[[0-9;?]*[a-zA-Z]|\033[()][A-Z]|\r")
 
 
 class Terminal:
@@ -42,13 +36,7 @@ class Terminal:
         self.own, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, bytes([ROWS, 0, columns, 0, 0, 0, 0, 0]))
         variables = {"TERM": "xterm-256color", "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
-        kept = {
-            k: v
-            for k, v in os.environ.items()
-            if not k.startswith(
-                ("TMUX", "STY", "KITTY", "TERM", "NO_COLOR", "COLUMNS", "LINES", "DISPLAY", "WAYLAND")
-            )
-        }
+        kept = {name: value for name, value in os.environ.items() if not OF_TERMINALS.match(name)}
         self.process = subprocess.Popen(
             command,
             stdin=other,
@@ -80,7 +68,7 @@ class Terminal:
             text = (text + self._decoder.decode(piece)).replace("\r\n", "\n")
         screen, found, self._ahead = text.partition(until)
         self.raw = screen + found
-        return COLOURS.sub("", self.raw)
+        return without_colours(self.raw)
 
     def _answer(self, piece):
         """Send the answers to the questions in the output. A question may come in two pieces."""
@@ -117,31 +105,7 @@ class Terminal:
         return status
 
 
-def step_with(number, text):
-    """Return the number of the first step of a lesson whose code contains a text, for the command g."""
-    steps = enumerate(find_lesson(number).steps, 1)
-    return next(place for place, step in steps if any(text in cell.text for cell in step.cells))
-
-
 def _own_terminal():
     """Make the pseudo-terminal the controlling terminal, so that Ctrl-C reaches the process."""
     os.setsid()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
-@pytest.fixture
-def start(tmp_path, monkeypatch):
-    """Return a function that starts `npformer lesson ...`. At the end, living processes are killed."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    terminals = []
-
-    def begin(*arguments, **environment):
-        command = [sys.executable, "-m", "npformer", "lesson", *arguments]
-        terminals.append(Terminal(command, tmp_path, **environment))
-        return terminals[-1]
-
-    yield begin
-    for terminal in terminals:
-        if terminal.process.poll() is None:
-            terminal.process.send_signal(signal.SIGKILL)
-            terminal.close()

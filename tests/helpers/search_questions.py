@@ -76,3 +76,12 @@ HELD_OUT = {
     "measure quality of translation": {"lessons/22_3.html"},
     "why word vector multiply root": {"lessons/02.html"},
 }
+
+MISSPELT = {
+    "lable smoothing": {"lessons/12_3.html"},
+    "teacher forcin": {"lessons/11_1.html"},
+    "perplexitty": {"lessons/12_4.html"},
+    "gradeint clipping": {"lessons/13_3.html"},
+    "exposre bias": {"lessons/14_2.html"},
+    "rotary positons": {"lessons/23_2.html"},
+}

@@ -3,7 +3,8 @@
 import html
 import re
 
-from npformer.learn.course.lesson import all_lessons
+from course import LESSONS
+
 from npformer.learn.course.markup import prose
 from npformer.learn.site.frame import SCRIPT, STYLE, WEB, Frame, entrances_of
 from npformer.learn.site.html_text import with_heading_ids
@@ -13,7 +14,7 @@ from npformer.learn.site.page import Page
 
 def lesson_pages():
     """Yield a page for each lesson: its prose, and its code without outputs."""
-    for lesson in all_lessons():
+    for lesson in LESSONS:
         cells = [
             prose(cell.text) if cell.kind == "prose" else f'<pre class="code">{html.escape(cell.text)}</pre>'
             for cell in lesson.cells

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from course import CHAPTERS, LESSONS, each_lesson
 from matplotlib.colors import to_rgba
 
 from npformer.learn.course.architecture import (
@@ -14,13 +15,10 @@ from npformer.learn.course.architecture import (
     place_of,
     places,
 )
-from npformer.learn.course.lesson import all_lessons
 from npformer.learn.figures.course_map import course_map
 from npformer.learn.figures.f01_to_f04_architecture import PARTS
 from npformer.plots import text_problems
 from npformer.plots.palette import COLOURS
-
-each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 
 
 @each_lesson
@@ -31,22 +29,14 @@ def test_the_line_of_a_lesson_is_that_of_the_map(lesson):
     assert paragraphs[-1].startswith("`")
 
 
-@pytest.mark.parametrize("number", places())
-def test_every_line_fits_a_terminal_of_80_columns(number):
-    assert len(places()[number].line) <= 80
-
-
-@pytest.mark.parametrize("number", places())
-def test_every_place_has_parts_that_exist(number):
-    place = places()[number]
-    assert set(place.parts) <= set(chains()[place.chain])
-    assert set(place.highlighted) <= set(PARTS)
-
-
-def test_every_number_is_that_of_a_chapter_or_a_lesson():
-    known = {lesson.number for lesson in all_lessons()} | {str(lesson.chapter) for lesson in all_lessons()}
-    assert [number for number in places() if number not in known] == []
-    assert {lesson.chapter for lesson in all_lessons()} == {int(n.split(".")[0]) for n in places()}
+def test_every_place_is_that_of_a_lesson_or_a_chapter_and_names_parts_that_exist():
+    known = {lesson.number for lesson in LESSONS} | {str(chapter) for chapter in CHAPTERS}
+    assert places().keys() <= known
+    assert {int(number.split(".")[0]) for number in places()} == CHAPTERS.keys()
+    for place in places().values():
+        assert len(place.line) <= 80, "it fits a narrow terminal"
+        assert set(place.parts) <= set(chains()[place.chain])
+        assert set(place.highlighted) <= set(PARTS)
 
 
 def test_no_row_occurs_twice():
@@ -56,12 +46,10 @@ def test_no_row_occurs_twice():
 
 
 def test_the_parts_of_a_lesson_are_in_brackets_and_capitals():
-    assert LessonPlace("decoding", ("search",)).line == (
-        "decoding: encoder → decoder → softmax → [SEARCH] → translation"
-    )
-    assert (
-        LessonPlace("decoding", ()).line == "[DECODING]: encoder → decoder → softmax → search → translation"
-    )
+    line = "decoding: encoder → decoder → softmax → [SEARCH] → translation"
+    assert LessonPlace("decoding", ("search",)).line == line
+    whole = "[DECODING]: encoder → decoder → softmax → search → translation"
+    assert LessonPlace("decoding", ()).line == whole
     assert place_of("08_1_layer_norm").line.count("[ADD & NORM]") == 2
 
 

@@ -8,29 +8,26 @@ import re
 from typing import NamedTuple
 
 import pytest
+from course import CHAPTERS, LESSONS, each_lesson, prose_of
 from paths import ROOT
 
-from npformer.learn.course.lesson import all_lessons
-
 PACKAGE = ROOT / "npformer"
-LESSONS = all_lessons()
 NUMBER = r"\d+(?:\.\d+)?"
 CITED = re.compile(
     rf"(?<!npformer )\b(lesson|chapter)s?\s+"
     rf"({NUMBER}(?:(?:\s*\([^()]*\))?(?:,|,?\s+(?:and|or|to))\s+{NUMBER})*)\b",
     re.IGNORECASE,
 )
+NAMES, NUMBERS = ({getattr(lesson, key) for lesson in LESSONS} for key in ("name", "number"))
 FILE = re.compile(r"`(\d\d_\w+)`")
 NEXT = re.compile(rf"\*\*Next\*\*[:,] lesson ({NUMBER}) \(`(\w+)`\)")
 PAGES = [
-    *(
-        path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"
-    ),  # earlier versions had other lessons
+    # without the page about earlier versions, which had other lessons
+    *(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"),
     *(ROOT / "docs").glob("*.md"),
     *(PACKAGE / "learn").rglob("*.py"),
     *(PACKAGE / "cli").glob("*.py"),
 ]
-each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
 
 
 class Citation(NamedTuple):
@@ -40,16 +37,9 @@ class Citation(NamedTuple):
     number: str
 
     @property
-    def chapter(self):
-        """The number of the chapter."""
-        return int(self.number.split(".")[0])
-
-    @property
     def exists(self):
         """Whether there is such a lesson or chapter."""
-        if self.kind == "chapter":
-            return self.number in {str(lesson.chapter) for lesson in LESSONS}
-        return self.number in {lesson.number for lesson in LESSONS}
+        return self.number in (NUMBERS if self.kind == "lesson" else map(str, CHAPTERS))
 
 
 def citations(text):
@@ -62,32 +52,20 @@ def citations(text):
 
 
 def missing(text):
-    """Return the citations of lessons and chapters that do not exist."""
-    return [citation for citation in citations(text) if not citation.exists]
-
-
-def missing_files(text):
-    """Return the names of lessons in backticks that are not the names of files."""
-    return [name for name in FILE.findall(text) if name not in {lesson.name for lesson in LESSONS}]
-
-
-def prose_of(lesson):
-    return "\n\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
+    """Return the citations of lessons and chapters that do not exist, and the names of files in backticks."""
+    wrong = [" ".join(citation) for citation in citations(text) if not citation.exists]
+    return wrong + [name for name in FILE.findall(text) if name not in NAMES]
 
 
 @each_lesson
 def test_each_lesson_that_a_lesson_cites_exists(lesson):
-    text = "\n".join(cell.text for cell in lesson.cells)
-    assert missing(text) == []
-    assert missing_files(text) == []
+    assert missing("\n".join(cell.text for cell in lesson.cells)) == []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_each_lesson_that_a_page_cites_exists(path):
     text = path.read_text(encoding="utf-8")
-    text = re.sub(r'"\s*\n\s*f?"', "", text)  # a text in several lines of Python
-    assert missing(text) == []
-    assert missing_files(text) == []
+    assert missing(re.sub(r'"\s*\n\s*f?"', "", text)) == []  # a text in several lines of Python
 
 
 @each_lesson
@@ -124,16 +102,12 @@ def test_citations_are_found(text, expected):
 
 
 @pytest.mark.parametrize(
-    ("citation", "exists"),
+    ("text", "expected"),
     [
-        ("lesson 1", True),
-        ("lesson 1.1", False),
-        ("chapter 1", True),
-        ("chapter 77", False),
-        ("chapter 4.1", False),
+        ("lesson 1, chapter 1, see `01_words_to_ids`", []),
+        ("lesson 1.1, chapter 77, chapter 4.1", ["lesson 1.1", "chapter 77", "chapter 4.1"]),
+        ("see `01_words_to_id`", ["01_words_to_id"]),
     ],
 )
-def test_a_citation_is_of_a_lesson_or_of_a_whole_chapter(citation, exists):
-    assert Citation(*citation.split()).exists == exists
-    assert missing_files("see `01_words_to_ids`") == []
-    assert missing_files("see `01_words_to_id`") == ["01_words_to_id"]
+def test_a_citation_is_of_a_lesson_or_of_a_whole_chapter(text, expected):
+    assert missing(text) == expected

@@ -42,14 +42,10 @@ def run(runner, step):
     return runner.run(runner.lesson.steps[step].code)
 
 
-def test_a_cell_prints_and_defines_variables(runner):
+def test_a_cell_defines_variables_and_replay_restores_what_it_changed_in_place(runner):
     outcome = run(runner, 0)
     assert (outcome.printed, outcome.defined, outcome.error) == ("first\n", ["x list of 1"], "")
-
-
-def test_replay_restores_values_that_a_cell_changed_in_place(runner):
-    for step in (0, 1):
-        run(runner, step)
+    run(runner, 1)
     assert runner.namespace["x"] == [1, 2]
     assert runner.replay(1) == ""
     assert runner.namespace["x"] == [1]
@@ -63,10 +59,7 @@ def test_an_error_names_the_lessons_line_and_the_runner_stays_usable(runner):
     assert '09_short.py, line 13: return math.sqrt("two")' in error
     assert runner.evaluate("len(x)") == "2\n"
     assert "SystemExit 3" in run(runner, 3).error
-
-
-def test_replay_stops_at_the_first_error(runner):
-    assert "TypeError" in runner.replay(4)
+    assert "TypeError" in runner.replay(4), "it stops at the first error"
 
 
 def test_a_line_is_an_expression_or_a_statement(runner):

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from course import LESSONS
 from paths import ROOT
 
 from npformer.cli import glossary as glossary_command
@@ -13,12 +14,11 @@ from npformer.errors import UserError
 from npformer.learn.course import passages
 from npformer.learn.course.glossary import all_terms, find_terms
 from npformer.learn.course.length import minutes_of
-from npformer.learn.course.lesson import all_lessons
 from npformer.learn.course.passages import PAPER, SOURCES, all_passages, find_passages
 from npformer.learn.course.references import SourceLocation, code_location, lesson_location
 from npformer.learn.site.lesson_links import PUBLISHED, page_of
 
-LESSONS = ROOT / "lessons"
+FOLDER = ROOT / "lessons"
 PAGES = {
     "INDEX.md": index_command.as_page,
     "GLOSSARY.md": glossary_command.as_page,
@@ -46,7 +46,7 @@ def test_every_location_is_the_right_line():
 
 def test_every_lesson_is_in_the_index_or_explains_a_term():
     led_to = {place.path.name for entry in (*all_passages(), *all_terms()) for place in entry.lessons}
-    assert {lesson.path.name for lesson in all_lessons()} <= led_to
+    assert {lesson.path.name for lesson in LESSONS} <= led_to
 
 
 def test_the_index_has_every_section_of_the_paper():
@@ -58,28 +58,23 @@ def test_the_index_has_every_section_of_the_paper():
     assert len(SOURCES) == 5  # the paper and four documents
 
 
-def test_every_passage_has_a_lesson_and_code():
+def test_every_passage_has_a_lesson_and_code_and_no_term_occurs_twice():
     assert [entry.text for entry in all_passages() if not (entry.lessons and entry.code)] == []
-
-
-def test_no_term_occurs_twice():
     names = [term.name.lower() for term in all_terms()]
     assert len(set(names)) == len(names) > 50
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_the_page_in_lessons_is_up_to_date(name, tmp_path):
+def test_the_page_in_lessons_is_up_to_date_and_every_link_of_a_page_works(
+    name, tmp_path, monkeypatch, capsys
+):
     """If this fails, lines have moved: run npformer index --write lessons/INDEX.md, and the others."""
-    assert (LESSONS / name).read_text(encoding="utf-8") == PAGES[name](LESSONS)
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_every_link_of_a_page_works(name, tmp_path, monkeypatch, capsys):
+    assert (FOLDER / name).read_text(encoding="utf-8") == PAGES[name](FOLDER)
     monkeypatch.chdir(tmp_path)
     assert main([COMMANDS[name], "--write"]) == 0
     assert capsys.readouterr().out == f"wrote {name}\n"
     links = re.findall(r"\]\(([^)#]+)#L(\d+)\)", (tmp_path / name).read_text(encoding="utf-8"))
-    assert len(links) >= (len(all_lessons()) if name == "README.md" else 80)
+    assert len(links) >= (len(LESSONS) if name == "README.md" else 80)
     for path, line in links:
         assert int(line) <= len((tmp_path / path).read_text(encoding="utf-8").splitlines())
 
@@ -88,12 +83,8 @@ def test_every_link_of_a_page_works(name, tmp_path, monkeypatch, capsys):
     ("find", "reference", "message"),
     [
         (lesson_location, "99", "lesson 99, but there is no such lesson"),
-        (lesson_location, "5 Seven steps", "'Seven steps' in lesson 5, but no heading begins with it"),
-        (
-            code_location,
-            "functional/sofmax.softmax",
-            "npformer/functional/sofmax.py, but there is no such file",
-        ),
+        (lesson_location, "5 Seven", "'Seven' in lesson 5, but no heading begins with it"),
+        (code_location, "functional/sofmax.softmax", "functional/sofmax.py, but there is no such file"),
         (code_location, "functional/softmax.sofmax", "sofmax in npformer/functional/softmax.py"),
     ],
 )
@@ -103,8 +94,8 @@ def test_the_error_names_a_broken_link(find, reference, message):
 
 
 def test_the_page_of_the_course_has_every_lesson_with_its_minutes_and_goals():
-    page = lessons_command.as_page(LESSONS)
-    for lesson in all_lessons():
+    page = lessons_command.as_page(FOLDER)
+    for lesson in LESSONS:
         link = f"[{lesson.number} {lesson.title}]({lesson.path.name}#L1) | "
         link += f"[read]({PUBLISHED}/{page_of(lesson)}) | {minutes_of(lesson)} | "
         assert link + "; ".join(lesson.goals) in page.replace("\\|", "|")
@@ -119,14 +110,10 @@ def test_a_broken_link_in_a_table_is_found(monkeypatch):
         all_passages()
 
 
-def test_searching():
+def test_searching(capsys):
     assert [entry.place for entry in find_passages("(2)")] == ["3.3, (2)"]
     assert "functional/softmax.py" in find_passages("logits")[0].code[0].address
-    assert find_terms("softmax")[0].name == "softmax"
     assert find_terms("掩码")[0].chinese == "因果掩码"
-
-
-def test_the_terminal(capsys):
     assert main(["index", "3.2.1, (1)"]) == 0
     out = capsys.readouterr().out
     assert "softmax(QKᵀ/√dₖ)V" in out

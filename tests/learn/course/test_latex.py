@@ -37,19 +37,15 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize(("latex", "text"), FORMULAS)
-def test_a_formula_as_text(latex, text):
+def test_a_formula_as_text_and_as_mathml(latex, text):
+    """MathML is well-formed, and a name of several letters is one element, which browsers show upright."""
     assert to_text(latex) == text
-
-
-@pytest.mark.parametrize(("latex", "text"), FORMULAS)
-def test_a_formula_as_mathml(latex, text):
-    """It is well-formed, and a name of several letters is one element, which browsers show upright."""
-    tree = ElementTree.fromstring(to_mathml(latex, display="aligned" in latex))
-    assert tree.tag == "{http://www.w3.org/1998/Math/MathML}math"
-    assert tree.get("display") == ("block" if "aligned" in latex else "inline")
-    assert not [node.text for node in tree.iter() if "&" in (node.text or "")]
-    if "softmax" in latex:
-        assert "<mi>softmax</mi>" in to_mathml(latex)
+    for display in (False, True):
+        tree = ElementTree.fromstring(to_mathml(latex, display=display))
+        assert tree.tag == "{http://www.w3.org/1998/Math/MathML}math"
+        assert tree.get("display") == ("block" if display else "inline")
+        assert not [node.text for node in tree.iter() if "&" in (node.text or "")]
+    assert ("<mi>softmax</mi>" in to_mathml(latex)) == ("softmax" in latex)
 
 
 @pytest.mark.parametrize("latex", [r"\foo{x}", r"\frac{a", r"x^2^3", r"a & b", r"\begin{aligned} a"])

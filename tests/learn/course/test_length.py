@@ -4,9 +4,9 @@ import ast
 import re
 
 import pytest
+from course import each_lesson, prose_of, texts_of
 
 from npformer.cli.main import main
-from npformer.learn.course import lesson as lesson_module
 from npformer.learn.course.latex import to_mathml, to_text
 from npformer.learn.course.length import (
     CODE_SPAN,
@@ -18,13 +18,12 @@ from npformer.learn.course.length import (
     passages,
     plain,
 )
-from npformer.learn.course.lesson import Lesson, all_lessons
+from npformer.learn.course.lesson import Lesson
 from npformer.learn.course.prose import formulas, replace_formulas, split_answers
 
 MOST_MINUTES = 30
 MOST_WORDS = 150  # before a cell of code, a picture or a question
 MOST_IMPORTS = 24  # lines of a cell, one screen
-each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.name)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -32,36 +31,23 @@ each_lesson = pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson
 
 
 @each_lesson
-def test_the_minutes_are_those_of_the_formula(lesson):
-    stated = re.search(r"^\*About (\d+) minutes\b", lesson.cells[0].text, re.MULTILINE)
+def test_the_opening_says_how_long_it_takes_and_what_the_reader_needs(lesson):
+    opening = lesson.cells[0].text
+    stated = re.search(r"^\*About (\d+) minutes\b[^*]*\. You need: [^*]+\*$", opening, re.MULTILINE)
     assert int(stated[1]) == minutes_of(lesson) <= MOST_MINUTES
 
 
 @each_lesson
-def test_no_passage_is_a_wall(lesson):
+def test_no_passage_is_a_wall_and_imports_fit_a_screen(lesson):
     assert [text for text in passages(lesson) if count_words(text) > MOST_WORDS] == []
-
-
-@each_lesson
-def test_a_cell_with_imports_fits_a_screen(lesson):
-    assert [
-        cell
-        for cell in lesson.cells
-        if cell.kind == "code" and import_lines(cell.text) and cell.text.count("\n") >= MOST_IMPORTS
-    ] == []
-
-
-@each_lesson
-def test_the_opening_says_what_the_reader_needs(lesson):
-    opening = lesson.cells[0].text
-    assert re.search(r"^\*About \d+ minutes\b[^*]*\. You need: [^*]+\*$", opening, re.MULTILINE)
+    with_imports = [text for text in texts_of([lesson], "code") if import_lines(text)]
+    assert [text for text in with_imports if text.count("\n") >= MOST_IMPORTS] == []
 
 
 @each_lesson
 def test_the_end_has_a_summary_questions_and_exercises(lesson):
-    prose = "\n\n".join(cell.text for cell in lesson.cells if cell.kind == "prose")
-    names = ["## Summary", "## Questions", "## Exercises"]
-    places = [prose.index(f"\n{name}\n") for name in names]
+    prose = prose_of(lesson)
+    places = [prose.index(f"\n## {name}\n") for name in ("Summary", "Questions", "Exercises")]
     assert places == sorted(places)
     summary, questions = prose[places[0] : places[1]], prose[places[1] : places[2]]
     assert len(re.findall(r"^- ", summary, re.MULTILINE)) == 5
@@ -71,27 +57,22 @@ def test_the_end_has_a_summary_questions_and_exercises(lesson):
 
 @each_lesson
 def test_every_question_is_followed_by_its_answer(lesson):
-    for cell in lesson.cells:
-        if cell.kind == "prose":
-            parts = split_answers(cell.text)
-            for part, after in zip(parts, [*parts[1:], None], strict=True):
-                assert part.text.count("**Question.**") <= 1, part
-                if "**Question.**" in part.text:
-                    assert after is not None, part
-                    assert (after.kind, after.title) == ("answer", "Answer")
-            assert "<details>" not in "".join(part.text for part in parts)
+    for text in texts_of([lesson], "prose"):
+        parts = split_answers(text)
+        for part, after in zip(parts, [*parts[1:], None], strict=True):
+            assert part.text.count("**Question.**") <= 1, part
+            if "**Question.**" in part.text:
+                assert after is not None, part
+                assert (after.kind, after.title) == ("answer", "Answer")
+        assert "<details>" not in "".join(part.text for part in parts)
 
 
 @each_lesson
 def test_cells_that_only_check_or_draw_have_tags(lesson):
     for cell in lesson.cells:
         if cell.kind == "code":
-            assert not is_check(cell.text) or "check" in cell.tags, (
-                f"line {cell.line}: a check without its tag"
-            )
-            assert "show_figure(" not in cell.text or "plot" in cell.tags, (
-                f"line {cell.line}: a plot without its tag"
-            )
+            assert "check" in cell.tags or not is_check(cell.text), cell.line
+            assert "plot" in cell.tags or "show_figure(" not in cell.text, cell.line
 
 
 def is_check(code):
@@ -121,14 +102,13 @@ def test_checks_are_recognized(code, expected):
 @each_lesson
 def test_every_formula_can_be_shown(lesson):
     """It has MathML, and a text in lines of at most 94 columns. No dollar sign is left over."""
-    for cell in lesson.cells:
-        if cell.kind == "prose":
-            for latex, display in formulas(cell.text):
-                assert to_mathml(latex, display=display)
-                assert max(map(len, to_text(latex).splitlines())) <= 94, latex
-                assert display or "\n" not in to_text(latex), f"{latex} needs lines of its own"
-            left = replace_formulas(FENCE.sub("", cell.text), lambda latex, display: "")
-            assert "$" not in CODE_SPAN.sub("", left).replace(r"\$", "")
+    for text in texts_of([lesson], "prose"):
+        for latex, display in formulas(text):
+            assert to_mathml(latex, display=display)
+            assert max(map(len, to_text(latex).splitlines())) <= 94, latex
+            assert display or "\n" not in to_text(latex), f"{latex} needs lines of its own"
+        left = replace_formulas(FENCE.sub("", text), lambda latex, display: "")
+        assert "$" not in CODE_SPAN.sub("", left).replace(r"\$", "")
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -176,13 +156,10 @@ assert x == 1
 
 
 @pytest.fixture
-def lesson(tmp_path, monkeypatch):
+def lesson(course, inside):
     """Return a short lesson, which is the only one."""
-    path = tmp_path / "90_short.py"
-    path.write_text(SOURCE, encoding="utf-8")
-    monkeypatch.setattr(lesson_module, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(lesson_module, "INSTALLED", tmp_path)
-    return Lesson(path)
+    course({"90_short": SOURCE})
+    return Lesson(inside / "lessons" / "90_short.py")
 
 
 def test_words_lines_questions_and_derivations_are_counted(lesson):

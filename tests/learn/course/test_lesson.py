@@ -5,7 +5,6 @@ import re
 import pytest
 
 from npformer.errors import UserError
-from npformer.learn.course import lesson as lesson_module
 from npformer.learn.course.lesson import (
     Cell,
     Lesson,
@@ -53,8 +52,8 @@ def test_code_before_the_first_marker_is_a_cell():
 
 
 def test_steps_are_prose_and_then_code():
-    title, first, second, end = parse(SOURCE)
-    steps = steps_of([title, first, second, end])
+    title, first, second, end = cells = parse(SOURCE)
+    steps = steps_of(cells)
     assert [(step.prose, step.code) for step in steps] == [((title,), first), ((), second), ((end,), None)]
 
 
@@ -123,31 +122,26 @@ def test_a_malformed_file_names_its_line(source, message):
     assert message in str(refused.value)
 
 
-def test_title_and_number(tmp_path):
-    path = tmp_path / "07_a_title.py"
-    path.write_text(SOURCE, encoding="utf-8")
-    lesson = Lesson(path)
-    assert (lesson.number, lesson.chapter, lesson.part) == ("7", 7, None)
-    assert (lesson.name, lesson.words, lesson.title) == ("07_a_title", "a_title", "A title")
-    path.write_text("x = 1\n", encoding="utf-8")
-    assert Lesson(path).title == "07_a_title"
-
-
-def test_a_lesson_of_a_chapter_with_several_lessons(tmp_path):
-    path = tmp_path / "07_2_a_3_title.py"
-    path.write_text(SOURCE.replace("# 7 ·", "# 7.2 ·"), encoding="utf-8")
-    lesson = Lesson(path)
-    assert (lesson.number, lesson.chapter, lesson.part) == ("7.2", 7, 2)
-    assert (lesson.words, lesson.title) == ("a_3_title", "A title")
+@pytest.mark.parametrize(
+    ("name", "number", "chapter", "part", "words"),
+    [("07_a_title", "7", 7, None, "a_title"), ("07_2_a_3_title", "7.2", 7, 2, "a_3_title")],
+)
+def test_the_name_of_a_lesson_has_its_number_and_its_opening_the_title(
+    name, number, chapter, part, words, tmp_path
+):
+    lesson = Lesson(tmp_path / f"{name}.py")
+    lesson.path.write_text(SOURCE.replace("# 7 ·", f"# {number} ·"), encoding="utf-8")
+    assert (lesson.name, lesson.number, lesson.chapter, lesson.part) == (name, number, chapter, part)
+    assert (lesson.words, lesson.title) == (words, "A title")
+    lesson.path.write_text("x = 1\n", encoding="utf-8")
+    assert Lesson(lesson.path).title == name
 
 
 @pytest.fixture
-def few(monkeypatch, tmp_path):
-    """Make a course of four lessons in three chapters, and a file that is no lesson."""
-    for name in ("10_the_end", "09_2_the_middle", "09_1_the_beginning", "01_heads", "09_3", "notes"):
-        (tmp_path / f"{name}.py").write_text(f"# %% [markdown]\n# # 0 · The {name}\n", encoding="utf-8")
-    monkeypatch.setattr(lesson_module, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(lesson_module, "INSTALLED", tmp_path)
+def few(course):
+    """Make a course of four lessons in three chapters, and files that are no lessons."""
+    names = ("10_the_end", "09_2_the_middle", "09_1_the_beginning", "01_heads", "09_3", "notes")
+    course({name: f"# %% [markdown]\n# # 0 · The {name}\n" for name in names})
 
 
 def test_lessons_are_in_the_order_of_their_numbers(few):
@@ -179,10 +173,7 @@ def test_lessons_are_found_by_number_and_by_name(which, numbers, few):
 @pytest.mark.parametrize(
     ("which", "message"),
     [
-        (
-            "9.3",
-            "unknown lesson '9.3': the nearest is 9.2 (The 09_2_the_middle); npformer lessons lists them",
-        ),
+        ("9.3", "unknown lesson '9.3': the nearest is 9.2 (The 09_2_the_middle); npformer lessons lists"),
         ("9.0", "the nearest is 9.1 "),
         ("1.1", "the nearest is 1 "),
         ("7", "the nearest is 9.1 "),
@@ -190,6 +181,9 @@ def test_lessons_are_found_by_number_and_by_name(which, numbers, few):
         ("midle", "did you mean 9.2 (The 09_2_the_middle)?"),
         ("the", "several lessons are called 'the': 9.1 "),
         ("09_3", "npformer lessons lists them"),
+        ("", "unknown lesson ''"),
+        ("/", "npformer lessons lists them"),
+        ("_", "several lessons"),
     ],
 )
 def test_the_error_names_the_nearest_number_or_name(which, message, few):
@@ -206,25 +200,7 @@ def test_a_message_lists_five_lessons_at_most():
     assert len(str(refused.value)) < 300
 
 
-@pytest.mark.parametrize(
-    ("which", "message"),
-    [
-        ("99", "the nearest is"),
-        ("attentoin", "did you mean "),
-        ("xyz", "npformer lessons lists them"),
-        ("", "unknown lesson ''"),
-        ("/", "npformer lessons lists them"),
-        ("_", "several lessons"),
-    ],
-)
-def test_an_unknown_lesson_suggests_the_nearest(which, message):
-    with pytest.raises(UserError) as refused:
-        find_lesson(which)
-    assert message in str(refused.value)
-
-
-def test_missing_lessons_are_an_error(monkeypatch, tmp_path):
-    monkeypatch.setattr(lesson_module, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(lesson_module, "INSTALLED", tmp_path)
+def test_missing_lessons_are_an_error(course):
+    course({})
     with pytest.raises(UserError, match="no lessons"):
         all_lessons()

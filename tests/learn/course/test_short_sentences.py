@@ -37,14 +37,17 @@ def test_training_ends_when_every_word_is_a_subword():
 
 
 @pytest.mark.parametrize(
-    ("parts", "expected"), [("abab", ["ab", "ab"]), ("aab", ["a", "ab"]), ("ba", ["b", "a"]), ("", [])]
+    ("parts", "pair", "expected"),
+    [
+        ("abab", "ab", ["ab", "ab"]),
+        ("aab", "ab", ["a", "ab"]),
+        ("ba", "ab", ["b", "a"]),
+        ("", "ab", []),
+        ("aaa", "aa", ["aa", "a"]),
+    ],
 )
-def test_pairs_are_joined_from_left_to_right(parts, expected):
-    assert join_pair(list(parts), "a", "b") == expected
-
-
-def test_equal_parts_are_joined_once():
-    assert join_pair(list("aaa"), "a", "a") == ["aa", "a"]
+def test_pairs_are_joined_from_left_to_right(parts, pair, expected):
+    assert join_pair(list(parts), *pair) == expected
 
 
 def test_the_corpus_has_no_unknown_tokens_and_is_written_back():

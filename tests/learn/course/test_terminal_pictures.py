@@ -3,13 +3,12 @@
 import base64
 import io
 import re
-import sys
 
 import numpy as np
 import pytest
 from image_screen import ImageScreen
-from pseudo_terminal import ROWS, Terminal, start, step_with
 from rich.console import Console
+from typing_reader import ROWS, TerminalText, set_terminal, step_with
 
 from npformer.learn.course import terminal_pictures
 from npformer.learn.course.terminal_graphics import Graphics
@@ -18,61 +17,51 @@ from npformer.plots import cell_grid, save
 from npformer.plots.composition import picture
 from npformer.plots.style import DPI
 
-__all__ = ["start"]  # a fixture
-
 SIXEL_TERMINAL = {
     b"\033[16t": b"\033[6;20;10t",
     b"\033[?1;1;0S": b"\033[?1;0;256S",
     b"\033[c": b"\033[?62;4;22c",
 }
-WINDOWS = [(80, 24), (100, 30)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def figure():
     return cell_grid(np.arange(40.0).reshape(10, 4), numbers=True, shade=True)
 
 
-@pytest.fixture
-def saved(figure, tmp_path):
-    return save(figure, tmp_path / "a.png")
-
-
-class TerminalFile(io.StringIO):
-    """What is printed on a terminal."""
-
-    def isatty(self):
-        return True
+@pytest.fixture(scope="module")
+def saved(figure, tmp_path_factory):
+    return save(figure, tmp_path_factory.mktemp("figure") / "a.png")
 
 
 def console(monkeypatch, file=None, columns=80, rows=24, **environment):
     """Return a console on a file with these environment variables."""
-    for name in ("NO_COLOR", "FORCE_COLOR", "TERM", "COLORTERM", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in {"TERM": "xterm-256color", **environment}.items():
-        monkeypatch.setenv(name, value)
-    return Console(file=file or TerminalFile(), width=columns, height=rows)
+    set_terminal(monkeypatch, **environment)
+    return Console(file=file or TerminalText(), width=columns, height=rows)
 
 
-@pytest.mark.parametrize("below", [True, False], ids=["cursor below", "cursor in the last band"])
 @pytest.mark.parametrize("protocol", ["sixel", "kitty", "iterm2"])
-@pytest.mark.parametrize(("columns", "rows"), [*WINDOWS, (80, 60)])  # the last has room below
-@pytest.mark.parametrize("cell", [(10, 20), (7, 15), (9, 17)])
-def test_text_around_an_image_is_not_overwritten(figure, saved, below, protocol, columns, rows, cell):
+@pytest.mark.parametrize(
+    ("columns", "rows", "cell"), [(80, 24, (10, 20)), (100, 30, (7, 15)), (80, 60, (9, 17))]
+)  # the last has room below
+def test_text_around_an_image_is_not_overwritten(figure, saved, protocol, columns, rows, cell):
     lines = image_lines(figure, saved, Graphics(protocol, cell), columns, rows - 2)
     assert len(lines) <= rows - 2
-    screen = ImageScreen(rows, cell, below=below)
-    for before in (3, rows):  # the screen has room for the image, or it scrolls
-        texts = [f"text {index}" for index in range(before)]
-        screen.feed("".join(f"{line}\n" for line in [*texts, *lines, "caption"]))
-        image = screen.images[-1]
-        assert screen.lines[image.line - before : image.line] == texts
-        assert not any(screen.lines[image.line : image.line + image.height])
-        assert screen.lines[image.line + len(lines) : -1] == ["caption"]
+    for below in (True, False):  # the image leaves the cursor below it, or in its last band
+        screen = ImageScreen(rows, cell, below=below)
+        for before in (3, rows):  # the screen has room for the image, or it scrolls
+            texts = [f"text {index}" for index in range(before)]
+            screen.feed("".join(f"{line}\n" for line in [*texts, *lines, "caption"]))
+            image = screen.images[-1]
+            assert screen.lines[image.line - before : image.line] == texts
+            assert not any(screen.lines[image.line : image.line + image.height])
+            assert screen.lines[image.line + len(lines) : -1] == ["caption"]
 
 
-@pytest.mark.parametrize(("columns", "rows"), [*WINDOWS, (30, 40), (80, 12), (200, 60)])
-@pytest.mark.parametrize("cell", [(10, 20), (7, 15)])
+@pytest.mark.parametrize(
+    ("columns", "rows", "cell"),
+    [(80, 24, (10, 20)), (100, 30, (7, 15)), (30, 40, (10, 20)), (80, 12, (7, 15)), (200, 60, (10, 20))],
+)
 def test_an_image_of_sixel_fits_and_shows_the_figure(figure, saved, columns, rows, cell):
     [*_, last] = image_lines(figure, saved, Graphics("sixel", cell), columns, rows)
     screen = ImageScreen(rows, cell, below=False)
@@ -115,10 +104,10 @@ def test_the_escape_sequences_contain_the_file():
 @pytest.mark.parametrize(
     ("file", "settings"),
     [
-        (TerminalFile(), {"TERM": "dumb"}),
-        (TerminalFile(), {"NO_COLOR": "1"}),
-        (TerminalFile(), {"NO_COLOR": "1", "KITTY_WINDOW_ID": "1"}),
-        (TerminalFile(), {"rows": 8}),
+        (TerminalText(), {"TERM": "dumb"}),
+        (TerminalText(), {"NO_COLOR": "1"}),
+        (TerminalText(), {"NO_COLOR": "1", "KITTY_WINDOW_ID": "1"}),
+        (TerminalText(), {"rows": 8}),
         (io.StringIO(), {}),
         (io.StringIO(), {"FORCE_COLOR": "1", "KITTY_WINDOW_ID": "1"}),
     ],
@@ -140,19 +129,21 @@ def test_a_terminal_is_asked_until_it_was_free_to_answer(monkeypatch, figure, sa
     assert shown[1] == shown[2], "and it is not asked again"
 
 
-def test_a_command_shows_images_of_sixel(tmp_path):
-    command = [sys.executable, "-m", "npformer", "masks", "a man"]
-    terminal = Terminal(command, tmp_path, columns=80, answers=SIXEL_TERMINAL)
-    screen = ImageScreen(ROWS, below=True)
-    names = ("masks", "scores", "softmax", "leaks")
-    terminal.read()
-    screen.feed(terminal.raw)
-    for _ in names[1:]:
-        terminal.type(until="masks/")
-        screen.feed(terminal.raw)
-    terminal.read("forbids\n")
-    screen.feed(terminal.raw)
-    assert terminal.close() == 0
+@pytest.mark.parametrize("command", [["attention", "a man", "--model", "en-de"], ["masks", "a man"]])
+def test_commands_that_draw_show_their_pictures(command, screens):
+    first, opened, second, *_ = screens(*command, typed=["o", "", "q"])
+    assert first.count("▄") > 300
+    assert re.search(r"^wrote (\S+png)\n(.*\n)*\1\n", first, re.MULTILINE)
+    assert "Enter: more · o opens the file · q quit" in first
+    assert "no program opens pictures here" in opened
+    assert "▄" in second
+
+
+def test_a_command_shows_images_of_sixel(screens, monkeypatch):
+    monkeypatch.setattr(terminal_pictures, "find_graphics", lambda *_: Graphics("sixel"))
+    screen, names = ImageScreen(ROWS, below=True), ("masks", "scores", "softmax", "leaks")
+    for text in screens("masks", "a man", columns=80, colours=True):
+        screen.feed(text)
     assert len(screen.images) == len(names)
     for image, name in zip(screen.images, names, strict=True):
         assert not any(screen.lines[image.line : image.line + image.height])
@@ -161,10 +152,10 @@ def test_a_command_shows_images_of_sixel(tmp_path):
     assert "▄" not in "".join(screen.lines)
 
 
-def test_a_lesson_shows_images_of_sixel(start):
-    lesson = start("0.2", answers=SIXEL_TERMINAL)
+def test_a_lesson_shows_images_of_sixel_in_a_terminal_that_answers(start):
+    lesson = start("-m", "npformer", "lesson", "0.2", answers=SIXEL_TERMINAL)
     lesson.read()
-    lesson.type(f"g {step_with('0.2', '00_dw')}")
+    lesson.type(step_with("0.2", "00_dw"))
     screen = ImageScreen(ROWS, below=False)
     lesson.type()
     screen.feed(lesson.raw)
@@ -175,11 +166,7 @@ def test_a_lesson_shows_images_of_sixel(start):
     assert "figure lesson_figures/00_" in screen.lines[image.line + image.height + 1]
 
 
-def test_an_answer_that_comes_too_late_is_no_command(start):
-    lesson = start("0.2")
-    lesson.read()
-    lesson.type(f"g {step_with('0.2', '00_dw')}")
-    assert "▄" in lesson.type()
-    shown = lesson.type("\033[?62;4;22cs rng")
+def test_an_answer_that_comes_too_late_is_no_command(screens):
+    _, shown, _ = screens("lesson", "0.2", typed=["", "\033[?62;4;22cs rng", "q"])[1:]
     assert "rng Generator" in shown
     assert "is not a command" not in shown

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from pseudo_terminal import Terminal, fcntl, pty, termios
+from pseudo_terminal import fcntl, pty, termios
 
 from npformer.learn.course.terminal_questions import ask, cell_of_window
 
@@ -23,25 +23,21 @@ print([input()], "▸", flush=True)
 
 
 @pytest.fixture
-def program(tmp_path):
+def program(start):
     """Return a function that starts the program in a pseudo-terminal and waits until it is ready."""
-    terminals = []
 
     def begin(answers=None, *, patience=600.0, wait=""):
-        text = PROGRAM.replace("PATIENCE", str(patience)).replace("WAIT", wait)
-        terminals.append(Terminal([sys.executable, "-c", text], tmp_path, answers=answers))
-        return terminals[-1]
+        terminal = start(
+            "-c", PROGRAM.replace("PATIENCE", str(patience)).replace("WAIT", wait), answers=answers
+        )
+        terminal.read()
+        return terminal
 
-    yield begin
-    for terminal in terminals:
-        if terminal.process.poll() is None:
-            terminal.process.kill()
-            terminal.close()
+    return begin
 
 
 def test_a_terminal_that_answers(program):
     terminal = program({b"\033[16t": b"\033[6;20;10t", b"\033[c": b"\033[?62;4c"})
-    terminal.read()
     assert repr(["\033[6;20;10t\033[?62;4c", True]) in terminal.read()
     assert "['typed']" in terminal.type("typed")
 
@@ -57,14 +53,12 @@ def test_the_answers_may_arrive_in_parts(program):
 @pytest.mark.parametrize("answers", [{}, {b"\033[16t": b"\033[6;20;10t"}, {b"\033[c": b"\033[?62;4"}])
 def test_a_terminal_that_does_not_answer_to_the_end(program, answers):
     terminal = program(answers, patience=0.2)
-    terminal.read()
     assert repr(["", True]) in terminal.read()
     assert "['typed']" in terminal.type("typed")
 
 
 def test_what_the_reader_has_typed_before_is_kept(program):
     terminal = program({b"\033[c": b"\033[?62;4c"}, wait="sys.stdin.readline()")
-    terminal.read()
     os.write(terminal.own, b"\nahead\n")
     shown = terminal.read("['ahead'] ▸")
     assert repr([None, True]) in shown
@@ -75,7 +69,6 @@ def test_a_command_in_the_background_is_not_stopped(program):
     """A process in the background that changed the mode of its terminal would be stopped."""
     wait = "import os; os.fork() and os._exit(os.wait()[1]); os.setpgid(0, 0)"
     terminal = program({b"\033[c": b"\033[?62;4c"}, wait=wait)
-    terminal.read()
     assert "['', True]" in terminal.read()
 
 
@@ -108,12 +101,11 @@ def test_the_size_of_a_letter(size, expected):
     os.close(own)
 
 
-def test_nothing_that_is_read_early_is_lost(tmp_path):
+def test_nothing_that_is_read_early_is_lost(start):
     """Two screens in one piece stay two screens, and a question or a letter in two pieces is one."""
     code = "import os, time\nfor piece in {}:\n    os.write(1, piece)\n    time.sleep(.05)\nprint(input())\n"
     pieces = ["a ▸b ▸c".encode(), b"\xe2", b"\x96\xb8\033[1", b"6t"]
-    command = [sys.executable, "-c", code.format(pieces)]
-    terminal = Terminal(command, tmp_path, answers={b"\033[16t": b"answer\n"})
+    terminal = start("-c", code.format(pieces), answers={b"\033[16t": b"answer\n"})
     assert [terminal.read(), terminal.read(), terminal.read()] == ["a ▸", "b ▸", "c▸"]
     assert terminal.read(until="never").split() == ["answer", "answer"]  # its echo, and what is printed
     assert terminal.close() == 0

@@ -8,7 +8,6 @@ from npformer.interop import export_folder
 from npformer.learn.course import trained as module
 from npformer.learn.course.trained import (
     LessonTraining,
-    lesson_recipe,
     partly_trained,
     prepare,
     pronoun_dataset,
@@ -22,16 +21,6 @@ def tiny_recipe(**changes):
     """Return the settings of a training with four steps on sequences of digits, with changes."""
     dataset = tiny_dataset()
     return LessonTraining(dataset, tiny_model(dataset), tiny_training(**({"steps": 4} | changes)))
-
-
-@pytest.mark.slow
-def test_the_lessons_recipe_is_consistent_and_reproducible():
-    recipe = lesson_recipe()
-    recipe.dataset.check_model(recipe.model)
-    assert recipe.training.steps is not None
-    again = lesson_recipe()
-    assert recipe[1:] == again[1:]
-    assert recipe.dataset.fingerprint == again.dataset.fingerprint
 
 
 def test_it_trains_once_and_is_loaded_afterwards(tmp_path):
@@ -52,36 +41,24 @@ def test_the_default_is_the_lessons_recipe(tmp_path, monkeypatch):
     assert (tmp_path / "runs/lesson13/best.safetensors").exists()
 
 
-def test_an_empty_folder_needs_training(tmp_path):
+OTHERS = [
+    *(tiny_recipe(**other) for other in ({"steps": 5}, {"seed": 8}, {"learning_rate": 0.02})),
+    tiny_recipe()._replace(dataset=tiny_dataset(seed=2)),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=["steps", "seed", "learning rate", "sentences"])
+def test_a_run_with_other_settings_or_sentences_is_replaced(tmp_path, other):
+    train(tmp_path, *tiny_recipe())
+    (tmp_path / "notes.txt").write_text("mine")
+    assert prepare(tmp_path, other)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_missing_or_damaged_checkpoint_is_trained_again(tmp_path):
     assert prepare(tmp_path, tiny_recipe())
     assert prepare(tmp_path / "not there", tiny_recipe())
     assert not (tmp_path / "not there").exists()
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"steps": 5},
-        {"seed": 8},
-        {"learning_rate": 0.02},
-    ],
-    ids=str,
-)
-def test_a_run_with_other_settings_is_replaced(tmp_path, other):
-    run = RunFolder(tmp_path)
-    train(tmp_path, *tiny_recipe())
-    (tmp_path / "notes.txt").write_text("mine")
-    assert prepare(tmp_path, tiny_recipe(**other))
-    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    assert not run.last.exists()
-
-
-def test_other_sentences_need_another_training(tmp_path):
-    train(tmp_path, *tiny_recipe())
-    assert prepare(tmp_path, tiny_recipe()._replace(dataset=tiny_dataset(seed=2)))
-
-
-def test_a_damaged_or_missing_checkpoint_is_trained_again(tmp_path):
     for name in ("best", "last"):
         trained(tmp_path, recipe=tiny_recipe())
         path = getattr(RunFolder(tmp_path), name)

@@ -2,16 +2,17 @@
 
 import re
 
-from npformer.learn.course.lesson import all_lessons
+from course import LESSONS
+
 from npformer.learn.site.explorer_links import view_of
 from npformer.learn.site.explorer_page import introduction
 
 
 def test_the_table_says_what_each_lesson_opens():
-    page = introduction(b"", all_lessons())
+    page = introduction(b"", LESSONS)
     rows = re.findall(r'<td><a href="explorer/translator.html(#[^"]*)">(.*?)</a></td></tr>', page.body)
     texts = {address.replace("&amp;", "&"): text.replace("<wbr>", "") for address, text in rows}
-    assert list(texts) == [view for lesson in all_lessons() if (view := view_of(lesson))]
+    assert list(texts) == [view for lesson in LESSONS if (view := view_of(lesson))]
     assert texts["#direction=backward&step=loss.log_probs"] == "backward: <code>loss.log_probs</code>"
     assert texts["#step=encoder.norm.y"] == "forward: <code>encoder.norm.y</code>"
     assert texts["#view=attention"] == "the attention of all heads"

@@ -1,7 +1,7 @@
 """The frame around the pages, in Chromium: every page of a small site, at two widths and in both themes."""
 
 import pytest
-from site_pages import AXE, SCHEMES, UNFOLD, WIDTHS, check_axe, check_fit, open_tab
+from site_pages import AXE, SCHEMES, UNFOLD, WIDTHS, addresses_of, check_axe, check_fit, open_tab
 
 from npformer.learn.site.explorer_links import PAGE
 from npformer.learn.site.frame import Frame, entrances_of
@@ -56,7 +56,7 @@ def test_every_page_fits_its_width_and_finds_its_files(page, small_site):
 @pytest.mark.browser
 @pytest.mark.skipif(not AXE, reason="NPFORMER_AXE is not the path of axe.min.js: npm install axe-core")
 def test_axe_finds_nothing_serious(page, small_site):
-    check_axe(page, small_site)
+    check_axe(page, addresses_of(small_site))
 
 
 @pytest.mark.browser

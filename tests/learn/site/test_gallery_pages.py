@@ -4,8 +4,8 @@ import re
 from html import unescape
 
 import pytest
+from course import LESSONS
 
-from npformer.learn.course.lesson import all_lessons
 from npformer.learn.figures import Studio, all_entries, draw, find_entry
 from npformer.learn.site.gallery_pages import CHECKOUT, gallery_pages, lessons_of
 from npformer.learn.site.images import size_of
@@ -38,13 +38,18 @@ def test_the_pages_and_their_pictures(pages):
     assert "<details><summary>Show the animation</summary>" in pages["gallery/F51.html"].body
 
 
-def test_a_drawn_figure_has_its_caption_and_its_size(pages, tmp_path):
+def test_a_drawn_figure_has_its_caption_its_size_and_the_code_that_draws_it(pages, tmp_path):
     page, drawing = pages["gallery/F14.html"], draw("F14", Studio())
     assert drawing.caption in text_of(page.body)
     full = save(drawing.figure, tmp_path / "full.png").read_bytes()
     small = page.assets["gallery/F14.png"]
     assert size_of(small) == size_of(full)
     assert len(small) < len(full) / 2
+    code = text_of(re.search(r'<div class="code">(.*?)</div>', page.body, re.DOTALL)[1])
+    assert 'sentence="I am a student"' in code
+    names = {}
+    exec(code, names)
+    assert names["drawing"].caption == drawing.caption
 
 
 def test_a_figure_of_a_trained_model_is_that_of_the_checkout(pages):
@@ -63,16 +68,8 @@ def test_without_its_picture_a_figure_has_its_command(tmp_path):
     assert not any(path.endswith(".png") for path in page.assets)
 
 
-def test_the_code_of_a_page_draws_its_figure(pages):
-    code = text_of(re.search(r'<div class="code">(.*?)</div>', pages["gallery/F14.html"].body, re.DOTALL)[1])
-    assert 'sentence="I am a student"' in code
-    names = {}
-    exec(code, names)
-    assert names["drawing"].caption == draw("F14", Studio()).caption
-
-
 def test_every_figure_has_a_lesson(pages):
-    known = {lesson.path for lesson in all_lessons()}
+    known = {lesson.path for lesson in LESSONS}
     for entry in all_entries():
         lessons = lessons_of(entry.id)
         assert lessons, entry.id
@@ -89,10 +86,8 @@ def test_a_page_names_its_document_and_the_line_of_its_code(pages):
     assert '<cite lang="zh">' in pages["gallery/F14.html"].body
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_whole_gallery_is_small():
-    pages = list(gallery_pages())
-    assert len(pages) == 1 + len(all_entries())
-    assets = {path: data for page in pages for path, data in page.assets.items()}
+    assets = {path: data for page in gallery_pages() for path, data in page.assets.items()}
     assert {f"gallery/{entry.id}.png" for entry in all_entries()} <= assets.keys()
     assert sum(map(len, assets.values())) < 8_000_000

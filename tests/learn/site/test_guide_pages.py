@@ -1,8 +1,9 @@
 """The guides of docs/ as pages."""
 
+from course import LESSONS
 from site_frame import lesson_pages
 
-from npformer.learn.course.lesson import all_lessons, find_lesson
+from npformer.learn.course.lesson import find_lesson
 from npformer.learn.site.glossary_page import glossary_page
 from npformer.learn.site.guide_pages import START, guide_pages
 from npformer.learn.site.lesson_links import CONTENTS
@@ -43,9 +44,9 @@ def test_the_guides_and_their_links(tmp_path):
 
 
 def test_no_link_of_the_documentation_is_dead():
-    others = [*lesson_pages(), glossary_page(all_lessons())]
+    others = [*lesson_pages(), glossary_page(LESSONS)]
     unmade = [START, CONTENTS, "gallery.html"]  # pages that take long or need the others
-    guides = list(guide_pages(all_lessons(), [*(page.path for page in others), *unmade]))
+    guides = list(guide_pages(LESSONS, [*(page.path for page in others), *unmade]))
     assets = [path for page in guides for path in page.assets]
     targets = Targets({page.path: page.body for page in [*others, *guides]}, [*assets, *unmade])
     problems = [

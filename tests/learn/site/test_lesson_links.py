@@ -1,12 +1,13 @@
 """Links to lessons and chapters that the prose names."""
 
 import pytest
+from course import LESSONS
 
-from npformer.learn.course.lesson import all_lessons, find_lesson
+from npformer.learn.course.lesson import find_lesson
 from npformer.learn.site.lesson_links import file_of, link_lessons
 from npformer.learn.site.lesson_pages import names_of
 
-NAMES = names_of(all_lessons())
+NAMES = names_of(LESSONS)
 OWN = find_lesson("5.2")
 CASES = {
     "see lesson 4.4, <code>04_4_query_key_and_value</code>.": 'see <a href="04_4.html">lesson 4.4</a>.',
@@ -29,6 +30,6 @@ def test_a_lesson_is_linked_wherever_it_is_named(html):
 
 
 def test_every_lesson_has_a_page_of_its_own():
-    files = [file_of(lesson) for lesson in all_lessons()]
+    files = [file_of(lesson) for lesson in LESSONS]
     assert len(set(files)) == len(files)
     assert {"00_1.html", "01.html", "05_1.html", "25.html"} <= set(files)

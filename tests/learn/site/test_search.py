@@ -1,30 +1,28 @@
 """The search: its index in Python, and its ranking and its page in Chromium, opened from a folder."""
 
 import json
-import os
 import re
-from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin
 
 import pytest
-from search_questions import HELD_OUT, QUESTIONS
+from course import LESSONS
+from search_questions import HELD_OUT, MISSPELT, QUESTIONS
 from site_frame import lesson_pages, write_framed
+from site_pages import AXE, SCHEMES, WIDTHS, check_axe, open_tab
 
-from npformer.learn.course.lesson import all_lessons
 from npformer.learn.site.glossary_page import glossary_page
 from npformer.learn.site.page import Page
 from npformer.learn.site.reference_pages import reference_pages
 from npformer.learn.site.search_index import parts_of, search_index, search_page
 from npformer.learn.site.search_words import STOP_WORDS, SYNONYMS
 
-AXE = os.environ.get("NPFORMER_AXE")
 browser = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
 def pages():
     """Return pages of all lessons, the glossary and the reference."""
-    return [*lesson_pages(), *reference_pages(), glossary_page(all_lessons())]
+    return [*lesson_pages(), *reference_pages(), glossary_page(LESSONS)]
 
 
 @pytest.fixture(scope="module")
@@ -84,15 +82,15 @@ def test_the_index_has_every_page_and_is_small(pages, found):
         assert f'["{page.path}",' in script
 
 
-def test_the_tables_of_words():
+def test_the_tables_of_words_and_questions(pages):
     stop = STOP_WORDS.split()
     assert len(set(stop)) == len(stop)
     assert all(phrase.strip() for value in SYNONYMS.values() for phrase in value.split(","))
-    right = {page for table in (QUESTIONS, HELD_OUT) for pages in table.values() for page in pages}
     assert len(QUESTIONS) >= 30
     assert len(HELD_OUT) >= 15
     assert not QUESTIONS.keys() & HELD_OUT.keys()
-    assert right
+    right = {page for table in (QUESTIONS, HELD_OUT) for pages in table.values() for page in pages}
+    assert {page for page in right if not page.startswith("zoo/")} <= {page.path for page in pages}
 
 
 def test_the_page_of_the_search_has_a_label_a_live_region_and_its_scripts(found):
@@ -109,19 +107,15 @@ def test_the_page_of_the_search_has_a_label_a_live_region_and_its_scripts(found)
 @pytest.fixture(scope="module")
 def tab(chromium, folder):
     """Yield a tab with the page of the search. It must write no error and load only files of the folder."""
-    tab = chromium.new_page(viewport={"width": 1280, "height": 900})
-    problems = []
-    tab.on("pageerror", lambda error: problems.append(str(error)))
-    tab.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
-    inside = (folder.as_uri(), "data:")
-    tab.on(
-        "request", lambda request: None if request.url.startswith(inside) else problems.append(request.url)
-    )
+    with open_tab(chromium, folder, "light", 1280) as tab:
+        show_search(tab, folder)
+        yield tab
+
+
+def show_search(tab, folder):
+    """Open the page of the search, with a searcher for the tests."""
     tab.goto((folder / "search.html").as_uri())
     tab.evaluate("globalThis.searcher = new Searcher(SEARCH_INDEX)")
-    yield tab
-    assert problems == []
-    tab.close()
 
 
 def search(tab, questions, most=3):
@@ -150,26 +144,8 @@ def test_questions_that_did_not_guide_the_ranking_lead_to_the_right_page(tab):
 
 
 @browser
-def test_the_right_pages_exist(tab, pages):
-    paths = {page.path for page in pages}
-    right = [page for table in (QUESTIONS, HELD_OUT) for pages in table.values() for page in pages]
-    assert {page for page in right if not page.startswith("zoo/")} <= paths
-
-
-@browser
-@pytest.mark.parametrize(
-    ("question", "page"),
-    [
-        ("lable smoothing", "lessons/12_3.html"),
-        ("teacher forcin", "lessons/11_1.html"),
-        ("perplexitty", "lessons/12_4.html"),
-        ("gradeint clipping", "lessons/13_3.html"),
-        ("exposre bias", "lessons/14_2.html"),
-        ("rotary positons", "lessons/23_2.html"),
-    ],
-)
-def test_a_word_may_have_one_wrong_letter(tab, question, page):
-    assert page in search(tab, [question])[question]
+def test_a_word_may_have_one_wrong_letter(tab):
+    assert misses(tab, MISSPELT) == {}
 
 
 @browser
@@ -187,38 +163,13 @@ def test_the_synonyms_are_words_of_the_pages(tab):
 
 
 @browser
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("mask", "masks", "masked", "masking"),
-        ("gradient", "gradients"),
-        ("query", "queries"),
-        ("loss", "losses"),
-        ("scale", "scaled", "scaling", "scales"),
-        ("embed", "embedding", "embeddings", "embedded"),
-        ("normalize", "normalization", "normalized"),
-    ],
-)
-def test_forms_of_a_word_have_one_stem(tab, words):
-    assert len(set(tab.evaluate("(words) => words.map(stem)", list(words)))) == 1
-
-
-@browser
-def test_different_words_have_different_stems(tab):
-    words = [
-        "encoder",
-        "encoding",
-        "decoder",
-        "bias",
-        "base",
-        "norm",
-        "normal",
-        "head",
-        "key",
-        "loss",
-        "lose",
-    ]
-    assert len(set(tab.evaluate("(words) => words.map(stem)", words))) == len(words)
+def test_the_forms_of_a_word_have_one_stem_and_different_words_have_different_ones(tab):
+    forms = ["mask masks masked masking", "gradient gradients", "query queries", "loss losses"]
+    forms += ["scale scaled scaling scales", "embed embedding embeddings embedded"]
+    for words in [*forms, "normalize normalization normalized"]:
+        assert len(set(tab.evaluate("(words) => words.map(stem)", words.split()))) == 1, words
+    different = "encoder encoding decoder bias base norm normal head key loss lose"
+    assert len(set(tab.evaluate("(words) => words.map(stem)", different.split()))) == 11
 
 
 @browser
@@ -229,25 +180,13 @@ def test_compounds_are_found_in_their_parts_and_as_a_whole(tab):
 
 
 @browser
-@pytest.mark.parametrize(
-    ("one", "other", "near"),
-    [
-        ("mask", "masks", True),
-        ("mask", "msk", True),
-        ("mask", "musk", True),
-        ("mask", "amsk", True),
-        ("mask", "mask", False),
-        ("mask", "mass", True),
-        ("mask", "moss", False),
-        ("mask", "ma", False),
-        ("ab", "ba", True),
-        ("abc", "cba", False),
-        ("abcd", "badc", False),
-    ],
-)
-def test_one_wrong_letter(tab, one, other, near):
-    for pair in ([one, other], [other, one]):
-        assert tab.evaluate("([one, other]) => oneLetterApart(one, other)", pair) == near
+def test_one_wrong_letter(tab):
+    code = "([one, other]) => oneLetterApart(one, other)"
+    near = "mask masks, mask msk, mask musk, mask amsk, mask mass, ab ba"
+    far = "mask mask, mask moss, mask ma, abc cba, abcd badc"
+    for pairs, expected in ((near, True), (far, False)):
+        for pair in map(str.split, pairs.split(", ")):
+            assert tab.evaluate(code, pair) == tab.evaluate(code, pair[::-1]) == expected, pair
 
 
 # The page
@@ -263,8 +202,7 @@ def opened(tab, folder):
         return tab
 
     yield open_search
-    tab.goto((folder / "search.html").as_uri())
-    tab.evaluate("globalThis.searcher = new Searcher(SEARCH_INDEX)")
+    show_search(tab, folder)
 
 
 @browser
@@ -335,19 +273,10 @@ def test_the_box_of_every_page_leads_to_the_search(tab, folder, opened):
 
 @browser
 @pytest.mark.skipif(not AXE, reason="NPFORMER_AXE is not the path of axe.min.js: npm install axe-core")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("path", ["search.html?q=mask", "reference/index.html", "reference/explorer.html"])
 def test_axe_finds_nothing(chromium, folder, path, width, scheme):
-    tab = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    tab.goto(f"{folder.as_uri()}/{path}")
-    tab.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-    tab.wait_for_timeout(50)
-    tab.evaluate(Path(AXE).read_text(encoding="utf-8"))
-    found = tab.evaluate(
-        """async () => (await axe.run(document, { resultTypes: ["violations"], preload: false })).violations
-        .map((each) => [each.id, each.impact, ...each.nodes.slice(0, 3).map((node) => node.html)])"""
-    )
-    assert [each for each in found if each[1] in ("serious", "critical")] == []
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    tab.close()
+    with open_tab(chromium, folder, scheme, width) as tab:
+        check_axe(tab, [f"{folder.as_uri()}/{path}"])
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width

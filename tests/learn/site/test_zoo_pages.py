@@ -1,6 +1,7 @@
 """The bug zoo shows the symptom, the program and the hints of each bug, and never its solution."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -62,15 +63,11 @@ def test_the_hints_are_folded(bug, page):
 
 def test_a_page_has_no_solution(bug, page):
     assert spoilers(bug, page) == []
+    told = replace(page, body=f"{page.body}<p>{bug.repaired_code()}</p>")
+    assert spoilers(bug, told), "a solution would be found"
 
 
-def test_a_solution_on_a_page_is_found(bug, page):
-    """Check that the test above can fail."""
-    told = type(page)(page.path, page.title, page.section, f"{page.body}<p>{bug.repaired_code()}</p>")
-    assert spoilers(bug, told)
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_all_pages():
     overview, *pages = zoo_pages()
     assert len(pages) == len(ALL)

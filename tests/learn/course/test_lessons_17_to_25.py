@@ -1,0 +1,7 @@
+"""The lessons of chapters 17 to 25."""
+
+from every_lesson import EveryLesson
+
+
+class TestLessons(EveryLesson):
+    chapters = range(17, 26)
