@@ -11,14 +11,13 @@ A $ at the end of the correct code stands for the end of a line, and the last pl
 wrong code keeps its indentation.
 """
 
+import hashlib
 import math
+import os
 import re
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 
@@ -66,17 +65,39 @@ class Mistake:
         return NOTHING if all(re.match(PLACES, clue) for clue in clues) else FALSE
 
 
-@contextmanager
-def ample_time() -> Iterator[None]:
-    """Give the grader's searches 30 times their usual limit.
+class CountedLimit:
+    """A limit on the steps of a search in the place of its time, so that every machine finds the same.
 
-    On a busy machine, 2 s of processor time were too short once for a search that takes 0.7 s elsewhere.
+    Args:
+        steps: The number of steps.
     """
-    with (
-        mock.patch.object(results, "SECONDS", 30 * results.SECONDS),
-        mock.patch.object(mutants, "SECONDS", 30 * mutants.SECONDS),
-    ):
-        yield
+
+    def __init__(self, steps):
+        self._left = steps
+
+    def is_over(self):
+        self._left -= 1
+        return self._left < 0
+
+
+def count_steps(monkeypatch):
+    """Let the grader's searches end after about as many steps as they take in 2 s of processor time."""
+    monkeypatch.setattr(results, "TimeLimit", lambda seconds: CountedLimit(40_000))
+    monkeypatch.setattr(mutants, "TimeLimit", lambda seconds: CountedLimit(1500))
+
+
+def drawn(items, share):
+    """Return all items every night, and otherwise the same 1 / share of them, at least one.
+
+    Args:
+        items: Mistakes or tuples, which a hash of their text draws.
+        share: The reciprocal of the share.
+    """
+    items = list(items)
+    if os.environ.get("NPFORMER_NIGHTLY"):
+        return items
+    by_hash = sorted(items, key=lambda item: hashlib.sha256(repr(item).encode()).digest())
+    return [item for item in items if item in by_hash[: -(-len(items) // share)]]
 
 
 def functions_of(text, file="<solution>"):

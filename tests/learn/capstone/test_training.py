@@ -27,6 +27,16 @@ def begun(tmp_path_factory):
     return learner, parts, begin_training(learner, parts, 6).to_bytes()
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return a Transformer after its only step."""
+    learner, parts = solve(tmp_path_factory.mktemp("finished"))
+    saved = begin_training(learner, parts, 1)
+    list(train_rounds(learner, saved))
+    assert load_saved(learner.path / NAME).finished
+    return learner, saved
+
+
 @pytest.fixture
 def fresh(begun, tmp_path):
     """Return the folder, the parts and a Transformer before its first step."""
@@ -77,38 +87,30 @@ def test_the_losses_are_those_of_a_plain_loop_with_the_packages_transformer(fres
     np.testing.assert_allclose(saved.losses, expected, rtol=1e-4)  # float32: the products have other shapes
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        (
-            "adam-step",
-            "def adam_step(adam, lr):\n    adam.model.values[...] = float('nan')\n",
-            "the loss is nan",
-        ),
-        ("adam-step", "def adam_step(adam, lr):\n    adam.m = 3\n", "change it in place"),
-        ("adam-step", "def adam_step(adam, lr):\n    raise SystemExit(2)\n", "ended the program"),
-        ("adam-step", "def adam_step(adam, lr):\n    while True:\n        pass\n", "infinite loop"),
-        ("greedy", "def greedy(model, source, *, max_length):\n    return [['a']]\n", "give Python ints"),
-        (
-            "greedy",
-            "def greedy(model, source, *, max_length):\n    return 'abc'\n",
-            "your code raised ValueError",
-        ),
-    ],
-)
-def test_code_that_fails_in_training_ends_it_in_one_sentence(begun, tmp_path, name, text, message):
+FAILING = [
+    ("adam-step", "adam.model.values[...] = float('nan')", "the loss is nan"),
+    ("adam-step", "adam.m = 3", "change it in place"),
+    ("adam-step", "raise SystemExit(2)", "ended the program"),
+    ("adam-step", "while True: pass", "infinite loop"),
+    ("greedy", "return [['a']]", "give Python ints"),
+    ("greedy", "return 'abc'", "your code raised ValueError"),
+]
+
+
+@pytest.mark.parametrize(("name", "body", "message"), FAILING)
+def test_code_that_fails_in_training_ends_it_in_one_sentence(begun, tmp_path, name, body, message):
     _, _, data = begun
     learner, _ = solve(tmp_path / "work")
     (learner.path / NAME).write_bytes(data)
-    (learner.path / f"{name}.py").write_text(text)
+    head = "adam_step(adam, lr)" if name == "adam-step" else "greedy(model, source, *, max_length)"
+    (learner.path / f"{name}.py").write_text(f"def {head}:\n    {body}\n")
     with pytest.raises(LearnersError, match=message):
-        list(train_rounds(learner, load_saved(learner.path / NAME), seconds=8))
+        list(train_rounds(learner, load_saved(learner.path / NAME), seconds=4))
     assert load_saved(learner.path / NAME).step == 0, "nothing was saved"
 
 
-def test_a_translation_before_the_first_step_has_the_form_of_one(fresh):
-    learner, _, saved = fresh
-    list(train_rounds(learner, saved))
+def test_a_translation_has_the_form_of_one(finished):
+    learner, saved = finished
     first, second = translate(learner, saved, saved.own, ["the dog", "i am a student"], 60)
     assert isinstance(first, str)
     assert isinstance(second, str)
@@ -160,11 +162,8 @@ FORGED = {
 
 
 @pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
-def test_a_forged_file_is_refused(fresh, tmp_path, forge):
-    learner, parts, saved = fresh
-    saved = begin_training(learner, parts, 1)
-    list(train_rounds(learner, saved))
-    assert load_saved(learner.path / NAME).finished
+def test_a_forged_file_is_refused(finished, tmp_path, forge):
+    _, saved = finished
     path = tmp_path / "forged.safetensors"
     path.write_bytes(dataclasses.replace(saved, **forge(saved)).to_bytes())
     with pytest.raises(UserError, match="move it away, and npformer build --train trains a new one"):

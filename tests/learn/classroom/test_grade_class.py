@@ -52,29 +52,32 @@ def works_of(texts):
     return [StudentsWork(student, {NAME: text}) for student, text in texts.items()]
 
 
-def test_a_real_class_with_every_kind_of_submission(tmp_path):
-    folder = tmp_path / "class"
-    texts = {"right": RIGHT, "wrong": WRONG, "untouched": UNTOUCHED, "loops": HARMFUL["loops"][0]}
-    for student, text in texts.items():
+def test_a_real_class_with_every_kind_of_submission(tmp_path, monkeypatch):
+    folder, here = tmp_path / "class", tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    harmful = {student: text for student, (text, _) in HARMFUL.items()}
+    for student, text in ({"right": RIGHT, "wrong": WRONG, "untouched": UNTOUCHED} | harmful).items():
         (folder / student).mkdir(parents=True)
         (folder / student / f"{NAME}.py").write_text(text)
     (folder / "binary.py").write_bytes(b"\0")
     (folder / "missing").mkdir()
     works = read_class(ASSIGNMENT, find_submissions(folder))
     finished = []
-    assert (
-        grade_class(ASSIGNMENT, works, tmp_path / "store", 2, lambda work: finished.append(work.student)) == 4
-    )
+    graded = grade_class(ASSIGNMENT, works, tmp_path / "store", 2, lambda work: finished.append(work.student))
+    assert graded == 3 + len(harmful)
     assert sorted(finished) == sorted(work.student for work in works)
     found = {work.student: (work.results[NAME].status, work.points) for work in works}
     assert found == {
         "right": ("solved", 10),
         "wrong": ("wrong", 0),
         "untouched": ("untouched", 0),
-        "loops": ("wrong", 0),
         "binary": ("unreadable", 0),
         "missing": ("missing", 0),
+        **{student: ("solved" if points else "wrong", points) for student, (_, points) in HARMFUL.items()},
     }
+    assert all("\n" not in work.results[NAME].message for work in works)
+    assert not list(here.iterdir()), "a solution writes into a folder of its own"
 
 
 def test_results_are_kept_and_only_changes_are_graded_again(tmp_path, quick):
