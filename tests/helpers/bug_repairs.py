@@ -1,6 +1,7 @@
 """Learners' repairs of bugs: patches for `patched`. Each key names the bug, and says what the patch does.
 
-No half repair is listed beside one that fails only in trials in which it fails as well.
+All half repairs pass the first trial of the bug, the check that most developers would have written. None is
+listed beside one that fails only in trials in which it fails as well.
 """
 
 # look plausible and do not remove the bug
@@ -8,10 +9,6 @@ HALF_REPAIRS = {
     "linear: divides by the number of sentences, which is right if each has one token": """
 -        drows = dy.reshape(-1, dy.shape[-1]) / len(rows)  # (N, O)
 +        drows = dy.reshape(-1, dy.shape[-1]) / len(dy)
-""",
-    "layer-norm: leaves the gain out": """
--        return self.gain.value * dx  # (..., D)
-+        return dx
 """,
     "embedding: works sentence by sentence, which is right if none contains a token twice": """
 -        self.weight.grad[cache.ids] += dy
@@ -25,14 +22,6 @@ HALF_REPAIRS = {
     "dropout: scales rightly for p = 0.5": """
 -        dropout_mask = dropout_mask.astype(x.real.dtype)  # the precision of x
 +        dropout_mask = dropout_mask.astype(x.real.dtype) * (1 / self.p)
-""",
-    "dropout: scales the forward pass alone": """
--        return x * dropout_mask, DropoutCache(dropout_mask)
-+        return x * dropout_mask / (1 - self.p), DropoutCache(dropout_mask)
-""",
-    "adam: stays at the first step": """
--            self.t += 1
-+            self.t = 1
 """,
     "tied-weights: forgets a token that occurs twice": """
 -        self.weight.grad[...] = dtable
@@ -70,17 +59,9 @@ HALF_REPAIRS = {
 -    return np.tril(np.ones((length, length), bool), 1)
 +    return np.tril(np.ones((length, length), bool), -1)
 """,
-    "positions: has another base": """
--    angle = position / 10000 ** (2 * i / d_model)  # (T, D/2)
-+    angle = position / 100000 ** (i / d_model)
-""",
     "padding: asks the vectors, before the positions are added": """
 -        mask = (np.abs(x.real).sum(-1) > 0)[:, None, None, :]  # (B, 1, 1, S): padding is zeros
 +        mask = (self.input.tokens.forward(ids)[0].real.sum(-1) != 0)[:, None, None, :]
-""",
-    "decoder: repairs the forward pass alone": """
--        h, cross = self.cross.forward(memory, x)
-+        h, cross = self.cross.forward(x, memory)
 """,
     "decoder: stops the leak with a causal mask, but the two are still exchanged": """
 -        h, cross = self.cross.forward(memory, x)
@@ -112,13 +93,6 @@ HALF_REPAIRS = {
     "precision: is float32 at the end, but float64 in between": """
 -        return x + weights @ v, SelfAttentionCache(cache, q, k, v, weights)
 +        return (x + weights @ v).astype(x.dtype), SelfAttentionCache(cache, q, k, v, weights)
-""",
-    "precision: is float32 always": """
--        self.scale = 1 / np.sqrt(d_model)
-+        self.scale = np.float32(1 / np.sqrt(d_model))
-
--        return x + weights @ v, SelfAttentionCache(cache, q, k, v, weights)
-+        return (x + weights @ v).astype(np.float32), SelfAttentionCache(cache, q, k, v, weights)
 """,
     "beam-search: waits for one more sentence": """
 -        if finished or not live:
@@ -153,14 +127,6 @@ HALF_REPAIRS = {
 -        y, _, _ = self.attend(q, k, v, np.ones((1, k.shape[1]), bool))
 +        y, _, _ = self.attend(q, k[:, ::-1], v[:, ::-1], np.ones((1, k.shape[1]), bool))
 """,
-    "rotary-values: repairs the forward pass alone": """
--        (q, rotation), (k, _), (v, _) = (rotate(part, cos, sin) for part in (q, k, v))
-+        (q, rotation), (k, _) = (rotate(part, cos, sin) for part in (q, k))
-""",
-    "rotary-sign: is no rotation": """
--    first, second = np.stack([cos, sin], -1), np.stack([sin, cos], -1)  # the two rows of each matrix
-+    first, second = np.stack([cos, -sin], -1), np.stack([-sin, cos], -1)
-""",
     "rotary-sign: is a reflection": """
 -    first, second = np.stack([cos, sin], -1), np.stack([sin, cos], -1)  # the two rows of each matrix
 +    first, second = np.stack([cos, sin], -1), np.stack([sin, -cos], -1)
@@ -178,11 +144,6 @@ HALF_REPAIRS = {
     "window: sees the future": """
 -    return (key <= query) & (key > query - window + 1)
 +    return key > query - window
-""",
-    "weight-decay: shrinks gains and biases alone": """
--            p.value *= 1 - lr * self.weight_decay
-+            if p.value.ndim == 1:
-+                p.value *= 1 - lr * self.weight_decay
 """,
 }
 
@@ -221,13 +182,5 @@ OTHER_REPAIRS = {
     "rotary-sign: rotates in the opposite direction": """
 -    first, second = np.stack([cos, sin], -1), np.stack([sin, cos], -1)  # the two rows of each matrix
 +    first, second = np.stack([cos, sin], -1), np.stack([-sin, cos], -1)
-""",
-    "shared-layer: computes the active entries from the ReLU's output": """
--        dh = np.where(self.active, dh, 0)
-+        dh = np.where(cache.outer.x.real > 0, dh, 0)
-""",
-    "precision: has a scale that is a Python float": """
--        self.scale = 1 / np.sqrt(d_model)
-+        self.scale = d_model**-0.5
 """,
 }

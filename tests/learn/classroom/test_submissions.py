@@ -94,13 +94,9 @@ def test_links_and_pipes_are_not_opened(tmp_path):
     (folder / "cleo").symlink_to(tmp_path)
     (folder / "dora.py").symlink_to(secret)
     found = {each.student: each for each in find_submissions(folder)}
-    for student, sentence in (
-        ("ada", "is a link"),
-        ("bob", "is no regular file"),
-        ("cleo", "is a link"),
-        ("dora", "is a link"),
-    ):
-        with pytest.raises(Unreadable, match=sentence):
+    assert list(found) == ["ada", "bob", "cleo", "dora"]
+    for student in found:
+        with pytest.raises(Unreadable, match="is no regular file" if student == "bob" else "is a link"):
             solution_of(found[student], NAME)
 
 
@@ -115,13 +111,6 @@ def test_two_different_files_for_one_exercise_are_refused(tmp_path):
     found = submitted(tmp_path, {"ada/softmax-backward.py": RIGHT, "ada/old/softmax-backward.py": "x = 1"})
     with pytest.raises(Unreadable, match="there are 2 files for softmax-backward"):
         solution_of(found["ada"], NAME)
-
-
-def test_an_empty_folder_is_refused(tmp_path):
-    with pytest.raises(UserError, match="has no submissions"):
-        find_submissions(tmp_path)
-    with pytest.raises(UserError, match="cannot be read"):
-        find_submissions(tmp_path / "gone")
 
 
 @pytest.mark.parametrize(
