@@ -1,15 +1,11 @@
 """Learners' repairs of bugs: patches for `patched`. Each key names the bug, and says what the patch does.
 
-All half repairs pass the first trial of the bug, the check that most developers would have written. None is
-listed beside one that fails only in trials in which it fails as well.
+Each half repair passes the first trial of the bug, the check that most developers would have written, and no
+more than two of the other trials find it.
 """
 
 # look plausible and do not remove the bug
 HALF_REPAIRS = {
-    "linear: divides by the number of sentences, which is right if each has one token": """
--        drows = dy.reshape(-1, dy.shape[-1]) / len(rows)  # (N, O)
-+        drows = dy.reshape(-1, dy.shape[-1]) / len(dy)
-""",
     "embedding: works sentence by sentence, which is right if none contains a token twice": """
 -        self.weight.grad[cache.ids] += dy
 +        for ids, drow in zip(cache.ids, dy, strict=True):
@@ -27,18 +23,6 @@ HALF_REPAIRS = {
 -        self.weight.grad[...] = dtable
 +        self.weight.grad[ids] += dx
 """,
-    "shared-layer: pops activations, which is right after one backward for each forward in reverse order": """
--        self.active = np.empty(0, bool)
-+        self.active = []
-
--        self.active = h.real > 0  # where the ReLU is the identity
--        y, outer = self.outer.forward(np.where(self.active, h, 0))  # (..., D)
-+        self.active.append(h.real > 0)
-+        y, outer = self.outer.forward(np.where(self.active[-1], h, 0))
-
--        dh = np.where(self.active, dh, 0)
-+        dh = np.where(self.active.pop(), dh, 0)
-""",
     "split-heads: gives each head every H-th column": """
 -    return x.reshape(batch, n_heads, length, width // n_heads)
 +    return x.reshape(batch, length, width // n_heads, n_heads).transpose(0, 3, 1, 2)
@@ -55,17 +39,9 @@ HALF_REPAIRS = {
 -    dscores = softmax_backward(dsoft, soft) / math.sqrt(q.shape[-1])  # (..., T, S)
 +    dscores = softmax_backward(dweights, weights) / math.sqrt(q.shape[-1])
 """,
-    "language-model: hides a position from itself": """
--    return np.tril(np.ones((length, length), bool), 1)
-+    return np.tril(np.ones((length, length), bool), -1)
-""",
     "padding: asks the vectors, before the positions are added": """
 -        mask = (np.abs(x.real).sum(-1) > 0)[:, None, None, :]  # (B, 1, 1, S): padding is zeros
 +        mask = (self.input.tokens.forward(ids)[0].real.sum(-1) != 0)[:, None, None, :]
-""",
-    "decoder: stops the leak with a causal mask, but the two are still exchanged": """
--        h, cross = self.cross.forward(memory, x)
-+        h, cross = self.cross.forward(memory, x, mask=causal_mask(target_in.shape[1], x))
 """,
     "checkpointing: draws the same dropout mask at every call": """
 -        y, _ = self.layer.forward(x, Context(train, rng))
@@ -90,22 +66,9 @@ HALF_REPAIRS = {
 -        share = 1 / len(batches)
 +        share = ids.size / sum(other.size for other, _ in batches)
 """,
-    "precision: is float32 at the end, but float64 in between": """
--        return x + weights @ v, SelfAttentionCache(cache, q, k, v, weights)
-+        return (x + weights @ v).astype(x.dtype), SelfAttentionCache(cache, q, k, v, weights)
-""",
     "beam-search: waits for one more sentence": """
 -        if finished or not live:
 +        if len(finished) >= 2 or not live:
-""",
-    "local-attention: takes the length of the longest sentence in the batch": """
--        length = np.full((len(memory), 1), memory.shape[1])  # (B, 1): S tokens
-+        length = np.full((len(memory), 1), mask.sum(-1).max())
-""",
-    "recurrent: loses the gradients of the states at padding": """
--            dstate = dh + self.hidden_projection.backward(dhidden_gates, step.hidden_projection)
-+            dheld = np.where(step.real, 0, dstate - dstates[:, t])
-+            dstate = dh + self.hidden_projection.backward(dhidden_gates, step.hidden_projection) + dheld
 """,
     "hard-attention: is right on average, but with a large variance": """
 -    return log_likelihood.mean(0)
@@ -140,10 +103,6 @@ HALF_REPAIRS = {
     "window: is one position too wide": """
 -    return (key <= query) & (key > query - window + 1)
 +    return (key <= query) & (key >= query - window)
-""",
-    "window: sees the future": """
--    return (key <= query) & (key > query - window + 1)
-+    return key > query - window
 """,
 }
 
