@@ -17,6 +17,7 @@ from npformer.learn.capstone.functions import collect_functions
 from npformer.learn.capstone.parts import NAMES
 from npformer.learn.exercises import EXERCISES
 from npformer.learn.tasks.process import check_here
+from npformer.learn.tasks.verdict import Verdict
 from npformer.models.transformer import Transformer
 
 # for each part, an exercise, and a mistake in its solution: the old and the new text
@@ -80,8 +81,12 @@ HOSTILE = {
 }
 
 
-def test_code_that_misbehaves_does_no_harm_and_is_named(tmp_path):
+def test_code_that_misbehaves_does_no_harm_and_is_named(tmp_path, monkeypatch):
     """The parts that are right are compared as well, also after one that ended the process."""
+    monkeypatch.setattr(
+        "npformer.learn.capstone.compare.check",  # which has tests of its own with such files
+        lambda tasks, task, file, seconds: Verdict(task.name not in HOSTILE, "judged"),
+    )
     learner, parts = solve(tmp_path)
     for name, text in HOSTILE.items():
         exercise = EXERCISES.find(name)

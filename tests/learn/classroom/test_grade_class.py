@@ -68,15 +68,12 @@ def test_a_real_class_with_every_kind_of_submission(tmp_path, monkeypatch):
     graded = grade_class(ASSIGNMENT, works, tmp_path / "store", 2, lambda work: finished.append(work.student))
     assert graded == 3 + len(harmful)
     assert sorted(finished) == sorted(work.student for work in works)
-    found = {work.student: (work.results[NAME].status, work.points) for work in works}
-    assert found == {
-        "right": ("solved", 10),
-        "wrong": ("wrong", 0),
-        "untouched": ("untouched", 0),
-        "binary": ("unreadable", 0),
-        "missing": ("missing", 0),
-        **{student: ("solved" if points else "wrong", points) for student, (_, points) in HARMFUL.items()},
+    due = {student: SOLVED if points else "wrong" for student, (_, points) in HARMFUL.items()}
+    due |= {"right": SOLVED, "binary": "unreadable"} | {
+        name: name for name in ("wrong", "untouched", "missing")
     }
+    assert {work.student: work.results[NAME].status for work in works} == due
+    assert all(work.points == 10 * (due[work.student] == SOLVED) for work in works)
     assert all("\n" not in work.results[NAME].message for work in works)
     assert not list(here.iterdir()), "a solution writes into a folder of its own"
 
