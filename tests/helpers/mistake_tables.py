@@ -15,7 +15,7 @@ import hashlib
 import math
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import chain, repeat
 from pathlib import Path
@@ -67,10 +67,18 @@ class Mistake:
         return NOTHING if all(re.match(PLACES, clue) for clue in clues) else FALSE
 
 
-def count_steps(monkeypatch):
-    """Let the grader's searches end after a number of steps in the place of a time, as on every machine."""
-    for module, steps in ((results, 20_000), (mutants, 1000)):  # about as many as the time allows
-        monkeypatch.setattr(module, "TimeLimit", lambda seconds, steps=steps: _limit_of(steps))
+def count_steps(monkeypatch, edits=1000, mistakes=1000):
+    """Let the grader's searches end after a number of steps in the place of a time, as on every machine.
+
+    Args:
+        monkeypatch: The fixture.
+        edits: The number of edits of the learner's code that are tried.
+        mistakes: The number of mistakes that are made in the solution.
+    """
+    monkeypatch.setattr(mutants, "TimeLimit", lambda seconds: _limit_of(mistakes))
+    monkeypatch.setattr(results, "TimeLimit", lambda seconds: _limit_of(10**9))  # of lines
+    limits = defaultdict(lambda: _limit_of(edits))
+    monkeypatch.setattr(results.RightResults, "is_over", lambda goal: limits[goal].is_over())
 
 
 def _limit_of(steps):

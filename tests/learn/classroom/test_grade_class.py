@@ -69,9 +69,8 @@ def test_a_real_class_with_every_kind_of_submission(tmp_path, monkeypatch):
     assert graded == 3 + len(harmful)
     assert sorted(finished) == sorted(work.student for work in works)
     due = {student: SOLVED if points else "wrong" for student, (_, points) in HARMFUL.items()}
-    due |= {"right": SOLVED, "binary": "unreadable"} | {
-        name: name for name in ("wrong", "untouched", "missing")
-    }
+    due |= {"right": SOLVED, "wrong": "wrong", "untouched": "untouched"}
+    due |= {"binary": "unreadable", "missing": "missing"}
     assert {work.student: work.results[NAME].status for work in works} == due
     assert all(work.points == 10 * (due[work.student] == SOLVED) for work in works)
     assert all("\n" not in work.results[NAME].message for work in works)
