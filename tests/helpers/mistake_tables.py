@@ -67,7 +67,7 @@ class Mistake:
         return NOTHING if all(re.match(PLACES, clue) for clue in clues) else FALSE
 
 
-def count_steps(monkeypatch, edits=1000, mistakes=1000):
+def count_steps(monkeypatch, edits, mistakes=1000):
     """Let the grader's searches end after a number of steps in the place of a time, as on every machine.
 
     Args:

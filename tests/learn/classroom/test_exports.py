@@ -161,7 +161,7 @@ def test_the_autograder_on_every_kind_of_solution(root):
     assert os.access(source / "setup.sh", os.X_OK)
     overwrite = f"open({str(root / 'results' / 'results.json')!r}, 'w').write('x')\n"
     files = {
-        NAME: HARMFUL["prints"][0],
+        NAME: HARMFUL["prints"],
         "attention": solution("attention").replace("/ np.sqrt", "* np.sqrt"),
         "causal-mask": EXERCISES.find("causal-mask").file_text(),
         "warmup": "while True:\n    pass\n",

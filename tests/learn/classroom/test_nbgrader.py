@@ -77,7 +77,7 @@ def test_every_kind_of_submission_has_the_points_that_are_due(course):
     submit(course, "untouched", {})
     submit(course, "wrong", ALL | {CELL: WRONG})
     for kind in ("prints", "loops", "exits"):
-        submit(course, kind, ALL | {CELL: HARMFUL[kind][0]})
+        submit(course, kind, ALL | {CELL: HARMFUL[kind]})
     submit(course, "writes", ALL | {CELL: "open('stolen', 'w').close()\n" + RIGHT})
     submit(course, "above", ALL, above=["import os; os._exit(0)", f"%%bash\ntouch {owned}"])
     submit(course, "forged", {}, above=["def check_exercise(*a, **k): pass"], without=["npformer-setup"])

@@ -22,7 +22,7 @@ ALL = list(EXERCISES)
 
 @pytest.fixture(autouse=True)
 def _the_same_on_every_machine(monkeypatch):
-    count_steps(monkeypatch)
+    count_steps(monkeypatch, edits=500, mistakes=800)
 
 
 def judged(mistakes, folder):

@@ -178,7 +178,7 @@ def test_limits(name, judged, tmp_path, monkeypatch):
 
 def test_recursion_without_a_limit_ends_the_check_only(judged):
     code = "import sys\nsys.setrecursionlimit(10**9)\nf = lambda: [f() for _ in 'x']\nf()\n"
-    assert not judged(WRONG + code, 2).solved
+    assert not judged(WRONG + code, 1).solved
 
 
 def test_results_without_end_are_refused(judged):
