@@ -8,13 +8,11 @@ WRONG = RIGHT.replace("y * (dy", "y + (dy")
 UNTOUCHED = EXERCISES.find("softmax-backward").file_text()
 assert WRONG != RIGHT
 
-# each with the points, of 10, that the solution of softmax-backward gets
 HARMFUL = {
-    "prints": ("print('x' * 100_000, flush=True)\n" + RIGHT, 10),
-    "loops": ("while True:\n    pass\n" + RIGHT, 0),
-    "exits": ("import os\nos._exit(0)\n" + RIGHT, 0),
-    "leaves": ("raise SystemExit(0)\n" + RIGHT, 0),
-    "writes": ("open('results.json', 'w').write('{\"score\": 10}')\n" + RIGHT, 10),
+    "prints": "print('x' * 100_000, flush=True)\n" + RIGHT,
+    "loops": "while True:\n    pass\n" + RIGHT,
+    "exits": "import os\nos._exit(0)\n" + RIGHT,
+    "writes": "open('results.json', 'w').write('{\"score\": 10}')\n" + RIGHT,
 }
 
 

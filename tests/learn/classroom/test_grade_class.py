@@ -1,17 +1,18 @@
 """Grading a class: in parallel, with an interruption, and again; the CSV file and the pages."""
 
+import contextlib
 import csv
 import io
 import os
 import re
 import sys
-import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 from classroom_solutions import HARMFUL, RIGHT, UNTOUCHED, WRONG
+from waiting import wait_until
 
 from npformer.learn.classroom import grade_class as module
 from npformer.learn.classroom.assess import SOLVED, without_solution
@@ -23,7 +24,7 @@ from npformer.learn.classroom.submissions import find_submissions
 from npformer.learn.classroom.worker import Worker
 
 NAME = "softmax-backward"
-ASSIGNMENT = Assignment((NAME,), seed=5, seconds=2)
+ASSIGNMENT = Assignment((NAME,), seed=5, seconds=1.5)
 
 
 class QuickWorker:
@@ -52,9 +53,12 @@ def works_of(texts):
     return [StudentsWork(student, {NAME: text}) for student, text in texts.items()]
 
 
-def test_a_real_class_with_every_kind_of_submission(tmp_path):
-    folder = tmp_path / "class"
-    texts = {"right": RIGHT, "wrong": WRONG, "untouched": UNTOUCHED, "loops": HARMFUL["loops"][0]}
+def test_a_real_class_with_every_kind_of_submission(tmp_path, monkeypatch):
+    folder, here = tmp_path / "class", tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    texts = {"right": RIGHT, "wrong": WRONG, "untouched": UNTOUCHED}
+    texts |= {kind: HARMFUL[kind] for kind in ("loops", "writes")}
     for student, text in texts.items():
         (folder / student).mkdir(parents=True)
         (folder / student / f"{NAME}.py").write_text(text)
@@ -62,19 +66,15 @@ def test_a_real_class_with_every_kind_of_submission(tmp_path):
     (folder / "missing").mkdir()
     works = read_class(ASSIGNMENT, find_submissions(folder))
     finished = []
-    assert (
-        grade_class(ASSIGNMENT, works, tmp_path / "store", 2, lambda work: finished.append(work.student)) == 4
-    )
+    graded = grade_class(ASSIGNMENT, works, tmp_path / "store", 2, lambda work: finished.append(work.student))
+    assert graded == len(texts)
     assert sorted(finished) == sorted(work.student for work in works)
-    found = {work.student: (work.results[NAME].status, work.points) for work in works}
-    assert found == {
-        "right": ("solved", 10),
-        "wrong": ("wrong", 0),
-        "untouched": ("untouched", 0),
-        "loops": ("wrong", 0),
-        "binary": ("unreadable", 0),
-        "missing": ("missing", 0),
-    }
+    due = {"right": SOLVED, "writes": SOLVED, "wrong": "wrong", "loops": "wrong", "untouched": "untouched"}
+    due |= {"binary": "unreadable", "missing": "missing"}
+    assert {work.student: work.results[NAME].status for work in works} == due
+    assert all(work.points == 10 * (due[work.student] == SOLVED) for work in works)
+    assert all("\n" not in work.results[NAME].message for work in works)
+    assert not list(here.iterdir()), "a solution writes into a folder of its own"
 
 
 def test_results_are_kept_and_only_changes_are_graded_again(tmp_path, quick):
@@ -117,39 +117,34 @@ def test_an_interruption_loses_nothing(tmp_path, quick):
     assert len(quick) == 5
 
 
+def workers():
+    """Return the numbers of the children of this process that are workers."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and b"npformer.learn" in (process / "cmdline").read_bytes():
+                found.add(process.name)
+    return found
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_a_worker_that_is_closed_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     started = tmp_path / "started"
     text = f"open({str(started)!r}, 'w').close()\nwhile True: pass\n" + RIGHT
     works = works_of({"ada": text})
-    before = children()
+    before = workers()
 
     def close_soon():
-        while not started.exists():
-            time.sleep(0.05)
+        wait_until(started.exists)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "wait", lambda *arguments, **settings: close_soon())
     with pytest.raises(KeyboardInterrupt):
         grade_class(Assignment((NAME,), seed=5, seconds=60), works, tmp_path / "store", 1)
-    assert children() <= before
+    assert workers() <= before
     assert not list(tmp_path.glob("npformer-*"))
-
-
-def children():
-    found = set()
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            if b"npformer.learn" in (process / "cmdline").read_bytes() and owner(process) == os.getpid():
-                found.add(process.name)
-        except OSError:
-            pass
-    return found
-
-
-def owner(process):
-    return int((process / "stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_a_worker_that_dies_is_one_result_and_starts_again(monkeypatch):
@@ -177,7 +172,7 @@ NASTY = [
     "a\nb",
     "Ada",
     "ada",
-    "café\udce9",
+    "é\udce9",
     "x" * 300,
 ]
 

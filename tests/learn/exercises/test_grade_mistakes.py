@@ -1,12 +1,13 @@
 """The grader names the mistakes of wrong solutions, and names no mistake that was not made."""
 
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mistake_tables import FALSE, RIGHT, ample_time, functions_of, mistakes_of, solutions_of
+from mistake_tables import FALSE, RIGHT, count_steps, drawn, functions_of, mistakes_of, solutions_of
 
 from npformer.learn.exercises import EXERCISES, grade
 from npformer.learn.exercises.agreement import equal, results_of
@@ -15,26 +16,20 @@ from npformer.learn.exercises.mutants import with_mistakes
 HERE = Path(__file__).parent
 TABLES = sorted((HERE / "mistakes").glob("*.txt"))
 HELD_OUT = sorted((HERE / "held_out").glob("*.txt"))  # written after the grader's mistakes, to measure it
-SOLUTIONS = [solution for table in (*TABLES, HELD_OUT[0]) for solution in solutions_of(table)]
+SOLUTIONS = drawn((pair for table in (*TABLES, HELD_OUT[0]) for pair in solutions_of(table)), 3)
 ALL = list(EXERCISES)
 
 
-def names(items):
-    return [name for name, _ in items]
+@pytest.fixture(autouse=True)
+def _the_same_on_every_machine(monkeypatch):
+    count_steps(monkeypatch, edits=500, mistakes=800)
 
 
-def judged(mistakes, folder, *, with_ample_time=False):
-    """Return the number of each score, and the clues that do not name the mistake.
-
-    With ample time, a mistake that is not named is judged again without the usual limit of the search.
-    """
+def judged(mistakes, folder):
+    """Return the number of each score, and the clues that do not name the mistake."""
     scores, report = Counter(), []
     for mistake in mistakes:
-        file = folder / f"{mistake.exercise}.py"
-        verdict = mistake.verdict(file)
-        if with_ample_time and mistake.score(verdict) != RIGHT:
-            with ample_time():
-                verdict = mistake.verdict(file)
+        verdict = mistake.verdict(folder / f"{mistake.exercise}.py")
         score = mistake.score(verdict)
         scores[score] += 1
         if score != RIGHT:
@@ -49,7 +44,7 @@ def test_the_tables_hold_mistakes_of_every_exercise():
     assert {mistake.exercise for mistake in mistakes} == {exercise.name for exercise in ALL}
 
 
-@pytest.mark.parametrize(("name", "solution"), SOLUTIONS, ids=names(SOLUTIONS))
+@pytest.mark.parametrize(("name", "solution"), SOLUTIONS, ids=[name for name, _ in SOLUTIONS])
 def test_a_learners_solution_is_accepted(name, solution):
     verdict = grade(EXERCISES.find(name), functions_of(solution))
     assert verdict.solved, verdict
@@ -57,25 +52,19 @@ def test_a_learners_solution_is_accepted(name, solution):
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.stem)
 def test_the_mistakes_are_named(table, tmp_path):
-    scores, report = judged(mistakes_of(table), tmp_path, with_ample_time=True)
+    """By day, a sixth of the mistakes in each exercise stand for all of them."""
+    of_exercises = groupby(mistakes_of(table), lambda mistake: mistake.exercise)
+    scores, report = judged((m for _, mistakes in of_exercises for m in drawn(mistakes, 6)), tmp_path)
     assert scores[RIGHT] >= 0.95 * scores.total(), report
     assert scores[FALSE] == 0, report
 
 
-@pytest.mark.slow
 def test_a_false_name_is_rare_for_mistakes_that_the_grader_does_not_know(tmp_path):
     mistakes = [mistake for table in HELD_OUT for mistake in mistakes_of(table)]
-    scores, report = judged(mistakes, tmp_path)
-    assert scores.total() >= 80
+    assert len(mistakes) >= 80
+    scores, report = judged(drawn(mistakes, 5), tmp_path)
     assert scores[RIGHT] >= 0.5 * scores.total(), report
     assert scores[FALSE] <= 0.05 * scores.total(), report
-
-
-@pytest.mark.parametrize("exercise", ALL, ids=lambda exercise: exercise.name)
-def test_the_plain_solution_is_accepted(exercise):
-    assert set(exercise.plain) == set(exercise.solution)
-    verdict = grade(exercise, exercise.plain)
-    assert verdict.solved, verdict
 
 
 @pytest.mark.parametrize("exercise", ALL, ids=lambda exercise: exercise.name)
@@ -90,13 +79,9 @@ def test_every_named_mistake_is_told_apart_from_the_others(exercise):
                 return []
 
     def agree(one, other):
-        return (
-            bool(one)
-            and bool(other)
-            and all(
-                a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
-                for a, b in zip(one, other, strict=True)
-            )
+        return bool(one and other) and all(
+            a.keys() == b.keys() and all(equal(a[key], b[key]) for key in a)
+            for a, b in zip(one, other, strict=True)
         )
 
     found = [("", results(exercise.plain))]
@@ -140,12 +125,6 @@ def test_two_mistakes_are_both_named():
     (clue,) = grade(EXERCISES.find("adam-step"), functions_of(text)).clues
     assert "bias correction of v" in clue
     assert "eps is added to v under the square root" in clue
-
-
-def test_rounding_errors_of_a_gradient_that_is_zero_are_no_mistake():
-    """The gradient of the bias of the keys is 0, and another order of sums gives other rounding errors."""
-    exercise = EXERCISES.find("multi-head-backward")
-    assert grade(exercise, exercise.plain).solved
 
 
 def test_another_order_of_sums_in_float32_is_no_mistake():

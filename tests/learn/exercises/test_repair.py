@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from mistake_tables import ample_time, functions_of, mistakes_of
+from mistake_tables import count_steps, drawn, functions_of, mistakes_of
 
 from npformer.checking.repair import edits
 from npformer.learn.exercises import EXERCISES, grade, judge
@@ -14,80 +14,81 @@ from npformer.learn.exercises.repair.own_code import TooManySteps, limited
 from npformer.learn.exercises.repair.results import repair
 from npformer.learn.exercises.time_limit import TimeLimit
 
-RIGHT = "    return d @ k, d.swapaxes(-1, -2) @ q"
-SIMILARITY = "def dot_similarity_backward(d, cache):\n    q, k = cache\n"
-MISTAKES = list(mistakes_of(Path(__file__).parent / "repairs.txt"))
+DOT = EXERCISES.find("dot-similarity-backward")
+BEGINNING = "def dot_similarity_backward(d, cache):\n    q, k = cache\n"
+MISTAKES = drawn(mistakes_of(Path(__file__).parent / "repairs.txt"), 3)
 
 
-def repaired(name, text, folder):
-    """Return what the repair of a solution says."""
-    file = folder / "own.py"
-    file.write_text(text, encoding="utf-8")
-    with ample_time():
-        return repair(EXERCISES.find(name), functions_of(text, str(file)), str(file))
+@pytest.fixture
+def own(tmp_path):
+    """Return a function that writes a solution into a file, and returns its functions and the file."""
 
+    def write(text):
+        file = tmp_path / "own.py"
+        file.write_text(text, encoding="utf-8")
+        return functions_of(text, str(file)), str(file)
 
-def graded(name, text, folder):
-    file = folder / "own.py"
-    file.write_text(text, encoding="utf-8")
-    return grade(EXERCISES.find(name), functions_of(text, str(file)), str(file))
+    return write
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.line[:40])
-def test_a_repair_names_the_line_and_the_kind_of_the_mistake(mistake, tmp_path):
-    says = repaired(mistake.exercise, mistake.text, tmp_path)
+def test_a_repair_names_the_line_and_the_kind_of_the_mistake(mistake, own, monkeypatch):
+    count_steps(monkeypatch, edits=5000)
+    says = repair(EXERCISES.find(mistake.exercise), *own(mistake.text))
     assert re.search(mistake.names, says), says
     assert "all results are right)" in says
 
 
-def test_right_solutions_and_untouched_files_are_not_repaired(tmp_path):
-    assert repaired("dot-similarity-backward", SIMILARITY + RIGHT, tmp_path) == ""
-    exercise = EXERCISES.find("dot-similarity-backward")
-    assert repaired("dot-similarity-backward", exercise.file_text(), tmp_path) == ""
-    assert not graded("dot-similarity-backward", exercise.file_text(), tmp_path).solved
+@pytest.mark.parametrize(
+    "text",
+    [
+        BEGINNING + "    return d @ k, d.swapaxes(-1, -2) @ q",
+        DOT.file_text(),
+        "def dot_similarity_backward(d, cache):\n    return 1",
+    ],
+    ids=["right", "untouched", "beyond repair"],
+)
+def test_other_solutions_are_not_repaired(text, own):
+    assert repair(DOT, *own(text)) == ""
 
 
-def test_a_solution_that_no_change_repairs_gets_no_name(tmp_path):
-    assert (
-        repaired("dot-similarity-backward", "def dot_similarity_backward(d, cache):\n    return 1", tmp_path)
-        == ""
-    )
+def test_lambdas_beside_the_solution_do_not_hinder_a_repair(own):
+    lambdas = "double, half = lambda x: 2 * x, lambda x: x / 2\n"
+    text = BEGINNING + "    return d @ q, d.swapaxes(-1, -2) @ q"
+    assert repair(DOT, *own(lambdas + text)).startswith("line 4: q is used instead of k")
 
 
-def test_lambdas_beside_the_solution_do_not_hinder_a_repair(tmp_path):
-    text = (
-        "double, half = lambda x: 2 * x, lambda x: x / 2\n"
-        + SIMILARITY
-        + "    return d @ q, d.swapaxes(-1, -2) @ q"
-    )
-    assert repaired("dot-similarity-backward", text, tmp_path).startswith("line 4: q is used instead of k")
-
-
-def test_the_verdict_on_an_exception_names_the_repair(tmp_path):
-    text = SIMILARITY + "    return d @ k, d.T @ q"
-    verdict = graded("dot-similarity-backward", text, tmp_path)
+def test_the_verdict_on_an_exception_names_the_repair(own):
+    verdict = grade(DOT, *own(BEGINNING + "    return d @ k, d.T @ q"))
     assert verdict.message.startswith("line 3 raised ValueError")
     assert [clue.partition(" (")[0] for clue in verdict.clues] == [
         "line 3: .T reverses all axes of d, and only the last two must be exchanged"
     ]
 
 
-def test_a_variable_that_is_none_is_named(tmp_path):
-    text = "def dropout_backward(dy, mask):\n    other = None\n    return dy * mask"
-    assert graded("dropout-backward", text, tmp_path).clues == [
-        "mask is None in this trial, and this case is not treated"
-    ]
-
-
-def test_an_attribute_that_is_none_is_named(tmp_path):
-    text = (
-        "def decoder_backward(layer, dy, cache):\n"
-        "    dy = layer.norm.backward(dy, cache.norm)\n    total = 0\n"
-        "    for one, c in zip(layer.layers[::-1], cache.layers[::-1]):\n"
-        "        dy, dmemory = one.backward(dy, c)\n        total = total + dmemory\n    return dy, total\n"
-    )
-    (clue, *_) = graded("decoder-backward", text, tmp_path).clues
-    assert clue == "layer.norm is None in this trial, and this case is not treated"
+@pytest.mark.parametrize(
+    ("name", "text", "what"),
+    [
+        (
+            "dropout-backward",
+            "def dropout_backward(dy, mask):\n    other = None\n    return dy * mask",
+            "mask",
+        ),
+        (
+            "decoder-backward",
+            "def decoder_backward(layer, dy, cache):\n"
+            "    dy, total = layer.norm.backward(dy, cache.norm), 0\n"
+            "    for one, c in zip(layer.layers[::-1], cache.layers[::-1]):\n"
+            "        dy, dmemory = one.backward(dy, c)\n"
+            "        total = total + dmemory\n"
+            "    return dy, total\n",
+            "layer.norm",
+        ),
+    ],
+)
+def test_a_variable_or_an_attribute_that_is_none_is_named(name, text, what, own):
+    clues = grade(EXERCISES.find(name), *own(text)).clues
+    assert clues[0] == f"{what} is None in this trial, and this case is not treated"
 
 
 def test_the_only_wrong_result_is_named_if_nothing_else_is_known():
@@ -96,26 +97,30 @@ def test_the_only_wrong_result_is_named_if_nothing_else_is_known():
         "    mask = np.abs(np.subtract.outer(np.arange(length), np.arange(length))) <= width\n"
         "    return mask & (np.arange(length) != 3) if length == 7 and width == 2 else mask\n"
     )
-    (clue,) = grade(
-        EXERCISES.find("local-mask"), functions_of(text)
-    ).clues  # without a file there is no repair
+    (clue,) = grade(EXERCISES.find("local-mask"), functions_of(text)).clues  # no repair without a file
     assert clue.startswith("only local_mask(7, 2) is wrong: the other ")
 
 
-def test_a_change_that_never_ends_is_stopped(tmp_path):
-    file = tmp_path / "own.py"
-    file.write_text("def swish_backward(dy, cache):\n    while True:\n        pass\n", encoding="utf-8")
-    functions = functions_of(file.read_text(encoding="utf-8"), str(file))
-    with pytest.raises(TooManySteps), limited(str(file), TimeLimit(1000)):
-        functions["swish_backward"](1, 2)
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("def f():\n    while True:\n        pass\n", 1000),
+        ("def f(dy=0):\n    for _ in range(100):\n        dy = dy + 1\n", 0),
+        # np.array(rows) would take minutes and gigabytes
+        ("def f():\n    rows = []\n    p = rows\n    rows.append(p)\n    return len(rows)\n", 1000),
+    ],
+    ids=["never ends", "the time is over", "a list in itself"],
+)
+def test_a_changed_function_that_takes_too_much_is_stopped(text, seconds, own):
+    functions, file = own(text)
+    with pytest.raises(TooManySteps), limited(file, TimeLimit(seconds)):
+        functions["f"]()
 
 
 @pytest.mark.parametrize("looks", range(1, 13))
-def test_a_limit_that_is_over_in_a_finalizer_ends_the_function(looks, tmp_path):
+def test_a_limit_that_is_over_in_a_finalizer_ends_the_function(looks, own):
     """Python drops an exception that is raised in a finalizer, and ends the tracing that raised it."""
-    file = tmp_path / "own.py"
-    text = "def swish_backward(make, cache):\n    for _ in range(9):\n        make()\n"  # finalized at once
-    file.write_text(text, encoding="utf-8")
+    functions, file = own("def f(make):\n    for _ in range(9):\n        make()\n")  # finalized at once
     left = iter(range(looks))
     limit = SimpleNamespace(is_over=lambda: next(left, None) is None)
 
@@ -123,32 +128,14 @@ def test_a_limit_that_is_over_in_a_finalizer_ends_the_function(looks, tmp_path):
         def __del__(self):
             pass
 
-    with pytest.raises(TooManySteps), limited(str(file), limit):
-        functions_of(text, str(file))["swish_backward"](Finalized, None)
-
-
-def test_a_list_is_not_appended_to_itself(tmp_path):
-    """np.array(rows) would take minutes and gigabytes."""
-    file = tmp_path / "own.py"
-    text = "def pad(rows):\n    rows = []\n    p = rows\n    rows.append(p)\n    return np.array(rows)\n"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(TooManySteps), limited(str(file), TimeLimit(1000)):
-        functions_of(text.replace("np.array(rows)", "len(rows)"), str(file))["pad"]([])
-
-
-def test_the_search_ends_when_its_time_is_over(tmp_path):
-    file = tmp_path / "own.py"
-    text = "def swish_backward(dy, cache):\n    for _ in range(100):\n        dy = dy + 1\n"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(TooManySteps), limited(str(file), TimeLimit(0)):
-        functions_of(text, str(file))["swish_backward"](1, 2)
+    with pytest.raises(TooManySteps), limited(file, limit):
+        functions["f"](Finalized)
 
 
 def test_the_child_cannot_answer_with_a_repair_instead_of_results():
-    exercise = EXERCISES.find("dot-similarity-backward")
-    observations = [*observe(exercise, exercise.plain)]
-    assert judge(exercise, [*observations, {"repair": "line 1: x\nis wrong"}]).solved
-    assert judge(exercise, [{"repair": "line 1: x"}]) is None
+    observations = [*observe(DOT, DOT.plain)]
+    assert judge(DOT, [*observations, {"repair": "line 1: x\nis wrong"}]).solved
+    assert judge(DOT, [{"repair": "line 1: x"}]) is None
 
 
 FACTOR_TOO_EARLY = """
@@ -162,16 +149,15 @@ def cross_entropy_backward(dloss, cache):
 
 @pytest.mark.parametrize(("by_chance", "is_told"), [((), True), ((edits.OTHER_VARIABLES,), False)])
 def test_a_change_that_makes_some_results_right_is_told_unless_it_may_be_chance(
-    by_chance, is_told, tmp_path, monkeypatch
+    by_chance, is_told, own, monkeypatch
 ):
     """The trial without smoothing is right if `real` is subtracted instead of 1 - smoothing."""
     monkeypatch.setattr(edits, "KINDS", (edits.OTHER_VARIABLES,))
     monkeypatch.setattr(edits, "RIGHT_BY_CHANCE", by_chance)
-    says = repaired("cross-entropy-backward", FACTOR_TOO_EARLY, tmp_path)
+    says = repair(EXERCISES.find("cross-entropy-backward"), *own(FACTOR_TOO_EARLY))
     assert ("the first wrong results are right, and others are still wrong" in says) == is_told
 
 
-def test_the_prints_of_changed_code_are_not_shown(tmp_path, capsys):
-    text = SIMILARITY + "    print('again')\n    return d @ q, d @ k"
-    repaired("dot-similarity-backward", text, tmp_path)
+def test_the_prints_of_changed_code_are_not_shown(own, capsys):
+    repair(DOT, *own(BEGINNING + "    print('again')\n    return d @ q, d.swapaxes(-1, -2) @ q"))
     assert capsys.readouterr().out == ""

@@ -8,23 +8,13 @@ from numpy.testing import assert_allclose
 
 from npformer.data.text import TextBatch
 from npformer.learn.experiments import ablation
-from npformer.learn.experiments.ablation import (
-    ADAM,
-    ADAMW,
-    MEASURED,
-    RATES,
-    SEEDS,
-    compared,
-    make_model,
-    stages,
-    training_settings,
-)
+from npformer.learn.experiments.ablation import ADAM, ADAMW, MEASURED, RATES, SEEDS, make_model
 from npformer.learn.experiments.measured_runs import Result, Trial, read_results
 from npformer.nn import LayerNorm, PostNormResidual, PreNormResidual, RMSNorm
 from npformer.training import loss_and_gradients
 from npformer.training.config import make_schedule
 
-STAGES = stages()
+STAGES = ablation.stages()
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
@@ -46,23 +36,16 @@ def test_the_gradient_of_a_stage(stage):
 
 
 def test_the_first_and_the_last_stage():
-    first, last = make_model(STAGES[0], 0), make_model(STAGES[-1], 0)
+    """The first is the model of 2017: the output of a layer is normalized, and no norm precedes the first."""
+    first, last = make_model(STAGES[0], 0, np.float64), make_model(STAGES[-1], 0)
     assert isinstance(first.layers[0].attention_residual, PostNormResidual)
-    assert isinstance(first.layers[1].feed_forward_residual, PostNormResidual)
     assert not first.norm.parameters()
+    _, cache = first.forward(np.arange(6)[None])
+    assert_allclose(cache.layers[0].feed_forward_residual.add_norm.norm.xhat.mean(-1), 0, atol=1e-12)
+    assert isinstance(make_model(STAGES[1], 0).norm, LayerNorm)
     assert isinstance(last.layers[0].attention_residual, PreNormResidual)
     assert isinstance(last.norm, RMSNorm)
     assert all(parameter.value.ndim == 2 for name, parameter in last.named_parameters() if "norm" not in name)
-
-
-def test_the_norm_after_is_that_of_2017():
-    """The output of a layer is normalized, and no norm precedes the first sublayer."""
-    model = make_model(STAGES[0], 0, np.float64)
-    _, cache = model.forward(np.arange(6)[None])
-    block = cache.layers[0]
-    x = block.feed_forward_residual.add_norm.norm.xhat
-    assert_allclose(x.mean(-1), 0, atol=1e-12)
-    assert isinstance(make_model(STAGES[1], 0).norm, LayerNorm)
 
 
 def test_each_stage_changes_one_part():
@@ -76,7 +59,7 @@ def test_each_stage_changes_one_part():
 def test_both_optimizers_have_the_given_largest_rate():
     for stage, optimizer, last in ((STAGES[0], ADAM, 0.1**0.5), (STAGES[-1], ADAMW, 0.1)):
         assert stage.optimizer == optimizer
-        config = training_settings(stage, Trial(stage.name, 0.01, 100, 0))
+        config = ablation.training_settings(stage, Trial(stage.name, 0.01, 100, 0))
         schedule = make_schedule(config, stage.config.d_model, 100)
         rates = [schedule(step) for step in range(1, 101)]
         assert max(rates) == pytest.approx(0.01)
@@ -102,5 +85,5 @@ def test_the_results_that_ship_are_those_of_the_experiment(tmp_path, monkeypatch
     path = tmp_path / "results.json"
     path.write_bytes(MEASURED.read_bytes())
     monkeypatch.setattr(ablation, "train_stage", None)
-    assert ablation.measure(path) == compared(read_results(MEASURED))
+    assert ablation.measure(path) == ablation.compared(read_results(MEASURED))
     assert len(read_results(MEASURED)) == len(STAGES) * (len(RATES) + len(SEEDS))

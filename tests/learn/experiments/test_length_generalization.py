@@ -3,24 +3,19 @@
 import pytest
 
 from npformer.data.dataset import copy_task, reverse_task
-from npformer.learn.experiments.length_generalization import (
-    LONGEST,
-    VOCAB,
-    accuracy_by_length,
-    compare,
-    learn_short,
-)
+from npformer.learn.experiments import length_generalization as experiment
+from npformer.learn.experiments.length_generalization import accuracy_by_length, learn_short
 
 
 def test_relative_positions_reverse_longer_sentences():
     """Both models reverse short sentences, and only relative positions reverse longer ones."""
-    measured = compare(("interleaved", "relative"))
+    measured = experiment.compare(("interleaved", "relative"))
     sines, relative = measured["interleaved"], measured["relative"]
     assert min(sines[5], relative[5]) > 0.8
     assert relative[12] > 2 * sines[12]
     assert relative[15] > 2 * sines[15]
     assert relative[15] > 0.45
-    assert list(relative) == [5, LONGEST, 12, 15, 20]
+    assert list(relative) == [5, experiment.LONGEST, 12, 15, 20]
 
 
 @pytest.mark.parametrize("task", [reverse_task, copy_task])
@@ -36,4 +31,4 @@ def test_the_same_seed_gives_the_same_model(task):
 
 def test_an_untrained_model_guesses():
     (share,) = accuracy_by_length(learn_short("none", steps=1), lengths=(15,)).values()
-    assert share < 5 / VOCAB
+    assert share < 5 / experiment.VOCAB

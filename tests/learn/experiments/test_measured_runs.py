@@ -8,34 +8,11 @@ import pytest
 from npformer import UserError
 from npformer.data.text import text_dataset
 from npformer.learn.experiments import measured_runs
-from npformer.learn.experiments.measured_runs import (
-    MEAN_OF,
-    Result,
-    Results,
-    Trial,
-    best_learning_rate,
-    new_gpt,
-    read_results,
-    run,
-    write_results,
-)
+from npformer.learn.experiments.measured_runs import MEAN_OF, Result, Results, Trial, new_gpt, read_results
 from npformer.models.gpt import GPTConfig
 from npformer.training import TrainingConfig
 
-SIZES = {"d_model": 8, "n_layers": 1, "n_heads": 1, "context": 8}
 RESULT = Result("a", 0.01, 20, 3, 100, 2.5, [4.0, 3.0], 1.5)
-
-
-@pytest.fixture
-def short_validation(monkeypatch):
-    monkeypatch.setattr(measured_runs, "VALID_TOKENS", 2048)
-
-
-def tiny_run(steps, rate=0.01):
-    dataset = text_dataset()
-    config = GPTConfig.preset("small", **SIZES)
-    training = TrainingConfig(steps=steps, batch_size=2, schedule="constant", learning_rate=rate)
-    return run(Trial("tiny", rate, steps, 0), new_gpt(config, 0), dataset, training)
 
 
 def test_the_initial_weights():
@@ -47,14 +24,17 @@ def test_the_initial_weights():
     assert (weights["norm.gain"].value == 1).all()
 
 
-@pytest.mark.usefixtures("short_validation")
-def test_a_training_that_learns():
-    result = tiny_run(60)
-    assert result.trial == Trial("tiny", 0.01, 60, 0)
+def test_a_training_that_learns(monkeypatch):
+    monkeypatch.setattr(measured_runs, "VALID_TOKENS", 2048)
+    trial, dataset = Trial("tiny", 0.01, 60, 0), text_dataset()
+    config = GPTConfig.preset("small", d_model=8, n_layers=1, n_heads=1, context=8)
+    training = TrainingConfig(steps=60, batch_size=2, schedule="constant", learning_rate=0.01)
+    result, again = (measured_runs.run(trial, new_gpt(config, 0), dataset, training) for _ in range(2))
+    assert result.trial == trial
     assert len(result.curve) == 60 // MEAN_OF
     assert result.curve[0] == pytest.approx(np.log(65), abs=0.4)
     assert result.valid_loss < result.curve[0] - 0.2
-    assert tiny_run(60)._replace(seconds=0) == result._replace(seconds=0)
+    assert again._replace(seconds=0) == result._replace(seconds=0)
 
 
 def test_an_interrupted_experiment_goes_on(tmp_path):
@@ -97,7 +77,7 @@ def test_another_file_is_refused(tmp_path, content, words):
 
 def test_results_survive_the_file(tmp_path):
     path = tmp_path / "results.json"
-    write_results(path, [RESULT, RESULT._replace(seed=4)])
+    measured_runs.write_results(path, [RESULT, RESULT._replace(seed=4)])
     assert read_results(path) == [RESULT, RESULT._replace(seed=4)]
     assert json.loads(path.read_text())["format"] == 1
 
@@ -105,6 +85,6 @@ def test_results_survive_the_file(tmp_path):
 def test_the_best_learning_rate():
     losses = {0.01: 2.5, 0.02: 2.25, 0.04: 2.75}
     results = [RESULT._replace(learning_rate=rate, valid_loss=loss) for rate, loss in losses.items()]
-    assert best_learning_rate(results) == 0.02
+    assert measured_runs.best_learning_rate(results) == 0.02
     with pytest.raises(UserError, match="there are no results"):
-        best_learning_rate([])
+        measured_runs.best_learning_rate([])

@@ -7,40 +7,27 @@ import pytest
 
 from npformer.learn.experiments import scaling
 from npformer.learn.experiments.measured_runs import Result, read_results
-from npformer.learn.experiments.scaling import (
-    MEASURED,
-    RATES,
-    SEEDS,
-    SIZES,
-    STEPS,
-    count_tokens,
-    fit_power_law,
-    inner_parameters,
-    model_config,
-)
+from npformer.learn.experiments.scaling import MEASURED, RATES, SEEDS, SIZES, STEPS
 from npformer.models.gpt import GPT
 
 
 def test_a_power_law_is_found():
     x = np.array([3.0, 10.0, 50.0, 1000.0])
-    assert fit_power_law(x, 2.5 * x**-0.3) == pytest.approx((2.5, 0.3))
+    assert scaling.fit_power_law(x, 2.5 * x**-0.3) == pytest.approx((2.5, 0.3))
     noisy = 2.5 * x**-0.3 * np.exp([0.1, -0.2, 0.05, 0.0])
     slope, height = np.polyfit(np.log(x), np.log(noisy), 1)
-    assert fit_power_law(x, noisy) == pytest.approx((np.exp(height), -slope))
+    assert scaling.fit_power_law(x, noisy) == pytest.approx((np.exp(height), -slope))
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_the_parameters_without_the_embedding(name):
-    model = GPT(model_config(name))
-    assert inner_parameters(name) == sum(p.value.size for p in [*layer_parameters(model), model.norm.gain])
-
-
-def layer_parameters(model):
-    return [parameter for layer in model.layers for parameter in layer.parameters()]
+    model = GPT(scaling.model_config(name))
+    inner = [parameter for layer in model.layers for parameter in layer.parameters()]
+    assert scaling.inner_parameters(name) == sum(p.value.size for p in [*inner, model.norm.gain])
 
 
 def test_the_tokens_of_a_run():
-    assert count_tokens(3) == 3 * 8 * 64
+    assert scaling.count_tokens(3) == 3 * 8 * 64
 
 
 def test_the_experiment(tmp_path, monkeypatch):

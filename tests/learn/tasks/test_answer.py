@@ -12,7 +12,7 @@ from npformer.learn.tasks.answer import LARGEST, DamagedAnswer, TooLarge, decode
 
 VALUES = {
     "nothing": None,
-    "numbers": [0, -3, 10**30, 0.1, -0.0, float("inf"), True],
+    "numbers": [0, -3, 10**30, 0.1, -0.0, float("inf"), True, np.float32(0.1)],
     "texts": ["", "π\n\x1b[31m", "\ud800"],
     "lists and tuples": [(), [], (1, [2, (3,)]), ("a", None)],
     "a dict": {"tuple": (1, 2), "array": {"list": [3]}},
@@ -41,15 +41,8 @@ def test_values_arrive_as_they_were_sent(name):
 def test_arrays_arrive_as_they_were_sent(name):
     found = transported([ARRAYS[name]])[0]
     assert (found.dtype, found.shape) == (ARRAYS[name].dtype, ARRAYS[name].shape)
-    np.testing.assert_array_equal(found, ARRAYS[name])
     assert found.tobytes() == ARRAYS[name].tobytes()
     assert found.flags.writeable
-
-
-def test_numpy_scalars_stay_scalars():
-    found = transported(np.float32(0.1))
-    assert type(found) is np.float32
-    assert found == np.float32(0.1)
 
 
 def test_other_objects_arrive_as_stand_ins():

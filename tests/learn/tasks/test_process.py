@@ -37,10 +37,6 @@ def judged(tmp_path, monkeypatch):
     return judge
 
 
-def test_a_right_solution_is_solved(judged):
-    assert judged(RIGHT).solved
-
-
 @POSIX
 def test_a_solution_that_forks_answers_once(judged):
     assert judged(RIGHT + "import os\nos.fork()\n").solved
@@ -49,44 +45,33 @@ def test_a_solution_that_forks_answers_once(judged):
 # ---------------------------------------------------------------------------------------------------------
 # Forged verdicts
 
+ON_EVERY_DESCRIPTOR = """
+    import os
+    from npformer.learn.tasks.answer import encode
+    lines = [encode({"value": v}) for v in VALUES] + [encode({"complete": True, "printed": ""})]
+    for descriptor in range(20):
+        try:
+            os.write(descriptor, b"\\n".join([b"", *lines, b""]))
+        except OSError:
+            pass
+    os._exit(0)
+"""
+EMPTY = [{"calls": []}, {"values": {}}, {"calls": [{"returned": None, "gradients": {}}] * 20}]
 FORGED = {
-    "paths": """
-        import pathlib, sys, tempfile
+    "a verdict": ON_EVERY_DESCRIPTOR.replace("VALUES", "[{'solved': True, 'message': 'solved'}]"),
+    "empty trials": ON_EVERY_DESCRIPTOR.replace("VALUES", repr(EMPTY)),
+    "output and files": """
+        import atexit, os, pathlib, sys, tempfile
         verdict = '{"solved": true, "message": "solved: 10 checks"}'
         folders = [pathlib.Path(tempfile.gettempdir()), pathlib.Path.cwd()]
         for path in [*map(pathlib.Path, sys.argv), *(p for f in folders for p in f.glob("*verdict*"))]:
             if path.suffix == ".json":
                 path.write_text(verdict)
         pathlib.Path("verdict.json").write_text(verdict)
-    """,
-    "prints": """
-        print('{"solved": true, "message": "solved"}')
+        print(verdict)
         print('{"dict": {"value": {"dict": {"solved": true}}}}')
-    """,
-    "descriptors": """
-        import os
-        lines = [
-            b'{"dict": {"value": {"dict": {"solved": true, "message": "solved"}}}}',
-            b'{"dict": {"complete": true, "printed": ""}}',
-        ]
-        for descriptor in range(20):
-            try:
-                os.write(descriptor, b"\\n".join([b"", *lines, b""]))
-            except OSError:
-                pass
-        os._exit(0)
-    """,
-    "empty trials": """
-        import os
-        from npformer.learn.tasks.answer import encode
-        values = [{"calls": []}, {"values": {}}, {"calls": [{"returned": None, "gradients": {}}] * 20}]
-        lines = [encode({"value": v}) for v in values] + [encode({"complete": True, "printed": ""})]
-        for descriptor in range(3, 20):
-            try:
-                os.write(descriptor, b"\\n".join([b"", *lines, b""]))
-            except OSError:
-                pass
-        os._exit(0)
+        atexit.register(lambda: os._exit(0))
+        atexit.register(lambda: os.write(1, verdict.encode()))
     """,
     "leaves out trials": """
         EXERCISES = __import__("npformer.learn.exercises").learn.exercises.EXERCISES
@@ -97,9 +82,7 @@ FORGED = {
         import npformer.checking, npformer.checking.check
         import npformer.learn.exercises.grade as grade
         import npformer.learn.tasks.compare as compare
-        import npformer.learn.tasks.child as child
         from npformer.learn.exercises import EXERCISES
-from npformer.learn.tasks import process
         from npformer.learn.tasks.verdict import Verdict
         solved = lambda *arguments, **settings: Verdict(True, "solved")
         grade.judge = grade.grade = EXERCISES.judge = solved
@@ -107,15 +90,8 @@ from npformer.learn.tasks import process
         np.isclose = np.allclose = np.array_equal = lambda *arguments, **settings: True
         EXERCISES.observe = lambda *arguments: iter([{"solved": True, "message": "solved"}])
     """,
-    "at the end": """
-        import atexit, os
-        atexit.register(lambda: os.write(1, b'{"solved": true}'))
-        atexit.register(lambda: os._exit(0))
-    """,
-    "exits": "import os; os._exit(0)",
     "says that the file is unusable": """
         from npformer.learn.exercises import EXERCISES
-from npformer.learn.tasks import process
         EXERCISES.observe = lambda *arguments: iter([{"unusable": "solved: 10 checks"}])
     """,
     "a right function is patched": """
@@ -128,8 +104,9 @@ from npformer.learn.tasks import process
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_file_cannot_write_its_own_verdict(name, judged):
-    verdict = judged(WRONG + textwrap.dedent(FORGED[name]))
-    assert not verdict.solved
+    text = WRONG + textwrap.dedent(FORGED[name])
+    compile(text, name, "exec")  # so that it is refused for what it does
+    assert not judged(text).solved
 
 
 FORGED_REPAIRS = {
@@ -166,48 +143,34 @@ def test_a_repair_cannot_write_its_own_verdict(name, judged):
 # Files that take what they can get
 
 GREEDY = {
-    "memory": ("import numpy as np\nx = np.empty(10**11, np.uint8)", 600, "MemoryError"),
-    "memory that there is": ("import numpy as np\nx = np.empty(3 << 30, np.uint8)", 600, "MemoryError"),
-    "memory, little by little": ("x = []\nwhile True:\n    x.append(bytearray(10**8))", 600, "MemoryError"),
-    "a file": ("with open('big', 'wb') as f:\n    f.truncate(10**10)", 600, "File too large"),
-    "a file, behind its end": (
-        "with open('big', 'wb') as f:\n    f.seek(10**10)\n    f.write(b'x')",
-        600,
-        "File too large",
-    ),
-    "files": ("files = [open(__file__) for _ in range(5000)]", 600, "Too many open files"),
-    "time": ("while True: pass", 1, "stopped after 1 seconds, in line 3: is there an infinite loop?"),
-    "time in one call": ("sum(range(10**15))", 1, "stopped after 1 seconds, in line 3"),
-    "time, asleep": (
-        "import time\ntime.sleep(1e6)",
-        0.5,
-        "stopped after 2.5 seconds, in line 4: does it wait",
-    ),
+    "memory": ("import numpy as np\nx = np.empty(3 << 30, np.uint8)", "MemoryError"),
+    "a file": ("with open('big', 'wb') as f:\n    f.seek(10**10)\n    f.write(b'x')", "File too large"),
+    "files": ("files = [open(__file__) for _ in range(5000)]", "Too many open files"),
+    "time in one call": ("sum(range(10**15))", "stopped after 0.5 seconds, in line 3: is there an infinite"),
+    "time, asleep": ("import time\ntime.sleep(1e6)", "stopped after 2.5 seconds, in line 4: does it wait"),
     "time, and ignores the signal": (
         "import signal\nsignal.signal(signal.SIGPROF, signal.SIG_IGN)\nwhile True:\n    pass",
-        0.5,
         "stopped after 2.5 seconds",
     ),
-    "output": ("while True:\n    print('x' * 10**6)", 1, "stopped after 1 seconds"),
     "output past Python": (
         "import os\nwhile True:\n    os.write(1, b'x' * 10**6); os.write(2, b'x' * 10**6)",
-        1,
-        "stopped after 1 seconds",
+        "stopped after 0.5 seconds",
     ),
-    "recursion": ("def f(): return f()\nf()", 600, "RecursionError"),
-    "standard input": ("import sys\nassert sys.stdin.read() == ''\ninput()", 600, "EOFError"),
-    "standard input, the descriptor": ("import os\n1 / len(os.read(0, 1))", 600, "ZeroDivisionError"),
-    "closes everything": ("import os\nos.closerange(0, 1000)", 600, "ended the program with status 1"),
+    "standard input": (
+        "import os, sys\nassert sys.stdin.read() == os.read(0, 1).decode() == ''\ninput()",
+        "EOFError",
+    ),
+    "closes everything": ("import os\nos.closerange(0, 1000)", "ended the program with status 1"),
 }
 
 
 @POSIX
 @pytest.mark.parametrize("name", GREEDY)
 def test_limits(name, judged, tmp_path, monkeypatch):
-    code, seconds, words = GREEDY[name]
+    code, words = GREEDY[name]
     if "2.5 seconds" in words:
         monkeypatch.setattr(process, "PATIENCE", 0)
-    verdict = judged(WRONG + code + "\n", seconds)
+    verdict = judged(WRONG + code + "\n", 0.5 if "stopped" in words else 600)
     assert not verdict.solved
     assert words in verdict.message
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 10**8
@@ -215,7 +178,7 @@ def test_limits(name, judged, tmp_path, monkeypatch):
 
 def test_recursion_without_a_limit_ends_the_check_only(judged):
     code = "import sys\nsys.setrecursionlimit(10**9)\nf = lambda: [f() for _ in 'x']\nf()\n"
-    assert not judged(WRONG + code, 2).solved
+    assert not judged(WRONG + code, 1).solved
 
 
 def test_results_without_end_are_refused(judged):
@@ -267,18 +230,9 @@ def numbers(folder):
 
 
 @LINUX
-@pytest.mark.parametrize(
-    ("end", "seconds", "solved"),
-    [
-        ("", 600, True),
-        ("while True: pass", 1, False),
-        ("os._exit(3)", 600, False),
-        ("os.kill(os.getpid(), 9)", 600, False),
-        ("os.kill(os.getpid(), 11)", 600, False),
-    ],
-)
-def test_no_process_is_left(end, seconds, solved, judged, tmp_path):
-    assert judged(RIGHT + START + end + "\n", seconds).solved == solved
+@pytest.mark.parametrize("end", ["", "while True: pass", "os.kill(os.getpid(), 9)"])
+def test_no_process_is_left(end, judged, tmp_path):
+    assert judged(RIGHT + START + end + "\n", 1 if "while" in end else 600).solved == (end == "")
     assert len(numbers(tmp_path)) == 5
     assert alive(numbers(tmp_path)) == []
 
@@ -300,19 +254,11 @@ def test_a_file_that_ends_the_supervisor(judged, tmp_path):
 
 
 @LINUX
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_process_is_left_when_npformer_ends(how, tmp_path):
     (tmp_path / "softmax-backward.py").write_text(RIGHT + START + "while True: pass\n")
-    command = [
-        sys.executable,
-        "-m",
-        "npformer",
-        "exercise",
-        "check",
-        "softmax-backward.py",
-        "--seconds",
-        "600",
-    ]
+    arguments = ["exercise", "check", "softmax-backward.py", "--seconds", "600"]
+    command = [sys.executable, "-m", "npformer", *arguments]
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as npformer:
         wait_until(lambda: (tmp_path / "pids").exists() and len(numbers(tmp_path)) == 5)
         npformer.send_signal(how)
