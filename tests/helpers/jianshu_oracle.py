@@ -1,5 +1,6 @@
 """The example of the Jianshu figures computed independently, by loops where they are clearer."""
 
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,18 +11,21 @@ from npformer.nn.attention import MultiHeadAttention
 
 WORDS = ["i", "am", "a", "student", "</S>", "<PAD>", "<PAD>"]
 LATER = np.triu(np.ones((7, 7), bool), 1)  # the keys after each query
-DATA = builtin_dataset()
+
+dataset = cache(builtin_dataset)  # made when a test first needs it, which takes seconds
 
 
-def story(sentence="i am a student", length=7, d=6, heads=1, seed=3, bias=0.0, relu=False, causal=False):
+def story(
+    sentence="i am a student", length=7, d_model=6, n_heads=1, seed=3, bias=0.0, relu=False, causal=False
+):
     """Compute all arrays of one padded sentence in one small layer, in float64."""
-    vocabulary = DATA.source.vocabulary
+    vocabulary, d = dataset().source.vocabulary, d_model
     words = sentence.split()
     ids = [vocabulary.id(word) for word in words] + [3]
     ids += [0] * (length - len(ids))
     rng = np.random.default_rng(seed)
     table = InputEmbedding(len(vocabulary), d, length, positions="none", zero_id=0, rng=rng)
-    layer = MultiHeadAttention(d, heads, output=heads > 1, rng=rng)
+    layer = MultiHeadAttention(d, n_heads, output=n_heads > 1, rng=rng)
     x = np.zeros((length, d))
     for t, index in enumerate(ids):
         if index != 0:

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from jianshu_oracle import DATA
+from jianshu_oracle import dataset
 from matplotlib.patches import FancyArrowPatch
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 
 CHANGED = {"sentences": 3, "length": 6, "d_model": 24, "n_heads": 2, "d_ff": 48}
@@ -19,7 +18,7 @@ def shapes_beside(figure):
 @pytest.mark.parametrize("changes", [{"sentences": 4, "d_model": 32, "d_ff": 64}, CHANGED])
 def test_f20_the_shapes_are_those_of_the_batch(changes):
     heads, d, d_ff = changes.get("n_heads", 8), changes["d_model"], changes["d_ff"]
-    examples = DATA.train[: changes["sentences"]]
+    examples = dataset().train[: changes["sentences"]]
     most = changes.get("length") or 99
     b = len(examples)
     s = min(most, 1 + max(len(x) for x, _ in examples))
@@ -60,12 +59,3 @@ def test_f20_every_arrow_upwards_has_a_shape():
         near = [abs(x - x0) < 0.2 and y0 - 0.15 <= y <= y1 + 0.15 for x, y in places]
         assert any(near), f"no shape beside the arrow at {x0:.2f}, {y0:.2f} .. {y1:.2f}"
     assert upright == 2 + 3 * 8 + 2 * 3 + 2  # in; attention; feed-forward; to V of the second half, and out
-
-
-def test_f20_refuses_parts_that_do_not_exist():
-    with pytest.raises(UserError, match="sentences is 0"):
-        draw("F20", sentences=0)
-    with pytest.raises(UserError, match="not divisible"):
-        draw("F20", d_model=30, n_heads=4)
-    with pytest.raises(UserError, match="max_length is 0"):
-        draw("F20", length=0)

@@ -5,11 +5,24 @@ import re
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
-from trained_oracle import Oracle, column, drawn, legend, line_weights, split
+from trained_oracle import (
+    ANIMAL,
+    ANIMAL_FR,
+    BANK,
+    BANK_FR,
+    MONEY,
+    MONEY_FR,
+    Oracle,
+    close,
+    column,
+    drawn,
+    legend,
+    line_weights,
+    split,
+)
 
 from npformer.data.corpus import builtin_corpus
 from npformer.data.loader import make_batch
-from npformer.errors import UserError
 from npformer.generation.evaluation import strongest_head
 from npformer.learn.figures import draw
 from npformer.learn.figures import f29_f30_f52_it_and_bank as module
@@ -17,29 +30,8 @@ from npformer.learn.figures.trained_heads import PARTS
 from npformer.models.registry import attention_layers
 from npformer.plots import text_problems
 
-ANIMAL = split("the animal didn't cross the street because it was too tired")
-ANIMAL_FR = split("l' animal n' a pas traversé la rue parce qu' il était trop fatigué")
 WIDE = [*ANIMAL[:-1], "wide"]
 WIDE_FR = split("l' animal n' a pas traversé la rue parce qu' elle était trop large")
-BANK = split("i arrived at the bank after crossing the river")
-BANK_FR = split("je suis arrivé à la rive après avoir traversé la rivière")
-MONEY = split("i arrived at the bank after crossing the road to get some money")
-MONEY_FR = split("je suis arrivé à la banque après avoir traversé la route pour retirer de l' argent")
-
-
-@pytest.fixture(scope="module")
-def oracle(studio):
-    return Oracle(trained(studio))
-
-
-def trained(studio):
-    """Return the folder of the first model, which is trained if it does not exist."""
-    assert studio.checkpoint.step == studio.steps
-    return studio.folder
-
-
-def close(a, b):
-    return np.allclose(a, b, atol=2e-5)
 
 
 def held_out(family):
@@ -216,23 +208,6 @@ def test_bank_and_river(studio, oracle, source, target, query):
     pairs = held_out("bank")
     assert share(measured(oracle, pairs, "bank", "cross", 1, 2)[1]) in drawing.caption
     assert text_problems(drawing.figure) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"layer": 7}, "layer is 7: there are layers 0 .. 1"),
-        ({"head": -1}, "head is -1: there are heads 0 .. 3"),
-        ({"where": "decoder"}, "choose encoder or cross"),
-        ({"sentence": "the cat sleeps", "where": "encoder"}, "there is no it in"),
-        ({"sentence": ""}, "empty"),
-        ({"sentence": "it " * 80}, "the model's limit is 64"),
-        ({"word": "zebra"}, "there is no zebra"),
-    ],
-)
-def test_invalid_inputs_are_refused(studio, changes, words):
-    with pytest.raises(UserError, match=re.escape(words)):
-        draw("F29", studio, **changes)
 
 
 def test_unknown_words_are_reported(studio):
