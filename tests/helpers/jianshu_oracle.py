@@ -1,18 +1,15 @@
 """The example of the Jianshu figures computed independently, by loops where they are clearer."""
 
-from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
 
-from npformer.data.dataset import builtin_dataset
+from npformer.learn.figures.jianshu_example import dataset
 from npformer.nn import InputEmbedding
 from npformer.nn.attention import MultiHeadAttention
 
 WORDS = ["i", "am", "a", "student", "</S>", "<PAD>", "<PAD>"]
 LATER = np.triu(np.ones((7, 7), bool), 1)  # the keys after each query
-
-dataset = cache(builtin_dataset)  # made when a test first needs it, which takes seconds
 
 
 def story(

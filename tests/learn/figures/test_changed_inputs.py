@@ -1,12 +1,13 @@
-"""Tests of figures drawn from other inputs: legible, another picture, and clear errors for impossible ones."""
+"""Tests of figures drawn from other inputs: legible, another picture, clear errors for impossible ones."""
 
 import re
 
 import pytest
+from figure_cells import texts
 
 from npformer.errors import UserError
 from npformer.learn.figures import draw
-from npformer.plots import save, text_problems
+from npformer.plots import text_problems
 
 CONFIGURATIONS = [{"n_layers": 1, "n_heads": 1, "norm": "pre"}, {"architecture": "jianshu-demo"}]
 EXAMPLES = [{"sentence": "le chat dort", "seed": 1}, {"sentence": "mot", "d_model": 2}]
@@ -45,27 +46,29 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize(
-    ("id", "changes"), [(id, each) for id, several in CHANGED.items() for each in several]
-)
+AT_NIGHT = ("F09", "F10", "F11", "F13", "F14", "F15")  # drawn as F12 and F16 are
+
+
+def cases():
+    """Yield the changes: for every run one of each figure, so that each kind of change occurs."""
+    for id, several in CHANGED.items():
+        for index, changes in enumerate(several):
+            often = index == int(id[1:]) % len(several) and id not in AT_NIGHT
+            yield pytest.param(id, changes, marks=() if often else pytest.mark.nightly)
+
+
+@pytest.mark.parametrize(("id", "changes"), [*cases()])
 def test_a_figure_of_another_input_is_legible(id, changes):
     drawing = draw(id, **changes)
     assert text_problems(drawing.figure) == []
     assert len(drawing.caption.split()) > 10
 
 
-SMALL = {"F20": {"sentences": 4, "d_model": 32, "d_ff": 64}}  # a model of the paper's size takes a second
-OTHER = {id: CHANGED[id][0] for id in ("F05", "F06", "F08", "F20", "F21")}
-SEEDED = [id for id, changes in CHANGED.items() if changes is SHORTER] + ["F55", "F56", "F57"]
-WITHOUT_NUMBERS = ("F14", "F15", "F16")  # in their captions
-
-
-@pytest.mark.parametrize("id", [*OTHER, *SEEDED])
-def test_another_input_gives_another_picture_and_caption(id, tmp_path):
-    first, second = draw(id, **SMALL.get(id, {})), draw(id, **OTHER.get(id, {"seed": 11}))
-    pictures = [save(drawing.figure, tmp_path / f"{i}.png") for i, drawing in enumerate((first, second))]
-    assert pictures[0].read_bytes() != pictures[1].read_bytes()
-    assert id in WITHOUT_NUMBERS or first.caption != second.caption
+@pytest.mark.parametrize("id", ["F10", "F17", "F55", "F56", "F57"])
+def test_another_seed_gives_other_numbers_and_another_caption(id):
+    first, second = draw(id), draw(id, seed=11)
+    assert texts(first.figure) != texts(second.figure)
+    assert first.caption != second.caption
 
 
 A_LONG_SOURCE = "the animal didn't cross the street because it was too tired now"

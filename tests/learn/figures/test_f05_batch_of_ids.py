@@ -2,9 +2,9 @@
 
 import numpy as np
 from figure_cells import read, texts
-from jianshu_oracle import dataset
 
 from npformer.learn.figures import draw
+from npformer.learn.figures.jianshu_example import dataset
 
 
 def batches(**changes):

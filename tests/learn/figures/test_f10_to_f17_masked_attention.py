@@ -5,9 +5,7 @@ import pytest
 from figure_cells import heat, picture, read, same
 from jianshu_oracle import LATER, WORDS, softmax, story
 
-from npformer import functional as F
 from npformer.learn.figures import draw
-from npformer.nn import AddNorm
 
 OTHER = {"sentence": "the key is old", "seed": 5}
 
@@ -130,21 +128,3 @@ def test_f17_weights_times_v_and_the_residual(changes):
     np.testing.assert_array_equal(weights.painted("masked"), ~s.may & ~s.pad[:, None])
     assert weights.painted("padding")[s.pad].all()
     assert (z.values[s.pad] == 0).all()
-
-
-def test_f17_the_sum_is_what_a_residual_normalizes():
-    total = read("F17")[-1].values
-    s = story()
-    y, _ = AddNorm(6, dtype=np.float64).forward(s.x, s.z)
-    words = ~s.pad
-    expected, _ = F.layer_norm(total[words], np.ones(6), np.zeros(6))
-    np.testing.assert_allclose(y[words], expected, atol=0.03)  # computed from numbers with two decimals
-
-
-def test_words_are_beside_the_rows():
-    """Check that the first column of labels is the sentence from top to bottom."""
-    ax = picture("F17").axes[0]
-    left = min(text.get_position()[0] for text in ax.texts if text.get_text() == "student")
-    beside = [t for t in ax.texts if t.get_position()[0] == left and t.get_rotation() == 0]
-    beside.sort(key=lambda text: -text.get_position()[1])
-    assert [text.get_text() for text in beside] == WORDS

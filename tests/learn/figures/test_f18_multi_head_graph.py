@@ -1,7 +1,7 @@
 """Tests of F18: the picture of multi-head attention follows the configuration."""
 
 import pytest
-from figure_boxes import loose_ends, shapes, touching
+from figure_boxes import loose_ends, shapes
 from figure_cells import texts
 from matplotlib.patches import Rectangle
 
@@ -25,19 +25,6 @@ def test_heads_are_drawn_as_piles(heads, behind):
     assert names[-1 - len(joined) - 1 :] == ["scaled dot-product attention", *joined, "linear\n512 → 512"]
     assert names[:3] == ["V", "K", "Q"]
     assert len(loose_ends(figure)) == 1
-
-
-def test_each_input_goes_through_its_linear_map():
-    figure = multi_head(None).figure
-    by_name = {s.label: s for s in shapes(figure)}
-    attention = by_name["scaled dot-product attention"]
-    for letter in "VKQ":
-        (first,) = touching(figure, by_name[letter], end=False)
-        (linear,) = [s for s in shapes(figure) if s.on_edge(first.end)]
-        assert linear.label.startswith("linear")
-        (second,) = touching(figure, linear, end=False)
-        assert attention.on_edge(second.end)
-        assert second.end[1] == attention.bottom
 
 
 def test_widths_and_missing_parts_follow_the_configuration():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from datawhale_oracle import encoder
-from figure_boxes import arrows, column, loose_ends, shapes, touching
+from figure_boxes import arrows, column, loose_ends, shapes
 from figure_cells import as_text, grids, named, picture, row_words, shows, texts
 
 from npformer.learn.figures import draw
@@ -132,29 +132,6 @@ def test_the_order_in_the_decoders(changes, expected):
     (x,) = {s.x for s in shapes(figure) if s.label == "encoder-decoder attention"}
     found = [label for label in column(figure, x) if label != "feed-forward"]
     assert found == [*expected, "linear", "softmax"]
-
-
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre"}])
-def test_every_decoder_is_connected_to_the_top_encoder(changes):
-    figure = full_detail(None, **changes).figure
-    crosses = [s for s in shapes(figure) if s.label == "encoder-decoder attention"]
-    sideways = [a for cross in crosses for a in touching(figure, cross, end=True) if a.end[0] == cross.left]
-    assert len(sideways) == len(crosses) == 2
-    encoder = min(s.x for s in shapes(figure) if s.label == "self-attention")
-    top = max((s for s in shapes(figure) if abs(s.x - encoder) < 1e-6), key=lambda s: s.y)
-    (trunk,) = [a for a in sideways if len(a.points) == 4]
-    lines = [a for a in arrows(figure) if not a.head]
-    leaving = [a.end for a in lines if top.on_edge(a.start)]
-    assert len(leaving) == 2  # one from each word
-    leaving += [a.end for a in lines if any(np.allclose(a.start, end) for end in leaving)]  # further up
-    assert any(np.allclose(end, trunk.start) for end in leaving)
-    bus = trunk.points[1][0]
-    rising = [a for a in arrows(figure) if not a.head and np.allclose(a.start, trunk.points[1])]
-    for other in sideways:
-        if other is not trunk:
-            heights = [trunk.points[2][1], *(a.end[1] for a in rising), trunk.points[1][1]]
-            assert other.start[0] == bus
-            assert min(heights) <= other.start[1] <= max(heights)
 
 
 def test_words_of_both_sides():

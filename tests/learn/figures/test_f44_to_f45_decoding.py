@@ -88,19 +88,14 @@ def test_the_first_step(studio, french_oracle, translation):
 
 
 def test_the_other_steps(studio, french_oracle, translation):
+    """Check all frames, and the steps in the picture: the first ones and the last."""
     drawing = draw("F45", studio)
-    steps = len(translation) + 1
+    steps, axes = len(translation) + 1, drawing.figure.axes
     assert len(drawing.frames) == steps
-    for step, frame in enumerate(drawing.frames):
-        check_step(frame().axes[0], french_oracle, STUDENT, translation, step)
-    assert f"steps 2 to {steps}" in drawing.caption
-
-
-def test_key_frames_of_the_other_steps(studio, french_oracle, translation):
-    axes = draw("F45", studio).figure.axes
-    for ax, step in zip(axes, range(1, len(axes)), strict=False):
+    frames = [frame().axes[0] for frame in drawing.frames]
+    for step, ax in (*enumerate(frames), *enumerate(axes[:-1], 1), (steps - 1, axes[-1])):
         check_step(ax, french_oracle, STUDENT, translation, step)
-    check_step(axes[-1], french_oracle, STUDENT, translation, len(translation))
+    assert f"steps 2 to {steps}" in drawing.caption
 
 
 def test_another_sentence(studio, french_oracle):

@@ -17,10 +17,10 @@ def drawn(drawing):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"key_heads": (8, 2, 1), "n_heads": 8, "d_model": 128, "n_layers": 4, "longest": 256},
+        {"key_heads": (8, 2, 1), "n_heads": 8, "d_model": 128, "n_layers": 4, "longest": 64},
         {"key_heads": (6, 3), "n_heads": 6, "d_model": 24, "n_layers": 2, "longest": 16},
     ],
-    ids=["the default", "another"],
+    ids=["eight heads", "six heads"],
 )
 def test_the_bytes_are_those_of_the_formula(settings):
     drawing = draw("F61", **settings)
