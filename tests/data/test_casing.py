@@ -30,32 +30,47 @@ def test_it_restores_the_capitals_that_lowercasing_removed(casing):
         assert casing.restore(line) == line
 
 
-def test_unseen_words(casing):
-    assert casing.restore("im feuerwehrwagen schläft er.") == "Im Feuerwehrwagen schläft er."
-    assert casing.restore("sie werden übertragen.") == "Sie werden übertragen."  # ends as "tragen"
-    assert casing.restore("ein tragen-wagen") == "Ein tragen-Wagen"
-    assert casing.restore("er hat quux") == "Er hat quux"  # no known word ends so
-    assert casing.restore("sie hat en") == "Sie hat en"  # "en" would be the whole word, not its ending
+@pytest.mark.parametrize(
+    ("text", "restored"),
+    [
+        ("im feuerwehrwagen schläft er.", "Im Feuerwehrwagen schläft er."),
+        ("sie werden übertragen.", "Sie werden übertragen."),  # ends as "tragen"
+        ("ein tragen-wagen", "Ein tragen-Wagen"),
+        ("er hat quux", "Er hat quux"),  # no known word ends so
+        ("sie hat en", "Sie hat en"),  # "en" would be the whole word, not its ending
+        ("er schläft. sie isst! wer? ich", "Er schläft. Sie isst! Wer? Ich"),
+        ('"er schläft', '"Er schläft'),
+        ("um 10.30 uhr", "Um 10.30 uhr"),
+        ("", ""),
+        (" . ", " . "),
+    ],
+)
+def test_unseen_words_and_beginnings_of_sentences(casing, text, restored):
+    assert casing.restore(text) == restored
 
 
-def test_most_words_with_the_longest_known_ending_decide():
-    assert Casing(("Bahn", "Zahn", "lahn")).restore("die xahn") == "Die Xahn"
-    assert Casing(("Bahn", "lahn")).restore("die xahn") == "Die xahn"  # not more than half
-    assert Casing(("Bahn", "Zahn", "lahn", "mahn")).restore("die schlahn") == "Die schlahn"
+LONGEST = ("Wagen", "wagen", "Sportwagen", "ragen", "tragen", "Kragen")
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "restored"),
+    [
+        (("Bahn", "Zahn", "lahn"), "die xahn", "Die Xahn"),
+        (("Bahn", "lahn"), "die xahn", "Die xahn"),  # not more than half
+        (("Bahn", "Zahn", "lahn", "mahn"), "die schlahn", "Die schlahn"),
+        (LONGEST, "im hemdkragen", "Im Hemdkragen"),
+        (LONGEST, "im auftragen", "Im auftragen"),
+    ],
+)
+def test_most_words_with_the_longest_known_ending_decide(words, text, restored):
+    assert Casing(words).restore(text) == restored
 
 
 def test_the_neighbours_decide_about_a_word_with_several_spellings():
     """ "ein paar Leute" and "ein Paar sitzt"; "das Paar" in each context; the usual spelling elsewhere."""
-    casing = Casing.from_lines(
-        [
-            "Da sind ein paar Leute.",
-            "Da gehen ein paar Frauen.",
-            "Da sitzt ein Paar draußen.",
-            "Da sitzt das Paar Leute.",
-            "Da sitzt ein Paar.",
-            "Da gehen Leute, Frauen gehen draußen.",
-        ]
-    )
+    first = ["Da sind ein paar Leute.", "Da gehen ein paar Frauen.", "Da sitzt ein Paar draußen."]
+    then = ["Da sitzt das Paar Leute.", "Da sitzt ein Paar.", "Da gehen Leute, Frauen gehen draußen."]
+    casing = Casing.from_lines(first + then)
     assert casing.exceptions == (("", "paar", "capital"), ("das", "Paar", "capital"))
     assert casing.restore("ein paar leute sind da.") == "Ein paar Leute sind da."
     assert casing.restore("ein paar gehen da.") == "Ein Paar gehen da."
@@ -63,20 +78,6 @@ def test_the_neighbours_decide_about_a_word_with_several_spellings():
     assert casing.restore("ein paar") == "Ein Paar"
     assert casing.restore("wo das paar leute ist") == "Wo das Paar Leute ist"
     assert casing.restore("wo zwei paar leute sind") == "Wo zwei paar Leute sind"  # an unknown previous token
-
-
-def test_the_longest_known_ending_decides():
-    casing = Casing(("Wagen", "wagen", "Sportwagen", "ragen", "tragen", "Kragen"))
-    assert casing.restore("im hemdkragen") == "Im Hemdkragen"
-    assert casing.restore("im auftragen") == "Im auftragen"
-
-
-def test_the_first_letter_of_each_sentence(casing):
-    assert casing.restore("er schläft. sie isst! wer? ich") == "Er schläft. Sie isst! Wer? Ich"
-    assert casing.restore('"er schläft') == '"Er schläft'
-    assert casing.restore("um 10.30 uhr") == "Um 10.30 uhr"
-    assert casing.restore("") == ""
-    assert casing.restore(" . ") == " . "
 
 
 def test_the_first_word_of_a_line_does_not_count():
@@ -108,9 +109,8 @@ def test_a_codec_of_subwords_writes_capitals(casing):
     assert again.detokenize("zwei männer !") == "Zwei Männer!"
 
 
-@given(st.text())
-def test_only_the_case_changes(text):
-    casing = Casing.from_lines(TEXT)
+@given(text=st.text())
+def test_only_the_case_changes(casing, text):
     restored = casing.restore(text)
     assert restored.casefold() == text.casefold()
     assert casing.restore(restored) == restored or text != text.lower()

@@ -1,31 +1,90 @@
-"""Codecs of both kinds, recognized by their JSON text."""
+"""The JSON of vocabularies and codecs: they come back as they were, and other texts are refused."""
+
+import dataclasses
+import json
+import re
 
 import pytest
 
 from npformer import UserError
-from npformer.data import SPECIALS, SubwordCodec, TextCodec, Vocabulary, codec_from_json
+from npformer.data import LANGUAGES, SPECIALS, Language, SubwordCodec, TextCodec, Vocabulary, codec_from_json
 from npformer.data.codecs import require_fit
 
-CODECS = [
-    TextCodec.from_lines(["the dog"]),
-    SubwordCodec(Vocabulary((*SPECIALS, "▁dog", "▁the", *"▁dogthe"))),
+SUBWORDS = SubwordCodec(Vocabulary((*SPECIALS, "▁dog", "▁the", *"▁dogthe")))
+LINES = ["L'animal dort.", "L’homme qu'il voit dort (aujourd'hui)."]
+WORDS = [
+    TextCodec.from_lines(LINES, language=language, lowercase=lowercase)
+    for language in (*LANGUAGES.values(), Language("it", elision=True))
+    for lowercase in (True, False)
 ]
+CODECS = [
+    *WORDS,
+    SUBWORDS,
+    dataclasses.replace(SUBWORDS, lowercase=False, language=Language("it", elision=True)),
+    dataclasses.replace(SUBWORDS, text="tokenised", language=LANGUAGES["de"]),
+]
+VOCABULARY = Vocabulary.from_sentences([["b", "a"]])
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_codec_is_restored_as_the_same_kind(codec):
-    again = codec_from_json(codec.to_json())
-    assert type(again) is type(codec)
-    assert again == codec
+    for again in (codec_from_json(codec.to_json()), type(codec).from_json(codec.to_json())):
+        assert type(again) is type(codec)
+        assert again == codec
+        assert again.encode("the dogs dort") == codec.encode("the dogs dort")
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"kind": "npformer vocabulary", "words": []}', '{"kind": []}'])
-def test_other_texts_are_refused(text):
-    with pytest.raises(UserError, match="npformer text codec or npformer subword codec"):
-        codec_from_json(text)
+@pytest.mark.parametrize(
+    ("codec", "name", "kind"),
+    [
+        *((WORDS[0], name, "text codec") for name in ("language", "elision", "lowercase", "words")),
+        *(
+            (SUBWORDS, name, "subword codec")
+            for name in ("language", "elision", "lowercase", "text", "pieces")
+        ),
+    ],
+)
+def test_json_with_a_part_missing_is_refused(codec, name, kind):
+    content = json.loads(codec.to_json())
+    del content[name]
+    with pytest.raises(UserError, match=f"the {kind} has no entry '{name}'"):
+        type(codec).from_json(json.dumps(content))
 
 
-@pytest.mark.parametrize("codec", CODECS)
+OTHER_KIND = '{"kind": "npformer text codec"}'
+RESERVED = {"kind": "npformer vocabulary", "words": ["<PAD>", "a"]}
+
+
+def with_words(*words):
+    return json.dumps({"kind": "npformer vocabulary", "words": [*SPECIALS, *words]})
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "sentence"),
+    [
+        *((codec_from_json, text, "npformer text codec or npformer subword codec") for text in ("", "[]")),
+        (codec_from_json, VOCABULARY.to_json(), "npformer text codec or npformer subword codec"),
+        (codec_from_json, '{"kind": []}', "npformer text codec or npformer subword codec"),
+        (TextCodec.from_json, VOCABULARY.to_json(), "is not an npformer text codec"),
+        (TextCodec.from_json, "", "is not JSON"),
+        (SubwordCodec.from_json, SUBWORDS.to_json().replace("▁the", "▁dog"), "has '▁dog' twice"),
+        (Vocabulary.from_json, "{", "the text of the npformer vocabulary is not JSON"),
+        (Vocabulary.from_json, "[1, 2]", "the npformer vocabulary is a list and not a JSON object"),
+        (Vocabulary.from_json, OTHER_KIND, "its \"kind\" is 'npformer text codec'"),
+        (Vocabulary.from_json, '{"kind": "npformer vocabulary"}', 'has no list "words"'),
+        (Vocabulary.from_json, '{"kind": "npformer vocabulary", "words": "abc"}', 'has no list "words"'),
+        (Vocabulary.from_json, json.dumps(RESERVED), "starts with the words"),
+        (Vocabulary.from_json, with_words("a", 7), "word 5 of the vocabulary is 7"),
+        (Vocabulary.from_json, with_words("a", "b", "a"), "has 'a' twice, at 4 and 6"),
+        (Vocabulary.from_json, with_words("<S>"), "has '<S>' twice, at 2 and 4"),
+    ],
+)
+def test_other_texts_are_refused(read, text, sentence):
+    with pytest.raises(UserError, match=re.escape(sentence)):
+        read(text)
+
+
+@pytest.mark.parametrize("codec", [WORDS[0], SUBWORDS])
 def test_a_codec_must_fit_its_model(codec):
     size = len(codec.vocabulary)
     require_fit(codec, size, "source")

@@ -35,7 +35,9 @@ def builtin():
     return builtin_dataset()
 
 
-def assert_same(one, other):
+def assert_opened_again(dataset):
+    """Check that the description, written as JSON, makes an equal dataset."""
+    one, other = dataset, open_dataset(json.loads(json.dumps(dataset.description)))
     for name in ("train", "valid", "test", "source", "target"):
         assert getattr(one, name) == getattr(other, name), name
     assert one.fingerprint == other.fingerprint
@@ -75,7 +77,7 @@ def test_files_give_ids_words_and_a_validation_part(files):
     assert dataset.source.decode(source) == "a dog runs."
     assert dataset.target.decode(target) == "un chien court."
     assert dataset.target.language.elision
-    assert_same(open_dataset(json.loads(json.dumps(dataset.description))), dataset)
+    assert_opened_again(dataset)
 
 
 def test_validation_and_test_files(files, tmp_path):
@@ -84,7 +86,7 @@ def test_validation_and_test_files(files, tmp_path):
     more = (tmp_path / "valid.en", tmp_path / "valid.fr")
     dataset = files_dataset(*files, valid=more, test=more)
     assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (40, 2, 2)
-    assert_same(open_dataset(json.loads(json.dumps(dataset.description))), dataset)
+    assert_opened_again(dataset)
 
 
 def test_words_that_only_validation_has_are_unknown(files, tmp_path):
@@ -120,7 +122,7 @@ def test_tasks():
     source = dataset.source.encode("3 0 4")
     assert source == [7, 4, 8]
     assert dataset.target.decode(source[::-1]) == "4 0 3"
-    assert_same(open_dataset(dataset.description), dataset)
+    assert_opened_again(dataset)
     assert all(target == source for source, target in task_dataset("copy").train)
 
 
@@ -143,28 +145,6 @@ def test_the_fingerprint_distinguishes_datasets(files):
     assert files_dataset(*files).fingerprint not in fingerprints
 
 
-@pytest.mark.parametrize(
-    ("make", "sentence"),
-    [
-        (lambda files: builtin_dataset("en-de"), "direction is 'en-de': choose one of en-fr, fr-en"),
-        (lambda files: task_dataset("sort"), "task is 'sort': choose one of copy, reverse"),
-        (lambda files: open_dataset({"kind": "dream"}), "no kind of dataset 'dream'"),
-        (
-            lambda files: open_dataset({"kind": "task", "colour": 1}),
-            "of kind 'task' has an unknown entry 'colour'",
-        ),
-        (lambda files: files_dataset(*files, max_length=1), "max_length is 1"),
-        (lambda files: files_dataset(*files, max_length=2), "no pair of .* is left to train on"),
-        (lambda files: files_dataset(*files, limit=1), "no pair of .* is left to train on"),
-        (lambda files: files_dataset(*files, vocab_size=2), "max_size is 2"),
-        (lambda files: PairDataset([], [], [], None, None), "no training sentences"),
-    ],
-)
-def test_invalid_descriptions_are_refused(files, make, sentence):
-    with pytest.raises(UserError, match=sentence):
-        make(files)
-
-
 # --- subwords, and pairs left out ---
 
 
@@ -179,14 +159,14 @@ def test_subwords_are_shared_by_both_sides(files):
         "a dog runs .",
         "un chien court .",
     )
-    assert_same(dataset, open_dataset(json.loads(json.dumps(dataset.description))))
+    assert_opened_again(dataset)
 
 
 def test_subwords_of_tokenised_text(files):
     raw, tokenised = (files_dataset(*files, subwords=50, text=text) for text in ("raw", "tokenised"))
     assert (raw.source.text, tokenised.target.text) == ("raw", "tokenised")
     assert raw.fingerprint != tokenised.fingerprint
-    assert_same(tokenised, open_dataset(json.loads(json.dumps(tokenised.description))))
+    assert_opened_again(tokenised)
 
 
 def test_subwords_are_not_learned_from_validation_sentences(files):
@@ -207,30 +187,51 @@ def test_pairs_left_out_are_counted(files):
     assert dataset.counts == Counts(pairs=6, empty=1, long=1, uneven=1, repeated=1)
     assert dataset.dropped == 4
     assert len(dataset.train) + len(dataset.valid) == 2
-    again = open_dataset(json.loads(json.dumps(dataset.description)))
-    assert again.counts == dataset.counts
+    assert open_dataset(dataset.description).counts == dataset.counts
 
 
 def test_a_description_from_before_subwords_existed_still_opens(files):
     dataset = files_dataset(*files)
-    description = {k: v for k, v in dataset.description.items() if k not in ("subwords", "text", "filtered")}
-    assert_same(dataset, open_dataset(description))
+    for name in ("subwords", "text", "filtered"):
+        del dataset.description[name]
+    assert_opened_again(dataset)
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("make", "arguments", "sentence"),
     [
+        (builtin_dataset, ["en-de"], "direction is 'en-de': choose one of en-fr, fr-en"),
+        (task_dataset, ["sort"], "task is 'sort': choose one of copy, reverse"),
+        (open_dataset, [{"kind": "dream"}], "no kind of dataset 'dream'"),
+        (open_dataset, [{"kind": "task", "colour": 1}], "of kind 'task' has an unknown entry 'colour'"),
+        (PairDataset, [[], [], [], None, None], "no training sentences"),
+    ],
+)
+def test_invalid_descriptions_are_refused(make, arguments, sentence):
+    with pytest.raises(UserError, match=sentence):
+        make(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"max_length": 1}, "max_length is 1"),
+        ({"vocab_size": 2}, "max_size is 2"),
         ({"text": "tokenised"}, "text is 'tokenised', which needs subwords"),
         ({"text": "tok", "subwords": 50}, "text is 'tok': choose one of"),
-        ({"subwords": 50, "vocab_size": 100}, "leave out vocab_size, min_count and shared"),
-        ({"subwords": 50, "min_count": 2}, "leave out vocab_size, min_count and shared"),
-        ({"subwords": 50, "shared": True}, "leave out vocab_size, min_count and shared"),
+        *(
+            ({"subwords": 50} | other, "leave out vocab_size, min_count and shared")
+            for other in ({"vocab_size": 100}, {"min_count": 2}, {"shared": True})
+        ),
+        *(
+            (words | limit, "no pair of .* is left to train on")
+            for words in ({}, {"subwords": 50})
+            for limit in ({"limit": 1}, {"max_length": 2})
+        ),
         ({"subwords": 0}, "subwords is 0"),
-        ({"subwords": 50, "limit": 1}, "no pair of .* is left to train on"),
-        ({"subwords": 50, "max_length": 2}, "no pair of .* is left to train on"),
         ({"subwords": 5000}, "the largest size possible is"),
     ],
 )
-def test_invalid_settings_of_subwords(files, settings, message):
-    with pytest.raises(UserError, match=message):
+def test_invalid_settings_of_files_are_refused(files, settings, sentence):
+    with pytest.raises(UserError, match=sentence):
         files_dataset(*files, **settings)

@@ -21,15 +21,14 @@ def test_every_length_and_every_ordinary_id_occurs(task):
     assert all(type(index) is int for pair in examples for ids in pair for index in ids)
 
 
-def test_the_target_is_an_equal_copy_in_an_array_of_its_own():
-    examples = copy_task(50, length=5, vocab=20, rng=np.random.default_rng(0))
-    assert all(source == target and source is not target for source, target in examples)
-
-
-def test_reverse_is_backwards():
-    examples = reverse_task(50, length=5, vocab=20, rng=np.random.default_rng(0))
-    assert all(source[::-1] == target for source, target in examples)
-    assert any(source != target for source, target in examples)
+def test_the_target_is_an_equal_copy_in_an_array_of_its_own_or_the_source_backwards():
+    same, turned = (
+        task(50, length=5, vocab=20, rng=np.random.default_rng(0)) for task in (copy_task, reverse_task)
+    )
+    assert all(source == target and source is not target for source, target in same)
+    assert all(source[::-1] == target for source, target in turned)
+    assert any(source != target for source, target in turned)
+    assert len(make_batch(turned).source) == 50
 
 
 @pytest.mark.parametrize("task", [copy_task, reverse_task])
@@ -41,14 +40,11 @@ def test_the_generator_determines_the_examples(task):
     assert draw(1) != draw(2)
 
 
-def test_examples_make_a_batch():
-    batch = make_batch(reverse_task(8, length=5, vocab=20, rng=np.random.default_rng(0)))
-    assert len(batch.source) == 8
-
-
 @pytest.mark.parametrize("task", [copy_task, reverse_task])
 @pytest.mark.parametrize(("name", "value"), [("n", 0), ("length", 0), ("vocab", 4)])
-def test_settings_too_small(task, name, value):
+def test_settings_too_small_and_the_smallest_ones(task, name, value):
     settings = {"n": 5, "length": 5, "vocab": 9} | {name: value}
     with pytest.raises(UserError, match=f"{name} is {value}: it must be {value + 1} or more"):
         task(settings.pop("n"), **settings, rng=np.random.default_rng(0))
+    smallest = {"n": 1, "length": 1, "vocab": 5} | {name: value + 1}
+    assert len(task(smallest.pop("n"), **smallest, rng=np.random.default_rng(0))) == 1

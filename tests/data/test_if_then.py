@@ -106,8 +106,8 @@ def test_either_channel_may_come_first(corpus):
     assert {direction for direction, _ in first} == {True, False}
 
 
-def test_articles():
-    descriptions = " ".join(recipe.description.lower() for recipe in recipe_corpus().train)
+def test_articles(corpus):
+    descriptions = " ".join(recipe.description.lower() for recipe in corpus.train)
     assert " an outlook" in descriptions
     for wrong in (" a outlook", " a article", " a event", " an photo", " an dropbox"):
         assert wrong not in descriptions

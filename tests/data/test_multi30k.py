@@ -68,9 +68,6 @@ def test_the_command_finds_the_folder(tmp_path, monkeypatch):
     assert multi30k.folder_option("my data", "--data") == " --data 'my data'"
     with pytest.raises(UserError, match=r"npformer data multi30k$"):
         corpus_files(multi30k.FOLDER + "/.")
-
-
-def test_an_unknown_direction():
     with pytest.raises(UserError, match="direction is 'de-fr': choose one of en-de, de-en, en-fr, fr-en"):
         corpus_files("nowhere", "de-fr")
 

@@ -2,7 +2,6 @@
 
 import builtins
 import dataclasses
-import json
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npformer import UserError
-from npformer.data import END, LANGUAGES, PAD, SPECIALS, START, UNK, Language, Vocabulary
+from npformer.data import END, LANGUAGES, PAD, SPECIALS, START, UNK, Vocabulary
 from npformer.data.subwords import WORD_BEGIN, SubwordCodec, joint_codecs
 
 ENGLISH = ["The dog sleeps.", "The dogs' owner didn't sleep!", "A dog, two dogs and the cat's dog."] * 3
@@ -185,32 +184,3 @@ def test_the_error_without_sentencepiece_names_it(monkeypatch):
     with pytest.raises(UserError, match=r"needs sentencepiece.*pip install sentencepiece"):
         SubwordCodec.train(ENGLISH, 50)
     assert SubwordCodec.from_json(small.to_json()).encode("the dog") == small.encode("the dog")
-
-
-# --- JSON ---
-
-
-@pytest.mark.parametrize(
-    "changes", [{}, {"lowercase": False}, {"text": "tokenised", "language": LANGUAGES["de"]}]
-)
-@pytest.mark.parametrize("language", [LANGUAGES["fr"], Language("it", elision=True)])
-def test_codec_survives_json(changes, language):
-    codec = dataclasses.replace(small, **({"language": language} | changes))
-    again = SubwordCodec.from_json(codec.to_json())
-    assert again == codec
-    assert again.encode("the dogs") == codec.encode("the dogs")
-
-
-@pytest.mark.parametrize("name", ["language", "elision", "lowercase", "text", "pieces"])
-def test_codec_refuses_json_with_a_part_missing(name):
-    content = json.loads(small.to_json())
-    del content[name]
-    with pytest.raises(UserError, match=f"the subword codec has no entry '{name}'"):
-        SubwordCodec.from_json(json.dumps(content))
-
-
-def test_codec_refuses_duplicate_pieces():
-    content = json.loads(small.to_json())
-    content["pieces"] += " dog"
-    with pytest.raises(UserError, match="has 'dog' twice"):
-        SubwordCodec.from_json(json.dumps(content))

@@ -1,5 +1,6 @@
 """Splitting text into words, and joining words into text."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from hypothesis import strategies as st
 
 from npformer.data.tokens import LANGUAGES, Language, _token_pattern, detokenize, language_of, tokenize
 from npformer.data.vocabulary import SPECIALS
+
+NIGHTLY = bool(os.environ.get("NPFORMER_NIGHTLY"))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +100,7 @@ texts = st.text(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=1000 if NIGHTLY else 150)
 @given(text=texts, lowercase=st.booleans(), elision=st.booleans())
 def test_joined_words_split_into_the_same_words(text, lowercase, elision):
     how = {"lowercase": lowercase, "elision": elision}
@@ -106,7 +109,7 @@ def test_joined_words_split_into_the_same_words(text, lowercase, elision):
     assert tokenize(detokenize(words), **how) == words
 
 
-@settings(max_examples=200)
+@settings(max_examples=200 if NIGHTLY else 40)
 @given(text=st.text(st.characters(codec="ascii")), elision=st.booleans())
 def test_only_spaces_are_lost(text, elision):
     assert "".join(tokenize(text, lowercase=False, elision=elision)) == "".join(text.split())

@@ -53,15 +53,13 @@ def word_vectors(n_tokens, seed):
     return x, rng
 
 
-def head(number, **settings):
+def head(head=0, **settings):
     """Compute the arrays of one head from the definition: softmax(x Wq (x Wk)ᵀ / √K) x Wv."""
     x, layer, _, _ = run_attention(**settings)
-    width = layer.d_head
-    wq, wk, wv = (
-        part.weight.value[:, number * width : (number + 1) * width]
-        for part in (layer.query, layer.key, layer.value)
-    )
+    part = slice(head * layer.d_head, (head + 1) * layer.d_head)
+    wq, wk, wv = (linear.weight.value[:, part] for linear in (layer.query, layer.key, layer.value))
     q, k, v = x @ wq, x @ wk, x @ wv
-    scores = np.exp(q @ k.T / math.sqrt(width))
+    scores = np.exp(q @ k.T / math.sqrt(layer.d_head))
     weights = scores / scores.sum(1, keepdims=True)
-    return {"wq": wq, "wk": wk, "wv": wv, "q": q, "k": k, "v": v, "weights": weights, "z": weights @ v}
+    z = weights @ v
+    return {"x": x, "wq": wq, "wk": wk, "wv": wv, "q": q, "k": k, "v": v, "weights": weights, "z": z}

@@ -56,10 +56,6 @@ class Arrow:
         return self.points[-1]
 
 
-def texts(figure):
-    return [t.get_text() for t in figure.axes[0].texts if t.get_text()]
-
-
 def shapes(figure):
     """Return boxes and signs in the order of their centres, from the bottom up, without frames."""
     found = []

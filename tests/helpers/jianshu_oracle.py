@@ -4,24 +4,25 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from npformer.data.dataset import builtin_dataset
+from npformer.learn.figures.jianshu_example import dataset
 from npformer.nn import InputEmbedding
 from npformer.nn.attention import MultiHeadAttention
 
 WORDS = ["i", "am", "a", "student", "</S>", "<PAD>", "<PAD>"]
 LATER = np.triu(np.ones((7, 7), bool), 1)  # the keys after each query
-DATA = builtin_dataset()
 
 
-def story(sentence="i am a student", length=7, d=6, heads=1, seed=3, bias=0.0, relu=False, causal=False):
+def story(
+    sentence="i am a student", length=7, d_model=6, n_heads=1, seed=3, bias=0.0, relu=False, causal=False
+):
     """Compute all arrays of one padded sentence in one small layer, in float64."""
-    vocabulary = DATA.source.vocabulary
+    vocabulary, d = dataset().source.vocabulary, d_model
     words = sentence.split()
     ids = [vocabulary.id(word) for word in words] + [3]
     ids += [0] * (length - len(ids))
     rng = np.random.default_rng(seed)
     table = InputEmbedding(len(vocabulary), d, length, positions="none", zero_id=0, rng=rng)
-    layer = MultiHeadAttention(d, heads, output=heads > 1, rng=rng)
+    layer = MultiHeadAttention(d, n_heads, output=n_heads > 1, rng=rng)
     x = np.zeros((length, d))
     for t, index in enumerate(ids):
         if index != 0:

@@ -16,6 +16,15 @@ def split(text):
     return text.split(" ")
 
 
+# sentences of the figures, each with its translation
+ANIMAL = split("the animal didn't cross the street because it was too tired")
+ANIMAL_FR = split("l' animal n' a pas traversé la rue parce qu' il était trop fatigué")
+BANK = split("i arrived at the bank after crossing the river")
+BANK_FR = split("je suis arrivé à la rive après avoir traversé la rivière")
+MONEY = split("i arrived at the bank after crossing the road to get some money")
+MONEY_FR = split("je suis arrivé à la banque après avoir traversé la route pour retirer de l' argent")
+
+
 class Oracle:
     """The model of a run's last checkpoint; sentences are given as lists of words."""
 
@@ -99,3 +108,8 @@ def column(ax, side):
     """Return the words in the "right" column (the queries of an alignment) or the "left" one (the keys)."""
     words = [t for t in ax.texts if t.get_ha() == side and is_word(ax, t)]
     return [t.get_text() for t in sorted(words, key=lambda t: -t.get_position()[1])]
+
+
+def close(shown, expected):
+    """Return whether widths or colours show these weights."""
+    return np.allclose(shown, expected, atol=2e-5)

@@ -15,24 +15,7 @@ from npformer.plots.attention_arrays import pooled, top_k_mask
 
 torch = pytest.importorskip("torch")
 
-WORDS = [
-    "The",
-    "quick",
-    "brown",
-    "fox",
-    "jumps",
-    "over",
-    "the",
-    "lazy",
-    "dog",
-    "while",
-    "a",
-    "wizard",
-    "brews",
-    "an",
-    "elixir",
-    ".",
-]
+WORDS = ["The", "quick", "brown", "fox", "jumps", "over", "the", "lazy", "dog", ",", "an", "elixir", "."]
 
 
 def tokens(count):
@@ -92,7 +75,6 @@ def test_every_form_of_the_weights_gives_the_same_maps(form):
     for index, image in enumerate(maps):
         layer, head = divmod(index, 2)
         assert np.array_equal(image.get_array(), ARRAY[layer, 0, head])
-    assert text_problems(figure) == []
 
 
 def test_arrays_of_cupy(device):
@@ -166,9 +148,8 @@ def test_a_layer_and_a_head_are_one_map_with_labels():
 def test_the_panels_of_a_choice_keep_their_numbers():
     figure = attention(ARRAY, layer=2)
     assert {"layer 2", "head 0", "head 1"} <= {text.get_text() for text in figure.texts}
-    assert [np.array_equal(m.get_array(), ARRAY[2, 0, h]) for h, m in enumerate(images(figure, (5, 5)))] == [
-        True
-    ] * 2
+    maps = [image.get_array() for image in images(figure, (5, 5))]
+    assert np.array_equal(maps, ARRAY[2, 0])
     names = {text.get_text() for text in attention(ARRAY, head=1).texts}
     assert {"layer 0", "layer 1", "layer 2", "head 1"} <= names
     assert "head 0" not in names
@@ -258,8 +239,8 @@ def test_pooling_is_exact(block):
     assert np.allclose(got.sum(-1), 1, rtol=0, atol=1e-14)
 
 
-@pytest.mark.parametrize(("layers", "heads"), [(4, 6), (1, 2)])
-def test_a_grid_of_long_inputs_is_pooled_and_says_so(layers, heads):
+def test_a_grid_of_long_inputs_is_pooled_and_says_so():
+    layers, heads = 4, 6
     weights = random_weights(layers, 1, heads, 450, 450, dtype=np.float32)
     figure = attention(weights, tokens(450))
     found = re.search(r"each cell: sum over (\d+) keys, mean over \1 queries", title(figure))
@@ -276,31 +257,27 @@ def test_a_grid_of_long_inputs_is_pooled_and_says_so(layers, heads):
 
 
 def test_one_head_of_512_tokens_has_thinned_labels():
-    weights = np.eye(512)
-    figure = attention(weights, tokens(512))
+    figure = attention(np.eye(512), tokens(512))
     (image,) = images(figure, (512, 512))
     step = int(re.search(r"one label in (\d+) is written", title(figure))[1])
-    assert ticks(image.axes.yaxis) == tokens(512)[::step]
+    assert ticks(image.axes.yaxis) == ticks(image.axes.xaxis) == tokens(512)[::step]
     assert image.axes.get_yticks().tolist() == list(range(0, 512, step))
-    assert ticks(image.axes.xaxis) == tokens(512)[::step]
     assert text_problems(figure) == []
 
 
-def test_thinned_labels_are_turned_only_where_they_are_wide():
-    for label, rotation in (("a", 0), ("abc", 90)):
-        figure = attention(np.eye(300), [label] * 300)
-        (image,) = images(figure, (300, 300))
-        assert {tick.get_rotation() for tick in image.axes.get_xticklabels()} == {rotation}
+@pytest.mark.parametrize(("label", "rotation"), [("a", 0), ("abc", 90)])
+def test_thinned_labels_are_turned_only_where_they_are_wide(label, rotation):
+    (image,) = images(attention(np.eye(300), [label] * 300), (300, 300))
+    assert {tick.get_rotation() for tick in image.axes.get_xticklabels()} == {rotation}
 
 
-def test_a_short_side_keeps_all_its_labels():
-    figure = attention(random_weights(400, 5), tokens(400), list("abcde"))
-    (image,) = images(figure, (400, 5))
-    assert ticks(image.axes.xaxis) == list("abcde")
-    assert len(ticks(image.axes.yaxis)) < 100
-    wide = attention(random_weights(2, 400), ["x", "y"], tokens(400))
-    assert ticks(images(wide, (2, 400))[0].axes.yaxis) == ["x", "y"]
-    assert text_problems(figure) == text_problems(wide) == []
+@pytest.mark.parametrize("shape", [(400, 5), (2, 400)])
+def test_a_short_side_keeps_all_its_labels(shape):
+    figure = attention(random_weights(*shape), *map(tokens, shape))
+    (image,) = images(figure, shape)
+    for axis, n in zip((image.axes.yaxis, image.axes.xaxis), shape, strict=True):
+        assert ticks(axis) == tokens(n) if n < 10 else len(ticks(axis)) < 100
+    assert text_problems(figure) == []
 
 
 def test_a_thousand_tokens_are_pooled_with_the_labels_of_first_tokens():
@@ -316,21 +293,16 @@ def test_a_thousand_tokens_are_pooled_with_the_labels_of_first_tokens():
     ("shape", "choice"),
     [
         ((1, 1, 1, 1, 1), {}),
-        ((1, 1, 1, 2, 2), {}),
         ((2, 1, 24, 6, 6), {}),
         ((24, 1, 3, 1, 300), {}),
-        ((3, 1, 24, 300, 2), {}),
-        ((1, 1, 2, 300, 300), {}),
-        ((1, 1, 1, 512, 512), {"view": "lines", "top_k": 1}),
         ((1, 1, 24, 60, 60), {"view": "lines"}),
+        ((1, 1, 1, 512, 512), {"view": "lines", "top_k": 1}),
         ((2, 1, 2, 300, 300), {"view": "rollout"}),
     ],
 )
 def test_extreme_shapes_are_legible(shape, choice):
-    weights = random_weights(*shape, dtype=np.float32)
-    figure = attention(
-        weights, tokens(shape[-2]), tokens(shape[-1]) if shape[-1] != shape[-2] else None, **choice
-    )
+    queries, keys = map(tokens, shape[-2:])
+    figure = attention(random_weights(*shape, dtype=np.float32), queries, keys, **choice)
     assert text_problems(figure) == []
 
 
@@ -354,17 +326,6 @@ def test_characters_without_a_font_are_code_points(monkeypatch):
     figure = attention(random_weights(2, 2), ["我a", "b"])
     assert ticks(figure.axes[0].yaxis) == ["U+6211a", "b"]
     assert "no installed font" in title(figure)
-
-
-# Files.
-
-
-@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
-def test_a_picture_is_saved_with_the_same_bytes(tmp_path, ending):
-    paths = [save(attention(ARRAY, WORDS[:5]), tmp_path / f"{i}.{ending}") for i in range(2)]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
-    start = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[ending]
-    assert paths[0].read_bytes().startswith(start)
 
 
 # Errors.

@@ -44,20 +44,26 @@ def test_panels_for_positions():
     assert text_problems(figure) == []
 
 
-def test_difficult_bars():
-    rng = np.random.default_rng(0)
-    assert text_problems(probability_bars(rng.dirichlet(np.ones(40)), ["Donaudampf$1"] * 40)) == []
-    assert text_problems(probability_bars([1.0], ["a"], target=[1.0])) == []
-    for wrong in (
-        lambda: probability_bars(rng.dirichlet(np.ones(99)), ["a"] * 99),
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: probability_bars(np.ones(99) / 99, ["a"] * 99),
         lambda: probability_bars([2.0, -1.0], ["a", "b"]),
         lambda: probability_bars([np.nan], ["a"]),
         lambda: probability_bars([1.0], ["a"], target=[0.5, 0.5]),
         lambda: probability_panels(np.eye(40), ["a"] * 40),
         lambda: probability_bars(np.ones(9) / 9, ["a"] * 9, ax=new_figure(3, 1).add_axes((0.1, 0, 0.8, 0.8))),
-    ):
-        with pytest.raises(UserError):
-            wrong()
+    ],
+)
+def test_bars_that_cannot_be_drawn(draw):
+    with pytest.raises(UserError):
+        draw()
+
+
+def test_difficult_bars_are_legible():
+    many = np.random.default_rng(0).dirichlet(np.ones(40))
+    assert text_problems(probability_bars(many, ["Donaudampf$1"] * 40)) == []
+    assert text_problems(probability_bars([1.0], ["a"], target=[1.0])) == []
 
 
 # Scores

@@ -4,7 +4,6 @@ import matplotlib.colors
 import numpy as np
 import pytest
 from matplotlib.image import AxesImage
-from tiny import tiny_batch, tiny_model
 
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask
@@ -12,7 +11,6 @@ from npformer.plots import (
     attention_grid,
     attention_map,
     mask_map,
-    save,
     score_map,
     softmax_panels,
     text_problems,
@@ -26,8 +24,8 @@ FRENCH = ["L'", "été", ",", "l'", "élève", "a", "déjà", "préféré"]
 ENGLISH = ["In", "summer", "the", "pupil", "preferred", "it"]
 
 
-def random_weights(rows, columns, seed=0, lead=()):
-    x = np.exp(2 * np.random.default_rng(seed).standard_normal((*lead, rows, columns)))
+def random_weights(*shape):
+    x = np.exp(2 * np.random.default_rng(0).standard_normal(shape))
     return x / x.sum(-1, keepdims=True)
 
 
@@ -59,15 +57,6 @@ def test_rows_are_queries_and_columns_keys():
     assert image.norm.vmax == weights.max()
     weights[:] = 0  # the picture has a copy of its own
     assert np.array_equal(image.get_array(), before)
-    assert text_problems(figure) == []
-
-
-def test_the_weights_of_a_model():
-    source, target_in, _ = tiny_batch()
-    _, cache = tiny_model(np.float32).forward(source, target_in)
-    attended = cache.decoder[1].cross.attention
-    figure = attention_map(attended.weights[0, 1], None, [str(i) for i in source[0]])
-    assert np.array_equal(images(figure)[0].get_array(), attended.weights[0, 1])
     assert text_problems(figure) == []
 
 
@@ -165,41 +154,44 @@ def test_difficult_sentences_are_legible(name):
     for figure in (
         attention_map(weights, words, words, mask=mask, title="A title that is longer than one word of it"),
         mask_map(mask, words, words),
-        attention_grid(random_weights(n, n, lead=(2, 3)), words, words, mask=mask),
+        attention_grid(random_weights(2, 3, n, n), words, words, mask=mask),
     ):
         assert text_problems(figure) == []
 
 
-@pytest.mark.parametrize("n", [2, 5, 9, 14, 20, 27])
-def test_every_length_is_legible(n):
+@pytest.mark.parametrize("n", [2, 9, 27])
+def test_numbers_of_every_length_are_legible(n):
     words = (FRENCH * 4)[:n]
     assert text_problems(attention_map(random_weights(n, n), words, words, numbers=True)) == []
 
 
-def test_too_many_tokens_are_refused():
-    words = ["word"] * 100
-    with pytest.raises(UserError, match=r"100 × 100 words does not fit.*draw fewer"):
-        attention_map(random_weights(100, 100), words, words)
-    with pytest.raises(UserError, match="draw fewer"):
-        attention_grid(random_weights(3, 3, lead=(2, 60)), None, None)
-
-
-def test_wrong_inputs_are_refused():
+def nan_at(row, column):
     weights = random_weights(2, 3)
-    nan = weights.copy()
-    nan[1, 2] = np.nan
-    for wrong, match in (
-        (lambda: attention_map(weights, ["a"], None), "queries has 1 label:"),
-        (lambda: attention_map(weights.T, list("ab"), list("abc")), "queries has 2 labels"),
-        (lambda: attention_map(weights, "ab", None), "a single string"),
-        (lambda: attention_map(weights[None], None, None), "2 axes"),
-        (lambda: attention_map(nan, None, None), r"weights\[1, 2\] is nan"),
-        (lambda: attention_grid(weights, None, None), "4 axes"),
-        (lambda: attention_grid(random_weights(2, 2, lead=(1, 2)), None, None, large=(1, 0)), "large is"),
+    weights[row, column] = np.nan
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("draw", "sentence"),
+    [
+        (lambda: attention_map(random_weights(2, 3), ["a"], None), "queries has 1 label:"),
+        (lambda: attention_map(random_weights(3, 2), list("ab"), list("abc")), "queries has 2 labels"),
+        (lambda: attention_map(random_weights(2, 3), "ab", None), "a single string"),
+        (lambda: attention_map(random_weights(1, 2, 3), None, None), "2 axes"),
+        (lambda: attention_map(nan_at(1, 2), None, None), r"weights\[1, 2\] is nan"),
+        (
+            lambda: attention_map(np.ones((100, 100)), ["word"] * 100, ["word"] * 100),
+            r"100 × 100 words does not",
+        ),
+        (lambda: attention_grid(random_weights(2, 3), None, None), "4 axes"),
+        (lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=(1, 0)), "large is"),
+        (lambda: attention_grid(random_weights(2, 60, 3, 3), None, None), "draw fewer"),
         (lambda: value_map(np.full((2, 2), -np.inf), xlabel="x", ylabel="y"), "finite"),
-    ):
-        with pytest.raises(UserError, match=match):
-            wrong()
+    ],
+)
+def test_wrong_inputs_are_refused(draw, sentence):
+    with pytest.raises(UserError, match=sentence):
+        draw()
 
 
 def test_a_fully_masked_map_is_all_grey():
@@ -209,7 +201,7 @@ def test_a_fully_masked_map_is_all_grey():
 
 
 def test_the_grid_has_a_panel_for_every_layer_and_head():
-    weights = random_weights(6, 4, lead=(2, 3))
+    weights = random_weights(2, 3, 6, 4)
     figure = attention_grid(weights, FRENCH[:6], ENGLISH[:4], large=(1, 2), title="all")
     *panels, one = images(figure)
     panels = [p for p in [*panels, one] if p.get_array().shape == (6, 4)]
@@ -231,25 +223,24 @@ def test_the_grid_has_a_panel_for_every_layer_and_head():
     assert text_problems(figure) == []
 
 
-@pytest.mark.parametrize(("layers", "heads"), [(2, 4), (3, 8)])
-def test_the_panels_of_thirty_words_are_large_beside_a_large_map(layers, heads):
+def test_the_panels_of_thirty_words_are_large_beside_a_large_map():
     """Check that the large map stands below the grid if the panels would be smaller beside it."""
     words = [f"wörd{i}" for i in range(30)]
-    figure = attention_grid(random_weights(30, 30, lead=(layers, heads)), words, words, large=(0, 1))
+    figure = attention_grid(random_weights(3, 8, 30, 30), words, words, large=(0, 1))
     *panels, one = [p.axes.get_window_extent() for p in images(figure) if p.get_array().shape == (30, 30)]
-    assert len(panels) == layers * heads
+    assert len(panels) == 3 * 8
     assert min(panel.width for panel in panels) / figure.dpi > 1.2
     assert one.y1 < min(panel.y0 for panel in panels)
     assert text_problems(figure) == []
 
 
+@pytest.mark.nightly
 def test_sixteen_heads_of_twelve_layers():
     words = [f"wörd{i}" for i in range(40)]
-    figure = attention_grid(random_weights(40, 40, lead=(12, 16)), words, words)
+    figure = attention_grid(random_weights(12, 16, 40, 40), words, words)
     assert len(images(figure)) >= 192
+    assert {"layer 11", "head 15"} <= {text.get_text() for text in figure.texts}
     assert text_problems(figure) == []
-    labels = [t.get_text() for t in figure.texts]
-    assert {"layer 11", "head 15"} <= set(labels)
 
 
 def test_value_map():
@@ -260,15 +251,6 @@ def test_value_map():
     assert (image.axes.get_xlabel(), image.axes.get_ylabel()) == ("embedding dimension", "token position")
     assert image.norm.vmax == -image.norm.vmin == np.abs(values).max()
     assert text_problems(figure) == []
-
-
-@pytest.mark.parametrize("ending", ["png", "svg"])
-def test_bytes_are_reproducible(tmp_path, ending):
-    paths = [
-        save(attention_map(random_weights(8, 6), FRENCH, ENGLISH, numbers=True), tmp_path / f"{i}.{ending}")
-        for i in range(2)
-    ]
-    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_the_argument_largest_fixes_the_scale():

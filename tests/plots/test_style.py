@@ -189,16 +189,8 @@ def _in(name, code):
 
 
 def test_names_of_fonts_with_more_characters():
-    for name in (
-        "Noto Sans CJK SC",
-        "WenQuanYi Micro Hei",
-        "Microsoft YaHei",
-        "SimHei",
-        "PingFang SC",
-        "Source Han Sans CN",
-        "Noto Sans Thai",
-        "Noto Emoji",
-    ):
+    asian = "Noto Sans CJK SC, WenQuanYi Micro Hei, Microsoft YaHei, SimHei, PingFang SC, Source Han Sans CN"
+    for name in (*asian.split(", "), "Noto Sans Thai", "Noto Emoji"):
         assert style._MORE_CHARACTERS.search(name)
     assert not style._MORE_CHARACTERS.search("DejaVu Sans")
 
@@ -220,20 +212,31 @@ def test_the_same_figure_gives_the_same_bytes(tmp_path, ending):
     assert sorted(p.name for p in tmp_path.iterdir()) == [f"a.{ending}", f"b.{ending}"]
 
 
-@pytest.mark.parametrize("ending", ["png", "svg"])
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda: plots.curves(np.eye(4), labels=list("abcd")),
-        lambda: plots.probability_bars([0.25, 0.75], ["a", "b"], target=[0, 1]),
-        lambda: plots.beam_tree([[(-1, "a", -0.3, True), (-1, "b", -0.6, False)], [(0, "c", -1.0, True)]]),
-        lambda: plots.layer_pair(),
-    ],
-    ids=["curves", "bars", "tree", "boxes"],
-)
-def test_the_same_plot_gives_the_same_bytes(tmp_path, draw, ending):
-    first, second = (save(draw(), tmp_path / f"{i}.{ending}").read_bytes() for i in range(2))
-    assert first == second
+WEIGHTS = np.random.default_rng(0).dirichlet(np.ones(4), (2, 4))
+PLOTS = {
+    "curves": lambda: plots.curves(np.eye(4), labels=list("abcd")),
+    "bars": lambda: plots.probability_bars([0.25, 0.75], ["a", "b"], target=[0, 1]),
+    "tree": lambda: plots.beam_tree(
+        [[(-1, "a", -0.3, True), (-1, "b", -0.6, False)], [(0, "c", -1.0, True)]]
+    ),
+    "boxes": lambda: plots.layer_pair(),
+    "lines": lambda: plots.word_lines(WEIGHTS, list("abcd"), list("abcd")),
+    "cells": lambda: plots.cell_grid(WEIGHTS[0], numbers=True),
+    "heat map": lambda: plots.attention_map(WEIGHTS[0], list("abcd"), list("abcd"), numbers=True),
+    "heat maps": lambda: plots.attention(WEIGHTS, list("abcd")),
+    "key frames": lambda: plots.key_frames(
+        lambda query, ax=None: plots.word_lines(WEIGHTS, list("abcd"), list("abcd"), query=query, ax=ax),
+        [0, 1],
+    ),
+}
+
+
+@pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
+def test_the_same_plot_gives_the_same_bytes(tmp_path, draw):
+    for ending, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        first, second = (save(draw(), tmp_path / f"{i}.{ending}").read_bytes() for i in range(2))
+        assert first == second
+        assert first.startswith(start)
 
 
 def test_files_that_cannot_be_written(tmp_path):
@@ -316,10 +319,7 @@ assert "matplotlib.pyplot" not in sys.modules
 def test_only_plots_and_figures_import_matplotlib():
     package = Path(palette.__file__).parents[1]
     others = [path for path in package.rglob("*.py") if path.parent.name not in ("plots", "figures")]
-    found = [
-        path.name
-        for path in others
-        if re.search(r"^\s*(import|from) matplotlib", path.read_text("utf-8"), re.M)
-    ]
+    imports = re.compile(r"^\s*(import|from) matplotlib", re.M)
+    found = [path.name for path in others if imports.search(path.read_text("utf-8"))]
     assert found == [], "npformer.plots has what they need: from npformer.plots import Figure"
     assert isinstance(_figure(), plots.Figure)

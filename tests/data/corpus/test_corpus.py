@@ -18,7 +18,7 @@ LEAST_OFTEN = 15  # every word occurs at least this often in training
 
 @pytest.fixture(scope="module")
 def corpus():
-    return builtin_corpus(seed=0)
+    return builtin_corpus()
 
 
 @pytest.fixture(scope="module")
@@ -316,16 +316,11 @@ def test_no_fixed_position_decides_bank(corpus):
     assert len([distance for distance, count in distances.items() if count >= 30]) >= 10
 
 
-@pytest.mark.parametrize(
-    ("english", "french"),
-    [
-        ("i am a student", "je suis étudiant"),
-        ("thanks", "merci"),
-        ("thinking machines", "machines pensantes"),
-    ],
-)
-def test_the_sentences_of_the_documents_are_in_training(corpus, english, french):
-    assert [(p.english, p.french) for p in corpus.train].count((english, french)) > 1
+def test_the_sentences_of_the_documents_are_in_training(corpus):
+    count = Counter((pair.english, pair.french) for pair in corpus.train)
+    assert count["i am a student", "je suis étudiant"] > 1
+    assert count["thanks", "merci"] > 1
+    assert count["thinking machines", "machines pensantes"] > 1
 
 
 FAMOUS = {
@@ -344,15 +339,22 @@ FAMOUS = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_famous_sentences_are_held_out(seed):
-    held_out = {pair.english: pair.french for pair in builtin_corpus(seed=seed).test}
-    assert {english: held_out.get(english) for english in FAMOUS} == FAMOUS
+def famous_and_held_out(corpus):
+    return {pair.english: pair.french for pair in corpus.test if pair.english in FAMOUS}
+
+
+def test_the_famous_sentences_are_held_out(corpus):
+    assert famous_and_held_out(corpus) == FAMOUS
+
+
+@pytest.mark.nightly
+def test_another_seed_gives_another_corpus_and_holds_them_out_too(corpus):
+    other = builtin_corpus(seed=1)
+    assert other != corpus
+    assert famous_and_held_out(other) == FAMOUS
 
 
 def test_a_seed_always_gives_the_same_corpus(corpus):
-    assert builtin_corpus(seed=0) == corpus
-    assert builtin_corpus(seed=1) != corpus
     text = "\n".join(f"{pair.english}\t{pair.french}" for part in corpus for pair in part)
     # neither Python's version nor its string hashes may change it; a change of the grammar does change it
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "06e6248a74d7e2fe"

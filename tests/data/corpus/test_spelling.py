@@ -21,38 +21,34 @@ from npformer.data.corpus.phrases import (
 
 
 @pytest.mark.parametrize(
-    ("words_in_full", "written"),
+    ("rule", "in_full", "written"),
     [
-        ("la eau", "l'eau"),
-        ("le animal", "l'animal"),
-        ("le homme", "l'homme"),
-        ("le hibou", "le hibou"),
-        ("le hérisson", "le hérisson"),
-        ("la haute montagne", "la haute montagne"),
-        ("parce que il ne a pas vu", "parce qu'il n'a pas vu"),
-        ("parce que elle", "parce qu'elle"),
-        ("plus grand que un ami", "plus grand qu'un ami"),
-        ("je aime", "j'aime"),
-        ("il ne y a pas de arbre", "il n'y a pas d'arbre"),
-        ("si il pleut", "s'il pleut"),
-        ("si elle est si âgée", "si elle est si âgée"),
-        ("à le marché", "au marché"),
-        ("à les hôtels", "aux hôtels"),
-        ("de le pain", "du pain"),
-        ("de les maisons", "des maisons"),
-        ("à le hôtel", "à l'hôtel"),
-        ("de le animal", "de l'animal"),
-        ("de la eau", "de l'eau"),
-        ("à la gare", "à la gare"),
-        ("à le hibou", "au hibou"),
-        ("jusque à le lac", "jusqu'au lac"),
-        ("jusque à la rive", "jusqu'à la rive"),
-        ("de les oies", "des oies"),
-        ("merci", "merci"),
+        ("elision", "la eau, le animal, le homme, je aime", "l'eau, l'animal, l'homme, j'aime"),
+        (
+            "no elision",
+            "le hibou, le hérisson, la haute montagne",
+            "le hibou, le hérisson, la haute montagne",
+        ),
+        (
+            "elision of que",
+            "parce que il ne a pas vu, parce que elle",
+            "parce qu'il n'a pas vu, parce qu'elle",
+        ),
+        (
+            "elision of others",
+            "plus grand que un ami, il ne y a pas de arbre",
+            "plus grand qu'un ami, il n'y a pas d'arbre",
+        ),
+        ("si", "si il pleut, si elle est si âgée", "s'il pleut, si elle est si âgée"),
+        ("à", "à le marché, à les hôtels, à le hibou", "au marché, aux hôtels, au hibou"),
+        ("de", "de le pain, de les maisons, de les oies", "du pain, des maisons, des oies"),
+        ("elision first", "à le hôtel, de le animal, de la eau", "à l'hôtel, de l'animal, de l'eau"),
+        ("jusque", "jusque à le lac, jusque à la rive", "jusqu'au lac, jusqu'à la rive"),
+        ("unchanged", "à la gare, merci", "à la gare, merci"),
     ],
 )
-def test_join_french(words_in_full, written):
-    assert french.join_french(words_in_full.split()) == written
+def test_join_french(rule, in_full, written):
+    assert [french.join_french(text.split()) for text in in_full.split(", ")] == written.split(", "), rule
 
 
 @pytest.mark.parametrize(
@@ -94,40 +90,22 @@ def test_masculine_before_a_vowel_sound(word, following, form):
 
 
 @pytest.mark.parametrize(
-    ("singular", "plural"),
+    ("rule", "forms"),
     [
-        ("chat", "chats"),
-        ("cheval", "chevaux"),
-        ("chapeau", "chapeaux"),
-        ("hibou", "hiboux"),
-        ("souris", "souris"),
+        (french.plural, {"chat": "chats", "cheval": "chevaux", "chapeau": "chapeaux", "hibou": "hiboux"}),
+        (french.plural, {"souris": "souris"}),
+        (english.plural, {"cat": "cats", "man": "men", "woman": "women", "beach": "beaches", "key": "keys"}),
+        (english.third_person, {"cross": "crosses", "go": "goes", "find": "finds", "carry": "carries"}),
+        (english.third_person, {"have": "has"}),
     ],
 )
-def test_french_plural(singular, plural):
-    assert french.plural(singular) == plural
-
-
-@pytest.mark.parametrize(
-    ("singular", "plural"),
-    [("cat", "cats"), ("man", "men"), ("woman", "women"), ("beach", "beaches"), ("key", "keys")],
-)
-def test_english_plural(singular, plural):
-    assert english.plural(singular) == plural
-
-
-@pytest.mark.parametrize(
-    ("verb", "form"),
-    [("cross", "crosses"), ("go", "goes"), ("find", "finds"), ("have", "has"), ("carry", "carries")],
-)
-def test_english_third_person(verb, form):
-    assert english.third_person(verb) == form
+def test_plurals_and_third_persons(rule, forms):
+    assert {word: rule(word) for word in forms} == forms
 
 
 def test_english_article():
-    assert (
-        english.join_english(["a", "owl", "saw", "a", "cat", "and", "a", "old", "man"])
-        == "an owl saw a cat and an old man"
-    )
+    parts = ["a", "owl", "saw", "a", "cat", "and", "a", "old", "man"]
+    assert english.join_english(parts) == "an owl saw a cat and an old man"
 
 
 NOUNS = (
@@ -197,53 +175,28 @@ def test_verb(subject, verb, tense, negative, english_text, french_text):
     assert clause.join() == (english_text, french_text)
 
 
+NOT, ASKED, NOT_ASKED = {"negative": True}, {"question": True}, {"negative": True, "question": True}
+
+
 @pytest.mark.parametrize(
-    ("subject", "modal", "verb", "tense", "negative", "question", "english_text", "french_text"),
+    ("subject", "modal", "verb", "tense", "form", "english_text", "french_text"),
     [
-        (SHE, "want to", "avoid", "past", False, False, "she wanted to avoid", "elle a voulu éviter"),
-        (
-            HE,
-            "want to",
-            "cross",
-            "past",
-            True,
-            False,
-            "he didn't want to cross",
-            "il n'a pas voulu traverser",
-        ),
-        (HE, "can", "enter", "past", True, False, "he couldn't enter", "il n'a pas pu entrer dans"),
-        (I, "can", "find", "present", True, False, "i can't find", "je ne peux pas trouver"),
-        (THEY, "have to", "leave", "past", False, False, "they had to leave", "ils ont dû quitter"),
-        (WE, "try to", "avoid", "past", False, False, "we tried to avoid", "nous avons essayé d'éviter"),
-        (
-            HE,
-            "be going to",
-            "walk to",
-            "present",
-            False,
-            False,
-            "he is going to walk to",
-            "il va marcher jusqu'à",
-        ),
-        (
-            I,
-            "be going to",
-            "go to",
-            "present",
-            True,
-            False,
-            "i am not going to go to",
-            "je ne vais pas aller à",
-        ),
-        (SHE, None, "arrive at", "past", False, True, "did she arrive at", "est-ce qu'elle est arrivée à"),
-        (THEY, None, "see", "present", True, True, "don't they see", "est-ce qu'ils ne voient pas"),
+        (SHE, "want to", "avoid", "past", {}, "she wanted to avoid", "elle a voulu éviter"),
+        (HE, "want to", "cross", "past", NOT, "he didn't want to cross", "il n'a pas voulu traverser"),
+        (HE, "can", "enter", "past", NOT, "he couldn't enter", "il n'a pas pu entrer dans"),
+        (I, "can", "find", "present", NOT, "i can't find", "je ne peux pas trouver"),
+        (THEY, "have to", "leave", "past", {}, "they had to leave", "ils ont dû quitter"),
+        (WE, "try to", "avoid", "past", {}, "we tried to avoid", "nous avons essayé d'éviter"),
+        (HE, "be going to", "walk to", "present", {}, "he is going to walk to", "il va marcher jusqu'à"),
+        (I, "be going to", "go to", "present", NOT, "i am not going to go to", "je ne vais pas aller à"),
+        (SHE, None, "arrive at", "past", ASKED, "did she arrive at", "est-ce qu'elle est arrivée à"),
+        (THEY, None, "see", "present", NOT_ASKED, "don't they see", "est-ce qu'ils ne voient pas"),
         (
             HE,
             "be going to",
             "cross",
             "present",
-            True,
-            True,
+            NOT_ASKED,
             "isn't he going to cross",
             "est-ce qu'il ne va pas traverser",
         ),
@@ -252,33 +205,22 @@ def test_verb(subject, verb, tense, negative, english_text, french_text):
             "have to",
             "run to",
             "past",
-            False,
-            True,
+            ASKED,
             "did we have to run to",
             "est-ce que nous avons dû courir jusqu'à",
         ),
-        (I, "can", "reach", "past", True, True, "couldn't i reach", "est-ce que je n'ai pas pu atteindre"),
+        (I, "can", "reach", "past", NOT_ASKED, "couldn't i reach", "est-ce que je n'ai pas pu atteindre"),
     ],
 )
-def test_verbs_after_verbs_and_questions(
-    subject, modal, verb, tense, negative, question, english_text, french_text
-):
+def test_verbs_after_verbs_and_questions(subject, modal, verb, tense, form, english_text, french_text):
     whole = lexicon.VERBS[verb] if modal is None else lexicon.MODALS[modal].before(lexicon.VERBS[verb])
-    said = clause(subject, whole, tense, negative=negative, question=question)
-    assert said.join() == (english_text, french_text)
+    assert clause(subject, whole, tense, **form).join() == (english_text, french_text)
 
 
-@pytest.mark.parametrize(
-    ("noun", "plural", "english_text", "french_text"),
-    [
-        ("horse", False, "it", "il"),
-        ("cow", False, "it", "elle"),
-        ("horse", True, "they", "ils"),
-        ("cow", True, "they", "elles"),
-    ],
-)
-def test_pronouns_for_nouns(noun, plural, english_text, french_text):
-    assert it_for(lexicon.ANIMALS[noun], plural=plural).join() == (english_text, french_text)
+def test_pronouns_for_nouns():
+    horse, cow = lexicon.ANIMALS["horse"], lexicon.ANIMALS["cow"]
+    assert [it_for(noun, plural=False).join() for noun in (horse, cow)] == [("it", "il"), ("it", "elle")]
+    assert [it_for(noun, plural=True).join() for noun in (horse, cow)] == [("they", "ils"), ("they", "elles")]
 
 
 def test_a_verb_agrees_with_the_subject_before_its_modifier():

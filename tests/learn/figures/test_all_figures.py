@@ -1,10 +1,8 @@
 """Tests of every registered figure: it is legible, its bytes are reproducible, and the gallery shows it."""
 
-import hashlib
 import json
-import os
 import re
-from pathlib import Path
+from functools import cache
 
 import matplotlib
 import numpy as np
@@ -17,42 +15,41 @@ from npformer.learn.figures import DATA, SOURCES, Studio, all_entries, draw
 from npformer.learn.figures.gallery import RECIPES, write_drawing, write_page
 from npformer.learn.figures.trainings import recipes_as_json
 from npformer.plots import save, text_problems
-from npformer.storage.atomic import make_folder
 
 ENTRIES = all_entries()
+UNTRAINED = [entry for entry in ENTRIES if "TR" not in entry.data]
 GALLERY = ROOT / "figures"
 DRAWN_WITH = "3.11."  # the matplotlib that drew the gallery
 INVENTORY = [f"F{number:02}" for number in range(1, 68)]
+KINDS = ("F01", "F12", "F16", "F25", "F44", "F47")  # boxes, cells, heat maps, curves, an animation, bars
 
-by_id = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
-untrained = pytest.mark.parametrize(
-    "entry", [entry for entry in ENTRIES if "TR" not in entry.data], ids=lambda entry: entry.id
-)
+
+def every(entries, often=INVENTORY):
+    """Return a decorator that runs a test for each figure: those of `often` in every run, others at night."""
+    cases = [
+        pytest.param(entry, id=entry.id, marks=() if entry.id in often else pytest.mark.nightly)
+        for entry in entries
+    ]
+    return pytest.mark.parametrize("entry", cases)
 
 
 @pytest.fixture(scope="module")
-def drawings(studio):
+def no_models(tmp_path_factory):
+    """Return a folder in which the figures without a trained model would train one."""
+    return tmp_path_factory.mktemp("none") / "models"
+
+
+@pytest.fixture(scope="module")
+def drawings(studio, no_models):
     """Return a function that draws each figure once."""
-    cache = {}
-
-    def drawing_of(entry):
-        if entry.id not in cache:
-            cache[entry.id] = entry.draw(studio)
-        return cache[entry.id]
-
-    return drawing_of
+    return cache(lambda entry: entry.draw(Studio(folder=no_models) if entry in UNTRAINED else studio))
 
 
 @pytest.fixture(scope="module")
 def pictures(drawings, tmp_path_factory):
     """Return a function that writes the file of each drawing once."""
     folder = tmp_path_factory.mktemp("pictures")
-
-    def file_of(entry):
-        path = folder / f"{entry.id}.png"
-        return path if path.exists() else save(drawings(entry).figure, path)
-
-    return file_of
+    return cache(lambda entry: save(drawings(entry).figure, folder / f"{entry.id}.png"))
 
 
 def test_the_inventory_is_complete():
@@ -63,12 +60,16 @@ def test_the_inventory_is_complete():
         assert entry.title
 
 
-@by_id
-def test_the_figure_is_legible(entry, drawings):
+@every(ENTRIES)
+def test_the_figure_and_its_frames_are_legible(entry, drawings):
     assert text_problems(drawings(entry).figure) == []
+    frames = [frame() for frame in drawings(entry).frames]
+    assert len({tuple(figure.get_size_inches().round(6)) for figure in frames}) <= 1
+    for figure in (*frames[:2], *frames[-1:]):
+        assert text_problems(figure) == []
 
 
-@by_id
+@every(ENTRIES)
 def test_the_caption_is_complete_prose(entry, drawings):
     caption = drawings(entry).caption
     assert caption.endswith((".", ".)", "!"))
@@ -76,21 +77,26 @@ def test_the_caption_is_complete_prose(entry, drawings):
     assert not re.search(r"\bnan\b|None|np\.|\{|\}", caption), caption
 
 
-@by_id
-def test_the_same_input_gives_the_same_bytes_and_caption(entry, drawings, pictures, studio, tmp_path):
-    second = entry.draw(studio)
-    assert save(second.figure, tmp_path / "second.png").read_bytes() == pictures(entry).read_bytes()
-    assert second.caption == drawings(entry).caption
+@every(ENTRIES, often=KINDS)
+def test_the_same_input_gives_the_same_bytes_and_caption(entry, drawings, studio, tmp_path):
+    """Compare the picture, and the animation if there is one."""
+    again = entry.draw(studio)
+    assert again.caption == drawings(entry).caption
+    files = []
+    for number, drawing in enumerate((drawings(entry), again)):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        files.append({path.name: path.read_bytes() for path in write_drawing(drawing, entry, folder)})
+    assert files[0] == files[1]
 
 
-@untrained
-def test_a_figure_without_a_trained_model_trains_none(entry, tmp_path):
-    folder = tmp_path / "models"
-    entry.draw(Studio(folder=folder))
-    assert not folder.exists()
+def test_a_figure_without_a_trained_model_trains_none(drawings, no_models):
+    for entry in UNTRAINED:
+        drawings(entry)
+    assert not no_models.exists()
 
 
-@untrained
+@every(UNTRAINED)
 def test_the_gallery_contains_the_current_picture(entry, pictures):
     """Check that figures/ holds this picture. If it does not, run `npformer figures`."""
     drawn, stored = (imread(path)[..., :3] for path in (pictures(entry), GALLERY / f"{entry.id}.png"))
@@ -102,7 +108,7 @@ def test_the_gallery_contains_the_current_picture(entry, pictures):
         np.testing.assert_allclose(drawn.mean((0, 1)), stored.mean((0, 1)), atol=0.02)
 
 
-@untrained
+@every(UNTRAINED)
 def test_the_page_of_the_gallery_has_the_current_caption(entry, gallery):
     now, stored = ((folder / "README.md").read_text(encoding="utf-8") for folder in (gallery, GALLERY))
     assert section(now, entry) == section(stored, entry) != ""
@@ -117,14 +123,6 @@ def test_the_pictures_of_trained_models_are_from_the_present_recipe():
 def section(page, entry):
     """Return the part of the page about one figure."""
     return page.partition(f"\n## {entry.id}: ")[2].partition("\n## ")[0]
-
-
-@by_id
-def test_frames_are_legible_and_of_one_size(entry, drawings):
-    figures = [frame() for frame in drawings(entry).frames]
-    assert len({tuple(figure.get_size_inches().round(6)) for figure in figures}) <= 1
-    for figure in (*figures[:2], *figures[-1:]):
-        assert text_problems(figure) == []
 
 
 def test_some_figures_are_animations(drawings):
@@ -177,31 +175,6 @@ def test_files_of_a_figure(gallery):
     names = {path.name for path in gallery.iterdir()}
     assert names == {"F01.png", "F01.svg", "F44.png", "F44.svg", "F44.gif", "README.md"}
     assert (gallery / "F44.gif").read_bytes()[:6] == b"GIF89a"
-
-
-def test_the_bytes_of_animations_are_reproducible_too(drawings, studio, gallery, tmp_path):
-    entry = next(entry for entry in ENTRIES if entry.id == "F44")
-    write_drawing(entry.draw(studio), entry, tmp_path)
-    assert digest(tmp_path / "F44.gif") == digest(gallery / "F44.gif")
-
-
-def digest(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def test_a_folder_that_is_not_writable(tmp_path):
-    (tmp_path / "file").write_text("no folder")
-    with pytest.raises(UserError, match="cannot be written"):
-        make_folder(tmp_path / "file")
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Windows would create this folder")
-def test_a_folder_that_cannot_be_created():
-    with pytest.raises(UserError, match="cannot be written"):
-        make_folder(Path("/proc/figures"))
-
-
-# draw(id).
 
 
 def test_draw_by_id(studio):

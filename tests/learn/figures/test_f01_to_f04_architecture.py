@@ -2,28 +2,14 @@
 
 import numpy as np
 import pytest
-from figure_boxes import arrows, column, loose_ends, shapes, texts, touching
+from figure_boxes import arrows, column, loose_ends, shapes, touching
+from figure_cells import texts
 from matplotlib.colors import to_rgba
 
-from npformer.errors import UserError
 from npformer.learn.figures.f01_to_f04_architecture import PARTS, architecture, black_box, layers, stacks
 from npformer.models.transformer import TransformerConfig
 from npformer.plots import text_problems
 from npformer.plots.palette import COLOURS
-
-FIGURES = [architecture, black_box, stacks, layers]
-
-
-@pytest.mark.parametrize("draw", FIGURES)
-@pytest.mark.parametrize(
-    "changes",
-    [{"n_layers": 2, "d_model": 96, "n_heads": 4}, {"norm": "pre"}, {"architecture": "jianshu-demo"}],
-)
-def test_other_configurations_are_legible(draw, changes):
-    drawing = draw(None, **changes)
-    assert text_problems(drawing.figure) == []
-    assert len(drawing.caption.split()) > 10
-
 
 # F01
 
@@ -49,21 +35,18 @@ def kinds(labels):
     return ["attention" if "attention" in label else label.split("\n")[0] for label in labels]
 
 
-@pytest.mark.parametrize(("changes", "expected"), [({}, POST), ({"norm": "pre"}, PRE)])
+LAST = {side: [*boxes, "norm"] for side, boxes in POST.items()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"), [({}, POST), ({"norm": "pre"}, PRE), ({"final_norm": True}, LAST)]
+)
 def test_a_stack_has_its_boxes_in_order(changes, expected):
     figure = architecture(None, **changes).figure
     left, right = columns_of(figure)
     assert kinds(column(figure, left)) == ["input embedding", "+", *expected["encoder"]]
-    assert kinds(column(figure, right)) == [
-        "output embedding", "+", *expected["decoder"], "linear", "softmax",
-    ]  # fmt: skip
-
-
-def test_post_norm_with_a_last_norm():
-    figure = architecture(None, final_norm=True).figure
-    left, right = columns_of(figure)
-    assert kinds(column(figure, left))[-2:] == ["add & norm", "norm"]
-    assert kinds(column(figure, right))[-4:] == ["add & norm", "norm", "linear", "softmax"]
+    outer = ["output embedding", "+"], ["linear", "softmax"]
+    assert kinds(column(figure, right)) == [*outer[0], *expected["decoder"], *outer[1]]
 
 
 @pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"positions": "learned"}, {"positions": "none"}])
@@ -153,28 +136,29 @@ def marked(figure):
     return bordered, faded, frames
 
 
-@pytest.mark.parametrize(
-    ("part", "bordered"),
-    [
-        ("add & norm", ["add & norm"] * 5),
-        ("encoder feed-forward norm", ["add & norm"]),
-        ("feed-forward", ["feed-forward"] * 2),
-        ("attention", ["attention"] * 3),
-        ("cross-attention", ["attention"]),
-        ("decoder self-attention", ["attention"]),
-        ("embedding", ["input embedding", "output embedding"]),
-        ("output", ["linear", "softmax"]),
-    ],
-)
-def test_highlighted_boxes_stand_out_and_others_fade(part, bordered):
-    figure = architecture(None, highlight=part).figure
-    found, faded, frames = marked(figure)
-    assert sorted(kinds(found)) == sorted(bordered)
-    boxes = [s for s in shapes(figure) if not s.round]
-    assert len(found) + len(faded) == len(boxes)
-    assert frames == []
-    assert text_problems(figure) == []
-    assert f"Highlighted: {part}." in architecture(None, highlight=part).caption
+BORDERED = {  # the others have a frame
+    "add & norm": ["add & norm"] * 5,
+    "encoder feed-forward norm": ["add & norm"],
+    "feed-forward": ["feed-forward"] * 2,
+    "attention": ["attention"] * 3,
+    "cross-attention": ["attention"],
+    "decoder self-attention": ["attention"],
+    "embedding": ["input embedding", "output embedding"],
+    "output": ["linear", "softmax"],
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_highlighted_boxes_stand_out_and_others_fade(part):
+    drawing = architecture(None, highlight=part)
+    found, faded, frames = marked(drawing.figure)
+    assert found or frames
+    assert faded
+    assert f"Highlighted: {part}." in drawing.caption
+    if part in BORDERED:
+        assert sorted(kinds(found)) == sorted(BORDERED[part])
+        assert len(found) + len(faded) == sum(not s.round for s in shapes(drawing.figure))
+        assert frames == []
 
 
 def test_highlighting_one_add_and_norm_marks_only_that_one():
@@ -197,53 +181,24 @@ def test_highlighting_a_stack_or_the_positions_draws_a_frame():
     assert len(marked(architecture(None).figure)[1]) == 0
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_every_part_can_be_highlighted(part):
-    bordered, faded, frames = marked(architecture(None, highlight=part).figure)
-    assert bordered or frames
-    assert faded
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"highlight": "decodr"}, "did you mean decoder"),
-        ({"highlight": "positions", "positions": "none"}, "no positions to highlight"),
-        ({"d_model": 10, "n_heads": 4}, "not divisible"),
-        ({"architecture": "paper"}, "unknown architecture"),
-        ({"d_modell": 4}, "no setting 'd_modell'"),
-    ],
-)
-def test_invalid_arguments_of_the_architecture(changes, words):
-    with pytest.raises(UserError, match=words):
-        architecture(None, **changes)
-
-
 # F02
 
 
 def test_the_black_box_and_its_contents():
-    drawing = black_box(None, sentence="le chat dort", translation="the cat sleeps", n_layers=3)
-    assert [s.label for s in shapes(drawing.figure)] == ["3 encoders", "3 decoders", "the Transformer"]
-    assert texts(drawing.figure).count("le chat dort") == 2
-    assert texts(drawing.figure).count("the cat sleeps") == 2
-    encoders, decoders, box = shapes(drawing.figure)
-    assert box.face == to_rgba(COLOURS["ink"])
-    (between,) = touching(drawing.figure, encoders, end=False)
+    figure = black_box(None, sentence="le chat dort", translation="the cat sleeps", n_layers=3).figure
+    assert [s.label for s in shapes(figure)] == ["3 encoders", "3 decoders", "the Transformer"]
+    assert texts(figure).count("le chat dort") == texts(figure).count("the cat sleeps") == 2
+    encoders, decoders, box = shapes(figure)
+    (between,) = touching(figure, encoders, end=False)
     assert decoders.on_edge(between.end)
-    assert len(touching(drawing.figure, box, end=True)) == 1
-    opening = [a for a in arrows(drawing.figure) if a.dashed]
-    assert {tuple(np.round(a.start, 6)) for a in opening} == {
-        (round(x, 6), round(box.bottom, 6)) for x in (box.left, box.right)
-    }
-    assert texts(black_box(None).figure).count("Je suis étudiant") == 2
+    assert len(touching(figure, box, end=True)) == 1
     assert "1 encoder" in texts(black_box(None, n_layers=1).figure)
 
 
 # F03
 
 
-@pytest.mark.parametrize("n", [1, 2, 6, 12])
+@pytest.mark.parametrize("n", [1, 2, 12])
 def test_the_top_encoder_is_connected_to_every_decoder(n):
     figure = stacks(None, n_layers=n).figure
     assert text_problems(figure) == []
@@ -285,18 +240,3 @@ def test_two_and_three_sublayers():
     assert len(sideways) == 1
     assert sideways[0].start[0] == left
     assert len(loose_ends(figure)) == 2  # the outgoing line of each layer
-
-
-@pytest.mark.parametrize(
-    ("draw", "changes", "words"),
-    [
-        (black_box, {"sentence": "  "}, "the sentence is empty"),
-        (stacks, {"translation": ""}, "the translation is empty"),
-        (stacks, {"n_layers": 40}, "does not fit"),
-        (black_box, {"sentence": "mot " * 60}, "does not fit"),
-        (layers, {"n_layers": 0}, "n_layers is 0"),
-    ],
-)
-def test_invalid_arguments_of_the_stacks(draw, changes, words):
-    with pytest.raises(UserError, match=words):
-        draw(None, **changes)

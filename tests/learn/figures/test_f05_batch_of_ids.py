@@ -1,19 +1,15 @@
 """Tests of F05: a batch of token ids."""
 
 import numpy as np
-import pytest
-from jianshu_grids import grids, texts
-from jianshu_oracle import DATA
+from figure_cells import read, texts
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
+from npformer.learn.figures.jianshu_example import dataset
 
-OTHER = "the key is old"  # another sentence
 
-
-def read(id, **changes):
-    """Return the grids of a figure."""
-    return grids(draw(id, **changes).figure)
+def batches(**changes):
+    """Return the grids of x and y, without the single cells that explain the special ids."""
+    return [grid for grid in read("F05", **changes) if grid.values.size > 1]
 
 
 def padded(rows, length=10):
@@ -21,12 +17,11 @@ def padded(rows, length=10):
 
 
 def test_f05_shows_the_batch_with_x_above_y():
-    x, y = (grid for grid in read("F05") if grid.values.size > 1)
+    x, y = batches()
     assert x.bottom > y.top
-    fitting = [(s, t) for s, t in DATA.train if len(s) <= 9 and len(t) <= 9][:10]
-    sources, targets = [[*s, 3] for s, _ in fitting], [[2, *t] for _, t in fitting]
-    np.testing.assert_array_equal(x.values, padded(sources))
-    np.testing.assert_array_equal(y.values, padded(targets))
+    fitting = [(s, t) for s, t in dataset().train if len(s) <= 9 and len(t) <= 9][:10]
+    np.testing.assert_array_equal(x.values, padded([[*s, 3] for s, _ in fitting]))
+    np.testing.assert_array_equal(y.values, padded([[2, *t] for _, t in fitting]))
     for grid in (x, y):
         np.testing.assert_array_equal(grid.painted("padding"), grid.values == 0)
     np.testing.assert_array_equal(y.painted("position"), y.values == 2)
@@ -34,28 +29,13 @@ def test_f05_shows_the_batch_with_x_above_y():
 
 
 def test_f05_names_the_four_special_ids():
-    drawing = draw("F05")
-    assert {"<PAD>", "<UNK>", "<S>", "</S>"} <= set(texts(drawing.figure))
-    specials = [grid.values.item() for grid in grids(drawing.figure) if grid.values.size == 1]
-    assert sorted(specials) == [0, 1, 2, 3]
+    assert {"<PAD>", "<UNK>", "<S>", "</S>"} <= set(texts(draw("F05").figure))
+    assert sorted(grid.values.item() for grid in read("F05") if grid.values.size == 1) == [0, 1, 2, 3]
 
 
 def test_f05_of_the_users_sentences_has_unknown_words():
-    x, y = (
-        g
-        for g in read("F05", pairs=[("I am a zebra", "Je suis zèbre"), (OTHER, "la clé")])
-        if g.values.size > 1
-    )
-    encode = DATA.source.vocabulary.id
-    assert x.values[0].tolist() == [encode("i"), encode("am"), encode("a"), 1, 3] + [0] * 5
-    assert y.values[1].tolist() == [2, *(DATA.target.vocabulary.id(w) for w in ("la", "clé"))] + [0] * 7
+    x, y = batches(pairs=[("I am a zebra", "Je suis zèbre"), ("the key is old", "la clé")])
+    english, french = dataset().source.vocabulary, dataset().target.vocabulary
+    assert x.values[0].tolist() == [*map(english.id, ("i", "am", "a")), 1, 3] + [0] * 5
+    assert y.values[1].tolist() == [2, *map(french.id, ("la", "clé"))] + [0] * 7
     np.testing.assert_array_equal(x.painted("weight"), x.values == 1)
-
-
-def test_f05_refuses_batches_that_do_not_exist():
-    with pytest.raises(
-        UserError, match=r"first is 5 and sentences 99999999: the corpus has .* of up to 10 tokens"
-    ):
-        draw("F05", first=5, sentences=99999999)
-    with pytest.raises(UserError, match="length is 0"):
-        draw("F05", length=0)

@@ -4,10 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from jianshu_grids import texts
+from figure_cells import texts
 from jianshu_oracle import softmax
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 
 
@@ -63,32 +62,9 @@ def test_f06_a_heads_width_and_the_parameters(d_model, heads):
     learned = 4 * (d_model * d_model + d_model)
     assert f"each head is {d_model // heads} wide" in line
     assert f"{learned:,} parameters" in line
-    with pytest.raises(UserError, match="not divisible"):
-        draw("F06", d_model=30, n_heads=4)
 
 
 def test_f06_has_the_four_formulas():
     text = " ".join(texts(draw("F06").figure))
-    for part in (
-        r"\sin",
-        r"\cos",
-        r"\max(0,\; xW_1 + b_1)\,W_2 + b_2",
-        r"\sqrt{d_k}",
-        "Concat",
-        "W^O",
-        "W_i^Q",
-    ):
-        assert part in text
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"position": -1}, "position is -1"),
-        ({"products": []}, "products is .*: give 1 to 6 numbers"),
-        ({"d_positions": 3}, "d_model must be even"),
-    ],
-)
-def test_invalid_inputs_are_refused_with_one_sentence(changes, match):
-    with pytest.raises(UserError, match=match):
-        draw("F06", **changes)
+    network = r"\max(0,\; xW_1 + b_1)\,W_2 + b_2"
+    assert all(part in text for part in (r"\sin", r"\cos", network, r"\sqrt{d_k}", "Concat", "W^O", "W_i^Q"))

@@ -2,29 +2,13 @@
 
 import numpy as np
 import pytest
-from trained_oracle import Oracle, column, drawn, line_weights, split
+from figure_cells import picture
+from trained_oracle import ANIMAL, ANIMAL_FR, Oracle, close, column, drawn, line_weights, split
 
 from npformer.learn.figures import draw
 
-ANIMAL = split("the animal didn't cross the street because it was too tired")
-ANIMAL_FR = split("l' animal n' a pas traversé la rue parce qu' il était trop fatigué")
 CAT = split("the black cat drinks some milk")
 CAT_FR = split("le chat noir boit du lait")
-
-
-@pytest.fixture(scope="module")
-def oracle(studio):
-    return Oracle(trained(studio))
-
-
-def trained(studio):
-    """Return the folder of the first model, which is trained if it does not exist."""
-    assert studio.checkpoint.step == studio.steps
-    return studio.folder
-
-
-def close(a, b):
-    return np.allclose(a, b, atol=2e-5)
 
 
 def shown_map(ax):
@@ -33,7 +17,7 @@ def shown_map(ax):
 
 @pytest.mark.parametrize("layer", [0, 1])
 def test_the_map_and_the_lines_of_a_sentence_pair(studio, oracle, layer):
-    figure = draw("F07", studio, translation=" ".join(CAT_FR), layer=layer).figure
+    figure = picture("F07", studio, translation=" ".join(CAT_FR), layer=layer)
     weights = oracle.weights(CAT, CAT_FR, "cross", layer).mean(0)
     as_map, as_lines = figure.axes
     assert close(shown_map(as_map), weights)
@@ -47,7 +31,7 @@ def test_the_map_and_the_lines_of_a_sentence_pair(studio, oracle, layer):
 
 
 def test_another_pair_is_another_map(studio, oracle):
-    figure = draw("F07", studio, sentence=" ".join(ANIMAL), translation=" ".join(ANIMAL_FR)).figure
+    figure = picture("F07", studio, sentence=" ".join(ANIMAL), translation=" ".join(ANIMAL_FR))
     assert close(shown_map(figure.axes[0]), oracle.weights(ANIMAL, ANIMAL_FR, "cross", 1).mean(0))
 
 
@@ -55,7 +39,7 @@ def test_the_frames_are_the_moments_of_training(studio):
     frames = draw("F07", studio, translation=" ".join(CAT_FR)).frames
     assert len(frames) == len(studio.snapshots()) == 2
     for frame, step in zip(frames, (0, studio.steps), strict=True):
-        picture = frame()
+        moment = frame()
         then = Oracle(studio.folder, f"step-{step:06}").weights(CAT, CAT_FR, "cross", 1).mean(0)
-        assert close(shown_map(picture.axes[0]), then)
-        assert any(f"after {step} steps" in t.get_text() for t in picture.texts)
+        assert close(shown_map(moment.axes[0]), then)
+        assert any(f"after {step} steps" in t.get_text() for t in moment.texts)

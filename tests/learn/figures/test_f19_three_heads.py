@@ -2,21 +2,13 @@
 
 import numpy as np
 import pytest
-from jianshu_grids import grids, same
+from figure_cells import read, same
 from jianshu_oracle import softmax, story
-
-from npformer.errors import UserError
-from npformer.learn.figures import draw
-
-
-def read(id, **changes):
-    """Return the grids of a figure."""
-    return grids(draw(id, **changes).figure)
 
 
 @pytest.mark.parametrize(("d", "heads"), [(6, 3), (4, 2)])
 def test_f19_heads_side_by_side_times_w_o(d, heads):
-    s = story(d=d, heads=heads)
+    s = story(d_model=d, n_heads=heads)
     wide = d // heads
     found = read("F19", d_model=d, n_heads=heads)
     maps, middle, last = found[:heads], found[heads : 3 * heads], found[3 * heads :]
@@ -37,16 +29,3 @@ def test_f19_heads_side_by_side_times_w_o(d, heads):
     for head in range(heads):
         np.testing.assert_allclose(colours[head], middle[2 * head + 1].faces[0, 0])
     assert not np.allclose(colours[0], colours[1])
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"n_heads": 4}, "d_model 6 is not divisible by 4 heads"),
-        ({"sentence": ""}, "is empty"),
-        ({"length": 0}, "length is 0: it must be a whole number, 1 or more"),
-    ],
-)
-def test_invalid_inputs_are_refused_with_one_sentence(changes, match):
-    with pytest.raises(UserError, match=match):
-        draw("F19", **changes)

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from jianshu_oracle import DATA
-from matplotlib.patches import FancyArrowPatch
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
+from npformer.learn.figures.jianshu_example import dataset
 
 CHANGED = {"sentences": 3, "length": 6, "d_model": 24, "n_heads": 2, "d_ff": 48}
 
@@ -19,7 +17,7 @@ def shapes_beside(figure):
 @pytest.mark.parametrize("changes", [{"sentences": 4, "d_model": 32, "d_ff": 64}, CHANGED])
 def test_f20_the_shapes_are_those_of_the_batch(changes):
     heads, d, d_ff = changes.get("n_heads", 8), changes["d_model"], changes["d_ff"]
-    examples = DATA.train[: changes["sentences"]]
+    examples = dataset().train[: changes["sentences"]]
     most = changes.get("length") or 99
     b = len(examples)
     s = min(most, 1 + max(len(x) for x, _ in examples))
@@ -41,31 +39,3 @@ def test_f20_the_shapes_are_those_of_the_batch(changes):
         if index == 2:
             expected += [f"{b}×{keys}×{d}"]  # the encoder's output
         assert sorted(mine) == sorted(expected)
-
-
-def test_f20_every_arrow_upwards_has_a_shape():
-    """Check that a shape is beside the middle of every short upward arrow between two boxes."""
-    figure = draw("F20", sentences=2, d_model=16).figure
-    places = [place for _, place in shapes_beside(figure)]
-    arrows = [
-        p for p in figure.axes[0].patches if isinstance(p, FancyArrowPatch) and p.get_linestyle() == "-"
-    ]
-    upright = 0
-    for arrow in arrows:
-        points = arrow._path_original.vertices  # the given path, without the arrow head
-        (x0, y0), (x1, y1) = points[0], points[-1]
-        if len(points) > 2 or x0 != x1:
-            continue
-        upright += 1
-        near = [abs(x - x0) < 0.2 and y0 - 0.15 <= y <= y1 + 0.15 for x, y in places]
-        assert any(near), f"no shape beside the arrow at {x0:.2f}, {y0:.2f} .. {y1:.2f}"
-    assert upright == 2 + 3 * 8 + 2 * 3 + 2  # in; attention; feed-forward; to V of the second half, and out
-
-
-def test_f20_refuses_parts_that_do_not_exist():
-    with pytest.raises(UserError, match="sentences is 0"):
-        draw("F20", sentences=0)
-    with pytest.raises(UserError, match="not divisible"):
-        draw("F20", d_model=30, n_heads=4)
-    with pytest.raises(UserError, match="max_length is 0"):
-        draw("F20", length=0)

@@ -2,17 +2,10 @@
 
 import numpy as np
 import pytest
-from jianshu_grids import grids, same
+from figure_cells import read, same
 from jianshu_oracle import softmax
 
-from npformer.errors import UserError
-from npformer.learn.figures import draw
 from npformer.models.transformer import Transformer, TransformerConfig
-
-
-def read(id, **changes):
-    """Return the grids of a figure."""
-    return grids(draw(id, **changes).figure)
 
 
 @pytest.mark.parametrize(("words", "seed"), [(["je", "suis", "étudiant"], 3), (["merci"], 7)])
@@ -35,8 +28,3 @@ def test_f21_dense_layer_and_softmax(words, seed):
     p = softmax(logits[0])
     same(below[1].values, p)
     np.testing.assert_array_equal(below[1].painted("position"), p == p.max(-1, keepdims=True))
-
-
-def test_an_empty_translation():
-    with pytest.raises(UserError, match="translation '' is empty"):
-        draw("F21", translation="")

@@ -1,15 +1,10 @@
 """Tests of F27 and F28: the vectors in one encoder, compared with a layer that the test runs itself."""
 
 import pytest
-from datawhale_cells import as_text, named, shows, texts
 from datawhale_oracle import encoder
+from figure_cells import as_text, named, picture, shows, texts
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
-
-
-def picture(id, **changes):
-    return draw(id, **changes).figure
 
 
 @pytest.mark.parametrize(("id", "words"), [("F27", 3), ("F28", 2)])
@@ -21,9 +16,8 @@ def test_f27_f28_one_encoder(id, words):
         assert all(shows(drawn[f"{name}_{i + 1}"][0], values[i]) for i in range(words)), name
     assert not shows(drawn["z_1"][0], z[0])
     assert drawn["x_1"][0].top < drawn["z_1"][0].bottom < drawn["z_1"][0].top < drawn["r_1"][0].bottom
-    boxes = [text for text, _, _ in texts(figure)]
-    assert boxes.count("self-attention") == 1
-    assert boxes.count("feed-forward") == (1 if id == "F27" else 2)
+    assert texts(figure).count("self-attention") == 1
+    assert texts(figure).count("feed-forward") == (1 if id == "F27" else 2)
     changed = named(picture(id, seed=3))
     assert all(shows(changed[f"r_{i + 1}"][0], encoder(words, seed=3)[3][i]) for i in range(words))
     assert not shows(changed["r_1"][0], r[0])
@@ -32,8 +26,3 @@ def test_f27_f28_one_encoder(id, words):
 def test_the_caption_of_f28_quotes_the_output():
     _, _, _, r = encoder(2)
     assert as_text(r[0]) in draw("F28").caption
-
-
-def test_a_number_of_heads_below_1():
-    with pytest.raises(UserError, match="n_heads is 0"):
-        draw("F27", n_heads=0)

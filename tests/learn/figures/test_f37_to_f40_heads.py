@@ -5,18 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from datawhale_cells import grids, named, shows, texts
 from datawhale_oracle import encoder, head, run_attention
+from figure_cells import grids, named, picture, shows, texts
 from matplotlib.colors import to_rgb
 
-from npformer.errors import UserError
-from npformer.learn.figures import draw
-from npformer.plots import text_problems
 from npformer.plots.palette import COLOURS
-
-
-def picture(id, **changes):
-    return draw(id, **changes).figure
 
 
 @pytest.mark.parametrize("heads", [(0, 1), (6, 3)])
@@ -33,10 +26,6 @@ def test_f37_two_heads(heads):
         assert np.allclose(strong, to_rgb(COLOURS[letter]))
         assert (pale >= strong - 1e-9).all()
         assert pale.sum() > strong.sum() + 0.1
-    with pytest.raises(UserError, match=r"heads 0 \.\. 7"):
-        picture("F37", heads=(0, 8))
-    with pytest.raises(UserError, match="name two heads"):
-        picture("F37", heads=(0,))
 
 
 @pytest.mark.parametrize("n_heads", [8, 3])
@@ -49,7 +38,7 @@ def test_f38_eight_outputs(n_heads):
     for number in range(n_heads):
         z = cache.attention.weights[0, number] @ cache.attention.v[0, number]
         assert shows(drawn[f"Z_{number}"][0], z)
-    assert f"head #{n_heads - 1}" in [text for text, _, _ in texts(figure)]
+    assert f"head #{n_heads - 1}" in texts(figure)
 
 
 @pytest.mark.parametrize("n_heads", [8, 2])
@@ -69,9 +58,7 @@ def test_f39_joined_heads(n_heads):
     for number in range(2):  # head by head
         assert shows(drawn[f"Z_{number}"][1], head(number, n_heads=n_heads)["z"])
         assert shows(drawn[f"W^O_{number}"][0], weight[3 * number : 3 * number + 3])
-    all_texts = [text for text, _, _ in texts(figure)]
-    assert f"2 × {3 * n_heads}" in all_texts
-    assert f"{3 * n_heads} × 4" in all_texts
+    assert {f"2 × {3 * n_heads}", f"{3 * n_heads} × 4"} <= set(texts(figure))
 
 
 @pytest.mark.parametrize(("n_heads", "shown"), [(8, (0, 1, 7)), (2, (0, 1))])
@@ -92,14 +79,6 @@ def test_f40_recap(n_heads, shown):
     column = [cells for cells in grids(figure) if math.isclose(cells.left, lefts[-2], abs_tol=1e-5)]
     stacked = np.vstack([cells.values for cells in sorted(column, key=lambda cells: -cells.top)])
     assert np.allclose(stacked, layer.output.weight.value, rtol=0, atol=0.051)
-    all_texts = "\n".join(text for text, _, _ in texts(figure))
+    all_texts = "\n".join(texts(figure))
     assert all(f"{step}  " in all_texts for step in range(1, 6))
     assert "Thinking Machines" in all_texts
-
-
-@pytest.mark.parametrize("id", ["F37", "F38", "F39", "F40"])
-@pytest.mark.parametrize(
-    "changes", [{"sentence": "le chat dort"}, {"sentence": "mot"}, {"d_model": 2}, {"seed": 1}]
-)
-def test_changed_pictures_are_legible_too(id, changes):
-    assert text_problems(picture(id, **changes)) == []

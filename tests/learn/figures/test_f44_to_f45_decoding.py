@@ -2,32 +2,25 @@
 
 import numpy as np
 import pytest
-from trained_oracle import Oracle, split
+from trained_oracle import split
 
-from npformer.errors import UserError
 from npformer.generation import greedy
 from npformer.learn.figures import draw
-from npformer.plots import animated_gif, text_problems
+from npformer.plots import text_problems
 
 STUDENT = split("je suis étudiant")
 
 
 @pytest.fixture(scope="module")
-def oracle(studio):
-    assert studio.from_french.model.config.n_layers == 2
-    return Oracle(studio.folder / "fr-en")
-
-
-@pytest.fixture(scope="module")
-def translation(oracle):
+def translation(french_oracle):
     """Return the words that greedy search generates for the default sentence."""
-    return greedy_words(oracle, STUDENT)
+    return greedy_words(french_oracle, STUDENT)
 
 
-def greedy_words(oracle, words):
-    ids = np.array([[*map(oracle.english.index, words), 3]])
-    found = greedy(oracle.model, ids, max_length=2 * ids.shape[1] + 5)[0]
-    return [oracle.target[word] for word in found]
+def greedy_words(french_oracle, words):
+    ids = np.array([[*map(french_oracle.english.index, words), 3]])
+    found = greedy(french_oracle.model, ids, max_length=2 * ids.shape[1] + 5)[0]
+    return [french_oracle.target[word] for word in found]
 
 
 def bars(ax, kind):
@@ -58,17 +51,17 @@ def distance(text, bar, kind):
     return abs(x - bar.get_x() - bar.get_width()) + abs(y - bar.get_y() - bar.get_height() / 2)
 
 
-def check_step(ax, oracle, source, target, step):
+def check_step(ax, french_oracle, source, target, step):
     """Check the weights of the last decoder layer, the most probable words, the input and the output."""
-    weights = oracle.weights(source, target, "cross", 1).mean(0)[step]
+    weights = french_oracle.weights(source, target, "cross", 1).mean(0)[step]
     assert scale(ax, "weight", weights) == pytest.approx(0.42)
-    probabilities = oracle.probabilities(source, target)[step]
+    probabilities = french_oracle.probabilities(source, target)[step]
     probabilities[[0, 1, 2]] = 0  # never generated: padding, the unknown token, the start symbol
     best = np.argsort(-probabilities)[:3]
     scale(ax, "probability", probabilities[best])
     labels = [t.get_text() for t in ax.texts]
     for word in best:
-        assert oracle.target[word] in labels
+        assert french_oracle.target[word] in labels
     low = [t.get_text() for t in ax.texts if t.get_position()[1] == pytest.approx(0.14)]
     assert low == [*source, "</S>", "<S>", *target[:step]]
     top = max(t.get_position()[1] for t in ax.texts)
@@ -76,7 +69,7 @@ def check_step(ax, oracle, source, target, step):
     assert line[line.index("output:") + 1 :] == [*target, "</S>"][: step + 1]
 
 
-def test_the_first_step(studio, oracle, translation):
+def test_the_first_step(studio, french_oracle, translation):
     drawing = draw("F44", studio)
     stages = drawing.figure.axes
     n = len(stages)
@@ -84,7 +77,7 @@ def test_the_first_step(studio, oracle, translation):
     # long one, there is room for the last three stages only
     assert n in (3, 4)
     assert len(drawing.frames) == 4
-    check_step(stages[-1], oracle, STUDENT, translation, 0)
+    check_step(stages[-1], french_oracle, STUDENT, translation, 0)
     assert [len(bars(ax, "weight")) for ax in stages] == [0, 0, 4, 4][-n:]
     assert [len(bars(ax, "probability")) for ax in stages] == [0, 0, 0, 3][-n:]
     keys = [[t.get_text() for t in ax.texts].count("K") for ax in stages]
@@ -94,40 +87,22 @@ def test_the_first_step(studio, oracle, translation):
         assert {"encoder 0", "encoder 1", "decoder 0", "decoder 1", "linear + softmax"} <= set(boxes)
 
 
-def test_the_other_steps(studio, oracle, translation):
+def test_the_other_steps(studio, french_oracle, translation):
+    """Check all frames, and the steps in the picture: the first ones and the last."""
     drawing = draw("F45", studio)
-    steps = len(translation) + 1
+    steps, axes = len(translation) + 1, drawing.figure.axes
     assert len(drawing.frames) == steps
-    for step, frame in enumerate(drawing.frames):
-        check_step(frame().axes[0], oracle, STUDENT, translation, step)
+    frames = [frame().axes[0] for frame in drawing.frames]
+    for step, ax in (*enumerate(frames), *enumerate(axes[:-1], 1), (steps - 1, axes[-1])):
+        check_step(ax, french_oracle, STUDENT, translation, step)
     assert f"steps 2 to {steps}" in drawing.caption
 
 
-def test_key_frames_of_the_other_steps(studio, oracle, translation):
-    axes = draw("F45", studio).figure.axes
-    for ax, step in zip(axes, range(1, len(axes)), strict=False):
-        check_step(ax, oracle, STUDENT, translation, step)
-    check_step(axes[-1], oracle, STUDENT, translation, len(translation))
-
-
-def test_another_sentence(studio, oracle):
+def test_another_sentence(studio, french_oracle):
     words = split("le chat boit")
     for frame, step in zip(draw("F45", studio, sentence="le chat boit").frames, (0, 1), strict=False):
-        check_step(frame().axes[0], oracle, words, greedy_words(oracle, words), step)
+        check_step(frame().axes[0], french_oracle, words, greedy_words(french_oracle, words), step)
     assert text_problems(draw("F44", studio, sentence="le chat boit du lait").figure) == []
-
-
-def test_frames_make_an_animation(studio, tmp_path):
-    for id in ("F44", "F45"):
-        frames = draw(id, studio).frames
-        assert animated_gif(lambda frame: frame(), frames, tmp_path / f"{id}.gif").stat().st_size > 10_000
-
-
-def test_empty_and_long_sentences(studio):
-    with pytest.raises(UserError, match="empty"):
-        draw("F44", studio, sentence=" ")
-    with pytest.raises(UserError, match="limit is 64"):
-        draw("F45", studio, sentence="chat " * 70)
 
 
 def test_a_wide_sentence_is_drawn_in_one_column(studio):

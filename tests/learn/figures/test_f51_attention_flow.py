@@ -1,32 +1,10 @@
 """Tests of F51: the lines between rows of dots show the trained model's weights."""
 
 import numpy as np
-import pytest
 from matplotlib.collections import LineCollection, PathCollection
-from trained_oracle import FAINTEST, WIDEST, Oracle, drawn, split
+from trained_oracle import BANK, BANK_FR, FAINTEST, MONEY, MONEY_FR, WIDEST, close, drawn
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
-
-BANK = split("i arrived at the bank after crossing the river")
-BANK_FR = split("je suis arrivé à la rive après avoir traversé la rivière")
-MONEY = split("i arrived at the bank after crossing the road to get some money")
-MONEY_FR = split("je suis arrivé à la banque après avoir traversé la route pour retirer de l' argent")
-
-
-@pytest.fixture(scope="module")
-def oracle(studio):
-    return Oracle(trained(studio))
-
-
-def trained(studio):
-    """Return the folder of the first model, which is trained if it does not exist."""
-    assert studio.checkpoint.step == studio.steps
-    return studio.folder
-
-
-def close(a, b):
-    return np.allclose(a, b, atol=2e-5)
 
 
 def rows_of_dots(ax):
@@ -96,11 +74,6 @@ def test_words_appear_when_they_are_generated(studio):
 def test_another_sentence_has_another_flow(studio, oracle):
     ax = draw("F51", studio, sentence=" ".join(MONEY)).figure.axes[-1]
     check_moment(ax, oracle, MONEY, MONEY_FR, 2, MONEY_FR.index("banque"))
-
-
-def test_a_word_that_is_not_generated(studio):
-    with pytest.raises(UserError, match="does not write 'zèbre'"):
-        draw("F51", studio, word="zèbre")
 
 
 def test_small_weights_are_left_out(oracle):

@@ -2,18 +2,12 @@
 
 import numpy as np
 import pytest
-from datawhale_cells import grids, named, row_words, shows, texts
+from figure_cells import grids, named, picture, places, row_words, shows, texts
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 from npformer.learn.figures.datawhale_example import embedded
-from npformer.plots import text_problems
 
 WORDS = ["the", "dog", "saw", "birds"]
-
-
-def picture(**changes):
-    return draw("F54", **changes).figure
 
 
 def attended(query=2):
@@ -26,7 +20,7 @@ def attended(query=2):
 
 @pytest.mark.parametrize("query", [0, 2, 3])
 def test_the_weighted_mean_is_shown_beside_one_value(query):
-    figure = picture(query=query)
+    figure = picture("F54", query=query)
     a, weights, mean = attended(query)
     drawn = named(figure)
     for i in range(4):
@@ -35,20 +29,20 @@ def test_the_weighted_mean_is_shown_beside_one_value(query):
     (hard,) = drawn[r"\hat z = \Sigma_i\; s_i\, a_i"]
     assert shows(soft, mean)
     # the numbers beside ⊗, from left to right: the weights, then 1 at the vector that was read
-    beside = sorted((x, text) for text, x, y in texts(figure) if abs(y - 0.66) < 1e-6 and text != "×")
+    beside = sorted((x, text) for text, x, y in places(figure) if abs(y - 0.66) < 1e-6 and text != "×")
     numbers = [float(text) for _, text in beside]
     assert numbers[:4] == pytest.approx(weights, abs=0.0051)
     assert sorted(numbers[4:]) == [0, 0, 0, 1]
     assert shows(hard, a[numbers[4:].index(1)])
     # the weights, and the s that was drawn with these probabilities, above the two pictures
-    written = [text for text, _, _ in texts(figure)]
+    written = texts(figure)
     assert r"$\alpha =$ ({})".format(", ".join(text for _, text in beside[:4])) in written
     sample = ", ".join(text for _, text in beside[4:])
     assert rf"$s \sim \mathrm{{Multinoulli}}(\alpha),\ \ s =$ ({sample})" in written
 
 
 def test_the_mean_of_many_draws_approaches_the_expectation():
-    figure = picture()
+    figure = picture("F54")
     a, weights, mean = attended()
     draws, read, share, of_many, alpha, expected = grids(figure)[-6:]
     assert row_words(figure, draws) == [f"draw {i}" for i in range(1, 6)]
@@ -67,22 +61,3 @@ def test_the_caption_names_the_most_probable_word():
     _, weights, _ = attended()
     caption = draw("F54").caption
     assert f"“{WORDS[weights.argmax()]}” (.{round(100 * weights.max())})" in caption
-
-
-@pytest.mark.parametrize("changes", [{"sentence": "a b a"}, {"sentence": "one", "query": 0}, {"d_model": 8}])
-def test_other_sentences_are_legible(changes):
-    assert text_problems(picture(**changes)) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"query": 4}, r"words 0 \.\. 3"),
-        ({"query": "saw"}, "query is 'saw'"),
-        ({"sentence": " "}, "at least one word"),
-        ({"sentence": "word " * 30}, "a sentence of 30 words"),
-    ],
-)
-def test_invalid_inputs_are_refused(changes, words):
-    with pytest.raises(UserError, match=words):
-        picture(**changes)

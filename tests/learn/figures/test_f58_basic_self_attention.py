@@ -2,16 +2,10 @@
 
 import numpy as np
 import pytest
-from datawhale_cells import grids, named, row_words, shows, texts
 from datawhale_oracle import embedding
+from figure_cells import grids, named, picture, places, row_words, shows
 
-from npformer.errors import UserError
 from npformer.functional.attention import attention
-from npformer.learn.figures import draw
-
-
-def picture(id, **changes):
-    return draw(id, **changes).figure
 
 
 @pytest.mark.parametrize("query", [2, 4])
@@ -29,7 +23,7 @@ def test_f58_basic_self_attention(query):
     assert shows(table, weights)
     assert row_words(figure, table) == ["the", "dog", "saw", "the", "bird"]
     # the numbers beside ⊗ from left to right, and the widths of the lines
-    beside = sorted((px, text) for text, px, py in texts(figure) if abs(py - 0.66) < 1e-6 and text != "×")
+    beside = sorted((px, text) for text, px, py in places(figure) if abs(py - 0.66) < 1e-6 and text != "×")
     assert [float(text) for _, text in beside] == pytest.approx(weights[query], abs=0.0051)
     widths = []
     for j in range(5):
@@ -47,8 +41,3 @@ def test_equal_words_get_equal_weights_without_positions():
     (table,) = [cells for cells in grids(figure) if cells.values.shape == (3, 3)]
     assert np.array_equal(table.values[0], table.values[2])
     assert np.array_equal(table.values[:, 0], table.values[:, 2])
-
-
-def test_a_query_that_does_not_exist():
-    with pytest.raises(UserError, match=r"words 0 \.\. 4"):
-        draw("F58", query=5)

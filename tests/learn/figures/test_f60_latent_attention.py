@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from figure_cells import picture, texts
 from matplotlib.patches import Rectangle
 
 from npformer.data.if_then import ACTIONS, FAMOUS, TRIGGERS
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 from npformer.plots import text_problems
 
@@ -34,10 +34,6 @@ def expected(reader, description):
     return found
 
 
-def texts(figure):
-    return [text.get_text() for text in figure.axes[0].texts]
-
-
 def numbers(figure):
     """Return the numbers in the cells in the order of writing."""
     return [float(text) for text in texts(figure) if text.replace(".", "").isdigit()]
@@ -47,7 +43,7 @@ def numbers(figure):
     "descriptions", [tuple(recipe.description for recipe in FAMOUS), (LIKE,)], ids=["the paper's", "another"]
 )
 def test_the_weights_are_those_of_the_equations(studio, descriptions):
-    figure = draw("F60", studio, descriptions=descriptions).figure
+    figure = picture("F60", studio, descriptions=descriptions)
     assert text_problems(figure) == []
     shown = numbers(figure)
     expected_numbers = []
@@ -59,7 +55,7 @@ def test_the_weights_are_those_of_the_equations(studio, descriptions):
 
 
 def test_the_words_and_their_labels(studio):
-    figure = draw("F60", studio).figure
+    figure = picture("F60", studio)
     labels = texts(figure)
     for recipe in FAMOUS:
         for word in studio.recipe_reader.codec.words(recipe.description):
@@ -70,7 +66,7 @@ def test_the_words_and_their_labels(studio):
 
 def test_the_frames_are_at_the_chosen_channels(studio):
     """Check that there is a frame for each answer whose channel the description names."""
-    figure = draw("F60", studio).figure
+    figure = picture("F60", studio)
     answers = [(r, found[2]) for r in FAMOUS for found in expected(studio.recipe_reader, r.description)]
     named = sum(
         answer.partition(".")[0].lower() in recipe.description.lower().split() for recipe, answer in answers
@@ -84,16 +80,3 @@ def test_the_caption_reports_the_score_and_unknown_words(studio):
     assert f"{100 * studio.recipe_reader.score.both:.0f} % right" in drawing.caption
     assert "does not know 'myspace' and reads <UNK>" in drawing.caption
     assert "Of 1,000 recipes" in drawing.caption
-
-
-@pytest.mark.parametrize(
-    ("descriptions", "message"),
-    [
-        ((), "there is no description: give at least one"),
-        (("",), "is empty: write at least one word"),
-        (("photos " * 30,), "30 tokens long and the model's limit is 25"),
-    ],
-)
-def test_invalid_inputs_are_refused(studio, descriptions, message):
-    with pytest.raises(UserError, match=message):
-        draw("F60", studio, descriptions=descriptions)

@@ -1,16 +1,10 @@
 """Tests of F62: RMS norm removes a factor, and layer norm a constant too."""
 
 import numpy as np
-import pytest
+from figure_cells import texts
 
-from npformer.errors import UserError
 from npformer.functional import rms_norm
 from npformer.learn.figures import draw
-
-
-def texts(figure):
-    """Return all texts of a figure."""
-    return [text.get_text() for ax in figure.axes for text in ax.texts]
 
 
 def test_rms_norm_keeps_the_mean_and_layer_norm_does_not():
@@ -20,10 +14,3 @@ def test_rms_norm_keeps_the_mean_and_layer_norm_does_not():
     assert {"x", "4 x", "x + 2"} <= set(texts(picture))
     for number in row.ravel():
         assert f"{abs(number):.2f}".lstrip("0") in " ".join(texts(picture))
-
-
-def test_impossible_settings_are_refused():
-    with pytest.raises(UserError, match="d_model is 1"):
-        draw("F62", d_model=1)
-    with pytest.raises(UserError, match="factor is 0"):
-        draw("F62", factor=0)

@@ -1,9 +1,7 @@
 """Tests of F63: the drawn scores depend on distances only."""
 
 import numpy as np
-import pytest
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 
 
@@ -14,8 +12,3 @@ def test_rotary_scores_are_equal_along_diagonals():
     for offset in range(-5, 6):
         np.testing.assert_allclose(np.diagonal(scores, offset), np.diagonal(scores, offset)[0], atol=1e-12)
     assert np.ptp(scores) > 1
-
-
-def test_impossible_settings_are_refused():
-    with pytest.raises(UserError, match="length is 1: give at least 2 positions"):
-        draw("F63", length=1)

@@ -1,16 +1,10 @@
 """Tests of F65: the lines are the heads that a change has an effect on."""
 
 import numpy as np
-import pytest
+from figure_cells import texts
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 from npformer.learn.figures.f65_grouped_queries import uses
-
-
-def texts(figure):
-    """Return all texts of a figure."""
-    return [text.get_text() for ax in figure.axes for text in ax.texts]
 
 
 def test_copies_of_a_head_are_used_by_neighbours():
@@ -24,8 +18,3 @@ def test_a_line_for_each_query_head_and_its_head_of_keys():
     assert "3 heads of keys and values, used by 2 query heads" in drawing.caption
     assert "2 heads of keys and values, used by 3 query heads" in drawing.caption
     assert texts(drawing.figure).count("5") == 2
-
-
-def test_impossible_settings_are_refused():
-    with pytest.raises(UserError, match="key_heads is empty"):
-        draw("F65", key_heads=())

@@ -1,9 +1,7 @@
 """Tests of F66: the mask, and what it reaches through layers."""
 
 import numpy as np
-import pytest
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 
 
@@ -20,8 +18,3 @@ def test_a_window_reaches_further_with_each_layer():
     # of five tokens in a row, the paths of four layers with two ways each: 1, 4, 6, 4, 1 of 16
     np.testing.assert_allclose(shares[6, 2:], np.array([1, 4, 6, 4, 1]) / 16)
     assert "after 4 layers the last token depends on 5 tokens" in drawing.caption
-
-
-def test_impossible_settings_are_refused():
-    with pytest.raises(UserError, match="n_layers is 0"):
-        draw("F66", n_layers=0)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from npformer.errors import UserError
 from npformer.learn.figures import draw
 
 
@@ -17,8 +16,3 @@ def test_decoupled_decay_does_not_depend_on_the_gradient():
     np.testing.assert_allclose(small[-1], large[-1], rtol=1e-5)
     assert small[-1] == pytest.approx((1 - 0.01 * 0.1) ** 200, rel=0.02)  # Adam's own first steps are small
     assert small_l2[-1] < 0.5 * small[-1] < 0.5 * large_l2[-1]
-
-
-def test_impossible_settings_are_refused():
-    with pytest.raises(UserError, match="at least 2 steps and one gradient"):
-        draw("F67", gradients=())
