@@ -62,14 +62,6 @@ def writes(monkeypatch, run):
     return set_words
 
 
-def refused(capsys, *arguments):
-    assert main(["attention", *arguments]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said[-1].startswith("npformer: ")
-    assert all(line.startswith("npformer: ") for line in said)
-    return said[-1]
-
-
 KINDS = ("encoder", "decoder", "cross")
 
 
@@ -179,31 +171,3 @@ def test_heads_that_do_not_fit_into_the_grid(capsys, shown, run):
 def test_unknown_words_are_reported(capsys, shown, run):
     assert main(["attention", "the zebra and the yak", "--model", run]) == 0
     assert "does not know 'zebra', 'yak' and reads <UNK>" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([ANIMAL, "--layer", "2"], "--layer is 2: this model has layers 0 .. 1"),
-        ([ANIMAL, "--layer", "-1"], "--layer is '-1'"),
-        ([ANIMAL, "--head", "4"], "--head is 4: this model has heads 0 .. 3"),
-        ([ANIMAL, "--out", "file/below"], "file/below cannot be written"),
-        ([ANIMAL, "--word", "zebra"], "'zebra' is not a query here"),
-        ([" ".join(split(LONG) * 2)], "97 tokens, its end included, and the model's limit is 64"),
-        ([""], "is empty"),
-        (["  "], "is empty"),
-    ],
-)
-def test_invalid_options_are_refused(capsys, shown, run, tmp_path, arguments, words):
-    (tmp_path / "file").write_text("no folder")
-    assert words in refused(capsys, *arguments, "--model", run)
-    assert not shown
-    assert not (tmp_path / "attention").exists()
-
-
-def test_a_run_that_does_not_exist(capsys, shown):
-    assert "there is no run nowhere" in refused(capsys, ANIMAL, "--model", "nowhere")
-
-
-def test_a_run_of_another_kind(capsys):
-    assert main(["attention", ANIMAL, "--kind", "sideways"]) == 2

@@ -155,35 +155,6 @@ def test_decoding(monkeypatch, capsys):
     assert re.search(r"^many +\d+\.\d\d +[\d,.]+ +[\d,]+ +–$", capsys.readouterr().out, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--only", "tinny"], "unknown setup 'tinny': did you mean tiny?"),
-        (["--repeats", "0"], "--repeats is '0': give a whole number, 1 or more"),
-        (["--workers", "0"], "--workers is '0': give a whole number, 1 or more"),
-        (["--workers", "17"], "--workers is 17, and the batch of base8k has 16 sentences"),
-        (["--seconds", "0"], "--seconds is '0': give a number of seconds above 0"),
-        (["--seconds", "nan"], "--seconds is 'nan': give a number of seconds above 0"),
-        (
-            ["--json", "no/such/folder.json"],
-            "no/such/folder.json cannot be written (there is no folder no/such): give a file in a folder",
-        ),
-        (["--json", "."], ". cannot be written (it is a folder): give a file"),
-        (["--curves", "curves.jpg"], "--curves curves.jpg: end the picture's name in .png or .svg"),
-        (
-            ["--curves", "no/such/curves.png"],
-            "no/such/curves.png cannot be written (there is no folder no/such): give a file",
-        ),
-        (["--curves", "--only", "tiny"], "--only has no effect with --curves, because it measures models"),
-        (["--decoding", "--only", "tiny"], "--only has no effect with --decoding, because it measures"),
-        (["--against", "torch", "--profile"], "--against has no effect with --profile, because"),
-    ],
-)
-def test_invalid_options_are_refused(arguments, sentence, capsys):
-    assert main(["bench", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"npformer: {sentence}")
-
-
 def test_without_a_gpu(capsys, monkeypatch):
     monkeypatch.setattr("npformer.backend._gpu_problem", lambda: "no GPU was found")
     assert main(["bench", "--backend", "cupy"]) == 2

@@ -104,26 +104,6 @@ def test_a_wrong_part_is_named_with_what_the_grader_says(folder, capsys):
     assert "layer norm the package's npformer exercise check layer-norm-backward (1 of 2 solved)" in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["the dog"], "there is no trained Transformer in exercises: npformer build --train trains one"),
-        (
-            ["--train"],
-            "no part is yours yet, so there is nothing to train: npformer build lists the exercises",
-        ),
-        (["--steps", "5"], "--steps has an effect only with --train"),
-        (["a", "b"], "npformer build has no argument b"),
-    ],
-)
-def test_errors_are_one_sentence(folder, capsys, arguments, sentence):
-    assert main(["build", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert sentence in printed.err
-    assert printed.err.count("\n") == 1
-
-
 def test_a_few_steps_are_saved_and_not_made_again(folder, capsys):
     solve(folder, "softmax", "greedy search")
     assert main(["build", "--train", "--steps", "2"]) == 0
@@ -178,11 +158,6 @@ def test_from_an_empty_folder_to_a_transformer_that_translates(folder, capsys):
         assert capsys.readouterr().out.strip() == french
 
 
-def test_the_names_of_parts_are_listed():
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-
-
 @pytest.mark.parametrize(
     ("finished", "count", "sentence"),
     [
@@ -224,10 +199,3 @@ def test_a_part_whose_exercises_the_grader_finds_correct_is_wrong_only_in_the_tr
     assert "Wrong: your softmax. With it, the Transformer is not the package's" in printed
     assert "The grader finds no mistake in its exercises" in printed
     assert "takes its place" not in printed
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(folder, capsys):
-    folder.write_text("x")
-    for arguments in ([], ["the dog"], ["--train"]):
-        assert main(["build", *arguments]) == 2
-        assert "exercises is a file: give the folder of your exercises" in capsys.readouterr().err

@@ -133,9 +133,3 @@ def test_widths_are_fitted_to_the_vocabularies(sizes):
 def test_the_systems_are_architectures_with_a_learning_rate():
     assert set(experiment.SYSTEMS.values()) <= set(ARCHITECTURES.names())
     assert set(experiment.SYSTEMS.values()) == set(LEARNING_RATES)
-
-
-@pytest.mark.parametrize("steps", ["0", "-3"])
-def test_a_comparison_without_steps(steps, capsys):
-    assert main(["family", "--measure", "--steps", steps]) == 2
-    assert f"--steps is '{steps}': give a whole number, 1 or more" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import refused
 
 from npformer.cli.main import main
 from npformer.learn.figures import Studio, all_entries
@@ -16,15 +17,6 @@ from npformer.training import Result
 def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def refused(capsys, *arguments):
-    """Run a command that must fail and return its error message, which is one sentence."""
-    assert main(["figures", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("npformer: ")
-    assert said.count("\n") == 1
-    return said
 
 
 def test_the_list(capsys):
@@ -81,29 +73,9 @@ def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
     assert page.count("\n## ") == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["F99"], "unknown figure 'F99': did you mean F"),
-        (["nonsense"], "unknown figure 'nonsense': npformer figures --list prints all names"),
-        (["F06", "--out", "file/below"], "file/below cannot be written"),
-        (["F29", "--model", "nowhere"], "there is no checkpoint nowhere/last.safetensors"),
-        (["--json"], "--json has an effect only with --list"),
-    ],
-)
-def test_invalid_arguments_are_refused(capsys, inside, arguments, words):
-    (inside / "file").write_text("no folder")
-    assert words in refused(capsys, *arguments)
-
-
 def test_training_in_a_folder_that_is_not_writable(capsys, inside):
     (inside / "runs").write_text("no folder")
-    assert "runs/figures cannot be written" in refused(capsys, "F29")
-
-
-def test_a_model_that_no_figure_shows_is_refused(capsys):
-    assert main(["figures", "F23", "--model", "runs/x"]) == 2
-    assert "--model has no effect on F23, because no trained model is shown" in capsys.readouterr().err
+    assert "runs/figures cannot be written" in refused(capsys, "figures", "F29")
 
 
 def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):

@@ -5,17 +5,12 @@ import re
 
 import damage
 import pytest
-from toy_pretrained import FIELDS, toy_checkpoint, toy_codec
+from toy_pretrained import toy_codec
 
 import npformer
 from npformer.cli.main import main
-from npformer.data.text import text_dataset
 from npformer.data.text_codecs import CharacterCodec
-from npformer.models.gpt import GPTConfig
-from npformer.pretrained import Card, save_pretrained
-from npformer.storage.checkpoint import save_checkpoint
 from npformer.storage.checksummed import read_checksummed
-from npformer.training import TrainingConfig, train
 
 LINES = "the cat sees the dog\nthe dog sees a bird\na bird eats\nthe Cat eats\n" * 10
 TINY = ["--set", "d_model=16", "--set", "n_heads=2", "--set", "n_layers=1", "--set", "max_length=8"]
@@ -94,30 +89,6 @@ def test_the_options_of_the_vocabulary(capsys):
     assert "cat" in npformer.load("lowered").tokenizer.codec.tokens
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["the cat"], "text 1: 'the cat' has no [MASK]: write it in place of each word to be found"),
-        (["[MASK]", "the [MASK] yak"], "text 2: 'the [MASK] yak' has 1 word that the model has not seen"),
-        (["  "], "text 1: the text '  ' is empty: write a sentence with [MASK] in place of a word"),
-        ([""], "the argument after fill is empty: give a name or a text, or leave it out"),
-        (["[MASK] " * 8], "text 1: the text has 8 tokens, and the model reads 7 at most: shorten it"),
-        (["[MASK]", "--answers", "0"], "--answers is '0': give a whole number, 1 or more, at most 100"),
-        (["[MASK]", "--answers", "9"], "text 1: k is 9, and the model knows 7 words: give 1 to 7"),
-        (
-            ["[MASK]", "--model", "no"],
-            "there is no run no: train a masked language model with npformer train",
-        ),
-        ([], "npformer fill needs texts: npformer fill --help describes it"),
-    ],
-)
-def test_mistakes(arguments, message, capsys):
-    assert main(["fill", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
 def test_without_a_run_the_command_that_trains_one_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["fill", "the [MASK]"]) == 2
@@ -125,50 +96,6 @@ def test_without_a_run_the_command_that_trains_one_is_named(tmp_path, monkeypatc
         "npformer: there is no run below runs/ or tour/: train a masked language model with npformer train "
         "--preset bert-small\n"
     )
-
-
-@pytest.mark.parametrize("kind", ["pretrained", "translator", "gpt"])
-def test_models_of_another_kind(kind, tmp_path, capsys):
-    path = tmp_path / "model.safetensors"
-    if kind == "pretrained":
-        save_pretrained(toy_checkpoint(), path, Card(**FIELDS))
-    elif kind == "translator":
-        save_checkpoint(toy_checkpoint(), path)
-    else:
-        dataset = text_dataset("animals.en")
-        config = GPTConfig(d_model=4, n_heads=1, n_layers=1, context=4, **dataset.sizes)
-        train(tmp_path / "run", dataset, config, TrainingConfig(steps=1, batch_size=2), threads=1)
-        path = tmp_path / "run"
-    assert main(["fill", "the [MASK]", "--model", str(path)]) == 2
-    found, command = ("language model", "generate") if kind == "gpt" else ("translator", "translate")
-    assert capsys.readouterr().err == (
-        f"npformer: {path} is a {found}, which cannot fill gaps: use it with npformer {command}, or give a "
-        "masked language model, as npformer train --preset bert-small makes it\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        (
-            ["translate", "the"],
-            "runs/animals is a masked language model, which cannot translate: use it",
-        ),
-        (["masks", "the"], "runs/animals is a masked language model, which cannot translate: use it"),
-        (
-            ["generate", "the"],
-            "runs/animals is a masked language model, which cannot continue a text: use",
-        ),
-        (
-            ["pretrained", "--out", "x.safetensors", "--card", "c.json"],
-            "a masked language model, which cannot",
-        ),
-    ],
-)
-def test_other_commands_refuse_a_masked_language_model(command, message, capsys):
-    option = "--export" if command[0] == "pretrained" else "--model"
-    assert main([*command, option, "runs/animals"]) == 2
-    assert message in capsys.readouterr().err
 
 
 # functions of the settings in a checkpoint that return forged ones

@@ -1,9 +1,11 @@
 """Any command line of any command does its work or is refused in one sentence, and loses and ignores nothing.
 
-The command lines are random but the same in every run. The first test runs a few of every command, and the
-second one, which takes minutes, runs many.
+The command lines are those that together have every option, the same with odd names in any place, and random
+ones, which are the same in every run but for those of the night.
 """
 
+import os
+import shlex
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -11,13 +13,17 @@ from random import Random
 
 import command_fuzz
 import pytest
-from command_fuzz import CommandLine
+from command_fuzz import NAME, CommandLine, RecordedArguments
+from command_lines import LINES, values_in
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from npformer.cli.main import COMMANDS
+from npformer.cli.main import COMMANDS, make_parser, read_command_line
 
-FEW, MANY = 8, 200  # command lines of each command
+FEW, MANY = 5, 200  # random command lines of each command
+
+OTHER_NAMES = ["[a]", "[bold", ":smile:", "$x$", "two\nlines", "car\rriage", "\x1b]0;title\a", "with space"]
+OTHER_NAMES += ["a\u202eb", os.fsdecode(b"caf\xe9"), "'", "-dash", "a" * 300]
 
 # command lines that ended badly once
 ONCE_WRONG = [
@@ -39,16 +45,80 @@ def prepared(tmp_path_factory):
 
 
 def run(line, prepared):
-    """Run a command line and return what was wrong."""
+    """Run a command line and return its outcome."""
     with tempfile.TemporaryDirectory(dir=prepared.parent) as place:
-        return command_fuzz.run_case(line, prepared, Path(place)).wrong
+        return command_fuzz.run_case(line, prepared, Path(place))
+
+
+# every option
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_every_option_that_is_given_is_read(prepared, line):
+    outcome = run(CommandLine(tuple(shlex.split(line))), prepared)
+    assert outcome.wrong == []
+    assert outcome.ignored == []
+    assert outcome.status in (0, 1, None) or "--base-url" in line  # there is no network
+
+
+def test_the_command_lines_have_every_option():
+    given = {command: set() for command in COMMANDS}
+    for line in LINES:
+        command, *others = shlex.split(line)
+        given[command] |= make_parser(command).parse(others).given
+    for command, names in given.items():
+        assert {action.dest for action in make_parser(command)._actions} - {"help"} == names, command
+
+
+def test_an_ignored_option_is_noticed():
+    _, arguments = read_command_line(["tour", "--steps", "3", "--seed", "0", "--out", "tour"])
+    recorded = RecordedArguments(arguments)
+    assert recorded._ignored == ["out", "seed", "steps"]
+    assert recorded.steps == 3
+    assert recorded._ignored == ["out", "seed"]
+
+
+# odd names
+
+
+def lines_with(name, command):
+    """Yield command lines in which a name is the value of one argument, for each that takes any text."""
+    done = set()
+    for line in LINES:
+        argv = shlex.split(line)
+        if argv[0] != command:
+            continue
+        for action, texts in values_in(line).items():
+            if action.type is None and action.dest not in done:
+                done.add(action.dest)
+                yield CommandLine(tuple(name if part == texts[-1] else part for part in argv))
+
+
+def check_name(prepared, command, name):
+    for line in lines_with(name, command):
+        assert run(line, prepared).wrong == [], line
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_name_with_everything_is_text_in_any_place(prepared, command):
+    check_name(prepared, command, NAME)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", OTHER_NAMES, ids=ascii)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_other_names_are_text_in_any_place(prepared, command, name):
+    check_name(prepared, command, name)
+
+
+# random command lines
 
 
 def shortest(line, prepared):
     """Return a command line that goes wrong, too, without the arguments that do not matter."""
     for place in range(len(line.argv) - 1, 0, -1):
         shorter = replace(line, argv=line.argv[:place] + line.argv[place + 1 :])
-        if run(shorter, prepared):
+        if run(shorter, prepared).wrong:
             line = shorter
     return line
 
@@ -60,9 +130,9 @@ def run_many(prepared, command, number):
     @given(st.integers(0, 2**64 - 1))
     def check(seed):
         line = command_fuzz.random_line(command, Random(seed))
-        if run(line, prepared):
+        if run(line, prepared).wrong:
             line = shortest(line, prepared)
-            assert run(line, prepared) == [], line
+            assert run(line, prepared).wrong == [], line
 
     check()
 
@@ -80,4 +150,4 @@ def test_many_random_command_lines(prepared, command):
 
 @pytest.mark.parametrize("line", ONCE_WRONG, ids=lambda line: ascii(" ".join(line.argv))[:60])
 def test_command_lines_that_ended_badly_once(prepared, line):
-    assert run(line, prepared) == []
+    assert run(line, prepared).wrong == []

@@ -330,14 +330,3 @@ def test_a_bug_shows_its_traceback(monkeypatch, error):
     monkeypatch.setattr(main, "read_command_line", lambda argv: (Command(error), Arguments()))
     with pytest.raises(type(error)):
         main.main(["tour"])
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", ["--help", "train --help", "lessons"])
-def test_output_that_cannot_be_written_is_one_sentence(arguments):
-    with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "npformer", *arguments.split()]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("npformer: standard output cannot be written (No space left on device)")
-    assert done.stderr.count("\n") == 1

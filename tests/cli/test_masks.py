@@ -301,43 +301,6 @@ def test_maps_of_many_tokens_have_no_numbers(seen):
         assert not any(ax.texts for ax in figure.axes)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["je suis", "--window", "-1"], "--window is '-1'"),
-        (["je suis", "--pad", "-2"], "--pad is '-2'"),
-        (["  "], "the sentence is empty"),
-        (["je", "--cross", " "], "the sentence of --cross is empty"),
-        (["je", "--cross", "i", "--window", "1"], "--window has no effect with --cross, because"),
-        (["je", "--cross", "i", "--causal"], "--causal has no effect with --cross, because"),
-        (["je", "--layer", "2"], "--layer is 2, and the model has 2: give 0 to 1"),
-        (["je", "--head", "-1"], "--head is '-1': give a whole number, 0 or more"),
-        (["je", "--causal", "--layer", "1"], "--causal takes --layer 0"),
-        (["je", "--mistake", "shifted"], "--mistake has an effect only with --causal"),
-        (["je", "--mistake", "no-padding"], "--mistake has an effect only with --pad"),
-        (["je", "--model", "nowhere"], "there is no run nowhere"),
-        (["je " * 150], "a picture of 150 × 150 cells has no room"),
-        (["je", "--out", "file/below"], "file/below cannot be written"),
-    ],
-)
-def test_invalid_options_are_refused(capsys, tmp_path, monkeypatch, arguments, words):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "file").write_text("")
-    assert main(["masks", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert words in printed.err
-    assert printed.err.startswith("npformer: ")
-    assert printed.err.count("\n") == 1
-    assert printed.out == ""
-    assert not (tmp_path / "masks").exists()
-
-
-def test_a_sentence_that_is_too_long_for_the_run(capsys, tmp_path, monkeypatch, run_folder):
-    monkeypatch.chdir(tmp_path)
-    assert main(["masks", "cat", "--pad", "100", "--model", run_folder]) == 2
-    assert "the model's limit is" in capsys.readouterr().err
-
-
 RARE = chr(0x30000)  # a Chinese character of Unicode 13 that hardly any font has
 
 

@@ -84,32 +84,6 @@ def test_attention_is_drawn_over_pieces(monkeypatch):
     assert Path("attention/encoder_lines.png").stat().st_size > 1000
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["train.en", "train.fr", "--subwords", "5000"], "the largest size possible is"),
-        (["train.en", "train.fr", "--subwords", "5"], "the smallest size is"),
-        (
-            ["train.en", "train.fr", "--subwords", "80", "--vocab-size", "90"],
-            "has no effect with --subwords",
-        ),
-        (
-            ["train.en", "train.fr", "--subwords", "80", "--min-count", "1"],
-            "has no effect with --subwords",
-        ),
-        (["--subwords", "80"], "--subwords has an effect only with two files"),
-        (["--resume", "runs/tiny", "--subwords", "80"], "--subwords has "),
-        (["--preset", "multi30k-en-de", "--subwords", "80"], "--subwords has "),
-    ],
-)
-def test_invalid_options_of_train_are_refused(capsys, arguments, words):
-    assert main(["train", *arguments]) == 2
-    printed = capsys.readouterr().err
-    assert words in printed
-    assert printed.startswith("npformer: ")
-    assert printed.count("\n") == 1
-
-
 def test_whole_words_keep_their_settings():
     assert main(["train", "train.en", "train.fr", "--min-count", "9", "--run", "runs/words", *TINY]) == 0
     checkpoint = load_checkpoint("runs/words/last.safetensors")
