@@ -222,12 +222,12 @@ WITHOUT_EFFECT = {
         "--export a --layout gpt2 --out b": "--card c | --casing c | --scores c",
     },
     "train": {
-        "--resume c": "a b | --valid a b | --task copy | --direction en-fr | --limit 3 | --data a | --cased | "
-        "--max-length 64 | --vocab-size 8000 | --min-count 2 | --subwords 100 | --unfiltered | --seed 0 | "
-        "--preset small | --architecture small | --batch-size 64 | --set seed=0 | --run c | --start-from d | "
-        "--text d | --tokens bytes",
-        "a b": "--preset multi30k-en-de | --task copy | --subwords 100 --vocab-size 8000 | --direction en-fr | "
-        "--subwords 100 --min-count 2 | --text c | --preset gpt-shakespeare",
+        "--resume c": "a b | --valid a b | --task copy | --direction en-fr | --limit 3 | --data a | "
+        "--cased | --max-length 64 | --vocab-size 8000 | --min-count 2 | --subwords 100 | --unfiltered | "
+        "--seed 0 | --preset small | --architecture small | --batch-size 64 | --set seed=0 | --run c | "
+        "--start-from d | --text d | --tokens bytes",
+        "a b": "--preset multi30k-en-de | --task copy | --direction en-fr | --text c | "
+        "--subwords 100 --vocab-size 8000 | --subwords 100 --min-count 2 | --preset gpt-shakespeare",
         "": "--valid a b | --limit 5 | --min-count 2 | --subwords 100 | --unfiltered | --cased | --data a",
         "--task copy": "--preset multi30k-en-de | --max-length 64 | --preset gpt-shakespeare",
         "--preset multi30k-en-de": "--vocab-size 8000",
