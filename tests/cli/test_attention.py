@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from commands import said
 from head_oracle import informativeness_row_by_row
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
@@ -67,8 +68,7 @@ KINDS = ("encoder", "decoder", "cross")
 
 @pytest.mark.slow
 def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
-    assert main(["attention", "--model", run, ANIMAL]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "attention --model", run, ANIMAL)
     target = npformer.load(run).attention(ANIMAL).tokens("decoder")[0][1:]  # without the start symbol
     assert out.startswith(f"{ANIMAL} → l'animal n'a pas traversé la rue")
     assert set(shown) == {f"{kind}_{what}.png" for kind in KINDS for what in ("grid", "lines")}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from commands import said
 
 from npformer.bench import compare, costs, decoding, measure, setups
 from npformer.bench.setups import Setup
@@ -52,8 +53,7 @@ def test_the_table(toys, capsys):
 
 
 def test_json_on_the_screen_is_nothing_but_json(toys, capsys):
-    assert main([*QUICK, "--only", "small", "--workers", "1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(said(capsys, "", *QUICK, "--only", "small", "--workers", "1", "--json"))
     assert row["name"] == "small"
     assert row["ratio"] is None
     assert row["workers"] == 1
@@ -68,8 +68,7 @@ def test_json_on_the_screen_is_nothing_but_json(toys, capsys):
 def test_against_pytorch(toys, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "find_spec", lambda name: "there")
     path = tmp_path / "bench.json"
-    assert main([*QUICK, "--only", "tiny", "--against", "torch", "--json", str(path)]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "", *QUICK, "--only", "tiny", "--against", "torch", "--json", str(path))
     assert re.search(
         r"^tiny .* \d+\.\d\d; -?\d+\.\d\d +\d+\.\d\d \(\d+\.\d\d–\d+\.\d\d\)$", out, re.MULTILINE
     )
@@ -90,14 +89,12 @@ def test_a_busy_machine_is_reported(toys, capsys, monkeypatch):
 
 
 def test_the_profile(toys, capsys):
-    assert main(["bench", "--seconds", "0.001", "--profile", "--only", "small"]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "bench --seconds 0.001 --profile --only small")
     shares = [float(share) for share in re.findall(r"([\d.]+)%", out)]
     assert sum(shares) == pytest.approx(100, abs=1)
     names = [re.split(r"  +", line)[0] for line in out.splitlines()]
     assert {"small", "Adam", "cross-entropy", "the whole step"} <= set(names)
-    assert main(["bench", "--seconds", "0.001", "--profile", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(said(capsys, "bench --seconds 0.001 --profile --json"))
     assert {row["name"] for row in rows} == {"tiny"}
     assert all(row["seconds"] == pytest.approx(row["forward"] + row["backward"]) for row in rows)
 
@@ -143,16 +140,14 @@ def test_decoding(monkeypatch, capsys):
             "products": lambda workers: decoding.generation_products(workers, 3, config=gpt, length=6),
         },
     )
-    assert main(["bench", "--decoding", "--json"]) == 0
-    one, many, text, products = json.loads(capsys.readouterr().out)
+    one, many, text, products = json.loads(said(capsys, "bench --decoding --json"))
     assert (text["sentences"], text["tokens"]) == (products["sentences"], products["tokens"]) == (3, 18)
     assert (one["name"], one["sentences"], many["name"], many["sentences"]) == ("one", 1, "many", 30)
     assert one["ratio"] > 0
     assert many["ratio"] is None
     assert 1 <= one["tokens"] <= 6
     assert 30 <= many["tokens"] <= 30 * 19
-    assert main(["bench", "--decoding"]) == 0
-    assert re.search(r"^many +\d+\.\d\d +[\d,.]+ +[\d,]+ +–$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^many +\d+\.\d\d +[\d,.]+ +[\d,]+ +–$", said(capsys, "bench --decoding"), re.MULTILINE)
 
 
 def test_without_a_gpu(capsys, monkeypatch):

@@ -144,8 +144,7 @@ def test_repairs_that_misbehave(name, file):
 def test_the_output_of_a_repair_is_shown(file, capsys):
     repair(file)
     repair(file, in_forward("print('ids are', ids.shape)"))
-    assert main(["bugs", "check"]) == 0
-    assert "ids are (1, 5)" in capsys.readouterr().out
+    assert "ids are (1, 5)" in said(capsys, "bugs check")
 
 
 def test_a_repair_that_trains_to_nan_is_reported(file):
@@ -176,7 +175,6 @@ def test_the_commands_of_the_hints(number, shape, status, tmp_path, monkeypatch,
 def test_the_list_fits_a_terminal_of_100_columns(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    assert main(["bugs"]) == 0
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    lines = [line.rstrip() for line in said(capsys, "bugs").splitlines()]
     assert max(map(len, lines)) <= 100
     assert all(any(f" {each.name} " in line for line in lines) for each in BUGS)

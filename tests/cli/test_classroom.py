@@ -4,7 +4,7 @@ import csv
 import json
 
 import pytest
-from commands import refused
+from commands import refused, said
 
 from npformer.cli.main import main
 from npformer.learn.exercises import EXERCISES
@@ -32,8 +32,7 @@ def rows(path):
 
 
 def test_grading_writes_a_table_and_pages(submissions, tmp_path, capsys):
-    assert main(["class", "grade", "week-1", "--points", "4", "--workers", "1"]) == 0
-    printed = capsys.readouterr().out
+    printed = said(capsys, "class grade week-1 --points 4 --workers 1")
     assert "Grading 2 students, 1 exercise" in printed
     assert "1 of 2 solutions solved." in printed
     out = tmp_path / "week-1-feedback"
@@ -50,13 +49,14 @@ def test_grading_writes_a_table_and_pages(submissions, tmp_path, capsys):
 
 def test_export_and_mistakes(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["class", "export", "nbgrader", "course", "--name", "week-1", "--exercise", "5"]) == 0
-    assert "nbgrader generate_assignment week-1" in capsys.readouterr().out
+    assert "nbgrader generate_assignment week-1" in said(
+        capsys, "class export nbgrader course --name week-1 --exercise 5"
+    )
     assert (tmp_path / "course/source/week-1/week-1.ipynb").exists()
-    assert main(["class", "export", "gradescope", "gs", "--exercise", NAME, "--seed", "3"]) == 0
-    assert "upload autograder.zip" in capsys.readouterr().out
-    assert main(["class", "mistakes", "--exercise", NAME]) == 0
-    assert "the term with the sum over the row is left out" in capsys.readouterr().out
+    assert "upload autograder.zip" in said(
+        capsys, "class export gradescope gs --exercise", NAME, "--seed", "3"
+    )
+    assert "the term with the sum over the row is left out" in said(capsys, "class mistakes --exercise", NAME)
 
 
 def test_submissions_that_cannot_be_graded_are_refused(submissions, tmp_path, capsys):

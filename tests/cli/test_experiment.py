@@ -1,6 +1,7 @@
 """npformer experiment: what it prints, where it writes, and what it refuses."""
 
 import pytest
+from commands import said
 
 from npformer.cli import experiment
 from npformer.cli.main import main
@@ -29,8 +30,7 @@ def trained(monkeypatch):
 
 def test_the_results_are_printed_and_written(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["experiment", "ablation"]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "experiment ablation")
     assert "seed 2  validation loss 2.5000" in out
     assert "wrote runs/ablation.json" in out
     assert [result.trial for result in read_results("runs/ablation.json")] == TRIALS

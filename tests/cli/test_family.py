@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from commands import said
 
 from npformer.cli import family
 from npformer.cli.main import main
@@ -28,8 +29,7 @@ def test_bare_self_attention_computed_with_loops():
 
 
 def test_the_table(capsys):
-    assert main(["family"]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "family")
     for member in family.MEMBERS:
         assert member.name in out
         assert member.compares in out
@@ -37,8 +37,7 @@ def test_the_table(capsys):
 
 
 def test_every_error_is_measured_and_small(capsys):
-    assert main(["family", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(said(capsys, "family --json"))
     assert len(rows) == len(family.MEMBERS) >= 14
     assert all(row["ok"] and 0 < row["error"] <= 1e-11 for row in rows)
     assert {row["name"]: row["parameters"] for row in rows}["heads"] == 4 * (64 * 64 + 64)
@@ -47,8 +46,7 @@ def test_every_error_is_measured_and_small(capsys):
 def test_a_wrong_gradient_is_reported(monkeypatch, capsys):
     right = BasicSelfAttention.backward
     monkeypatch.setattr(BasicSelfAttention, "backward", lambda self, dy, cache: 0.5 * right(self, dy, cache))
-    assert main(["family"]) == 1
-    assert "FAIL" in capsys.readouterr().out
+    assert "FAIL" in said(capsys, "family", status=1)
 
 
 def test_each_member_has_a_chapter():

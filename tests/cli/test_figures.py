@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from commands import refused
+from commands import refused, said
 
 from npformer.cli.main import main
 from npformer.learn.figures import Studio, all_entries
@@ -20,15 +20,13 @@ def inside(tmp_path, monkeypatch):
 
 
 def test_the_list(capsys):
-    assert main(["figures", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = said(capsys, "figures --list").splitlines()
     for entry in all_entries():
         assert len([line for line in lines if line.startswith(f"{entry.id} ")]) == 1
 
 
 def test_the_list_as_json(capsys):
-    assert main(["figures", "--list", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(said(capsys, "figures --list --json"))
     assert [row["id"] for row in rows] == [entry.id for entry in all_entries()]
     for row in rows:
         assert set(row) == {"format", "id", "title", "file", "source", "data", "function"}
@@ -56,11 +54,9 @@ def test_figures_of_a_run(capsys, inside, studio):
 def test_a_model_is_trained_once(capsys, inside, monkeypatch):
     """The training has its own progress bar; the second time, the saved model is used."""
     monkeypatch.setattr("npformer.learn.figures.Studio", functools.partial(Studio, steps=4))
-    assert main(["figures", "F29", "F52"]) == 0
-    assert "training" in capsys.readouterr().out
+    assert "training" in said(capsys, "figures F29 F52")
     assert (inside / "runs/figures/step-000004.safetensors").exists()
-    assert main(["figures", "F07"]) == 0
-    assert "training" not in capsys.readouterr().out
+    assert "training" not in said(capsys, "figures F07")
     assert (inside / "figures/F07.gif").exists()
 
 

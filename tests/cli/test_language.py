@@ -2,6 +2,8 @@
 
 import re
 
+from commands import said
+
 from npformer.cli.main import main
 
 
@@ -25,6 +27,5 @@ def test_the_answers_depend_on_the_seed_alone(capsys):
     """The same seed gives the same answers, and another seed others."""
     answers = []
     for seed in ("1", "1", "2"):
-        assert main(["language", "the", "--steps", "3", "--seed", seed]) == 0
-        answers.append(capsys.readouterr().out)
+        answers.append(said(capsys, "language the --steps 3 --seed", seed))
     assert answers[0] == answers[1] != answers[2]

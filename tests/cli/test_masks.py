@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import said
 from fontTools import fontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib.colors import to_rgba
@@ -250,8 +251,7 @@ def test_words_whose_embedding_sums_to_0_are_hidden(seen, monkeypatch):
 
 def test_written_files_are_named(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["masks", "je suis étudiant", "--causal", "--out", "here/masks"]) == 0
-    printed = capsys.readouterr().out
+    printed = said(capsys, "masks 'je suis étudiant' --causal --out here/masks")
     for name in NAMES:
         assert f"wrote {Path('here/masks') / name}" in printed
         assert (tmp_path / "here/masks" / name).stat().st_size > 1000

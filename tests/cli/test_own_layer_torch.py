@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from commands import said
 from paths import ROOT
 
 from npformer.cli.main import main
@@ -48,7 +49,6 @@ def test_the_example_of_the_documentation(tmp_path, monkeypatch, capsys):
 def test_modules_and_plain_functions(name, tensor, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.py").write_text(MODULE, encoding="utf-8")
-    assert main(["gradcheck", f"own.py:{name}", "--shape", "3,4"]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "gradcheck", f"own.py:{name}", "--shape", "3,4")
     assert f"{name}: all gradients correct" in out
     assert tensor in out

@@ -190,8 +190,13 @@ MISTAKES = {
         ("--model runs/text 'the cat' 'a dog'", "--model needs one sentence, and 2 were given"),
         ("--model runs/text q.py", "the character 'q', which the model has not seen"),
     ],
+    "inspect": [
+        ("damaged", "damaged/last.safetensors"),
+        ("damaged.safetensors", "damaged.safetensors"),
+    ],
     "language": [
         (f"'{'a ' * 20}'", "a text has 20 words, and the models read 19 at most: give a shorter one"),
+        ("'the cat, [MASK]!!!!!!!!!!!!!!!!'", "a text has 20 words, and the models read 19 at most"),
     ],
     "masks": [
         ("'  '", "the sentence is empty"),
@@ -209,6 +214,7 @@ MISTAKES = {
         ("--export runs/toy --card card.json", "the card card.json exists and is left as it is"),
         ("--export nowhere --out x.safetensors --card card.json", "there is no run nowhere"),
         ("--export runs/toy --out x.bin --card card.json", "does not end in"),
+        ("--export damaged --out x.safetensors --card card.json", "damaged/last.safetensors"),
         (f"{EXPORT} --card no/card.json", "no/card.json cannot be written"),
         (f"{EXPORT} --card train.en", "train.en is not JSON"),
         (f"{EXPORT} --card list.json", "the model card is a list and not a JSON object"),
@@ -271,7 +277,7 @@ MISTAKES = {
         ("--preset smal", "small"),
         ("--backend cupy", "needs CuPy and a GPU that answers"),
         ("--resume nowhere", "nowhere"),
-        ("--resume damaged", "damaged"),
+        ("--resume damaged", "damaged/last.safetensors"),
         ("--resume runs/tiny --steps 1", "has made 2 steps already"),
         ("train.en train.fr --subwords 5000", "the largest size possible is"),
         ("train.en train.fr --subwords 5", "the smallest size is"),
@@ -321,7 +327,12 @@ MISTAKES = {
         ("--set pad_id=x", "pad_id is 'x': it must be a whole number, 0 or more"),
     ],
 }
+# the beginnings of command lines that read a model
+READERS = ["translate x", "score train.en train.fr", "attention x", "explore x", "saliency x", "masks x"]
+READERS += ["figures F29 --out folder", "fill [MASK]", "generate x", "gradcheck x"]
+
 LINES = [(f"{command} {line}", words) for command, lines in MISTAKES.items() for line, words in lines]
+LINES += [(f"{line} --model damaged", "damaged/last.safetensors") for line in READERS]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """npformer site."""
 
 import pytest
+from commands import said
 
 from npformer.cli.main import main
 from npformer.learn.site import build
@@ -14,8 +15,7 @@ def one_worker(monkeypatch):
 
 def test_a_part_of_the_site(tmp_path, capsys):
     out = tmp_path / "pages"
-    assert main(["site", str(out), "--only", "4.5"]) == 0
-    printed = capsys.readouterr().out
+    printed = said(capsys, "site", str(out), "--only", "4.5")
     assert f"Open {out / 'index.html'} in a browser. The pages need no network." in printed
     assert (out / "lessons" / "04_5.html").exists()
     assert not (out / "lessons" / "02.html").exists()

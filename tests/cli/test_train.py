@@ -3,8 +3,8 @@
 import gzip
 
 import pytest
+from commands import said
 
-from npformer.cli.main import main
 from npformer.data.text import TEXT_VOCAB_SIZE
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import read_log
@@ -36,8 +36,7 @@ def folder(tmp_path, monkeypatch):
 
 def train(capsys, *arguments):
     """Run the command, which must succeed, and return its output."""
-    assert main(["train", *arguments]) == 0, capsys.readouterr().err
-    return capsys.readouterr().out
+    return said(capsys, "train", *arguments)
 
 
 def description(run):

@@ -588,7 +588,7 @@ def wrong_text(line, status, stdout, stderr):
             wrong.append(f"more than one line: {stderr[:600]!r}")
         if "\\n" in last and not {"\n", "\\"} & set(given):
             wrong.append(f"a line break in the sentence: {last!r}")
-    elif any(not note.startswith("npformer: ") for note in lines):
+    elif any(not note.startswith("npformer: ") for note in lines if status is not None or note):
         wrong.append(f"not a note: {stderr[:300]!r}")
     return wrong
 

@@ -21,7 +21,7 @@ train --task reverse --architecture rnn-global --steps 1 --set d_hidden=8 --set 
 train --preset multi30k-en-de --data folder --steps 1 --workers 1 {TINY} --set dropout=0 --set seed=3
 train --text train.en --tokens subwords --vocab-size 30 --steps 1 {GPT}
 train --text raw.de --preset gpt-shakespeare --architecture gpt-small --tokens bytes --steps 1 {GPT}
-train --text train.en --steps 1 --start-from runs/text --set d_ff=None {GPT}
+train --text train.en --steps 1 --start-from runs/text --architecture gpt2 {GPT}
 train --preset bert-small --text train.en --vocab-size 20 --min-count 1 --cased --steps 1 {BERT}
 train --resume runs/tiny --steps 3 --workers 2
 train --resume runs/rnn --steps 3 --backend numpy --threads 1
