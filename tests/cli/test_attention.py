@@ -141,14 +141,7 @@ def test_the_most_informative_head_of_a_layer(shown, run, oracle):
     assert f"layer 0, head {head}, the most informative head of layer 0: its weights depend" in title
 
 
-def test_the_last_checkpoint(shown, run, studio):
-    head = ["--layer", "1", "--head", "2"]
-    assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--last", *head]) == 0
-    expected = Oracle(studio.folder).weights(split(ANIMAL), [], "encoder", 1)
-    check_lines(shown["encoder_lines.png"], expected, [2])
-
-
-@pytest.mark.parametrize("words", [1, 2, 12, 40, 48])
+@pytest.mark.parametrize("words", [1, 12, 48])
 def test_short_and_long_sentences_are_legible(shown, run, writes, words):
     writes(words - 1)
     sentence = " ".join(split(LONG)[:words])
@@ -158,16 +151,12 @@ def test_short_and_long_sentences_are_legible(shown, run, writes, words):
 
 
 def test_heads_that_do_not_fit_into_the_grid(capsys, shown, run):
-    sentence = " ".join((split(LONG) * 2)[:63])  # the longest sentence that this model accepts
+    sentence = " ".join((split(LONG) * 2)[:62]) + " yak"  # the longest sentence that this model accepts
     assert main(["attention", sentence, "--model", run, "--kind", "encoder"]) == 0
     said = capsys.readouterr().err
     assert re.search(
-        r"too many words for a grid of the encoder self-attention: only layer \d, head \d is drawn", said
+        r"too many words for a grid of the encoder self-attention: only layer \d, head \d is", said
     )
+    assert "does not know 'yak' and reads <UNK>" in said
     for figure in shown.values():
         assert text_problems(figure) == []
-
-
-def test_unknown_words_are_reported(capsys, shown, run):
-    assert main(["attention", "the zebra and the yak", "--model", run]) == 0
-    assert "does not know 'zebra', 'yak' and reads <UNK>" in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """npformer bugs as a learner uses it: start, wrong, hint, right; and repair files that misbehave."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -71,43 +70,12 @@ def test_from_start_to_solved(tmp_path, monkeypatch, capsys):
     assert state(capsys, "embedding") == "solved"
 
 
-def test_start_does_not_overwrite_a_file(file, capsys):
-    file.write_text("mine\n", encoding="utf-8")
-    assert "exists already" in refused(capsys, "bugs", "start", "embedding")
-    assert file.read_text(encoding="utf-8") == "mine\n"
-
-
-def test_check_by_path_and_of_all(file, capsys):
-    repair(file)
-    said(capsys, "bugs check", file)
-    said(capsys, "bugs start 17 --dir bugs")
-    out = said(capsys, "bugs check --all", status=1)
-    assert "The bug of embedding is repaired" in out
-    assert "precision: not correct yet" in out
-
-
-def test_another_folder(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    out = said(capsys, "bugs start beam-search --dir mine/here")
-    assert (tmp_path / "mine/here/18_beam_search.py").exists()
-    assert "npformer bugs check --dir mine/here" in out
-    said(capsys, "bugs check --dir mine/here", status=1)
-
-
 def test_a_file_that_was_deleted(file, capsys):
     file.unlink()
     assert "nothing is started" in refused(capsys, "bugs check")
     assert "npformer bugs start embedding writes it" in refused(capsys, "bugs check 3")
     assert state(capsys, "embedding") == "not started"
     said(capsys, "bugs start 3")
-
-
-def test_a_damaged_progress_file_does_no_harm(file, capsys):
-    (file.parent / ".progress.json").write_text('{"current": 3, "solved": 5}', encoding="utf-8")
-    repair(file)
-    assert main(["bugs", "check"]) == 0
-    note = json.loads((file.parent / ".progress.json").read_text(encoding="utf-8"))
-    assert note["solved"] == ["03_embedding"]
 
 
 def in_forward(text):
@@ -141,12 +109,6 @@ def test_repairs_that_misbehave(name, file):
     assert words in verdict.message
 
 
-def test_the_output_of_a_repair_is_shown(file, capsys):
-    repair(file)
-    repair(file, in_forward("print('ids are', ids.shape)"))
-    assert "ids are (1, 5)" in said(capsys, "bugs check")
-
-
 def test_a_repair_that_trains_to_nan_is_reported(file):
     repair(file)
     repair(file, in_forward("self.n = getattr(self, 'n', 0) + 1"))
@@ -170,11 +132,3 @@ def test_the_commands_of_the_hints(number, shape, status, tmp_path, monkeypatch,
     command = next(hint for hint in specimen.hints if "npformer gradcheck bugs/" in hint)
     thing = command.split("npformer gradcheck ")[1].split()[0]
     assert main(["gradcheck", thing, "--shape", shape]) == status
-
-
-def test_the_list_fits_a_terminal_of_100_columns(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    lines = [line.rstrip() for line in said(capsys, "bugs").splitlines()]
-    assert max(map(len, lines)) <= 100
-    assert all(any(f" {each.name} " in line for line in lines) for each in BUGS)

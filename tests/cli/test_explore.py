@@ -55,22 +55,14 @@ def test_a_given_translation_and_file():
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        (
-            "bert",
-            "the [MASK] sees",
-            "a live page computes an encoder-decoder Transformer or a GPT, and this is a bert",
-        ),
-        (
-            "translator",
-            "a man",
-            "a live page reads whole words or characters, and the tokens of this model are subwords",
-        ),
+        ("bert", "the [MASK] sees", "computes an encoder-decoder Transformer or a GPT, and this is a bert"),
+        ("translator", "a man", "reads whole words or characters, and the tokens of this model are subwords"),
     ],
 )
 def test_a_model_that_is_not_live_has_a_recorded_page(name, text, reason, capsys):
     assert main(["explore", text, "--model", f"runs/{name}"]) == 0
-    recorded = f"npformer: the page shows recorded arrays and computes nothing itself, because {reason}\n"
-    assert capsys.readouterr().err == recorded
+    recorded = "npformer: the page shows recorded arrays and computes nothing itself, because a live page"
+    assert capsys.readouterr().err == f"{recorded} {reason}\n"
     assert head_of("explorer.html")["kind"] == "recorded"
     assert Path("explorer.html").read_text("utf-8") == npformer.load(f"runs/{name}").explore(text).html
 
@@ -85,11 +77,8 @@ def test_a_gpt_of_characters_has_a_live_page(capsys):
 def test_a_model_that_is_too_large_to_be_live(capsys, monkeypatch):
     monkeypatch.setattr(model_data, "LARGEST_LIVE", 1000)
     assert main(["explore", DOG]) == 0
-    count = word_model().count_parameters()
-    assert (
-        f"because the model has {count:,} parameters, and a live page at most 1,000\n"
-        in capsys.readouterr().err
-    )
+    reason = f"the model has {word_model().count_parameters():,} parameters, and a live page at most 1,000"
+    assert capsys.readouterr().err.endswith(f", because {reason}\n")
     assert head_of("explorer.html")["kind"] == "recorded"
 
 
@@ -124,10 +113,8 @@ def test_open(found, capsys, monkeypatch):
 
 def suggested(capsys):
     """Return the arguments of the command that the last note names, or None if no note names one."""
-    notes = capsys.readouterr().err.splitlines()
-    found = re.fullmatch(
-        r"npformer: to see how .* number by number: npformer (explore .*)", (notes or [""])[-1]
-    )
+    *_, last = ["", *capsys.readouterr().err.splitlines()]
+    found = re.fullmatch(r"npformer: to see how .* number by number: npformer (explore .*)", last)
     return shlex.split(found[1]) if found else None
 
 

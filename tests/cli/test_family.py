@@ -3,7 +3,6 @@
 import json
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from commands import said
 
@@ -17,15 +16,6 @@ from npformer.models.registry import ARCHITECTURES, architecture, build
 from npformer.nn.attention import BasicSelfAttention
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training.presets import LEARNING_RATES
-
-
-def test_bare_self_attention_computed_with_loops():
-    x = np.random.default_rng(0).standard_normal((1, 3, 4))
-    y, cache = BasicSelfAttention().forward(x)
-    for i in range(3):
-        e = [np.exp(x[0, i] @ x[0, j]) for j in range(3)]
-        np.testing.assert_allclose(y[0, i], sum(e[j] * x[0, j] for j in range(3)) / sum(e))
-    np.testing.assert_allclose(cache.weights.sum(-1), 1)
 
 
 def test_the_table(capsys):

