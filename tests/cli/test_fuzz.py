@@ -13,7 +13,7 @@ from random import Random
 import command_fuzz
 import pytest
 from command_fuzz import NAME, CommandLine, RecordedArguments
-from command_lines import LINES, values_in
+from command_lines import LINES, texts_in
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -87,12 +87,10 @@ def lines_with(name, command):
     done = set()
     for line in LINES:
         argv = shlex.split(line)
-        if argv[0] != command:
-            continue
-        for action, texts in values_in(line).items():
-            if action.type is None and action.dest not in done:
-                done.add(action.dest)
-                yield CommandLine(tuple(name if part == texts[-1] else part for part in argv))
+        for argument, value in texts_in(line) if argv[0] == command else ():
+            if argument not in done:
+                done.add(argument)
+                yield CommandLine(tuple(name if part == value else part for part in argv))
 
 
 @pytest.mark.parametrize("name", NAMES, ids=ascii)

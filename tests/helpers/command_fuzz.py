@@ -1,11 +1,11 @@
 """Random command lines, the files that they name, and what every command must do with any of them.
 
-A command line is drawn from the arguments that the parser of a command declares. Each value is either one
-that the command can use (see command_lines.py) or an odd one: a number, name, sentence or file of a kind that
-has to be refused or shown as it is. `run_case` runs a command line in a copy of the prepared folder and
-returns what is wrong: an exception or a warning, a status other than 0, 1 (of commands that check) and 2, an
-error that is not one sentence, a character that steers the terminal, a temporary file that stays, a prepared
-file that is lost or changes without being named, and an option that is not read.
+A command line is drawn from those of command_lines.py, which work: some of their words are replaced by odd
+ones, numbers, names, sentences or files of a kind that has to be refused or shown as it is. `run_case` runs a
+command line in a copy of the prepared folder and returns what is wrong: an exception or a warning, a status
+other than 0, 1 (of commands that check) and 2, an error that is not one sentence, a character that steers the
+terminal, a temporary file that stays, a prepared file that is lost or changes without being named, and an
+option that is not read.
 
 Work that takes long is replaced after the options have been read: the training is short, and what cannot be
 short raises WouldBegin, after which only the text and the files are checked.
@@ -20,24 +20,25 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import traceback
 import warnings
 from dataclasses import dataclass
+from itertools import chain
 from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
 from capstone_solutions import solve
-from command_lines import usable
+from command_lines import LINES
 from paths import ROOT
 from toy_pretrained import FIELDS, MEASURED, toy_card, toy_checkpoint
 
 from npformer.checking.cases import all_cases
 from npformer.cli import gradcheck, language, load_model, main, train
 from npformer.cli.limits import count_parameters
-from npformer.cli.main import COMMANDS, make_parser
 from npformer.cli.options import Arguments
 from npformer.data import multi30k
 from npformer.data.dataset import files_dataset, task_dataset
@@ -109,80 +110,27 @@ class CommandLine:
 
 
 def random_line(command, rng):
-    """Draw a command line of a command: its arguments in any order, some odd, some foreign, some twice.
+    """Draw a command line: one that works, with some words replaced, left out or added.
 
     Args:
         command: The name of the command.
         rng: A random.Random. Hypothesis would vary one example many times, and the lines are to differ.
     """
-    odd = rng.choice([0, 1, 2, 5])  # the share of odd values, in tenths
-    actions = [action for action in make_parser(command)._actions if action.dest != "help"]
-    options = [action for action in actions if action.option_strings]
-    parts = []
-    for action in actions:
-        if not action.option_strings and rng.randint(0, 9) < (9 if action.nargs != "?" else 6):
-            parts.append(_values(rng, command, action, odd))
-    if command == "data" and rng.random() < 0.5:  # without network, it works with --from alone
-        parts.append(["--from", "copy"])
-    if options:
-        chosen = rng.sample(options, min(len(options), rng.randint(0, 3)))
-        parts += [_given(rng, command, action, odd) for action in chosen]
-        if chosen and rng.randint(0, 9) == 0:  # an option twice
-            parts.append(_given(rng, command, rng.choice(chosen), odd))
+    lines = [shlex.split(line) for line in LINES]
+    own = [line[1:] for line in lines if line[0] == command]
+    words, every_own, every = list(rng.choice(own)), list(chain(*own)), list(chain(*lines))
+    pools = [NUMBERS, NUMBERS, NAMES, SENTENCES, FILES, every_own, every_own, every]
+    for _ in range(rng.choice([0, 1, 2, 4])):
+        place = rng.randrange(len(words) + 1)
+        new = rng.choice([*pools, [_setting(rng)]])
+        words[place : place + rng.choice([0, 1, 1, 1])] = [rng.choice(new)] if rng.random() < 0.8 else []
     if rng.randint(0, 14) == 0:
-        parts.append(_foreign(rng))
-    parts = rng.sample(parts, len(parts))
-    argv = [command, *(text for part in parts for text in part)]
+        words.append(
+            rng.choice(["--modle", "-", "--", "-h", "--help", "--\x1b[31m", "--[/a]", "-1", "--seed=1"])
+        )
     if rng.randint(0, 29) == 0:
-        argv[0] = rng.choice(NAMES)
-    return CommandLine(tuple(argv), rng.choice(STANDARD_INPUT), rng.random() < 0.5)
-
-
-def _given(rng, command, action, odd):
-    """Draw an option with its values, sometimes in one word, as --seed=1."""
-    values = [] if action.nargs == 0 else _values(rng, command, action, odd)
-    option = action.option_strings[-1]
-    if len(values) == 1 and rng.random() < 0.5:
-        return [f"{option}={values[0]}"]
-    if action.nargs == 0 and rng.randint(0, 19) == 0:
-        return [f"{option}=1"]
-    return [option, *values]
-
-
-def _values(rng, command, action, odd):
-    """Draw the values of an argument: as many as it takes, and rarely one more or one less."""
-    most = {None: (1, 1), "?": (0, 1), "*": (0, 3), "+": (1, 3)}.get(
-        action.nargs, (action.nargs, action.nargs)
-    )
-    number = rng.randint(*most)
-    if action.dest == "files":
-        number = rng.choice([0, 2, 2, 2, 1, 3])
-    if odd and rng.randint(0, 24) == 0:
-        number += rng.choice([-1, 1])
-    values = usable(command).get(action.dest, [])
-    return [_value(rng, action, values, odd) for _ in range(number)]
-
-
-def _value(rng, action, values, odd):
-    """Draw a value of an argument: mostly one that the command can use."""
-    if values and rng.randint(0, 9) >= odd:
-        return rng.choice(values)
-    if action.dest == "set":
-        return _setting(rng)
-    if action.dest in ("sentence", "sentences", "cross", "word", "prompts", "stop"):
-        kinds = [SENTENCES, SENTENCES, NAMES]
-    elif action.type is not None and action.metavar != "ACTION":
-        kinds = [NUMBERS, NUMBERS, NAMES]
-    else:
-        kinds = [FILES, FILES, NAMES, SENTENCES, NUMBERS]
-    value = rng.choice(rng.choice(kinds))
-    if action.dest == "what" and rng.random() < 0.5:
-        value = f"{value}:{rng.choice(['double', *NAMES])}"
-    if action.dest == "base_url" and rng.random() < 0.5:
-        value = f"http://{value}"
-    if rng.randint(0, 19) == 0:
-        value += "".join(chr(rng.randrange(1, 0x3000)) for _ in range(rng.randint(1, 5)))
-    return value
+        command = rng.choice(NAMES)
+    return CommandLine((command, *words), rng.choice(STANDARD_INPUT), rng.random() < 0.5)
 
 
 def _setting(rng):
@@ -196,17 +144,6 @@ def _setting(rng):
     values = [*NUMBERS, *NAMES, "None", "True", "(1, 2)", "[1]", "{}", "(" * 90, "1j", "b'x'", "...", "x"]
     name = rng.choice(rng.choice([names, NAMES]))
     return name + rng.choice(["=", "=", "=", "", "=="]) + rng.choice(values)
-
-
-def _foreign(rng):
-    """Draw an option of any command, or something that looks like an option."""
-    if rng.random() < 0.5:
-        return [rng.choice(["--modle", "--sed", "-", "--", "-h", "--help", "--\x1b[31m", "--[/a]", "-1"])]
-    command = rng.choice(sorted(COMMANDS))
-    options = [
-        action for action in make_parser(command)._actions if action.option_strings and action.dest != "help"
-    ]
-    return _given(rng, command, rng.choice(options), 5) if options else ["--restart"]
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -300,6 +237,13 @@ def _limited_training(folder, dataset, model, training, **settings):
     return train_model(folder, dataset, model, training.replace(steps=min(2, training.steps)), **settings)
 
 
+def _limited_resume(folder, *, changes, _resume=train.resume_run, **settings):
+    """Resume a run for at most three steps."""
+    if changes.get("steps", 0) > 5 or (settings.get("workers") or 1) > 2:
+        raise WouldBegin
+    return _resume(folder, changes=changes, **settings)
+
+
 def _limited_sampling(model, prompts, n_tokens, **settings):
     """Sample three tokens at most."""
     return sample_ids(model, prompts, min(3, n_tokens), **settings)
@@ -311,29 +255,19 @@ def _once(train):
     return lambda **settings: trained()
 
 
-def _limited_resume(folder, *, changes, **settings):
-    """Resume a run for at most three steps."""
-    if changes.get("steps", 0) > 5 or (settings.get("workers") or 1) > 2:
-        raise WouldBegin
-    return RESUME(folder, changes=changes, **settings)
-
-
-RESUME, LOAD, CHECK_OWN = train.resume_run, load_model.load_with_search, gradcheck.check_own_layer
-FIND = figures.find_entry
-
-
-def _limited_search(arguments):
-    loaded, settings = LOAD(arguments)
+def _limited_search(arguments, _load=load_model.load_with_search):
+    """Load a translator for a search with few beams."""
+    loaded, settings = _load(arguments)
     if settings["beam"] > 8:
         raise WouldBegin
     return loaded, settings
 
 
-def _limited_check(what, shapes, *settings):
+def _limited_check(what, shapes, *settings, _check=gradcheck.check_own_layer):
     """Check a layer with small inputs."""
     if any(np.prod(shape, dtype=float) > 100 for shape in shapes or ()):
         raise WouldBegin
-    return CHECK_OWN(what, shapes, *settings)
+    return _check(what, shapes, *settings)
 
 
 def _no_network(*arguments, **settings):
@@ -417,7 +351,7 @@ def quick(home):
         "learn.experiments.family.plan": always([SimpleNamespace(name="a")]),
         "learn.experiments.family.try_settings": always(trial),
         "learn.figures.all_entries": always(some_figures),
-        "learn.figures.find_entry": lambda id: _draw(FIND(id)),
+        "learn.figures.find_entry": lambda id, _find=figures.find_entry: _draw(_find(id)),
         "training.language.builtin_dataset": always(pairs),
         "training.presets.Preset.dataset": always(dataset),
     }

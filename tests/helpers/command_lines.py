@@ -1,10 +1,8 @@
 """Command lines that work, in the folder of command_fuzz.prepare, and together have every option."""
 
-import functools
 import shlex
 
 from npformer.cli.main import make_parser
-from npformer.cli.options import Choice
 
 TINY = "--set schedule=constant --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1"
 GPT = "--set d_model=8 --set n_heads=2 --set n_layers=1 --set context=16 --batch-size 2 --workers 1"
@@ -100,34 +98,12 @@ tour --steps 1 --seed 1 --out new --backend numpy
 """.strip().splitlines()
 
 
-def values_in(line):
-    """Return the arguments that a command line gives with a value: their actions, and the values as texts."""
+def texts_in(line):
+    """Yield the names of the arguments of a command line that take any text, each with its last value."""
     command, *others = shlex.split(line)
     parser = make_parser(command)
     arguments = parser.parse(others)
-    return {
-        action: _texts(getattr(arguments, action.dest))
-        for action in parser._actions
-        if action.dest in arguments.given and action.nargs != 0
-    }
-
-
-def _texts(value):
-    if isinstance(value, tuple):  # a shape
-        return [",".join(map(str, value))]
-    return [str(each) for each in (value if isinstance(value, list) else [value])]
-
-
-@functools.cache
-def usable(command):
-    """Return the values that a command can use, by the name of the argument."""
-    found = {
-        action.dest: list(action.type.names)
-        for action in make_parser(command)._actions
-        if isinstance(action.type, Choice)
-    }
-    for line in LINES:
-        if line.split()[0] == command:
-            for action, texts in values_in(line).items():
-                found.setdefault(action.dest, []).extend(texts)
-    return found
+    for action in parser._actions:
+        if action.dest in arguments.given and action.nargs != 0 and action.type is None:
+            value = getattr(arguments, action.dest)
+            yield action.dest, value[-1] if isinstance(value, list) else value
