@@ -3,10 +3,11 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from commands import said
+from commands import refused, said
 
 from npformer.bench import compare, costs, decoding, measure, setups
 from npformer.bench.setups import Setup
@@ -54,11 +55,8 @@ def test_the_table(toys, capsys):
 
 def test_json_on_the_screen_is_nothing_but_json(toys, capsys):
     (row,) = json.loads(said(capsys, "", *QUICK, "--only", "small", "--workers", "1", "--json"))
-    assert row["name"] == "small"
-    assert row["ratio"] is None
-    assert row["workers"] == 1
-    assert row["repeats"] == 2
-    assert row["rough"] is False
+    assert (row["name"], row["ratio"], row["rough"]) == ("small", None, False)
+    assert (row["workers"], row["repeats"]) == (1, 2)
     keys = {"step_seconds", "tokens_per_second", "floor_seconds", "over_floor", "peak_memory"}
     assert all(row[key] > 0 for key in keys | {"share_in_products"})
     assert row["above_import_memory"] >= 0  # memory freed by importing may suffice
@@ -102,13 +100,8 @@ def test_the_profile(toys, capsys):
 def test_the_curves(toys, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(costs, "LENGTHS", (4, 8, 16))
     monkeypatch.setattr(costs, "BATCHES", (2, 4, 8))
-    monkeypatch.setattr(
-        costs,
-        "measure_costs",
-        lambda report, plain=costs.measure_costs: plain(
-            report, lengths=costs.LENGTHS, batches=costs.BATCHES, setup=TOY, seconds=0.0
-        ),
-    )
+    sizes = {"lengths": costs.LENGTHS, "batches": costs.BATCHES, "setup": TOY, "seconds": 0.0}
+    monkeypatch.setattr(costs, "measure_costs", partial(costs.measure_costs, **sizes))
     drawn = []
     monkeypatch.setattr("npformer.plots.save", lambda figure, path: drawn.append((figure, path)))
     path, data = str(tmp_path / "costs.png"), tmp_path / "costs.json"
@@ -130,16 +123,13 @@ def test_the_curves(toys, capsys, monkeypatch, tmp_path):
 def test_decoding(monkeypatch, capsys):
     toy = replace(TOY, vocab_size=40, length=20)
     gpt = GPTConfig(vocab_size=40, d_model=8, n_layers=1, n_heads=2, context=40)
-    monkeypatch.setattr(
-        decoding,
-        "MEASUREMENTS",
-        {
-            "one": lambda workers: decoding.with_and_without_cache(workers, setup=toy, length=6),
-            "many": lambda workers: decoding.batched_decoding(workers, 2, setup=toy, number=30),
-            "text": lambda workers: decoding.generation(workers, 3, config=gpt, length=6),
-            "products": lambda workers: decoding.generation_products(workers, 3, config=gpt, length=6),
-        },
-    )
+    measurements = {
+        "one": lambda workers: decoding.with_and_without_cache(workers, setup=toy, length=6),
+        "many": lambda workers: decoding.batched_decoding(workers, 2, setup=toy, number=30),
+        "text": lambda workers: decoding.generation(workers, 3, config=gpt, length=6),
+        "products": lambda workers: decoding.generation_products(workers, 3, config=gpt, length=6),
+    }
+    monkeypatch.setattr(decoding, "MEASUREMENTS", measurements)
     one, many, text, products = json.loads(said(capsys, "bench --decoding --json"))
     assert (text["sentences"], text["tokens"]) == (products["sentences"], products["tokens"]) == (3, 18)
     assert (one["name"], one["sentences"], many["name"], many["sentences"]) == ("one", 1, "many", 30)
@@ -152,14 +142,13 @@ def test_decoding(monkeypatch, capsys):
 
 def test_without_a_gpu(capsys, monkeypatch):
     monkeypatch.setattr("npformer.backend._gpu_problem", lambda: "no GPU was found")
-    assert main(["bench", "--backend", "cupy"]) == 2
-    assert "backend cupy needs CuPy and a GPU that answers, and no GPU was found" in capsys.readouterr().err
+    needed = "backend cupy needs CuPy and a GPU that answers, and no GPU was found"
+    assert needed in refused(capsys, "bench --backend cupy")
 
 
 def test_without_pytorch(capsys, monkeypatch):
     monkeypatch.setattr(compare, "find_spec", lambda name: None)
-    assert main(["bench", "--against", "torch"]) == 2
-    assert "pip install torch" in capsys.readouterr().err
+    assert "pip install torch" in refused(capsys, "bench --against torch")
 
 
 # The picture.

@@ -4,7 +4,6 @@ The command lines are those that together have every option, the same with odd n
 ones, which are the same in every run but for those of the night.
 """
 
-import os
 import shlex
 import tempfile
 from pathlib import Path
@@ -21,10 +20,8 @@ from npformer.cli.main import COMMANDS, make_parser, read_command_line
 
 NIGHTLY = pytest.mark.nightly
 
-OTHER_NAMES = ["[a]", "[bold", ":smile:", "$x$", "two\nlines", "car\rriage", "\x1b]0;title\a", "with space"]
-OTHER_NAMES += ["a\u202eb", os.fsdecode(b"caf\xe9"), "'", "-dash", "a" * 300]
-
-NAMES = [NAME, *(pytest.param(name, marks=NIGHTLY) for name in OTHER_NAMES)]
+# one name in every run, and more every night
+NAMES = [NAME, *(pytest.param(name, marks=NIGHTLY) for name in ("a" * 300, *command_fuzz.NAMES[3::4]))]
 
 # command lines that ended badly once
 ONCE_WRONG = [

@@ -36,7 +36,6 @@ def assert_text(printed):
     assert bad <= {"\n"}, printed
 
 
-# ---------------------------------------------------------------------------------------------------------
 # Lines, data and notes
 
 
@@ -84,7 +83,6 @@ def test_characters_that_an_encoding_lacks(encoding, text, shown):
     assert text.encode(encoding, PLAIN).decode(encoding) == shown
 
 
-# ---------------------------------------------------------------------------------------------------------
 # Standard streams that fail
 
 
@@ -235,7 +233,6 @@ def test_every_kind_of_command_ends_in_order(kind, line, capsys, monkeypatch, tm
     assert words in error
 
 
-# ---------------------------------------------------------------------------------------------------------
 # Whole processes: descriptors, encodings, and the end of Python
 
 NPFORMER = f"{shell_word(sys.executable)} -m npformer"
@@ -338,7 +335,6 @@ def test_a_working_folder_that_was_deleted(tmp_path):
     )
 
 
-# ---------------------------------------------------------------------------------------------------------
 # Names and texts from outside, in every command
 
 

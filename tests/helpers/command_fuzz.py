@@ -58,7 +58,6 @@ from npformer.storage.checkpoint import save_checkpoint
 from npformer.training import TrainingConfig
 from npformer.training import train as train_model
 
-# ---------------------------------------------------------------------------------------------------------
 # Values
 
 NUMBERS = [
@@ -146,7 +145,6 @@ def _setting(rng):
     return name + rng.choice(["=", "=", "=", "", "=="]) + rng.choice(values)
 
 
-# ---------------------------------------------------------------------------------------------------------
 # Files
 
 OWN = "def double(x):\n    return 2 * x, None\n\ndef double_backward(dy, cache):\n    return 2 * dy\n"
@@ -222,7 +220,6 @@ def contents(folder):
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------
 # What would take long
 
 
@@ -367,7 +364,6 @@ def quick(home):
         yield
 
 
-# ---------------------------------------------------------------------------------------------------------
 # One case
 
 # commands with status 1

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 from safetensors import numpy as safetensors
+from tiny_runs import checkpoint_of
 from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
 
 from npformer import Transformer, UserError
@@ -27,20 +28,14 @@ def make_checkpoint(step=3, seed=0, **changes):
     model = Transformer(tiny_model(dataset, **changes), rng=np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
     m, v = rng.random((2, model.values.size), dtype=np.float32)
-    return Checkpoint(
+    codecs = {"source": dataset.source.to_json(), "target": dataset.target.to_json()}
+    return dataclasses.replace(
+        checkpoint_of(model, "transformer", codecs),
         step=step,
         best_loss=1.25,
-        model_kind="transformer",
-        model_settings=model.config.to_dict(),
         training_settings=tiny_training().to_dict(),
-        codecs={"source": dataset.source.to_json(), "target": dataset.target.to_json()},
         dataset=dataset.description,
         fingerprint=dataset.fingerprint,
-        backend="numpy",
-        threads=1,
-        workers=1,
-        ranks=1,
-        parameters=model.state_dict(),
         m=m,
         v=v,
     )
