@@ -117,12 +117,6 @@ def test_other_tokens(tokens, tmp_path, capsys):
     assert (tokens_per_character < 0.9) == (tokens == "subwords")
 
 
-def test_the_terminal_is_not_steered(run, monkeypatch, capsys):
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    generate.print_texts(["a\x1b[31m"], [["b\x07\n"]])
-    assert capsys.readouterr().out == "a\\x1b[31mb\\x07\n\n"
-
-
 def test_the_perplexity_is_that_of_the_windows(run, tmp_path, capsys):
     path = tmp_path / "other.txt"
     path.write_text("the dog sees the cat\n", encoding="utf-8")

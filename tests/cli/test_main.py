@@ -18,13 +18,6 @@ TRAIN = (
     "train train.en train.fr --steps 6 --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1 "
     "--set validate_every=3 --set checkpoint_every=2"
 )
-OWN = """
-def double(x):
-    return 2 * x, None
-
-def double_backward(dy, cache):
-    return 3 * dy
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -98,11 +91,6 @@ def test_gradcheck_of_some_components(capsys):
     assert "all correct" in said(capsys, "gradcheck 'layer norm'")
     assert "gain" in said(capsys, "gradcheck 'layer norm' --verbose")
     assert "layer norm\n" in said(capsys, "gradcheck --list")
-
-
-def test_gradcheck_of_a_file_of_the_user(capsys, folder):
-    (folder / "own.py").write_text(OWN)
-    assert "1.5 times the correct one" in said(capsys, "gradcheck own.py:double --shape 2,3", status=1)
 
 
 @pytest.mark.slow

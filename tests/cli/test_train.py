@@ -49,10 +49,7 @@ SHAKESPEARE = f"{TINY} --set validate_every=9 --steps 1 --batch-size 2 --set con
     ("line", "dataset"),
     [
         (f"--text latin.txt --tokens bytes {QUICK}", {"tokens": "bytes", "vocab_size": None}),
-        (
-            f"--text poem.gz --tokens subwords --vocab-size 30 {QUICK}",
-            {"tokens": "subwords", "vocab_size": 30},
-        ),
+        (f"--text poem.gz --tokens subwords --vocab-size 30 {QUICK}", {"vocab_size": 30}),
         (f"--preset gpt-shakespeare --text poem.txt {QUICK}", {"tokens": "characters"}),
         (f"--architecture llama-style --text poem.txt --set n_kv_heads=1 {QUICK}", {}),
         # without a file the text is Tiny Shakespeare
