@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 from npformer.cli.options import COUNT, SEED, Rule, Whole
 from npformer.cli.output import note, print_lines
 from npformer.data.sentences import MASK
+from npformer.data.tokens import LANGUAGES, tokenize
 from npformer.errors import UserError, quantity
 from npformer.generation import continue_text, fill_in, fill_in_table
 from npformer.training.language import (
@@ -70,7 +71,8 @@ def run(arguments: Namespace) -> int:
 
 def _require_length(text: str) -> None:
     """Raise UserError for a text that the models cannot hold, before they are trained."""
-    most, words = SIZES["max_length"] - LONGEST - 1, len(text.split())
+    most = SIZES["max_length"] - LONGEST - 1
+    words = len(tokenize(text.replace(MASK, " gap "), elision=LANGUAGES["en"].elision))  # with the signs
     if words > most:
         raise UserError(
             f"a text has {quantity(words, 'word')}, and the models read {most} at most: give a shorter one"

@@ -3,9 +3,11 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
+from commands import refused, said
 
 from npformer.bench import compare, costs, decoding, measure, setups
 from npformer.bench.setups import Setup
@@ -52,13 +54,9 @@ def test_the_table(toys, capsys):
 
 
 def test_json_on_the_screen_is_nothing_but_json(toys, capsys):
-    assert main([*QUICK, "--only", "small", "--workers", "1", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["name"] == "small"
-    assert row["ratio"] is None
-    assert row["workers"] == 1
-    assert row["repeats"] == 2
-    assert row["rough"] is False
+    (row,) = json.loads(said(capsys, "", *QUICK, "--only", "small", "--workers", "1", "--json"))
+    assert (row["name"], row["ratio"], row["rough"]) == ("small", None, False)
+    assert (row["workers"], row["repeats"]) == (1, 2)
     keys = {"step_seconds", "tokens_per_second", "floor_seconds", "over_floor", "peak_memory"}
     assert all(row[key] > 0 for key in keys | {"share_in_products"})
     assert row["above_import_memory"] >= 0  # memory freed by importing may suffice
@@ -68,8 +66,7 @@ def test_json_on_the_screen_is_nothing_but_json(toys, capsys):
 def test_against_pytorch(toys, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(compare, "find_spec", lambda name: "there")
     path = tmp_path / "bench.json"
-    assert main([*QUICK, "--only", "tiny", "--against", "torch", "--json", str(path)]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "", *QUICK, "--only", "tiny", "--against", "torch", "--json", str(path))
     assert re.search(
         r"^tiny .* \d+\.\d\d; -?\d+\.\d\d +\d+\.\d\d \(\d+\.\d\d–\d+\.\d\d\)$", out, re.MULTILINE
     )
@@ -90,14 +87,12 @@ def test_a_busy_machine_is_reported(toys, capsys, monkeypatch):
 
 
 def test_the_profile(toys, capsys):
-    assert main(["bench", "--seconds", "0.001", "--profile", "--only", "small"]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "bench --seconds 0.001 --profile --only small")
     shares = [float(share) for share in re.findall(r"([\d.]+)%", out)]
     assert sum(shares) == pytest.approx(100, abs=1)
     names = [re.split(r"  +", line)[0] for line in out.splitlines()]
     assert {"small", "Adam", "cross-entropy", "the whole step"} <= set(names)
-    assert main(["bench", "--seconds", "0.001", "--profile", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(said(capsys, "bench --seconds 0.001 --profile --json"))
     assert {row["name"] for row in rows} == {"tiny"}
     assert all(row["seconds"] == pytest.approx(row["forward"] + row["backward"]) for row in rows)
 
@@ -105,13 +100,8 @@ def test_the_profile(toys, capsys):
 def test_the_curves(toys, capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(costs, "LENGTHS", (4, 8, 16))
     monkeypatch.setattr(costs, "BATCHES", (2, 4, 8))
-    monkeypatch.setattr(
-        costs,
-        "measure_costs",
-        lambda report, plain=costs.measure_costs: plain(
-            report, lengths=costs.LENGTHS, batches=costs.BATCHES, setup=TOY, seconds=0.0
-        ),
-    )
+    sizes = {"lengths": costs.LENGTHS, "batches": costs.BATCHES, "setup": TOY, "seconds": 0.0}
+    monkeypatch.setattr(costs, "measure_costs", partial(costs.measure_costs, **sizes))
     drawn = []
     monkeypatch.setattr("npformer.plots.save", lambda figure, path: drawn.append((figure, path)))
     path, data = str(tmp_path / "costs.png"), tmp_path / "costs.json"
@@ -133,67 +123,32 @@ def test_the_curves(toys, capsys, monkeypatch, tmp_path):
 def test_decoding(monkeypatch, capsys):
     toy = replace(TOY, vocab_size=40, length=20)
     gpt = GPTConfig(vocab_size=40, d_model=8, n_layers=1, n_heads=2, context=40)
-    monkeypatch.setattr(
-        decoding,
-        "MEASUREMENTS",
-        {
-            "one": lambda workers: decoding.with_and_without_cache(workers, setup=toy, length=6),
-            "many": lambda workers: decoding.batched_decoding(workers, 2, setup=toy, number=30),
-            "text": lambda workers: decoding.generation(workers, 3, config=gpt, length=6),
-            "products": lambda workers: decoding.generation_products(workers, 3, config=gpt, length=6),
-        },
-    )
-    assert main(["bench", "--decoding", "--json"]) == 0
-    one, many, text, products = json.loads(capsys.readouterr().out)
+    measurements = {
+        "one": lambda workers: decoding.with_and_without_cache(workers, setup=toy, length=6),
+        "many": lambda workers: decoding.batched_decoding(workers, 2, setup=toy, number=30),
+        "text": lambda workers: decoding.generation(workers, 3, config=gpt, length=6),
+        "products": lambda workers: decoding.generation_products(workers, 3, config=gpt, length=6),
+    }
+    monkeypatch.setattr(decoding, "MEASUREMENTS", measurements)
+    one, many, text, products = json.loads(said(capsys, "bench --decoding --json"))
     assert (text["sentences"], text["tokens"]) == (products["sentences"], products["tokens"]) == (3, 18)
     assert (one["name"], one["sentences"], many["name"], many["sentences"]) == ("one", 1, "many", 30)
     assert one["ratio"] > 0
     assert many["ratio"] is None
     assert 1 <= one["tokens"] <= 6
     assert 30 <= many["tokens"] <= 30 * 19
-    assert main(["bench", "--decoding"]) == 0
-    assert re.search(r"^many +\d+\.\d\d +[\d,.]+ +[\d,]+ +–$", capsys.readouterr().out, re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--only", "tinny"], "unknown setup 'tinny': did you mean tiny?"),
-        (["--repeats", "0"], "--repeats is '0': give a whole number, 1 or more"),
-        (["--workers", "0"], "--workers is '0': give a whole number, 1 or more"),
-        (["--workers", "17"], "--workers is 17, and the batch of base8k has 16 sentences"),
-        (["--seconds", "0"], "--seconds is '0': give a number of seconds above 0"),
-        (["--seconds", "nan"], "--seconds is 'nan': give a number of seconds above 0"),
-        (
-            ["--json", "no/such/folder.json"],
-            "no/such/folder.json cannot be written (there is no folder no/such): give a file in a folder",
-        ),
-        (["--json", "."], ". cannot be written (it is a folder): give a file"),
-        (["--curves", "curves.jpg"], "--curves curves.jpg: end the picture's name in .png or .svg"),
-        (
-            ["--curves", "no/such/curves.png"],
-            "no/such/curves.png cannot be written (there is no folder no/such): give a file",
-        ),
-        (["--curves", "--only", "tiny"], "--only has no effect with --curves, because it measures models"),
-        (["--decoding", "--only", "tiny"], "--only has no effect with --decoding, because it measures"),
-        (["--against", "torch", "--profile"], "--against has no effect with --profile, because"),
-    ],
-)
-def test_invalid_options_are_refused(arguments, sentence, capsys):
-    assert main(["bench", *arguments]) == 2
-    assert capsys.readouterr().err.startswith(f"npformer: {sentence}")
+    assert re.search(r"^many +\d+\.\d\d +[\d,.]+ +[\d,]+ +–$", said(capsys, "bench --decoding"), re.MULTILINE)
 
 
 def test_without_a_gpu(capsys, monkeypatch):
     monkeypatch.setattr("npformer.backend._gpu_problem", lambda: "no GPU was found")
-    assert main(["bench", "--backend", "cupy"]) == 2
-    assert "backend cupy needs CuPy and a GPU that answers, and no GPU was found" in capsys.readouterr().err
+    needed = "backend cupy needs CuPy and a GPU that answers, and no GPU was found"
+    assert needed in refused(capsys, "bench --backend cupy")
 
 
 def test_without_pytorch(capsys, monkeypatch):
     monkeypatch.setattr(compare, "find_spec", lambda name: None)
-    assert main(["bench", "--against", "torch"]) == 2
-    assert "pip install torch" in capsys.readouterr().err
+    assert "pip install torch" in refused(capsys, "bench --against torch")
 
 
 # The picture.

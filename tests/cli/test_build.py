@@ -5,6 +5,7 @@ import re
 
 import pytest
 from capstone_solutions import change, solution_text, solve
+from commands import refused, said
 
 from npformer.cli.main import main
 from npformer.learn.capstone.parts import MILESTONES, NAMES, PARTS, listed, progress
@@ -18,8 +19,9 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "exercises"
 
 
-def text_of(capsys):
-    return " ".join(capsys.readouterr().out.split())
+def words_of(text):
+    """Return a text without its line breaks."""
+    return " ".join(text.split())
 
 
 def test_every_part_is_in_one_milestone_and_has_exercises_of_the_course():
@@ -33,154 +35,96 @@ def test_every_part_is_in_one_milestone_and_has_exercises_of_the_course():
     assert chapters == sorted(chapters), "the parts are in the order of the course"
 
 
-def test_every_part_that_needs_one_has_a_forward_and_a_backward_pass():
-    without = {"positions", "masks", "Adam", "greedy search"}  # no gradient flows through them
-    for part in PARTS:
-        functions = [function for exercise in part.exercises for function in exercise.functions]
-        backward = [function for function in functions if function.endswith("_backward")]
-        assert bool(backward) == (part.name not in without), part.name
-        assert len(backward) < len(functions), part.name
-
-
 def test_an_empty_folder_shows_the_first_exercise(folder, capsys):
-    assert main(["build"]) == 0
-    printed = text_of(capsys)
+    printed = words_of(said(capsys, "build"))
     assert "0 of 12 parts are yours" in printed
     for part in PARTS:
         assert f"{part.name} the package's npformer exercise start {part.names[0]}" in printed
-        assert f"npformer exercise start {part.names[0]}" in printed
     assert "To begin, run npformer exercise start embedding" in printed
     assert not folder.exists(), "nothing is written"
 
 
 def test_parts_that_are_not_solved_are_named_as_the_packages(folder, capsys):
+    """The part masks is not solved, since one of its exercises is missing."""
     solve(folder, "softmax", "attention", "masks")
     (folder / "layer-norm.py").write_text("x = 1\n")
-    assert main(["build"]) == 0
-    printed = text_of(capsys)
-    assert "3 of 12 parts are yours" in printed
-    assert "softmax yours attention yours masks yours" in printed
+    (folder / "softmax-backward.py").unlink()
+    printed = words_of(said(capsys, "build"))
+    assert "2 of 12 parts are yours" in printed
+    assert "npformer exercise start softmax-backward (1 of 2 solved)" in printed
+    assert "attention yours masks yours" in printed
     assert "layer norm the package's npformer exercise check layer-norm" in printed
     assert "agree with the package's Transformer: with each of your parts" in printed
-    assert "Your softmax, attention and masks are in; 3 of 12 parts are yours." in printed
-    milestone = "✓ Every token attends to the tokens that it may attend to. (softmax, attention and masks)"
-    assert f"What works so far by your parts: {milestone} The package's own" in printed
+    assert "Your attention and masks are in; 2 of 12 parts are yours." in printed
     assert "The Transformer learns" not in printed
     (own,) = re.findall(r"The package's own: (.*?)\. The linear", printed)
-    assert own == listed([name for name in NAMES if name not in ("softmax", "attention", "masks")])
-
-
-def test_a_part_of_which_one_exercise_is_solved_is_the_packages(folder, capsys):
-    solve(folder, "softmax")
-    (folder / "softmax-backward.py").unlink()
-    assert main(["build"]) == 0
-    printed = text_of(capsys)
-    assert "0 of 12 parts" in printed
-    assert "npformer exercise start softmax-backward (1 of 2 solved)" in printed
+    assert own == listed([name for name in NAMES if name not in ("attention", "masks")])
 
 
 def test_a_wrong_part_is_named_with_what_the_grader_says(folder, capsys):
     learner, _ = solve(folder)
     change(learner, "layer-norm-backward", "dxhat - ", "")
-    assert main(["build", "--train"]) == 1
-    printed = text_of(capsys)
-    assert "Wrong: your layer norm." in printed
-    assert printed.count("Wrong:") == 1
-    assert "With it, the Transformer is not the package's: " in printed
-    assert "The exercise layer-norm-backward is not correct any more:" in printed
-    assert "Until it is correct, the package's own layer norm takes its place." in printed
+    printed = words_of(said(capsys, "build --train", status=1))
     others = "embedding, positions, softmax, attention, masks, heads, residual, feed-forward"
-    assert (
-        f"Your {others}, cross-entropy, Adam and greedy search are in; 11 of 12 parts are yours." in printed
-    )
-    assert "The Transformer learns." in printed
+    for words in (
+        "Wrong: your layer norm.",
+        "With it, the Transformer is not the package's: ",
+        "The exercise layer-norm-backward is not correct any more:",
+        "Until it is correct, the package's own layer norm takes its place.",
+        f"Your {others}, cross-entropy, Adam and greedy search are in; 11 of 12 parts are yours.",
+        "✓ Every token attends to the tokens that it may attend to. (softmax, attention and masks)",
+        "The Transformer learns.",
+        "npformer exercise hint layer-norm-backward",
+    ):
+        assert words in printed
+    assert printed.count("Wrong:") == 1
     assert "The layers of the encoder" not in printed
-    assert "npformer exercise hint layer-norm-backward" in printed
     assert "step" not in printed, "it is not trained"
     assert not (folder / "transformer.safetensors").exists()
-    assert main(["build"]) == 0, "now the package's part is in its place"
-    printed = text_of(capsys)
+    printed = words_of(said(capsys, "build"))  # now the package's part is in its place
     assert "11 of 12 parts are yours" in printed
     assert "layer norm the package's npformer exercise check layer-norm-backward (1 of 2 solved)" in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["the dog"], "there is no trained Transformer in exercises: npformer build --train trains one"),
-        (
-            ["--train"],
-            "no part is yours yet, so there is nothing to train: npformer build lists the exercises",
-        ),
-        (["--steps", "5"], "--steps has an effect only with --train"),
-        (["a", "b"], "npformer build has no argument b"),
-    ],
-)
-def test_errors_are_one_sentence(folder, capsys, arguments, sentence):
-    assert main(["build", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert sentence in printed.err
-    assert printed.err.count("\n") == 1
-
-
 def test_a_few_steps_are_saved_and_not_made_again(folder, capsys):
     solve(folder, "softmax", "greedy search")
-    assert main(["build", "--train", "--steps", "2"]) == 0
-    printed = text_of(capsys)
+    printed = words_of(said(capsys, "build --train --steps 2"))
     assert "step 2 loss" in printed
     assert "2 of 12 parts are yours. Wrote exercises/transformer.safetensors" in printed
     saved = (folder / "transformer.safetensors").read_bytes()
-    assert main(["build", "--train", "--steps", "2"]) == 0
-    assert "It is trained already." in text_of(capsys)
+    assert "It is trained already." in words_of(said(capsys, "build --train --steps 2"))
     assert (folder / "transformer.safetensors").read_bytes() == saved
     assert main(["build", "the dog zzzzz"]) == 0
     notes = capsys.readouterr().err
     assert "the model does not know zzzzz" in notes
     assert "the package's own parts: embedding, positions, attention" in notes
-    for sentence, error in ((" ", "is empty"), ("a " * 50, "has 50 words")):
-        assert main(["build", sentence]) == 2
-        assert error in capsys.readouterr().err
-    assert main(["build"]) == 0
-    assert 'npformer build "the dog is tired"' in text_of(capsys)
+    assert "is empty" in refused(capsys, "build ' '")
+    assert "has 50 words" in refused(capsys, "build", "a " * 50)
+    assert 'npformer build "the dog is tired"' in words_of(said(capsys, "build"))
     (folder / "greedy.py").write_text("def greedy(model, source, *, max_length):\n    raise SystemExit\n")
-    assert main(["build", "the dog"]) == 1
-    assert "Your Transformer was stopped: your code ended the program" in text_of(capsys)
+    printed = words_of(said(capsys, "build 'the dog'", status=1))
+    assert "Your Transformer was stopped: your code ended the program" in printed
 
 
 @pytest.mark.slow
 def test_from_an_empty_folder_to_a_transformer_that_translates(folder, capsys):
     """All files are graded, the Transformer is trained for some of the steps, and knows its sentences."""
-    for part in PARTS:
-        for exercise in part.exercises:
-            assert main(["exercise", "start", exercise.name]) == 0
-            (folder / f"{exercise.stem}.py").write_text(solution_text(exercise), encoding="utf-8")
-    capsys.readouterr()
-    assert main(["exercise", "check", "--all"]) == 0
-    assert "All your parts are in; 12 of 12 parts are yours." in text_of(capsys)
-    assert len(json.loads((folder / ".progress.json").read_text())["solved"]) == len(
-        [name for part in PARTS for name in part.names]
+    exercises = [exercise for part in PARTS for exercise in part.exercises]
+    for exercise in exercises:
+        said(capsys, f"exercise start {exercise.name}")
+        (folder / f"{exercise.stem}.py").write_text(solution_text(exercise), encoding="utf-8")
+    assert "All your parts are in; 12 of 12 parts are yours." in words_of(
+        said(capsys, "exercise check --all")
     )
-    capsys.readouterr()
-    assert main(["build", "--train", "--steps", "600"]) == 0
-    printed = text_of(capsys)
+    assert len(json.loads((folder / ".progress.json").read_text())["solved"]) == len(exercises)
+    printed = words_of(said(capsys, "build --train --steps 600"))
     assert "All parts are yours." in printed
     losses = [float(loss) for loss in re.findall(r"loss (\d+\.\d+)", printed)]
     assert len(losses) == 6
     assert losses[-1] < 0.5 < losses[0]
-    right = int(re.search(r"Your Transformer translates: (\d+) of 100 sentences", printed)[1])
-    assert right >= 50
-    for english, french in (
-        ("i am a student", "je suis étudiant"),
-        ("she likes the doctor", "elle aime le médecin"),
-    ):
-        assert main(["build", english]) == 0
-        assert capsys.readouterr().out.strip() == french
-
-
-def test_the_names_of_parts_are_listed():
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert int(re.search(r"Your Transformer translates: (\d+) of 100 sentences", printed)[1]) >= 50
+    assert said(capsys, "build 'i am a student'").strip() == "je suis étudiant"
+    assert said(capsys, "build 'she likes the doctor'").strip() == "elle aime le médecin"
 
 
 @pytest.mark.parametrize(
@@ -198,18 +142,14 @@ def test_progress_is_a_sentence(finished, count, sentence):
 
 def test_the_check_of_an_exercise_says_when_a_part_is_complete(folder, capsys):
     learner, _ = solve(folder, "softmax", "Adam")
-    backward = EXERCISES.find("softmax-backward")
-    learner.set_solved(backward, False)
-    assert main(["exercise", "check", "softmax"]) == 0
-    assert "of 12 parts" not in capsys.readouterr().out, "the other exercise of the part is not solved"
-    assert main(["exercise", "check", "softmax-backward"]) == 0
-    printed = text_of(capsys)
-    assert (
-        "Your softmax is in; 2 of 12 parts are yours. To see your Transformer, run npformer build" in printed
-    )
+    learner.set_solved(EXERCISES.find("softmax-backward"), False)
+    printed = said(capsys, "exercise check softmax")
+    assert "of 12 parts" not in printed, "the other exercise of the part is not solved"
+    printed = words_of(said(capsys, "exercise check softmax-backward"))
+    complete = "Your softmax is in; 2 of 12 parts are yours. To see your Transformer, run npformer build"
+    assert complete in printed
     change(learner, "softmax-backward", "y * (dy - ", "(dy - ")
-    assert main(["exercise", "check", "softmax-backward", "--dir", "exercises"]) == 1
-    assert "of 12 parts" not in capsys.readouterr().out
+    assert "of 12 parts" not in said(capsys, "exercise check softmax-backward --dir exercises", status=1)
 
 
 def test_a_part_whose_exercises_the_grader_finds_correct_is_wrong_only_in_the_transformer(folder, capsys):
@@ -219,15 +159,7 @@ def test_a_part_whose_exercises_the_grader_finds_correct_is_wrong_only_in_the_tr
     trap = "def softmax(x):\n    return _right(x) * (1 + (x.ndim == 4 and x.shape[1] == 2))\n"
     text = file.read_text(encoding="utf-8")
     file.write_text(f"{text}\n_right = softmax\n{trap}", encoding="utf-8")
-    assert main(["build"]) == 1
-    printed = text_of(capsys)
+    printed = words_of(said(capsys, "build", status=1))
     assert "Wrong: your softmax. With it, the Transformer is not the package's" in printed
     assert "The grader finds no mistake in its exercises" in printed
     assert "takes its place" not in printed
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(folder, capsys):
-    folder.write_text("x")
-    for arguments in ([], ["the dog"], ["--train"]):
-        assert main(["build", *arguments]) == 2
-        assert "exercises is a file: give the folder of your exercises" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """npformer experiment: what it prints, where it writes, and what it refuses."""
 
 import pytest
+from commands import said
 
 from npformer.cli import experiment
 from npformer.cli.main import main
@@ -29,24 +30,9 @@ def trained(monkeypatch):
 
 def test_the_results_are_printed_and_written(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["experiment", "ablation"]) == 0
-    out = capsys.readouterr().out
+    out = said(capsys, "experiment ablation")
     assert "seed 2  validation loss 2.5000" in out
     assert "wrote runs/ablation.json" in out
     assert [result.trial for result in read_results("runs/ablation.json")] == TRIALS
     assert main(["experiment", "ablation"]) == 0
     assert trained == TRIALS  # the second call trains nothing
-
-
-@pytest.mark.usefixtures("trained")
-def test_what_is_refused(tmp_path, capsys):
-    for arguments, words in (
-        (["ablations"], "ablation"),
-        (["ablation", "--out", str(tmp_path)], "it is a folder"),
-        (["ablation", "--out", str(tmp_path / "no/x.json")], "there is no folder"),
-    ):
-        assert main(["experiment", *arguments]) == 2
-        assert words in capsys.readouterr().err
-    (tmp_path / "other.json").write_text("[1]")
-    assert main(["experiment", "ablation", "--out", str(tmp_path / "other.json")]) == 2
-    assert "is a list and not a JSON object" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import refused, said
 
 from npformer.cli.main import main
 from npformer.learn.figures import Studio, all_entries
@@ -18,25 +19,14 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
-def refused(capsys, *arguments):
-    """Run a command that must fail and return its error message, which is one sentence."""
-    assert main(["figures", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("npformer: ")
-    assert said.count("\n") == 1
-    return said
-
-
 def test_the_list(capsys):
-    assert main(["figures", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = said(capsys, "figures --list").splitlines()
     for entry in all_entries():
         assert len([line for line in lines if line.startswith(f"{entry.id} ")]) == 1
 
 
 def test_the_list_as_json(capsys):
-    assert main(["figures", "--list", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(said(capsys, "figures --list --json"))
     assert [row["id"] for row in rows] == [entry.id for entry in all_entries()]
     for row in rows:
         assert set(row) == {"format", "id", "title", "file", "source", "data", "function"}
@@ -64,11 +54,9 @@ def test_figures_of_a_run(capsys, inside, studio):
 def test_a_model_is_trained_once(capsys, inside, monkeypatch):
     """The training has its own progress bar; the second time, the saved model is used."""
     monkeypatch.setattr("npformer.learn.figures.Studio", functools.partial(Studio, steps=4))
-    assert main(["figures", "F29", "F52"]) == 0
-    assert "training" in capsys.readouterr().out
+    assert "training" in said(capsys, "figures F29 F52")
     assert (inside / "runs/figures/step-000004.safetensors").exists()
-    assert main(["figures", "F07"]) == 0
-    assert "training" not in capsys.readouterr().out
+    assert "training" not in said(capsys, "figures F07")
     assert (inside / "figures/F07.gif").exists()
 
 
@@ -81,29 +69,9 @@ def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
     assert page.count("\n## ") == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["F99"], "unknown figure 'F99': did you mean F"),
-        (["nonsense"], "unknown figure 'nonsense': npformer figures --list prints all names"),
-        (["F06", "--out", "file/below"], "file/below cannot be written"),
-        (["F29", "--model", "nowhere"], "there is no checkpoint nowhere/last.safetensors"),
-        (["--json"], "--json has an effect only with --list"),
-    ],
-)
-def test_invalid_arguments_are_refused(capsys, inside, arguments, words):
-    (inside / "file").write_text("no folder")
-    assert words in refused(capsys, *arguments)
-
-
 def test_training_in_a_folder_that_is_not_writable(capsys, inside):
     (inside / "runs").write_text("no folder")
-    assert "runs/figures cannot be written" in refused(capsys, "F29")
-
-
-def test_a_model_that_no_figure_shows_is_refused(capsys):
-    assert main(["figures", "F23", "--model", "runs/x"]) == 2
-    assert "--model has no effect on F23, because no trained model is shown" in capsys.readouterr().err
+    assert "runs/figures cannot be written" in refused(capsys, "figures", "F29")
 
 
 def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):

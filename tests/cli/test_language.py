@@ -2,7 +2,7 @@
 
 import re
 
-import pytest
+from commands import said
 
 from npformer.cli.main import main
 
@@ -27,19 +27,5 @@ def test_the_answers_depend_on_the_seed_alone(capsys):
     """The same seed gives the same answers, and another seed others."""
     answers = []
     for seed in ("1", "1", "2"):
-        assert main(["language", "the", "--steps", "3", "--seed", seed]) == 0
-        answers.append(capsys.readouterr().out)
+        answers.append(said(capsys, "language the --steps 3 --seed", seed))
     assert answers[0] == answers[1] != answers[2]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["a " * 20], "a text has 20 words, and the models read 19 at most: give a shorter one"),
-        (["the cat", "--answers", "0"], "--answers is '0': give a whole number, 1 or more, at most 100"),
-        ([], "npformer language needs text: npformer language --help describes it"),
-    ],
-)
-def test_mistakes(arguments, message, capsys):
-    assert main(["language", *arguments]) == 2
-    assert message in capsys.readouterr().err

@@ -11,20 +11,6 @@ pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
 
 PAGE = (ROOT / "docs" / "checking-torch-and-jax.md").read_text(encoding="utf-8")
-MODULE = """
-import torch
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.linear = torch.nn.Linear(4, 2)
-
-    def forward(self, x):
-        return torch.tanh(self.linear(x))
-
-def double(x):
-    return torch.sin(2 * x)
-"""
 
 
 def without_numbers(text):
@@ -42,13 +28,3 @@ def test_the_example_of_the_documentation(tmp_path, monkeypatch, capsys):
     (tmp_path / "my_linear.py").write_text(code, encoding="utf-8")
     assert main(command.removeprefix("$ npformer ").split()) == 1
     assert without_numbers(capsys.readouterr().out) == without_numbers(output)
-
-
-@pytest.mark.parametrize(("name", "tensor"), [("Net", "linear.weight"), ("double", "x")])
-def test_modules_and_plain_functions(name, tensor, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.py").write_text(MODULE, encoding="utf-8")
-    assert main(["gradcheck", f"own.py:{name}", "--shape", "3,4"]) == 0
-    out = capsys.readouterr().out
-    assert f"{name}: all gradients correct" in out
-    assert tensor in out

@@ -98,21 +98,12 @@ def test_the_bar_begins_with_the_loss_of_the_first_step(shown, tmp_path):
 
 def test_a_run_on_a_real_terminal(tmp_path):
     terminals = pytest.importorskip("pseudo_terminal")
-    settings = ["validate_every=20", "bleu_every=20", "average_last=2", "average_every=10"]
-    command = [
-        sys.executable,
-        "-m",
-        "npformer",
-        "train",
-        "--task",
-        "reverse",
-        "--steps",
-        "40",
-        "--run",
-        "run",
+    settings = [
+        f"--set={each}"
+        for each in ("validate_every=20", "bleu_every=20", "average_last=2", "average_every=10")
     ]
-    command += [word for setting in settings for word in ("--set", setting)]
-    terminal = terminals.Terminal(command, tmp_path, columns=80)
+    train = [sys.executable, "-m", "npformer", "train", "--task", "reverse", "--steps", "40", "--run", "run"]
+    terminal = terminals.Terminal([*train, *settings], tmp_path, columns=80)
     terminal.read(until="never")
     assert terminal.close() == 0, terminal.raw
     lines = lines_of(terminal.raw)

@@ -48,19 +48,8 @@ def test_the_table_and_the_picture(name, capsys, drawn):
 
 
 def test_the_options_are_those_of_the_method(capsys):
-    options = [
-        "--target",
-        "d",
-        "--score",
-        "logit",
-        "--tolerance",
-        "0.001",
-        "--points",
-        "2000",
-        "--out",
-        "a.svg",
-    ]
-    said = printed(capsys, "saliency", TEXTS["gpt"], "--model", "runs/gpt", *options)
+    options = "--target d --score logit --tolerance 0.001 --points 2000 --out a.svg"
+    said = printed(capsys, "saliency", TEXTS["gpt"], "--model", "runs/gpt", *options.split())
     found = npformer.load("runs/gpt").saliency(
         TEXTS["gpt"], target="d", score="logit", tolerance=0.001, most_points=2000
     )
@@ -80,35 +69,9 @@ def test_unknown_words_are_reported(capsys):
     assert said.err == "npformer: the model does not know 'yak' and reads <UNK> instead\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["the cat", "--model", "runs/gpt", "--target", "dog"], "the target 'dog' is 3 tokens of this model"),
-        (
-            ["the cat", "--model", "runs/gpt", "--position", "7"],
-            "position is 7: the text has positions 0 .. 6",
-        ),
-        (["the cat", "--model", "runs/bert"], "'the cat' has no [MASK]: write it in place of a word"),
-        (["a", "--model", "runs/gpt", "--points", "7"], "--points is '7': give a whole number, 8 or more"),
-        (["a", "--model", "runs/gpt", "--out", "a.txt"], "cannot save a picture as 'a.txt'"),
-        (["a", "--model", "nowhere"], "there is no run nowhere"),
-    ],
-)
-def test_mistakes(arguments, message, capsys):
-    assert main(["saliency", *arguments]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
 @pytest.mark.parametrize("name", ["gpt", "bert"])
 def test_attention_of_a_text(name, capsys, drawn):
     out = printed(capsys, "attention", TEXTS[name], "--model", f"runs/{name}").out
     assert out == "wrote attention/self_grid.png\nwrote attention/self_lines.png\n"
     assert len(drawn) == 2
     assert all(text_problems(figure) == [] for figure in drawn)
-
-
-def test_the_kind_of_attention_of_a_text(capsys):
-    assert main(["attention", "the cat", "--model", "runs/gpt", "--kind", "cross"]) == 2
-    assert "this model has no encoder-decoder attention: it has self" in capsys.readouterr().err

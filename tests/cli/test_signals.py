@@ -1,12 +1,15 @@
 """Signals: every command ends with one line and the usual status, and training ends with a checkpoint."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from itertools import product
 
 import pytest
 
+from npformer.cli.main import main
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.training import RunFolder
 
@@ -40,23 +43,31 @@ class Finder:
             {except_}
 sys.meta_path.insert(0, Finder())
 """
-AT_ONCE = {"try_": "", "except_": ""}
-AS_IMPORT_ERROR = {"try_": "\n            try: ", "except_": "except BaseException: raise ImportError(name)"}
-AS_OS_ERROR = {"try_": "\n            try: ", "except_": "except BaseException: raise OSError(5, name)"}
-AS_SYSTEM_ERROR = {"try_": "\n            try: ", "except_": "except BaseException: raise SystemError(name)"}
+NAMES = ["npformer.cli.main", "npformer.cli.train", "numpy", "numpy._core.multiarray", "rich.console"]
+AS = {"itself": ("", "")} | {
+    name: ("\n            try: ", f"except BaseException: raise {error}")
+    for name, error in (
+        ("ImportError", "ImportError(name)"),
+        ("OSError", "OSError(5, name)"),
+        ("SystemError", "SystemError(name)"),
+    )
+}
+STATUS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+# by default, six cases with every name and every exception
+CASES = [
+    pytest.param(*case, marks=pytest.mark.nightly if number % 7 else ())
+    for number, case in enumerate(product(NAMES, AS, ("SIGINT", "SIGTERM")))
+]
 
 
-@pytest.mark.parametrize("how", [AT_ONCE, AS_IMPORT_ERROR, AS_OS_ERROR, AS_SYSTEM_ERROR])
-@pytest.mark.parametrize(
-    "name", ["npformer.cli.main", "npformer.cli.train", "numpy", "numpy._core.multiarray", "rich.console"]
-)
-def test_a_signal_during_the_imports(name, how):
-    for sent, status in (("SIGINT", 130), ("SIGTERM", 143)):
-        done = run(IMPORT.format(name=name, signal=sent, **how), "train", "--help")
-        assert (done.returncode, done.stdout, done.stderr) == (status, "", "npformer: stopped\n")
+@pytest.mark.parametrize(("name", "error", "sent"), CASES)
+def test_a_signal_during_the_imports(name, error, sent):
+    try_, except_ = AS[error]
+    done = run(IMPORT.format(name=name, signal=sent, try_=try_, except_=except_), "train", "--help")
+    assert (done.returncode, done.stdout, done.stderr) == (STATUS[sent], "", "npformer: stopped\n")
 
 
-@pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+@pytest.mark.parametrize(("sent", "status"), STATUS.items())
 def test_a_signal_during_a_write_leaves_nothing_half_written(tmp_path, sent, status):
     program = f"os.chdir({str(tmp_path)!r}); os.fsync = lambda file: os.kill(os.getpid(), signal.{sent})"
     done = run(program, "glossary", "--write")
@@ -108,14 +119,14 @@ Adam.step = step
 """
 
 
-@pytest.mark.parametrize(("sent", "status"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+@pytest.mark.parametrize(("sent", "status"), STATUS.items())
 def test_training_ends_after_the_step_with_a_checkpoint(tmp_path, sent, status):
     done = run(STEP.format(folder=str(tmp_path), signal=sent, times=1), *TRAIN)
     assert (done.returncode, done.stderr) == (status, "")
     assert "stopped after step 4; resume with: npformer train --resume run\n" in done.stdout
     assert load_checkpoint(RunFolder(tmp_path / "run").last).step == 4
-    done = run(f"os.chdir({str(tmp_path)!r})", "train", "--resume", "run")
-    assert done.returncode == 0, done.stderr
+    with contextlib.chdir(tmp_path):
+        assert main(["train", "--resume", "run"]) == 0
     assert load_checkpoint(RunFolder(tmp_path / "run").last).step == 9
 
 

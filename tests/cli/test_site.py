@@ -1,6 +1,7 @@
 """npformer site."""
 
 import pytest
+from commands import said
 
 from npformer.cli.main import main
 from npformer.learn.site import build
@@ -14,33 +15,11 @@ def one_worker(monkeypatch):
 
 def test_a_part_of_the_site(tmp_path, capsys):
     out = tmp_path / "pages"
-    assert main(["site", str(out), "--only", "4.5"]) == 0
-    printed = capsys.readouterr().out
+    printed = said(capsys, "site", str(out), "--only", "4.5")
     assert f"Open {out / 'index.html'} in a browser. The pages need no network." in printed
     assert (out / "lessons" / "04_5.html").exists()
     assert not (out / "lessons" / "02.html").exists()
     assert not (out / "explorer.html").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "npformer site needs out"),
-        (["{here}"], "{here} is not empty and not a site of npformer: give another folder"),
-        (["{here}/file"], "{here}/file cannot be written (it is a file): give another folder"),
-        (["{here}/file/site"], "{here}/file/site cannot be written (Not a directory): give another folder"),
-        (["{here}/new", "--only", "99"], "unknown lesson '99'"),
-        (["{here}/new", "--only", "3", "--model", "{here}/none"], "{here}/none"),
-    ],
-)
-def test_bad_input(arguments, message, tmp_path, capsys):
-    (tmp_path / "file").write_text("mine")
-    arguments = [each.format(here=tmp_path) for each in arguments]
-    assert main(["site", *arguments]) == 2
-    printed = capsys.readouterr().err
-    assert message.format(here=tmp_path) in printed
-    assert "Traceback" not in printed
-    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_processes_run_the_lessons_in_parallel(tmp_path, monkeypatch, capsys):

@@ -130,11 +130,6 @@ def test_a_line_that_is_not_utf_8_ends_the_lines_before_it():
         next(blocks)
 
 
-def test_an_empty_input_is_refused():
-    with pytest.raises(UserError, match="standard input is empty"):
-        next(read_blocks(io.BytesIO(b"")))
-
-
 # translations
 
 
@@ -170,40 +165,29 @@ def test_the_lines_before_one_that_is_too_long_are_translated():
     assert joined(parts) == loaded.translate(["a", "man"], beam=1)
 
 
-def run_piped(text, *arguments):
-    """Run the command with a text on standard input, in a process of its own."""
-    command = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1", *arguments]
-    return subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+COMMAND = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1"]
 
 
 def test_a_pipe_gets_every_line_and_no_bar():
-    done = run_piped(text_of(LINES))
+    done = subprocess.run(COMMAND, input=text_of(LINES).encode(), capture_output=True, check=False)
     assert done.returncode == 0
     assert done.stdout.decode() == text_of(npformer.load("toy").translate(LINES, beam=1))
     assert done.stderr == b""
 
 
-def test_lines_before_a_mistake_are_printed():
-    done = run_piped(text_of(["a man", "", "b " * 200, "c"]))
-    assert (done.returncode, done.stdout.count(b"\n")) == (2, 2)
-    assert done.stderr.startswith(b"npformer: line 3 has ")
-
-
 def test_a_closed_standard_input_is_refused():
-    command = [sys.executable, "-m", "npformer", "translate", "--model", "toy"]
-    done = subprocess.run(f"exec {shlex.join(command)} <&-", shell=True, capture_output=True, check=False)
+    done = subprocess.run(f"exec {shlex.join(COMMAND)} <&-", shell=True, capture_output=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(b"npformer: standard input is empty: give one sentence on each line")
 
 
 def test_an_open_pipe_gets_answers():
     """The answer to a line arrives while the pipe is still open for the next one."""
-    command = [sys.executable, "-m", "npformer", "translate", "--model", "toy", "--beam", "1"]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     # no buffer here, since select would not see a line that has already been read into it
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": buffered, "bufsize": 0}
     answers = []
-    with subprocess.Popen(command, **pipes) as process:
+    with subprocess.Popen(COMMAND, **pipes) as process:
         for line in ("a man", "", "two dogs"):
             process.stdin.write(f"{line}\n".encode())
             process.stdin.flush()
@@ -220,8 +204,8 @@ def test_an_open_pipe_gets_answers():
 def test_a_terminal_shows_a_bar_beside_the_lines(place, out):
     terminals = pytest.importorskip("pseudo_terminal")
     Path("lines.txt").write_text(text_of(LINES))
-    command = f"{sys.executable} -m npformer translate --model toy --beam 1 < lines.txt {out}"
-    terminal = terminals.Terminal(["bash", "-c", command], place, columns=100)
+    command = ["bash", "-c", f"{shlex.join(COMMAND)} < lines.txt {out}"]
+    terminal = terminals.Terminal(command, place, columns=100)
     shown = terminal.read(until="never")
     assert terminal.close() == 0, shown
     assert "translating" in shown
@@ -243,11 +227,24 @@ def test_a_note_names_the_line_of_an_unknown_word_in_any_part(capsys):
     assert numbers == [" line 13", " line 14"]
 
 
-def test_main_translates_standard_input_with_line_numbers(capsys, monkeypatch):
+@pytest.fixture
+def read_from(monkeypatch):
+    """Return a function that lets a text stand on standard input."""
+    return lambda text: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+
+def test_main_translates_standard_input_with_line_numbers(capsys, read_from):
     """The second block continues to count: an unknown word in its first line has the number of that line."""
-    text = text_of(["a"] * FIRST + ["日"])
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
+    read_from(text_of(["a"] * FIRST + ["日"]))
     assert main(["translate", "--model", "toy", "--beam", "1"]) == 0
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == FIRST + 1
     assert f"line {FIRST + 1}: the model does not know" in printed.err
+
+
+def test_lines_before_a_mistake_are_printed(capsys, read_from):
+    read_from(text_of(["a man", "", "b " * 200, "c"]))
+    assert main(["translate", "--model", "toy", "--beam", "1"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out.count("\n") == 2
+    assert printed.err.startswith("npformer: line 3 has ")

@@ -1,11 +1,11 @@
 """Random command lines, the files that they name, and what every command must do with any of them.
 
-A command line is drawn from the arguments that the parser of a command declares. Each value is either one
-that the command can use or an odd one: a number, name, sentence or file of a kind that has to be refused or
-shown as it is. `run_case` runs a command line in a copy of the prepared folder and returns what is wrong: an
-exception or a warning, a status other than 0, 1 (of commands that check) and 2, an error that is not one
-sentence, a character that steers the terminal, a temporary file that stays, a prepared file that is lost or
-changes without being named, and an option that is not read.
+A command line is drawn from those of command_lines.py, which work: some of their words are replaced by odd
+ones, numbers, names, sentences or files of a kind that has to be refused or shown as it is. `run_case` runs a
+command line in a copy of the prepared folder and returns what is wrong: an exception or a warning, a status
+other than 0, 1 (of commands that check) and 2, an error that is not one sentence, a character that steers the
+terminal, a temporary file that stays, a prepared file that is lost or changes without being named, and an
+option that is not read.
 
 Work that takes long is replaced after the options have been read: the training is short, and what cannot be
 short raises WouldBegin, after which only the text and the files are checked.
@@ -20,61 +20,44 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import sys
 import traceback
 import warnings
 from dataclasses import dataclass
+from itertools import chain
 from types import SimpleNamespace
 from unittest import mock
 
 import numpy as np
-import toy_pretrained
-from recorded_arguments import RecordedArguments
+from capstone_solutions import solve
+from command_lines import LINES
+from paths import ROOT
+from toy_pretrained import FIELDS, MEASURED, toy_card, toy_checkpoint
 
 from npformer.checking.cases import all_cases
-from npformer.cli import (
-    bench,
-    classroom,
-    experiment,
-    family,
-    gradcheck,
-    language,
-    load_model,
-    main,
-    score,
-    site,
-    tasks,
-    tour,
-    train,
-)
-from npformer.cli import lesson as lesson_command
-from npformer.cli import translate as translate_command
+from npformer.cli import gradcheck, language, load_model, main, train
 from npformer.cli.limits import count_parameters
-from npformer.cli.main import COMMANDS, make_parser
+from npformer.cli.options import Arguments
 from npformer.data import multi30k
 from npformer.data.dataset import files_dataset, task_dataset
 from npformer.data.download import KnownFile
 from npformer.data.monolingual import sentence_dataset
 from npformer.data.text import text_dataset
-from npformer.generation import text_generator
 from npformer.generation.sampling import sample_ids
-from npformer.learn import figures as all_figures
-from npformer.learn.course import trained as course_trained
-from npformer.learn.course.stepper import Stepper
+from npformer.learn import figures
 from npformer.learn.experiments.family import FamilyRow, Trial
 from npformer.learn.tasks import Verdict
 from npformer.models.bert import BertConfig
 from npformer.models.gpt import GPTConfig
 from npformer.models.recurrent import RecurrentConfig
 from npformer.models.transformer import TransformerConfig
-from npformer.pretrained import save_pretrained
-from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
+from npformer.pretrained import read_pretrained, save_pretrained, weights_fingerprint
+from npformer.storage.checkpoint import save_checkpoint
 from npformer.training import TrainingConfig
 from npformer.training import train as train_model
-from npformer.training.presets import Preset
 
-# ---------------------------------------------------------------------------------------------------------
 # Values
 
 NUMBERS = [
@@ -89,6 +72,11 @@ NAMES = [
     "a/b", "été", "cafe\u0301", "\x7f", "\x9b31m", "`a`", "|", "<b>", "&lt;", ":smile:", "$(ls)", "'", '"',
     "#", "%",
 ]  # fmt: skip
+# one name with everything that rich, Markdown, HTML, mathtext, a shell or a terminal could take for its own;
+# no slash, and bytes that are not UTF-8
+NAME = (
+    os.fsdecode(b"[red]:smile: $x$_^{\\ '`*|<b>&amp;\" \xe9\xff\x9b") + "\x1b[31m\u202e\u2028\r\nforged: [x]"
+)
 SENTENCES = [
     "the cat", "the cat sleeps", "A man is riding a bicycle.", "", " ", "\t", "🙂", "👩\u200d👩\u200d👧 runs",
     "the \x1b[31mcat", "the\x00cat".replace("\x00", "\x01"), "the cat\nsleeps", "a " * 60, "a" * 5000,
@@ -105,210 +93,9 @@ FILES = [
     "new$x$.svg", "new\x1b[31m.png", "new\u202e.txt", "new\udce9.png", "new\n.txt",
 ]  # fmt: skip
 
-# values that a command can use, by command and argument
-RUN = ["runs/tiny", "runs/rnn", "runs/toy", "toy.safetensors", "runs/tiny/last.safetensors"]
-SEARCH = {"model": RUN, "beam": ["1", "2"], "length_penalty": ["0.5", "1"], "backend": ["numpy", "auto"]}
-TASKS = {
-    "action": ["list", "start", "check", "hint"],
-    "name": ["softmax-backward", "1", "3", "5", "exercises/softmax-backward.py"],
-    "dir": ["exercises", "new", "folder"],
-    "seconds": ["5"],
-    "png": ["new.png"],
-}
-USABLE = {
-    "tour": {"out": ["tour", "new"], "steps": ["1"], "seed": ["1"], "backend": ["numpy"]},
-    "lesson": {
-        "which": ["1", "0", "0.2", "attention"],
-        "notebook": ["1.ipynb"],
-        "html": ["1.html"],
-        "figures": ["new"],
-    },
-    "lessons": {"write": ["README.md", "new.md"]},
-    "train": {
-        "files": ["train.en", "train.fr", "train.en.gz"],
-        "valid": ["train.en", "train.fr"],
-        "task": ["copy", "reverse"],
-        "direction": ["fr-en", "en-fr"],
-        "text": ["train.en", "train.fr", "raw.de"],
-        "tokens": ["characters", "bytes", "subwords"],
-        "limit": ["2", "20"],
-        "data": ["folder"],
-        "max_length": ["20"],
-        "vocab_size": ["50"],
-        "min_count": ["1"],
-        "subwords": ["30"],
-        "preset": ["small", "multi30k-en-de", "gpt-shakespeare"],
-        "architecture": ["small", "rnn", "rnn-global", "gpt-small"],
-        "steps": ["1", "3"],
-        "batch_size": ["4"],
-        "seed": ["1"],
-        "run": ["runs/new", "new"],
-        "resume": ["runs/tiny", "runs/rnn"],
-        "backend": ["numpy"],
-        "threads": ["1"],
-        "workers": ["1", "2"],
-        "set": [
-            "schedule=constant",
-            "d_model=16",
-            "d_ff=16",
-            "n_heads=2",
-            "n_layers=1",
-            "dropout=0",
-            "positions=relative",
-            "positions=learned",
-            "tied=none",
-            "norm=post",
-            "final_norm=True",
-            "clip=1",
-            "betas=(0.9, 0.99)",
-            "seed=3",
-        ],
-    },
-    "data": {
-        "corpus": ["multi30k"],
-        "folder": ["new", "folder"],
-        "languages": ["en", "en,de", "de,fr"],
-        "source": ["copy", "copy", "folder"],
-        "base_url": ["http://127.0.0.1:9/"],
-    },
-    "curves": {"run": ["runs/tiny", "runs/rnn"], "out": ["new.png", "new.svg"]},
-    "translate": {"sentences": ["the cat", "the dog eats", "a cat sleeps"], **SEARCH},
-    "score": {
-        "source": ["train.en", "train.en.gz"],
-        "reference": ["train.fr"],
-        **SEARCH,
-        "text": ["raw", "auto", "tokenised"],
-        "limit": ["2"],
-        "known_words": ["train.fr", "train.en.gz"],
-        "seed": ["3"],
-        "out": ["new.txt"],
-    },
-    "pretrained": {
-        "name": ["en-de", "toy.safetensors"],
-        "export": ["runs/toy", "runs/tiny", "toy.safetensors"],
-        "out": ["new.safetensors"],
-        "card": ["card.json", "new.json", "template.json"],
-        "casing": ["raw.de"],
-        "scores": ["s.json"],
-    },
-    "attention": {
-        "sentence": ["the cat sleeps", "a cat eats"],
-        "model": RUN,
-        "kind": ["encoder", "cross"],
-        "layer": ["0"],
-        "head": ["0", "1"],
-        "word": ["cat", "</S>"],
-        "out": ["new"],
-    },
-    "explore": {
-        "sentence": ["the cat sleeps", "a cat", "the [MASK] sleeps"],
-        "model": ["runs/text", "runs/sentences", "runs/tiny", "runs/rnn"],
-        "target": ["le chat dort", "un chat"],
-        "out": ["new.html"],
-    },
-    "site": {"out": ["new", "folder"], "only": ["5.1", "6"], "model": ["runs/tiny"]},
-    "saliency": {
-        "text": ["the cat sleeps", "the [MASK] sleeps"],
-        "model": ["runs/text", "runs/sentences", "runs/tiny"],
-        "target": ["cat", "t", "</S>"],
-        "position": ["0", "1"],
-        "score": ["logit", "log-probability"],
-        "method": ["gradient", "integrated"],
-        "tolerance": ["0.5"],
-        "points": ["8"],
-        "out": ["new.png"],
-    },
-    "figures": {"ids": ["F23", "F07", "F51"], "out": ["new"], "model": ["runs/tiny"]},
-    "masks": {
-        "sentence": ["the cat", "le chat dort"],
-        "pad": ["1", "2"],
-        "window": ["1"],
-        "cross": ["the cat sleeps"],
-        "model": RUN,
-        "layer": ["0"],
-        "head": ["0", "1"],
-        "seed": ["3"],
-        "mistake": ["shifted", "inverted"],
-        "out": ["new"],
-    },
-    "inspect": {"model": ["runs/tiny", "runs/text", "toy.safetensors"]},
-    "gradcheck": {
-        "what": ["softmax", "layer", "own.py:double", "own.py:wrong"],
-        "method": ["complex", "difference"],
-        "shape": ["2,3"],
-        "seed": ["1"],
-        "seconds": ["5"],
-    },
-    "exercise": TASKS | {"action": [*TASKS["action"], "solution"]},
-    "bugs": TASKS | {"name": ["1", "3"], "dir": ["new", "folder"]},
-    "class": {
-        "action": ["export", "grade", "mistakes"],
-        "places": ["nbgrader", "gradescope", "new", "exercises", "folder"],
-        "exercise": ["softmax-backward", "5"],
-        "name": ["week-1"],
-        "points": ["2"],
-        "seed": ["1"],
-        "seconds": ["5"],
-        "memory": ["512"],
-        "out": ["new"],
-        "csv": ["new.csv"],
-        "workers": ["1"],
-        "write": ["new.md"],
-    },
-    "build": {
-        "sentence": ["the cat"],
-        "dir": ["exercises", "new", "folder"],
-        "steps": ["1"],
-        "seconds": ["5"],
-    },
-    "generate": {
-        "prompts": ["the cat", "le"],
-        "model": ["runs/text", "runs/text", "runs/tiny", "toy.safetensors"],
-        "tokens": ["1", "3"],
-        "temperature": ["0.8"],
-        "top_k": ["1", "5"],
-        "top_p": ["0.9", "1"],
-        "seed": ["1"],
-        "stop": ["t", "cat"],
-        "perplexity": ["train.en", "train.en.gz"],
-        "backend": ["numpy"],
-    },
-    "fill": {
-        "texts": ["the [MASK] sleeps", "[MASK] cat", "the cat"],
-        "model": ["runs/sentences", "runs/sentences", "runs/text", "toy.safetensors"],
-        "answers": ["1", "2"],
-        "backend": ["numpy"],
-    },
-    "language": {
-        "text": ["the [MASK] sleeps", "the cat"],
-        "steps": ["1"],
-        "answers": ["2"],
-        "seed": ["1"],
-    },
-    "experiment": {"name": ["ablation", "scaling"], "out": ["new.json", "folder"]},
-    "family": {"steps": ["1"], "seed": ["1"], "seeds": ["1"], "out": ["folder"]},
-    "bench": {
-        "only": ["tiny", "small"],
-        "against": ["torch"],
-        "repeats": ["2"],
-        "seconds": ["0.1"],
-        "workers": ["1", "2"],
-        "backend": ["numpy"],
-        "json": ["new.json", "-"],
-        "curves": ["new.png"],
-    },
-    "index": {"word": ["softmax", "3.2.1"], "write": ["INDEX.md", "new.md"]},
-    "glossary": {"word": ["softmax", "head"], "write": ["GLOSSARY.md", "new.md"]},
-}
 STANDARD_INPUT = [
-    b"",
-    b"the cat\n",
-    b"the cat\n\nthe dog",
-    b"\xff\xfe\n",
-    b"\x1b[31m\n",
-    b"\r\n\r\n",
-    b"\x00\n",
-    b"a " * 400,
+    *(b"", b"the cat\n", b"the cat\n\nthe dog", b"\xff\xfe\n", b"\x1b[31m\n"),
+    *(b"\r\n\r\n", b"\x00\n", b"a " * 400),
 ]
 
 
@@ -322,80 +109,27 @@ class CommandLine:
 
 
 def random_line(command, rng):
-    """Draw a command line of a command: its arguments in any order, some odd, some foreign, some twice.
+    """Draw a command line: one that works, with some words replaced, left out or added.
 
     Args:
         command: The name of the command.
         rng: A random.Random. Hypothesis would vary one example many times, and the lines are to differ.
     """
-    odd = rng.choice([0, 1, 2, 5])  # the share of odd values, in tenths
-    actions = [action for action in make_parser(command)._actions if action.dest != "help"]
-    options = [action for action in actions if action.option_strings]
-    parts = []
-    for action in actions:
-        if not action.option_strings and rng.randint(0, 9) < (9 if action.nargs != "?" else 6):
-            parts.append(_values(rng, command, action, odd))
-    if command == "data" and rng.random() < 0.5:  # without network, it works with --from alone
-        parts.append(["--from", "copy"])
-    if options:
-        chosen = rng.sample(options, min(len(options), rng.randint(0, 3)))
-        parts += [_given(rng, command, action, odd) for action in chosen]
-        if chosen and rng.randint(0, 9) == 0:  # an option twice
-            parts.append(_given(rng, command, rng.choice(chosen), odd))
+    lines = [shlex.split(line) for line in LINES]
+    own = [line[1:] for line in lines if line[0] == command]
+    words, every_own, every = list(rng.choice(own)), list(chain(*own)), list(chain(*lines))
+    pools = [NUMBERS, NUMBERS, NAMES, SENTENCES, FILES, every_own, every_own, every]
+    for _ in range(rng.choice([0, 1, 2, 4])):
+        place = rng.randrange(len(words) + 1)
+        new = rng.choice([*pools, [_setting(rng)]])
+        words[place : place + rng.choice([0, 1, 1, 1])] = [rng.choice(new)] if rng.random() < 0.8 else []
     if rng.randint(0, 14) == 0:
-        parts.append(_foreign(rng))
-    parts = rng.sample(parts, len(parts))
-    argv = [command, *(text for part in parts for text in part)]
+        words.append(
+            rng.choice(["--modle", "-", "--", "-h", "--help", "--\x1b[31m", "--[/a]", "-1", "--seed=1"])
+        )
     if rng.randint(0, 29) == 0:
-        argv[0] = rng.choice(NAMES)
-    return CommandLine(tuple(argv), rng.choice(STANDARD_INPUT), rng.random() < 0.5)
-
-
-def _given(rng, command, action, odd):
-    """Draw an option with its values, sometimes in one word, as --seed=1."""
-    values = [] if action.nargs == 0 else _values(rng, command, action, odd)
-    option = action.option_strings[-1]
-    if len(values) == 1 and rng.random() < 0.5:
-        return [f"{option}={values[0]}"]
-    if action.nargs == 0 and rng.randint(0, 19) == 0:
-        return [f"{option}=1"]
-    return [option, *values]
-
-
-def _values(rng, command, action, odd):
-    """Draw the values of an argument: as many as it takes, and rarely one more or one less."""
-    most = {None: (1, 1), "?": (0, 1), "*": (0, 3), "+": (1, 3)}.get(
-        action.nargs, (action.nargs, action.nargs)
-    )
-    number = rng.randint(*most)
-    if action.dest == "files":
-        number = rng.choice([0, 2, 2, 2, 1, 3])
-    if odd and rng.randint(0, 24) == 0:
-        number += rng.choice([-1, 1])
-    usable = USABLE[command].get(action.dest, [])
-    return [_value(rng, action, usable, odd) for _ in range(number)]
-
-
-def _value(rng, action, usable, odd):
-    """Draw a value of an argument."""
-    if usable and rng.randint(0, 9) >= odd:
-        return rng.choice(usable)
-    if action.dest == "set":
-        return _setting(rng)
-    if action.dest in ("sentence", "sentences", "cross", "word", "prompts", "stop"):
-        kinds = [SENTENCES, SENTENCES, NAMES]
-    elif action.type is not None and action.metavar != "ACTION":
-        kinds = [NUMBERS, NUMBERS, NAMES]
-    else:
-        kinds = [FILES, FILES, NAMES, SENTENCES, NUMBERS]
-    value = rng.choice(rng.choice(kinds))
-    if action.dest == "what" and rng.random() < 0.5:
-        value = f"{value}:{rng.choice(['double', *NAMES])}"
-    if action.dest == "base_url" and rng.random() < 0.5:
-        value = f"http://{value}"
-    if rng.randint(0, 19) == 0:
-        value += "".join(chr(rng.randrange(1, 0x3000)) for _ in range(rng.randint(1, 5)))
-    return value
+        command = rng.choice(NAMES)
+    return CommandLine((command, *words), rng.choice(STANDARD_INPUT), rng.random() < 0.5)
 
 
 def _setting(rng):
@@ -411,80 +145,65 @@ def _setting(rng):
     return name + rng.choice(["=", "=", "=", "", "=="]) + rng.choice(values)
 
 
-def _foreign(rng):
-    """Draw an option of any command, or something that looks like an option."""
-    if rng.random() < 0.5:
-        return [rng.choice(["--modle", "--sed", "-", "--", "-h", "--help", "--\x1b[31m", "--[/a]", "-1"])]
-    command = rng.choice(sorted(COMMANDS))
-    options = [
-        action for action in make_parser(command)._actions if action.option_strings and action.dest != "help"
-    ]
-    return _given(rng, command, rng.choice(options), 5) if options else ["--restart"]
-
-
-# ---------------------------------------------------------------------------------------------------------
 # Files
 
 OWN = "def double(x):\n    return 2 * x, None\n\ndef double_backward(dy, cache):\n    return 2 * dy\n"
 WRONG = "\ndef wrong(x):\n    return 2 * x, None\n\ndef wrong_backward(dy, cache):\n    return 3 * dy\n"
 ENGLISH = "the cat sleeps\nthe dog eats\na cat eats\n" * 4
 FRENCH = "le chat dort\nle chien mange\nun chat mange\n" * 4
-
-
 CORPUS_TEXT = gzip.compress(b"a\nb\n", mtime=0)
-CORPUS = [
+CORPUS = tuple(
     KnownFile(file.name, len(CORPUS_TEXT), hashlib.sha256(CORPUS_TEXT).hexdigest()) for file in multi30k.FILES
-]
+)
+TEXTS = {
+    "train.en": ENGLISH, "train.fr": FRENCH, "raw.de": "Ein Mann fährt.\n" * 12, "short.fr": "un\n",
+    "empty": "", "deep.json": "[" * 5000 + "]" * 5000, "wide.json": json.dumps({"title": "9" * 3000}),
+    "many.json": "9" * 5000, "card.json": json.dumps(FIELDS), "own.py": OWN + WRONG, "bad.py": "1 +\n",
+    "template.json": json.dumps(FIELDS | {"data": "TO WRITE: the data"}), "folder/kept.txt": "kept\n",
+    "bad-log/log.jsonl": '{"step": 1, "loss": "x", "seconds": 1}\n[]\n',
+}  # fmt: skip
 
 
 def prepare(folder):
-    """Write the files that the command lines name, with three trained runs, into a folder."""
-    texts = {
-        "train.en": ENGLISH, "train.fr": FRENCH, "raw.de": "Ein Mann fährt.\n" * 12, "short.fr": "un\n",
-        "empty": "", "deep.json": "[" * 5000 + "]" * 5000, "wide.json": json.dumps({"title": "9" * 3000}),
-        "many.json": "9" * 5000, "card.json": json.dumps(toy_pretrained.FIELDS), "s.json": "{}",
-        "own.py": OWN + WRONG, "bad.py": "1 +\n",
-        "template.json": json.dumps(toy_pretrained.FIELDS | {"data": "TO WRITE: the data"}),
-    }  # fmt: skip
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    (folder / "train.en.gz").write_bytes(gzip.compress(ENGLISH.encode()))
-    (folder / "binary").write_bytes(bytes(range(256)) * 4)
-    (folder / "latin.txt").write_bytes("café\n".encode("latin-1") * 12)
-    (folder / "folder").mkdir()
-    (folder / "folder/kept.txt").write_text("kept\n")
-    (folder / "exercises").mkdir()
-    (folder / "exercises/softmax-backward.py").write_text("def softmax_backward(dy, y):\n    return None\n")
-    dataset = files_dataset(str(folder / "train.en"), str(folder / "train.fr"), min_count=1, filtered=False)
-    settings = TrainingConfig(steps=2, batch_size=4, schedule="constant")
-    sizes = {"source_vocab": len(dataset.source.vocabulary), "target_vocab": len(dataset.target.vocabulary)}
-    tiny = TransformerConfig(d_model=8, d_ff=8, n_heads=2, n_layers=1, max_length=20, tied="none", **sizes)
-    rnn = RecurrentConfig(d_model=8, d_hidden=8, max_length=20, **sizes)
-    for name, config in (("tiny", tiny), ("rnn", rnn)):
+    """Write the files that the command lines name, with a trained run of each kind, into a folder."""
+    data = {name: text.encode() for name, text in TEXTS.items()}
+    data |= {"train.en.gz": gzip.compress(ENGLISH.encode()), "binary": bytes(range(256)) * 4}
+    data |= {"latin.txt": "café\n".encode("latin-1") * 12} | {
+        f"copy/{file.name}": CORPUS_TEXT for file in CORPUS
+    }
+    data |= {"teaching.md": (ROOT / "docs/teaching.md").read_bytes()}
+    for name, content in data.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    (folder / "link").symlink_to("train.en")
+    (folder / "loop").symlink_to("loop")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        solve(folder / "exercises", "masks")
+        assert main.main(["exercise", "start", "softmax-backward"]) == 0
+        assert main.main(["bugs", "start", "3", "--dir", "repairs"]) == 0
+
+    pairs = files_dataset(str(folder / "train.en"), str(folder / "train.fr"), min_count=1, filtered=False)
+    text, sentences = text_dataset(folder / "train.en"), sentence_dataset(folder / "train.en")
+    sizes = {"source_vocab": len(pairs.source.vocabulary), "target_vocab": len(pairs.target.vocabulary)}
+    small = {"d_model": 8, "n_layers": 1, "n_heads": 2}
+    for name, dataset, config in (
+        ("tiny", pairs, TransformerConfig(**small, d_ff=8, max_length=20, tied="none", **sizes)),
+        ("rnn", pairs, RecurrentConfig(d_model=8, d_hidden=8, max_length=20, **sizes)),
+        ("text", text, GPTConfig(**small, context=16, **text.sizes)),
+        ("sentences", sentences, BertConfig(**small, max_length=16, **sentences.sizes)),
+    ):
+        settings = TrainingConfig(steps=2, batch_size=4, schedule="constant")
         train_model(folder / "runs" / name, dataset, config, settings, backend="numpy", threads=1)
-    text = text_dataset(folder / "train.en")
-    gpt = GPTConfig(d_model=8, n_layers=1, n_heads=2, context=16, **text.sizes)
-    train_model(folder / "runs/text", text, gpt, settings, backend="numpy", threads=1)
-    sentences = sentence_dataset(folder / "train.en")
-    bert = BertConfig(d_model=8, n_layers=1, n_heads=2, max_length=16, **sentences.sizes)
-    train_model(folder / "runs/sentences", sentences, bert, settings, backend="numpy", threads=1)
-    toy = toy_pretrained.toy_checkpoint()
-    (folder / "runs/toy").mkdir()
-    save_checkpoint(toy, folder / "runs/toy/last.safetensors")
-    save_pretrained(toy, folder / "toy.safetensors", toy_pretrained.toy_card())
     whole = (folder / "runs/tiny/last.safetensors").read_bytes()
     (folder / "damaged").mkdir()
     (folder / "damaged/last.safetensors").write_bytes(whole[: len(whole) // 2])
     (folder / "damaged.safetensors").write_bytes(whole[:-1] + b"\x01")
-    (folder / "bad-log").mkdir()
-    (folder / "bad-log/log.jsonl").write_text('{"step": 1, "loss": "x", "seconds": 1}\n[]\n')
-    for part in ("raw", "tok"):
-        (folder / "copy" / part).mkdir(parents=True)
-    for file in CORPUS:
-        (folder / "copy" / file.name).write_bytes(CORPUS_TEXT)
-    (folder / "link").symlink_to("train.en")
-    (folder / "loop").symlink_to("loop")
-    assert load_checkpoint(folder / "runs/toy/last.safetensors").step == toy.step
+    (folder / "runs/toy").mkdir()
+    save_checkpoint(toy_checkpoint(), folder / "runs/toy/last.safetensors")
+    save_pretrained(toy_checkpoint(), folder / "toy.safetensors", toy_card())
+    toy = read_pretrained(str(folder / "toy.safetensors"))
+    score = MEASURED | {"weights": weights_fingerprint(toy.model.state_dict())}
+    (folder / "s.json").write_text(json.dumps(score))
 
 
 def contents(folder):
@@ -501,7 +220,6 @@ def contents(folder):
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------
 # What would take long
 
 
@@ -516,58 +234,56 @@ def _limited_training(folder, dataset, model, training, **settings):
     return train_model(folder, dataset, model, training.replace(steps=min(2, training.steps)), **settings)
 
 
+def _limited_resume(folder, *, changes, _resume=train.resume_run, **settings):
+    """Resume a run for at most three steps."""
+    if changes.get("steps", 0) > 5 or (settings.get("workers") or 1) > 2:
+        raise WouldBegin
+    return _resume(folder, changes=changes, **settings)
+
+
 def _limited_sampling(model, prompts, n_tokens, **settings):
     """Sample three tokens at most."""
     return sample_ids(model, prompts, min(3, n_tokens), **settings)
 
 
-def _trained_once(train):
+def _once(train):
     """Return a function that trains a language model for one step when it is first called, and keeps it."""
     trained = functools.cache(lambda: train(steps=1, seed=0))
     return lambda **settings: trained()
 
 
-def _limited_resume(folder, *, changes, **settings):
-    """Resume a run for at most three steps."""
-    if changes.get("steps", 0) > 5 or (settings.get("workers") or 1) > 2:
-        raise WouldBegin
-    return RESUME(folder, changes=changes, **settings)
-
-
-RESUME, LOAD, CHECK_OWN = train.resume_run, load_model.load_with_search, gradcheck.check_own_layer
-FIND = all_figures.find_entry
-
-
-def _limited_search(arguments):
-    loaded, settings = LOAD(arguments)
+def _limited_search(arguments, _load=load_model.load_with_search):
+    """Load a translator for a search with few beams."""
+    loaded, settings = _load(arguments)
     if settings["beam"] > 8:
         raise WouldBegin
     return loaded, settings
 
 
-def _limited_check(what, shapes, *settings):
+def _limited_check(what, shapes, *settings, _check=gradcheck.check_own_layer):
     """Check a layer with small inputs."""
     if any(np.prod(shape, dtype=float) > 100 for shape in shapes or ()):
         raise WouldBegin
-    return CHECK_OWN(what, shapes, *settings)
+    return _check(what, shapes, *settings)
 
 
 def _no_network(*arguments, **settings):
     raise ConnectionRefusedError(111, "Connection refused")
 
 
-def _draw(entries):
-    """Return the figures with drawings that stop those of them which need a trained model."""
+def _draw(entry):
+    """Return a figure that stops before it trains a model, or draws one of those that take long."""
 
-    def drawn(entry):
-        def draw(studio, **changes):
-            if entry.id != "F23":
-                raise WouldBegin
-            return entry.draw(studio, **changes)
+    def draw(studio, **changes):
+        if entry.id not in ("F07", "F23") or (entry.id == "F07" and studio.run is None):
+            raise WouldBegin
+        return entry.draw(studio, **changes)
 
-        return dataclasses.replace(entry, draw=draw)
+    return dataclasses.replace(entry, draw=draw)
 
-    return [drawn(entry) for entry in entries]
+
+def _begin(*arguments, **settings):
+    raise WouldBegin
 
 
 def _verdict(*arguments):
@@ -578,83 +294,80 @@ def _verdict(*arguments):
 def quick(home):
     """Replace what takes long or needs a network, so that the path of every option stays the real one."""
     dataset = task_dataset("copy", n=20)
-    row = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ())
-    trial = Trial("a", "rnn", 1.0, {}, 1.0)
-    small_cases = [
-        case for case in all_cases() if "softmax" in case.name or case.name.startswith("LayerNorm")
-    ][:4]
-    some_figures = _draw(all_figures.all_entries())
+    for name, text in {"en": ENGLISH, "fr": FRENCH}.items():
+        (home / name).write_text(text)
+    pairs = files_dataset(str(home / "en"), str(home / "fr"), min_count=1, filtered=False)
+    row, trial = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ()), Trial("a", "rnn", 1.0, {}, 1.0)
+    small_cases = [case for case in all_cases() if "softmax" in case.name][:3]
+    some_figures = [_draw(entry) for entry in figures.all_entries()]
     member = dict.fromkeys(("name", "compares", "cost", "differentiable"), "x")
     member |= {"parameters": 1, "error": 0.0, "ok": True, "chapter": 1}
-    replaced = [
-        (multi30k, "FILES", tuple(CORPUS)),
-        (Preset, "dataset", lambda preset, folder: dataset),
-        (lesson_command, "as_page", lambda lesson: ""),
-        (Stepper, "walk", lambda stepper, begin: 0),
-        (tasks, "check", _verdict),
-        (classroom, "grade_class", lambda *arguments: 0),
-        (experiment, "EXPERIMENTS", dict.fromkeys(("ablation", "scaling"), _begin)),
-        (family.experiment, "plan", lambda *arguments: [SimpleNamespace(name="a")]),
-        (family.experiment, "measure_system", lambda *arguments, **settings: row),
-        (family.experiment, "try_settings", lambda *arguments, **settings: trial),
-        (family, "members", lambda: [member]),
-        (family, "builtin_dataset", lambda: None),
-        (family, "builtin_corpus", lambda: SimpleNamespace(new_words=[])),
-        (bench, "step_rows", lambda arguments, setups: _begin(arguments)),
-        (bench, "curve_rows", lambda arguments: _begin(arguments)),
-        (bench, "decoding_rows", lambda arguments: _begin(arguments)),
-        (bench, "profile_rows", lambda arguments, setups: _begin(arguments)),
-        (tour, "all_cases", lambda: small_cases),
-        (tour, "show_translations", lambda out, translator: None),
-        (tour, "show_evaluation", lambda out, translator: None),
-        (tour, "draw_pictures", lambda translator, folder: []),
-        (tour, "write_page", lambda folder: folder / "explorer.html"),
-        (course_trained, "builtin_dataset", lambda: dataset),
-        (site, "build_site", lambda *arguments: _begin(arguments)),
-        (tour, "train", _limited_training),
-        (train, "builtin_dataset", lambda *arguments, **settings: dataset),
-        (train, "task_dataset", lambda task: dataset),
-        (train, "train_run", _limited_training),
-        (train, "resume_run", _limited_resume),
-        (translate_command, "load_with_search", _limited_search),
-        (score, "load_with_search", _limited_search),
-        (text_generator, "sample_ids", _limited_sampling),
-        (language, "train_masked_language_model", _trained_once(language.train_masked_language_model)),
-        (language, "train_causal_language_model", _trained_once(language.train_causal_language_model)),
-        (gradcheck, "all_cases", lambda: small_cases),
-        (gradcheck, "check_own_layer", _limited_check),
-        (all_figures, "all_entries", lambda: some_figures),
-        (all_figures, "find_entry", lambda id: _draw([FIND(id)])[0]),
-    ]
+
+    def always(value):
+        return lambda *arguments, **settings: value
+
+    replaced = {
+        "bench.decoding.MEASUREMENTS": {"a": _begin},
+        "bench.costs.measure_costs": _begin,
+        "bench.profile.profile": _begin,
+        "cli.bench.compare": _begin,
+        "cli.bench.require_torch": always(None),
+        "cli.build.begin_training": always(None),
+        "cli.build.compare_parts": always([]),
+        "cli.build.train_rounds": _begin,
+        "cli.classroom.grade_class": always(0),
+        "cli.experiment.EXPERIMENTS": dict.fromkeys(("ablation", "scaling"), _begin),
+        "cli.family.builtin_corpus": always(SimpleNamespace(new_words=[])),
+        "cli.family.builtin_dataset": always(None),
+        "cli.family.members": always([member]),
+        "cli.gradcheck.all_cases": always(small_cases),
+        "cli.gradcheck.check_own_layer": _limited_check,
+        "cli.language.train_causal_language_model": _once(language.train_causal_language_model),
+        "cli.language.train_masked_language_model": _once(language.train_masked_language_model),
+        "cli.lesson.as_notebook": always(""),
+        "cli.lesson.as_page": always(""),
+        "cli.score.load_with_search": _limited_search,
+        "cli.site.build_site": _begin,
+        "cli.tasks.check": _verdict,
+        "cli.tour.all_cases": always(small_cases),
+        "cli.tour.draw_pictures": always([]),
+        "cli.tour.show_evaluation": always(None),
+        "cli.tour.show_translations": always(None),
+        "cli.tour.train": _limited_training,
+        "cli.tour.write_page": lambda folder: folder / "explorer.html",
+        "cli.train.builtin_dataset": always(dataset),
+        "cli.train.resume_run": _limited_resume,
+        "cli.train.task_dataset": always(dataset),
+        "cli.train.train_run": _limited_training,
+        "cli.translate.load_with_search": _limited_search,
+        "data.multi30k.FILES": CORPUS,
+        "generation.text_generator.sample_ids": _limited_sampling,
+        "learn.course.stepper.Stepper.walk": always(0),
+        "learn.course.trained.builtin_dataset": always(dataset),
+        "learn.experiments.family.measure_system": always(row),
+        "learn.experiments.family.plan": always([SimpleNamespace(name="a")]),
+        "learn.experiments.family.try_settings": always(trial),
+        "learn.figures.all_entries": always(some_figures),
+        "learn.figures.find_entry": lambda id, _find=figures.find_entry: _draw(_find(id)),
+        "training.language.builtin_dataset": always(pairs),
+        "training.presets.Preset.dataset": always(dataset),
+    }
     environment = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "TERM": "dumb", "COLUMNS": "120"}
     with contextlib.ExitStack() as stack:
-        for where, name, new in replaced:
-            stack.enter_context(mock.patch.object(where, name, new))
+        for name, new in replaced.items():
+            stack.enter_context(mock.patch(f"npformer.{name}", new))
         stack.enter_context(mock.patch("socket.socket.connect", _no_network))
         stack.enter_context(mock.patch("socket.getaddrinfo", _no_network))
+        stack.enter_context(mock.patch("webbrowser.open_new_tab", always(True)))
         stack.enter_context(mock.patch("time.sleep"))
         stack.enter_context(mock.patch.dict(os.environ, environment))
         yield
 
 
-def _begin(*arguments):
-    raise WouldBegin
-
-
-# ---------------------------------------------------------------------------------------------------------
 # One case
 
-CHECKING = (
-    "masks",
-    "gradcheck",
-    "inspect",
-    "exercise",
-    "bugs",
-    "build",
-    "lesson",
-    "family",
-    "tour",
-)  # commands with status 1
+# commands with status 1
+CHECKING = ("masks", "gradcheck", "inspect", "exercise", "bugs", "build", "lesson", "family", "tour")
 # options whose values name files and folders that the command may write to
 WRITTEN = [
     "--out", "--notebook", "--html", "--write", "--json", "--curves", "--run", "--resume", "--card",
@@ -678,13 +391,40 @@ class Screen(io.FileIO):
         return True
 
 
+class RecordedArguments(Arguments):
+    """The arguments of a command, and the names of those that were read.
+
+    A read by a rule does not count: the rules have been checked before a command gets its arguments.
+    """
+
+    def __init__(self, arguments):
+        super().__init__(**vars(arguments))
+        object.__setattr__(self, "_read", set())
+
+    def __getattribute__(self, name):
+        if not name.startswith("_"):
+            object.__getattribute__(self, "_read").add(name)
+        return super().__getattribute__(name)
+
+    @property
+    def _ignored(self):
+        return sorted(self.given - self._read)
+
+
 @dataclass
 class Outcome:
-    """The exit status of a command line, None if long work would have begun, and what was wrong with it."""
+    """What a command line did.
+
+    Attributes:
+        status: The exit status, or None if long work would have begun.
+        wrong: What was wrong with it.
+        ignored: The options that were given and not read.
+        stderr: What it printed on standard error.
+    """
 
     status: int | None
     wrong: list[str]
-    stdout: str
+    ignored: list[str]
     stderr: str
 
 
@@ -732,10 +472,10 @@ def run_case(line, prepared, place):
     wrong += wrong_status(line, status) if not wrong else []
     wrong += wrong_text(line, status, stdout, stderr)
     wrong += wrong_files(line, folder, before)
-    ignored = recorded[0]._ignored if recorded and status in (0, 1) else []
-    if ignored:
+    ignored = recorded[0]._ignored if recorded else []
+    if ignored and status in (0, 1):
         wrong.append(f"ignored: {', '.join(ignored)}")
-    return Outcome(status, wrong, stdout, stderr)
+    return Outcome(status, wrong, ignored, stderr)
 
 
 @contextlib.contextmanager
@@ -782,7 +522,7 @@ def wrong_text(line, status, stdout, stderr):
             wrong.append(f"more than one line: {stderr[:600]!r}")
         if "\\n" in last and not {"\n", "\\"} & set(given):
             wrong.append(f"a line break in the sentence: {last!r}")
-    elif any(not note.startswith("npformer: ") for note in lines):
+    elif any(not note.startswith("npformer: ") for note in lines if status is not None or note):
         wrong.append(f"not a note: {stderr[:300]!r}")
     return wrong
 

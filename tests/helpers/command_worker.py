@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from corpus_server import known
@@ -45,31 +46,16 @@ class CountingOs:
         self.die, self.count = die, 0
 
     def __getattr__(self, name):
-        return getattr(os, name)
+        function = getattr(os, name)
+        return partial(self._call, function) if name in ("fsync", "chmod", "replace", "link") else function
 
-    def _next(self, descriptor=None):
+    def _call(self, function, *arguments):
         if self.count == self.die:
-            if descriptor is not None and os.fstat(descriptor).st_size:
-                os.ftruncate(descriptor, os.fstat(descriptor).st_size // 2)
+            if function is os.fsync and os.path.isfile(f"/proc/self/fd/{arguments[0]}"):
+                os.ftruncate(arguments[0], os.fstat(arguments[0]).st_size // 2)
             os.kill(os.getpid(), signal.SIGKILL)
         self.count += 1
-
-    def fsync(self, descriptor):
-        regular = os.path.isfile(f"/proc/self/fd/{descriptor}")
-        self._next(descriptor if regular else None)
-        os.fsync(descriptor)
-
-    def chmod(self, *arguments):
-        self._next()
-        os.chmod(*arguments)
-
-    def replace(self, *arguments):
-        self._next()
-        os.replace(*arguments)
-
-    def link(self, *arguments):
-        self._next()
-        os.link(*arguments)
+        function(*arguments)
 
 
 def make_small(corpus):
