@@ -105,3 +105,10 @@ def text(reader, selector):
 def loss(reader):
     """Return the loss of the page."""
     return reader.page.evaluate("npformer.loss()")
+
+
+def saved(reader, selector):
+    """Return the bytes of the file that a button saves."""
+    with reader.page.expect_download() as download:
+        reader.press(selector)
+    return download.value.path().read_bytes()
