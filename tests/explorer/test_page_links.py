@@ -71,7 +71,8 @@ def test_training_steps_are_repeated(page):
 
 
 def test_a_link_repeats_at_most_100_steps(page):
-    step(page, 100, 1e-4, "gradient descent")
+    opened_at(page, '#training=[["gradient descent",1e-4,100]]')
+    assert page.evaluate("npformer.explorer.session.log.length") == 100
     check_link(page)
     step(page, 1, 1e-4)
     page.click("#copy-link")

@@ -341,7 +341,6 @@ def test_training_steps_raise_the_probabilities_of_the_right_tokens_and_are_undo
     losses = [loss(reader)]
     open_view(reader, "Training step")
     reader.press('#training button[data-choice="adam"]')
-    reader.write("#training input", "0.01")
     for _ in range(3):
         reader.press("#training .main")
         losses.append(loss(reader))
@@ -423,9 +422,6 @@ def test_the_rows_of_a_decoder_name_the_token_that_is_predicted(reader):
 def test_the_shown_weights_are_those_of_the_model(reader):
     """Means over the heads, and the rollout of two layers, from the values of the weights; and gradients."""
     open_view(reader, "Attention")
-    before = text(reader, TOLD)
-    reader.choose_cell("#attention-map")
-    assert text(reader, TOLD) != before
     reader.press('#attention button[data-choice="decoder.1.self_attention"]')
     names = [f"decoder.{i}.self_attention.attention.weights" for i in range(2)]
     below, above = (array(reader.page, name).mean(0) for name in names)
@@ -439,6 +435,9 @@ def test_the_shown_weights_are_those_of_the_model(reader):
     reader.press('#attention button[data-choice="gradients"]')
     assert "gradient of the loss" in text(reader, TOLD)
     reader.press('#attention button[data-choice="weights"]')
+    before = text(reader, TOLD)
+    reader.choose_cell("#attention-map")
+    assert text(reader, TOLD) != before
     reader.press("#attention .controls > button")
     assert of(reader, "e.moment.step.op") == "softmax"
 
@@ -485,7 +484,7 @@ def test_the_arrays_of_a_step_are_saved(reader):
     reader.press('#direction button[data-choice="backward"]')
     data = json.loads(saved(reader, "#actions button:nth-child(4)"))
     output = data["output"]
-    assert (data["direction"], output["path"]) == ("backward", of(reader, "e.result.path"))
+    assert (data["direction"], output["path"]) == ("backward", of(reader, "e.moment.step.path"))
     for which in ("values", "gradients"):
         assert output[which] == array(reader.page, output["path"], which).ravel().tolist()
     assert [each["path"] for each in data["inputs"]] == of(reader, "e.moment.step.inputs.map((x) => x.path)")

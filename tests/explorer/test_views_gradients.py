@@ -39,19 +39,16 @@ def test_the_part_of_a_position_is_the_gradient_of_its_loss_alone(engine):
     engine.make(model)
     engine.run(SOURCE, TARGET_IN, TARGET_OUT)
     before = engine.arrays()
-    alone = [
-        PassRecord(
-            model, (SOURCE, TARGET_IN, [token if t == place else 0 for t, token in enumerate(TARGET_OUT)])
-        )
-        for place in range(len(TARGET_OUT))  # 0 is padding
-    ]
+    parts = {path: by_position(engine, path, before[path][1].shape) for path in PATHS}
+    tolerances = {path: {"rtol": 0, "atol": 1e-12 * np.abs(before[path][1]).max()} for path in PATHS}
     for path in PATHS:
-        whole = before[path][1]
-        parts = by_position(engine, path, whole.shape)
-        atol = 1e-12 * np.abs(whole).max()
-        np.testing.assert_allclose(sum(parts), whole, rtol=0, atol=atol)
-        for part, record in zip(parts, alone, strict=True):
-            np.testing.assert_allclose(part, record.grads[path] / len(TARGET_OUT), rtol=0, atol=atol)
+        np.testing.assert_allclose(sum(parts[path]), before[path][1], **tolerances[path])
+    for t in range(len(TARGET_OUT)):
+        alone = [token if place == t else 0 for place, token in enumerate(TARGET_OUT)]  # 0 is padding
+        record = PassRecord(model, (SOURCE, TARGET_IN, alone))
+        for path in PATHS:
+            expected = record.grads[path] / len(TARGET_OUT)
+            np.testing.assert_allclose(parts[path][t], expected, **tolerances[path])
     after = engine.arrays()  # the last run is as it was
     for name, (values, gradient) in before.items():
         assert np.array_equal(values, after[name][0], equal_nan=True)

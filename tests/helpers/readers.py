@@ -13,6 +13,12 @@ UNNAMED = """
     .filter((e) => !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length))
     .map((e) => e.outerHTML)
 """
+# whether an element stands before the one that has the focus
+PRECEDES = """selector => {
+    const [active, wanted] = [document.activeElement, document.querySelector(selector)];
+    const place = active === document.body || !wanted ? 0 : active.compareDocumentPosition(wanted);
+    return Boolean(place & Node.DOCUMENT_POSITION_PRECEDING);
+}"""
 VIEWS = ["Steps", "Attention", "What if", "Check a gradient", "Training step"]
 
 
@@ -23,12 +29,13 @@ class Keyboard:
         self.page = page
 
     def focus(self, selector):
-        """Press Tab until an element has the focus."""
+        """Press Tab, or Shift and Tab, until an element has the focus."""
+        key = "Shift+Tab" if self.page.evaluate(PRECEDES, selector) else "Tab"
         for _ in range(150):
             if self.page.evaluate("s => document.activeElement.matches(s)", selector):
                 return
-            self.page.keyboard.press("Tab")
-        raise AssertionError(f"Tab does not reach {selector}")
+            self.page.keyboard.press(key)
+        raise AssertionError(f"{key} does not reach {selector}")
 
     def press(self, selector):
         self.focus(selector)

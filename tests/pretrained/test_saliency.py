@@ -190,6 +190,8 @@ def test_a_translator_explains_a_token_of_its_translation(loaded):
     assert found.scores["source"].all()
     assert found.scores["target"][:3].all()
     assert not found.scores["target"][3:].any()  # the decoder does not read them before
+    first = model.saliency("a man", method="gradient", max_length=5)
+    assert (first.position, first.explained) == (0, maps.predicted_tokens[0])
     word = maps.predicted_tokens[-1]
     last = model.saliency("a man", target=word, method="gradient", max_length=5)
     assert last.position == maps.predicted_tokens.index(word)
