@@ -32,7 +32,7 @@ class Keyboard:
         """Press Tab, or Shift and Tab, until an element has the focus."""
         key = "Shift+Tab" if self.page.evaluate(PRECEDES, selector) else "Tab"
         for _ in range(150):
-            if self.page.evaluate("s => document.activeElement.matches(s)", selector):
+            if self.page.evaluate("s => document.activeElement === document.querySelector(s)", selector):
                 return
             self.page.keyboard.press(key)
         raise AssertionError(f"{key} does not reach {selector}")
