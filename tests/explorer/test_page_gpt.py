@@ -195,8 +195,12 @@ def test_a_token_is_replaced_and_a_field_stays_as_the_reader_left_it(reader):
 
 
 @pytest.mark.browser
-def test_a_head_a_mask_a_gradient_and_a_training_step(reader):
+def test_a_gradient_a_head_a_mask_and_a_training_step(reader):
     before = loss(reader)
+    open_view(reader, "Check a gradient")
+    assert "The gradient agrees with the slope." in text(reader, "#slope .verdict")
+    # a masked score has no gradient, so another number is proposed
+    assert reader.page.evaluate("npformer.gradients(npformer.explorer.result.path)[npformer.explorer.index]")
     open_view(reader, "What if")
     assert reader.page.locator("#changes .row").count() == 2
     reader.press("#changes .row button")
@@ -205,10 +209,6 @@ def test_a_head_a_mask_a_gradient_and_a_training_step(reader):
     changed = loss(reader)
     assert changed != before
     assert text(reader, "#changes .comparison tbody tr:nth-child(2) th") == "Continuation"
-    open_view(reader, "Check a gradient")
-    assert "The gradient agrees with the slope." in text(reader, "#slope .verdict")
-    # a masked score has no gradient, so another number is proposed
-    assert reader.page.evaluate("npformer.gradients(npformer.explorer.result.path)[npformer.explorer.index]")
     open_view(reader, "Training step")
     reader.press("#training .main")
     assert loss(reader) < changed

@@ -155,7 +155,7 @@ def _encode(array):
 
 @contextmanager
 def open_modules(browser, script, ready):
-    """Open a page that runs a script beside the modules of the explorer, and yield it when it is ready."""
+    """Open a page with the modules of the explorer and a script, and yield it once the script made `ready`."""
     modules = {
         path.relative_to(WEB).as_posix(): ("text/javascript", path.read_text(encoding="utf-8"))
         for path in WEB.rglob("*.js")
@@ -163,7 +163,7 @@ def open_modules(browser, script, ready):
     modules["harness.js"] = ("text/javascript", script)
     html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="harness.js"></script>'
     with open_page(browser, html, modules) as page:
-        page.wait_for_function(ready)
+        page.wait_for_function(f"() => Boolean({ready})")
         yield page
 
 
