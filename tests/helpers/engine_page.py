@@ -155,7 +155,7 @@ def _encode(array):
 
 @contextmanager
 def open_modules(browser, script, ready):
-    """Open a page with the modules of the explorer and a script, and yield it once the script made `ready`."""
+    """Open a page with the modules of the explorer and a script, and yield it when `ready` is there."""
     modules = {
         path.relative_to(WEB).as_posix(): ("text/javascript", path.read_text(encoding="utf-8"))
         for path in WEB.rglob("*.js")
