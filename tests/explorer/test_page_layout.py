@@ -13,8 +13,8 @@ from npformer.explorer import explore
 pytestmark = pytest.mark.browser
 
 LONG = "the animal didn't cross the street because it was too wide"
-# of each step of a pass, but for those of the second layer: its texts, how wide the page is, and where the code
-# and the buttons are
+# of each step of a pass, but for those of the second layer: its texts, how wide the page is, and where
+# the code and the buttons are
 WALK = """direction => {
     const { explorer } = npformer, top = (part) => document.querySelector(part).getBoundingClientRect().top;
     const text = (part) => document.querySelector(part)?.textContent.trim() ?? "";
