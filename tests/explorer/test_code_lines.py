@@ -87,9 +87,6 @@ def test_a_moved_line_has_a_new_number(copied):
     quote = Quote("functional/linear.py", "linear", ("y = y + bias",))
     before = line_numbers(quote)
     quotes._functions_of.cache_clear()
-    copied(
-        "functional/linear.py",
-        "    if bias is not None:\n",
-        "    # one line more\n    if bias is not None:\n",
-    )
+    line = "    if bias is not None:\n"
+    copied("functional/linear.py", line, f"    # one line more\n{line}")
     assert line_numbers(quote) == [before[0] + 1]

@@ -69,6 +69,12 @@ def test_the_arrays_of_a_layer_and_their_gradients():
     np.testing.assert_array_equal(steps.grad("y"), DY)
     np.testing.assert_array_equal(steps.grad("gain"), (DY * X * X).sum(0))
     assert not layer.gain.has_grad  # that of the caller
+    layer.gain.grad = np.array([7.0, 7.0])  # of an earlier pass: it does not count, and stays
+    np.testing.assert_array_equal(steps_of(layer, X, dy=DY).grad("gain"), (DY * X * X).sum(0))
+    np.testing.assert_array_equal(layer.gain.grad, [7, 7])
+    first, second = (steps_of(layer, X).grad("y") for _ in range(2))  # without dy, it is drawn
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(first).min() > 0
 
 
 class Line:
@@ -142,19 +148,6 @@ def test_a_subclass_with_other_methods_is_not_explained_as_its_base_class(make):
     assert not {"scores", "weighted_sum"} & {step["op"] for step, _, _ in steps.all}
 
 
-def test_gradients_of_earlier_passes_do_not_count():
-    layer = Scale()
-    layer.gain.grad = np.array([7.0, 7.0])
-    np.testing.assert_array_equal(steps_of(layer, X, dy=DY).grad("gain"), (DY * X * X).sum(0))
-    np.testing.assert_array_equal(layer.gain.grad, [7, 7])
-
-
-def test_without_dy_it_is_drawn_at_random():
-    first, second = (steps_of(Scale(), X).grad("y") for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-    assert np.abs(first).min() > 0
-
-
 def test_the_layers_in_a_layer_show_their_steps():
     layer, x = Twice(), np.arange(8.0, dtype=np.float32).reshape(1, 2, 4)
     steps = steps_of(layer, x)
@@ -223,45 +216,26 @@ class Wrong(Scale):
         return self.returned
 
 
-class WrongModule(nn.Module):
-    def forward(self, x):
-        return x
-
-    def backward(self, dy, cache):
-        return dy
-
-
 class NoBackward:
     def forward(self, x):
         return x, None
 
 
 @pytest.mark.parametrize(
-    ("layer", "message"),
-    [
-        (Wrong(X), r"forward of Wrong returns ndarray: return a pair \(y, cache\)"),
-        (Wrong((X, X, X)), r"forward of Wrong returns tuple: return a pair \(y, cache\)"),
-        (WrongModule(), "forward of WrongModule returns ndarray: return a pair"),
-        (nn.Module(), "Module has no method forward: write one, as in lesson 0.2"),
-        (NoBackward(), "NoBackward has no method backward: write one, as in lesson 0.2"),
-        (Wrong((3, None)), "the output of Wrong is of type int: return an array of floats"),
-    ],
-)
-def test_another_form_is_refused(layer, message):
-    with pytest.raises(UserError, match=message):
-        explore_layer(layer, X)
-
-
-@pytest.mark.parametrize(
     ("layer", "inputs", "message"),
     [
+        (Wrong(X), (X,), r"forward of Wrong returns ndarray: return a pair \(y, cache\)"),
+        (Wrong((X, X, X)), (X,), r"forward of Wrong returns tuple: return a pair \(y, cache\)"),
+        (Wrong((3, None)), (X,), "the output of Wrong is of type int: return an array of floats"),
+        (nn.Module(), (X,), "Module has no method forward: write one, as in lesson 0.2"),
+        (NoBackward(), (X,), "NoBackward has no method backward: write one, as in lesson 0.2"),
         (Scale, (X,), r"Scale is a class: give a layer of this class, Scale\(...\)"),
         (Scale(), (), "forward of Scale does not take 0 inputs .*'x'.*: give the arrays that it takes"),
         (Scale(), (X, X), "forward of Scale does not take 2 inputs"),
         (Scale(), ([[1.0, 2.0]],), "input 1 of Scale is a list: give an array of NumPy"),
     ],
 )
-def test_other_inputs_are_refused(layer, inputs, message):
+def test_another_form_and_other_inputs_are_refused(layer, inputs, message):
     with pytest.raises(UserError, match=message):
         explore_layer(layer, *inputs)
 

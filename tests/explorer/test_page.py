@@ -110,10 +110,7 @@ def test_names_and_texts_that_are_not_utf_8(tmp_path):
     page.save(tmp_path / "page.html")
     assert json.loads(text_of(page, "head"))["source"] == "a\udce9 é"
     assert elements_of(page)["title"][0][1] == "\\udce9< · npformer explorer"
-
-
-def test_json_has_no_infinity():
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(ValueError, match="not JSON compliant"):  # JSON has no infinity
         json_text({"mask_fill": float("-inf")})
 
 
@@ -208,6 +205,8 @@ def test_the_page_contains_every_module():
         path.relative_to(WEB).as_posix() for path in WEB.rglob("*.js")
     )
     assert re.findall(r"(?m)^(?:import|export)\b.*", text) == []
+    assert re.findall(r"(?i)</script|<!--|<script", text) == []  # no source ends its element
+    assert "</" not in (WEB / "style.css").read_text(encoding="utf-8")
 
 
 def test_a_built_package_contains_the_files_of_the_page(tmp_path):
@@ -224,8 +223,3 @@ def test_a_built_package_contains_the_files_of_the_page(tmp_path):
     # the settings of the tools that check the page stay in the checkout
     names = {path.name for path in built.parent.iterdir() if path.suffix != ".py"}
     assert names - {"__pycache__"} == {"code_lines", "steps", "web"}
-
-
-def test_no_source_ends_its_element():
-    assert re.findall(r"(?i)</script|<!--|<script", joined_modules()) == []
-    assert "</" not in (WEB / "style.css").read_text(encoding="utf-8")

@@ -1,7 +1,10 @@
 """How the page is laid out: nothing is cut off or moves away, on a phone, a desk and with large text."""
 
+import re
+
 import pytest
 from browser import open_page
+from page_steps import wait_until_ready
 from readers import DESK, PHONE
 from word_translator import word_translator
 
@@ -10,17 +13,20 @@ from npformer.explorer import explore
 pytestmark = pytest.mark.browser
 
 LONG = "the animal didn't cross the street because it was too wide"
-# the steps at which an element is wider than the window, so that the bar at its bottom would be moved away
-TOO_WIDE = """direction => {
-    const { explorer } = npformer, wide = [];
+# of each step of a pass, but for those of the second layer: its texts, how wide the page is, and where
+# the code and the buttons are
+WALK = """direction => {
+    const { explorer } = npformer, top = (part) => document.querySelector(part).getBoundingClientRect().top;
+    const text = (part) => document.querySelector(part)?.textContent.trim() ?? "";
     explorer.setDirection(direction);
-    explorer.timeline.forEach((_, position) => {
+    return explorer.timeline.flatMap(({ step: { path } }, position) => {
+        if (/\\b1\\.(?:self|cross|feed|attention)/.test(path)) return []; // as in the first layer
         explorer.goToPosition(position);
         explorer.changed();
-        const { scrollWidth, clientWidth } = document.documentElement;
-        if (scrollWidth > clientWidth) wide.push(position + 1);
+        return { path, code: text("#code .now"), sentence: text("#step-sentence"),
+            number: text("#arithmetic output"), width: document.documentElement.scrollWidth,
+            codeTop: top("#code"), buttonTop: top("#actions .main") };
     });
-    return wide;
 }"""
 
 
@@ -29,35 +35,37 @@ def html():
     return explore(word_translator(norm="pre", final_norm=True), LONG).html
 
 
-@pytest.mark.parametrize("direction", ["forward", "backward"])
-def test_no_step_is_wider_than_a_phone(chromium, html, direction):
-    with open_page(chromium, html, **PHONE) as page:
-        assert page.evaluate(TOO_WIDE, direction) == []
-        bar = page.locator("#pad").bounding_box()
+@pytest.mark.parametrize("kind", ["translator", "gpt"])
+def test_every_step_of_both_passes_is_shown(chromium, html, html_of_gpt, kind):
+    """With its code, a sentence and a number; none is wider than a phone, and no button moves away."""
+    shown = html if kind == "translator" else html_of_gpt
+    with open_page(chromium, shown, **PHONE) as phone, open_page(chromium, shown, **DESK) as desk:
+        button_tops = set()
+        for direction in ("forward", "backward"):
+            steps = desk.evaluate(WALK, direction)
+            assert len(steps) > 30
+            for step in steps:
+                assert step["code"], step
+                assert step["sentence"].endswith("."), step
+                assert re.search(r"\d", step["number"]), step
+            assert len({step["codeTop"] for step in steps}) == 1
+            button_tops |= {round(step["buttonTop"]) for step in steps}
+            assert [each for each in phone.evaluate(WALK, direction) if each["width"] > 390] == []
+        assert len(button_tops) == 1  # they stand still, and above the fold
+        assert max(button_tops) < 370
+        bar = phone.locator("#pad").bounding_box()
         assert [bar["x"], bar["width"], bar["y"] + bar["height"]] == [0, 390, 844]
 
 
-def test_the_buttons_above_the_code_take_the_same_room_at_every_step(chromium, html):
+def test_the_table_of_what_if_is_whole(chromium, html):
     with open_page(chromium, html, **DESK) as page:
-        heights = page.evaluate("""() => {
-            const { explorer } = npformer;
-            return explorer.timeline.map((_, position) => {
-                explorer.goToPosition(position);
-                explorer.changed();
-                return document.getElementById("code").getBoundingClientRect().top;
-            });
-        }""")
-        assert len(set(heights)) == 1
-
-
-@pytest.mark.parametrize("width", [1010, 1120, 1280])
-def test_the_table_of_what_if_is_whole(chromium, html, width):
-    with open_page(chromium, html, viewport={"width": width, "height": 900}) as page:
         page.click("#views button:nth-child(3)")
-        sizes = "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])"
-        whole, shown = page.evaluate(f"{sizes}(document.querySelector('#changes .comparison .scroller'))")
-        assert whole <= shown
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for width in (1010, 1120, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            sizes = "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])"
+            whole, shown = page.evaluate(f"{sizes}(document.querySelector('#changes .comparison .scroller'))")
+            assert whole <= shown
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_large_text_leaves_the_map_above_the_view(chromium, html):
@@ -69,18 +77,13 @@ def test_large_text_leaves_the_map_above_the_view(chromium, html):
         page.click('[data-block="encoder.0.feed_forward"]')
         assert "feed-forward" in page.text_content("#crumbs").lower()
         assert page.is_visible(".block.present")  # it stays unfolded
-        page.click("#large")
-        assert page.is_visible(".block.present")
-
-
-def test_large_text_shows_the_numbers_of_an_attention_map(chromium, html):
-    with open_page(chromium, html, **DESK) as page:
-        page.click("#views button:nth-child(2)")
-        page.click("#large")
+        page.click("#views button:nth-child(2)")  # a map of attention fills the view, with its numbers
         widths = page.evaluate(
             "['attention-map', 'attention'].map((id) => document.getElementById(id).offsetWidth)"
         )
         assert widths[0] > 0.9 * widths[1]
+        page.click("#large")
+        assert page.is_visible(".block.present")
 
 
 def test_a_finger_that_moves_over_a_grid_scrolls_and_chooses_nothing(chromium, html):
@@ -103,3 +106,21 @@ def test_a_finger_that_moves_over_a_grid_scrolls_and_chooses_nothing(chromium, h
         box = canvas.bounding_box()
         page.tap("#step", position={"x": 0.8 * box["width"], "y": box["height"] - 12})
         assert page.evaluate(state) != before
+
+
+def test_the_page_works_in_the_frame_of_a_notebook(chromium):
+    """Jupyter puts the HTML of a value into its own page."""
+    frame = explore(word_translator(), "the dog is tired")._repr_html_()
+    notebook = f'<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><div>{frame}</div>'
+    with open_page(chromium, notebook) as page:
+        (inner,) = [each for each in page.frames if each != page.main_frame]
+        wait_until_ready(page, inner)
+        assert inner.evaluate("npformer.loss()") > 0
+        inner.get_by_role("button", name="backward").first.click()
+        inner.get_by_role("button", name="Next →").click()
+        assert inner.evaluate("npformer.explorer.direction") == "backward"
+        for view in ("Attention", "What if", "Check a gradient", "Training step"):
+            inner.get_by_role("button", name=view, exact=True).first.click()
+        inner.get_by_role("button", name="Link to this view").click()
+        assert "has no address" in inner.locator("#dialog").inner_text()
+        assert page.locator("iframe").bounding_box()["height"] > 500

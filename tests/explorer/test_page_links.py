@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from browser import open_page
+from browser import open_page, visit
 from page_steps import wait_until, wait_until_generated, wait_until_ready
 from word_translator import word_translator
 
@@ -20,23 +20,21 @@ STATE = """(() => {
 })()"""
 
 
-@pytest.fixture(scope="module")
-def first(chromium, html):
+@pytest.fixture
+def page(chromium, html):
     with open_page(chromium, html) as opened:
+        wait_until_ready(opened)
         yield opened
 
 
-@pytest.fixture
-def page(first):
-    """Return the page as it is when it is opened without a link."""
-    return opened_at(first, "")
-
-
-def opened_at(page, address):
-    page.goto("about:blank")
-    page.goto(f"http://page.test/{address}")
+def opened_at(page, link):
+    visit(page, link)
     wait_until_ready(page)
     return page
+
+
+def undo(page):
+    page.evaluate("npformer.explorer.session.undo(); npformer.explorer.recompute()")
 
 
 def step(page, count=1, lr=0.01, optimizer="adam"):
@@ -54,31 +52,18 @@ def check_link(page):
 
 
 def test_training_steps_are_repeated(page):
+    """Those of other sentences and changes too, and the averages of Adam, with which later steps go on."""
     step(page, 3)
     step(page, 2, 0.05, "gradient descent")
     assert "adam%22%2C0.01%2C3" in check_link(page)
-
-
-def test_training_steps_of_other_sentences_and_changes_are_repeated(page):
-    step(page)
+    undo(page)
+    assert "0.05%2C1" in check_link(page)
     page.evaluate("npformer.set_sentence('a cat sees it', 'un chat')")
     step(page, 2)
     page.evaluate("npformer.edit({ heads: { 'decoder.0.cross': [0] } })")
     step(page)
     page.evaluate("npformer.edit({ values: { 'encoder.0.feed_forward.inner.y': [[2, 1.5]] } })")
-    assert "2 training steps" not in check_link(page)
-
-
-def test_after_an_undone_step_the_link_has_one_step_less(page):
-    step(page, 3)
-    page.evaluate("npformer.explorer.session.undo(); npformer.explorer.changed()")
-    assert "0.01%2C2" in check_link(page)
-
-
-def test_steps_after_the_link_go_on_as_before(page):
-    """The averages of Adam come back as well."""
-    step(page, 4)
-    link = page.evaluate("location.hash")
+    link = check_link(page)
     step(page)
     expected = page.evaluate("npformer.loss()")
     step(opened_at(page, link))
@@ -86,7 +71,8 @@ def test_steps_after_the_link_go_on_as_before(page):
 
 
 def test_a_link_repeats_at_most_100_steps(page):
-    step(page, 100, 1e-4, "gradient descent")
+    opened_at(page, '#training=[["gradient descent",1e-4,100]]')
+    assert page.text_content("#changed") == "100 training steps"  # of which one undoes some
     check_link(page)
     step(page, 1, 1e-4)
     page.click("#copy-link")
@@ -98,7 +84,7 @@ def test_a_link_repeats_at_most_100_steps(page):
     assert page.evaluate("npformer.explorer.session.log.length") == 0
 
 
-def test_replaced_tokens_come_back(page):
+def test_replaced_tokens_and_the_translation_without_heads_come_back(page):
     page.evaluate("""() => {
         const { explorer } = npformer;
         explorer.session.setToken("target", 0, 7);
@@ -106,9 +92,6 @@ def test_replaced_tokens_come_back(page):
         explorer.recompute();
     }""")
     assert "ids=source." in check_link(page)
-
-
-def test_the_translation_of_a_model_with_a_head_off_comes_back(page):
     page.evaluate("npformer.edit({ heads: { 'decoder.1.cross': [0, 1] } })")
     page.evaluate("npformer.set_sentence('a cat sees it')")
     check_link(page)
@@ -138,8 +121,10 @@ def test_the_chosen_weight_of_attention_comes_back(page):
     page.click("#views button:nth-child(2)")
     told = "document.querySelector('#attention p[aria-live]').textContent"
     first = page.evaluate(told)
+    page.hover("#attention-map", position={"x": 200, "y": 85})
+    assert page.evaluate(told) != first
     page.click("#attention-map", position={"x": 240, "y": 130})
-    page.click("#copy-link")  # on the way the pointer crosses other cells
+    page.hover("#attention-map", position={"x": 200, "y": 85})  # the pointer leaves what is pinned
     chosen = page.evaluate(told)
     assert chosen.startswith("Pinned: ")
     assert chosen.split("from")[1] != first.split("from")[1]
@@ -151,19 +136,6 @@ def test_the_chosen_weight_of_attention_comes_back(page):
     page.keyboard.press("ArrowRight")
     assert page.evaluate("location.hash") != link
     check_link(page)
-
-
-def test_the_pointer_leaves_a_pinned_weight_of_attention(page):
-    page.click("#views button:nth-child(2)")
-    cell = "document.querySelector('#attention p[aria-live]').textContent.split('from')[1]"
-    page.hover("#attention-map", position={"x": 240, "y": 130})
-    first = page.evaluate(cell)
-    page.hover("#attention-map", position={"x": 200, "y": 85})
-    second = page.evaluate(cell)
-    assert second != first
-    page.click("#attention-map", position={"x": 200, "y": 85})
-    page.hover("#attention-map", position={"x": 240, "y": 130})
-    assert page.evaluate(cell) == second
 
 
 SLOPE = """[
@@ -192,14 +164,25 @@ def test_the_checked_entry_and_its_nudge_come_back(page):
     assert "slope=" not in page.evaluate("location.hash")
 
 
-@pytest.mark.parametrize(
-    "part", ["slope=nothing:1:0:1", "slope=loss:7:x:y", "slope=loss:0:9:3", "map=a:b:c:d:e"]
-)
-def test_a_damaged_part_of_a_view_is_ignored(part, page):
-    view = "slope" if part.startswith("slope") else "attention"
-    opened_at(page, f"#view={view}&{part}")
-    assert page.text_content("#message") == ""
-    assert page.text_content(f"#{view} p[aria-live]") != ""
+DAMAGED = {
+    "slope": ("slope=nothing:1:0:1", "slope=loss:7:x:y", "slope=loss:0:9:3"),
+    "attention": ("map=a:b:c:d:e", "find=source.99_x"),
+    "changes": (
+        f"before={x}" for x in ("{", "null", "7", '{"training":"[[7]]","edits":{"heads":3}}', '{"ids":4}')
+    ),
+}
+
+
+@pytest.mark.parametrize("view", DAMAGED)
+def test_a_damaged_part_of_a_view_is_ignored(view, page):
+    state = "[npformer.loss(), JSON.stringify(npformer.explorer.session.edits)]"
+    expected = page.evaluate(state)
+    for part in DAMAGED[view]:
+        opened_at(page, f"#view={view}&{part}")
+        assert page.evaluate(state) == expected
+        if view != "changes":
+            assert page.text_content("#message") == ""
+            assert page.text_content(f"#{view} p[aria-live]") != ""
 
 
 def test_what_the_changes_are_compared_with_comes_back(page):
@@ -220,19 +203,10 @@ def test_what_the_changes_are_compared_with_comes_back(page):
     assert "before=" in check_link(page)
     assert page.evaluate(table) == before
     page.click("#changes .result .controls button:nth-child(2)")
-    page.evaluate("npformer.explorer.session.undo(); npformer.explorer.recompute()")
+    undo(page)
     before = page.evaluate(table)
     check_link(page)  # the state before has a step more than the present one
     assert page.evaluate(table) == before
-
-
-@pytest.mark.parametrize(
-    "before", ["{", "null", "7", '{"training":"[[7]]","edits":{"heads":3}}', '{"ids":4}']
-)
-def test_a_damaged_state_before_leaves_the_page_usable(before, page):
-    expected = page.evaluate("[npformer.loss(), JSON.stringify(npformer.explorer.session.edits)]")
-    opened_at(page, "#view=changes&before=" + before)
-    assert page.evaluate("[npformer.loss(), JSON.stringify(npformer.explorer.session.edits)]") == expected
 
 
 def test_the_last_training_step_and_its_optimizer_come_back(page):

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from browser import open_page
-from page_numbers import shown_number
+from page_numbers import array, shown_number
 from readers import DESK
 
 pytestmark = pytest.mark.browser
@@ -21,73 +21,75 @@ def choose(page, direction):
     page.click(f'#direction button[data-choice="{direction}"]')
 
 
+# the name of each box of the map that is clicked, its step, and the boxes of this step and of the one before
+BOXES = """() => [...document.querySelectorAll(".block")].map(({ dataset: { block } }) => {
+    const box = () => document.querySelector(`[data-block="${block}"]`), { explorer } = npformer;
+    const present = () => document.querySelector(".block.present").dataset.block;
+    box().dispatchEvent(new MouseEvent("click", { bubbles: true }));
+    const name = box().getAttribute("aria-label"), crumbs = document.getElementById("crumbs").textContent;
+    const found = { block, name, crumbs, position: explorer.position, present: present() };
+    explorer.move(-1);
+    return { ...found, before: present() };
+})"""
+
+
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_every_box_of_the_map_opens_its_own_first_step(page, direction):
     """The operation of the step belongs to the block, and no step before it does."""
     choose(page, direction)
-    blocks = page.locator(".block").evaluate_all("list => list.map(e => e.dataset.block)")
+    found = page.evaluate(BOXES)
+    blocks = [each["block"] for each in found]
     assert {"source", "target", "output", "loss", "decoder.0.cross", "encoder.1.self_residual"} <= set(blocks)
-    title = "b => document.querySelector(`[data-block='${b}']`).getAttribute('aria-label')"
-    opened = []
-    for block in blocks:
-        page.click(f'[data-block="{block}"]')
-        name = page.evaluate(title, block)
-        assert page.get_attribute(".block.present", "data-block") == block
-        assert page.text_content("#crumbs").lower().startswith(f"{name} · step ".lower())
-        position = page.evaluate("npformer.explorer.position")
-        opened.append(position)
-        if position:
-            page.evaluate("npformer.explorer.move(-1)")
-            assert page.get_attribute(".block.present", "data-block") != block
-    assert len(set(opened)) == len(blocks)
-    assert 0 in opened
+    for each in found:
+        assert each["present"] == each["block"]
+        assert each["crumbs"].lower().startswith(f"{each['name']} · step ".lower())
+        assert each["before"] != each["block"] or each["position"] == 0
+    assert len({each["position"] for each in found}) == len(blocks)
+    assert 0 in {each["position"] for each in found}
+    page.click('[data-block="decoder.0.cross"]')
+    assert page.get_attribute(".block.present", "data-block") == "decoder.0.cross"
 
 
 def told_terms(page):
     """Open the list of all terms, and return the sentence above it and their products."""
-    page.click("#every-term summary")
+    if not page.evaluate("document.getElementById('every-term').open"):
+        page.click("#every-term summary")
     page.wait_for_selector("#every-term td")
     return page.text_content("#every-term p"), page.locator("#every-term td:last-child").all_text_contents()
 
 
-@pytest.mark.parametrize(
-    ("step", "scale"),
-    [
+def test_a_sum_that_is_multiplied_is_told_apart_from_the_product(page):
+    """The sum is that of the terms, and the product is the number of the array."""
+    for step, scale in (
         ("decoder.1.cross.attention.scores", "1/√{}"),
         ("encoder.0.self_residual.norm.mean", "1/{}"),
         ("loss", "1/{}"),
-    ],
-)
-def test_a_sum_that_is_multiplied_is_told_apart_from_the_product(page, step, scale):
-    """The sum is that of the terms, and the product is the number of the array."""
-    page.evaluate("step => { npformer.explorer.goTo(step); npformer.explorer.changed(); }", step)
-    sentence, products = told_terms(page)
-    found = re.fullmatch(
-        r"All (\d+) terms in their order. The sum is (\S+); times (\S+) = (\S+), it is (\S+)\.", sentence
+    ):
+        page.evaluate("step => { npformer.explorer.goTo(step); npformer.explorer.changed(); }", step)
+        sentence, products = told_terms(page)
+        found = re.fullmatch(
+            r"All (\d+) terms in their order. The sum is (\S+); times (\S+) = (\S+), it is (\S+)\.", sentence
+        )
+        assert found, sentence
+        count, total, factor, formula, number = found.groups()
+        assert int(count) == len(products)
+        assert shown_number(total) == pytest.approx(sum(map(shown_number, products)), abs=5e-3)
+        assert formula == scale.format(count)  # each of the terms is one dimension, or one target token
+        assert float(number) == page.evaluate("npformer.explorer.numbers[npformer.explorer.index]")
+        assert shown_number(total) * shown_number(factor) == pytest.approx(float(number), rel=5e-3)
+        assert f"{factor} = {formula} times the sum of {count} terms" in page.text_content("#spoken")
+    page.evaluate(
+        "npformer.explorer.goTo('encoder.0.self_attention.output.product'); npformer.explorer.changed()"
     )
-    assert found, sentence
-    count, total, factor, formula, number = found.groups()
-    assert int(count) == len(products)
-    assert shown_number(total) == pytest.approx(sum(map(shown_number, products)), abs=5e-3)
-    assert formula == scale.format(count)  # each of the terms is one dimension, or one target token
-    assert float(number) == page.evaluate("npformer.explorer.numbers[npformer.explorer.index]")
-    assert shown_number(total) * shown_number(factor) == pytest.approx(float(number), rel=5e-3)
-    assert f"{factor} = {formula} times the sum of {count} terms" in page.text_content("#spoken")
-
-
-def test_a_plain_sum_is_the_number(page):
-    page.evaluate("npformer.explorer.goTo('encoder.0.self_attention.output.product')")
-    page.evaluate("npformer.explorer.changed()")
-    sentence, _ = told_terms(page)
+    sentence, _ = told_terms(page)  # a plain sum is the number
     number = page.evaluate("npformer.explorer.numbers[npformer.explorer.index]")
     assert float(sentence.split("The sum is ")[1].rstrip(".")) == pytest.approx(number, abs=1e-12)
 
 
 def row_norms(page, path, head=0):
     """Return the norms of the rows of the gradient of an array, as NumPy computes them."""
-    shape, grads = page.evaluate("p => [npformer.shape(p), Array.from(npformer.gradients(p))]", path)
-    array = np.array(grads).reshape(shape)
-    return np.linalg.norm(array[head] if len(shape) == 3 else array, axis=-1)
+    gradient = array(page, path, "gradients")
+    return np.linalg.norm(gradient[head] if gradient.ndim == 3 else gradient, axis=-1)
 
 
 def show_gradient(page, path):
@@ -102,47 +104,36 @@ def show_gradient(page, path):
     )
 
 
-@pytest.mark.parametrize(
-    ("path", "of"),
-    [
-        ("source.sum", "row"),
-        ("encoder.1.self_attention.attention.q", "row of head 1"),
-        ("encoder.1.self_attention.attention.k", "column of head 1"),  # it stands transposed
-    ],
-)
-def test_the_token_with_the_largest_gradient_is_named(page, path, of):
+def test_the_tokens_with_the_largest_gradient_are_named(page):
     tokens = ["the", "dog", "is", "tired", "</S>"]
-    show_gradient(page, path)
-    norms = row_norms(page, path)
-    first, second = np.argsort(norms)[::-1][:2]
-    told = page.text_content("#row-norms")
-    found = re.fullmatch(rf"Largest {of}: “(\S+)” \(L2 norm (\S+)\), then “(\S+)” \(L2 norm (\S+)\)\.", told)
-    assert found, told
-    assert [found[1], found[3]] == [tokens[first], tokens[second]]
-    assert [shown_number(found[2]), shown_number(found[4])] == pytest.approx(norms[[first, second]], rel=5e-3)
-
-
-def test_the_word_with_the_largest_gradient_of_the_table_is_named(page):
-    show_gradient(page, "source.tokens.weight")
-    norms = row_norms(page, "source.tokens.weight")
-    words = page.evaluate("npformer.explorer.session.head.source_words")
-    assert page.text_content("#row-norms").startswith(f"Largest row: “{words[norms.argmax()]}” (L2 norm ")
-
-
-def test_a_row_is_named_with_its_position_where_its_token_occurs_twice(page):
-    page.evaluate("npformer.set_sentence('dog dog dog')")
-    show_gradient(page, "source.sum")
-    first = row_norms(page, "source.sum").argmax()
-    assert f"“dog” at position {first} (L2 norm " in page.text_content("#row-norms") or first == 3
-
-
-def test_the_head_of_the_largest_row_is_that_which_is_shown(page):
-    path = "encoder.1.self_attention.attention.q"
-    show_gradient(page, path)
+    q, k = (f"encoder.1.self_attention.attention.{name}" for name in "qk")
+    # k stands transposed
+    for path, of in (("source.sum", "row"), (q, "row of head 1"), (k, "column of head 1")):
+        show_gradient(page, path)
+        norms = row_norms(page, path)
+        first, second = np.argsort(norms)[::-1][:2]
+        told = page.text_content("#row-norms")
+        found = re.fullmatch(
+            rf"Largest {of}: “(\S+)” \(L2 norm (\S+)\), then “(\S+)” \(L2 norm (\S+)\)\.", told
+        )
+        assert found, told
+        assert [found[1], found[3]] == [tokens[first], tokens[second]]
+        shown = [shown_number(found[2]), shown_number(found[4])]
+        assert shown == pytest.approx(norms[[first, second]], rel=5e-3)
+    show_gradient(page, q)
     page.click("#heads button:nth-child(2)")
-    norm = row_norms(page, path, head=1).max()
     found = re.match(r"Largest row of head 2: “\S+” \(L2 norm (\S+)\)", page.text_content("#row-norms"))
-    assert shown_number(found[1]) == pytest.approx(norm, rel=5e-3)
+    assert shown_number(found[1]) == pytest.approx(row_norms(page, q, head=1).max(), rel=5e-3)
+    table = "source.tokens.weight"
+    show_gradient(page, table)
+    word = page.evaluate("npformer.explorer.session.head.source_words")[row_norms(page, table).argmax()]
+    assert page.text_content("#row-norms").startswith(f"Largest row: “{word}” (L2 norm ")
+    page.evaluate("npformer.set_sentence('dog dog dog')")  # a token that occurs twice has its position
+    show_gradient(page, "source.sum")
+    names = [*(f"“dog” at position {place}" for place in range(3)), "“</S>”"]
+    first, second = (names[row] for row in np.argsort(row_norms(page, "source.sum"))[::-1][:2])
+    told = page.text_content("#row-norms")
+    assert re.fullmatch(rf"Largest row: {first} \(L2 norm \S+\), then {second} \(L2 norm \S+\)\.", told), told
 
 
 def test_rows_are_not_ranked_where_they_are_no_tokens(page):
@@ -174,15 +165,20 @@ def test_the_grids_of_a_linear_layer_have_the_names_of_the_code(page, direction,
     )
 
 
-@pytest.mark.parametrize(("number", "name"), list(enumerate(["query", "key", "value"])))
-def test_a_projection_is_named_by_what_it_computes(page, number, name):
-    show_gradient(page, f"decoder.1.cross.projections.{number}.y")
-    told = page.text_content("#arithmetic .number")
-    assert told.startswith(f"Gradient of the loss with respect to {name} projection, y, “")
+def test_a_projection_is_named_by_what_it_computes(page):
+    for number, name in enumerate(["query", "key", "value"]):
+        show_gradient(page, f"decoder.1.cross.projections.{number}.y")
+        told = page.text_content("#arithmetic .number")
+        assert told.startswith(f"Gradient of the loss with respect to {name} projection, y, “")
 
 
 def test_a_pinned_number_stays_pinned_in_the_other_pass(page):
-    """Its value leads to its gradient and back, in the view that is shown."""
+    """Its value leads to its gradient and back, in the view that is shown. Without a pin, the step stays."""
+    before = page.evaluate("npformer.explorer.moment.step.path")
+    choose(page, "backward")
+    assert page.evaluate("npformer.explorer.moment.step.path") == before
+    assert not page.evaluate("npformer.explorer.isPinned")
+    choose(page, "forward")
     state = "(() => { const e = npformer.explorer; return [e.result.path, e.index, e.isPinned, e.view]; })()"
     page.evaluate("npformer.explorer.goTo('encoder.1.feed_forward.inner.y'); npformer.explorer.changed()")
     page.focus("#step")
@@ -200,13 +196,6 @@ def test_a_pinned_number_stays_pinned_in_the_other_pass(page):
     assert page.evaluate(state) == [*value[:3], "attention"]
 
 
-def test_without_a_pin_the_step_stays_and_the_largest_gradient_is_chosen(page):
-    before = page.evaluate("npformer.explorer.moment.step.path")
-    choose(page, "backward")
-    assert page.evaluate("npformer.explorer.moment.step.path") == before
-    assert not page.evaluate("npformer.explorer.isPinned")
-
-
 def test_the_grids_show_that_they_have_the_focus_and_what_the_keys_do(page):
     """The ring lies inside the canvas, because the box around it cuts off what is outside."""
     page.focus("#large")
@@ -222,21 +211,6 @@ def test_the_grids_show_that_they_have_the_focus_and_what_the_keys_do(page):
     assert offset <= -width < 0
     assert page.is_visible("#steps .keys")
     assert page.text_content("#steps .keys") == "Arrow keys choose a number, Enter pins it."
-
-
-def test_back_and_next_stand_still_and_above_the_fold(page):
-    """They are at the same place at every tenth step of both passes."""
-    places = set()
-    for direction in ("forward", "backward"):
-        choose(page, direction)
-        for position in range(0, page.evaluate("npformer.explorer.timeline.length"), 10):
-            page.evaluate(
-                "i => { npformer.explorer.goToPosition(i); npformer.explorer.changed(); }", position
-            )
-            box = page.locator("#actions .main").bounding_box()
-            places.add((round(box["x"]), round(box["y"])))
-            assert box["y"] + box["height"] < 400
-    assert len(places) == 1
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])
@@ -257,15 +231,11 @@ def test_the_steps_of_the_block_are_listed_and_lead_there(page, direction):
     assert page.get_attribute(".block.present", "data-block") != "encoder.1.self_attention"
 
 
-@pytest.mark.parametrize(
-    ("typed", "step"), [("7", 7), ("0", 1), ("-5", 1), ("99999", None), ("2.4", 2), ("", None)]
-)
-def test_a_step_is_reached_by_its_number(page, typed, step):
+def test_a_step_is_reached_by_its_number(page):
     """A number outside of the steps leads to the first or the last one, and none stays."""
     count = page.evaluate("npformer.explorer.timeline.length")
-    before = page.evaluate("npformer.explorer.position") + 1
-    page.fill("#step-number", typed)
-    page.keyboard.press("Tab")
-    expected = step or (before if typed == "" else count)
-    assert f"step {expected} of {count}" in page.text_content("#crumbs")
-    assert page.input_value("#step-number") == str(expected)
+    for typed, step in (("7", 7), ("", 7), ("0", 1), ("-5", 1), ("99999", count), ("2.4", 2)):
+        page.fill("#step-number", typed)
+        page.keyboard.press("Tab")
+        assert f"step {step} of {count}" in page.text_content("#crumbs")
+        assert page.input_value("#step-number") == str(step)

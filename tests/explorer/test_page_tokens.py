@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 from browser import open_page
-from engine_page import javascript_modules
+from engine_page import open_modules
 from page_steps import wait_until_ready
 from unicode_texts import unicode_texts
 from word_translator import ENGLISH, FRENCH, word_translator
@@ -36,11 +36,7 @@ PIECES = [
 
 @pytest.fixture(scope="module")
 def page(chromium):
-    modules = javascript_modules()
-    modules["harness.js"] = ("text/javascript", HARNESS)
-    html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="harness.js"></script>'
-    with open_page(chromium, html, modules) as opened:
-        opened.wait_for_function("() => Boolean(window.joined)")
+    with open_modules(chromium, HARNESS, "window.joined") as opened:
         yield opened
 
 

@@ -2,95 +2,40 @@
 
 import base64
 import math
+import os
 import random
 
-import hugging_face_folders as folders
 import numpy as np
 import pytest
 from browser import open_page
-from engine_page import javascript_modules
-from marian_folders import marian_folder, sentences
+from engine_page import open_modules
 from page_steps import Steps, wait_until_ready
-from tiny_runs import CHARACTERS, bert_checkpoint, gpt_checkpoint
-from word_translator import word_translator
+from recorded_models import MODELS, recorded_data_of
 
-import npformer
 from npformer import nn
-from npformer.explorer import explore_layer, recorded
+from npformer.explorer import explore_layer
 from npformer.explorer.layer_data import data_of_layer
 from npformer.explorer.page import make_page
-from npformer.explorer.recorded import recorded_data
-from npformer.interop import families
-from npformer.interop.settings_file import Settings
-from npformer.storage.checkpoint import save_checkpoint
 
 pytestmark = pytest.mark.browser
 
 
-def family_checkpoint(family, settings):
-    """Return the checkpoint of a tiny GPT with the settings of a Hugging Face folder."""
-    config = family.config_of(Settings(settings | {"vocab_size": len(CHARACTERS.tokens)}))
-    return gpt_checkpoint(**config.to_dict())
+NUMBERS = 1000 if os.environ.get("NPFORMER_NIGHTLY") else 250
 
 
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-LLAMA3 |= {"rope_theta": 1e4, "original_max_position_embeddings": 8}
-GPT_TEXT, BERT_TEXT, DOG = "the cat ate", "the [MASK] sees a dog", "the dog is tired"
-MODELS = {
-    "translator": (lambda: word_translator(norm="pre", final_norm=True), DOG),
-    "relative": (lambda: word_translator(positions="relative", max_distance=2), DOG),
-    "sequence": (lambda: word_translator(norm="n-dan", activation="gelu_tanh", tied="none"), DOG),
-    "gpt2": (lambda: family_checkpoint(families.GPT2, folders.GPT2), "the cat"),
-    "llama": (lambda: family_checkpoint(families.LLAMA, folders.LLAMA), GPT_TEXT),
-    "llama 3.1": (
-        lambda: family_checkpoint(families.LLAMA, folders.LLAMA | {"rope_parameters": LLAMA3}),
-        GPT_TEXT,
-    ),
-    "qwen2": (lambda: family_checkpoint(families.QWEN2, folders.QWEN2), GPT_TEXT),
-    "interleaved": (lambda: gpt_checkpoint(positions="rotary", rotary_layout="interleaved"), GPT_TEXT),
-    "no bias": (lambda: gpt_checkpoint(n_heads=4, n_kv_heads=2, activation="geglu", bias=False), GPT_TEXT),
-    "bert": (bert_checkpoint, BERT_TEXT),
-    "distilbert": (lambda: bert_checkpoint(n_segments=0, activation="gelu_tanh"), BERT_TEXT),
-    "large vocabulary": (
-        lambda: word_translator(tied="output", output_bias=True, label_smoothing=0.1),
-        DOG,
-        {"LARGEST_VOCABULARY": 5, "MOST_PROBABLE": 1},
-    ),
-    "untied vocabulary": (
-        lambda: gpt_checkpoint(tied=False, context=30),
-        GPT_TEXT,
-        {"LARGEST_VOCABULARY": 5, "MOST_PROBABLE": 1},
-    ),
-    "bert vocabulary": (bert_checkpoint, BERT_TEXT, {"LARGEST_VOCABULARY": 5, "MOST_PROBABLE": 1}),
-    "marian": (marian_folder, sentences(5)[4]),
-}
-
-
-@pytest.fixture(params=MODELS)
-def data(request, tmp_path, monkeypatch):
-    """Return the data of the recorded page of a model."""
-    make, text, *limits = MODELS[request.param]
-    for name, limit in (limits[0] if limits else {}).items():
-        monkeypatch.setattr(recorded, name, limit)
-    if make is marian_folder:
-        return recorded_data(npformer.load(make(tmp_path / "marian"), dtype="float64"), text)
-    model = make()
-    if not hasattr(model, "translate"):
-        save_checkpoint(model, tmp_path / "run.safetensors")
-        model = npformer.load(tmp_path / "run.safetensors")
-    return recorded_data(model, text)
-
-
-def test_the_page_has_the_recorded_numbers(data, chromium):
+@pytest.mark.parametrize("name", ["post-norm", "llama", "bert vocabulary", "marian"])
+def test_the_page_has_the_recorded_numbers(name, chromium):
+    data = recorded_data_of(name)
     steps = Steps(data)
     with open_page(chromium, make_page(*data).html) as page:
         wait_until_ready(page)
         assert set(page.evaluate("npformer.paths()")) == steps.by_path.keys()
-        for path, (_, value, grad) in steps.by_path.items():
-            script = "path => [npformer.values(path), npformer.gradients(path)].map(x => [...x].map(String))"
-            found = [np.array(list(map(float, each))) for each in page.evaluate(script, path)]
-            np.testing.assert_array_equal(found[0], value.astype("f4").ravel())
-            np.testing.assert_array_equal(found[1], [] if grad is None else grad.astype("f4").ravel())
+        both = "[npformer.values(path), npformer.gradients(path)].map((x) => [...x].map(String))"
+        found = page.evaluate(f"paths => paths.map((path) => {both})", list(steps.by_path))
+        for (_, value, grad), texts in zip(steps.by_path.values(), found, strict=True):
+            numbers = [np.array(each, float) for each in texts]
+            np.testing.assert_array_equal(numbers[0], value.astype("f4").ravel())
+            np.testing.assert_array_equal(numbers[1], [] if grad is None else grad.astype("f4").ravel())
 
 
 def test_the_page_of_a_layer(chromium):
@@ -126,11 +71,7 @@ window.explain = (head, numbers, places) => {
 @pytest.fixture(scope="module")
 def explain(chromium):
     """Return a function that explains the numbers at some places of the data of a page."""
-    modules = javascript_modules()
-    modules["harness.js"] = ("text/javascript", HARNESS)
-    html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="harness.js"></script>'
-    with open_page(chromium, html, modules) as page:
-        page.wait_for_function("() => Boolean(window.explain)")
+    with open_modules(chromium, HARNESS, "window.explain") as page:
 
         def run(data, places):
             numbers = np.concatenate([np.float64(array).ravel() for array in data.arrays])
@@ -163,10 +104,12 @@ def check_terms(found, array, place):
     assert found["known"], place
 
 
-def test_the_terms_of_any_number_add_up_to_it(data, explain):
-    """1,000 numbers at random of each family, forward and backward: the page explains all of them."""
+@pytest.mark.parametrize("name", MODELS)
+def test_the_terms_of_any_number_add_up_to_it(name, explain):
+    """Numbers at random of each kind of model, forward and backward: the page explains all of them."""
+    data = recorded_data_of(name)
     steps = Steps(data)
-    places = random_places(steps, 1000)
+    places = random_places(steps, NUMBERS)
     explained = 0
     for place, found in zip(places, explain(data, places), strict=True):
         path, _, direction = place
@@ -177,7 +120,7 @@ def test_the_terms_of_any_number_add_up_to_it(data, explain):
         assert found is not None, place
         check_terms(found, value if direction == "forward" else grad, place)
         explained += float(found["number"]) != 0
-    assert explained > 600
+    assert explained > 0.6 * NUMBERS
 
 
 def test_the_gradient_of_the_output_of_a_layer_was_given(explain):

@@ -5,9 +5,9 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from page_numbers import shown_number
-from page_steps import wait_until_ready
-from readers import open_view
+from browser import visit
+from page_numbers import array, shown_number
+from readers import open_view, saved
 
 pytestmark = pytest.mark.browser
 
@@ -21,16 +21,10 @@ def reader(reader):
     return reader
 
 
-def array(page, path):
-    numbers = page.evaluate(f"Array.from(npformer.values('{path}'))")
-    return np.array(numbers).reshape(page.evaluate(f"npformer.shape('{path}')"))
-
-
 def drawing(reader, name):
     """Return the elements of a saved picture."""
-    with reader.page.expect_download() as download:
-        reader.press(f'button[aria-label="Save the picture {name} as SVG"]')
-    return list(ElementTree.fromstring(download.value.path().read_text(encoding="utf-8")).iter())
+    svg = saved(reader, f'button[aria-label="Save the picture {name} as SVG"]')
+    return list(ElementTree.fromstring(svg.decode()).iter())
 
 
 def lines(reader):
@@ -52,10 +46,7 @@ def test_the_heads_of_the_lines_are_chosen_one_by_one(reader):
     assert lines(reader) < both
     reader.press("#all-heads")
     assert lines(reader) == both
-    link = reader.page.evaluate("location.hash")
-    reader.page.goto("about:blank")
-    reader.page.goto(f"http://page.test/{link}")
-    wait_until_ready(reader.page)
+    visit(reader.page, reader.page.evaluate("location.hash"))
     assert reader.page.get_attribute("#all-heads", "aria-pressed") == "true"
     reader.press("#all-heads")
     assert len(lines(reader)) == 1

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from browser import open_page
-from page_steps import wait_until_ready
+from browser import open_page, visit
 from paths import ROOT
 from readers import DESK
 
@@ -17,113 +16,62 @@ ROWS = [
 ]
 TOLD = "#attention p[aria-live]"
 PRODUCTS = "section[aria-label='Query and keys'] p"
-SECOND_MAP = {"x": 260, "y": 60}  # encoder, layer 1, head 2
-MAP_OF_ENCODER = "encoder, layer 1, head 2"
+
+# what is clicked: a selector, and for a picture the place in it
+CROSS = ('#attention button[data-choice="decoder.0.cross"]', None)
+ENCODER = ('#attention button[data-choice="encoder.1.self_attention"]', None)
+SECOND_MAP = ("#attention-maps", {"x": 260, "y": 60})  # encoder, layer 1, head 2
+SECOND_HEAD = ('button[aria-label="Lines of head 2"]', None)
 
 
-class Clicks:
-    """A reader who counts the clicks."""
-
-    def __init__(self, page):
-        self.page, self.count = page, 0
-
-    def click(self, selector, position=None):
-        self.page.click(selector, position=position)
-        self.count += 1
-
-    def point(self, selector, x, row):
-        """Point at a part of the width of a picture, in a row of 19 or 20 pixels from its top."""
-        canvas = self.page.locator(selector)
-        canvas.scroll_into_view_if_needed()
-        width = canvas.bounding_box()["width"]
-        canvas.hover(position={"x": x * width, "y": row})
-
-    def changed(self, selector, act):
-        """Return whether an action changes the text of an element."""
-        before = self.page.text_content(selector)
-        act()
-        return self.page.text_content(selector) != before
-
-    @property
-    def line_heads(self):
-        return self.page.locator("[aria-label^='Lines of head'][aria-pressed=true]").count()
+def heads(page):
+    """Return how many heads have lines."""
+    return page.locator("[aria-label^='Lines of head'][aria-pressed=true]").count()
 
 
-def all_heads(reader):
-    return reader.line_heads == 2
+def answers(page, picture, x, row, selector):
+    """Return whether a text changes when one points at a part of the width of a picture, in a row of it."""
+    before, canvas = page.text_content(selector), page.locator(picture)
+    canvas.scroll_into_view_if_needed()
+    canvas.hover(position={"x": x * canvas.bounding_box()["width"], "y": row})
+    return page.text_content(selector) != before
 
 
-def another_layer(reader):
-    reader.click('#attention button[data-choice="decoder.0.cross"]')
-    return "cross-attention, layer 1" in reader.page.text_content(TOLD) and reader.line_heads == 2
+def lines_answer(page):
+    return all(answers(page, "#attention-lines", x, 54, TOLD) for x in (0.1, 0.9))
 
 
-def encoder(reader):
-    reader.click('#attention button[data-choice="encoder.1.self_attention"]')
-    return "encoder, layer 2" in reader.page.text_content(TOLD)
-
-
-def one_head(reader):
-    reader.click("#attention-maps", SECOND_MAP)
-    return reader.line_heads == 1
-
-
-def any_heads(reader):
-    reader.click('button[aria-label="Lines of head 2"]')
-    return reader.line_heads == 1
-
-
-def lines_of_a_token(reader):
-    return reader.changed(TOLD, lambda: reader.point("#attention-lines", 0.1, 54)) and reader.changed(
-        TOLD, lambda: reader.point("#attention-lines", 0.9, 54)
-    )
-
-
-def small_maps(reader):
-    return reader.page.is_visible("#attention-maps")
-
-
-def large_map(reader):
-    reader.click("#attention-maps", SECOND_MAP)
-    return MAP_OF_ENCODER in reader.page.text_content(TOLD)
-
-
-def layer_and_head(reader):
-    reader.click("#attention-maps", SECOND_MAP)
-    return reader.page.text_content(PRODUCTS).startswith("Head 2: ")
-
-
-def products(reader):
-    return reader.changed(PRODUCTS, lambda: reader.point("#attention-products", 0.05, 59))
-
-
-ACTIONS = [
-    all_heads,
-    another_layer,
-    encoder,
-    one_head,
-    any_heads,
-    lines_of_a_token,
-    small_maps,
-    large_map,
-    lines_of_a_token,
-    layer_and_head,
-    products,
+SHOWN = [
+    # the head view
+    ([], lambda page: heads(page) == 2),
+    ([CROSS], lambda page: "cross-attention, layer 1" in page.text_content(TOLD) and heads(page) == 2),
+    ([ENCODER], lambda page: "encoder, layer 2" in page.text_content(TOLD)),
+    ([SECOND_MAP], lambda page: heads(page) == 1),
+    ([SECOND_HEAD], lambda page: heads(page) == 1),
+    ([], lines_answer),
+    # the model view
+    ([], lambda page: page.is_visible("#attention-maps")),
+    ([SECOND_MAP], lambda page: "encoder, layer 1, head 2" in page.text_content(TOLD)),
+    # the neuron view
+    ([], lines_answer),
+    ([SECOND_MAP], lambda page: page.text_content(PRODUCTS).startswith("Head 2: ")),
+    ([], lambda page: answers(page, "#attention-products", 0.05, 59, PRODUCTS)),
 ]
 
 
-@pytest.mark.parametrize(
-    ("row", "act"),
-    list(zip(ROWS, ACTIONS, strict=True)),
-    ids=[action.__name__ + f" {i}" for i, action in enumerate(ACTIONS)],
-)
-def test_what_bertviz_shows_is_found_in_at_most_as_many_clicks(row, act, chromium, html):
-    there, here = (int(cell.split()[0]) for cell in row[2:4])
-    assert here <= there
-    with open_page(chromium, html, **DESK) as page:
-        page.goto("about:blank")
-        page.goto("http://page.test/#view=attention")
-        wait_until_ready(page)
-        reader = Clicks(page)
-        assert act(reader)
-        assert reader.count == here
+@pytest.fixture(scope="module")
+def page(chromium, html):
+    with open_page(chromium, html, **DESK) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("number", range(len(SHOWN)))
+def test_what_bertviz_shows_is_found_in_at_most_as_many_clicks(number, page):
+    assert len(SHOWN) == len(ROWS)
+    there, here = (int(cell.split()[0]) for cell in ROWS[number][2:4])
+    clicks, is_shown = SHOWN[number]
+    assert len(clicks) == here <= there
+    visit(page, "#view=attention")
+    for selector, position in clicks:
+        page.click(selector, position=position)
+    assert is_shown(page), ROWS[number]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from browser import open_page
 from engine_page import open_engine
-from page_numbers import shown_number
+from page_numbers import array, shown_number
 from page_steps import wait_until
 from pass_record import PassRecord
 from readers import DESK
@@ -34,21 +34,21 @@ def by_position(engine, path, shape):
     return [np.frombuffer(base64.b64decode(part)).reshape(shape) for part in parts]
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_the_part_of_a_position_is_the_gradient_of_its_loss_alone(engine, path):
+def test_the_part_of_a_position_is_the_gradient_of_its_loss_alone(engine):
     model = tiny_model(norm="pre", final_norm=True)
     engine.make(model)
     engine.run(SOURCE, TARGET_IN, TARGET_OUT)
     before = engine.arrays()
-    whole = before[path][1]
-    parts = by_position(engine, path, whole.shape)
-    largest = np.abs(whole).max()
-    np.testing.assert_allclose(sum(parts), whole, rtol=0, atol=1e-12 * largest)
-    for t, part in enumerate(parts):
+    parts = {path: by_position(engine, path, before[path][1].shape) for path in PATHS}
+    tolerances = {path: {"rtol": 0, "atol": 1e-12 * np.abs(before[path][1]).max()} for path in PATHS}
+    for path in PATHS:
+        np.testing.assert_allclose(sum(parts[path]), before[path][1], **tolerances[path])
+    for t in range(len(TARGET_OUT)):
         alone = [token if place == t else 0 for place, token in enumerate(TARGET_OUT)]  # 0 is padding
         record = PassRecord(model, (SOURCE, TARGET_IN, alone))
-        expected = record.grads[path] / len(TARGET_OUT)
-        np.testing.assert_allclose(part, expected, rtol=0, atol=1e-12 * largest)
+        for path in PATHS:
+            expected = record.grads[path] / len(TARGET_OUT)
+            np.testing.assert_allclose(parts[path][t], expected, **tolerances[path])
     after = engine.arrays()  # the last run is as it was
     for name, (values, gradient) in before.items():
         assert np.array_equal(values, after[name][0], equal_nan=True)
@@ -114,8 +114,7 @@ def lists(page):
 
 def test_the_page_says_why_the_gradient_of_a_token_is_the_largest(reader):
     go_to(reader.page, "source.tokens.y")
-    gradient = np.array(reader.page.evaluate("Array.from(npformer.gradients('source.y'))")).reshape(5, -1)
-    norms = np.linalg.norm(gradient, axis=1)
+    norms = np.linalg.norm(array(reader.page, "source.y", "gradients"), axis=1)
     word = ["the", "dog", "is", "tired", "</S>"][norms.argmax()]
     assert reader.page.text_content("#why summary") == f"Why is the gradient of “{word}” the largest?"
     reader.press("#why summary")
@@ -152,21 +151,15 @@ def test_a_pinned_number_asks_for_the_gradient_of_its_row(reader):
     assert list(lists(reader.page).values())[1] != list(first.values())[1]
 
 
-def test_a_block_leads_to_the_gradient_that_it_sent(reader):
-    go_to(reader.page, "source.tokens.y")
-    reader.press("#why summary")
-    lists(reader.page)
-    reader.press("#why .follow")
-    assert reader.page.evaluate("npformer.explorer.result.path").startswith("encoder.0.self_")
-    assert "pinned" in reader.page.text_content("#arithmetic")
-
-
-def test_the_answer_follows_a_change(reader):
+def test_the_answer_follows_a_change_and_a_block_leads_to_the_gradient_that_it_sent(reader):
     go_to(reader.page, "source.tokens.y")
     reader.press("#why summary")
     before = lists(reader.page)
     reader.page.evaluate("npformer.edit({ heads: { 'decoder.1.cross': [0, 1] } })")
     assert lists(reader.page) != before
+    reader.press("#why .follow")
+    assert reader.page.evaluate("npformer.explorer.result.path").startswith("encoder.0.self_")
+    assert "pinned" in reader.page.text_content("#arithmetic")
 
 
 def test_values_and_arrays_without_tokens_have_no_such_answer(reader):

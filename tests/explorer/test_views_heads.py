@@ -1,15 +1,9 @@
 """The finder of heads: which heads attend from a token, or to it, and how strongly."""
 
-import numpy as np
 import pytest
-from page_numbers import shown_number
-from page_steps import wait_until_ready
+from browser import visit
+from page_numbers import array, shown_number
 from readers import make_reader, open_view
-from tiny_runs import gpt_checkpoint
-
-import npformer
-from npformer.explorer import explore
-from npformer.storage.checkpoint import save_checkpoint
 
 pytestmark = pytest.mark.browser
 
@@ -25,9 +19,7 @@ def reader(reader):
 
 
 def weights(page, name):
-    path = f"{name}.attention.weights"
-    numbers = page.evaluate(f"Array.from(npformer.values('{path}'))")
-    return np.array(numbers).reshape(page.evaluate(f"npformer.shape('{path}')"))
+    return array(page, f"{name}.attention.weights")
 
 
 def found(page):
@@ -51,12 +43,9 @@ def check(page, expected):
         assert shown_number(weight) == pytest.approx(by_title[title], abs=5e-4)
 
 
-def test_nothing_is_listed_before_a_token_is_chosen(reader):
+def test_each_head_is_listed_with_the_token_to_which_a_token_attends_most(reader):
     assert found(reader.page) == []
     assert "Choose a token" in reader.page.text_content(".finder")
-
-
-def test_each_head_is_listed_with_the_token_to_which_a_token_attends_most(reader):
     reader.page.select_option(FROM, "source.3")
     check(
         reader.page,
@@ -101,26 +90,13 @@ def test_a_head_of_the_list_is_opened_with_its_weight_pinned(reader):
     assert reader.page.text_content(".found .chosen .follow") == title
     reader.press("#switch-head")
     assert f"{title} (off)" in [cells[0] for cells in found(reader.page)]
-
-
-def test_the_link_has_the_chosen_tokens(reader):
-    reader.page.select_option(FROM, "source.3")
-    reader.page.select_option(TO, "source.1")
-    before, link = found(reader.page), reader.page.evaluate("location.hash")
-    reader.page.goto("about:blank")
-    reader.page.goto(f"http://page.test/{link}")
-    wait_until_ready(reader.page)
+    before = found(reader.page)
+    visit(reader.page, reader.page.evaluate("location.hash"))  # the link has the chosen tokens
     assert found(reader.page) == before
-    reader.page.goto("about:blank")
-    reader.page.goto("http://page.test/#view=attention&find=source.99_x")
-    wait_until_ready(reader.page)
-    assert found(reader.page) == []
 
 
-def test_a_text_has_tokens_of_one_side(chromium, tmp_path):
-    save_checkpoint(gpt_checkpoint(context=60), tmp_path / "run.safetensors")
-    page = explore(npformer.load(tmp_path / "run.safetensors"), "the cat")
-    with make_reader("keyboard", chromium, page.html) as reader:
+def test_a_text_has_tokens_of_one_side(chromium, html_of_gpt):
+    with make_reader("keyboard", chromium, html_of_gpt) as reader:
         open_view(reader, "Attention")
         assert reader.page.locator(f"{FROM} optgroup").count() == 1
         reader.page.select_option(FROM, "target.3")

@@ -84,22 +84,13 @@ window.engine = {
         values: found.map(String), products: products.map(String) };
     });
   },
-  time(count) {
-    const times = [];
-    for (let i = 0; i < count; i++) {
-      const start = performance.now();
-      model.run(ids, edits);
-      times.push(performance.now() - start);
-    }
-    return times.sort((a, b) => a - b)[count >> 1];
-  },
-  // the slope of the loss in one entry of each array, and its gradient
-  slopes(newIds, newEdits, nudge) {
+  // the slope of the loss in one entry of every array, or of every n-th from one on, and its gradient
+  slopes(newIds, newEdits, nudge, first, n) {
     model.run(newIds, newEdits);
     const places = model.tape.steps.map(({ path, data, grad }, i) => {
       const index = (i * 7919) % data.length;
       return { path, index, value: data[index], gradient: grad[index] };
-    });
+    }).filter((_, i) => i % n === first);
     return places.filter(({ value }) => Number.isFinite(value)).map(({ path, index, value, gradient }) => {
       const [up, down] = [nudge, -nudge].map((change) => {
         const changed = [...(newEdits.values?.[path] ?? []), [index, value + change]];
@@ -162,22 +153,24 @@ def _encode(array):
     return base64.b64encode(np.ascontiguousarray(array, np.float64).tobytes()).decode()
 
 
-def javascript_modules():
-    """Return {place: (media type, text)} of all modules of the page, for open_page."""
-    return {
-        path.relative_to(WEB).as_posix(): ("text/javascript", path.read_text()) for path in WEB.rglob("*.js")
+@contextmanager
+def open_modules(browser, script, ready):
+    """Open a page with the modules of the explorer and a script, and yield it when `ready` is there."""
+    modules = {
+        path.relative_to(WEB).as_posix(): ("text/javascript", path.read_text(encoding="utf-8"))
+        for path in WEB.rglob("*.js")
     }
+    modules["harness.js"] = ("text/javascript", script)
+    html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="harness.js"></script>'
+    with open_page(browser, html, modules) as page:
+        page.wait_for_function(f"() => Boolean({ready})")
+        yield page
 
 
 @contextmanager
 def open_engine(browser):
     """Open the page and yield its Engine."""
-    modules = javascript_modules()
-    harness = HARNESS.replace("ENCODE_FUNCTION", ENCODE)
-    modules["harness.js"] = ("text/javascript", harness)
-    html = '<!doctype html><link rel="icon" href="data:,"><script type="module" src="harness.js"></script>'
-    with open_page(browser, html, modules) as page:
-        page.wait_for_function("window.engine")
+    with open_modules(browser, HARNESS.replace("ENCODE_FUNCTION", ENCODE), "window.engine") as page:
         yield Engine(page)
 
 

@@ -35,3 +35,9 @@ def arrays_of(page):
             return Object.fromEntries(paths().map((path) => [path, encoded(path)]));
         }}""")
     )
+
+
+def array(page, path, which="values"):
+    """Return the values, or the gradients, of one array of the page."""
+    shape, numbers = page.evaluate(f"p => [npformer.shape(p), Array.from(npformer.{which}(p))]", path)
+    return np.array(numbers).reshape(shape)

@@ -13,6 +13,12 @@ UNNAMED = """
     .filter((e) => !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length))
     .map((e) => e.outerHTML)
 """
+# whether an element stands before the one that has the focus
+PRECEDES = """selector => {
+    const [active, wanted] = [document.activeElement, document.querySelector(selector)];
+    const place = active === document.body || !wanted ? 0 : active.compareDocumentPosition(wanted);
+    return Boolean(place & Node.DOCUMENT_POSITION_PRECEDING);
+}"""
 VIEWS = ["Steps", "Attention", "What if", "Check a gradient", "Training step"]
 
 
@@ -23,12 +29,13 @@ class Keyboard:
         self.page = page
 
     def focus(self, selector):
-        """Press Tab until an element has the focus."""
+        """Press Tab, or Shift and Tab, until an element has the focus."""
+        key = "Shift+Tab" if self.page.evaluate(PRECEDES, selector) else "Tab"
         for _ in range(150):
-            if self.page.evaluate("s => document.activeElement.matches(s)", selector):
+            if self.page.evaluate("s => document.activeElement === document.querySelector(s)", selector):
                 return
-            self.page.keyboard.press("Tab")
-        raise AssertionError(f"Tab does not reach {selector}")
+            self.page.keyboard.press(key)
+        raise AssertionError(f"{key} does not reach {selector}")
 
     def press(self, selector):
         self.focus(selector)
@@ -105,3 +112,10 @@ def text(reader, selector):
 def loss(reader):
     """Return the loss of the page."""
     return reader.page.evaluate("npformer.loss()")
+
+
+def saved(reader, selector):
+    """Return the bytes of the file that a button saves."""
+    with reader.page.expect_download() as download:
+        reader.press(selector)
+    return download.value.path().read_bytes()

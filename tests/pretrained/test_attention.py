@@ -1,5 +1,7 @@
 """Tests of the measure by which the most informative head is chosen."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from head_oracle import informativeness_row_by_row
@@ -64,12 +66,30 @@ def test_masked_places_are_no_guess():
     assert informativeness(np.ones((1, 1)), np.ones((1, 1), bool)) == 0  # a single place leaves no choice
 
 
+def of_pieces(pieces, weights):
+    """Return the attention of a text, with weights (L, H, T, T)."""
+    return TextAttention(text="", pieces=pieces, weights={"self": weights}, allowed=None, cache=None)
+
+
+def test_the_most_informative_head_of_all_of_a_layer_and_of_a_number(rng):
+    weights = rng.dirichlet(np.full(N, 0.3), (3, 2, N))
+    found, values = of_pieces([f"w{n}" for n in range(N)], weights), informativeness(weights)
+    for layer, head in product((None, 0, 1, 2), (None, 0, 1)):
+        rows = range(3) if layer is None else [layer]
+        columns = range(2) if head is None else [head]
+        chosen = found.most_informative_head("self", layer=layer, head=head)
+        assert chosen == max(product(rows, columns), key=lambda place: values[place])
+    for settings, among in (({}, ""), ({"layer": 1}, " of layer 1"), ({"layer": 1, "head": 0}, None)):
+        texts = [" ".join(text.get_text().split()) for text in found.plot_head(**settings).findobj(Text)]
+        told = [text for text in texts if "the most informative head" in text]
+        assert len(told) == (among is not None)
+        assert all(f"the most informative head{among}: its weights depend most" in text for text in told)
+
+
 @pytest.mark.parametrize("draw", ["plot", "plot_head", "plot_lines"])
 def test_characters_without_a_font_are_code_points(draw, monkeypatch):
     monkeypatch.setattr("npformer.plots.style._others", list)
-    pieces = ["the", "我", "cat"]
-    weights = {"self": np.full((1, 1, 3, 3), 1 / 3)}
-    found = TextAttention(text="the 我cat", pieces=pieces, weights=weights, allowed=None, cache=None)
+    found = of_pieces(["the", "我", "cat"], np.full((1, 1, 3, 3), 1 / 3))
     texts = {text.get_text() for text in getattr(found, draw)(layer=0, head=0).findobj(Text)}
     assert "U+6211" in texts
     assert "我" not in texts

@@ -27,74 +27,65 @@ def trained(tmp_path_factory):
     return run
 
 
+@pytest.fixture
+def characters(tmp_path):
+    """Return a function that returns the dataset of the characters of a text."""
+
+    def make(text):
+        (tmp_path / "text.txt").write_text(text * 40, encoding="utf-8")
+        return text_dataset(tmp_path / "text.txt", tokens="characters")
+
+    return make
+
+
+def gpt_of(dataset):
+    return GPTConfig(**dataset.sizes, d_model=8, n_heads=1, n_layers=1, context=4), dataset
+
+
 def weights_of(path):
     return load_checkpoint(path).parameters
 
 
-def test_a_run_begins_with_the_weights_of_another(trained, tmp_path):
-    """The first checkpoint, which is written before the first step, holds them."""
+def test_a_run_begins_with_the_weights_of_another_and_resumes_to_the_bit(trained, tmp_path):
     data = tiny_dataset()
     model = tiny_model(data, dropout=0.4, label_smoothing=0.2)
-    initial = initial_weights(trained, model, data)
-    train(tmp_path / "new", data, model, tiny_training(), initial=initial, stop=stop_after(1))
-    assert load_checkpoint(tmp_path / "new" / "last.safetensors").step == 1
-    new, old = weights_of(tmp_path / "new" / "last.safetensors"), weights_of(trained / "best.safetensors")
-    assert new.keys() == old.keys()
-    for name in old:  # one step of Adam with the learning rate .01
-        assert np.abs(new[name] - old[name]).max() < 0.0101, name
-    assert max(np.abs(new[name] - old[name]).max() for name in old) > 0.005
-
-
-def test_it_resumes_to_the_bit(trained, tmp_path):
-    data = tiny_dataset()
-    model = tiny_model(data)
-    for name, stop in (("whole", None), ("cut", stop_after(7))):
+    for name, stop in (("whole", None), ("cut", stop_after(1))):
         initial = initial_weights(trained, model, data)
         train(tmp_path / name, data, model, tiny_training(), initial=initial, stop=stop)
+    cut = load_checkpoint(tmp_path / "cut" / "last.safetensors")
+    new, old = cut.parameters, weights_of(trained / "best.safetensors")
+    assert cut.step == 1
+    assert new.keys() == old.keys()
+    moved = [np.abs(new[name] - old[name]).max() for name in old]
+    assert 0.005 < max(moved) < 0.0101  # by one step of Adam with the learning rate .01
     resume(tmp_path / "cut")
     assert_same(tmp_path / "cut", tmp_path / "whole")
 
 
-@pytest.mark.parametrize(
-    ("data", "model", "message"),
-    [
+def test_another_model_is_refused(trained, characters):
+    for data, model, message in (
         ({}, {"n_heads": 4}, "n_heads is 2 in .*run and 4 in the new run: add --set n_heads=2, or leave"),
         ({"vocab": 13}, {}, "the source vocabulary of .*run is not that of the data"),
-    ],
-)
-def test_another_model_is_refused(data, model, message, trained):
-    dataset = tiny_dataset(**data)
-    with pytest.raises(UserError, match=message):
-        initial_weights(trained, tiny_model(dataset, **model), dataset)
-
-
-def test_a_model_of_another_kind_is_refused(trained, tmp_path):
-    (tmp_path / "a.txt").write_text("the cat sees the dog\n" * 20, encoding="utf-8")
-    dataset = text_dataset(tmp_path / "a.txt", tokens="characters")
+    ):
+        dataset = tiny_dataset(**data)
+        with pytest.raises(UserError, match=message):
+            initial_weights(trained, tiny_model(dataset, **model), dataset)
     with pytest.raises(UserError, match="is a model of the kind transformer and the new run trains one of"):
-        initial_weights(trained, GPTConfig(**dataset.sizes, d_model=8, n_heads=1), dataset)
+        initial_weights(trained, *gpt_of(characters("the cat\n")))
 
 
-def test_other_tokens_are_refused(tmp_path):
-    """Two texts whose characters are as many, but not the same."""
-    for name, text in (("a", "the cat\n"), ("b", "the dot\n")):
-        (tmp_path / f"{name}.txt").write_text(text * 40, encoding="utf-8")
-    dataset, other = (text_dataset(tmp_path / f"{name}.txt", tokens="characters") for name in "ab")
+def test_other_tokens_are_refused(tmp_path, characters):
+    """Two texts whose characters are as many, but not the same; and a Hugging Face folder."""
+    dataset, other = characters("the cat\n"), characters("the dot\n")
     assert dataset.sizes == other.sizes
-    config = GPTConfig(**dataset.sizes, d_model=8, n_heads=1, n_layers=1, context=4)
+    config, _ = gpt_of(dataset)
     train(tmp_path / "run", dataset, config, TrainingConfig(steps=1, batch_size=2))
     assert initial_weights(tmp_path / "run", config, dataset)
     with pytest.raises(UserError, match=r"the text vocabulary of .*run is not that of the data"):
         initial_weights(tmp_path / "run", config, other)
-
-
-def test_a_hugging_face_folder_is_refused(tmp_path):
     folder = write_folder(tmp_path / "gpt2", GPT2, gpt2_tensors())
-    config = npformer.load(folder).model.config
-    (tmp_path / "a.txt").write_text("the cat sees the dog\n" * 20, encoding="utf-8")
-    dataset = text_dataset(tmp_path / "a.txt", tokens="characters")
     with pytest.raises(UserError, match="is a Hugging Face folder, whose tokenizer cannot read the data"):
-        initial_weights(folder, config, dataset)
+        initial_weights(folder, npformer.load(folder).model.config, dataset)
 
 
 def test_the_command_and_the_function(tmp_path, monkeypatch, capsys):

@@ -22,43 +22,41 @@ CLASSES = {"translator": LoadedTranslator, "gpt": LoadedLanguageModel, "bert": L
 GAP = f"the {MASK} sees a dog"
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Work in a folder with a run of each kind."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a run of each kind."""
+    folder = tmp_path_factory.mktemp("runs")
     for name, make in CHECKPOINTS.items():
-        (tmp_path / name).mkdir()
-        save_checkpoint(make(), f"{name}/best.safetensors")
+        (folder / name).mkdir()
+        save_checkpoint(make(), folder / name / "best.safetensors")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def place(folder, monkeypatch):
+    monkeypatch.chdir(folder)
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_each_kind_has_its_class_and_a_short_repr(name):
+def test_each_kind_has_its_class_a_short_repr_and_the_dtype_that_was_asked_for(name):
     loaded = npformer.load(name)
     assert type(loaded) is CLASSES[name]
     assert repr(loaded).startswith(f"<{loaded.kind.noun} {name}: {type(loaded.model).__name__} with ")
-
-
-@pytest.mark.parametrize("name", CLASSES)
-def test_each_kind_has_the_dtype_that_was_asked_for(name):
     for dtype in ("float32", "float64"):
-        loaded = npformer.load(name, dtype=dtype)
         inputs = ([[4, 5]], [[2, 6]]) if name == "translator" else ([[4, 5]],)
-        assert loaded.logits(*inputs).dtype == dtype
+        assert npformer.load(name, dtype=dtype).logits(*inputs).dtype == dtype
     with pytest.raises(UserError, match="float16"):
         npformer.load(name, dtype="float16")
 
 
 @pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize("wanted", CLASSES)
-def test_a_model_of_another_kind_is_named_with_the_command_that_fits(name, wanted):
+def test_a_model_of_another_kind_is_named_with_the_command_that_fits(name):
     kind = CLASSES[name].kind
-    if name == wanted:
-        assert isinstance(load_as(CLASSES[wanted], name), CLASSES[wanted])
-        return
-    with pytest.raises(
-        UserError, match=rf"^{name} is a {kind.noun}, which cannot .*: use it with {kind.command}"
-    ):
-        load_as(CLASSES[wanted], name)
+    assert isinstance(load_as(CLASSES[name], name), CLASSES[name])
+    for wanted in CLASSES.keys() - {name}:
+        message = rf"^{name} is a {kind.noun}, which cannot .*: use it with {kind.command}"
+        with pytest.raises(UserError, match=message):
+            load_as(CLASSES[wanted], name)
 
 
 @pytest.mark.parametrize("name", ["gpt", "bert"])
@@ -113,10 +111,10 @@ def test_the_attention_of_a_text_has_its_pieces_and_is_drawn(name, text):
         found.plot("cross")
 
 
-def test_the_mask_of_a_text_is_that_of_the_model():
+def test_the_mask_of_a_text_is_that_of_the_model(tmp_path):
     assert npformer.load("bert").attention(GAP).mask("self") is None
-    save_checkpoint(gpt_checkpoint(window=3), "gpt/best.safetensors")
-    found = npformer.load("gpt").attention("the cat")
+    save_checkpoint(gpt_checkpoint(window=3), tmp_path / "best.safetensors")
+    found = npformer.load(tmp_path).attention("the cat")
     mask = found.mask("self")
     assert np.array_equal(mask, causal_mask(7, np.empty(0), window=3))
     assert not found.weights["self"][..., ~mask].any()
@@ -163,14 +161,7 @@ def test_gaps_are_those_of_a_gap_filler():
         loaded.fill(f"the zebra {MASK} a Yak")
 
 
-@pytest.mark.parametrize("name", ["gpt", "bert"])
-def test_texts_that_the_model_cannot_read(name):
-    loaded = npformer.load(name)
-    with pytest.raises(UserError, match=r"the text has \d+ tokens, and the model reads 1[02] at most"):
-        loaded.attention("the cat and the dog " * 4)
-    if name == "gpt":
-        with pytest.raises(UserError, match="the text '' is empty: give at least one token"):
-            loaded.attention("")
+LONG = "the cat and the dog " * 4
 
 
 @pytest.mark.parametrize(
@@ -191,9 +182,12 @@ def test_texts_that_the_model_cannot_read(name):
         ("translator", lambda m: m.translate(None), "the text is None: give a string"),
         ("gpt", lambda m: m.generate([3], 2), "the text is 3: give a string"),
         ("gpt", lambda m: m.saliency([[3]]), r"the text is \[\[3\]\]: give a string"),
+        ("gpt", lambda m: m.attention(""), "the text '' is empty: give at least one token"),
+        ("gpt", lambda m: m.attention(LONG), r"the text has \d+ tokens, and the model reads 12 at most"),
+        ("bert", lambda m: m.attention(LONG), r"the text has \d+ tokens, and the model reads 10 at most"),
         ("bert", lambda m: m.fill([GAP]), r"the text is \['the .*'\]: give a string"),
     ],
 )
-def test_arguments_of_another_kind_are_refused(name, call, words):
+def test_arguments_that_a_model_cannot_read_are_refused(name, call, words):
     with pytest.raises(UserError, match=words):
         call(npformer.load(name))

@@ -73,6 +73,8 @@ def test_a_code_of_the_target_language_is_read(loaded):
     found = loaded.attention(">>fr<< " + TEXT)
     assert found.source_tokens[0] == ">>fr<<"
     assert loaded.unknown_words(">>fr<< " + TEXT) == []
+    assert loaded.unknown_words(f"{TEXT} ဪ, ဪ") == ["ဪ"]
+    assert ">>none<<" in loaded.unknown_words(f">>none<< {TEXT}")
 
 
 def test_the_attention_of_a_text_has_its_pieces(loaded):
@@ -119,23 +121,15 @@ def test_sentences_that_are_too_long_or_empty(loaded, method):
             getattr(loaded, method)(" ")
 
 
-def test_unknown_pieces(loaded):
-    assert loaded.unknown_words(f"{TEXT} ဪ, ဪ") == ["ဪ"]
-    assert ">>none<<" in loaded.unknown_words(f">>none<< {TEXT}")
-
-
-def test_files_of_two_models(copied):
-    change_json(copied / "config.json", eos_token_id=3)
-    with pytest.raises(UserError, match=r"copy: the end symbol .* has the ids \[0\], and that .* \[3\]: use"):
-        _ = npformer.load(copied).tokenizer
-
-
-def test_a_search_that_is_not_supported_stops_only_translation(copied):
+def test_what_a_folder_cannot_do_is_said_when_it_is_asked_for(copied):
     change_json(copied / "generation_config.json", no_repeat_ngram_size=3)
     loaded = npformer.load(copied)
     assert loaded.logits([[5, 0]], [[7]]).shape[:2] == (1, 1)
     with pytest.raises(UserError, match="no_repeat_ngram_size is 3"):
         loaded.translate(TEXT)
+    change_json(copied / "config.json", eos_token_id=3)
+    with pytest.raises(UserError, match=r"copy: the end symbol .* has the ids \[0\], and that .* \[3\]: use"):
+        _ = npformer.load(copied).tokenizer
 
 
 def test_a_folder_has_no_codecs(folder, loaded, capsys):

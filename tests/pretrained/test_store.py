@@ -11,7 +11,7 @@ from toy_pretrained import PIECES, SENTENCE, toy_card, toy_checkpoint, toy_codec
 from npformer import UserError
 from npformer.generation import Translator
 from npformer.models.registry import config_from_checkpoint
-from npformer.pretrained import names, read_pretrained, save_pretrained, store, weights_fingerprint
+from npformer.pretrained import load, names, read_pretrained, save_pretrained, store, weights_fingerprint
 from npformer.storage.checkpoint import load_checkpoint, save_checkpoint
 
 
@@ -29,7 +29,7 @@ def shelf(monkeypatch, tmp_path, path):
     return tmp_path
 
 
-def test_a_saved_translator_loads_unchanged(shelf):
+def test_a_saved_translator_loads_unchanged(shelf, path):
     saved, (model, source, target, card) = toy_checkpoint(), read_pretrained("en-de")
     codecs = {"source": source.to_json(), "target": target.to_json()}
     assert (codecs, card) == (saved.codecs, toy_card())
@@ -38,12 +38,9 @@ def test_a_saved_translator_loads_unchanged(shelf):
         assert value.dtype == np.float32
         assert np.array_equal(value, saved.parameters[name].astype(np.float16))
         assert np.allclose(value, saved.parameters[name], rtol=2**-11, atol=2**-25)
-
-
-def test_any_safetensors_reader_reads_the_weights(path):
-    tensors = safetensors.load_file(path)
+    tensors = safetensors.load_file(path)  # any reader of safetensors reads the weights
     assert {value.dtype for value in tensors.values()} == {np.dtype(np.float16)}
-    assert tensors.keys() == toy_checkpoint().parameters.keys()
+    assert tensors.keys() == saved.parameters.keys()
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path, path):
@@ -56,14 +53,10 @@ def test_the_same_model_gives_the_same_bytes(tmp_path, path):
     assert again.read_bytes() != path.read_bytes()
 
 
-def test_names(shelf):
-    assert names() == ["en-de"]
+def test_names(shelf, monkeypatch, tmp_path):
     (shelf / "fr-en.safetensors").write_bytes(b"")
     (shelf / "store.py").write_bytes(b"")
     assert names() == ["en-de", "fr-en"]
-
-
-def test_unknown_names(shelf, monkeypatch, tmp_path):
     with pytest.raises(UserError, match=r"unknown translator 'en-dee': did you mean en-de\?"):
         read_pretrained("en-dee")
     with pytest.raises(UserError, match=r"there is no translator .*nowhere\.safetensors"):
@@ -76,7 +69,7 @@ def test_unknown_names(shelf, monkeypatch, tmp_path):
 def test_any_altered_byte_is_found(path):
     data = path.read_bytes()
     rng = np.random.default_rng(0)
-    for place in [*range(16), *rng.integers(16, len(data), 60)]:
+    for place in [*range(16), *rng.integers(16, len(data), 20)]:
         altered = bytearray(data)
         altered[place] ^= 1 << rng.integers(8)
         path.write_bytes(altered)
@@ -158,10 +151,4 @@ def test_the_pretrained_translator_is_small_and_has_a_score():
         model, _, _, card = read_pretrained(name)
         assert {each.weights for each in card.scores} == {weights_fingerprint(model.state_dict())}
         assert {each.setting for each in card.scores} == {"tokenised", "raw"}
-
-
-def test_the_pretrained_translator_translates():
-    model, source, target, card = read_pretrained("en-de")
-    translator = Translator(model, source, target)
-    (found,) = translator.translate([SENTENCE], beam=card.beam, length_penalty=card.length_penalty)
-    assert found.startswith("ein mann")
+    assert load("en-de").translate(SENTENCE).lower().startswith("ein mann")

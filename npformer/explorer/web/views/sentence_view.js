@@ -115,8 +115,8 @@ export class SentenceView {
     byId("open-form").hidden = !session.isLive;
     byId("changed").textContent = [
       changes ? `${changes} ${changes === 1 ? "change" : "changes"}` : "",
-      session.past.length
-        ? `${session.past.length} training ${session.past.length === 1 ? "step" : "steps"}`
+      session.log.length
+        ? `${session.log.length} training ${session.log.length === 1 ? "step" : "steps"}`
         : "",
     ]
       .filter(Boolean)
