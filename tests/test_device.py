@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from case_runs import ONLY_NUMPY, built, layer_cases, run_case
 
 from npformer import Transformer, UserError
 from npformer.backend import choose_backend, is_cupy, to_backend, to_numpy
@@ -90,7 +91,7 @@ def test_cupy_is_chosen_if_it_is_available(device):
 def pairs():
     """Return all cases of function pairs whose inputs are arrays."""
     for case in component_cases():
-        thing, *_ = case.build(np.random.default_rng(1))
+        thing, *_ = built(case)
         named = set(case.settings) & {"mask", "query_mask"}
         bound = isinstance(thing, tuple) and thing[0].__name__ == "<lambda>"  # the targets stay on the host
         if isinstance(thing, tuple) and not bound and not named:
@@ -99,7 +100,7 @@ def pairs():
 
 @pytest.mark.parametrize("case", list(pairs()))
 def test_every_pair_runs_on_the_device(device, case):
-    (f, f_backward), *inputs = case.build(np.random.default_rng(1))
+    (f, f_backward), *inputs = built(case)
     settings = dict(case.settings)
     for_host, for_device = dict(settings), dict(settings)
     if "rng" in settings:
@@ -116,3 +117,15 @@ def test_every_pair_runs_on_the_device(device, case):
 
 def _tuple(grads):
     return grads if isinstance(grads, tuple) else (grads,)
+
+
+LAYERS = [case for case in layer_cases() if type(built(case)[0]).__name__ not in ONLY_NUMPY]
+LAYERS = [case for case in LAYERS if not case.name.startswith("RotaryPositions")]  # no parameters to move
+
+
+@pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+def test_every_layer_and_model_computes_the_same_on_the_device(device, case):
+    here, there = run_case(case), run_case(case, backend="cupy")
+    assert all(is_cupy(array) for array in there.cached)
+    for ours, theirs in zip([there.y, *there.grads], [here.y, *here.grads], strict=True):
+        np.testing.assert_allclose(to_numpy(ours), theirs, rtol=1e-9, atol=1e-11)

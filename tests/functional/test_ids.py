@@ -29,7 +29,11 @@ def test_lists_and_arrays_of_the_whole_vocabulary_are_taken():
         (np.zeros((0, 3), int), {}, "give at least one sentence, of at least one token"),
         ([[1] * 5], {}, "source is 5 tokens long and the model's limit is 4: shorten it, or train a model"),
         ([[1, 1]], {"start": 3}, "source is 5 tokens long"),
-        ([[1, 2], [3, 9]], {}, r"source\[1, 1\] is 9, outside the vocabulary of 9 tokens: use ids from 0 to 8"),
+        (
+            [[1, 2], [3, 9]],
+            {},
+            r"source\[1, 1\] is 9, outside the vocabulary of 9 tokens: use ids from 0 to 8",
+        ),
         ([[1, -1]], {}, r"source\[0, 1\] is -1, outside"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Every pair: values of the textbook's formula, exact gradients, the caller's dtype, and untouched arguments."""
+"""Every pair: the values of its formula, exact gradients, the dtype of its arguments, which stay as they are."""
 
 import copy
 import math
@@ -130,7 +130,10 @@ PAIRS = {
         lambda weights, p, sigma: weights * np.exp(-((np.arange(5) - p[..., None]) ** 2) / (2 * sigma**2)),
     ),
     "hard_attend": ([SCORES, V], lambda scores, v: np.take_along_axis(v, scores.argmax(-1)[..., None], 1)),
-    "log_probability": ([SCORES, ONE_HOT], lambda scores, sample: np.log(softmax(scores)[sample]).reshape(2, 4)),
+    "log_probability": (
+        [SCORES, ONE_HOT],
+        lambda scores, sample: np.log(softmax(scores)[sample]).reshape(2, 4),
+    ),
     "entropy": ([SCORES], lambda scores: -(softmax(scores) * np.log(softmax(scores))).sum(-1)),
     "unit_weights": ([POSITIVE], lambda w: w / w.sum(-1, keepdims=True)),
     "latent_attend": ([(2, 5), (2, 5, 5), V], latent),
@@ -219,7 +222,7 @@ def test_gradients_of_pairs_that_no_case_has(zero_id):
     report = gradcheck(lookup, RNG.standard_normal((5, 3)), hessian=True)
     assert report.ok, str(report)
     y, _ = F.embedding(TARGETS, np.ones((5, 3)), 1.5, zero_id)
-    assert (y == np.where((TARGETS == zero_id)[..., None], 0, 1.5)).all()
+    assert (y == np.where((zero_id == TARGETS)[..., None], 0, 1.5)).all()
 
 
 def test_weights_decay_by_a_share_of_their_size():

@@ -43,9 +43,7 @@ def test_the_weights_of_each_query_are_those_of_its_own_keys(pair):
     y, cache = pair[0](*ARRAYS, mask, start=2)
     for t in range(4):
         keys, values = K[:, :, : t + 3] + KEY_POSITIONS[distance[t, : t + 3]], V[:, :, : t + 3]
-        expected, one = F.attention(
-            Q[:, :, t : t + 1], keys, values + VALUE_POSITIONS[distance[t, : t + 3]]
-        )
+        expected, one = F.attention(Q[:, :, t : t + 1], keys, values + VALUE_POSITIONS[distance[t, : t + 3]])
         np.testing.assert_allclose(y[:, :, t], expected[:, :, 0], rtol=1e-12)
         np.testing.assert_allclose(cache.weights[:, :, t, : t + 3], one.weights[:, :, 0], rtol=1e-12)
     assert not cache.weights[..., ~mask].any()
