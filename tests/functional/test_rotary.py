@@ -88,6 +88,11 @@ def test_the_scaling_of_llama_3_computed_with_loops():
     assert np.array_equal(sin[0, 0], plain[1][0, 0])
 
 
+def test_a_base_below_1_is_a_base():
+    cos, _ = rotary_table(np.array([1]), 4, 0.25)
+    np.testing.assert_allclose(cos[0], [math.cos(1), math.cos(2)], rtol=1e-14)
+
+
 def test_the_layer_scales_its_angles():
     scaling = Llama3Scaling(original_context=16)
     layer = RotaryPositions(9, 8, scaling=scaling, dtype=np.float64)

@@ -17,7 +17,7 @@ from npformer.backend import is_array, to_backend, to_numpy
 from npformer.functional.masks import EXACT, Masking
 
 TOLERANCE = {np.float16: 1e-2, np.float32: 1e-5, np.float64: 1e-12}
-fuzz = settings(max_examples=120)
+fuzz = settings(max_examples=60)
 
 leads = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 sizes = st.integers(1, 5)

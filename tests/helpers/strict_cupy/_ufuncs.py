@@ -7,14 +7,10 @@ from ._indexing import scatter
 from ._values import device_array, operand, run
 
 NAMES = """
-    add subtract multiply divide true_divide floor_divide remainder mod power float_power divmod fmod
-    negative positive absolute abs fabs sign square sqrt cbrt reciprocal heaviside copysign signbit
-    exp exp2 expm1 log log2 log10 log1p logaddexp logaddexp2 hypot nextafter ldexp gcd lcm
-    sin cos tan arcsin arccos arctan arctan2 sinh cosh tanh arcsinh arccosh arctanh
-    degrees radians deg2rad rad2deg rint floor ceil trunc maximum minimum fmax fmin
-    equal not_equal less less_equal greater greater_equal isfinite isinf isnan
-    logical_and logical_or logical_xor logical_not
-    bitwise_and bitwise_or bitwise_xor bitwise_not invert left_shift right_shift conj conjugate
+    add subtract multiply divide true_divide floor_divide remainder power divmod negative positive absolute
+    sqrt exp log sin cos tanh maximum minimum isfinite isinf isnan
+    equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not
+    bitwise_and bitwise_or bitwise_xor bitwise_not invert conj
 """
 WITH_AT = ("add", "maximum", "minimum")
 KEYWORDS = {"out", "dtype", "casting"}  # no `where`, no `order`, no `subok`

