@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from . import _random
+from . import _cuda
 from ._creation import CREATION
 from ._functions import FUNCTIONS, erf
 from ._indexing import seed_races
@@ -44,9 +44,9 @@ class StandIn(types.ModuleType):
 def build():
     """Return the modules of the stand-in by name."""
     runtime = StandIn("cupy.cuda.runtime", getDeviceCount=lambda: 1)
-    cuda = StandIn("cupy.cuda", runtime=runtime, Device=_random.Device)
+    cuda = StandIn("cupy.cuda", runtime=runtime, Device=_cuda.Device)
     names = ("default_rng", "Generator", "Philox4x3210")
-    random = StandIn("cupy.random", **{name: getattr(_random, name) for name in names})
+    random = StandIn("cupy.random", **{name: getattr(_cuda, name) for name in names})
     cupy = StandIn(
         "cupy",
         **{name: getattr(np, name) for name in NUMPY_OWN.split()},
@@ -56,6 +56,7 @@ def build():
         ndarray=ndarray,
         cuda=cuda,
         random=random,
+        get_default_memory_pool=_cuda.MemoryPool,
         __version__="14.0.0+strict.stand.in",
     )
     return {module.__name__: module for module in (cupy, random, cuda, runtime, *_cupyx_modules())}

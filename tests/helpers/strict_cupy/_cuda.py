@@ -12,6 +12,13 @@ class Device:
         """Do nothing, because every call has ended when it returns."""
 
 
+class MemoryPool:
+    """An empty memory pool."""
+
+    def free_all_blocks(self):
+        """Do nothing, because nothing can be freed."""
+
+
 class Philox4x3210:
     """A source of random bits that differ from NumPy's for every seed."""
 
