@@ -81,14 +81,6 @@ def test_3_heads_on_the_batch_axis_are_the_same_heads():
     np.testing.assert_array_equal(merge_heads_on_batch(on_batch, 3), merge_heads(split_heads(x, 3)))
 
 
-def test_3_both_layouts_attend_alike():
-    """3: attention in both layouts, merged again, gives one result."""
-    q, k, v = normal(3, 4, 5, 12)
-    one, _ = attention(*(split_heads(x, 3) for x in (q, k, v)))
-    other, _ = attention(*(split_heads_on_batch(x, 3) for x in (q, k, v)))
-    np.testing.assert_allclose(merge_heads(one), merge_heads_on_batch(other, 3), rtol=1e-14)
-
-
 # --- 4 to 6: the input of the stacks ---
 
 
@@ -194,15 +186,6 @@ def test_8_a_fully_masked_row(masking, dtype, expected):
     np.testing.assert_allclose(cache.weights, rows[expected], atol=1e-6)
     assert np.abs(raw - 0.25).max() > 0.05
     assert all(np.isfinite(d).all() for d in attention_backward(np.ones_like(y), cache))
-
-
-def test_8_minus_infinity_needs_a_guard():
-    """8: −inf − (−inf), which an unguarded softmax computes, is not a number; npformer's softmax gives 0."""
-    row = np.full(3, -np.inf)
-    with np.errstate(invalid="ignore"):
-        assert np.isnan(row - row.max()).all()
-    weights, _ = softmax(row)
-    assert weights.tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

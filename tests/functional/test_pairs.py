@@ -1,4 +1,4 @@
-"""Every pair: the values of its formula, exact gradients, the dtype of its arguments, which stay as they are."""
+"""Every pair: the values of its formula, exact gradients, and the dtype of its arguments, which it keeps."""
 
 import copy
 import math

@@ -8,19 +8,6 @@ from npformer.functional.positions import LAYOUTS, sinusoids
 from npformer.nn import FixedPositions, InputEmbedding, LearnedPositions
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_table_is_float64_of_the_requested_shape(layout):
-    table = sinusoids(7, 6, layout)
-    assert (table.shape, table.dtype) == ((7, 6), np.float64)
-
-
-def test_the_pairs_of_a_position_lie_on_the_unit_circle():
-    """Neighbouring columns, or columns half the width apart, are sine and cosine of one angle."""
-    interleaved, halves = sinusoids(50, 8), sinusoids(50, 8, "halves")
-    np.testing.assert_allclose(interleaved[:, 0::2] ** 2 + interleaved[:, 1::2] ** 2, 1, rtol=1e-14)
-    np.testing.assert_allclose(halves[:, :4] ** 2 + halves[:, 4:] ** 2, 1, rtol=1e-14)
-
-
 def test_a_shift_rotates_every_position_alike():
     """PE(pos + 3) is a rotation of PE(pos), the same for all positions: the reason for sinusoids."""
     pairs = sinusoids(40, 8).reshape(40, 4, 2) @ np.array([1j, 1])  # cos + i sin

@@ -199,34 +199,6 @@ def test_the_padding_mask_has_no_effect_if_all_steps_are_taken():
     np.testing.assert_array_equal(run(model, token_mask=np.zeros((2, 5), bool))[0], run(model)[0])
 
 
-def test_the_gradient_of_the_cost_alone():
-    """With dy = 0 it is the gradient of Σ ponder, here by central differences."""
-    model = repeated(halting_bias=-0.5)
-    y, cache = run(model)
-    model.backward(np.zeros_like(y), cache, dponder=np.ones((2, 5)))
-    bias = model.halting.bias
-    sums = []
-    for change in (1e-6, -2e-6):
-        bias.value += change
-        sums.append(run(model)[1].ponder.sum())
-    assert bias.grad[0] == pytest.approx((sums[0] - sums[1]) / 2e-6, rel=1e-6)
-    assert bias.grad[0] < 0  # a higher halting probability costs less
-
-
-def test_a_ponder_cost_reduces_the_number_of_steps():
-    """Plain gradient descent on the cost: the remainders shrink until one step less is enough."""
-    model = repeated(halting_bias=-0.5)
-    costs = []
-    for _ in range(60):
-        model.zero_grad()
-        y, cache = run(model)
-        model.backward(np.zeros_like(y), cache, dponder=np.full((2, 5), 1 / 10))
-        costs.append(cache.ponder.mean())
-        for parameter in (model.halting.weight, model.halting.bias):
-            parameter.value -= 0.5 * parameter.grad
-    assert costs[-1] < costs[0] - 1
-
-
 @pytest.mark.parametrize("bias", [None, -2.0, -0.5, 0.5, 60.0])
 @pytest.mark.parametrize("settings", [{}, {"norm": "pre", "final_norm": True}], ids=str)
 @pytest.mark.parametrize("n_layers", [1, STEPS])

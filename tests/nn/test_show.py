@@ -48,8 +48,3 @@ def test_a_models_cache_is_a_tree_that_mirrors_the_model():
 def test_named_arrays_finds_every_array_and_nothing_else():
     one, two = np.ones(1), np.ones(2)
     assert dict(named_arrays((one, (3, None), (two, "text")))) == {"0": one, "2.0": two}
-
-
-def test_settings_in_a_cache_are_all_shown():
-    text = as_text((np.ones(1), 0.5, None))
-    assert text.splitlines()[1:] == ["  0 (1) float64: 1.", "  1 = 0.5"]

@@ -15,8 +15,9 @@ class Device:
 class MemoryPool:
     """An empty memory pool."""
 
-    def free_all_blocks(self):
-        """Do nothing, because nothing can be freed."""
+    def total_bytes(self):
+        """Return 0."""
+        return 0
 
 
 class Philox4x3210:

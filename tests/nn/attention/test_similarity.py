@@ -126,15 +126,6 @@ def test_dot_is_multi_head_attention(settings):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("fused", ["kv", "qkv"])
-def test_fused_projections_work_too(fused):
-    layers = [heads("dot", make, fused=fused) for make in (MultiHeadAttention, SimilarityAttention)]
-    inputs = [X] if fused == "qkv" else [X, MEMORY]
-    with plain_pairs():
-        theirs, ours = (layer.forward(*inputs)[0] for layer in layers)
-    np.testing.assert_array_equal(ours, theirs)
-
-
 @every_kind
 def test_each_head_computed_separately(kind):
     """Each head is cut out of the projections and uses the one similarity that all heads share."""
@@ -152,15 +143,6 @@ def test_each_head_computed_separately(kind):
         np.testing.assert_allclose(cache.attention.weights[:, head], weights, rtol=1e-12)
         values = MEMORY @ v[:, cut] + layer.value.bias.value[cut]
         np.testing.assert_allclose(cache.output.x[..., cut], weights @ values, rtol=1e-12, atol=1e-14)
-
-
-@every_kind
-def test_attend_memory_on_a_projected_memory_is_cross_attention(kind):
-    layer = heads(kind)
-    whole, _ = layer.forward(X, MEMORY, mask=MASK)
-    projected = layer.project_memory(MEMORY)
-    rows = [layer.attend_memory(X[:, t : t + 1], projected, MASK) for t in range(4)]
-    np.testing.assert_allclose(np.concatenate(rows, 1), whole, rtol=1e-12)
 
 
 @every_kind
