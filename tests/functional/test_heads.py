@@ -81,11 +81,6 @@ def test_fused_projections_refuse_separate_inputs(fused, arrays):
         layer.forward(*[normal(1, 4, 6, seed=i) for i in range(arrays)])
 
 
-def test_an_unknown_fusion_is_refused():
-    with pytest.raises(UserError, match="fused is 'all': choose one of no, kv, qkv"):
-        MultiHeadAttention(6, 2, fused="all")
-
-
 @pytest.mark.parametrize("n_heads", [0, 4])
 def test_heads_that_do_not_divide_the_width_are_refused(n_heads):
     with pytest.raises(UserError, match=f"d_model 6 is not divisible by {n_heads} heads"):

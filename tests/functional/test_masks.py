@@ -24,19 +24,13 @@ from npformer.functional.masks import (
 IDS = np.array([[5, 6, 0], [7, 0, 0]])
 
 
-def test_padding_mask_broadcasts_over_heads_and_queries():
-    mask = padding_mask(IDS)
-    assert mask.shape == (2, 1, 1, 3)
-    assert mask[:, 0, 0].tolist() == [[True, True, False], [True, False, False]]
-
-
-def test_query_mask_broadcasts_over_heads_and_keys():
-    mask = query_mask(IDS)
-    assert mask.shape == (2, 1, 3, 1)
-    assert mask[:, 0, :, 0].tolist() == [[True, True, False], [True, False, False]]
-
-
-def test_another_padding_id():
+def test_masks_of_padding_broadcast_over_heads_and_over_queries_or_keys():
+    keys, queries = padding_mask(IDS), query_mask(IDS)
+    assert (keys.shape, queries.shape) == ((2, 1, 1, 3), (2, 1, 3, 1))
+    assert (
+        keys[:, 0, 0].tolist() == queries[:, 0, :, 0].tolist() == [[True, True, False], [True, False, False]]
+    )
+    assert keys.dtype == queries.dtype == bool
     assert padding_mask(IDS, pad_id=6)[0, 0, 0].tolist() == [True, False, True]
     assert query_mask(IDS, pad_id=6)[0, 0, :, 0].tolist() == [True, False, True]
 
@@ -97,17 +91,10 @@ def test_a_negative_width_is_refused():
 # --- the first document's mask, and its failures ---
 
 
-def test_mask_from_embeddings_hides_zero_rows():
-    x = np.array([[[1.0, 2], [0, 0]]])
-    assert mask_from_embeddings(x).tolist() == [[[[True, False]]]]
-
-
-def test_mask_from_embeddings_does_not_hide_padding_once_positions_are_added():
-    x = np.zeros((1, 2, 2)) + np.array([[0, 1], [0.84, 0.54]])
-    assert mask_from_embeddings(x).all()
-
-
-def test_mask_from_embeddings_hides_a_real_token_whose_norm_sums_to_0():
+def test_mask_from_embeddings_hides_rows_that_sum_to_0():
+    """Padding is not hidden once positions are added, and a token whose norm sums to 0 is hidden."""
+    assert mask_from_embeddings(np.array([[[1.0, 2], [0, 0]]])).tolist() == [[[[True, False]]]]
+    assert mask_from_embeddings(np.zeros((1, 2, 2)) + np.array([[0, 1], [0.84, 0.54]])).all()
     x, _ = layer_norm(np.array([[[3.0, 1.0]]]), np.ones(2), np.zeros(2), eps=0.0)
     assert np.abs(x).min() == 1
     assert not mask_from_embeddings(x).any()

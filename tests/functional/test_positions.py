@@ -16,14 +16,6 @@ def test_a_shift_rotates_every_position_alike():
     assert np.abs(turn[0] - 1).min() > 1e-3
 
 
-def test_wavelengths_run_from_2_pi_to_10000_times_2_pi():
-    """In "halves" the last sine's wavelength is exactly 10000 · 2π; interleaved stays below."""
-    halves = sinusoids(2, 512, "halves")[1]
-    assert np.arcsin(halves[0]) == pytest.approx(1)
-    assert np.arcsin(halves[255]) == pytest.approx(1e-4)
-    assert np.arcsin(sinusoids(2, 512)[1, 510]) == pytest.approx(10000 ** (-510 / 512))
-
-
 def test_zero_first_zeroes_position_0_only():
     plain, zeroed = sinusoids(4, 6), sinusoids(4, 6, zero_first=True)
     assert not zeroed[0].any()

@@ -296,20 +296,6 @@ def move_to(request):
     return lambda a: to_backend(a, "cupy")
 
 
-@fuzz
-@given(data=st.data(), t=st.integers(1, 50))
-def test_adam(data, t):
-    case = Case(data, [np.float32, np.float64])
-    size = case.draw(st.integers(0, 9), "size")
-    arrays = [np.array(case.numbers(size)) for _ in range(4)]
-    arrays[3] = arrays[3] * arrays[3]
-    copies = [array.copy() for array in arrays]
-    kernels.adam_update(*arrays, 1e-2, t, (0.9, 0.98), 1e-9)
-    F.adam_update(*copies, 1e-2, t, (0.9, 0.98), 1e-9)
-    for one, other in zip(arrays, copies, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
-
-
 @pytest.mark.parametrize("length", [5, 130])
 def test_attention_takes_a_dy_of_another_precision(length):
     """130 queries and keys are long: their weights and the dropout factors are recomputed."""

@@ -246,20 +246,6 @@ def test_more_tokens_than_the_context_are_refused(options):
 # Training
 
 
-def test_padding_has_no_loss_and_changes_nothing():
-    model = tiny(pad_id=0)
-    ids, targets = IDS[:, :4].copy(), np.array([[5, 6, 7, 3], [8, 3, 0, 0]])
-    outcomes = []
-    for more in (0, 3):
-        logits, cache = model.forward(np.pad(ids, ((0, 0), (0, more))))
-        loss, loss_cache = cross_entropy(logits, np.pad(targets, ((0, 0), (0, more))), pad_id=0)
-        model.zero_grad()
-        model.backward(cross_entropy_backward(1.0, loss_cache), cache)
-        outcomes.append((loss, model.grads.copy()))
-    assert outcomes[1][0] == pytest.approx(outcomes[0][0], rel=1e-13)
-    np.testing.assert_allclose(outcomes[1][1], outcomes[0][1], rtol=1e-9, atol=1e-13)
-
-
 @pytest.mark.parametrize("options", [OPTIONS["GPT-2"], OPTIONS["window"]], ids=["GPT-2", "window"])
 def test_a_model_learns_a_text_by_heart(options):
     model = GPT(GPTConfig(**(SIZES | options)), rng=np.random.default_rng(0))

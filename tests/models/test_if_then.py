@@ -24,12 +24,6 @@ def make_model(kind, dtype=np.float64, **settings):
 
 
 @every_model
-def test_there_is_one_logit_for_each_class(kind):
-    program, _ = make_model(kind).forward(IDS)
-    assert (program.trigger.shape, program.action.shape) == ((2, 3), (2, 4))
-
-
-@every_model
 def test_padding_changes_nothing(kind):
     model = make_model(kind)
     program, _ = model.forward(IDS)

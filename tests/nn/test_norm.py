@@ -11,14 +11,6 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def test_rms_norm_ignores_the_scale_of_a_row_and_keeps_its_mean():
-    layer, x = RMSNorm(6, eps=1e-30, **F8), 3 + normal(5, 6)
-    y = layer(x)
-    np.testing.assert_allclose(layer(1000 * x), y, rtol=1e-13)
-    np.testing.assert_allclose((y**2).mean(-1), 1, rtol=1e-13)
-    assert y.mean() > 0.5
-
-
 def test_eps_of_the_layer():
     zeros = np.zeros((1, 4))
     assert not RMSNorm(4, **F8)(zeros).any()

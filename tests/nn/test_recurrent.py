@@ -72,22 +72,6 @@ def test_a_sentence_in_two_parts_equals_the_whole(kind):
 
 
 @every_kind
-def test_a_backward_layer_reads_the_reversed_sentence(kind):
-    front, behind = make_layer(kind), make_layer(kind, backwards=True)
-    turned, _ = front.forward(X[:, ::-1])
-    np.testing.assert_array_equal(behind.forward(X)[0], turned[:, ::-1])
-
-
-@every_kind
-def test_bidirectional_concatenates_both_directions(kind):
-    layer = make_layer(kind, Bidirectional)
-    y, _ = layer.forward(X, mask=MASK)
-    one, _ = layer.forwards.forward(X, mask=MASK)
-    other, _ = layer.backwards.forward(X, mask=MASK)
-    np.testing.assert_array_equal(y, np.concatenate([one[..., :4], other[..., :4]], -1))
-
-
-@every_kind
 def test_all_biases_begin_at_0_by_default(kind):
     layer = Bidirectional(3, 4, kind=kind)
     assert not any(p.value.any() for name, p in layer.named_parameters() if name.endswith("bias"))

@@ -9,20 +9,6 @@ from ._ufuncs import comparison, operators
 from ._values import DeviceValue, device_array, download, host_argument, operand, run, wrap
 
 
-class Flags:
-    """The memory layout: the three flags that CuPy has."""
-
-    def __init__(self, flags):
-        self.c_contiguous, self.f_contiguous, self.owndata = (
-            flags.c_contiguous,
-            flags.f_contiguous,
-            flags.owndata,
-        )
-
-    def __getitem__(self, name):
-        return getattr(self, name.lower())
-
-
 def method(name):
     """Return a method that calls the function of that name with the array as its first argument."""
     function = _functions.FUNCTIONS[name]
@@ -110,8 +96,6 @@ class Operators:
     __and__, __rand__, __iand__ = operators(np.bitwise_and)
     __or__, __ror__, __ior__ = operators(np.bitwise_or)
     __xor__, __rxor__, __ixor__ = operators(np.bitwise_xor)
-    __lshift__, __rlshift__, __ilshift__ = operators(np.left_shift)
-    __rshift__, __rrshift__, __irshift__ = operators(np.right_shift)
     __divmod__, __rdivmod__ = operators(np.divmod)[:2]
     __rpow__, __ipow__ = operators(np.power)[1:]
     __lt__, __le__ = comparison(np.less), comparison(np.less_equal)
@@ -148,7 +132,7 @@ class ndarray(Conversions, Operators, DeviceValue):
     __module__ = "cupy"
     shape, ndim, size, dtype = fact("shape"), fact("ndim"), fact("size"), fact("dtype")
     strides, itemsize, nbytes = fact("strides"), fact("itemsize"), fact("nbytes")
-    flags = property(lambda self: Flags(self._array.flags))
+    flags = fact("flags")
     T = property(lambda self: wrap(self._array.T))
 
     sum, prod, mean, max, min = (method(name) for name in ("sum", "prod", "mean", "max", "min"))

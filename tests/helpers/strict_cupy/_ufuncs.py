@@ -3,7 +3,7 @@
 import numpy as np
 
 from ._fuse import Traced, elementwise
-from ._indexing import scatter
+from ._indexing import scatter_add
 from ._values import device_array, operand, run
 
 NAMES = """
@@ -12,7 +12,6 @@ NAMES = """
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not
     bitwise_and bitwise_or bitwise_xor bitwise_not invert conj
 """
-WITH_AT = ("add", "maximum", "minimum")
 KEYWORDS = {"out", "dtype", "casting"}  # no `where`, no `order`, no `subok`
 
 
@@ -40,9 +39,9 @@ class Ufunc:
 
     def at(self, array, indices, values):
         """Accumulate into `array` in place, also at duplicate indices."""
-        if self.__name__ not in WITH_AT:
+        if self.__name__ != "add":
             raise NotImplementedError(f"`{self.__name__}.at` is not in the stand-in")
-        scatter(self.__name__, array, indices, values)
+        scatter_add(array, indices, values)
 
     def __getattr__(self, name):
         raise AttributeError(f"the stand-in's ufunc has no {name!r}: it may be called, and some have .at")

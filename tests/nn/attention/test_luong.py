@@ -233,22 +233,11 @@ def test_a_window_needs_a_width():
 # The attentional state.
 
 
-def test_the_attentional_state_by_loops():
-    layer = AttentionalState(6, 4, 3, rng=np.random.default_rng(1), dtype=np.float64)
-    state = rng.standard_normal((2, 4, 4))
-    y, cache = layer.forward(H, state)
-    assert [name for name, _ in layer.named_parameters()] == ["join.weight"]
-    weight = layer.join.weight.value  # (10, 3): the rows of the context come first
-    for b, t, j in np.ndindex(2, 4, 3):
-        both = [*H[b, t], *state[b, t]]
-        assert y[b, t, j] == pytest.approx(
-            math.tanh(sum(both[i] * weight[i, j] for i in range(10))), rel=1e-12
-        )
-    dcontext, dstate = layer.backward(np.ones_like(y), cache)
-    assert (dcontext.shape, dstate.shape) == (H.shape, state.shape)
-
-
-def test_the_attentional_state_has_the_width_of_the_state_by_default():
-    y, _ = AttentionalState(6, 4).forward(H[:, 0].astype(np.float32), np.ones((2, 4), np.float32))
-    assert y.shape == (2, 4)
-    assert y.dtype == np.float32
+def test_the_attentional_state_joins_the_context_and_the_state():
+    """The rows of the context come first in its matrix, and its width is that of the state by default."""
+    layer, state = AttentionalState(6, 4, dtype=np.float64), rng.standard_normal((2, 4, 4))
+    y, _ = layer.forward(H, state)
+    assert [(name, p.shape) for name, p in layer.named_parameters()] == [("join.weight", (10, 4))]
+    np.testing.assert_allclose(
+        y, np.tanh(np.concatenate([H, state], -1) @ layer.join.weight.value), rtol=1e-12
+    )

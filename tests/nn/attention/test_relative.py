@@ -114,12 +114,6 @@ def test_a_transformer_uses_them_in_self_attention_only(fused):
         assert [weights.shape for weights in attention_layers(cache, kind)] == [shape] * 2
 
 
-def test_sentences_may_be_longer_than_the_largest_distance():
-    model = tiny_model(positions="relative", max_distance=1)
-    source = rng.integers(4, 9, (1, 12))
-    assert np.isfinite(model.forward(source, source)[0]).all()
-
-
 def test_settings_of_a_configuration():
     assert TransformerConfig().max_distance == 16
     assert not tiny_config(positions="relative").adds_positions

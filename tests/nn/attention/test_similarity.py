@@ -70,20 +70,20 @@ def test_names_and_shapes_of_the_weights():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "width", "message"),
     [
-        (("cosine", 6, 6), "the similarity is 'cosine': choose one of dot, general, concat, perceptron"),
-        (("dot", 6, 5), 'equal width, not 6 and 5: use "general"'),
+        (
+            ("cosine", 6, 6),
+            None,
+            "the similarity is 'cosine': choose one of dot, general, concat, ",
+        ),
+        (("dot", 6, 5), None, 'equal width, not 6 and 5: use "general"'),
+        (("general", 6, 6), 3, '"perceptron" has a width, not "general"'),
     ],
 )
-def test_unknown_similarities(arguments, message):
+def test_impossible_similarities(arguments, width, message):
     with pytest.raises(UserError, match=message):
-        Similarity(*arguments)
-
-
-def test_only_a_perceptron_has_a_hidden_width():
-    with pytest.raises(UserError, match='"perceptron" has a width, not "general"'):
-        Similarity("general", 6, 6, width=3)
+        Similarity(*arguments, width=width)
 
 
 # Without parameters.
