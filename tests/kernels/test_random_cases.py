@@ -5,6 +5,7 @@ give the same numbers, shapes and dtypes, or both raise the same error.
 """
 
 import importlib
+import os
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from npformer.backend import is_array, to_backend, to_numpy
 from npformer.functional.masks import EXACT, Masking
 
 TOLERANCE = {np.float16: 1e-2, np.float32: 1e-5, np.float64: 1e-12}
-fuzz = settings(max_examples=60)
+fuzz = settings(max_examples=400 if os.environ.get("NPFORMER_NIGHTLY") else 60)
 
 leads = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 sizes = st.integers(1, 5)
