@@ -2,69 +2,12 @@
 
 import numpy as np
 import pytest
+from case_runs import ONLY_NUMPY, built, layer_cases, run_case
 
 from npformer import Transformer, UserError
 from npformer.backend import choose_backend, is_cupy, to_backend, to_numpy
 from npformer.checking.cases import component_cases, small_config
-from npformer.checking.cases.models import SOURCE, TARGET_IN, TARGET_OUT
-from npformer.functional.losses import cross_entropy, cross_entropy_backward
-from npformer.models.transformer.config import ARCHITECTURES
-from npformer.nn.show import named_arrays
-from npformer.training.optimizer import Adam, clip_global_norm
-
-SIZES = {
-    "source_vocab": 9,
-    "target_vocab": 9,
-    "d_model": 6,
-    "d_ff": 7,
-    "n_heads": 3,
-    "n_layers": 2,
-    "max_length": 8,
-}
-DOCUMENTS = ["paper-base", "jianshu-demo", "datawhale", "tensor2tensor", "paperspace"]
-
-
-def configurations():
-    for name in DOCUMENTS:
-        yield pytest.param(small_config(**(ARCHITECTURES.find(name) | SIZES)), id=name)
-    yield pytest.param(
-        small_config(fused_projections=True, activation="gelu", positions="learned", zero_padding=True),
-        id="fused, gelu, learned",
-    )
-    yield pytest.param(small_config(activation="swish", tied="none", output_bias=True), id="swish, untied")
-
-
-def one_step(model):
-    """Compute forward, loss, backward, clipping and Adam, with dropout drawn on the host."""
-    xp_targets = to_backend(TARGET_OUT, "cupy" if is_cupy(model.values) else "numpy")
-    logits, cache = model.forward(SOURCE, TARGET_IN, train=True, rng=np.random.default_rng(7))
-    loss, loss_cache = cross_entropy(logits, xp_targets, smoothing=0.1, pad_id=0)
-    model.zero_grad()
-    model.backward(cross_entropy_backward(1.0, loss_cache), cache)
-    grads = to_numpy(model.grads).copy()
-    clip_global_norm(model.grads, 0.5)
-    Adam(model).step(1e-3)
-    return logits, float(loss), grads, cache
-
-
-@pytest.mark.parametrize("config", list(configurations()))
-def test_a_training_step_is_the_same_on_the_device(device, config):
-    host = Transformer(config, rng=np.random.default_rng(0), dtype=np.float64)
-    there = Transformer(config, rng=np.random.default_rng(0), dtype=np.float64).to("cupy")
-    logits, loss, grads, _ = one_step(host)
-    device_logits, device_loss, device_grads, cache = one_step(there)
-    assert is_cupy(device_logits)
-    assert all(is_cupy(array) for _, array in named_arrays(cache))
-    np.testing.assert_allclose(to_numpy(device_logits), logits, rtol=1e-10, atol=1e-12)
-    assert device_loss == pytest.approx(loss, rel=1e-12)
-    np.testing.assert_allclose(device_grads, grads, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(to_numpy(there.values), host.values, rtol=1e-8, atol=1e-10)
-
-
-def test_float32_stays_float32_on_the_device(device):
-    model = Transformer(small_config(), rng=np.random.default_rng(0)).to("cupy")
-    logits, _, grads, _ = one_step(model)
-    assert logits.dtype == grads.dtype == model.values.dtype == np.float32
+from npformer.checking.cases.models import TARGET_IN
 
 
 def test_a_model_moves_to_the_device_and_back(device):
@@ -90,7 +33,7 @@ def test_cupy_is_chosen_if_it_is_available(device):
 def pairs():
     """Return all cases of function pairs whose inputs are arrays."""
     for case in component_cases():
-        thing, *_ = case.build(np.random.default_rng(1))
+        thing, *_ = built(case)
         named = set(case.settings) & {"mask", "query_mask"}
         bound = isinstance(thing, tuple) and thing[0].__name__ == "<lambda>"  # the targets stay on the host
         if isinstance(thing, tuple) and not bound and not named:
@@ -99,7 +42,7 @@ def pairs():
 
 @pytest.mark.parametrize("case", list(pairs()))
 def test_every_pair_runs_on_the_device(device, case):
-    (f, f_backward), *inputs = case.build(np.random.default_rng(1))
+    (f, f_backward), *inputs = built(case)
     settings = dict(case.settings)
     for_host, for_device = dict(settings), dict(settings)
     if "rng" in settings:
@@ -116,3 +59,15 @@ def test_every_pair_runs_on_the_device(device, case):
 
 def _tuple(grads):
     return grads if isinstance(grads, tuple) else (grads,)
+
+
+LAYERS = [case for case in layer_cases() if type(built(case)[0]).__name__ not in ONLY_NUMPY]
+LAYERS = [case for case in LAYERS if not case.name.startswith("RotaryPositions")]  # no parameters to move
+
+
+@pytest.mark.parametrize("case", LAYERS, ids=lambda case: case.name)
+def test_every_layer_and_model_computes_the_same_on_the_device(device, case):
+    here, there = run_case(case), run_case(case, backend="cupy")
+    assert all(is_cupy(array) for array in there.cached)
+    for ours, theirs in zip([there.y, *there.grads], [here.y, *here.grads], strict=True):
+        np.testing.assert_allclose(to_numpy(ours), theirs, rtol=1e-9, atol=1e-11)

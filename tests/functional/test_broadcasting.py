@@ -5,27 +5,30 @@ import pytest
 
 import npformer.functional as F
 from npformer.checking import gradcheck
-from npformer.functional.attend import attend, attend_backward
 from npformer.functional.linear import sum_to_shape
-from npformer.functional.similarity import (
-    concat_similarity,
-    concat_similarity_backward,
-    dot_similarity,
-    dot_similarity_backward,
-    general_similarity,
-    general_similarity_backward,
-    perceptron_similarity,
-    perceptron_similarity_backward,
-)
 from npformer.nn.attention import MultiHeadAttention
 
 LEADS = [((1, 3), (2, 1), (2, 3)), ((2, 3), (1, 3), (1, 1)), ((3,), (2, 3), (2, 1)), ((1, 1), (1, 1), (2, 3))]
 leads = pytest.mark.parametrize("lead", LEADS, ids=str)
-SIMILARITIES = {
-    "dot": (dot_similarity, dot_similarity_backward, []),
-    "general": (general_similarity, general_similarity_backward, [(3, 3)]),
-    "concat": (concat_similarity, concat_similarity_backward, [(6,)]),
-    "perceptron": (perceptron_similarity, perceptron_similarity_backward, [(3, 2), (3, 2), (2,)]),
+KEYS, VALUES = np.arange(15.0).reshape(5, 3) % 4 - 1, np.arange(10.0).reshape(5, 2) % 3 - 1
+# the pairs, which of q, k, v and the scores they take, and their other arguments
+PAIRS = {
+    "attention": ("qkv", []),
+    "attend": ("sv", []),
+    "dot_similarity": ("qk", []),
+    "general_similarity": ("qk", [(3, 3)]),
+    "concat_similarity": ("qk", [(6,)]),
+    "perceptron_similarity": ("qk", [(3, 2), (3, 2), (2,)]),
+    **{
+        f"{way} {positions}": ("qkv", vectors)
+        for way in ("relative_attention", "relative_attention_by_distance")
+        for positions, vectors in {
+            "of keys": [KEYS, None],
+            "of values": [None, VALUES],
+            "of both": [KEYS, VALUES],
+            "of neither": [None, None],
+        }.items()
+    },
 }
 
 
@@ -33,57 +36,29 @@ def numbers(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def qkv(lead):
-    return [
-        numbers(*part, *shape, seed=i)
-        for i, (part, shape) in enumerate(zip(lead, [(4, 3), (5, 3), (5, 2)], strict=True))
-    ]
+def arrays(lead, letters="qkv"):
+    shapes = {"q": (*lead[0], 4, 3), "k": (*lead[1], 5, 3), "v": (*lead[2], 5, 2), "s": (*lead[1], 4, 5)}
+    return [numbers(*shapes[letter], seed=seed) for seed, letter in enumerate(letters)]
 
 
 @leads
-@pytest.mark.parametrize("p", [0, 0.3])
-def test_attention(lead, p):
-    report = gradcheck((F.attention, F.attention_backward), *qkv(lead), p=p, rng=7)
+@pytest.mark.parametrize("name", PAIRS)
+def test_gradients_are_exact(lead, name):
+    letters, others = PAIRS[name]
+    weights = [numbers(*a, seed=6 + i) if isinstance(a, tuple) else a for i, a in enumerate(others)]
+    function = name.partition(" ")[0]
+    pair = (getattr(F, function), getattr(F, f"{function}_backward"))
+    settings = {"p": 0.3, "rng": 7} if name == "attention" else {}
+    report = gradcheck(pair, *arrays(lead, letters), *weights, **settings)
     assert report.ok, str(report)
 
 
 @leads
 def test_broadcast_attention_equals_attention_on_copies(lead):
-    arrays = qkv(lead)
-    y, _ = F.attention(*arrays)
+    y, _ = F.attention(*arrays(lead))
     whole = np.broadcast_shapes(*lead)
-    copies = [np.broadcast_to(x, whole + x.shape[-2:]) for x in arrays]
+    copies = [np.broadcast_to(x, whole + x.shape[-2:]) for x in arrays(lead)]
     np.testing.assert_allclose(y, F.attention(*copies)[0], rtol=1e-13)
-
-
-@leads
-def test_attend(lead):
-    _, of_key, of_value = lead
-    report = gradcheck((attend, attend_backward), numbers(*of_key, 4, 5), numbers(*of_value, 5, 2, seed=1))
-    assert report.ok, str(report)
-
-
-@leads
-@pytest.mark.parametrize("positions", ["keys", "values", "both", "none"])
-@pytest.mark.parametrize("way", ["relative_attention", "relative_attention_by_distance"])
-def test_relative_attention(lead, positions, way):
-    vectors = {
-        "key_positions": numbers(5, 3, seed=4) if positions in ("keys", "both") else None,
-        "value_positions": numbers(5, 2, seed=5) if positions in ("values", "both") else None,
-    }
-    pair = (getattr(F, way), getattr(F, f"{way}_backward"))
-    report = gradcheck(pair, *qkv(lead), *vectors.values())
-    assert report.ok, str(report)
-
-
-@leads
-@pytest.mark.parametrize("name", SIMILARITIES)
-def test_similarities(lead, name):
-    forward, backward, shapes = SIMILARITIES[name]
-    q, k, _ = qkv(lead)
-    weights = [numbers(*shape, seed=6 + i) for i, shape in enumerate(shapes)]
-    report = gradcheck((forward, backward), q, k, *weights)
-    assert report.ok, str(report)
 
 
 @pytest.mark.parametrize("method", ["complex", "difference"])  # the second one uses the kernels

@@ -6,10 +6,7 @@ import pytest
 from npformer import MultiHeadAttention, UserError
 from npformer.functional import (
     attention,
-    merge_heads,
-    merge_heads_on_batch,
     split_heads,
-    split_heads_on_batch,
 )
 
 
@@ -22,12 +19,6 @@ def test_a_head_is_a_slice_of_the_width():
     heads = split_heads(x, 3)
     for h in range(3):
         np.testing.assert_array_equal(heads[:, h], x[..., 4 * h : 4 * h + 4])
-
-
-def test_merging_undoes_splitting():
-    x = normal(2, 5, 12)
-    np.testing.assert_array_equal(merge_heads(split_heads(x, 4)), x)
-    np.testing.assert_array_equal(merge_heads_on_batch(split_heads_on_batch(x, 4), 4), x)
 
 
 @pytest.mark.parametrize("fused", ["kv", "qkv"])
@@ -62,16 +53,6 @@ def side_by_side(arrays, fused):
     return joined
 
 
-def test_keys_and_values_may_have_widths_of_their_own():
-    layer = MultiHeadAttention(10, 4, d_head=3, d_value=5)
-    x = normal(2, 6, 10).astype(np.float32)
-    y, cache = layer.forward(x)
-    assert y.shape == x.shape
-    assert cache.attention.q.shape == cache.attention.k.shape == (2, 4, 6, 3)
-    assert cache.attention.v.shape == (2, 4, 6, 5)
-    assert layer.output.weight.shape == (20, 10)
-
-
 def test_without_output_matrix_the_heads_are_concatenated():
     layer = MultiHeadAttention(6, 2, output=False, dtype=np.float64)
     x = normal(1, 4, 6)
@@ -93,32 +74,11 @@ def test_scores_without_the_scale():
     np.testing.assert_allclose(raw, 2 * scaled, rtol=1e-14)  # √4
 
 
-def test_decoding_step_by_step_equals_the_whole_sentence():
-    """Self-attention with a KV cache, and cross-attention with a projected memory."""
-    for fused in ("no", "kv"):
-        layer = MultiHeadAttention(6, 2, fused=fused, activation="swish", dtype=np.float64)
-        x, memory = normal(2, 4, 6), normal(2, 5, 6, seed=1)
-        mask = np.array([True, True, True, False, True])
-        whole, _ = layer.forward(x, mask=np.tri(4, dtype=bool))
-        crossed, _ = layer.forward(x, memory, mask=mask)
-        projected, kv_cache = layer.project_memory(memory), None
-        for t in range(4):
-            y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache)
-            np.testing.assert_allclose(y[:, 0], whole[:, t], rtol=1e-10, atol=1e-12)
-            decoded = layer.attend_memory(x[:, t : t + 1], projected, mask)
-            np.testing.assert_allclose(decoded[:, 0], crossed[:, t], rtol=1e-10, atol=1e-12)
-
-
 @pytest.mark.parametrize(("fused", "arrays"), [("qkv", 2), ("qkv", 3), ("kv", 3)])
 def test_fused_projections_refuse_separate_inputs(fused, arrays):
     layer = MultiHeadAttention(6, 2, fused=fused, dtype=np.float64)
     with pytest.raises(UserError, match=f'fused as "{fused}" take . of query, key and value'):
         layer.forward(*[normal(1, 4, 6, seed=i) for i in range(arrays)])
-
-
-def test_an_unknown_fusion_is_refused():
-    with pytest.raises(UserError, match="fused is 'all': choose one of no, kv, qkv"):
-        MultiHeadAttention(6, 2, fused="all")
 
 
 @pytest.mark.parametrize("n_heads", [0, 4])

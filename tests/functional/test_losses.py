@@ -1,10 +1,10 @@
-"""Losses: the targets that count and those that are refused. Their gradients are in test_gradcheck.py."""
+"""Losses: the targets that count and those that are refused. Their formulas are in test_pairs.py."""
 
 import numpy as np
 import pytest
 
 from npformer import UserError
-from npformer.functional import cross_entropy, cross_entropy_backward
+from npformer.functional import cross_entropy, cross_entropy_backward, l2_distance, l2_distance_backward
 
 
 def test_a_padding_id_may_lie_outside_the_vocabulary(rng):
@@ -33,3 +33,23 @@ def test_a_batch_of_padding_has_loss_0(rng):
 def test_the_loss_of_a_single_token_is_divided_by_1():
     loss, _ = cross_entropy(np.zeros((2, 5)), np.array([3, 0]), pad_id=0)
     assert loss == pytest.approx(np.log(5), rel=1e-15)
+
+
+def test_the_number_of_tokens_may_be_given(rng):
+    """The parts of a training step are divided by the number of tokens of the whole step."""
+    logits, targets = rng.standard_normal((4, 5)), np.array([1, 2, 3, 0])
+    whole, cache = cross_entropy(logits, targets)
+    parts = [cross_entropy(logits[i : i + 2], targets[i : i + 2], tokens=4) for i in (0, 2)]
+    assert sum(loss for loss, _ in parts) == pytest.approx(whole, rel=1e-14)
+    grads = np.concatenate([cross_entropy_backward(1.0, part) for _, part in parts])
+    np.testing.assert_allclose(grads, cross_entropy_backward(1.0, cache), rtol=1e-14)
+
+
+def test_the_distance_of_two_equal_points_has_no_gradient():
+    """At this kink any gradient of length up to 1 would be valid, but NaN would not."""
+    q = np.array([[0.5, 0.5, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
+    loss, cache = l2_distance(np.zeros((2, 4)), q)
+    dlogits = l2_distance_backward(1.0, cache)
+    assert loss == pytest.approx(0.25)
+    assert dlogits[0].any()
+    assert not dlogits[1].any()

@@ -24,19 +24,13 @@ from npformer.functional.masks import (
 IDS = np.array([[5, 6, 0], [7, 0, 0]])
 
 
-def test_padding_mask_broadcasts_over_heads_and_queries():
-    mask = padding_mask(IDS)
-    assert mask.shape == (2, 1, 1, 3)
-    assert mask[:, 0, 0].tolist() == [[True, True, False], [True, False, False]]
-
-
-def test_query_mask_broadcasts_over_heads_and_keys():
-    mask = query_mask(IDS)
-    assert mask.shape == (2, 1, 3, 1)
-    assert mask[:, 0, :, 0].tolist() == [[True, True, False], [True, False, False]]
-
-
-def test_another_padding_id():
+def test_masks_of_padding_broadcast_over_heads_and_over_queries_or_keys():
+    keys, queries = padding_mask(IDS), query_mask(IDS)
+    assert (keys.shape, queries.shape) == ((2, 1, 1, 3), (2, 1, 3, 1))
+    assert (
+        keys[:, 0, 0].tolist() == queries[:, 0, :, 0].tolist() == [[True, True, False], [True, False, False]]
+    )
+    assert keys.dtype == queries.dtype == bool
     assert padding_mask(IDS, pad_id=6)[0, 0, 0].tolist() == [True, False, True]
     assert query_mask(IDS, pad_id=6)[0, 0, :, 0].tolist() == [True, False, True]
 
@@ -65,6 +59,15 @@ def test_a_causal_mask_can_start_later(window):
     np.testing.assert_array_equal(causal_mask(2, IDS, window=window, start=4), whole[4:])
 
 
+@pytest.mark.parametrize("window", [None, 2])
+def test_each_sentence_can_have_a_start_of_its_own(window):
+    mask = causal_mask(3, IDS, window=window, start=np.array([2, 0]))
+    assert mask.shape == (2, 1, 3, 5)
+    np.testing.assert_array_equal(mask[0, 0], causal_mask(3, IDS, window=window, start=2))
+    np.testing.assert_array_equal(mask[1, 0, :, :3], causal_mask(3, IDS, window=window))
+    assert not mask[1, 0, :, 3:].any()
+
+
 def test_a_window_of_0_is_refused():
     with pytest.raises(UserError, match="the window of a causal mask is 0: make it 1 or more"):
         causal_mask(4, IDS, window=0)
@@ -77,9 +80,6 @@ def test_local_mask_is_a_band():
         [0, 1, 1, 1],
         [0, 0, 1, 1],
     ]
-
-
-def test_local_mask_of_width_0_allows_only_the_token_itself():
     np.testing.assert_array_equal(local_mask(4, 0, IDS), np.eye(4, dtype=bool))
 
 
@@ -88,27 +88,13 @@ def test_a_negative_width_is_refused():
         local_mask(4, -1, IDS)
 
 
-@pytest.mark.parametrize(
-    "mask", [padding_mask(IDS), query_mask(IDS), causal_mask(3, IDS), local_mask(3, 1, IDS)]
-)
-def test_masks_are_bool(mask):
-    assert mask.dtype == bool
-
-
 # --- the first document's mask, and its failures ---
 
 
-def test_mask_from_embeddings_hides_zero_rows():
-    x = np.array([[[1.0, 2], [0, 0]]])
-    assert mask_from_embeddings(x).tolist() == [[[[True, False]]]]
-
-
-def test_mask_from_embeddings_does_not_hide_padding_once_positions_are_added():
-    x = np.zeros((1, 2, 2)) + np.array([[0, 1], [0.84, 0.54]])
-    assert mask_from_embeddings(x).all()
-
-
-def test_mask_from_embeddings_hides_a_real_token_whose_norm_sums_to_0():
+def test_mask_from_embeddings_hides_rows_that_sum_to_0():
+    """Padding is not hidden once positions are added, and a token whose norm sums to 0 is hidden."""
+    assert mask_from_embeddings(np.array([[[1.0, 2], [0, 0]]])).tolist() == [[[[True, False]]]]
+    assert mask_from_embeddings(np.zeros((1, 2, 2)) + np.array([[0, 1], [0.84, 0.54]])).all()
     x, _ = layer_norm(np.array([[[3.0, 1.0]]]), np.ones(2), np.zeros(2), eps=0.0)
     assert np.abs(x).min() == 1
     assert not mask_from_embeddings(x).any()
@@ -166,16 +152,6 @@ def test_a_masked_query_attends_to_no_key_or_to_all_keys_uniformly(query, weight
     dq, _, _ = attention_backward(np.ones_like(y), cache)
     assert not dq[2].any()
     assert dq[[0, 1, 3]].any(-1).all()
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
-@pytest.mark.parametrize(
-    "masking", [Masking(), Masking(-(2.0**32) + 1), Masking(-1e9, "add"), Masking(-1e10, query="before")]
-)
-def test_scores_keep_their_dtype(dtype, masking):
-    scores, cache = mask_scores(SCORES.astype(dtype), MASK, FIRST_QUERY, masking)
-    assert scores.dtype == dtype
-    assert mask_scores_backward(scores, cache).dtype == dtype
 
 
 @pytest.mark.parametrize("mask", [MASK.astype(int), MASK.astype(np.float32), [[True]]])

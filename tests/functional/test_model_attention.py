@@ -55,6 +55,10 @@ def test_one_example_of_a_batch():
         (((uniform(2, 3, 4),), (uniform(2, 3, 4),)), "weights is nested, as generate"),
         ({"attentions": uniform(2, 3, 4), "x": 1}, "weights is a dict with 'attentions': give one entry"),
         ({"x": uniform(2, 3, 4)}, "weights is a dict with 'x'"),
+        (
+            {"attentions": None, "own_attention": uniform(2, 3)},
+            r"give one entry, .*weights\['own_attention'\]",
+        ),
         ([[1.0, 2.0], [1.0]], "rows of different lengths"),
         ((uniform(2, 3, 4), uniform(2, 3, 5)), r"weights\[1\] has shape \(2, 3, 5\) .* weights\[0\] has"),
         (np.zeros((2, 0, 4)), r"weights has shape \(2, 0, 4\)"),

@@ -8,33 +8,12 @@ from npformer.functional.positions import LAYOUTS, sinusoids
 from npformer.nn import FixedPositions, InputEmbedding, LearnedPositions
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_table_is_float64_of_the_requested_shape(layout):
-    table = sinusoids(7, 6, layout)
-    assert (table.shape, table.dtype) == ((7, 6), np.float64)
-
-
-def test_the_pairs_of_a_position_lie_on_the_unit_circle():
-    """Neighbouring columns, or columns half the width apart, are sine and cosine of one angle."""
-    interleaved, halves = sinusoids(50, 8), sinusoids(50, 8, "halves")
-    np.testing.assert_allclose(interleaved[:, 0::2] ** 2 + interleaved[:, 1::2] ** 2, 1, rtol=1e-14)
-    np.testing.assert_allclose(halves[:, :4] ** 2 + halves[:, 4:] ** 2, 1, rtol=1e-14)
-
-
 def test_a_shift_rotates_every_position_alike():
     """PE(pos + 3) is a rotation of PE(pos), the same for all positions: the reason for sinusoids."""
     pairs = sinusoids(40, 8).reshape(40, 4, 2) @ np.array([1j, 1])  # cos + i sin
     turn = pairs[3:] / pairs[:-3]
     np.testing.assert_allclose(turn, np.broadcast_to(turn[0], turn.shape), rtol=1e-12)
     assert np.abs(turn[0] - 1).min() > 1e-3
-
-
-def test_wavelengths_run_from_2_pi_to_10000_times_2_pi():
-    """In "halves" the last sine's wavelength is exactly 10000 · 2π; interleaved stays below."""
-    halves = sinusoids(2, 512, "halves")[1]
-    assert np.arcsin(halves[0]) == pytest.approx(1)
-    assert np.arcsin(halves[255]) == pytest.approx(1e-4)
-    assert np.arcsin(sinusoids(2, 512)[1, 510]) == pytest.approx(10000 ** (-510 / 512))
 
 
 def test_zero_first_zeroes_position_0_only():

@@ -37,16 +37,6 @@ def test_rotation_computed_with_loops(layout):
             assert y[row, b] == pytest.approx(x[row, a] * sin + x[row, b] * cos, rel=1e-13)
 
 
-def test_one_layout_becomes_the_other_by_a_permutation_of_the_columns():
-    """The even columns become the first half, and the odd columns the second half."""
-    x, positions = normal(5, 8), np.arange(5)
-    order = [0, 2, 4, 6, 1, 3, 5, 7]
-    np.testing.assert_array_equal(
-        rotated(x[:, order], positions, "halves"), rotated(x, positions, "interleaved")[:, order]
-    )
-    assert np.abs(rotated(x, positions, "halves") - rotated(x, positions, "interleaved")).max() > 0.1
-
-
 @every_layout
 def test_scores_depend_on_relative_distances_only(layout):
     q, k = normal(4, 8), normal(6, 8, seed=1)
@@ -54,15 +44,6 @@ def test_scores_depend_on_relative_distances_only(layout):
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-11, atol=1e-12)
     apart = rotated(q, 1 + np.arange(4), layout) @ rotated(k, np.arange(6), layout).T
     assert np.abs(apart - scores[0]).max() > 0.1
-
-
-@every_layout
-def test_position_0_is_not_rotated_and_lengths_are_kept(layout):
-    x = normal(3, 6)
-    y = rotated(x, [0, 1, 700], layout)
-    np.testing.assert_array_equal(y[0], x[0])
-    np.testing.assert_allclose(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-14)
-    assert np.abs(y[1:] - x[1:]).max() > 0.1
 
 
 def test_the_scaling_of_llama_3_computed_with_loops():
@@ -86,6 +67,11 @@ def test_the_scaling_of_llama_3_computed_with_loops():
         assert sin[0, i] == pytest.approx(math.sin(speed), rel=1e-13)
     assert set(kinds) == {"kept", "divided", "between"}
     assert np.array_equal(sin[0, 0], plain[1][0, 0])
+
+
+def test_a_base_below_1_is_a_base():
+    cos, _ = rotary_table(np.array([1]), 4, 0.25)
+    np.testing.assert_allclose(cos[0], [math.cos(1), math.cos(2)], rtol=1e-14)
 
 
 def test_the_layer_scales_its_angles():

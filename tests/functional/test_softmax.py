@@ -1,4 +1,4 @@
-"""The softmax and its logarithm for numbers whose exponentials overflow. test_gradcheck.py has the rest."""
+"""The softmax and its logarithm for numbers whose exponentials overflow. test_pairs.py has the rest."""
 
 import numpy as np
 import pytest

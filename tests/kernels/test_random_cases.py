@@ -5,6 +5,7 @@ give the same numbers, shapes and dtypes, or both raise the same error.
 """
 
 import importlib
+import os
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from npformer.backend import is_array, to_backend, to_numpy
 from npformer.functional.masks import EXACT, Masking
 
 TOLERANCE = {np.float16: 1e-2, np.float32: 1e-5, np.float64: 1e-12}
-fuzz = settings(max_examples=120)
+fuzz = settings(max_examples=400 if os.environ.get("NPFORMER_NIGHTLY") else 60)
 
 leads = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 sizes = st.integers(1, 5)
@@ -294,20 +295,6 @@ def some_special(seed, shape):
 def move_to(request):
     request.getfixturevalue("device")
     return lambda a: to_backend(a, "cupy")
-
-
-@fuzz
-@given(data=st.data(), t=st.integers(1, 50))
-def test_adam(data, t):
-    case = Case(data, [np.float32, np.float64])
-    size = case.draw(st.integers(0, 9), "size")
-    arrays = [np.array(case.numbers(size)) for _ in range(4)]
-    arrays[3] = arrays[3] * arrays[3]
-    copies = [array.copy() for array in arrays]
-    kernels.adam_update(*arrays, 1e-2, t, (0.9, 0.98), 1e-9)
-    F.adam_update(*copies, 1e-2, t, (0.9, 0.98), 1e-9)
-    for one, other in zip(arrays, copies, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("length", [5, 130])

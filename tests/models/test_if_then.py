@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from npformer.backend import is_cupy, to_backend, to_numpy
-from npformer.checking import gradcheck
 from npformer.errors import UserError
 from npformer.functional.latent import MEASURES, ORIENTATIONS
 from npformer.models.if_then import BagOfWords, ProgramLoss, RecipeReader
-from npformer.nn.recurrent import KINDS
 
 IDS = np.array([[4, 5, 6, 5, 8], [7, 4, 6, 0, 0]])
 TRIGGERS, ACTIONS = np.array([2, 0]), np.array([1, 3])
@@ -24,12 +21,6 @@ def make_model(kind, dtype=np.float64, **settings):
     )
     model.values += 0.1 * np.random.default_rng(2).standard_normal(model.values.shape).astype(dtype)
     return model
-
-
-@every_model
-def test_there_is_one_logit_for_each_class(kind):
-    program, _ = make_model(kind).forward(IDS)
-    assert (program.trigger.shape, program.action.shape) == ((2, 3), (2, 4))
 
 
 @every_model
@@ -105,44 +96,6 @@ def test_the_default_sizes():
     bag = BagOfWords(9, 3, 4)
     assert bag.trigger.weight.shape == (32, 3)
     assert bag.max_length == 25
-
-
-@pytest.mark.parametrize("orientation", ORIENTATIONS)
-@pytest.mark.parametrize("cell", KINDS)
-def test_gradients_are_exact(orientation, cell):
-    model = make_model("latent", orientation=orientation, cell=cell)
-    report = gradcheck(ProgramLoss(model), IDS, TRIGGERS, ACTIONS, hessian=True, tolerance=1e-12)
-    assert report.ok, str(report)
-
-
-def test_gradients_of_the_bag_are_exact():
-    report = gradcheck(ProgramLoss(make_model("bag")), IDS, TRIGGERS, ACTIONS, hessian=True, tolerance=1e-12)
-    assert report.ok, str(report)
-
-
-@every_model
-def test_float32_stays_float32(kind):
-    model = make_model(kind, np.float32)
-    program, _ = model.forward(IDS)
-    assert {logits.dtype for logits in program} == {np.dtype(np.float32)}
-    loss = ProgramLoss(model)
-    value, cache = loss.forward(IDS, TRIGGERS, ACTIONS)
-    loss.backward(1.0, cache)
-    assert value.dtype == model.grads.dtype == np.float32
-
-
-@every_model
-def test_a_step_is_the_same_on_the_device(device, kind):
-    host, there = make_model(kind), make_model(kind).to("cupy")
-    values = []
-    for model, where in ((host, "numpy"), (there, "cupy")):
-        loss = ProgramLoss(model)
-        value, cache = loss.forward(IDS, to_backend(TRIGGERS, where), to_backend(ACTIONS, where))
-        loss.backward(1.0, cache)
-        values.append(float(value))
-    assert is_cupy(there.grads)
-    assert values[1] == pytest.approx(values[0], rel=1e-12)
-    np.testing.assert_allclose(to_numpy(there.grads), host.grads, rtol=1e-9, atol=1e-12)
 
 
 @every_model

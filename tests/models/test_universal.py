@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 from tiny import tiny_config
 
-import npformer.functional as F
 from npformer import UserError
-from npformer.checking import gradcheck
-from npformer.checking.cases.universal import N_STEPS, TOOK, universal_cases
 from npformer.functional.masks import causal_mask
 from npformer.functional.positions import sinusoids
 from npformer.models.transformer import Decoder, Encoder
 from npformer.models.universal import UniversalConfig, UniversalDecoder, UniversalEncoder
 from npformer.nn import Context
-from npformer.nn.show import named_arrays
 
 rng = np.random.default_rng(0)
 X, Y = rng.standard_normal((2, 5, 8)), rng.standard_normal((2, 4, 8))
@@ -53,42 +49,6 @@ def test_the_defaults_are_those_of_the_configuration_but_nothing_halts(kind):
     model = kind(config, halting=True)
     assert model.epsilon == settings.halting_epsilon
     assert model.halting.bias.value == settings.halting_bias
-
-
-# The mixture.
-
-
-def test_the_mixture_computed_with_loops():
-    states, p = rng.standard_normal((N_STEPS, 2, 4, 3)), rng.uniform(0.1, 0.4, (N_STEPS, 2, 4))
-    y, cache = F.mix_states(states, p, TOOK)
-    for b, t in np.ndindex(2, 4):
-        n = int(TOOK[:, b, t].sum())
-        weights = [p[m, b, t] for m in range(n - 1)] + [1 - sum(p[: n - 1, b, t])] if n else []
-        for j in range(3):
-            expected = sum(w * states[m, b, t, j] for m, w in enumerate(weights))
-            assert y[b, t, j] == pytest.approx(expected, rel=1e-12)
-        assert cache.steps[b, t] == n
-        assert cache.remainder[b, t] == pytest.approx(weights[-1] if n else 0, rel=1e-12)
-        assert cache.ponder[b, t] == pytest.approx(n + weights[-1] if n else 0, rel=1e-12)
-    np.testing.assert_allclose(cache.weights.sum(0), TOOK.any(0), rtol=1e-12)
-
-
-def test_probabilities_after_the_last_step_have_no_effect_and_no_gradient():
-    states, p = rng.standard_normal((N_STEPS, 2, 4, 3)), rng.uniform(0.1, 0.4, (N_STEPS, 2, 4))
-    y, cache = F.mix_states(states, p, TOOK)
-    changed = np.where(TOOK, p, 0.9)
-    np.testing.assert_array_equal(F.mix_states(states, changed, TOOK)[0], y)
-    dstates, dp = F.mix_states_backward(np.ones_like(y), cache, dponder=np.ones((2, 4)))
-    assert not dstates[~TOOK].any()
-    assert not dp[~cache.before].any()
-    assert dp[cache.before].all()
-
-
-def test_the_cost_decreases_with_the_probability_of_all_steps_but_the_last():
-    _, cache = F.mix_states(np.ones((N_STEPS, 2, 4, 3)), np.full((N_STEPS, 2, 4), 0.1), TOOK)
-    dponder = rng.standard_normal((2, 4))
-    _, dp = F.mix_states_backward(np.zeros((2, 4, 3)), cache, dponder=dponder)
-    np.testing.assert_array_equal(dp, np.where(cache.before, -dponder, 0))
 
 
 # Fixed steps.
@@ -190,18 +150,6 @@ def test_positions_take_different_numbers_of_steps():
     assert any(len(set(run(model)[1].mix.steps.flat)) > 1 for model in models)
 
 
-def test_cases_of_the_gradient_checks_stop_at_different_steps():
-    found = set()
-    for case in universal_cases():
-        if "halting" in case.name:
-            thing, *inputs = case.build(np.random.default_rng(1))
-            settings = {name: value for name, value in case.settings.items() if name not in ("train", "rng")}
-            context = Context(train=True, rng=np.random.default_rng(5))
-            _, cache = thing.forward(*inputs, **settings, context=context)
-            found |= {int(n) for n in cache.mix.steps.flat}
-    assert found >= {2, 3, 4}
-
-
 @either
 def test_a_large_bias_halts_after_one_step(kind):
     one = repeated(kind, n_layers=1)
@@ -251,44 +199,6 @@ def test_the_padding_mask_has_no_effect_if_all_steps_are_taken():
     np.testing.assert_array_equal(run(model, token_mask=np.zeros((2, 5), bool))[0], run(model)[0])
 
 
-def test_the_gradient_of_the_cost_alone():
-    """With dy = 0 it is the gradient of Σ ponder, here by central differences."""
-    model = repeated(halting_bias=-0.5)
-    y, cache = run(model)
-    model.backward(np.zeros_like(y), cache, dponder=np.ones((2, 5)))
-    bias = model.halting.bias
-    sums = []
-    for change in (1e-6, -2e-6):
-        bias.value += change
-        sums.append(run(model)[1].ponder.sum())
-    assert bias.grad[0] == pytest.approx((sums[0] - sums[1]) / 2e-6, rel=1e-6)
-    assert bias.grad[0] < 0  # a higher halting probability costs less
-
-
-def test_a_ponder_cost_reduces_the_number_of_steps():
-    """Plain gradient descent on the cost: the remainders shrink until one step less is enough."""
-    model = repeated(halting_bias=-0.5)
-    costs = []
-    for _ in range(60):
-        model.zero_grad()
-        y, cache = run(model)
-        model.backward(np.zeros_like(y), cache, dponder=np.full((2, 5), 1 / 10))
-        costs.append(cache.ponder.mean())
-        for parameter in (model.halting.weight, model.halting.bias):
-            parameter.value -= 0.5 * parameter.grad
-    assert costs[-1] < costs[0] - 1
-
-
-@either
-@pytest.mark.parametrize("halting", [{}, {"halting_bias": -0.5}], ids=["fixed", "halting"])
-def test_gradients_are_exact(kind, halting):
-    model = repeated(kind, **halting)
-    masks = {"mask": MASK} if kind is UniversalEncoder else {"mask": causal_mask(4, Y), "memory_mask": MASK}
-    inputs = (X,) if kind is UniversalEncoder else (Y, X)
-    report = gradcheck(model, *inputs, **masks, hessian=True, tolerance=1e-12)
-    assert report.ok, str(report)
-
-
 @pytest.mark.parametrize("bias", [None, -2.0, -0.5, 0.5, 60.0])
 @pytest.mark.parametrize("settings", [{}, {"norm": "pre", "final_norm": True}], ids=str)
 @pytest.mark.parametrize("n_layers", [1, STEPS])
@@ -309,36 +219,6 @@ def test_every_step_draws_its_own_dropout(kind):
     _, cache = run(model, context=Context(train=True, rng=np.random.default_rng(3)))
     dropout_masks = [layer.self_residual.dropout_mask.kept for layer in cache.layers]
     assert all((one != other).any() for one, other in pairwise(dropout_masks))
-
-
-@either
-def test_float32_stays_float32(kind):
-    model = repeated(kind, dtype=np.float32, halting_bias=-0.5)
-    inputs = (a.astype(np.float32) for a in ((Y, X) if kind is UniversalDecoder else (X,)))
-    y, cache = model.forward(*inputs)
-    dx = model.backward(y, cache, dponder=cache.ponder)
-    arrays = [
-        y,
-        cache.ponder,
-        *(dx if isinstance(dx, tuple) else (dx,)),
-        *(a for _, a in named_arrays(cache)),
-    ]
-    assert {array.dtype for array in arrays if array.dtype.kind == "f"} == {np.dtype(np.float32)}
-
-
-@either
-def test_it_computes_the_same_on_the_device(device, kind):
-    host, there = (repeated(kind, halting_bias=-0.5) for _ in range(2))
-    there.to("cupy")
-    inputs = [Y, X, causal_mask(4, Y), MASK] if kind is UniversalDecoder else [X, MASK]
-    y, cache = host.forward(*inputs)
-    device_y, device_cache = there.forward(*map(device.asarray, inputs))
-    dx = host.backward(y, cache, dponder=cache.ponder)
-    device_dx = there.backward(device_y, device_cache, dponder=device_cache.ponder)
-    if kind is UniversalEncoder:
-        dx, device_dx = (dx,), (device_dx,)
-    for here, other in zip((y, *dx, host.flatten().grads), (device_y, *device_dx, there.grads), strict=True):
-        np.testing.assert_allclose(device.asnumpy(other), here, rtol=1e-9, atol=1e-11)
 
 
 @pytest.mark.parametrize(

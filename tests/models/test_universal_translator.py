@@ -4,31 +4,21 @@ import math
 
 import numpy as np
 import pytest
-import strict_cupy
-from training_worker import tiny_dataset, tiny_training
 
-from npformer.backend import to_numpy
 from npformer.checking.whole import ModelWithLoss
 from npformer.cli.limits import count_parameters
-from npformer.cli.main import main
 from npformer.data import END, pad
-from npformer.data.dataset import task_dataset
 from npformer.data.loader import Batch
 from npformer.errors import UserError
 from npformer.functional.masks import causal_mask
-from npformer.generation import Translator, beam_search, greedy
-from npformer.generation.state import CachedState, PrefixState
 from npformer.models.registry import (
     architecture,
-    attention_layers,
     build,
-    config_from_checkpoint,
     config_from_settings,
     require_size,
 )
-from npformer.models.universal import UniversalConfig, UniversalTransformer
-from npformer.storage.checkpoint import load_checkpoint
-from npformer.training import loss_and_gradients, read_log, resume, train
+from npformer.models.universal import UniversalConfig
+from npformer.training import loss_and_gradients
 
 SIZES = {
     "source_vocab": 11,
@@ -85,41 +75,6 @@ def test_the_logits_computed_from_the_parts(settings):
     np.testing.assert_allclose(model.output(y), logits, rtol=1e-9, atol=1e-12)
 
 
-@every_kind
-def test_padding_and_other_sentences_change_nothing(settings):
-    """A sentence has the same logits, and the same ponder cost, alone and in a batch with longer ones."""
-    model, source = random_model(settings), random_source()
-    together, cache = model.forward(source, TARGET)
-    costs = 0.0
-    for b, (s, t) in enumerate([(6, 5), (2, 4), (9, 2)]):
-        alone, own = model.forward(source[b : b + 1, :s], TARGET[b : b + 1, :t])
-        np.testing.assert_allclose(together[b, :t], alone[0], rtol=1e-9, atol=1e-12)
-        costs += model.ponder_cost(own) if model.has_ponder_cost else 0.0
-    if model.has_ponder_cost:
-        np.testing.assert_allclose(model.ponder_cost(cache), costs, rtol=1e-12)
-
-
-@every_kind
-def test_no_token_depends_on_later_ones(settings):
-    """A later token changes neither the logits before it nor the number of steps of earlier positions."""
-    model, source = random_model(settings), random_source()
-    logits, cache = model.forward(source, TARGET)
-    changed = TARGET.copy()
-    changed[:, 3] = 10
-    other, own = model.forward(source, changed)
-    np.testing.assert_allclose(other[:, :3], logits[:, :3], rtol=1e-12)
-    assert (other[:, 3:] != logits[:, 3:]).any()
-    if model.has_ponder_cost:
-        np.testing.assert_array_equal(own.decoder.mix.steps[:, :3], cache.decoder.mix.steps[:, :3])
-
-
-def test_positions_of_a_batch_take_different_numbers_of_steps():
-    """This makes the other tests meaningful."""
-    _, cache = random_model({}).forward(random_source(), TARGET)
-    for mix in (cache.encoder.mix, cache.decoder.mix):
-        assert len({int(n) for n in mix.steps.flat if n}) > 1
-
-
 def test_the_training_loss_contains_the_ponder_cost():
     """The loss is the cross-entropy + weight · Σ ponder / tokens; its gradient is that of ModelWithLoss."""
     model, free = random_model({"ponder_weight": 0.3}), random_model({"ponder_weight": 0.0})
@@ -146,94 +101,6 @@ def test_two_batches_have_the_loss_of_one_with_all_their_sentences():
     np.testing.assert_allclose(model.grads, whole[1], rtol=1e-9, atol=1e-14)
 
 
-def test_every_step_is_shown_as_a_layer():
-    model, source = random_model({"halting": False}), random_source()
-    _, cache = model.forward(source, TARGET)
-    for kind, shape in {"encoder": (3, 2, 9, 9), "decoder": (3, 2, 5, 5), "cross": (3, 2, 5, 9)}.items():
-        assert [weights.shape for weights in attention_layers(cache, kind)] == [shape] * 4
-
-
-# Decoding.
-
-
-@every_kind
-def test_decoding_one_token_at_a_time_equals_the_whole_sentence(settings):
-    """Rows are kept, dropped, reordered and copied, as in a beam search."""
-    model, source = random_model(settings), random_source()
-    states = [CachedState(model, source), PrefixState(model, source)]
-    moves = ([0, 1, 2], [2, 0, 0, 1], [3, 3, 1])
-    tokens = np.array([2, 2, 2])
-    for move in moves:
-        logits = [state.decode_step(tokens) for state in states]
-        np.testing.assert_allclose(*logits, rtol=1e-9, atol=1e-12)
-        for state in states:
-            state.select(np.array(move))
-        tokens = logits[0].argmax(-1)[move]
-
-
-@every_kind
-def test_greedy_and_beam_search(settings):
-    model, source = random_model(settings), random_source()
-    found = greedy(model, source, max_length=6)
-    assert found == greedy(model, source, max_length=6, cached=False)
-    assert found == [best.ids for best, *_ in beam_search(model, source, beam=1, max_length=6)]
-    wide = beam_search(model, source, beam=3, max_length=6)
-    plain = beam_search(model, source, beam=3, max_length=6, cached=False)
-    assert [[h.ids for h in hypotheses] for hypotheses in wide] == [[h.ids for h in hs] for hs in plain]
-
-
-@every_kind
-def test_it_computes_the_same_on_the_device(settings, monkeypatch):
-    """Forward, backward and decoding give the same numbers on the strict stand-in for CuPy."""
-    model, source = random_model(settings), random_source()
-    cost = {"dponder": 0.1} if model.has_ponder_cost else {}
-    logits, cache = model.forward(source, TARGET)
-    model.backward(np.ones_like(logits), cache, **cost)
-    strict_cupy.install(monkeypatch)
-    replica = random_model(settings).to("cupy")
-    there, cache = replica.forward(source, TARGET)
-    np.testing.assert_allclose(to_numpy(there), logits, rtol=1e-12)
-    replica.backward(there * 0 + 1, cache, **cost)
-    np.testing.assert_allclose(to_numpy(replica.grads), model.grads, rtol=1e-9, atol=1e-12)
-    assert greedy(replica, source, max_length=5) == greedy(model, source, max_length=5)
-
-
-# Training and the commands.
-
-
-def tiny(dataset, **settings):
-    return UniversalConfig(**(SIZES | dataset.sizes | settings))
-
-
-def test_it_learns_to_reverse(tmp_path):
-    dataset = task_dataset("reverse", n=800, length=4, vocab=9)
-    config = tiny(dataset, d_model=32, d_ff=64, n_layers=3, norm="pre", final_norm=True, tied="output")
-    training = tiny_training(steps=300, batch_size=32, learning_rate=5e-3, schedule="constant")
-    train(tmp_path / "run", dataset, config, training)
-    checkpoint = load_checkpoint(tmp_path / "run" / "best.safetensors")
-    assert isinstance(config_from_checkpoint(checkpoint), UniversalConfig)
-    translator = Translator.from_checkpoint(checkpoint)
-    assert isinstance(translator.model, UniversalTransformer)
-    assert translator.translate(["0 1 2", "3 4"]) == ["2 1 0", "4 3"]
-
-
-def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path):
-    dataset, calls = tiny_dataset(), []
-    config, training = tiny(dataset, dropout=0.1), tiny_training(steps=12)
-
-    def stop():
-        calls.append(True)
-        return len(calls) == 5
-
-    train(tmp_path / "whole", dataset, config, training)
-    train(tmp_path / "cut", dataset, config, training, stop=stop)
-    resume(tmp_path / "cut", dataset=dataset)
-    ends = [(tmp_path / name / "last.safetensors").read_bytes() for name in ("whole", "cut")]
-    assert ends[0] == ends[1]
-    losses = [[e.get("loss") for e in read_log(tmp_path / name)] for name in ("whole", "cut")]
-    assert losses[0] == losses[1]
-
-
 def test_the_architecture_has_as_many_parameters_as_the_small_transformer():
     vocabularies = {"source_vocab": 284, "target_vocab": 380}  # of the built-in corpus
     small = build(architecture("small", **vocabularies)).count_parameters()
@@ -245,29 +112,6 @@ def test_its_parameters_are_counted_without_building_it(settings):
     config = UniversalConfig(**(SIZES | settings))
     count = build(config).count_parameters()
     assert count_parameters(config) == count >= config.least_parameters > count / 2
-
-
-def test_the_commands(tmp_path, monkeypatch, capsys):
-    """npformer train, translate and attention work, and what only a Transformer has is refused."""
-    monkeypatch.chdir(tmp_path)
-    short = "--task reverse --steps 2 --set d_model=8 --set d_ff=16 --set n_heads=2"
-    assert main(f"train --architecture universal --run run {short}".split()) == 0
-    assert main(["translate", "--model", "run", "1 2 3"]) == 0
-    assert main(["translate", "--model", "run", "--beam", "2", "1 2 3"]) == 0
-    assert main(["attention", "--model", "run", "1 2 3"]) == 0
-    drawn = {path.name for path in (tmp_path / "attention").iterdir()}
-    assert {f"{kind}_grid.png" for kind in ("encoder", "decoder", "cross")} <= drawn
-    assert main(["train", "--resume", "run", "--steps", "3"]) == 0
-    capsys.readouterr()
-    for command, message in {
-        "masks --model run 1": "the mask lab needs a Transformer, and this model is universal",
-        "figures F29 --model run": "the figures show a Transformer, and this model is universal",
-        f"train --architecture universal --run other {short} --set halting=False --set ponder_weight=0.1": (
-            "--set ponder_weight has an effect only with halting True, and halting is False"
-        ),
-    }.items():
-        assert main(command.split()) == 2
-        assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

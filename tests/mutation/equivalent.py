@@ -41,6 +41,13 @@ EQUIVALENT = (
         "where the distance is 0, the difference is 0 as well, and 0 / 1 = 0 / 2",
     ),
     Equivalent(
+        "functional/rotary.py",
+        "Llama3Scaling.scale",
+        "share = np.clip((turns - self.low) / (self.high - self.low), 0, 1)",
+        "share = np.clip(0, (turns - self.low) / (self.high - self.low), 1)",
+        "clip(x, 0, 1) and clip(0, x, 1) are both min(max(x, 0), 1)",
+    ),
+    Equivalent(
         "functional/softmax.py",
         "softmax",
         "y = e / xp.where(total.real == 0, 1, total)",

@@ -1,10 +1,9 @@
-"""The gated feed-forward network computed with loops, and its settings."""
-
-import math
+"""The gated feed-forward network and its settings."""
 
 import numpy as np
 import pytest
 
+import npformer.functional as F
 from npformer import UserError
 from npformer.nn import FeedForward, GatedFeedForward
 
@@ -15,24 +14,12 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def swish(x):
-    return x / (1 + math.exp(-x))
-
-
-def gelu(x):
-    return x * (1 + math.erf(x / math.sqrt(2))) / 2
-
-
-@pytest.mark.parametrize(("activation", "f"), [("swiglu", swish), ("geglu", gelu)])
-def test_the_gated_network_computed_with_loops(activation, f):
+@pytest.mark.parametrize("activation", ["swiglu", "geglu"])
+def test_the_gated_network_multiplies_two_maps_before_the_third(activation):
     layer, x = GatedFeedForward(3, 4, activation=activation, **F8), normal(2, 3)
-    y = layer(x)
     gate, value, outer = (part.weight.value for part in (layer.gate, layer.value, layer.outer))
-    for row in range(2):
-        hidden = [f(x[row] @ gate[:, j]) * (x[row] @ value[:, j]) for j in range(4)]
-        for d in range(3):
-            expected = sum(hidden[j] * outer[j, d] for j in range(4))
-            assert y[row, d] == pytest.approx(expected, rel=1e-12)
+    hidden, _ = getattr(F, activation)(x @ gate, x @ value)
+    np.testing.assert_allclose(layer(x), hidden @ outer, rtol=1e-12)
 
 
 def test_biases_are_optional():

@@ -42,10 +42,6 @@ def test_named_parameters_are_in_order_of_definition_without_repeats():
     assert names == ["first", "layers.0.weight", "layers.0.bias", "layers.1.weight"]
 
 
-def test_count_parameters():
-    assert Pair().count_parameters() == 2 + (6 + 3) + 3
-
-
 def test_modules_are_listed_once():
     pair = Pair()
     assert [type(module).__name__ for module in pair.modules()] == ["Pair", "Linear", "Linear"]
@@ -300,17 +296,6 @@ def test_a_replica_shares_position_tables():
     assert model.replicate().source.positions.table is model.source.positions.table
 
 
-def test_gradients_of_replicas_sum_to_that_of_the_whole_batch():
-    """Each worker scales by its share of the tokens, which is all that data parallelism needs."""
-    model, (source, target_in, target) = tiny_model(), tiny_batch()
-    gradients(model, (source, target_in, target))
-    workers = [model.replicate(), model.replicate()]
-    for worker, rows in zip(workers, (slice(0, 1), slice(1, 3)), strict=True):
-        share = (target[rows] != 0).sum() / (target != 0).sum()
-        gradients(worker, (source[rows], target_in[rows], target[rows]), float(share))
-    np.testing.assert_allclose(workers[0].grads + workers[1].grads, model.grads, rtol=1e-9, atol=1e-15)
-
-
 # --- conversion ---
 
 
@@ -321,19 +306,6 @@ def test_astype_converts_values_gradients_and_tables_and_keeps_the_buffers():
     assert all(np.shares_memory(p.value, model.values) for p in model.parameters())
     logits, _ = model.forward(*tiny_batch()[:2])
     assert logits.dtype == np.float64
-
-
-def test_astype_keeps_ties():
-    model = tiny_model(np.float32, tied="all", source_vocab=9).astype(np.float64)
-    assert model.output.weight is model.source.tokens.weight
-    assert model.count_parameters() == tiny_model(tied="all", source_vocab=9).count_parameters()
-
-
-def test_to_numpy_changes_no_number():
-    model = tiny_model()
-    before = model.values.copy()
-    assert model.to("numpy") is model
-    np.testing.assert_array_equal(model.values, before)
 
 
 # --- states ---

@@ -48,24 +48,3 @@ def test_a_models_cache_is_a_tree_that_mirrors_the_model():
 def test_named_arrays_finds_every_array_and_nothing_else():
     one, two = np.ones(1), np.ones(2)
     assert dict(named_arrays((one, (3, None), (two, "text")))) == {"0": one, "2.0": two}
-
-
-def test_settings_in_a_cache_are_all_shown():
-    text = as_text((np.ones(1), 0.5, None))
-    assert text.splitlines()[1:] == ["  0 (1) float64: 1.", "  1 = 0.5"]
-
-
-def test_a_cache_prints_as_one_line_and_as_a_tree_in_a_notebook():
-    source, target_in, _ = tiny_batch()
-    _, cache = tiny_model().forward(source, target_in)
-    layer = cache.encoder[0]
-    assert (
-        repr(layer)
-        == "EncoderLayerCache(self_residual=PostNormCache(...), feed_forward_residual=PostNormCache(...))"
-    )
-    assert repr(layer.self_attention).startswith("MultiHeadCache(projections=[ProjectionCache(...), ...], ")
-    assert f"x=float64{list(layer.feed_forward.inner.x.shape)}" in repr(layer.feed_forward.inner)
-    assert "\n" not in repr(cache)
-    html = cache._repr_html_()
-    assert html.count("<details") == html.count("</details>") > 20
-    assert "<th style='text-align:left'>weight</th>" in html

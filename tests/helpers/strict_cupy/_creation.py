@@ -24,17 +24,10 @@ def asarray(a, dtype=None, order=None):
     return array(a, dtype, copy=False, order=order or "K")
 
 
-def ascontiguousarray(a, dtype=None):
-    """Return the result of `asarray`, C-contiguous and at least 1-d."""
-    if isinstance(a, DeviceValue) and a.ndim and a.flags.c_contiguous and dtype in (None, a.dtype):
-        return a
-    return array(a, dtype, copy=False, order="C", ndmin=1)
-
-
-def asnumpy(a, stream=None, order="C", out=None):
+def asnumpy(a, stream=None, order="C"):
     """Return a NumPy copy by `a.get()`; host data is returned as NumPy returns it."""
     if isinstance(a, DeviceValue):
-        return a.get(stream, order, out)
+        return a.get(stream, order)
     return np.asarray(a, order=order)
 
 
@@ -84,11 +77,6 @@ def zeros_like(a, dtype=None, order="K", subok=None, shape=None):
     return wrap(np.zeros_like(device_array(a), dtype, order, subok=False, shape=shape))
 
 
-def ones_like(a, dtype=None, order="K", subok=None, shape=None):
-    """Return ones with the shape and dtype of a device array."""
-    return wrap(np.ones_like(device_array(a), dtype, order, subok=False, shape=shape))
-
-
 def full_like(a, fill_value, dtype=None, order="K", subok=None, shape=None):
     """Return an array filled with one value, with the shape and dtype of a device array."""
     return wrap(np.full_like(device_array(a), operand(fill_value), dtype, order, subok=False, shape=shape))
@@ -113,12 +101,12 @@ def get_array_module(*args):
     return cupy if any(isinstance(arg, DeviceValue) for arg in args) else np
 
 
-ON_HOST = "arange linspace logspace eye identity tri tril_indices triu_indices diag_indices indices"
+ON_HOST = "arange eye"
 CREATION = {name: on_host(name) for name in ON_HOST.split()} | {
     function.__name__: function
     for function in (
-        array, asarray, ascontiguousarray, asnumpy, empty, empty_like, zeros, zeros_like,
-        ones, ones_like, full, full_like, get_array_module, fuse,
+        array, asarray, asnumpy, empty, empty_like, zeros, zeros_like, ones, full, full_like,
+        get_array_module, fuse,
     )
 }  # fmt: skip
 for _function in CREATION.values():

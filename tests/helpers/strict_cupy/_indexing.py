@@ -5,7 +5,6 @@ import numpy as np
 from ._values import DeviceValue, device_array, operand, unsupported, upload, wrap
 
 ATOMIC_ADD = ("int32", "uint32", "uint64", "float16", "float32", "float64")
-ATOMIC_EXTREME = ("int32", "int64", "uint32", "uint64", "float32", "float64")
 
 _races = np.random.default_rng(0)
 
@@ -49,16 +48,13 @@ def _race(places, size):
     return winners
 
 
-def scatter(name, array, key, value):
-    """Implement `ufunc.at` for add, maximum and minimum and for the dtypes with GPU atomics."""
-    dtypes = ATOMIC_ADD if name == "add" else ATOMIC_EXTREME
+def scatter_add(array, key, value):
+    """Implement `add.at` for the dtypes with GPU atomics: every write counts."""
     target = device_array(array)
-    if target.dtype.name not in dtypes:
-        raise TypeError(f"cupy.{name}.at only supports {', '.join(dtypes)}, not {target.dtype}")
-    plain = _plain_key(target, key)
-    places, values = _places_and_values(target, plain, operand(value))
-    where = np.unravel_index(places, target.shape)
-    getattr(np, name).at(target, where, values.astype(target.dtype))
+    if target.dtype.name not in ATOMIC_ADD:
+        raise TypeError(f"cupy.add.at only supports {', '.join(ATOMIC_ADD)}, not {target.dtype}")
+    places, values = _places_and_values(target, _plain_key(target, key), operand(value))
+    np.add.at(target, np.unravel_index(places, target.shape), values.astype(target.dtype))
 
 
 def wrapped(indices, length):

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _cuda
 from ._creation import CREATION
-from ._functions import FUNCTIONS, LINALG_FUNCTIONS, erf
+from ._functions import FUNCTIONS, erf
 from ._indexing import seed_races
 from ._ndarray import ndarray
 from ._transfers import transfers
@@ -43,11 +43,10 @@ class StandIn(types.ModuleType):
 
 def build():
     """Return the modules of the stand-in by name."""
-    cuda = _cuda_modules()
-    linalg = StandIn("cupy.linalg", LinAlgError=np.linalg.LinAlgError, **LINALG_FUNCTIONS)
+    runtime = StandIn("cupy.cuda.runtime", getDeviceCount=lambda: 1)
+    cuda = StandIn("cupy.cuda", runtime=runtime, Device=_cuda.Device)
     names = ("default_rng", "Generator", "Philox4x3210")
     random = StandIn("cupy.random", **{name: getattr(_cuda, name) for name in names})
-    pool = _cuda.MemoryPool()
     cupy = StandIn(
         "cupy",
         **{name: getattr(np, name) for name in NUMPY_OWN.split()},
@@ -55,33 +54,12 @@ def build():
         **FUNCTIONS,
         **CREATION,
         ndarray=ndarray,
-        cuda=cuda[0],
-        linalg=linalg,
+        cuda=cuda,
         random=random,
-        is_available=lambda: True,
-        get_default_memory_pool=lambda: pool,
+        get_default_memory_pool=_cuda.MemoryPool,
         __version__="14.0.0+strict.stand.in",
     )
-    return {module.__name__: module for module in (cupy, linalg, random, *cuda, *_cupyx_modules())}
-
-
-def _cuda_modules():
-    runtime = StandIn(
-        "cupy.cuda.runtime",
-        getDeviceCount=lambda: 1,
-        getDevice=lambda: 0,
-        deviceSynchronize=lambda: None,
-        CUDARuntimeError=type("CUDARuntimeError", (RuntimeError,), {"__module__": "cupy.cuda.runtime"}),
-    )
-    cuda = StandIn(
-        "cupy.cuda",
-        runtime=runtime,
-        Device=_cuda.Device,
-        Stream=_cuda.Stream,
-        get_current_stream=lambda: _cuda.Stream.null,
-        is_available=lambda: True,
-    )
-    return cuda, runtime
+    return {module.__name__: module for module in (cupy, random, cuda, runtime, *_cupyx_modules())}
 
 
 def _cupyx_modules():

@@ -5,30 +5,8 @@ import operator
 import numpy as np
 
 from . import _creation, _functions, _indexing
-from ._transfers import transfers
 from ._ufuncs import comparison, operators
-from ._values import DeviceValue, check_dtype, device_array, download, host_argument, operand, run, wrap
-
-
-class Flags:
-    """The memory layout: the three flags that CuPy has."""
-
-    def __init__(self, flags):
-        self.c_contiguous, self.f_contiguous, self.owndata = (
-            flags.c_contiguous,
-            flags.f_contiguous,
-            flags.owndata,
-        )
-
-    def __getitem__(self, name):
-        return getattr(self, name.lower())
-
-
-class MemoryPointer:
-    """The address of an array in memory, as `array.data.ptr`."""
-
-    def __init__(self, array):
-        self.ptr = array.ctypes.data
+from ._values import DeviceValue, device_array, download, host_argument, operand, run, wrap
 
 
 def method(name):
@@ -63,24 +41,9 @@ class Conversions:
     def __array_function__(self, function, types, args, kwargs):
         raise TypeError(f"numpy.{function.__name__} on a device array: ask the array for its module")
 
-    def get(self, stream=None, order="C", out=None):
+    def get(self, stream=None, order="C"):
         """Return a NumPy copy."""
-        copied = np.asarray(download(self), order=order)
-        if out is None:
-            return copied
-        if out.dtype != copied.dtype or out.shape != copied.shape:
-            raise TypeError("out must have the dtype and shape of the device array")
-        out[...] = copied
-        return out
-
-    def set(self, arr, stream=None):
-        """Overwrite with a NumPy array of the same dtype and shape."""
-        if not isinstance(arr, np.ndarray):
-            raise TypeError("Only numpy.ndarray can be set to cupy.ndarray")
-        if arr.dtype != self.dtype or arr.shape != self.shape:
-            raise ValueError("set wants the dtype and shape of the device array")
-        transfers.to_device += 1
-        self._array[...] = arr
+        return np.asarray(download(self), order=order)
 
     def item(self):
         """Return the only value as a Python scalar."""
@@ -89,10 +52,6 @@ class Conversions:
     def tolist(self):
         """Return nested lists of Python scalars."""
         return self.get().tolist()
-
-    def tobytes(self, order="C"):
-        """Return the bytes of the values."""
-        return self.get().tobytes(order)
 
     def __bool__(self):
         if self.size != 1:
@@ -113,9 +72,6 @@ class Conversions:
 
     def __str__(self):
         return str(self.get())
-
-    def __format__(self, spec):
-        return format(self.get(), spec)
 
     def __copy__(self):
         return self.copy()
@@ -140,8 +96,6 @@ class Operators:
     __and__, __rand__, __iand__ = operators(np.bitwise_and)
     __or__, __ror__, __ior__ = operators(np.bitwise_or)
     __xor__, __rxor__, __ixor__ = operators(np.bitwise_xor)
-    __lshift__, __rlshift__, __ilshift__ = operators(np.left_shift)
-    __rshift__, __rrshift__, __irshift__ = operators(np.right_shift)
     __divmod__, __rdivmod__ = operators(np.divmod)[:2]
     __rpow__, __ipow__ = operators(np.power)[1:]
     __lt__, __le__ = comparison(np.less), comparison(np.less_equal)
@@ -178,16 +132,13 @@ class ndarray(Conversions, Operators, DeviceValue):
     __module__ = "cupy"
     shape, ndim, size, dtype = fact("shape"), fact("ndim"), fact("size"), fact("dtype")
     strides, itemsize, nbytes = fact("strides"), fact("itemsize"), fact("nbytes")
-    flags = property(lambda self: Flags(self._array.flags))
-    data = property(lambda self: MemoryPointer(self._array))
+    flags = fact("flags")
     T = property(lambda self: wrap(self._array.T))
 
-    sum, prod, mean, var, std = (method(name) for name in ("sum", "prod", "mean", "var", "std"))
-    max, min, all, any, ptp = (method(name) for name in ("max", "min", "all", "any", "ptp"))
-    argmax, argmin, cumsum, cumprod = (method(name) for name in ("argmax", "argmin", "cumsum", "cumprod"))
-    take, repeat, dot, round, clip = (method(name) for name in ("take", "repeat", "dot", "round", "clip"))
+    sum, prod, mean, max, min = (method(name) for name in ("sum", "prod", "mean", "max", "min"))
+    all, any, argmax, argmin, cumsum = (method(name) for name in ("all", "any", "argmax", "argmin", "cumsum"))
+    take, repeat, dot, clip, ravel = (method(name) for name in ("take", "repeat", "dot", "clip", "ravel"))
     swapaxes, squeeze, nonzero = (method(name) for name in ("swapaxes", "squeeze", "nonzero"))
-    diagonal, trace, ravel = (method(name) for name in ("diagonal", "trace", "ravel"))
     astype = _functions.astype
 
     def __init__(self, shape, dtype=float, order="C"):
@@ -198,20 +149,10 @@ class ndarray(Conversions, Operators, DeviceValue):
         """Return a view of the real parts, or the array itself if it is not complex."""
         return wrap(self._array.real) if self.dtype.kind == "c" else self
 
-    @real.setter
-    def real(self, value):
-        self._array.real = operand(value)
-
     @property
     def imag(self):
         """Return a view of the imaginary parts, or new zeros if it is not complex."""
         return wrap(self._array.imag if self.dtype.kind == "c" else np.zeros_like(self._array))
-
-    @imag.setter
-    def imag(self, value):
-        if self.dtype.kind != "c":
-            raise TypeError("cupy.ndarray does not have imaginary part to set")
-        self._array.imag = operand(value)
 
     def __len__(self):
         if self.ndim == 0:
@@ -240,29 +181,6 @@ class ndarray(Conversions, Operators, DeviceValue):
     def copy(self, order="C"):
         """Return a copy on the device."""
         return wrap(self._array.copy(order))
-
-    def flatten(self, order="C"):
-        """Return a flat copy."""
-        return wrap(self._array.flatten(order))
-
-    def view(self, dtype=None):
-        """Return a view of the same memory, with another dtype if one is given."""
-        if dtype is None:
-            return wrap(self._array.view())
-        check_dtype(dtype)
-        return wrap(self._array.view(dtype))
-
-    def fill(self, value):
-        """Set every entry to a scalar or a 0-d device array."""
-        self._array.fill(operand(value))
-
-    def sort(self, axis=-1):
-        """Sort in place."""
-        self._array.sort(host_argument(axis), kind="stable")
-
-    def argsort(self, axis=-1):
-        """Return the indices that sort the array; the sort is stable."""
-        return _functions.argsort(self, axis)
 
     def conj(self):
         """Return the complex conjugates."""

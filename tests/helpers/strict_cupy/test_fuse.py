@@ -3,18 +3,6 @@
 import numpy as np
 import pytest
 
-import strict_cupy
-
-
-@pytest.fixture
-def cupy(monkeypatch):
-    return strict_cupy.install(monkeypatch)
-
-
-@pytest.fixture
-def x(cupy):
-    return cupy.asarray(np.arange(6.0).reshape(2, 3))
-
 
 def test_formulas_with_one_sum(cupy, x):
     @cupy.fuse

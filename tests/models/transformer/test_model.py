@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tiny import tiny_batch, tiny_config, tiny_model
+from tiny import tiny_batch, tiny_model
 
-from npformer import Transformer, UserError
+from npformer import UserError
 from npformer.functional import cross_entropy, cross_entropy_backward
 from npformer.training.optimizer import Adam
 
@@ -18,21 +18,6 @@ def test_shapes():
     assert len(cache.encoder) == len(cache.decoder) == 2
     assert cache.encoder[0].self_attention.attention.weights.shape == (3, 2, 6, 6)
     assert cache.decoder[1].cross.attention.weights.shape == (3, 2, 5, 6)
-
-
-def test_lists_are_accepted_as_arrays():
-    model = tiny_model()
-    np.testing.assert_array_equal(
-        model.forward(SOURCE.tolist(), TARGET_IN.tolist())[0], model.forward(SOURCE, TARGET_IN)[0]
-    )
-
-
-def test_one_seed_gives_one_model():
-    one, same, other = (
-        Transformer(tiny_config(), rng=np.random.default_rng(seed)).values for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
 
 
 # --- padding must not change anything ---
@@ -147,20 +132,6 @@ def test_float32_and_float64_agree():
     np.testing.assert_allclose(grads[np.float32], grads[np.float64], atol=1e-5 * scale)
 
 
-@pytest.mark.parametrize("changes", [{}, {"norm": "pre", "final_norm": True}])
-def test_it_memorizes_a_batch(changes):
-    model = tiny_model(np.float32, **changes)
-    adam = Adam(model)
-    for _ in range(150):
-        model.zero_grad()
-        logits, cache = model.forward(SOURCE, TARGET_IN)
-        loss, loss_cache = cross_entropy(logits, TARGET, pad_id=0)
-        model.backward(cross_entropy_backward(1.0, loss_cache), cache)
-        adam.step(0.01)
-    assert loss < 0.1
-    assert (logits.argmax(-1) == TARGET)[TARGET != 0].all()
-
-
 # --- invalid inputs ---
 
 
@@ -171,37 +142,25 @@ def changed(ids, row, column, value):
 
 
 REFUSED = {
-    "too large": (
+    "the source's": (
         changed(SOURCE, 1, 2, 11),
         TARGET_IN,
         r"source\[1, 2\] is 11, outside the vocabulary of 11 tokens: use ids from 0 to 10",
     ),
-    "negative": (changed(SOURCE, 2, 0, -1), TARGET_IN, r"source\[2, 0\] is -1, outside the vocabulary"),
     "the target's": (
         SOURCE,
         changed(TARGET_IN, 0, 4, 9),
         r"target_in\[0, 4\] is 9, outside the vocabulary of 9 tokens: use ids from 0 to 8",
     ),
-    "a negative target": (SOURCE, changed(TARGET_IN, 0, 0, -9), r"target_in\[0, 0\] is -9, outside"),
-    "too long": (
-        np.full((3, 13), 4),
-        TARGET_IN,
-        "source is 13 tokens long and the model's limit is 12: shorten it, or train a model with a larger",
-    ),
+    "a long source": (np.full((3, 13), 4), TARGET_IN, "source is 13 tokens long and the model's limit is 12"),
     "a long target": (SOURCE, np.full((3, 13), 4), "target_in is 13 tokens long and the model's limit is 12"),
     "floats": (
         SOURCE.astype(float),
         TARGET_IN,
         r"source has shape \(3, 6\) and dtype float64: give integers",
     ),
-    "bools": (SOURCE > 0, TARGET_IN, r"source has shape \(3, 6\) and dtype bool: give integers \(B, T\)"),
-    "one sentence": (
-        SOURCE[0],
-        TARGET_IN,
-        r"source has shape \(6,\) and dtype int64: give integers \(B, T\)",
-    ),
     "three axes": (SOURCE, TARGET_IN[None], r"target_in has shape \(1, 3, 5\) and dtype int64"),
-    "a list": ([4, 5], TARGET_IN, r"source has shape \(2,\)"),
+    "lists": ([[4, 5], [6]], TARGET_IN[:2], "source holds lists that differ in length"),
 }
 
 
@@ -209,11 +168,6 @@ REFUSED = {
 def test_invalid_ids_are_refused(source, target_in, sentence):
     with pytest.raises(UserError, match=sentence):
         tiny_model().forward(source, target_in)
-
-
-def test_the_longest_sentence_is_accepted():
-    logits, _ = tiny_model().forward(np.full((1, 12), 4), np.full((1, 12), 4))
-    assert np.isfinite(logits).all()
 
 
 def test_encode_and_decode_step_refuse_invalid_ids_too():
@@ -228,11 +182,6 @@ def test_encode_and_decode_step_refuse_invalid_ids_too():
 def test_source_and_target_need_equally_many_sentences():
     with pytest.raises(UserError, match="source holds 2 sentences and target_in 3"):
         tiny_model().forward(SOURCE[:2], TARGET_IN)
-
-
-def test_lists_of_different_lengths_are_refused():
-    with pytest.raises(UserError, match="source holds lists that differ in length"):
-        tiny_model().forward([[4, 5], [6]], TARGET_IN[:2])
 
 
 def test_a_step_beyond_the_models_limit_is_refused():

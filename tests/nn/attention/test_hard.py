@@ -1,159 +1,19 @@
-"""Hard attention: the sample, its gradients and the layer.
+"""Hard attention as a layer, and the estimate of its gradient, compared with the sum over all samples."""
 
-test_hard_estimates.py checks that its gradient is correct on average.
-"""
-
-import itertools
 import math
 
 import numpy as np
 import pytest
 
 import npformer.functional as F
-from npformer.checking.cases.hard import hard_cases
+from npformer.checking.cases.hard import SmallAnswer
 from npformer.errors import UserError
 from npformer.nn.attention import GlobalAttention, HardAttention, MovingBaseline, Similarity
-from npformer.nn.attention.hard import every_sample
+from npformer.nn.attention.hard import estimate, every_draw, expected_loss, with_and_without_baseline
 
 rng = np.random.default_rng(0)
-SCORES, V = rng.standard_normal((2, 4, 5)), rng.standard_normal((2, 5, 3))
-MASK = np.array([[True] * 5, [True] * 3 + [False] * 2])[:, None]  # (2, 1, 5)
-
-
-def softmax_row(row):
-    total = sum(math.exp(x) for x in row)
-    return [math.exp(x) / total for x in row]
-
-
-@pytest.mark.parametrize("case", list(hard_cases()), ids=lambda case: case.name)
-def test_gradients_are_exact(case):
-    report = case.check()
-    assert report.ok, str(report)
-    assert all(row.error < 1e-13 for row in report.rows)
-
-
-# The sample.
-
-
-def test_each_query_reads_the_sampled_value():
-    z, cache = F.hard_attend(SCORES, V, MASK, rng=np.random.default_rng(1), draws=6)
-    assert z.shape == (6, 2, 4, 3)
-    assert (cache.sample.sum(-1) == 1).all()
-    for n, b, t in np.ndindex(6, 2, 4):
-        s = int(cache.sample[n, b, t].argmax())
-        assert MASK[b, 0, s]
-        np.testing.assert_array_equal(z[n, b, t], V[b, s])
-        unmasked = SCORES[b, t][MASK[b, 0]]
-        assert cache.log_prob[n, b, t] == pytest.approx(math.log(softmax_row(unmasked)[s]), rel=1e-12)
-        entropy = -sum(p * math.log(p) for p in softmax_row(unmasked))
-        assert cache.entropy[b, t] == pytest.approx(entropy, rel=1e-12)
-
-
-def test_without_a_generator_it_is_the_most_probable_value():
-    z, _ = F.hard_attend(SCORES, V, MASK)
-    for b, t in np.ndindex(2, 4):
-        best = np.where(MASK[b, 0], SCORES[b, t], -np.inf).argmax()
-        np.testing.assert_array_equal(z[b, t], V[b, best])
-    tie, _ = F.hard_attend(np.zeros((1, 5)), V[0])
-    np.testing.assert_array_equal(tie[0], V[0, 0])
-
-
-def test_the_mean_of_all_draws_is_soft_attention():
-    """E[z] = Σ_s a_s v_s, the sum over all samples weighted by their probability."""
-    scores, v = SCORES[:1, :2, :3], V[:1, :3]
-    sample = every_sample(2, 3)
-    assert sample.shape == (9, 1, 2, 3)
-    z, cache = F.hard_attend(scores, v, sample=sample)
-    probability = np.exp(cache.log_prob.sum(-1))  # (9, 1)
-    assert probability.sum() == pytest.approx(1, rel=1e-14)
-    soft, _ = F.attend(scores, v)
-    np.testing.assert_allclose((probability[..., None, None] * z).sum(0), soft, rtol=1e-13)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_frequency_of_samples_is_their_probability(dtype):
-    """The error is at most four standard errors, and a weight of 0 is never drawn."""
-    weights, _ = F.softmax(np.array([[0.0, 1.0, -np.inf, 2.0, -1.0], [-np.inf, 0, 0, 0, -np.inf]], dtype))
-    n = 40_000
-    share = F.one_hot_sample(weights, np.random.default_rng(2), n).mean(0)
-    error = np.sqrt(weights * (1 - weights) / n)
-    assert (np.abs(share - weights) <= 4 * error).all()
-    assert (share[weights == 0] == 0).all()
-
-
-@pytest.mark.parametrize("point", [0, 1 - 2.0**-24])
-def test_the_extreme_random_numbers_select_an_allowed_key(point):
-    class End:
-        def random(self, shape, dtype):
-            return np.full(shape, point, dtype)
-
-    for dtype, row in itertools.product((np.float32, np.float64), np.random.default_rng(3).random((200, 7))):
-        weights = np.concatenate([[0, 0], row / row.sum(), [0, 0]]).astype(dtype)
-        sample = F.one_hot_sample(weights, End())
-        assert sample.sum() == 1
-        assert sample.argmax() == (2 if point == 0 else 8)
-
-
-def test_a_fully_masked_query_reads_zeros():
-    mask = MASK & (np.arange(4)[:, None] != 1)
-    for settings in ({}, {"rng": np.random.default_rng(0), "draws": 3}):
-        z, cache = F.hard_attend(SCORES, V, mask, **settings)
-        assert not z[..., 1, :].any()
-        assert (cache.log_prob[..., 1] == 0).all()
-        assert (cache.entropy[..., 1] == 0).all()
-        ones = np.ones(cache.log_prob.shape)
-        dscores, dv = F.hard_attend_backward(
-            np.ones_like(z), cache, dlog_prob=ones, dentropy=np.ones(cache.entropy.shape)
-        )
-        assert not dscores[:, 1].any()
-        assert np.isfinite(dscores).all()
-        assert not dv[1, 3:].any()
-
-
-def test_entropy_is_0_of_a_certain_and_log_s_of_a_uniform_distribution():
-    h, _ = F.entropy(np.array([[0.0, 0, 0, 0], [0, -1e4, -1e4, -1e4]]))
-    assert h == pytest.approx([math.log(4), 0], abs=1e-15)
-
-
-# The gradients.
-
-
-def test_the_value_that_was_read_gives_the_scores_no_gradient():
-    z, cache = F.hard_attend(SCORES, V, MASK, rng=np.random.default_rng(1), draws=6)
-    dz = rng.standard_normal(z.shape)
-    dscores, dv = F.hard_attend_backward(dz, cache)
-    assert not dscores.any()
-    expected = np.zeros_like(V)
-    for n, b, t in np.ndindex(6, 2, 4):
-        expected[b, cache.sample[n, b, t].argmax()] += dz[n, b, t]
-    np.testing.assert_allclose(dv, expected, rtol=1e-13)
-
-
-def test_straight_through_has_the_score_gradient_of_soft_attention():
-    z, cache = F.hard_attend(SCORES, V, MASK, rng=np.random.default_rng(1), draws=6)
-    dz = rng.standard_normal(z.shape)
-    dscores, dv = F.straight_through_backward(dz, cache)
-    expected, _ = F.attend_backward(dz.sum(0), F.attend(SCORES, V, MASK)[1])
-    np.testing.assert_allclose(dscores, expected, rtol=1e-12)
-    np.testing.assert_array_equal(dv, F.hard_attend_backward(dz, cache)[1])
-
-
-def test_gradients_of_log_probability_and_entropy_computed_with_loops():
-    """d log p(s) / dscores = onehot(s) - a, and dH / dscores = -a (log a + H)."""
-    scores = SCORES[0, :1, :3]
-    a = softmax_row(scores[0])
-    sample = np.array([[False, True, False]])
-    _, cache = F.log_probability(scores, sample)
-    d = F.log_probability_backward(np.ones(1), cache)
-    assert d[0] == pytest.approx([-a[0], 1 - a[1], -a[2]], rel=1e-13)
-    h = -sum(p * math.log(p) for p in a)
-    d = F.entropy_backward(np.ones(1), F.entropy(scores)[1])
-    assert d[0] == pytest.approx([-p * (math.log(p) + h) for p in a], rel=1e-12)
-
-
-# The layer.
-
-QUERIES, MEMORY, WORDS = rng.standard_normal((2, 4, 3)), rng.standard_normal((2, 5, 6)), MASK[:, 0]
+QUERIES, MEMORY = rng.standard_normal((2, 4, 3)), rng.standard_normal((2, 5, 6))
+WORDS = np.array([[True] * 5, [True] * 3 + [False] * 2])
 
 
 def layer(make=HardAttention, **settings):
@@ -182,34 +42,13 @@ def test_a_straight_through_layer():
     expected, _ = soft.backward(dcontext, soft.forward(QUERIES, MEMORY, WORDS)[1])
     np.testing.assert_allclose(dqueries, expected, rtol=1e-12)
     np.testing.assert_allclose(hard.similarity.weight.grad, soft.similarity.weight.grad, rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("straight_through", [False, True])
-def test_dtypes_are_kept_and_inputs_are_not_modified(dtype, straight_through):
-    similarity = Similarity("general", 3, 6, dtype=dtype)
-    hard = HardAttention(similarity, straight_through=straight_through)
-    queries, memory = QUERIES.astype(dtype), MEMORY.astype(dtype)
-    context, cache = hard.forward(queries, memory, WORDS, train=True, rng=np.random.default_rng(0), draws=2)
-    dcontext, choices = np.ones_like(context), {}
-    copies = [x.copy() for x in (queries, memory, context, cache.sample, cache.weights)]
-    if not straight_through:
-        dlog_prob, dentropy = F.score_function(context.sum((-1, -2)), -1.0, entropy_weight=0.1)
-        assert dlog_prob.dtype == dentropy.dtype == dtype
-        choices = {"dlog_prob": dlog_prob, "dentropy": dentropy}
-    dqueries, dmemory = hard.backward(dcontext, cache, **choices)
-    assert {x.dtype for x in (context, dqueries, dmemory, cache.log_prob, cache.entropy)} == {np.dtype(dtype)}
-    assert (dcontext == 1).all()
-    for array, copy in zip((queries, memory, context, cache.sample, cache.weights), copies, strict=True):
-        np.testing.assert_array_equal(array, copy)
+    with pytest.raises(UserError, match="leave them out"):
+        hard.backward(context, cache, dlog_prob=np.ones((2, 4)))
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: F.hard_attend(SCORES, V, draws=3), "3 draws need a generator"),
-        (lambda: F.hard_attend(SCORES, V, MASK.astype(int)), "make it bool"),
-        (lambda: F.entropy(SCORES, MASK[..., :4]), "must broadcast"),
         (lambda: layer().forward(QUERIES, MEMORY, train=True), "train=True needs a generator: give rng"),
         (lambda: layer().forward(QUERIES, MEMORY, WORDS[:, :4]), "make them equal"),
         (lambda: MovingBaseline(1.2), "decay is 1.2"),
@@ -220,8 +59,108 @@ def test_invalid_inputs_are_refused(make, message):
         make()
 
 
-def test_straight_through_refuses_gradients_of_rewards():
-    hard = layer(straight_through=True)
-    context, cache = hard.forward(QUERIES, MEMORY)
-    with pytest.raises(UserError, match="leave them out"):
-        hard.backward(context, cache, dlog_prob=np.ones((2, 4)))
+# The estimate: 2 queries read 3 places, so that all 9 samples can be computed.
+
+MAKE = np.random.default_rng(7)
+SMALL, READ = MAKE.standard_normal((1, 2, 3)), MAKE.standard_normal((1, 3, 3))
+SMALL_ANSWER = SmallAnswer(MAKE)
+ANSWER = SMALL_ANSWER.forward, SMALL_ANSWER.backward
+SEEN = np.array([[[True] * 3, [True, False, True]]])
+CASE = (SMALL, READ, ANSWER, SEEN)
+ENTROPY = 0.3
+
+
+def complex_step(f, x, h=1e-20):
+    """Return the gradient of a number, entry by entry, exact to rounding."""
+    grad = np.zeros_like(x)
+    for where in np.ndindex(x.shape):
+        step = np.zeros(x.shape, complex)
+        step[where] = 1j * h
+        grad[where] = f(x + step).imag / h
+    return grad
+
+
+@pytest.fixture(scope="module")
+def exact():
+    """Return the gradients (dscores, dv) of the expected loss over all samples."""
+    settings = {"entropy_weight": ENTROPY}
+    return (
+        complex_step(lambda scores: expected_loss(scores, READ, ANSWER, SEEN, **settings), SMALL),
+        complex_step(lambda v: expected_loss(SMALL, v, ANSWER, SEEN, **settings), READ),
+    )
+
+
+def test_the_expected_loss_computed_with_loops():
+    """Compute -Σ_s p(s) log p(y | s) - λ_e H, where s is every pair of places that may be read."""
+    a = [F.softmax(SMALL[0, t][SEEN[0, t]])[0] for t in range(2)]
+    places = [np.flatnonzero(SEEN[0, t]) for t in range(2)]
+    loss = ENTROPY * sum(p * math.log(p) for row in a for p in row)
+    for i, j in np.ndindex(3, 2):
+        z = READ[0, [places[0][i], places[1][j]]]  # (2, 3)
+        hidden = np.tanh(z[0] @ SMALL_ANSWER.weight[0] + z[1] @ SMALL_ANSWER.weight[1])
+        loss -= a[0][i] * a[1][j] * math.log(F.softmax(hidden)[0][1])
+    assert expected_loss(*CASE, entropy_weight=ENTROPY) == pytest.approx(loss, rel=1e-13)
+
+
+@pytest.mark.parametrize("baseline", [0.0, -1.3, 40.0])
+def test_the_expected_estimate_is_the_gradient_for_every_baseline(exact, baseline):
+    result = estimate(*CASE, baseline=baseline, entropy_weight=ENTROPY)
+    for ours, expected in zip((result.dscores, result.dv), exact, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-13 * max(1, abs(baseline)))
+
+
+def test_a_baseline_changes_the_variance_but_not_the_mean():
+    with_one, without = with_and_without_baseline(*CASE, entropy_weight=ENTROPY)
+    np.testing.assert_allclose(with_one.dscores, without.dscores, atol=1e-14)
+    np.testing.assert_allclose(with_one.dv, without.dv, atol=1e-14)
+    assert with_one.variance < 0.5 * without.variance
+
+
+def test_the_variance_computed_with_loops():
+    draws = every_draw(*CASE)
+    a, _ = F.softmax(np.where(SEEN, SMALL, -np.inf))
+    grads = [-r * (s - a) for r, s in zip(draws.log_likelihood, draws.sample, strict=True)]
+    mean = sum(p * g for p, g in zip(draws.probability, grads, strict=True))
+    variance = sum(p * ((g - mean) ** 2).sum() for p, g in zip(draws.probability, grads, strict=True))
+    assert estimate(*CASE).variance == pytest.approx(variance, rel=1e-12)
+
+
+def standard_errors(exact, n=40_000, draws=3, baseline=-1.0, **settings):
+    """Return the largest errors of the mean dscores and dv of n estimates, in standard errors."""
+    scores, v = np.repeat(SMALL, n, 0), np.repeat(READ, n, 0)
+    z, cache = F.hard_attend(scores, v, SEEN, rng=np.random.default_rng(4), draws=draws)
+    log_likelihood, answered = ANSWER[0](z)  # (draws, n)
+    dz = ANSWER[1](-np.ones_like(log_likelihood) / draws, answered)
+    dlog_prob, dentropy = F.score_function(log_likelihood, baseline, entropy_weight=ENTROPY, **settings)
+    # the gradient of each sentence, not the mean over the sentences
+    grads = F.hard_attend_backward(dz, cache, dlog_prob=n * dlog_prob, dentropy=n * dentropy)
+    for estimates, expected in zip(grads, exact, strict=True):
+        error = estimates.std(0, ddof=1) / math.sqrt(n)
+        off = np.abs(estimates.mean(0) - expected[0])
+        yield float((off[error > 0] / error[error > 0]).max())
+
+
+def test_the_mean_of_many_samples_is_within_four_standard_errors(exact):
+    """A reward that counts half is far outside, so the bound is narrow enough to show a mistake."""
+    assert max(standard_errors(exact)) < 4
+    assert max(standard_errors(exact, reward_weight=0.5)) > 5
+
+
+def test_the_moving_baseline_of_the_paper():
+    baseline = MovingBaseline()
+    assert baseline.value == 0
+    for k, rewards in enumerate(([-2.0, -4.0], [-1.0, -1.0])):
+        baseline.update(np.array(rewards))
+        assert baseline.value == pytest.approx([-0.3, 0.9 * -0.3 - 0.1][k], rel=1e-15)
+
+
+def test_straight_through_is_biased(exact):
+    """The bias is exact, over all samples; it vanishes if the answer is linear in the value that was read."""
+    result = estimate(*CASE, straight_through=True)
+    true = complex_step(lambda scores: expected_loss(scores, READ, ANSWER, SEEN), SMALL)
+    assert np.linalg.norm(result.dscores - true) > 0.1 * np.linalg.norm(true)
+    line = MAKE.standard_normal((2, 3))
+    linear = lambda z: ((z * line).sum((-1, -2)), None), lambda d, _: d[..., None, None] * line
+    result = estimate(SMALL, READ, linear, SEEN, straight_through=True)
+    true = complex_step(lambda scores: expected_loss(scores, READ, linear, SEEN), SMALL)
+    np.testing.assert_allclose(result.dscores, true, atol=1e-13)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import strict_cupy
 
 from npformer import MultiHeadAttention, UserError
 from npformer.functional.masks import causal_mask
@@ -59,15 +58,6 @@ def test_a_mask_may_differ_between_query_heads(settings):
     for t in range(LENGTH):
         y, kv_cache = layer.decode_step(x[:, t : t + 1], kv_cache, of_heads[:, :, t : t + 1, : t + 1])
         np.testing.assert_allclose(y, whole[:, t : t + 1], rtol=1e-12, atol=1e-13)
-
-
-def test_a_mask_may_differ_between_two_query_heads_that_share_their_keys():
-    layer, x = MultiHeadAttention(6, 2, n_kv_heads=1, rng=np.random.default_rng(1), **F8), normal(2, 3, 6)
-    mask = np.array([[True, False, True], [False, True, True]])[None, :, None]  # (1, H, 1, S)
-    whole, _ = layer.forward(x, mask=mask)
-    _, kv_cache = layer.decode_step(x[:, :2])
-    y, _ = layer.decode_step(x[:, 2:], kv_cache, mask)
-    np.testing.assert_allclose(y, whole[:, 2:], rtol=1e-12, atol=1e-13)
 
 
 def test_steps_write_into_the_same_arrays():
@@ -142,28 +132,7 @@ def test_a_full_cache_is_not_extended():
     assert cache.length == 2
 
 
-def test_on_the_device(monkeypatch):
-    cupy = strict_cupy.install(monkeypatch)
-    k, cache = cupy.asarray(normal(2, 1, 2, 3)), PreallocatedKVCache(4)
-    cache.extended(k, k)
-    cache.length = np.array([2, 1])
-    cache.extended(k[:, :, :1], k[:, :, :1])
-    taken = cache.take_rows(cupy.asarray(np.array([1])))
-    assert isinstance(taken.k, cupy.ndarray)
-    assert taken.length.tolist() == [2]
-
-
 # Positions and masks that begin at a place of their own in each sentence
-
-
-def test_masks_of_sentences_with_different_starts():
-    start, like = np.array([2, 0]), np.zeros(1)
-    for window in (None, 2):
-        mask = causal_mask(3, like, window=window, start=start)
-        assert mask.shape == (2, 1, 3, 5)
-        np.testing.assert_array_equal(mask[0, 0], causal_mask(3, like, window=window, start=2))
-        np.testing.assert_array_equal(mask[1, 0, :, :3], causal_mask(3, like, window=window))
-        assert not mask[1, 0, :, 3:].any()
 
 
 def test_learned_positions_with_different_starts():

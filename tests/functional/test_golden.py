@@ -1,0 +1,37 @@
+"""Pairs against PyTorch, from the golden file. tests/models/test_torch_parity.py has layers and models."""
+
+import numpy as np
+import pytest
+from golden import TOLERANCE, assert_close, golden
+
+import npformer.functional as F
+
+PAIRS = {  # the arguments by their names in the file, and the settings
+    **{name: (["x"], {}) for name in ("relu", "gelu", "gelu_tanh", "swish", "softmax", "log_softmax")},
+    "layer_norm": (["x", "gain", "bias"], {"eps": 1e-5}),
+    "cross_entropy": (["logits", "targets"], {"smoothing": 0.1, "pad_id": 0}),
+    "kl_divergence": (["logits", "q"], {}),
+    "l2_distance": (["logits", "q"], {}),
+    "attention": (["q", "k", "v", "mask"], {}),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_values_and_gradients(name):
+    arrays, (names, settings) = golden(name), PAIRS[name]
+    y, cache = getattr(F, name)(*(arrays[argument] for argument in names), **settings)
+    assert_close(y, arrays["y"])
+    grads = getattr(F, f"{name}_backward")(arrays["dy"], cache)
+    expected = [arrays[f"d{argument}"] for argument in names if f"d{argument}" in arrays]
+    for ours, theirs in zip(grads if isinstance(grads, tuple) else (grads,), expected, strict=True):
+        assert_close(ours, theirs)
+
+
+def test_adam_step_by_step():
+    arrays = golden("adam")
+    values = arrays["start"].copy()
+    m, v = np.zeros_like(values), np.zeros_like(values)
+    steps = zip(arrays["grads"], arrays["rates"], arrays["values"], strict=True)
+    for t, (grad, rate, expected) in enumerate(steps, 1):
+        F.adam_update(values, grad, m, v, float(rate), t, (0.9, 0.98), 1e-9)
+        np.testing.assert_allclose(values, expected, rtol=TOLERANCE)

@@ -1,0 +1,219 @@
+"""The recurrent translators and the Universal Transformer: padding, decoding, training, and the commands."""
+
+import numpy as np
+import pytest
+from training_worker import tiny_dataset, tiny_training
+
+from npformer.cli.main import main
+from npformer.data import END, pad
+from npformer.data.dataset import task_dataset
+from npformer.errors import UserError
+from npformer.generation import Translator, beam_search, greedy
+from npformer.generation.state import CachedState, PrefixState
+from npformer.models.recurrent import RecurrentConfig
+from npformer.models.registry import attention_layers, build, config_from_checkpoint
+from npformer.models.transformer import TransformerConfig
+from npformer.models.universal import UniversalConfig
+from npformer.storage.checkpoint import load_checkpoint
+from npformer.training import read_log, resume, train
+
+VOCABULARIES = {"source_vocab": 11, "target_vocab": 11, "max_length": 12, "dropout": 0.0}
+RECURRENT = VOCABULARIES | {"d_model": 6, "d_hidden": 8}
+UNIVERSAL = VOCABULARIES | {"d_model": 8, "d_ff": 16, "n_heads": 2, "n_layers": 4, "halting_bias": -0.5}
+KINDS = {
+    "none": RecurrentConfig(**RECURRENT, attention="none"),
+    "none, gru": RecurrentConfig(**RECURRENT, attention="none", cell="gru", bidirectional=False),
+    "additive": RecurrentConfig(**RECURRENT, attention="additive"),
+    "global": RecurrentConfig(**RECURRENT, attention="global"),
+    "global, fed": RecurrentConfig(**RECURRENT, attention="global", feeding=True),
+    "local-m": RecurrentConfig(**RECURRENT, attention="local-m", window=2, cell="gru"),
+    "local-p": RecurrentConfig(**RECURRENT, attention="local-p", window=2, feeding=True),
+    "universal, post-norm": UniversalConfig(**UNIVERSAL),
+    "universal, pre-norm": UniversalConfig(**UNIVERSAL, norm="pre", final_norm=True, tied="all"),
+    "universal, halts early": UniversalConfig(**UNIVERSAL | {"halting_bias": 2.0}),
+    "universal, fixed steps": UniversalConfig(**UNIVERSAL, halting=False, positions="none"),
+}
+every_kind = pytest.mark.parametrize("config", KINDS.values(), ids=KINDS)
+TARGET = np.array([[2, 7, 5, 8, 4], [2, 6, 4, 9, 0], [2, 8, 0, 0, 0]])
+
+
+def random_model(config, seed=0):
+    """Return a float64 model whose parameters, biases included, are random, so that its choices are clear."""
+    model = build(config, rng=np.random.default_rng(seed), dtype=np.float64)
+    model.values[...] += 0.4 * np.random.default_rng(seed + 1).standard_normal(model.values.shape)
+    for stack in (model.encoder, model.decoder):
+        if getattr(stack, "halting", None) is not None:
+            stack.halting.weight.value *= 3  # so that positions take different numbers of steps
+    return model
+
+
+def random_source(lengths=(5, 1, 8), seed=0):
+    rng = np.random.default_rng(seed)
+    return pad([[*rng.integers(4, 11, n).tolist(), END] for n in lengths])
+
+
+@every_kind
+def test_padding_and_other_sentences_change_nothing(config):
+    """A sentence has the same logits, and the same ponder cost, alone and in a batch with longer ones."""
+    model, source = random_model(config), random_source()
+    together, cache = model.forward(source, TARGET)
+    costs = 0.0
+    for b, (s, t) in enumerate([(6, 5), (2, 4), (9, 2)]):
+        alone, own = model.forward(source[b : b + 1, :s], TARGET[b : b + 1, :t])
+        np.testing.assert_allclose(together[b, :t], alone[0], rtol=1e-9, atol=1e-12)
+        costs += model.ponder_cost(own) if model.has_ponder_cost else 0.0
+    if model.has_ponder_cost:
+        np.testing.assert_allclose(model.ponder_cost(cache), costs, rtol=1e-12)
+
+
+@every_kind
+def test_no_token_depends_on_later_ones(config):
+    """A later token changes neither the logits before it nor the number of steps of earlier positions."""
+    model, source = random_model(config), random_source()
+    logits, cache = model.forward(source, TARGET)
+    changed = TARGET.copy()
+    changed[:, 3] = 10
+    other, own = model.forward(source, changed)
+    np.testing.assert_allclose(other[:, :3], logits[:, :3], rtol=1e-12)
+    assert (other[:, 3:] != logits[:, 3:]).any()
+    if model.has_ponder_cost:
+        np.testing.assert_array_equal(own.decoder.mix.steps[:, :3], cache.decoder.mix.steps[:, :3])
+
+
+@every_kind
+def test_decoding_one_token_at_a_time_equals_the_whole_sentence(config):
+    """Rows are kept, dropped, reordered and copied, as in a beam search."""
+    model, source = random_model(config), random_source()
+    states = [CachedState(model, source), PrefixState(model, source)]
+    tokens = np.array([2, 2, 2])
+    for move in ([0, 1, 2], [2, 0, 0, 1], [3, 3, 1]):
+        logits = [state.decode_step(tokens) for state in states]
+        np.testing.assert_allclose(*logits, rtol=1e-9, atol=1e-12)
+        for state in states:
+            state.select(np.array(move))
+        tokens = logits[0].argmax(-1)[move]
+
+
+@every_kind
+def test_greedy_and_beam_search(config):
+    model, source = random_model(config), random_source()
+    found = greedy(model, source, max_length=6)
+    assert found == greedy(model, source, max_length=6, cached=False)
+    assert found == [best.ids for best, *_ in beam_search(model, source, beam=1, max_length=6)]
+    wide = beam_search(model, source, beam=3, max_length=6)
+    plain = beam_search(model, source, beam=3, max_length=6, cached=False)
+    assert [[h.ids for h in hypotheses] for hypotheses in wide] == [[h.ids for h in hs] for hs in plain]
+
+
+@every_kind
+def test_the_attention_that_is_shown(config):
+    """A recurrent network has one attention layer, and the Universal Transformer one for each step."""
+    model, source = random_model(config), random_source()
+    _, cache = model.forward(source, TARGET)
+    encoder, decoder, cross = (attention_layers(cache, kind) for kind in ("encoder", "decoder", "cross"))
+    assert all((weights[1, :, :, 2:] == 0).all() for weights in cross), "padding is not looked at"
+    if isinstance(config, UniversalConfig):
+        assert {w.shape for w in encoder} == {(3, 2, 9, 9)}
+        assert {w.shape for w in decoder} == {(3, 2, 5, 5)}
+        assert {w.shape for w in cross} == {(3, 2, 5, 9)}
+        assert config.halting or len(encoder) == len(decoder) == len(cross) == 4
+        return
+    assert encoder == decoder == []
+    assert [w.shape for w in cross] == [(3, 1, 5, 9)] * (config.attention != "none")
+    if config.attention in ("additive", "global"):
+        np.testing.assert_allclose(cross[0].sum(-1), 1)
+    if config.attention == "local-m":
+        far = abs(np.arange(5)[:, None] - np.arange(9)) > 2
+        assert (cross[0][:, 0, far] == 0).all()
+
+
+# Training and the commands.
+
+WIDE = {"norm": "pre", "final_norm": True, "tied": "output", "d_model": 32, "d_ff": 64, "n_layers": 3}
+LEARNERS = {
+    "recurrent": (RecurrentConfig(**RECURRENT).replace(d_model=16, d_hidden=32, attention="global"), 1e-2),
+    "universal": (UniversalConfig(**UNIVERSAL).replace(**WIDE), 5e-3),
+}
+
+
+@pytest.mark.parametrize(("config", "rate"), LEARNERS.values(), ids=LEARNERS)
+def test_it_learns_to_reverse(tmp_path, config, rate):
+    """A recurrent network has to memorize nothing: its attention learns the reversed diagonal."""
+    dataset = task_dataset("reverse", n=800, length=4, vocab=9)
+    training = tiny_training(steps=300, batch_size=32, learning_rate=rate, validate_every=100)
+    train(tmp_path / "run", dataset, config.replace(**dataset.sizes), training.replace(checkpoint_every=100))
+    checkpoint = load_checkpoint(tmp_path / "run" / "best.safetensors")
+    assert type(config_from_checkpoint(checkpoint)) is type(config)
+    assert Translator.from_checkpoint(checkpoint).translate(["0 1 2", "3 4"]) == ["2 1 0", "4 3"]
+
+
+@pytest.mark.parametrize("name", ["global, fed", "universal, post-norm"])
+def test_a_stopped_and_resumed_run_is_equal_to_the_bit(tmp_path, name):
+    dataset, calls = tiny_dataset(), []
+    config, training = KINDS[name].replace(**dataset.sizes, dropout=0.1), tiny_training(steps=12)
+
+    def stop():
+        calls.append(True)
+        return len(calls) == 5
+
+    train(tmp_path / "whole", dataset, config, training)
+    train(tmp_path / "cut", dataset, config, training, stop=stop)
+    resume(tmp_path / "cut", dataset=dataset)
+    ends = [(tmp_path / name / "last.safetensors").read_bytes() for name in ("whole", "cut")]
+    assert ends[0] == ends[1]
+    losses = [[e.get("loss") for e in read_log(tmp_path / name)] for name in ("whole", "cut")]
+    assert losses[0] == losses[1]
+
+
+def test_a_run_cannot_be_resumed_with_the_other_architecture(tmp_path):
+    dataset, training = tiny_dataset(), tiny_training(steps=2)
+    train(tmp_path / "run", dataset, KINDS["global"].replace(**dataset.sizes), training)
+    other = TransformerConfig.architecture("small", **dataset.sizes)
+    with pytest.raises(UserError, match="of the kind transformer here but recurrent in the checkpoint"):
+        train(tmp_path / "run", dataset, other, training, resume=True)
+
+
+SHORT = "--task reverse --steps 2 --set d_model=8"
+COMMANDS = {
+    "recurrent": (
+        f"train --architecture rnn-local-p --run run {SHORT} --set d_hidden=16",
+        {"cross"},
+        {
+            "attention --model run --kind decoder 1": "has no decoder self-attention: it has cross",
+            "figures F29 --model run": "the figures show a Transformer, and this model is recurrent",
+        },
+    ),
+    "universal": (
+        f"train --architecture universal --run run {SHORT} --set d_ff=16 --set n_heads=2",
+        {"encoder", "decoder", "cross"},
+        {
+            "figures F29 --model run": "the figures show a Transformer, and this model is universal",
+            f"train --architecture universal --run x {SHORT} --set halting=False --set ponder_weight=0.1": (
+                "--set ponder_weight has an effect only with halting True, and halting is False"
+            ),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_the_commands(tmp_path, monkeypatch, capsys, kind):
+    """npformer train, translate and attention work, and what only a Transformer has is refused."""
+    monkeypatch.chdir(tmp_path)
+    training, drawn, refused = COMMANDS[kind]
+    assert main(training.split()) == 0
+    assert main(["translate", "--model", "run", "1 2 3"]) == 0
+    assert main(["attention", "--model", "run", "1 2 3"]) == 0
+    assert {p.name for p in tmp_path.glob("attention/*_grid.png")} == {f"{k}_grid.png" for k in drawn}
+    capsys.readouterr()
+    refused |= {"masks --model run 1": f"the mask lab needs a Transformer, and this model is {kind}"}
+    for command, message in refused.items():
+        assert main(command.split()) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_model_without_attention_shows_none(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(f"train --architecture rnn --run bare {SHORT} --set d_hidden=16".split()) == 0
+    assert main(["attention", "--model", "bare", "1 2 3"]) == 2
+    assert "this model has no attention" in capsys.readouterr().err
