@@ -17,7 +17,7 @@ from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
 from npformer.training.workers import WorkerError, Workers
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("count", [1, 2, 7])
 def test_the_gradients_of_several_workers_are_those_of_one(count):
     batches, model = make_batches(5, 2, 1), make_model()
     expected = loss_and_gradients(model, batches)
@@ -59,9 +59,8 @@ def test_one_worker_does_not_split_the_batch():
     assert generator is rng
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_the_same_seed_gives_the_same_bits(count):
-    (values, results), (again, results_again) = steps(count), steps(count)
+def test_the_same_seed_gives_the_same_bits():
+    (values, results), (again, results_again) = steps(3), steps(3)
     np.testing.assert_array_equal(values, again)
     assert results == results_again
 
@@ -142,15 +141,11 @@ def test_split_batches_contain_every_sentence_once(lengths, count):
             assert any((array[:, -1] != 0).any() for array in piece if array.shape[1] == width)
 
 
-def test_parts_have_about_the_same_number_of_tokens():
-    pieces = split_batch(make_batches(64)[0], 4)
-    words = [int((piece.source != 0).sum()) for piece in pieces]
-    assert len(words) == 4
-    assert max(words) < 1.2 * min(words)
-
-
-def test_batches_of_sentences_are_split_as_well():
-    batch = causal_batch([[5, 6, 7], [5], [8, 9]])
-    pieces = split_batch(batch, 2)
-    assert [type(piece) for piece in pieces] == [type(batch)] * 2
-    assert sum(piece.tokens for piece in pieces) == batch.tokens
+def test_parts_of_any_batch_have_about_the_same_number_of_tokens():
+    pairs, sentences = make_batches(64)[0], causal_batch([[5] * (1 + n % 8) for n in range(64)])
+    for batch in (pairs, sentences):
+        pieces = split_batch(batch, 4)
+        assert [type(piece) for piece in pieces] == [type(batch)] * 4
+        tokens = [piece.tokens for piece in pieces]
+        assert sum(tokens) == batch.tokens
+        assert max(tokens) < 1.2 * min(tokens)
