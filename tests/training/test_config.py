@@ -3,7 +3,6 @@
 import json
 from itertools import islice
 
-import numpy as np
 import pytest
 from training_worker import tiny_dataset, tiny_training
 
@@ -105,34 +104,6 @@ def test_the_last_share_of_the_steps_decays_to_zero():
     assert [constant(s) for s in range(1, 9)] == [0.5] * 6 + [0.25, 0]
 
 
-@pytest.mark.parametrize("changes", [{}, {"batch_tokens": 40, "accumulate": 3}])
-def test_the_loader_can_start_at_any_step(changes):
-    examples, config = tiny_dataset().train, tiny_training(**changes)
-    loader = DataLoader(examples, **config.batching)
-    steps = list(islice(loader.steps(), 30))
-    assert all(len(batches) == config.accumulate for batches in steps)
-    for done in (1, 7, 24):
-        for ours, theirs in zip(next(loader.steps(done)), steps[done], strict=True):
-            assert all(map(np.array_equal, ours, theirs))
-
-
-def test_an_epoch_contains_every_sentence_once_in_a_new_order():
-    examples, config = tiny_dataset().train, tiny_training(epochs=1)
-    loader = DataLoader(examples, **config.batching)
-    n = config.total_steps(loader)
-    assert n == 6  # 90 sentences, 16 in a batch
-    steps = [batches[0] for batches in islice(loader.steps(), 2 * n)]
-    epochs = [
-        sorted(map(tuple, (row[row > 3] for b in part for row in b.source)))
-        for part in (steps[:n], steps[n:])
-    ]
-    assert epochs[0] == epochs[1] == sorted(tuple(source) for source, _ in examples)
-    assert any(
-        a.source.shape != b.source.shape or (a.source != b.source).any()
-        for a, b in zip(steps[:n], steps[n:], strict=True)
-    )
-
-
 def test_steps_of_epochs():
     examples = tiny_dataset().train
     for changes, expected in (({"steps": 17}, 17), ({"epochs": 2, "accumulate": 5}, 3)):  # of 12 batches
@@ -142,11 +113,3 @@ def test_steps_of_epochs():
     loader = DataLoader(examples, **config.batching)
     rows = sum(len(batch[0].source) for batch in islice(loader.steps(), config.total_steps(loader)))
     assert rows == 3 * len(examples)
-
-
-def test_validation_batches_contain_every_sentence_and_may_be_none():
-    dataset = tiny_dataset()
-    settings = tiny_training(batch_size=4).batching
-    batches = DataLoader(dataset.valid, **settings).epoch()
-    assert sum(len(batch.source) for batch in batches) == len(dataset.valid) == 9
-    assert DataLoader([], **settings).epoch() == []

@@ -13,8 +13,6 @@ from training_runs import around_update, assert_same, logged, losses, stop_after
 from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
 
 from npformer import UserError
-from npformer.data import dataset as dataset_module
-from npformer.data import loader as loader_module
 from npformer.data.codecs import TextCodec
 from npformer.data.tokens import LANGUAGES
 from npformer.data.vocabulary import Vocabulary
@@ -34,7 +32,7 @@ from npformer.training import (
     validator,
 )
 from npformer.training import step as training_step
-from npformer.training.optimizer import Adam, cosine
+from npformer.training.optimizer import cosine
 from npformer.training.process import interrupt_between_steps
 
 
@@ -162,29 +160,6 @@ def test_log_lines_are_strict_json_at_the_requested_steps(run):
     entries = [json.loads(line, parse_constant=refuse) for line in lines]
     assert [entry["step"] for entry in entries if "loss" in entry] == [6, 12, 18, 20]
     assert all(entry["tokens_per_second"] > 0 for entry in entries if "loss" in entry)
-
-
-@pytest.mark.parametrize("k", [4, 16])
-def test_the_memory_addresses_of_the_buffers_change_no_bit(monkeypatch, run, unbroken, k):
-    def shifted(array):
-        raw = np.zeros(array.nbytes + 128, np.uint8)
-        start = -raw.ctypes.data % 64 + k
-        view = raw[start : start + array.nbytes].view(array.dtype)
-        view[:] = array
-        return view
-
-    class ShiftedAdam(Adam):
-        def __init__(self, model, **settings):
-            model._view(model.parameters(), shifted(model.values), shifted(model.grads))
-            super().__init__(model, **settings)
-            self.m, self.v = shifted(self.m), shifted(self.v)
-
-    def make(config, model):
-        return ShiftedAdam(model, betas=config.betas, eps=config.eps)
-
-    monkeypatch.setattr(trainer, "make_optimizer", make)
-    tiny_run(run)
-    assert_same(run, unbroken)
 
 
 @pytest.mark.parametrize("drawn_on", ["host", "device"])
@@ -518,17 +493,3 @@ def test_a_resumed_run_uses_the_number_of_threads_of_its_first_part(run):
     resume(run, report=lambda event: used.append(trainer._blas_threads()))
     assert last(run).threads == threads
     assert set(used) <= {threads, None}
-
-
-def test_lengths_are_computed_once(run, monkeypatch):
-    """They are computed once for training and once for validation pairs in a run of several epochs."""
-    calls, plain = [], dataset_module.example_lengths
-
-    def counted(examples):
-        calls.append(len(examples))
-        return plain(examples)
-
-    monkeypatch.setattr(dataset_module, "example_lengths", counted)
-    monkeypatch.setattr(loader_module, "example_lengths", counted)
-    tiny_run(run, epochs=2)
-    assert sorted(calls) == [9, 90]
