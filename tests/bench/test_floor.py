@@ -1,6 +1,5 @@
 """The floor: exactly the matrix products of a training step."""
 
-import itertools
 from collections import Counter
 from typing import ClassVar
 
@@ -75,13 +74,6 @@ def test_packed_products_have_a_row_for_each_real_token():
     assert rows == {(batch.source != 0).sum(), (batch.target_in != 0).sum()}
     padded = sum(product.operations for product in floor.products(TOY, batch))
     assert sum(product.operations for product in floor.products(TOY, batch, packed=True)) < padded
-
-
-def test_operations_of_a_product():
-    product = floor.Product((2, 3, 5, 7), (2, 3, 7, 4))
-    assert product.operations == 3 * sum(
-        2 for _ in itertools.product(range(2), range(3), range(5), range(7), range(4))
-    )
 
 
 @pytest.mark.parametrize("turned", [False, True])

@@ -10,7 +10,7 @@ from decoding_models import CONFIGS, SMALL, every_config, model_with_bias, rando
 from npformer.data import END, PAD, START, UNK
 from npformer.errors import UserError
 from npformer.generation import beam_search, greedy
-from npformer.generation.beam import RULES, SentenceSearch, best_continuations, length_norm
+from npformer.generation.beam import RULES, SentenceSearch, best_continuations
 from npformer.generation.search import NextTokens
 from npformer.models.transformer import TransformerConfig
 
@@ -66,9 +66,8 @@ def assert_same(found, expected):
 
 
 @every_config
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_beam_of_one_is_greedy(config, seed):
-    model, source = random_model(config, seed), random_source(config, seed=seed)
+def test_a_beam_of_one_is_greedy(config):
+    model, source = random_model(config, 1), random_source(config, seed=1)
     for length_penalty in (0.0, 0.6):
         found = beam_search(model, source, beam=1, length_penalty=length_penalty, max_length=9)
         assert [[h.ids for h in hypotheses] for hypotheses in found] == [
@@ -76,46 +75,35 @@ def test_a_beam_of_one_is_greedy(config, seed):
         ]
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("length_penalty", [0.0, 0.6, 2.0])
-def test_a_beam_that_holds_all_sequences_finds_them_in_order(seed, length_penalty):
-    model, source = random_model(TINY, seed, sharpness=3.0), random_source(TINY, (4, 2), seed)
-    expected = [
-        every_output(model, np.array([w for w in row if w != PAD]), 4, length_penalty) for row in source
-    ]
-    n = len(expected[0])
-    assert n == 1 + 4 + 16 + 64 + 256
-    found = beam_search(model, source, beam=n, length_penalty=length_penalty, max_length=4)
-    for hypotheses, best in zip(found, expected, strict=True):
-        assert_same(hypotheses, best)
-    # a wider beam gives the same
-    assert beam_search(model, source, beam=2 * n, length_penalty=length_penalty, max_length=4) == found
-
-
-def test_greedy_search_does_not_find_the_best_output():
-    """Check that the best outputs differ from greedy search's, so that the test above is meaningful."""
+def test_a_beam_that_holds_all_sequences_finds_them_in_order():
+    """The best ones differ from those of greedy search, and from each other in length."""
     differ, lengths = 0, []
-    for seed, length_penalty in itertools.product(range(6), (0.0, 0.6, 2.0)):
+    for seed, length_penalty in enumerate((0.0, 0.6, 2.0)):
         model, source = random_model(TINY, seed, sharpness=3.0), random_source(TINY, (4, 2), seed)
-        wide = beam_search(model, source, beam=341, length_penalty=length_penalty, max_length=4)
-        best = [hypotheses[0].ids for hypotheses in wide]
+        settings = {"length_penalty": length_penalty, "max_length": 4}
+        sentences = [row[row != PAD] for row in source]
+        expected = [every_output(model, sentence, 4, length_penalty) for sentence in sentences]
+        n = len(expected[0])
+        assert n == 1 + 4 + 16 + 64 + 256
+        found = beam_search(model, source, beam=n, **settings)
+        for hypotheses, best in zip(found, expected, strict=True):
+            assert_same(hypotheses, best)
+        assert beam_search(model, source, beam=2 * n, **settings) == found  # a wider beam gives the same
+        best = [hypotheses[0].ids for hypotheses in found]
         differ += sum(a != b for a, b in zip(best, greedy(model, source, max_length=4), strict=True))
         lengths += map(len, best)
     assert differ > len(lengths) / 3
-    assert sum(length > 0 for length in lengths) > len(lengths) / 3
     assert len(set(lengths)) > 2
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("beam", [2, 3, 6])
+@pytest.mark.parametrize(("seed", "beam"), [(0, 2), (1, 3), (2, 6)])
 def test_early_stopping_finds_the_same_outputs(seed, beam):
     config = CONFIGS["paper-base"]
     model, source = random_model(config, seed, sharpness=3.0), random_source(config, (3, 1), seed)
-    sentences = [np.array([w for w in row if w != PAD]) for row in source]
     for length_penalty in (0.0, 0.6, 1.5):
         found = beam_search(model, source, beam=beam, length_penalty=length_penalty, max_length=7)
-        for hypotheses, sentence in zip(found, sentences, strict=True):
-            assert_same(hypotheses, by_hand(model, sentence, beam, 7, length_penalty))
+        for hypotheses, row in zip(found, source, strict=True):
+            assert_same(hypotheses, by_hand(model, row[row != PAD], beam, 7, length_penalty))
 
 
 def test_the_search_stops_early():
@@ -167,7 +155,7 @@ def test_fewer_requested_outputs_are_the_first_of_all(length_penalty):
     """A search for fewer translations ends sooner and finds the same ones."""
     config = CONFIGS["paper-base"]
     steps = {1: 0, 5: 0}
-    for seed in range(8):
+    for seed in range(3):
         model, source = random_model(config, seed, sharpness=3.0), random_source(config, seed=seed)
         settings = {"beam": 5, "length_penalty": length_penalty, "max_length": 12}
         every = beam_search(model, source, **settings)
@@ -180,8 +168,8 @@ def test_fewer_requested_outputs_are_the_first_of_all(length_penalty):
     assert steps[1] < steps[5]
 
 
-@every_config
-def test_a_minimum_length(config):
+def test_a_minimum_length():
+    config = CONFIGS["paper-base"]
     model, source = random_model(config, 8, sharpness=3.0), random_source(config)
     for min_length in (1, 3):
         for hypotheses in beam_search(model, source, beam=4, max_length=5, min_length=min_length):
@@ -190,50 +178,6 @@ def test_a_minimum_length(config):
         found = [h.ids for h, *_ in beam_search(model, source, beam=1, max_length=5, min_length=min_length)]
         assert found == greedy(model, source, max_length=5, min_length=min_length)
     assert all(len(h.ids) == 5 for h, *_ in beam_search(model, source, max_length=5, min_length=5))
-
-
-def test_without_minimum_length_the_best_is_the_best_that_is_not_empty():
-    model, source = random_model(TINY, 1, sharpness=3.0), random_source(TINY, (4, 2), 1)
-    settings = {"beam": 341, "length_penalty": 0.0, "max_length": 4}
-    every = beam_search(model, source, **settings)
-    assert any(hypotheses[0].ids == [] for hypotheses in every)
-    for some, found in zip(every, beam_search(model, source, min_length=1, **settings), strict=True):
-        assert_same(found, [(h.score, h.ids) for h in some if h.ids])
-
-
-def test_scores_are_those_of_the_model():
-    config = CONFIGS["datawhale"]
-    model, source = random_model(config, 6, sharpness=4.0), random_source(config)
-    for row, hypotheses in zip(source, beam_search(model, source, beam=5, max_length=6), strict=True):
-        assert len(hypotheses) == 5
-        assert len({tuple(h.ids) for h in hypotheses}) == 5
-        assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
-        for ids, log_prob, score in hypotheses:
-            (expected,) = log_probs_of(model, row, [ids])
-            assert log_prob == pytest.approx(expected, rel=1e-11)
-            assert score == pytest.approx(score_of(expected, ids, 0.6), rel=1e-11)
-
-
-def test_length_norm():
-    assert length_norm(1, 0.6) == 1
-    assert length_norm(7, 1.0) == 2
-    assert length_norm(30, 0.0) == 1
-
-
-def test_a_wide_beam_without_normalization_prefers_the_empty_translation():
-    """Each token has probability 1/2 and the end symbol 1/16: greedy search never chooses the end."""
-    model = model_with_bias(token_3=np.log(1 / 16))
-    model.output.weight.value[...] = 0
-    model.output.bias.value[4:] = [np.log(1 / 2)] + [np.log(7 / 16 / 6)] * 6
-    model.output.bias.value[:3] = -900.0
-    source = random_source(model.config, (3,))
-    assert greedy(model, source, max_length=8) == [[4] * 8]
-    ((raw, *_),) = beam_search(model, source, beam=12, length_penalty=0.0, max_length=8)
-    assert raw.ids == []
-    assert raw.log_prob == pytest.approx(np.log(1 / 16))
-    ((normalized, *_),) = beam_search(model, source, beam=12, length_penalty=2.0, max_length=8)
-    assert normalized.ids == [4] * 8
-    assert normalized.log_prob == pytest.approx(8 * np.log(1 / 2) + np.log(1 / 16))
 
 
 def test_padding_start_and_unknown_are_never_chosen():
@@ -271,12 +215,6 @@ def test_max_length():
     assert [len(ids) for ids in best] == [53, 58]
     model.output.bias.value[END] = 900.0
     assert [hypotheses[0].ids for hypotheses in beam_search(model, source, length_penalty=0.0)] == [[], []]
-
-
-def test_fewer_outputs_than_beams():
-    model = random_model(TINY)
-    (hypotheses,) = beam_search(model, random_source(TINY, (3,)), beam=40, max_length=1)
-    assert sorted(h.ids for h in hypotheses) == [[], [4], [5], [6], [7]]
 
 
 def test_of_equal_continuations_the_first_is_chosen():
@@ -318,6 +256,7 @@ def test_trace_is_the_search_tree():
         ({"n_best": 5}, "n_best is 5"),
         ({"min_length": -1}, "min_length is -1"),
         ({"length_penalty": float("nan")}, "length_penalty is nan"),
+        ({"rules": "fairseq"}, "rules is 'fairseq': choose one of paper, transformers"),
     ],
 )
 def test_invalid_settings(settings, message):
@@ -352,9 +291,3 @@ def test_with_the_rules_of_transformers_finished_translations_leave_the_beam_its
     search.advance(NextTokens(tokens, np.full(tokens.shape, -1.0), np.full(len(tokens), -9.0)))
     assert [(h.ids, h.score) for h in search.finished] == [([], -0.5), ([4, 4, 4], -3.0 / 4)]
     assert search.live == []
-
-
-def test_unknown_rules_are_refused():
-    model = random_model(TINY)
-    with pytest.raises(UserError, match="rules is 'fairseq': choose one of paper, transformers"):
-        beam_search(model, random_source(TINY), rules="fairseq")

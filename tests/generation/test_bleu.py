@@ -1,7 +1,7 @@
 """BLEU: sacrebleu's score and signature for each setting, the detected setting, the score of a translator."""
 
-import builtins
 import dataclasses
+import sys
 
 import pytest
 from hypothesis import given
@@ -45,29 +45,31 @@ def test_the_settings_differ_as_their_signatures_do(caplog):
     assert not caplog.records  # no warning that the lines look tokenised
 
 
-def test_invalid_arguments_of_bleu(monkeypatch):
-    with pytest.raises(UserError, match="2 translations and 1 reference:"):
-        bleu(["a", "b"], ["a"], "raw")
-    with pytest.raises(UserError, match="no line to score"):
-        bleu([], [], "raw")
-    with pytest.raises(UserError, match="setting is 'lower'"):
-        bleu(["a"], ["a"], "lower")
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((["a", "b"], ["a"], "raw"), "2 translations and 1 reference:"),
+        (([], [], "raw"), "no line to score"),
+        ((["a"], ["a"], "lower"), "setting is 'lower'"),
+    ],
+)
+def test_invalid_arguments_are_refused(lines, message):
+    with pytest.raises(UserError, match=message):
+        bleu(*lines)
 
 
-def without(monkeypatch, missing):
-    """Make an import fail as if the package were not installed."""
-    real = builtins.__import__
-
-    def refuse(name, *arguments, **keywords):
-        if name.split(".")[0] == missing:
-            raise ModuleNotFoundError(f"No module named {name!r}")
-        return real(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [((["a", "b"], RAW), "there are 2 sentences and 3 references"), (([], []), "no sentence to score")],
+)
+def test_a_score_needs_as_many_references_as_sentences(lines, message):
+    with pytest.raises(UserError, match=message):
+        score(table_translator({}), *lines)
 
 
 def test_without_sacrebleu(monkeypatch):
-    without(monkeypatch, "sacrebleu")
+    for name in ("sacrebleu", "sacrebleu.metrics"):
+        monkeypatch.setitem(sys.modules, name, None)  # as if it were not installed
     sentence = "BLEU needs sacrebleu, which is not installed: pip install sacrebleu"
     with pytest.raises(UserError, match=sentence):
         bleu(["a"], ["a"], "raw")
@@ -149,13 +151,6 @@ def test_raw_references_get_detokenized_translations():
     assert "tok:13a" in found.signature
     as_told = score(translator, list("abc"), RAW, setting="tokenised", progress=lambda n: None)
     assert as_told.translations == TOKENISED
-
-
-def test_invalid_arguments_of_score():
-    with pytest.raises(UserError, match="there are 2 sentences and 3 references"):
-        score(table_translator({}), ["a", "b"], RAW)
-    with pytest.raises(UserError, match="no sentence to score"):
-        score(table_translator({}), [], [])
 
 
 def test_an_untrained_translator():

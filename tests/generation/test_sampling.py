@@ -137,16 +137,6 @@ def test_without_a_generator_or_with_the_best_token_only_decoding_is_greedy():
 
 
 @every_option
-@pytest.mark.parametrize("prompt", PROMPTS)
-def test_greedy_tokens_are_those_of_the_whole_model(options, prompt):
-    model, text = tiny(**options), list(prompt)
-    tokens = sampled(model, [prompt], 8)[0]
-    for token in tokens[: SIZES["context"] - len(prompt) + 1]:
-        assert token == last_logits(model, text).argmax()
-        text.append(token)
-
-
-@every_option
 def test_prompts_of_different_lengths_are_continued_as_one_by_one(options):
     """The texts are longer than the context, so each of them is shortened at a step of its own."""
     model = tiny(**options)
@@ -208,15 +198,6 @@ def test_a_seed_gives_the_same_text():
         sampled(tiny(), [[1]], 20, rng=np.random.default_rng(seed)).tolist() for seed in (1, 1, 2)
     )
     assert first == again != other
-
-
-def test_the_capacity_of_the_kv_cache_is_what_the_tokens_need():
-    model, capacities = tiny(), []
-    empty = model.empty_kv_cache
-    model.empty_kv_cache = lambda capacity: capacities.append(capacity) or empty(capacity)
-    sampled(model, [[1, 2, 3]], 5)
-    sampled(model, [[1, 2, 3]], 11)
-    assert capacities == [7, 12, 6]  # the last token is not read; a full context is read again from its half
 
 
 @pytest.mark.parametrize(

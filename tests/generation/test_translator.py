@@ -52,13 +52,6 @@ def test_beam(translator):
     assert translator.translate(texts, cached=False, **settings) == expected
 
 
-def test_max_length(translator):
-    codec = translator.target_codec
-    for beam in (1, 2):
-        found = translator.translate(ENGLISH, beam=beam, max_length=2)
-        assert all(len(codec.words(text)) <= 2 for text in found)
-
-
 def test_unknown_words(translator):
     assert translator.unknown_words("The zebra, a dog and ZEBRA giraffes") == ["zebra", ",", "giraffes"]
     assert translator.unknown_words("the DOG") == []
@@ -78,21 +71,6 @@ def test_the_error_for_sentences_that_are_too_long_names_them(translator):
     assert translator.translate(["dog " * 11])
     with pytest.raises(UserError, match=r"line 2 has 13 tokens, .* and the model's limit is 12"):
         translator.translate(["dog", "dog " * 12])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"batch_tokens": 0}, "batch_tokens is 0"),
-        ({"threads": 0}, "threads is 0"),
-        ({"beam": 0}, "beam is 0"),
-        ({"max_length": 12}, "max_length is 12: give 1 to 11"),
-        ({"beam": 2, "length_penalty": -1.0}, "length_penalty is -1.0"),
-    ],
-)
-def test_invalid_settings(translator, settings, message):
-    with pytest.raises(UserError, match=message):
-        translator.translate(["dog"], **settings)
 
 
 def test_one_string_is_not_a_list_of_sentences(translator):

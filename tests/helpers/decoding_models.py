@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from npformer.data import END, pad
+from npformer.data import END, START, pad
 from npformer.models.transformer import Transformer, TransformerConfig
 
 SMALL = {"d_model": 16, "d_ff": 24, "n_heads": 2, "n_layers": 2, "source_vocab": 11, "target_vocab": 11}
@@ -60,3 +60,32 @@ def model_with_bias(**biases):
     for name, bias in biases.items():
         model.output.bias.value[int(name.removeprefix("token_"))] = bias
     return model
+
+
+def random_walk(n_rows, n_steps, seed=0):
+    """Return tokens to append, and rows to select, which are reordered, repeated and dropped, or all stay."""
+    rng = np.random.default_rng(seed)
+    choices, moves = [np.full(n_rows, START)], []
+    for step in range(n_steps):
+        before = len(choices[-1])
+        after = [before + 2, before, before, max(1, before - 3)][step % 4]
+        rows = rng.integers(0, before, after)
+        moves.append(np.arange(before) if step % 4 == 2 else np.sort(rows) if step % 4 else rows)
+        choices.append(rng.integers(4, 11, len(moves[-1])))
+    return choices[:-1], moves
+
+
+def walk(state, choices, moves):
+    """Return copies of the logits of every step, since a FastState overwrites them."""
+    logits = []
+    for tokens, rows in zip(choices, moves, strict=True):
+        logits.append(state.decode_step(tokens).copy())
+        state.select(rows)
+    return logits
+
+
+def assert_same_walk(state, other, n_steps):
+    """Compare the logits of two states on the same random walk."""
+    choices, moves = random_walk(len(state.sentence), n_steps)
+    for left, right in zip(walk(state, choices, moves), walk(other, choices, moves), strict=True):
+        np.testing.assert_allclose(left, right, rtol=0, atol=1e-12 * np.abs(right).max())

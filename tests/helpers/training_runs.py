@@ -1,6 +1,7 @@
-"""Tiny training runs, their comparison, and a training that stops early."""
+"""Tiny training runs, their comparison, and trainings that stop early or go wrong."""
 
 from npformer.training import TrainingConfig, read_log, train
+from npformer.training.optimizer import Adam
 
 
 def runner(kind, sizes, training):
@@ -28,6 +29,11 @@ def losses(run_dir):
     return [{k: v for k, v in entry.items() if k not in clock} for entry in read_log(run_dir)]
 
 
+def logged(run_dir, name):
+    """Return the values of that name in the log, in order."""
+    return [entry[name] for entry in read_log(run_dir) if name in entry]
+
+
 def stop_after(step):
     """Return a function for `stop` that is called once a step and returns True at the given step."""
     calls = []
@@ -39,8 +45,25 @@ def stop_after(step):
     return stop
 
 
+def around_update(monkeypatch, step, *, before=None, after=None):
+    """Call before(adam) and after(adam) at the update of the parameters in that step."""
+    plain = Adam.step
+
+    def watched(adam, *args):
+        if before and adam.t == step - 1:
+            before(adam)
+        plain(adam, *args)
+        if after and adam.t == step:
+            after(adam)
+
+    monkeypatch.setattr(Adam, "step", watched)
+
+
 def assert_same(run, other):
-    """Compare logs and checkpoints bit by bit."""
+    """Compare the logs and all checkpoints of two runs bit by bit."""
     assert losses(run) == losses(other)
-    for name in ("last.safetensors", "best.safetensors"):
-        assert (run / name).read_bytes() == (other / name).read_bytes(), name
+    names = sorted(path.name for path in other.iterdir())
+    assert sorted(path.name for path in run.iterdir()) == names
+    for name in names:
+        if name.endswith(".safetensors"):
+            assert (run / name).read_bytes() == (other / name).read_bytes(), name

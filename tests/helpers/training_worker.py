@@ -4,7 +4,8 @@
         [--measured]
 
 The program begins or resumes the run and prints each step. --kill lets the system kill the process by a
-signal SECONDS after that step or a later one, or after its start for step 0. --die kills the process during
+signal SECONDS after that step or a later one, or after its start for step 0, and in any case before its last
+step, where it waits for the signal. --die kills the process during
 its COUNT-th write of a file: "half" with half of the data written, "before" or "after" the rename. COUNT may
 also be part of a file's name, for the rename of that file. --measured computes BLEU and averages checkpoints.
 --full-disk limits all files to half the size of a checkpoint from that step on. --hold waits after that step
@@ -43,11 +44,12 @@ def tiny_training(**changes) -> TrainingConfig:
 
 # BLEU during the run, and an average at the end
 MEASURED = {"bleu_every": 5, "bleu_sentences": 6, "average_last": 3, "average_every": 4}
+ARGUMENTS = ("report", "stop", "threads", "workers", "backend")  # of train
 
 
 def tiny_run(run_dir, *, data=None, model=None, resume=False, **settings):
     """Train the tiny model with changes of the data, the model, the settings or the arguments of train."""
-    own = {name: settings.pop(name) for name in ("report", "stop", "threads", "backend") if name in settings}
+    own = {name: settings.pop(name) for name in ARGUMENTS if name in settings}
     dataset = tiny_dataset(**(data or {}))
     config = tiny_model(dataset, **(model or {}))
     return train(run_dir, dataset, config, tiny_training(**settings), resume=resume, **own)
@@ -138,6 +140,8 @@ def main() -> int:
                 signals.wait()
             if 0 < kill_step <= event.step and not signal.getitimer(signal.ITIMER_REAL)[0]:
                 kill_in(delay)
+            if kill_step >= 0 and event.step == options.steps - 1:
+                signal.pause()
             if event.step == options.full_disk:
                 fill_disk(run)
 

@@ -3,7 +3,6 @@
 import json
 from itertools import islice
 
-import numpy as np
 import pytest
 from training_worker import tiny_dataset, tiny_training
 
@@ -24,10 +23,8 @@ from npformer.training.presets import PRESETS, find_preset
         ({"steps": 0}, "steps is 0: it must be a whole number, 1 or more"),
         ({"steps": 2.5}, "steps is 2.5"),
         ({"log_every": True}, "log_every is True"),
-        ({"checkpoint_every": None}, "checkpoint_every is None"),
         ({"accumulate": -1}, "accumulate is -1"),
         ({"learning_rate": 0}, "learning_rate is 0: it must be a number above 0"),
-        ({"learning_rate": float("nan")}, "learning_rate is nan"),
         ({"eps": float("inf")}, "eps is inf"),
         ({"weight_decay": -0.1}, "weight_decay is -0.1: it must be a number of at least 0"),
         ({"r_drop": -1.0}, "r_drop is -1.0: it must be a number of at least 0"),
@@ -41,9 +38,7 @@ from npformer.training.presets import PRESETS, find_preset
         ({"betas": (0.9,)}, "betas is"),
         ({"betas": (0.9, 1.0)}, "betas is"),
         ({"decay_share": 1.0}, "decay_share is 1.0: it must be at least 0 and below 1"),
-        ({"average_last": 0}, "average_last is 0: it must be a whole number, 1 or more"),
         ({"average_every": None}, "average_every is None"),
-        ({"bleu_every": 2.5}, "bleu_every is 2.5"),
         ({"schedule": "linear"}, "schedule is 'linear': choose one of warmup, constant, cosine"),
         ({"seed": -1}, "seed is -1"),
         ({"momentum": 0.9}, "a TrainingConfig has no setting 'momentum'"),
@@ -67,10 +62,9 @@ def test_presets():
         find_preset("papper")
 
 
-@pytest.mark.parametrize("name", PRESETS.names())
-def test_a_config_survives_json(name):
-    config = find_preset(name).training
-    assert TrainingConfig(**json.loads(json.dumps(config.to_dict()))) == config
+def test_a_config_survives_json():
+    for preset in PRESETS:
+        assert TrainingConfig(**json.loads(json.dumps(preset.training.to_dict()))) == preset.training
 
 
 def test_schedules():
@@ -110,42 +104,6 @@ def test_the_last_share_of_the_steps_decays_to_zero():
     assert [constant(s) for s in range(1, 9)] == [0.5] * 6 + [0.25, 0]
 
 
-def test_a_decay_share_of_0_changes_nothing():
-    plain = tiny_training(schedule="warmup", warmup_steps=4)
-    schedule, decayed = (make_schedule(c, 16, 100) for c in (plain, plain.replace(decay_share=0.001)))
-    assert [schedule(s) for s in range(1, 101)] == [decayed(s) for s in range(1, 101)]
-
-
-@pytest.mark.parametrize("changes", [{}, {"batch_tokens": 40}, {"batch_tokens": 40, "accumulate": 3}])
-def test_the_loader_can_start_at_any_step(changes):
-    examples, config = tiny_dataset().train, tiny_training(**changes)
-    loader = DataLoader(examples, **config.batching)
-    steps = list(islice(loader.steps(), 30))
-    assert all(len(batches) == config.accumulate for batches in steps)
-    for done in (1, 7, 24):
-        late = next(loader.steps(done))
-        for ours, theirs in zip(late, steps[done], strict=True):
-            for array, other in zip(ours, theirs, strict=True):
-                assert np.array_equal(array, other)
-
-
-def test_an_epoch_contains_every_sentence_once_in_a_new_order():
-    examples, config = tiny_dataset().train, tiny_training(epochs=1)
-    loader = DataLoader(examples, **config.batching)
-    n = config.total_steps(loader)
-    assert n == 6  # 90 sentences, 16 in a batch
-    steps = [batches[0] for batches in islice(loader.steps(), 2 * n)]
-    epochs = [
-        sorted(map(tuple, (row[row > 3] for b in part for row in b.source)))
-        for part in (steps[:n], steps[n:])
-    ]
-    assert epochs[0] == epochs[1] == sorted(tuple(source) for source, _ in examples)
-    assert any(
-        a.source.shape != b.source.shape or (a.source != b.source).any()
-        for a, b in zip(steps[:n], steps[n:], strict=True)
-    )
-
-
 def test_steps_of_epochs():
     examples = tiny_dataset().train
     for changes, expected in (({"steps": 17}, 17), ({"epochs": 2, "accumulate": 5}, 3)):  # of 12 batches
@@ -155,11 +113,3 @@ def test_steps_of_epochs():
     loader = DataLoader(examples, **config.batching)
     rows = sum(len(batch[0].source) for batch in islice(loader.steps(), config.total_steps(loader)))
     assert rows == 3 * len(examples)
-
-
-def test_validation_batches_contain_every_sentence_and_may_be_none():
-    dataset = tiny_dataset()
-    settings = tiny_training(batch_size=4).batching
-    batches = DataLoader(dataset.valid, **settings).epoch()
-    assert sum(len(batch.source) for batch in batches) == len(dataset.valid) == 9
-    assert DataLoader([], **settings).epoch() == []

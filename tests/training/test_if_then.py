@@ -4,7 +4,6 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from processor_time import processor_time
 
 from npformer.data.if_then import FAMOUS, encode_recipes, recipe_corpus
 from npformer.errors import UserError
@@ -12,11 +11,9 @@ from npformer.training.if_then import score, train_recipes
 
 
 @pytest.fixture(scope="module")
-def trained():
-    """Train the reader of the figure. Return it and the processor time of the training."""
-    with processor_time() as used:
-        reader = train_recipes()
-    return reader, used.seconds
+def reader():
+    """Train the reader of the figure."""
+    return train_recipes()
 
 
 @pytest.fixture(scope="module")
@@ -24,15 +21,14 @@ def bag():
     return train_recipes("bag")
 
 
-def test_the_reader_understands_held_out_recipes_and_a_bag_of_words_does_not(trained, bag):
+def test_the_reader_understands_held_out_recipes_and_a_bag_of_words_does_not(reader, bag):
     """Both train in the same way: at least 99 % of the programs are right, against at most a fifth."""
-    reader, seconds = trained
     assert reader.score.both >= 0.99, reader.score
     assert bag.score.both <= 0.2, bag.score
     assert max(bag.score.trigger, bag.score.action) <= 0.6  # the bag can hardly guess the channel
-    assert seconds < 60
 
 
+@pytest.mark.nightly
 def test_a_bag_of_words_cannot_memorize_the_training_recipes(bag):
     """More steps do not help the bag of words, because the training recipes need the word order as well."""
     limit = train_recipes("bag", steps=1500)
@@ -41,40 +37,20 @@ def test_a_bag_of_words_cannot_memorize_the_training_recipes(bag):
     assert score(limit.model, examples).both < 0.8
 
 
-def test_the_two_recipes_of_the_paper(trained):
-    reader, _ = trained
+def test_the_two_recipes_of_the_paper(reader):
+    """They have nearly the same words, but the trigger is Instagram in one, Dropbox in the other.
+
+    The active weights find the channel in question.
+    """
     for recipe in FAMOUS:
-        trigger, action, _ = reader.read(recipe.description)
+        trigger, action, cache = reader.read(recipe.description)
         assert (trigger, action) == (recipe.trigger, recipe.action)
-
-
-def test_the_active_weights_find_the_channel_in_question(trained):
-    """Two recipes have nearly the same words, but the trigger is Instagram in one, Dropbox in the other."""
-    reader, _ = trained
-    for recipe in FAMOUS:
         words = reader.codec.words(recipe.description)
-        _, _, cache = reader.read(recipe.description)
-        for asked, channel, other in zip(
-            (cache.trigger, cache.action), recipe.channels, recipe.channels[::-1], strict=True
-        ):
+        (first, second), channels = recipe.channels, (cache.trigger, cache.action)
+        for asked, channel, other in zip(channels, (first, second), (second, first), strict=True):
             weights = asked.attention.weights[0]
             assert words[int(weights.argmax())] == channel
             assert weights[words.index(channel)] > 10 * weights[words.index(other)]
-
-
-def test_the_active_weights_on_all_held_out_recipes(trained):
-    """Of the two channels, the right one nearly always has the larger weight."""
-    reader, _ = trained
-    right = defaultdict(list)
-    for recipe in recipe_corpus().test[:300]:
-        words = reader.codec.words(recipe.description)
-        _, _, cache = reader.read(recipe.description)
-        for name, channel, other in zip(
-            ("trigger", "action"), recipe.channels, recipe.channels[::-1], strict=True
-        ):
-            weights = getattr(cache, name).attention.weights[0]
-            right[name].append(weights[words.index(channel)] > weights[words.index(other)])
-    assert min(np.mean(each) for each in right.values()) > 0.97
 
 
 def test_training_is_a_function_of_its_arguments():
@@ -97,14 +73,12 @@ def test_every_option_lowers_the_loss(settings):
     assert np.mean(losses[-5:]) < losses[0] - 1
 
 
-def test_unknown_words(trained):
-    reader, _ = trained
+def test_unknown_words(reader):
     assert reader.unknown_words("Save my Myspace photos to Dropbox") == ["myspace"]
     assert reader.unknown_words(FAMOUS[0].description) == []
 
 
-def test_invalid_inputs_are_refused(trained):
-    reader, _ = trained
+def test_invalid_inputs_are_refused(reader):
     with pytest.raises(UserError, match="is empty: write at least one word"):
         reader.read("")
     with pytest.raises(UserError, match="40 tokens long and the model's limit is 25"):

@@ -107,11 +107,6 @@ def test_evaluation_is_over_the_chosen_tokens():
 
 
 @pytest.fixture(scope="module")
-def reader():
-    return train_masked_language_model(steps=500)
-
-
-@pytest.fixture(scope="module")
 def writer():
     return train_causal_language_model(steps=200)
 
@@ -124,14 +119,6 @@ def test_the_next_token_has_a_low_perplexity(writer):
     assert writer.held_out.accuracy > 0.4
 
 
-@pytest.mark.slow
-def test_a_masked_token_has_a_low_perplexity(reader):
-    assert 400 < reader.held_out.tokens < 800  # 15 % of the tokens
-    assert reader.unigram > 90
-    assert reader.held_out.perplexity < 24
-    assert reader.held_out.accuracy > 0.3
-
-
 def test_generated_sentences_are_english_of_the_corpus(writer):
     (text,) = continue_text(writer.model, writer.codec, "the animal didn't")
     assert "because it was" in text
@@ -140,12 +127,20 @@ def test_generated_sentences_are_english_of_the_corpus(writer):
     assert len(set(drawn)) > 15
 
 
-def test_the_masked_token_is_predicted_to_be_a_place(reader):
-    text = "the animal didn't cross the [MASK] because it was too tired"
-    (gap,) = fill_in(reader.model, reader.codec, text)
+@pytest.mark.parametrize("steps", [2, pytest.param(500, marks=pytest.mark.nightly)])
+def test_a_masked_token_has_a_low_perplexity_and_is_predicted_from_its_sentence(steps):
+    reader = train_masked_language_model(steps=steps)
+    assert len(reader.losses) == steps
+    assert 400 < reader.held_out.tokens < 800  # 15 % of the tokens
+    assert reader.unigram > 90
+    if steps == 2:
+        return  # too few to learn anything
+    assert reader.held_out.perplexity < 24
+    assert reader.held_out.accuracy > 0.3
+    where = "the animal didn't cross the [MASK] because it was too tired"
+    (gap,) = fill_in(reader.model, reader.codec, where)
     assert {"street", "bridge", "road", "river", "tunnel", "park", "beach", "square"} & set(gap.words)
-    (gap,) = fill_in(
-        reader.model, reader.codec, "the animal [MASK] cross the street because it was too tired"
-    )
+    verb = "the animal [MASK] cross the street because it was too tired"
+    (gap,) = fill_in(reader.model, reader.codec, verb)
     assert gap.words[0] in {"didn't", "doesn't", "couldn't"}
     assert gap.probabilities[0] > 0.15  # several verb forms fit: that the animal couldn't, tried to, had to

@@ -7,7 +7,7 @@ import pytest
 
 from npformer import Transformer, TransformerConfig, UserError
 from npformer.cli.main import main
-from npformer.data import builtin_dataset, codec_from_json, sentence_dataset, text_dataset
+from npformer.data import codec_from_json
 from npformer.data.multi30k import PARTS
 from npformer.models.registry import architecture, config_from_checkpoint
 from npformer.storage.checkpoint import load_checkpoint
@@ -75,39 +75,31 @@ def test_another_architecture_brings_its_learning_rate():
 
 
 def test_every_preset_has_an_existing_architecture():
-    datasets = {
-        "sentence pairs": builtin_dataset(shared=True),
-        "text": text_dataset(),
-        "sentences": sentence_dataset(),
-    }
+    # those of the first preset that reads such data; pairs of sentences have a shared vocabulary
+    datasets = {"sentence pairs": find_preset("paper").dataset()}
     for preset in PRESETS:
+        if preset.reads not in datasets:
+            datasets[preset.reads] = preset.dataset()
+            assert min(datasets[preset.reads].sizes.values()) > (60 if preset.reads == "text" else 200)
         dataset = datasets[preset.reads]
         config = preset.model(dataset)
         assert config == architecture(preset.architecture, **dataset.sizes)
         assert preset.model(dataset, dropout=0.25).dropout == 0.25
         assert find_preset(preset.name) is preset
-        if not preset.downloaded_corpus:
-            assert min(preset.dataset().sizes.values()) > (60 if preset.reads == "text" else 200)
+    assert datasets.keys() == {"sentence pairs", "text", "sentences"}
 
 
 def test_the_model_is_transformer_tiny():
     config = TransformerConfig.architecture("multi30k")
-    sizes = (
-        config.d_model,
-        config.d_ff,
-        config.n_heads,
-        config.n_layers,
-        config.dropout,
-        config.label_smoothing,
-    )
-    assert sizes == (128, 256, 4, 4, 0.3, 0.1)
+    sizes = {"d_model": 128, "d_ff": 256, "n_heads": 4, "n_layers": 4, "dropout": 0.3, "label_smoothing": 0.1}
+    assert config.to_dict() | sizes == config.to_dict()
     model = Transformer(config, rng=np.random.default_rng(0))
     # the published number, 2.57 million, belongs to a vocabulary of slightly less than 10,000
     assert model.count_parameters() == 10_000 * 128 + 1_325_568
 
 
 @pytest.mark.usefixtures("small_presets")
-def test_it_trains_and_resumes(corpus, tmp_path, capsys):
+def test_it_trains_resumes_and_continues_with_r_drop(corpus, tmp_path, capsys):
     arguments = ["train", "--preset", "multi30k-en-de", "--data", str(corpus), *QUICK]
     assert main(arguments) == 0
     printed = capsys.readouterr().out
@@ -125,14 +117,8 @@ def test_it_trains_and_resumes(corpus, tmp_path, capsys):
     assert main(["train", "--resume", "runs/multi30k-en-de"]) == 0
     assert "finished after step 4" in capsys.readouterr().out
     assert main(["translate", "--model", "runs/multi30k-en-de", "A dog sleeps at home."]) == 0
-
-
-@pytest.mark.usefixtures("small_presets")
-def test_r_drop_continues_the_training_of_another_preset(corpus, tmp_path, capsys):
-    data = ["--data", str(corpus), *QUICK]
-    assert main(["train", "--preset", "multi30k-en-de", *data]) == 0
-    again = ["train", "--preset", "multi30k-en-de-r-drop", *data]
-    capsys.readouterr()
+    # R-Drop continues the training of another preset
+    again = ["train", "--preset", "multi30k-en-de-r-drop", *arguments[3:]]
     assert main(again) == 2
     message = "add --start-from with a model of the preset multi30k-en-de, such as runs/multi30k-en-de"
     assert message in capsys.readouterr().err
@@ -172,10 +158,7 @@ def test_each_setting_can_be_changed(corpus, tmp_path):
         (["one.en", "two.de"], "one.en has an effect only with a preset without text of its own"),
         (["--task", "copy"], "--task has an effect only with a preset without text of its own"),
         (["--vocab-size", "50"], "--vocab-size has an effect only with two files to train on"),
-        (
-            ["--preset", "multi30k-en-fe"],
-            "unknown preset 'multi30k-en-fe': did you mean multi30k-en-de",
-        ),
+        (["--preset", "multi30k-en-fe"], "unknown preset 'multi30k-en-fe': did you mean multi30k-en-de"),
         (["--preset", "small", "--data", "x"], "--data has an effect only with a preset that reads a corpus"),
     ],
 )

@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from training_worker import tiny_dataset, tiny_model, tiny_training
+from training_worker import tiny_run
 
 import npformer.training.process
-from npformer.training import train, trainer, workers
+from npformer.training import trainer, workers
 from npformer.training.process import keep_freed_memory_in_process
+
+needs_glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
 
 FAULTS = """
 import resource, sys
@@ -34,11 +36,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def page_faults(how):
-    """Count the pages that the system provides for arrays of a size that was freed before."""
-    return int(run_script(FAULTS, how))
-
-
 def run_script(script, *args):
     """Return what a script prints in a process of its own."""
     done = subprocess.run(
@@ -51,11 +48,12 @@ def run_script(script, *args):
     return done.stdout
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
+@needs_glibc
 def test_freed_memory_is_reused_by_the_next_array_in_every_thread():
-    assert page_faults("kept") < 100  # a few for the thread itself
+    """The script counts the pages that the system provides for arrays of a size that was freed before."""
+    assert int(run_script(FAULTS, "kept")) < 100  # a few for the thread itself
     # otherwise every array gets new pages: 10,000 small arrays, or 19 huge ones, for each of forty rounds
-    assert page_faults("not kept") > 500
+    assert int(run_script(FAULTS, "not kept")) > 500
 
 
 # prints the flags of the part of the memory in which the middle of a new array of 3 MB lies
@@ -77,12 +75,12 @@ for line in open("/proc/self/smaps"):
 
 
 @pytest.mark.skipif(not Path("/sys/kernel/mm/transparent_hugepage").exists(), reason="no huge pages here")
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
+@needs_glibc
 def test_arrays_get_huge_pages():
     assert "hg" in run_script(FLAGS).split()
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is another one here")
+@needs_glibc
 def test_a_process_that_may_not_reserve_a_gigabyte_gets_no_huge_pages():
     limit = "import resource; resource.setrlimit(resource.RLIMIT_DATA, (1 << 29, 1 << 29))"
     assert "hg" not in run_script(limit + FLAGS).split()
@@ -105,6 +103,5 @@ def test_training_keeps_freed_memory_before_it_starts_threads(monkeypatch, tmp_p
         return pool(*args, **settings)
 
     monkeypatch.setattr(workers, "ThreadPoolExecutor", start)
-    dataset = tiny_dataset()
-    train(tmp_path / "run", dataset, tiny_model(dataset), tiny_training(steps=1), workers=2)
+    tiny_run(tmp_path / "run", steps=1, workers=2)
     assert order == ["memory", "threads"]

@@ -10,24 +10,23 @@ import numpy as np
 import pytest
 from fake_mpi import in_ranks
 from small_batches import make_batches, make_model
-from training_worker import MEASURED, tiny_dataset, tiny_model, tiny_training
+from training_runs import around_update, assert_same, losses, stop_after
+from training_worker import MEASURED, tiny_run
 
 from npformer import UserError
 from npformer.storage.checkpoint import load_checkpoint
-from npformer.training import Noted, RunFolder, Stepped, read_log, train, trainer
+from npformer.training import Noted, RunFolder, Stepped, trainer
 from npformer.training import ranks as module
-from npformer.training import resume as resume_run
 from npformer.training import step as step_module
-from npformer.training.optimizer import Adam
 from npformer.training.process import StopRequest
 from npformer.training.ranks import LAUNCHERS, RankError, Ranks, launch, ranks_of_launch, share_of
-from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
+from npformer.training.step import loss_and_gradients, make_step
 from npformer.training.workers import Workers
 
 # the gradients
 
 
-@pytest.mark.parametrize(("size", "count"), [(2, 1), (3, 1), (2, 2), (9, 1)])
+@pytest.mark.parametrize(("size", "count"), [(2, 2), (9, 1)])
 def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
     batches, model = make_batches(5, 2, 1), make_model()
     expected = loss_and_gradients(model, batches)
@@ -48,81 +47,56 @@ def test_the_gradients_of_several_ranks_are_those_of_one(size, count):
         np.testing.assert_array_equal(grads, found[0][1])
 
 
-def test_two_ranks_make_the_steps_of_two_workers_to_the_bit():
-    def steps(ranks, count):
-        model = make_model(np.float32, dropout=0.2)
-        adam, batches, results = Adam(model), make_batches(6, 3), []
-        workers = Workers(model, count, ranks)
-        for step in range(1, 4):
-            rngs = dropout_rngs(0, step, 2)
-            results.append(make_step(model, adam, batches, rngs, 1e-2, 1.0, workers))
-        workers.close()
-        return model.values, results
-
-    expected, expected_results = steps(Ranks(), 2)
-    for values, results in in_ranks(2, lambda ranks: steps(ranks, 1)):
-        np.testing.assert_array_equal(values, expected)
-        assert results == expected_results
-
-
 # whole runs
 
 
-here = threading.local()
+here = threading.local()  # the ranks of this thread
 
 
-@pytest.fixture
-def run_in_ranks(monkeypatch):
-    """Return run_in_ranks(size, run_dir, resume=, on={rank: changes}, **changes): all results in order."""
-    monkeypatch.setattr(trainer, "ranks_of_launch", lambda: here.ranks)
-
-    def run_in(size, run_dir, *, resume=False, on=None, **changes):
-        def work(ranks):
-            here.ranks = ranks
-            mine = changes | (on or {}).get(ranks.rank, {})
-            own = {name: mine.pop(name) for name in ("report", "stop", "workers") if name in mine}
-            dataset = tiny_dataset()
-            settings = tiny_model(dataset), tiny_training(**mine)
-            return train(run_dir, dataset, *settings, threads=1, resume=resume, **own)
-
-        return in_ranks(size, work)
-
-    return run_in
+@pytest.fixture(scope="module", autouse=True)
+def launched():
+    """Let a run in a thread of `in_ranks` belong to those ranks, and any other one be a single process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer, "ranks_of_launch", lambda: getattr(here, "ranks", Ranks()))
+        yield
 
 
-def losses(run_dir):
-    clock = ("seconds", "tokens_per_second")
-    return [{k: v for k, v in entry.items() if k not in clock} for entry in read_log(run_dir)]
+def run_in_ranks(size, run_dir, *, on=None, **changes):
+    """Train with changes of the settings, those of on={rank: changes} in one rank. Return all results."""
 
+    def work(ranks):
+        here.ranks = ranks
+        return tiny_run(run_dir, **({"threads": 1} | changes | (on or {}).get(ranks.rank, {})))
 
-def assert_same_end(run, other):
-    assert losses(run) == losses(other)
-    for name in ("last.safetensors", "best.safetensors"):
-        assert (run / name).read_bytes() == (other / name).read_bytes(), name
+    return in_ranks(size, work)
 
 
 def last(run):
     return load_checkpoint(RunFolder(run).last)
 
 
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """Return a run of two ranks that no test changes."""
+    run = tmp_path_factory.mktemp("ranks") / "unbroken"
+    assert [result.step for result in run_in_ranks(2, run)] == [20, 20]
+    return run
+
+
 @pytest.fixture
-def unbroken(tmp_path, run_in_ranks):
-    assert [result.step for result in run_in_ranks(2, tmp_path / "unbroken")] == [20, 20]
-    return tmp_path / "unbroken"
+def run(tmp_path):
+    """Return the folder of a run that does not exist yet."""
+    return tmp_path / "run"
 
 
-def test_a_run_of_two_ranks_equals_one_of_two_workers(tmp_path, run_in_ranks):
+def test_a_run_of_two_ranks_equals_one_of_two_workers(tmp_path):
     events = {0: [], 1: []}
     reports = {rank: {"report": results.append} for rank, results in events.items()}
     first, second = run_in_ranks(2, tmp_path / "ranks", on=reports, **MEASURED)
     assert (first.step, second.step) == (20, 20)
-    dataset = tiny_dataset()
-    run = tmp_path / "workers"
-    model, training = tiny_model(dataset), tiny_training(**MEASURED)
-    here.ranks = Ranks()
-    train(run, dataset, model, training, workers=2)
-    assert losses(tmp_path / "ranks") == losses(run)
-    found, expected = last(tmp_path / "ranks"), last(run)
+    tiny_run(tmp_path / "workers", workers=2, **MEASURED)
+    assert losses(tmp_path / "ranks") == losses(tmp_path / "workers")
+    found, expected = last(tmp_path / "ranks"), last(tmp_path / "workers")
     assert (found.ranks, found.workers, expected.ranks, expected.workers) == (2, 1, 1, 2)
     for name, value in expected.parameters.items():
         np.testing.assert_array_equal(found.parameters[name], value)
@@ -132,7 +106,7 @@ def test_a_run_of_two_ranks_equals_one_of_two_workers(tmp_path, run_in_ranks):
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_if_one_rank_gets_a_signal_all_stop_after_the_same_step(tmp_path, run_in_ranks, monkeypatch, rank):
+def test_if_one_rank_gets_a_signal_all_stop_after_the_same_step(run, monkeypatch, rank):
     requests = iter([StopRequest(), StopRequest()])
     monkeypatch.setattr(trainer, "interrupt_between_steps", lambda: nullcontext(next(requests)))
     told = {}
@@ -148,23 +122,20 @@ def test_if_one_rank_gets_a_signal_all_stop_after_the_same_step(tmp_path, run_in
 
     plain = trainer.Trainer.run_steps
     monkeypatch.setattr(trainer.Trainer, "run_steps", request_of)
-    results = run_in_ranks(2, tmp_path / "run", on={0: {"report": at_step_5}})
+    results = run_in_ranks(2, run, on={0: {"report": at_step_5}})
     step = results[0].step
     assert step in (5, 6)  # rank 1 may have finished step 5 when the signal reaches it
     assert [(result.step, result.stopped_by) for result in results] == [(step, signal.SIGTERM)] * 2
-    assert last(tmp_path / "run").step == step
+    assert last(run).step == step
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-def test_if_one_rank_stops_all_stop_and_the_run_resumes_to_the_bit(tmp_path, run_in_ranks, unbroken, rank):
-    calls = []
-    stop = {rank: {"stop": lambda: calls.append(1) or len(calls) == 7}}
-    results = run_in_ranks(2, tmp_path / "run", on=stop)
+def test_if_one_rank_stops_all_stop_and_the_run_resumes_to_the_bit(run, unbroken):
+    results = run_in_ranks(2, run, on={1: {"stop": stop_after(7)}})
     assert [result.step for result in results] == [7, 7]
     assert "mpirun -n 2 npformer train --resume" in results[0].message
-    assert last(tmp_path / "run").step == 7
-    assert [result.step for result in run_in_ranks(2, tmp_path / "run", resume=True)] == [20, 20]
-    assert_same_end(tmp_path / "run", unbroken)
+    assert last(run).step == 7
+    assert [result.step for result in run_in_ranks(2, run, resume=True)] == [20, 20]
+    assert_same(run, unbroken)
 
 
 def spoil(monkeypatch, rank, step, error):
@@ -180,33 +151,27 @@ def spoil(monkeypatch, rank, step, error):
     monkeypatch.setattr(step_module, "loss_and_gradients", spoiled)
 
 
-@pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize(
-    ("error", "message"),
-    [(UserError("the sky fell: mend it"), "the sky fell"), (KeyError("w"), "KeyError: 'w'")],
+    ("rank", "error", "message"),
+    [(0, UserError("the sky fell: mend it"), "the sky fell"), (1, KeyError("w"), "KeyError: 'w'")],
 )
-def test_an_error_in_one_rank_ends_all(tmp_path, run_in_ranks, monkeypatch, rank, error, message):
-    spoil(monkeypatch, rank, 6, error)
-    found = run_in_ranks(3, tmp_path / "run")
-    assert found[rank] is error
-    for other in {0, 1, 2} - {rank}:
-        assert isinstance(found[other], RankError)
-        assert str(found[other]).startswith(f"rank {rank}: ")
-        assert message in str(found[other])
-    assert last(tmp_path / "run").step == 4
-    monkeypatch.undo()
-
-
-def test_after_an_error_the_run_resumes_to_the_bit(tmp_path, run_in_ranks, monkeypatch, unbroken):
+def test_an_error_in_one_rank_ends_all_and_the_run_resumes_to_the_bit(
+    run, monkeypatch, unbroken, rank, error, message
+):
     with monkeypatch.context() as patch:
-        spoil(patch, 1, 6, UserError("the sky fell: mend it"))
-        assert all(isinstance(error, UserError) for error in run_in_ranks(2, tmp_path / "run"))
-    run_in_ranks(2, tmp_path / "run", resume=True)
-    assert_same_end(tmp_path / "run", unbroken)
+        spoil(patch, rank, 6, error)
+        found = run_in_ranks(2, run)
+    assert found[rank] is error
+    assert isinstance(found[1 - rank], RankError)
+    assert str(found[1 - rank]).startswith(f"rank {rank}: ")
+    assert message in str(found[1 - rank])
+    assert last(run).step == 4
+    run_in_ranks(2, run, resume=True)
+    assert_same(run, unbroken)
 
 
 @pytest.mark.parametrize("step", [0, 6, 20])
-def test_a_full_disk_of_the_first_rank_ends_all(tmp_path, run_in_ranks, monkeypatch, step):
+def test_a_full_disk_of_the_first_rank_ends_all(run, monkeypatch, step):
     plain = trainer.save_checkpoint
 
     def full(checkpoint, path):
@@ -215,41 +180,37 @@ def test_a_full_disk_of_the_first_rank_ends_all(tmp_path, run_in_ranks, monkeypa
         plain(checkpoint, path)
 
     monkeypatch.setattr(trainer, "save_checkpoint", full)
-    first, second = run_in_ranks(2, tmp_path / "run")
+    first, second = run_in_ranks(2, run)
     assert "no room is left" in str(first)
     assert isinstance(second, RankError)
     assert "rank 0: no room is left" in str(second)
 
 
-def test_an_error_that_all_ranks_have_is_raised_by_one(tmp_path, run_in_ranks, monkeypatch):
-    plain = Adam.step
+def test_an_error_that_all_ranks_have_is_raised_by_one(run, monkeypatch):
+    def spoil(adam):
+        adam.model.values[0] = np.nan
 
-    def spoiled(adam, *args):
-        plain(adam, *args)
-        if adam.t == 5:
-            adam.model.values[0] = np.nan
-
-    monkeypatch.setattr(Adam, "step", spoiled)
-    first, second = run_in_ranks(2, tmp_path / "run")
+    around_update(monkeypatch, 5, after=spoil)
+    first, second = run_in_ranks(2, run)
     assert "training stopped at step 5" in str(first)
     assert not isinstance(first, RankError)
     assert isinstance(second, RankError)
 
 
-def test_all_ranks_refuse_a_folder_that_contains_a_run(run_in_ranks, unbroken):
+def test_all_ranks_refuse_a_folder_that_contains_a_run(unbroken):
     first, second = run_in_ranks(2, unbroken)
     assert "already holds a run" in str(first)
     assert isinstance(second, RankError)
 
 
-@pytest.mark.parametrize("other", [{"seed": 8}, {"batch_size": 15}, {"workers": 2}])
-def test_ranks_with_different_settings_are_refused(tmp_path, run_in_ranks, other):
-    found = run_in_ranks(2, tmp_path / "run", on={1: other})
+@pytest.mark.parametrize("other", [{"seed": 8}, {"workers": 2}])
+def test_ranks_with_different_settings_are_refused(run, other):
+    found = run_in_ranks(2, run, on={1: other})
     assert all("rank 1 and rank 0 have different settings or data" in str(error) for error in found)
-    assert not RunFolder(tmp_path / "run").last.exists()
+    assert not RunFolder(run).last.exists()
 
 
-def test_parameters_that_differ_between_ranks_are_never_saved(tmp_path, run_in_ranks, monkeypatch):
+def test_parameters_that_differ_between_ranks_are_never_saved(run, monkeypatch):
     def drifting(model, adam, batches, rngs, lr, clip_norm, workers, r_drop):
         result = make_step(model, adam, batches, rngs, lr, clip_norm, workers, r_drop)
         if adam.t == 5 and workers.ranks.rank == 1:
@@ -258,39 +219,37 @@ def test_parameters_that_differ_between_ranks_are_never_saved(tmp_path, run_in_r
         return result
 
     monkeypatch.setattr(trainer, "make_step", drifting)
-    found = run_in_ranks(2, tmp_path / "run")
+    found = run_in_ranks(2, run)
     assert all("rank 1 and rank 0 have different parameters" in str(error) for error in found)
-    assert last(tmp_path / "run").step == 4
+    assert last(run).step == 4
 
 
-def test_a_second_ctrl_c_in_one_rank_ends_all(tmp_path, run_in_ranks, monkeypatch):
+def test_a_second_ctrl_c_in_one_rank_ends_all(run, monkeypatch):
+    """At the end of its process, the rank lets MPI end the others."""
     ends = []
     monkeypatch.setattr(module, "atexit", SimpleNamespace(register=lambda *call: ends.append(call)))
     spoil(monkeypatch, 1, 6, KeyboardInterrupt())
-    plain = train
 
-    def then_exit(*args, **settings):
-        result = plain(*args, **settings)
+    def work(ranks):
+        here.ranks = ranks
+        result = tiny_run(run, threads=1)
         for abort, status in ends:  # as that process does at its end
             abort(status)
         return result
 
-    monkeypatch.setitem(globals(), "train", then_exit)
-    waiting, left = run_in_ranks(2, tmp_path / "run")
+    waiting, left = in_ranks(2, work)
     assert left.step == 4
     assert [status for _, status in ends] == [130]
     assert isinstance(waiting, threading.BrokenBarrierError)  # for this rank, mpirun ends the process
 
 
-def test_a_run_that_resumes_with_another_number_of_ranks_says_so(tmp_path, run_in_ranks):
-    run_in_ranks(2, tmp_path / "run", steps=4)
+def test_a_run_that_resumes_with_another_number_of_ranks_says_so(run):
+    run_in_ranks(2, run, steps=4)
     events = []
-    here.ranks = Ranks()
-    result = resume_run(tmp_path / "run", dataset=tiny_dataset(), changes={"steps": 6}, report=events.append)
-    assert result.step == 6
+    assert tiny_run(run, steps=6, resume=True, report=events.append).step == 6
     (note,) = [event.text for event in events if isinstance(event, Noted)]
     assert "made with 2 processes and continues with 1 (mpirun -n)" in note
-    assert last(tmp_path / "run").ranks == 1
+    assert last(run).ranks == 1
 
 
 # the program that started this process

@@ -1,6 +1,8 @@
 """The log of a run: its version, damaged lines, and lines that a crash cut short."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from training_runs import losses
@@ -22,10 +24,7 @@ def finished(tmp_path_factory):
 @pytest.fixture
 def run(finished, tmp_path):
     """Return a copy of a finished run."""
-    (tmp_path / "run").mkdir()
-    for path in finished.iterdir():
-        (tmp_path / "run" / path.name).write_bytes(path.read_bytes())
-    return tmp_path / "run"
+    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 def resume(run):
@@ -81,15 +80,12 @@ def test_a_damaged_line_is_named_and_kept(run, finished, damage, capsys):
     lines[3] = DAMAGES[damage]
     log.write_bytes(b"\n".join(lines))
     before = log.read_bytes()
-    with pytest.raises(
-        UserError, match=r"line 4 of .*log\.jsonl is damaged: npformer train --resume .* copy"
-    ):
+    message = r"line 4 of .*log\.jsonl is damaged: npformer train --resume .* copy"
+    with pytest.raises(UserError, match=message):
         read_log(run)
     (note,) = resume(run)
     copy = run / "log.damaged.jsonl"
-    assert note == (
-        f"line 4 of {log} cannot be read and was left out; the whole log before is kept in {copy}"
-    )
+    assert note == f"line 4 of {log} cannot be read and was left out; the whole log before is kept in {copy}"
     assert copy.read_bytes() == before
     whole = losses(finished)
     assert losses(run) == [*whole[:2], *whole[3:]]  # line 1 is the version

@@ -18,7 +18,7 @@ EXAMPLES = [([4, 5, 6, 7, 10], [4, 7, 5, 8]), ([8, 9], [6, 4, 5, 7, 8, 4]), ([5]
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("cuts", [(1,), (2,), (1, 2, 3)])
+@pytest.mark.parametrize("cuts", [(2,), (1, 2, 3)])
 def test_accumulated_batches_equal_one_large_batch(smoothing, cuts):
     model = tiny_model(label_smoothing=smoothing)
     loss, tokens = loss_and_gradients(model, [make_batch(EXAMPLES)])
@@ -82,14 +82,6 @@ def test_dropout_is_a_function_of_seed_step_and_batch():
     assert first.random() != second.random()
 
 
-@pytest.mark.parametrize("epoch", [0, 1, 2])
-def test_dropout_and_the_order_of_sentences_use_different_random_numbers(epoch):
-    order = np.random.default_rng([3, epoch]).random()
-    drawn = [rng.random() for step in range(1, 4) for rng in dropout_rngs(3, step, 3)]
-    assert order not in drawn
-    assert len(set(drawn)) == 9
-
-
 def test_evaluation_is_over_real_tokens_and_without_smoothing():
     model = tiny_model(label_smoothing=0.1, dropout=0.5)
     whole = make_batch(EXAMPLES)
@@ -118,40 +110,34 @@ def test_predicting_padding_at_padding_does_not_count_as_correct():
     assert evaluate(OnlyPadding(), [make_batch(EXAMPLES)]).accuracy == 0
 
 
-@pytest.mark.parametrize(
-    ("spoil", "name"),
-    [
-        (
-            lambda m: m.encoder[1].self_attention.query.weight,
-            "the parameter encoder.layers.1.self_attention.query",
-        ),
-        (lambda m: m.output.weight, "the parameter output.weight"),
-    ],
-)
-def test_the_error_names_a_bad_parameter(spoil, name):
+@pytest.mark.parametrize("name", ["encoder.layers.1.self_attention.query.weight", "output.weight"])
+def test_the_error_names_a_bad_parameter(name):
     model = tiny_model()
-    spoil(model).value[0] = np.nan
-    with pytest.raises(NotFiniteError) as error:
+    dict(model.named_parameters())[name].value[0] = np.nan
+    with pytest.raises(
+        NotFiniteError, match=f"the loss is nan, and the first bad tensor is the parameter {name}"
+    ):
         loss_and_gradients(model, [make_batch(EXAMPLES)])
-    assert f"the loss is nan, and the first bad tensor is {name}" in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("spoil", "name"),
+    ("spoiled", "name"),
     [
-        (lambda m: m.source.tokens.weight, "source.y "),
-        (lambda m: m.encoder[1].feed_forward.inner.weight, "encoder.layers.1.feed_forward_residual."),
-        (lambda m: m.decoder[0].cross.value.weight, "decoder.layers.0.cross_residual.sublayer.attention.v "),
-        (lambda m: m.output.weight, "logits "),
+        ("source.tokens.weight", "source.y "),
+        ("encoder.layers.1.feed_forward.inner.weight", "encoder.layers.1.feed_forward_residual."),
+        (
+            "decoder.layers.0.cross.value.weight",
+            "decoder.layers.0.cross_residual.sublayer.attention.v ",
+        ),
+        ("output.weight", "logits "),
     ],
 )
-def test_the_error_names_the_first_activation_that_overflows(spoil, name):
+def test_the_error_names_the_first_activation_that_overflows(spoiled, name):
     model = tiny_model(dtype=np.float32)
-    values = spoil(model).value
+    values = dict(model.named_parameters())[spoiled].value
     values[...] = 3e38 * np.sign(values)
-    with np.errstate(all="ignore"), pytest.raises(NotFiniteError) as error:
+    with np.errstate(all="ignore"), pytest.raises(NotFiniteError, match=f"the first bad tensor is {name}"):
         loss_and_gradients(model, [make_batch(EXAMPLES)])
-    assert f"the first bad tensor is {name}" in str(error.value)
 
 
 def test_a_bad_gradient_is_distinguished_from_one_that_is_too_large():

@@ -16,6 +16,14 @@ from npformer.training.validator import greedy_bleu
 
 
 @pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """Return a run that measures nothing but the validation loss."""
+    run = tmp_path_factory.mktemp("plain") / "run"
+    tiny_run(run)
+    return run
+
+
+@pytest.fixture(scope="module")
 def measured(tmp_path_factory):
     run, events = tmp_path_factory.mktemp("measured") / "run", []
     tiny_run(run, **MEASURED, report=events.append)
@@ -24,10 +32,8 @@ def measured(tmp_path_factory):
 
 def test_bleu_is_that_of_translations_made_one_by_one(tmp_path):
     """Compare with sacrebleu itself, for single translations by a model that gets some words right."""
-    data, often = (
-        {"n": 400, "length": 6, "vocab": 8},
-        {"bleu_every": 80, "validate_every": 80, "log_every": 80},
-    )
+    data = {"n": 400, "length": 6, "vocab": 8}
+    often = {"bleu_every": 80, "validate_every": 80, "log_every": 80}
     tiny_run(tmp_path / "run", data=data, model={"d_model": 16}, steps=80, **often)
     translator = Translator.from_checkpoint(load_checkpoint(RunFolder(tmp_path / "run").last))
     model, codec, examples = translator.model, translator.target_codec, tiny_dataset(**data).valid
@@ -60,10 +66,11 @@ def test_bleu_is_measured_at_the_requested_steps_and_at_the_end(measured):
     assert not any(isinstance(event, Noted) for event in events)
 
 
-def test_bleu_does_not_change_the_steps_even_if_the_run_is_interrupted(tmp_path, measured):
-    tiny_run(tmp_path / "plain")
+def test_measurements_do_not_change_the_steps_even_if_the_run_is_interrupted(tmp_path, measured, plain):
+    """They are BLEU and an average at the end, which a run without them does not have."""
     ours = [entry for entry in losses(measured[0]) if not {"valid_bleu", "averaged"} & entry.keys()]
-    assert ours == losses(tmp_path / "plain")
+    assert ours == losses(plain)
+    assert {path.name for path in plain.iterdir()} == {"best.safetensors", "last.safetensors", "log.jsonl"}
     tiny_run(tmp_path / "parts", **MEASURED, stop=stop_after(5))
     tiny_run(tmp_path / "parts", **MEASURED, stop=stop_after(7), resume=True)
     resume(tmp_path / "parts")
@@ -76,19 +83,14 @@ def test_bleu_may_be_switched_on_when_a_run_is_resumed(tmp_path):
     assert [entry["step"] for entry in read_log(tmp_path / "run") if "valid_bleu" in entry] == [10, 20]
 
 
-def test_without_sacrebleu_there_is_one_message_and_the_run_continues(tmp_path, monkeypatch):
+@pytest.mark.parametrize("every", [5, None])
+def test_without_sacrebleu_a_run_with_bleu_has_one_message_and_continues(tmp_path, monkeypatch, plain, every):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)  # as if it were not installed
     events = []
-    assert tiny_run(tmp_path / "run", bleu_every=5, report=events.append).finished
-    (note,) = (event for event in events if isinstance(event, Noted))
-    assert "BLEU needs sacrebleu, which is not installed: pip install sacrebleu" in note.text
-    assert note.text.endswith("the run continues without it")
-    tiny_run(tmp_path / "plain")
-    assert losses(tmp_path / "run") == losses(tmp_path / "plain")
-
-
-def test_without_bleu_there_is_no_message_about_sacrebleu(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sacrebleu", None)
-    events = []
-    tiny_run(tmp_path / "run", steps=2, report=events.append)
-    assert not any(isinstance(event, Noted) for event in events)
+    assert tiny_run(tmp_path / "run", bleu_every=every, report=events.append).finished
+    notes = [event.text for event in events if isinstance(event, Noted)]
+    message = "BLEU needs sacrebleu, which is not installed: pip install sacrebleu"
+    assert [message in note and note.endswith("the run continues without it") for note in notes] == (
+        [True] if every else []
+    )
+    assert losses(tmp_path / "run") == losses(plain)

@@ -17,7 +17,7 @@ from npformer.training.step import dropout_rngs, loss_and_gradients, make_step
 from npformer.training.workers import WorkerError, Workers
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7])
+@pytest.mark.parametrize("count", [1, 2, 7])
 def test_the_gradients_of_several_workers_are_those_of_one(count):
     batches, model = make_batches(5, 2, 1), make_model()
     expected = loss_and_gradients(model, batches)
@@ -59,9 +59,8 @@ def test_one_worker_does_not_split_the_batch():
     assert generator is rng
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_the_same_seed_gives_the_same_bits(count):
-    (values, results), (again, results_again) = steps(count), steps(count)
+def test_the_same_seed_gives_the_same_bits():
+    (values, results), (again, results_again) = steps(3), steps(3)
     np.testing.assert_array_equal(values, again)
     assert results == results_again
 
