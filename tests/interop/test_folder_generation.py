@@ -12,7 +12,7 @@ from gpt_oracles import FAMILIES, make_oracle, random_settings  # noqa: E402  it
 
 pytestmark = pytest.mark.torch
 
-N_MODELS, N_PROMPTS, N_TOKENS = 5, 10, 20  # prompts of each model
+N_MODELS, N_PROMPTS, N_TOKENS = 3, 10, 20  # prompts of each model
 LONGEST = 12  # tokens of a prompt
 
 

@@ -11,6 +11,7 @@ import json
 
 import numpy as np
 import pytest
+from hugging_face_oracles import SEEDS
 
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.interop import load_folder
@@ -21,9 +22,8 @@ from gpt_oracles import FAMILIES, compute_in_float64, make_oracle, random_settin
 
 pytestmark = pytest.mark.torch
 
-N = 22  # configurations of each family
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
-every_model = pytest.mark.parametrize("seed", range(N))
+every_model = pytest.mark.parametrize("seed", SEEDS)
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
 
