@@ -10,16 +10,17 @@ DTYPES = ("float64", "float32", "float16", "bfloat16")
 SEEDS = range(22 if os.environ.get("NPFORMER_NIGHTLY") else 6)  # of random configurations, in every dtype
 
 
-def save_oracle(oracle, folder, *, seed, dtype, is_sharded=False):
-    """Give an oracle random values, save it, and return it in float64.
+def save_oracle(oracle, folder, *, seed, dtype=None):
+    """Give an oracle random values, save it in one or several files, and return it in float64.
 
     Args:
         oracle: The model. Its norms and biases get random values too, and its final_logits_bias.
         folder: The folder.
-        seed: The seed of the values.
-        dtype: The name of the dtype of the file. The returned model has the same, rounded values.
-        is_sharded: Save several files.
+        seed: The seed of the values. It also decides how many files are saved.
+        dtype: The name of the dtype of the files; if it is None, the seed decides. The returned model has the
+            same, rounded values.
     """
+    dtype, is_sharded = dtype or DTYPES[seed % len(DTYPES)], seed % 3 == 0
     torch = pytest.importorskip("torch")
     generator = torch.Generator().manual_seed(seed)
     values = [parameter for parameter in oracle.parameters() if parameter.requires_grad]

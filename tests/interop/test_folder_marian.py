@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hugging_face_oracles import DTYPES, SEEDS, by_their_names, expected_of, gradients, larger, save_oracle
+from hugging_face_oracles import SEEDS, by_their_names, expected_of, gradients, larger, save_oracle
 
 from npformer.data import pad
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
@@ -86,46 +86,27 @@ def found_of(model, batch):
     return {"logits": logits, "loss": loss, **maps}
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_logits_attention_loss_and_gradients(seed, tmp_path):
-    """All agree to 1e-10, with one exception.
+def test_logits_attention_loss_and_gradients(seed, dtype, tmp_path):
+    """In float64 all agree to 1e-10, from files of any dtype; in float32, what forward computes, to 1e-5.
 
     The table of tokens has the attribute padding_idx in transformers, which leaves the embedding of padding
-    out of its gradient. But a decoder starts with the id of padding, so this row is not the gradient of the
-    loss. It is compared after padding_idx was removed.
+    out of its gradient. But a decoder starts with the id of padding, so that would not be the gradient.
     """
-    dtype, is_sharded = DTYPES[seed % len(DTYPES)], seed % 3 == 0
+    stored = dtype if dtype == "float32" else None
     oracle = transformers.MarianMTModel(random_config(seed))
-    oracle = save_oracle(oracle, tmp_path, seed=seed, dtype=dtype, is_sharded=is_sharded)
+    oracle = save_oracle(oracle, tmp_path, seed=seed, dtype=stored).to(getattr(torch, dtype))
     oracle.final_logits_bias.requires_grad_()  # a buffer there, and a parameter here
-    loaded = load_folder(tmp_path, np.float64)
-    config = loaded.model.config
-    batch = random_batch(config, seed)
-    found = found_of(loaded.model, batch)
-    assert larger(1e-10, found, outputs_of(oracle, config, batch)) == {}
-    ours, theirs = gradients(loaded, oracle)
-    for name in theirs:
-        if name.endswith("tokens.weight"):
-            ours[name], theirs[name] = (np.delete(grads[name], config.pad_id, 0) for grads in (ours, theirs))
-    assert larger(1e-10, ours, theirs) == {}
-
     for module in oracle.modules():
         if isinstance(module, torch.nn.Embedding):
             module.padding_idx = None
-    oracle.zero_grad()
-    oracle.final_logits_bias.grad = None
-    outputs_of(oracle, config, batch)
-    assert larger(1e-10, *gradients(loaded, oracle)) == {}
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_model_in_float32(seed, tmp_path):
-    oracle = transformers.MarianMTModel(random_config(seed))
-    oracle = save_oracle(oracle, tmp_path, seed=seed, dtype="float32").float()
-    model = load_folder(tmp_path).model
-    assert model.values.dtype == np.float32
-    batch = random_batch(model.config, seed)
-    assert larger(1e-5, found_of(model, batch), outputs_of(oracle, model.config, batch)) == {}
+    loaded = load_folder(tmp_path, dtype)
+    assert loaded.model.values.dtype == dtype
+    batch = random_batch(loaded.model.config, seed)
+    found, expected = found_of(loaded.model, batch), outputs_of(oracle, loaded.model.config, batch)
+    assert larger(1e-10 if dtype == "float64" else 1e-5, found, expected) == {}
+    assert dtype == "float32" or larger(1e-10, *gradients(loaded, oracle)) == {}
 
 
 # --- Translations ---

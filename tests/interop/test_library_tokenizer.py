@@ -112,9 +112,11 @@ def test_truncation_padding_and_dropout_of_a_file_are_not_used(json_folder, gpt2
     assert load_tokenizer(json_folder, "gpt2").encode("the man and the king").ids == whole
 
 
-def test_a_negative_id_is_an_error(gpt2):
+def test_ids_come_from_any_iterable_and_are_not_negative(gpt2):
+    tokenizer = load_tokenizer(gpt2, "gpt2")
+    assert tokenizer.decode(iter(tokenizer.encode("the man").ids)) == "the man"
     with refused(r"^-1 is no id of a token: give whole numbers from 0$"):
-        load_tokenizer(gpt2, "gpt2").decode([3, -1])
+        tokenizer.decode([3, -1])
 
 
 @pytest.mark.parametrize(
