@@ -5,11 +5,11 @@ tests/planted_bugs/run.py checks that the tests catch them.
 
 import ast
 import functools
-from collections import Counter
+from collections import defaultdict
 
 import pytest
 from planted_bugs import BUGS, KINDS, Bug, NoLongerApplies
-from planted_bugs.bug import ROOT
+from planted_bugs.bug import ROOT, Place, bugs_in
 
 FOLDERS = ("functional", "kernels", "nn", "models")
 WITHOUT_BUG = {
@@ -24,23 +24,25 @@ def source(file):
     return (ROOT / "npformer" / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_the_bug_can_still_be_planted(bug):
+def test_every_bug_can_still_be_planted():
     """The file contains the old text as often as the list says, and the new text is valid Python."""
-    assert 1 <= bug.nth <= bug.of
-    changed = bug.changed(source(bug.file))
-    assert changed != source(bug.file)
-    compile(changed, bug.file, "exec")
+    for bug in BUGS:
+        assert 1 <= bug.nth <= bug.of, bug
+        changed = bug.changed(source(bug.file))
+        assert changed != source(bug.file), bug
+        try:
+            compile(changed, bug.file, "exec")
+        except SyntaxError as error:
+            pytest.fail(f"with the planted bug {bug.name!r}, {bug.file} is no Python: {error}")
 
 
-def test_there_are_at_least_forty_and_some_of_every_kind():
-    assert len(BUGS) >= 40
+def test_all_bugs_are_different_and_some_are_of_every_kind():
     assert {bug.kind for bug in BUGS} == set(KINDS)
-
-
-def test_all_bugs_are_different():
-    for what in (lambda bug: bug.name, lambda bug: bug.changed(source(bug.file))):
-        assert [text for text, count in Counter(map(what, BUGS)).items() if count > 1] == []
+    same = defaultdict(list)
+    for bug in BUGS:
+        same[bug.name].append(bug.name)
+        same[bug.changed(source(bug.file))].append(bug.name)
+    assert [names for names in same.values() if len(names) > 1] == []
 
 
 def backward_passes():
@@ -76,6 +78,20 @@ def test_every_backward_pass_has_one():
     assert sorted(without) == sorted(WITHOUT_BUG), "these have a bug now: take them from WITHOUT_BUG"
 
 
+def test_a_declaration_names_the_file_the_right_text_and_each_wrong_one():
+    first = {"f(x, y)": [("negative", "sign", "-f(x, y)"), ("y for x", "swapped", "x, → y,")]}
+    second = {Place("dx", nth=2, of=3): [("second", "sign", "-dx")]}
+    bugs = list(bugs_in({"one.py": first, "two.py": second}))
+    assert bugs == [
+        Bug("negative", "sign", "one.py", "f(x, y)", "-f(x, y)"),
+        Bug("y for x", "swapped", "one.py", "f(x, y)", "f(y, y)"),
+        Bug("second", "sign", "two.py", "dx", "-dx", nth=2, of=3),
+    ]
+    assert bugs[2].changed("dx dx dx") == "dx -dx dx"
+    with pytest.raises(AssertionError, match="must hold 'x' once"):
+        list(bugs_in({"one.py": {"x * x": [("no such part", "sign", "x → -x")]}}))
+
+
 def test_the_error_for_a_bug_that_no_longer_applies():
     for old, of in (("no such text", 1), ("return", 1)):
         bug = Bug("stale", "sign", "functional/linear.py", old, "", of=of)
@@ -83,8 +99,3 @@ def test_the_error_for_a_bug_that_no_longer_applies():
             NoLongerApplies, match=r"planted bug 'stale' no longer applies: functional/linear"
         ):
             bug.changed(source(bug.file))
-
-
-def test_the_intended_occurrence_is_changed():
-    bug = Bug("second", "sign", "any.py", "dx", "-dx", nth=2, of=3)
-    assert bug.changed("dx dx dx") == "dx -dx dx"

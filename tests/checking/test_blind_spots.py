@@ -1,12 +1,13 @@
 """What fooled the checker once: right layers that it refused, and wrong ones that it accepted or misnamed."""
 
-import math
+import os
 import warnings
 
 import numpy as np
 import pytest
+from refused import refused
 
-from npformer import Parameter, UserError
+from npformer import Parameter
 from npformer.checking import gradcheck
 from npformer.checking.check import generator_of
 from npformer.checking.check_target import CheckTarget
@@ -14,33 +15,28 @@ from npformer.checking.draw import Options, make_draw
 from npformer.nn import Dropout, Linear
 from npformer.nn.context import Context
 
+SEEDS = range(8 if os.environ.get("NPFORMER_NIGHTLY") else 2)
+
 
 class Plain:
-    """y = x W1 W2, a class that is no Module with npformer layers in a dict of lists."""
+    """A class that is no Module, with a layer in a list in a dict."""
 
     def __init__(self, times=1):
-        rng = np.random.default_rng(1)
-        self.parts = {"layers": [Linear(3, 4, rng=rng, dtype=np.float64) for _ in "a"]}
-        self.scale, self.times = (Parameter(np.array([1.0, 2, 3, 4])),), times
+        self.parts, self.times = {"layers": [Linear(3, 4, dtype=np.float64)]}, times
 
     def forward(self, x):
-        h, cache = self.parts["layers"][0].forward(x)
-        return h * self.scale[0].value, (h, cache)
+        return self.parts["layers"][0].forward(x)
 
     def backward(self, dy, cache):
-        h, inner = cache
-        self.scale[0].grad += (dy * h).sum(0)
-        dx = self.parts["layers"][0].backward(dy * self.scale[0].value, inner)
+        dx = self.parts["layers"][0].backward(dy, cache)
         self.parts["layers"][0].weight.grad *= self.times
         return dx
 
 
 def test_parameters_in_containers_of_a_plain_class(rng):
-    report = gradcheck(Plain(), rng.standard_normal((2, 3)))
-    assert report.ok, str(report)
-    assert "4 tensors checked" in report.notes
-    failures = {row.tensor for row in gradcheck(Plain(times=3), rng.standard_normal((2, 3))).failures}
-    assert "parts.layers.0.weight" in failures
+    x = rng.standard_normal((2, 3))
+    assert "3 tensors checked" in gradcheck(Plain(), x).notes
+    assert gradcheck(Plain(times=3), x).failures[0].tensor == "parts.layers.0.weight"
 
 
 class Scaled:
@@ -109,19 +105,9 @@ def test_dy_never_equals_an_input_of_the_same_seed(seed):
         return dy / norm(x) - x * (x * dy).sum(-1, keepdims=True) / norm(x) ** 3
 
     assert gradcheck((unit, right), x, seed=seed).ok
-
-    def wrong(dy, x):
-        return 0 * dy
-
-    assert not gradcheck((unit, wrong), x, seed=seed).ok
-    pair = (identity, lambda dy, cache: dy)
-    target = CheckTarget(pair, (x,), {}, randomize=True, rng=np.random.default_rng(seed))
-    assert not np.allclose(drawn_dy(target, seed), x)
-
-
-def drawn_dy(target, seed):
-    """Return the dy that gradcheck draws with a seed."""
-    return make_draw(target, {"x": "complex"}, Options(), generator_of(seed)).dy
+    assert not gradcheck((unit, lambda dy, x: 0 * dy), x, seed=seed).ok
+    target = CheckTarget((identity, right), (x,), {}, randomize=True, rng=np.random.default_rng(seed))
+    assert not np.allclose(make_draw(target, {"x": "complex"}, Options(), generator_of(seed)).dy, x)
 
 
 def identity(x):
@@ -149,7 +135,7 @@ ZERO_GRADIENTS = {
 
 
 @pytest.mark.parametrize("name", ZERO_GRADIENTS)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_gradient_that_is_zero_in_exact_arithmetic(name, seed):
     x = np.random.default_rng(seed).standard_normal((3, 5))
     f, f_backward = ZERO_GRADIENTS[name]
@@ -192,23 +178,14 @@ def test_a_context_with_a_generator(rng):
 def test_a_forward_pass_that_never_repeats(rng):
     calls = []
     pair = (lambda x: (x * (calls.append(0) or len(calls)), None), lambda dy, cache: dy)
-    with pytest.raises(UserError, match="two forward passes with the same input differ, and no random"):
+    with refused("two forward passes with the same input differ, and no random"):
         gradcheck(pair, rng.standard_normal(3))
 
 
-erf = np.vectorize(math.erf, otypes=[float])
 WITHOUT_COMPLEX = {
     "abs": (lambda x: (np.abs(x), x), lambda dy, x: dy * np.sign(x)),
-    "norm": (
-        lambda x: (np.linalg.norm(x, axis=-1), x),
-        lambda dy, x: dy[..., None] * x / np.linalg.norm(x, axis=-1)[..., None],
-    ),
     "sign": (lambda x: (x * np.sign(x), x), lambda dy, x: dy * np.sign(x)),
-    "erf": (lambda x: (erf(x), x), lambda dy, x: dy * 2 / math.sqrt(math.pi) * np.exp(-x * x)),
-    "table": (
-        lambda x: (np.interp(x, [-4, 0, 4], [0, 1, 5]), x),
-        lambda dy, x: dy * np.where(x < 0, 0.25, 1),
-    ),
+    "table": (lambda x: (np.interp(x, [-4, 0, 4], [0, 1, 5]), x), lambda dy, x: dy * (1 - 0.75 * (x < 0))),
 }
 
 
@@ -240,14 +217,13 @@ def test_several_outputs(rng):
     def forward(x):
         return ({"sin": np.sin(x), "parts": (x * x, x.sum(-1))}, x)
 
-    def right(dy, x):
-        return dy["sin"] * np.cos(x) + 2 * dy["parts"][0] * x + dy["parts"][1][..., None]
-
-    assert gradcheck((forward, right), rng.standard_normal((2, 3))).ok
-
     def wrong(dy, x):
         return dy["sin"] * np.cos(x) + 2 * dy["parts"][0] * x
 
+    def right(dy, x):
+        return wrong(dy, x) + dy["parts"][1][..., None]
+
+    assert gradcheck((forward, right), rng.standard_normal((2, 3))).ok
     assert not gradcheck((forward, wrong), rng.standard_normal((2, 3))).ok
 
 
@@ -267,36 +243,30 @@ class Cube:
 
 
 MESSAGES = {
-    "a class": ((Cube,), "Cube is a class: give a layer, as Cube() makes one"),
-    "a method": ((Cube().forward,), "Cube.forward is a method"),
-    "no cache": (((lambda x: x, lambda dy, cache: dy),), "return the pair (y, cache)"),
-    "a tuple": (((identity, lambda dy, cache: (dy,)),), "return the array for one input"),
+    "Cube is a class: give a layer, as Cube\\(\\) makes one": Cube,
+    "Cube.forward is a method": Cube().forward,
+    "return the pair \\(y, cache\\)": (lambda x: x, lambda dy, cache: dy),
+    "return the array for one input": (identity, lambda dy, cache: (dy,)),
 }
 
 
-@pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_for_what_is_no_layer(name, rng):
-    things, words = MESSAGES[name]
-    with pytest.raises(UserError) as error:
-        gradcheck(*things, rng.standard_normal((3, 4)))
-    assert words in str(error.value)
+@pytest.mark.parametrize(("words", "thing"), MESSAGES.items())
+def test_a_message_for_what_is_no_layer(words, thing, rng):
+    with refused(words):
+        gradcheck(thing, rng.standard_normal((3, 4)))
 
 
 GRADIENTS = {
-    "a list": (lambda dy, x: dy.tolist(), "the gradient is a list: return an array"),
-    "another shape": (
-        lambda dy, x: dy.T,
-        "(4, 3) and the tensor (3, 4): it is transposed",
-    ),
-    "an unrelated shape": (lambda dy, x: np.ones((2, 2)), "must an axis be summed?"),
-    "float32": (lambda dy, x: dy.astype(np.float32), "has dtype float32"),
-    "NaN": (lambda dy, x: dy * np.log(-np.abs(x)), "contains NaN or infinity"),
+    "the gradient is a list: return an array": lambda dy, x: dy.tolist(),
+    "(4, 3) and the tensor (3, 4): it is transposed": lambda dy, x: dy.T,
+    "must an axis be summed?": lambda dy, x: np.ones((2, 2)),
+    "has dtype float32": lambda dy, x: dy.astype(np.float32),
+    "contains NaN or infinity": lambda dy, x: dy * np.log(-np.abs(x)),
 }
 
 
-@pytest.mark.parametrize("name", GRADIENTS)
-def test_a_gradient_that_is_no_array_of_numbers(name, rng):
-    backward, words = GRADIENTS[name]
+@pytest.mark.parametrize(("words", "backward"), GRADIENTS.items())
+def test_a_gradient_that_is_no_array_of_numbers(words, backward, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         report = gradcheck((identity, backward), rng.standard_normal((3, 4)))

@@ -18,6 +18,11 @@ from npformer.checking.trees import draw_like
 
 KERNELS = list(kernel_cases())
 ROOT = Path(__file__).parents[2]
+LEFT_OUT = (
+    *("learn", ".gpu"),  # the kernels for CuPy have their tests on a device
+    "checking.foreign",  # adapters, which compute no gradients of their own
+    *(".bench.torch_", ".interop.torch"),  # PyTorch need not be installed
+)
 EXCEPTED = {
     # not a backward pass of its own: it runs the forward and the backward pass of a model
     "npformer.training.step.forward_and_backward",
@@ -68,11 +73,7 @@ def backward_passes():
     """Return the code of every public *_backward and of every backward method that computes something."""
     codes = {}
     for info in pkgutil.walk_packages(npformer.__path__, "npformer."):
-        if "learn" in info.name or ".gpu" in info.name or info.name.endswith("__main__"):
-            continue  # the kernels for CuPy have their tests on a device
-        if "checking.foreign" in info.name:  # adapters, which compute no gradients of their own
-            continue
-        if ".bench.torch_" in info.name or ".interop.torch" in info.name:  # PyTorch need not be installed
+        if info.name.endswith("__main__") or any(part in info.name for part in LEFT_OUT):
             continue
         module = importlib.import_module(info.name)
         own = [item for item in vars(module).values() if getattr(item, "__module__", "") == info.name]

@@ -1,17 +1,20 @@
 """The gradient checker: correct gradients pass, and wrong ones are found, located and named."""
 
 import json
+import os
 
 import numpy as np
 import pytest
+from refused import refused
 
-from npformer import Parameter, UserError
+from npformer import Parameter
 from npformer import functional as F
 from npformer.checking import gradcheck
 from npformer.checking.cases import component_cases
 from npformer.nn import LayerNorm, Linear
 
 CASES = component_cases()
+SOME = 6 if os.environ.get("NPFORMER_NIGHTLY") else 30
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -24,7 +27,7 @@ def test_every_component_and_option(case):
     assert any(row.tensor == "hessian symmetry" for row in report.rows)
 
 
-@pytest.mark.parametrize("case", CASES[::6], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CASES[::SOME], ids=lambda case: case.name)
 def test_central_differences_agree(case):
     report = case.check("difference")
     assert report.ok, str(report)
@@ -148,8 +151,8 @@ def identity(x):
     return 1.0 * x, x.shape
 
 
-def square_map(x):
-    return x @ np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 10]]), None
+def centred(x):
+    return x - x.mean(-1, keepdims=True), None
 
 
 def plus_one(dy, cache):
@@ -165,16 +168,11 @@ PAIRS = {
     "root of an axis": ((F.softmax, lambda dy, y: F.softmax_backward(dy, y) / 5**0.5), "1/√5"),
     "zero": ((F.softmax, lambda dy, y: 0 * dy), "no gradient reached"),
     "not a number": ((F.softmax, lambda dy, y: np.nan * dy), "NaN"),
-    "mean term": (
-        (lambda x: (x - x.mean(-1, keepdims=True), None), lambda dy, cache: dy),
-        "along axis 1 it differs",
-    ),
-    "residual left out": ((lambda x: (x + 2 * x, None), lambda dy, cache: 2 * dy), "times the correct one"),
+    "float32": ((F.softmax, lambda dy, y: F.softmax_backward(*np.float32((dy, y)))), "computed in float32"),
+    "mean term": ((centred, lambda dy, cache: dy), "along axis 1 it differs"),
+    "residual": ((lambda x: (x + 2 * x, None), lambda dy, cache: 2 * dy), "times the correct one"),
     "one entry": ((identity, plus_one), "1 of 15 entries are wrong"),
-    "mask": (
-        (lambda x: (np.where(np.arange(3) < 2, x, 0), None), lambda dy, cache: dy),
-        "should be 0",
-    ),
+    "mask": ((lambda x: (x * (np.arange(3) < 2), None), lambda dy, cache: dy), "should be 0"),
 }
 
 
@@ -206,8 +204,8 @@ def test_the_first_wrong_entry_is_named(rng):
 
 def test_the_first_wrong_entry_of_many(rng):
     """Equal errors do not cancel."""
-    pair = (lambda x: (x - x.mean(-1, keepdims=True), None), lambda dy, cache: dy)
-    for seed in range(10):
+    pair = (centred, lambda dy, cache: dy)
+    for seed in range(3):
         assert gradcheck(pair, rng.standard_normal((2, 5)), seed=seed).rows[0].entry in (None, (0, 0))
 
 
@@ -224,23 +222,23 @@ def test_second_derivatives_that_disagree(rng):
     assert not rows["hessian symmetry"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ((object(), np.ones(2)), "object has no forward"),
-        (((F.softmax, F.softmax_backward), np.ones(2, int)), "nothing to check"),
-        (((lambda x: (x, None), lambda dy, c: (dy, dy)), np.ones(2)), "returned 2 gradients"),
-        (((lambda x: (x, None), lambda dy, c: None), np.ones(2)), "returned 0 gradients"),
-        (((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)), "takes 1 array "),
-    ],
-)
-def test_objects_that_do_not_follow_the_protocol(arguments, words):
-    with pytest.raises(UserError, match=words):
+REFUSED = {
+    "object has no forward": (object(), np.ones(2)),
+    "nothing to check": ((F.softmax, F.softmax_backward), np.ones(2, int)),
+    "returned 2 gradients": ((lambda x: (x, None), lambda dy, c: (dy, dy)), np.ones(2)),
+    "returned 0 gradients": ((lambda x: (x, None), lambda dy, c: None), np.ones(2)),
+    "takes 1 array ": ((lambda x: (x, None), lambda dy, c: dy), np.ones(2), np.ones(2)),
+}
+
+
+@pytest.mark.parametrize(("words", "arguments"), REFUSED.items())
+def test_objects_that_do_not_follow_the_protocol(words, arguments):
+    with refused(words):
         gradcheck(*arguments)
 
 
 def test_an_unknown_method():
-    with pytest.raises(UserError, match="unknown method 'magic'"):
+    with refused("unknown method 'magic'"):
         gradcheck((F.softmax, F.softmax_backward), np.ones(2), method="magic")
 
 
@@ -250,9 +248,3 @@ def test_the_package_is_callable_as_its_function(rng):
     x = rng.standard_normal((2, 3))
     assert npformer.gradcheck((F.softmax, F.softmax_backward), x).ok
     assert npformer.checking.gradcheck is gradcheck
-
-
-def test_a_gradient_computed_in_float32(rng):
-    """The gradient is nearly right, and the forward pass accepts complex numbers."""
-    pair = (F.softmax, lambda dy, y: F.softmax_backward(dy.astype(np.float32), y.astype(np.float32)))
-    assert "computed in float32" in gradcheck(pair, rng.standard_normal((4, 3))).worst.diagnosis

@@ -1,23 +1,26 @@
 """Models of Hugging Face as oracles: random values, the folders that they save, and comparisons with ours."""
 
 import copy
+import os
 
 import numpy as np
 import pytest
 
 DTYPES = ("float64", "float32", "float16", "bfloat16")
+SEEDS = range(22 if os.environ.get("NPFORMER_NIGHTLY") else 6)  # of random configurations, in every dtype
 
 
-def save_oracle(oracle, folder, *, seed, dtype, is_sharded=False):
-    """Give an oracle random values, save it, and return it in float64.
+def save_oracle(oracle, folder, *, seed, dtype=None):
+    """Give an oracle random values, save it in one or several files, and return it in float64.
 
     Args:
         oracle: The model. Its norms and biases get random values too, and its final_logits_bias.
         folder: The folder.
-        seed: The seed of the values.
-        dtype: The name of the dtype of the file. The returned model has the same, rounded values.
-        is_sharded: Save several files.
+        seed: The seed of the values. It also decides how many files are saved.
+        dtype: The name of the dtype of the files; if it is None, the seed decides. The returned model has the
+            same, rounded values.
     """
+    dtype, is_sharded = dtype or DTYPES[seed % len(DTYPES)], seed % 3 == 0
     torch = pytest.importorskip("torch")
     generator = torch.Generator().manual_seed(seed)
     values = [parameter for parameter in oracle.parameters() if parameter.requires_grad]
@@ -31,6 +34,25 @@ def save_oracle(oracle, folder, *, seed, dtype, is_sharded=False):
     stored.save_pretrained(folder, max_shard_size="0.5KB" if is_sharded else "1GB")
     assert (len(list(folder.glob("*.safetensors"))) > 1) == is_sharded
     return oracle.double().eval()
+
+
+def expected_of(oracle, maps, labels, pad_id, **inputs):
+    """Return the logits, the loss and the attention weights of an oracle, which gets its gradients.
+
+    Args:
+        oracle: The model.
+        maps: A dict from our names of weights to those of transformers.
+        labels: Token ids; those of padding have no loss.
+        pad_id: The id of padding.
+        inputs: The other arrays that the model takes.
+    """
+    torch = pytest.importorskip("torch")
+    inputs["labels"] = np.where(labels == pad_id, -100, labels)
+    outputs = oracle(**{name: torch.tensor(x) for name, x in inputs.items()}, output_attentions=True)
+    outputs.loss.backward()
+    found = {"logits": outputs.logits, "loss": outputs.loss}
+    found |= {ours: torch.stack(getattr(outputs, theirs)) for ours, theirs in maps.items()}
+    return {name: tensor.detach().numpy() for name, tensor in found.items()}
 
 
 def by_their_names(family, config, arrays):

@@ -12,7 +12,9 @@ from tokenizers import models, normalizers, pre_tokenizers, trainers
 from unicode_texts import ASIAN, COMPATIBLE, EMOJI, RIGHT_TO_LEFT, WORDS
 
 from npformer.data.text import TINY_SHAKESPEARE
+from npformer.errors import UserError
 from npformer.interop.tokenizer_classes import QWEN2_PATTERN
+from npformer.interop.tokenizers import load_tokenizer
 
 END = "<|endoftext|>"
 # what texts should contain besides words: special tokens, and Marian's codes of target languages
@@ -118,6 +120,24 @@ def llama(folder):
     transformers.LlamaTokenizer(model["vocab"], merges, add_bos_token=True).save_pretrained(folder)
     write_json(folder / "config.json", {"model_type": "llama"})
     return folder
+
+
+def damaged(data, rng):
+    """Return the data truncated, with other bytes, or without some."""
+    place, length = rng.randrange(len(data)), rng.choice([1, 5, 40])
+    before, after = data[:place], data[place + length :]
+    inserted = [b"", b"\xff" * length, rng.randbytes(length), bytes(rng.choices(b'0"{}[]:,-', k=length))]
+    return rng.choice([before, *(before + each + after for each in inserted)])
+
+
+def is_refused(folder, family):
+    """Return whether the tokenizer is refused, or refuses a text, with a message of one line."""
+    try:
+        tokenizer = load_tokenizer(folder, family)
+        tokenizer.decode(tokenizer.encode("The [MASK] man ½ €").ids)
+    except UserError as error:
+        return "\n" not in str(error)
+    return False
 
 
 def load_oracle(folder):

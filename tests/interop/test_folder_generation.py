@@ -1,5 +1,7 @@
 """Greedy generation by GPT-2, Llama and Qwen2: the same tokens as generate() of transformers."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ from gpt_oracles import FAMILIES, make_oracle, random_settings  # noqa: E402  it
 
 pytestmark = pytest.mark.torch
 
-N_MODELS, N_PROMPTS, N_TOKENS = 5, 10, 20  # prompts of each model
+N_MODELS = 5 if os.environ.get("NPFORMER_NIGHTLY") else 2
+N_PROMPTS, N_TOKENS = 10, 20  # of each model
 LONGEST = 12  # tokens of a prompt
 
 

@@ -11,6 +11,7 @@ import json
 
 import numpy as np
 import pytest
+from hugging_face_oracles import SEEDS, by_their_names, larger
 
 from npformer.functional.losses import cross_entropy, cross_entropy_backward
 from npformer.interop import load_folder
@@ -21,76 +22,61 @@ from gpt_oracles import FAMILIES, compute_in_float64, make_oracle, random_settin
 
 pytestmark = pytest.mark.torch
 
-N = 22  # configurations of each family
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
-every_model = pytest.mark.parametrize("seed", range(N))
 every_family = pytest.mark.parametrize("family", FAMILIES)
 
 
-def differences(oracle, folder):
-    """Return max |ours - theirs| / max |theirs| of logits, attention, loss and all gradients."""
-    loaded = load_folder(folder, np.float64)
+def outputs_and_gradients(oracle, loaded):
+    """Return logits, attention, loss and all gradients by name, ours and those of transformers."""
     ids = np.random.default_rng(1).integers(0, oracle.config.vocab_size, (2, 7))
     found = oracle(torch.tensor(ids), output_attentions=True)
     # with labels=, transformers computes the loss in float32
-    their_loss = torch.nn.functional.cross_entropy(
-        found.logits[:, :-1].flatten(0, 1), torch.tensor(ids[:, 1:]).flatten()
-    )
+    predictions, targets = found.logits[:, :-1].flatten(0, 1), torch.tensor(ids[:, 1:]).flatten()
+    their_loss = torch.nn.functional.cross_entropy(predictions, targets)
     their_loss.backward()
     logits, cache = loaded.model.forward(ids)
     loss, loss_cache = cross_entropy(logits[:, :-1], ids[:, 1:])
     dlogits = np.zeros_like(logits)
-    dlogits[:, :-1] = cross_entropy_backward(1.0, loss_cache)
+    dlogits[:, :-1] = cross_entropy_backward(logits.dtype.type(1), loss_cache)
     loaded.model.backward(dlogits, cache)
     pairs = {"logits": (logits, found.logits), "loss": (np.array(loss), their_loss)}
     for i, weights in enumerate(found.attentions):
         pairs[f"attention {i}"] = (cache.layers[i].self_attention.attention.weights, weights)
-    grads = {name: parameter.grad for name, parameter in loaded.model.named_parameters()}
     theirs = dict(oracle.named_parameters())
-    for row in loaded.family.rows(loaded.model.config):
-        for name, view in zip(row.theirs, row.their_views(grads[row.ours]), strict=True):
-            pairs[name] = (view, theirs.pop(name).grad)
+    grads = {name: parameter.grad for name, parameter in loaded.model.named_parameters()}
+    for name, view in by_their_names(loaded.family, loaded.model.config, grads).items():
+        pairs[name] = (view, theirs.pop(name).grad)
     assert not theirs  # every parameter of the oracle was compared
-    return {
-        name: np.abs(ours - theirs.detach().numpy()).max() / np.abs(theirs.detach().numpy()).max()
-        for name, (ours, theirs) in pairs.items()
-    }
+    ours = {name: pair[0] for name, pair in pairs.items()}
+    return ours, {name: pair[1].detach().numpy() for name, pair in pairs.items()}
 
 
 @every_family
-@every_model
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_folder_that_transformers_wrote(monkeypatch, tmp_path, family, seed):
-    rng = np.random.default_rng(seed)
-    dtype = DTYPES[seed % 4]
-    is_sharded = seed % 3 == 0
-    oracle = make_oracle(family, random_settings(family, rng), dtype)
+    dtype, is_sharded = DTYPES[seed % 4], seed % 3 == 0
+    oracle = make_oracle(family, random_settings(family, np.random.default_rng(seed)), dtype)
     stored = copy.deepcopy(oracle).to(dtype)
     stored.save_pretrained(tmp_path, max_shard_size="0.5KB" if is_sharded else "1GB")
     assert (len(list(tmp_path.glob("*.safetensors"))) > 1) == is_sharded
     if family != "gpt2":
-        found = differences(oracle, tmp_path)
-        assert {name: d for name, d in found.items() if not d <= 1e-5} == {}
-        assert max(found.values()) > 1e-10  # otherwise the comparison below would patch needlessly
+        both = outputs_and_gradients(oracle, load_folder(tmp_path, np.float64))
+        assert larger(1e-5, *both) == {}
+        assert larger(1e-10, *both) != {}  # otherwise the comparison below would patch needlessly
         oracle.zero_grad()
         compute_in_float64(monkeypatch, family)
-    found = differences(oracle, tmp_path)
-    assert {name: d for name, d in found.items() if not d <= 1e-10} == {}
+    assert larger(1e-10, *outputs_and_gradients(oracle, load_folder(tmp_path, np.float64))) == {}
 
 
 @every_family
-@every_model
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_model_in_float32(tmp_path, family, seed):
     oracle = make_oracle(family, random_settings(family, np.random.default_rng(seed))).float()
     oracle.save_pretrained(tmp_path)
-    model = load_folder(tmp_path).model
-    ids = np.random.default_rng(1).integers(0, oracle.config.vocab_size, (2, 7))
-    with torch.no_grad():
-        expected = oracle(torch.tensor(ids), output_attentions=True)
-    logits, cache = model.forward(ids)
-    assert logits.dtype == np.float32
-    weights = [layer.self_attention.attention.weights for layer in cache.layers]
-    for ours, theirs in zip((logits, *weights), (expected.logits, *expected.attentions), strict=True):
-        assert np.abs(ours - theirs.numpy()).max() <= 1e-5 * theirs.abs().max()
+    loaded = load_folder(tmp_path)
+    assert loaded.model.values.dtype == np.float32
+    different = larger(1e-5, *outputs_and_gradients(oracle, loaded))
+    assert not [name for name in different if name.startswith(("logits", "attention"))]
 
 
 @every_family

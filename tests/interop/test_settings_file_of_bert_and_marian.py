@@ -3,8 +3,8 @@
 import json
 
 import pytest
+from refused import refused
 
-from npformer.errors import UserError
 from npformer.interop.families.bert import BERT, DISTILBERT
 from npformer.interop.families.marian import MARIAN
 from npformer.interop.generation_file import search_settings
@@ -13,55 +13,25 @@ from npformer.models.bert import BertConfig
 from npformer.models.transformer import TransformerConfig
 
 # a small configuration of each family, in which every setting that a file can say differs from its default
+SIZES = {"d_model": 12, "n_layers": 3, "n_heads": 2, "d_ff": 5, "max_length": 7, "pad_id": 1}
+SIZES |= {"dropout": 0.2, "attention_dropout": 0.3}
 CONFIGS = {
-    "bert": BertConfig(
-        vocab_size=9,
-        d_model=12,
-        n_layers=3,
-        n_heads=2,
-        d_ff=5,
-        max_length=7,
-        n_segments=3,
-        activation="relu",
-        norm_eps=1e-5,
-        dropout=0.2,
-        attention_dropout=0.3,
-        pad_id=1,
-    ),
-    "distilbert": BertConfig(
-        vocab_size=9,
-        d_model=12,
-        n_layers=3,
-        n_heads=2,
-        d_ff=5,
-        max_length=7,
-        n_segments=0,
-        activation="swish",
-        dropout=0.2,
-        attention_dropout=0.3,
-        pad_id=1,
-    ),
+    "bert": BertConfig(vocab_size=9, n_segments=3, activation="relu", norm_eps=1e-5, **SIZES),
+    "distilbert": BertConfig(vocab_size=9, n_segments=0, activation="swish", **SIZES),
     "marian": TransformerConfig(
         source_vocab=9,
         target_vocab=8,
-        d_model=12,
-        d_ff=5,
-        n_heads=2,
-        n_layers=3,
-        max_length=7,
         activation="gelu_tanh",
         positions="marian",
         scale_embedding=True,
         tied="output",
         output_bias=True,
-        dropout=0.2,
-        attention_dropout=0.3,
         feed_forward_dropout=0.4,
         label_smoothing=0.0,
         fused_projections=True,
-        pad_id=1,
         start_id=1,
         end_id=2,
+        **SIZES,
     ),
 }
 FAMILIES = {family.name: family for family in (BERT, DISTILBERT, MARIAN)}
@@ -87,68 +57,49 @@ def test_the_rows_are_the_parameters(name, config):
     assert {row.ours: row.shape for row in family.rows(config)} == parameters
 
 
-REFUSED = {
-    "a decoder": ("bert", {"is_decoder": True}, "is_decoder is true in config.json, and npformer supports"),
-    "relative positions": ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type is"),
-    "an output of its own": ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings is false"),
-    "an activation": ("bert", {"hidden_act": "mish"}, "hidden_act is 'mish' in config.json, and npformer"),
-    "an output of DistilBERT": ("distilbert", {"tie_word_embeddings": False}, "tie_word_embeddings is false"),
-    "heads": ("distilbert", {"n_heads": 5}, "d_model 12 is not divisible by n_heads 5"),
-    "a shallow decoder": (
-        "marian",
-        {"decoder_layers": 1},
-        "encoder_layers is 3 and decoder_layers 1 in config.json, and npformer supports equal numbers alone",
-    ),
-    "shared tables with another output": (
-        "marian",
-        {"share_encoder_decoder_embeddings": True, "tie_word_embeddings": False},
-        "tie_word_embeddings is false",
-    ),
-    "a start that ends": ("marian", {"decoder_start_token_id": 2}, r"are \(1, 2, 2\): end_id must differ"),
-    "several ends": ("marian", {"eos_token_id": [2, 3]}, r"eos_token_id is \[2, 3\] in config.json: it must"),
-    "too many positions": (
-        "marian",
-        {"max_position_embeddings": 10**12},
-        "max_position_embeddings is 1,000,000,000,000 in config.json, and the table of sinusoids would",
-    ),
-}
+UNTIED = {"tie_word_embeddings": False}
+REFUSED = [
+    ("bert", {"is_decoder": True}, "is_decoder is true in config.json, and npformer supports"),
+    ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type is"),
+    ("bert", UNTIED, "tie_word_embeddings is false"),
+    ("bert", {"hidden_act": "mish"}, "hidden_act is 'mish' in config.json, and npformer"),
+    ("distilbert", UNTIED, "tie_word_embeddings is false"),
+    ("distilbert", {"n_heads": 5}, "d_model 12 is not divisible by n_heads 5"),
+    ("marian", {"decoder_layers": 1}, "encoder_layers is 3 and decoder_layers 1 in .*supports equal numbers"),
+    ("marian", UNTIED | {"share_encoder_decoder_embeddings": True}, "tie_word_embeddings is false"),
+    ("marian", {"decoder_start_token_id": 2}, r"are \(1, 2, 2\): end_id must differ"),
+    ("marian", {"eos_token_id": [2, 3]}, r"eos_token_id is \[2, 3\] in config.json: it must"),
+    ("marian", {"max_position_embeddings": 10**12}, "is 1,000,000,000,000 in .*, and the table of sinusoids"),
+]
 
 
-@pytest.mark.parametrize(("name", "changes", "sentence"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("name", "changes", "sentence"), REFUSED)
 def test_what_a_file_asks_for_and_our_model_does_not_have(name, changes, sentence):
     family = FAMILIES[name]
-    with pytest.raises(UserError, match=sentence):
+    with refused(sentence):
         family.config_of(Settings(family.settings_of(CONFIGS[name]) | changes))
 
 
-UNWRITABLE = {
-    "no segments": ("bert", {"n_segments": 0}, "the model has no segments, and BERT has them: write it as a"),
-    "segments": ("distilbert", {"n_segments": 1}, "the model has segments, and DistilBERT has none"),
-    "another eps": ("distilbert", {"norm_eps": 1e-5}, "norm_eps is 1e-05, and that of DistilBERT is 1e-12"),
-    "pre-norm": ("marian", {"norm": "pre", "final_norm": True}, "norm is 'pre', and in a Marian model it is"),
-    "sinusoids": (
-        "marian",
-        {"positions": "interleaved"},
-        "positions is 'interleaved', and in a Marian model",
-    ),
-}
+PRE_NORM = {"norm": "pre", "final_norm": True}
+UNWRITABLE = [
+    ("bert", {"n_segments": 0}, "the model has no segments, and BERT has them: write it as a"),
+    ("distilbert", {"n_segments": 1}, "the model has segments, and DistilBERT has none"),
+    ("distilbert", {"norm_eps": 1e-5}, "norm_eps is 1e-05, and that of DistilBERT is 1e-12"),
+    ("marian", PRE_NORM, "norm is 'pre', and in a Marian model it is"),
+    ("marian", {"positions": "interleaved"}, "positions is 'interleaved', and in a Marian model"),
+]
 
 
-@pytest.mark.parametrize(("name", "changes", "sentence"), UNWRITABLE.values(), ids=UNWRITABLE)
+@pytest.mark.parametrize(("name", "changes", "sentence"), UNWRITABLE)
 def test_what_our_model_has_and_the_family_does_not(name, changes, sentence):
-    with pytest.raises(UserError, match=sentence):
+    with refused(sentence):
         FAMILIES[name].settings_of(CONFIGS[name].replace(**changes))
 
 
 # --- The settings of a search ---
 
-OPUS_MT = {
-    "bad_words_ids": [[1]],
-    "forced_eos_token_id": 2,
-    "max_length": 512,
-    "num_beams": 6,
-    "renormalize_logits": True,
-}
+OPUS_MT = {"bad_words_ids": [[1]], "forced_eos_token_id": 2, "max_length": 512, "num_beams": 6}
+OPUS_MT |= {"renormalize_logits": True}
 
 
 def search_of(tmp_path, settings, file="generation_config.json"):
@@ -187,5 +138,5 @@ def test_lengths_count_the_start_symbol_and_the_end_symbol(tmp_path):
     ],
 )
 def test_searches_that_npformer_does_not_have(tmp_path, changes, sentence):
-    with pytest.raises(UserError, match=sentence):
+    with refused(sentence):
         search_of(tmp_path, OPUS_MT | changes)

@@ -61,5 +61,30 @@ class Bug(NamedTuple):
         write_source(package, self.file, self.changed(self.source(package)))
 
 
+class Place(NamedTuple):
+    """One of several places with the same text in a file."""
+
+    text: str
+    nth: int  # from 1
+    of: int
+
+
+def bugs_in(files):
+    """Return the bugs that a dict declares as {file: {right text: [(name, kind, wrong text), ...]}}.
+
+    Of a long text, a bug may give only the part that differs, as "right part → wrong part". A text that a
+    file has several times stands in a Place.
+    """
+    for file, places in files.items():
+        for place, wrong in places.items():
+            place = place if isinstance(place, Place) else Place(place, 1, 1)
+            for name, kind, new in wrong:
+                part, arrow, other = new.partition(" → ")
+                if arrow:
+                    assert place.text.count(part) == 1, f"{name}: {place.text!r} must hold {part!r} once"
+                    new = place.text.replace(part, other)
+                yield Bug(name, kind, file, place.text, new, place.nth, place.of)
+
+
 class NoLongerApplies(Exception):
     """The error if the file does not contain the old text as often as the list of bugs says."""

@@ -1,125 +1,58 @@
 """Bugs in hard attention: the output, the gradient of the choice, and the score function."""
 
-from planted_bugs.bug import Bug
+from planted_bugs.bug import Place
 
-_PAIRS = "functional/hard.py"
-_LAYER = "nn/attention/hard.py"
-_TASK = "models/place_reader.py"
-_DV = "dv = _over_draws(sample.swapaxes(-1, -2) @ dz, v)"
-_LOG = "return _over_draws(dlog_prob[..., None] * (sample - weights), weights)"
-_ENTROPY = "return -(dh[..., None] * weights * (_log(weights) + h[..., None]))"
-_REWARD = "dlog_prob = -reward_weight * (log_likelihood - baseline) / log_likelihood.size"
-
-CHOICES = (
-    Bug(
-        "hard attend: dv of the mean",
-        "wrong term",
-        _PAIRS,
-        _DV,
-        "dv = _over_draws(weights.swapaxes(-1, -2) @ dz, v)",
-        of=2,
-    ),
-    Bug(
-        "hard attend: one draw's dv",
-        "missing sum",
-        _PAIRS,
-        "return dx.sum(0) if dx.ndim > x.ndim else dx",
-        "return dx[0] if dx.ndim > x.ndim else dx",
-    ),
-    Bug(
-        "hard attend: the scores get a gradient from z",
-        "wrong term",
-        _PAIRS,
-        "dscores = array_module(weights).zeros_like(weights)",
-        "dscores = straight_through_backward(dz, cache)[0]",
-    ),
-    Bug(
-        "hard attend: the entropy instead of log p",
-        "= for +=",
-        _PAIRS,
-        "dscores = dscores + entropy_backward",
-        "dscores = entropy_backward",
-    ),
-    Bug(
-        "straight through: softmax skipped",
-        "dropped branch",
-        _PAIRS,
-        "return softmax_backward(dweights, weights), dv",
-        "return dweights, dv",
-    ),
-    Bug("log p: sign", "sign", _PAIRS, _LOG, _LOG.replace("(sample - weights)", "(weights - sample)")),
-    Bug(
-        "log p: the normalizer left out",
-        "dropped branch",
-        _PAIRS,
-        _LOG,
-        _LOG.replace("(sample - weights)", "sample"),
-    ),
-    Bug(
-        "log p: its slope in the weight",
-        "wrong term",
-        _PAIRS,
-        _LOG,
-        _LOG.replace("(sample - weights)", "(sample - sample * weights)"),
-    ),
-    Bug("entropy: sign", "sign", _PAIRS, _ENTROPY, _ENTROPY.replace("-(dh", "+(dh")),
-    Bug(
-        "entropy: 1 instead of H",
-        "dropped branch",
-        _PAIRS,
-        _ENTROPY,
-        _ENTROPY.replace(" + h[..., None]", " + 1"),
-    ),
-    Bug("entropy: a left out", "missing scale", _PAIRS, _ENTROPY, _ENTROPY.replace(" * weights", "")),
-)
-
-SCORE_FUNCTION = (
-    Bug("score function: sign", "sign", _PAIRS, _REWARD, _REWARD.replace("-reward", "reward")),
-    Bug(
-        "score function: baseline times the reward",
-        "wrong term",
-        _PAIRS,
-        _REWARD,
-        _REWARD.replace("- baseline)", "* (1 - baseline))"),
-    ),
-    Bug(
-        "score function: entropy's sign",
-        "sign",
-        _PAIRS,
-        "full(sentences, -entropy_weight",
-        "full(sentences, entropy_weight",
-    ),
-)
-
-LAYER = (
-    Bug(
-        "HardAttention: gradient of the values lost",
-        "dropped branch",
-        _LAYER,
-        "return dqueries, dvalues + dkeys",
-        "return dqueries, dkeys",
-    ),
-    Bug(
-        "HardAttention: gradient of the keys lost",
-        "dropped branch",
-        _LAYER,
-        "return dqueries, dvalues + dkeys",
-        "return dqueries, dvalues",
-    ),
-    Bug(
-        "HardAttention: gradient of the entropy lost",
-        "dropped branch",
-        _LAYER,
-        "dentropy=dentropy\n",
-        "dentropy=None\n",
-    ),
-    Bug(
-        "Reader: log-softmax skipped",
-        "dropped branch",
-        _TASK,
-        "dlogits = log_softmax_backward(dlog_probs, cache.log_probs)",
-        "dlogits = dlog_probs",
-    ),
-)
-
-HARD = (*CHOICES, *SCORE_FUNCTION, *LAYER)
+BUGS = {
+    "functional/hard.py": {
+        Place("dv = _over_draws(sample.swapaxes(-1, -2) @ dz, v)", nth=1, of=2): [
+            ("hard attend: dv of the mean", "wrong term", "sample → weights"),
+        ],
+        "return dx.sum(0) if dx.ndim > x.ndim else dx": [
+            ("hard attend: one draw's dv", "missing sum", "return dx[0] if dx.ndim > x.ndim else dx"),
+        ],
+        "dscores = array_module(weights).zeros_like(weights)": [
+            (
+                "hard attend: the scores get a gradient from z",
+                "wrong term",
+                "dscores = straight_through_backward(dz, cache)[0]",
+            ),
+        ],
+        "dscores = dscores + entropy_backward": [
+            ("hard attend: the entropy instead of log p", "= for +=", "dscores = entropy_backward"),
+        ],
+        "return softmax_backward(dweights, weights), dv": [
+            ("straight through: softmax skipped", "dropped branch", "return dweights, dv"),
+        ],
+        "return _over_draws(dlog_prob[..., None] * (sample - weights), weights)": [
+            ("log p: sign", "sign", "return _over_draws(dlog_prob[..., None] * (weights - sample), weights)"),
+            ("log p: the normalizer left out", "dropped branch", "(sample - weights) → sample"),
+            ("log p: its slope in the weight", "wrong term", "- weights → - sample * weights"),
+        ],
+        "return -(dh[..., None] * weights * (_log(weights) + h[..., None]))": [
+            ("entropy: sign", "sign", "return +(dh[..., None] * weights * (_log(weights) + h[..., None]))"),
+            ("entropy: 1 instead of H", "dropped branch", "+ h[..., None] → + 1"),
+            ("entropy: a left out", "missing scale", "None] * weights * ( → None] * ("),
+        ],
+        "dlog_prob = -reward_weight * (log_likelihood - baseline) / log_likelihood.size": [
+            ("score function: sign", "sign", "-reward_weight → reward_weight"),
+            ("score function: baseline times the reward", "wrong term", "- baseline → * (1 - baseline)"),
+        ],
+        "full(sentences, -entropy_weight": [
+            ("score function: entropy's sign", "sign", "full(sentences, entropy_weight"),
+        ],
+    },
+    "nn/attention/hard.py": {
+        "return dqueries, dvalues + dkeys": [
+            ("HardAttention: gradient of the values lost", "dropped branch", "return dqueries, dkeys"),
+            ("HardAttention: gradient of the keys lost", "dropped branch", "return dqueries, dvalues"),
+        ],
+        "dentropy=dentropy\n": [
+            ("HardAttention: gradient of the entropy lost", "dropped branch", "dentropy=None\n"),
+        ],
+    },
+    "models/place_reader.py": {
+        "dlogits = log_softmax_backward(dlog_probs, cache.log_probs)": [
+            ("Reader: log-softmax skipped", "dropped branch", "dlogits = dlog_probs"),
+        ],
+    },
+}

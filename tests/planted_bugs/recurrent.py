@@ -1,165 +1,83 @@
 """Bugs in the recurrent networks: cells, padding, and back-propagation through time."""
 
-from planted_bugs.bug import Bug
-
-_ACTIVATIONS = "functional/activations.py"
-_CELLS = "functional/recurrent.py"
-_LAYER = "nn/recurrent.py"
-
-CELLS = (
-    Bug(
-        "sigmoid: slope of tanh",
-        "wrong term",
-        _ACTIVATIONS,
-        "return dy * y * (1 - y)",
-        "return dy * (1 - y * y)",
-    ),
-    Bug(
-        "LSTM: c's own gradient lost", "dropped branch", _CELLS, "dafter = dafter + dh * o", "dafter = dh * o"
-    ),
-    Bug(
-        "LSTM: gradient from h into c lost", "dropped branch", _CELLS, " + dh * o * (1 - tanh_c * tanh_c)", ""
-    ),
-    Bug(
-        "LSTM: tanh for its slope",
-        "wrong term",
-        _CELLS,
-        "dh * o * (1 - tanh_c * tanh_c)",
-        "dh * o * (1 - tanh_c)",
-    ),
-    Bug(
-        "LSTM: i and g swapped",
-        "swapped",
-        _CELLS,
-        "dafter * g, dafter * c, dafter * i",
-        "dafter * i, dafter * c, dafter * g",
-    ),
-    Bug(
-        "LSTM: df from the new memory",
-        "wrong term",
-        _CELLS,
-        "dafter * g, dafter * c,",
-        "dafter * g, dafter * tanh_c,",
-    ),
-    Bug("LSTM: dc without the gate", "missing scale", _CELLS, "dafter * i, dafter * f", "dafter * i, dafter"),
-    Bug("LSTM: g has a sigmoid's slope", "wrong term", _CELLS, "dg * (1 - g * g),", "dg * g * (1 - g),"),
-    Bug("GRU: z's sign", "sign", _CELLS, "dy * (h - n), dy * (1 - z)", "dy * (n - h), dy * (1 - z)"),
-    Bug("GRU: z and 1 - z swapped", "swapped", _CELLS, "dy * (1 - z), dy * z", "dy * z, dy * (1 - z)"),
-    Bug(
-        "GRU: r left out of the state's gradient",
-        "missing scale",
-        _CELLS,
-        "dsum * last, dsum * r",
-        "dsum * last, dsum",
-    ),
-    Bug("GRU: dr from the state", "wrong term", _CELLS, "dsum * last, dsum * r", "dsum * h, dsum * r"),
-    Bug(
-        "GRU: the input's part of n multiplied by r too",
-        "wrong term",
-        _CELLS,
-        "[dr, dz, dsum], -1)",
-        "[dr, dz, dlast], -1)",
-    ),
-    Bug("GRU: tanh's slope left out", "missing scale", _CELLS, "dsum = dn * (1 - n * n)", "dsum = dn"),
-    Bug(
-        "masked_update: padding passes the gradient of the new state",
-        "wrong mask",
-        _CELLS,
-        "return xp.where(real, dy, 0), xp.where(real, 0, dy)",
-        "return dy, xp.where(real, 0, dy)",
-    ),
-    Bug(
-        "masked_update: old and new swapped",
-        "swapped",
-        _CELLS,
-        "return xp.where(real, dy, 0), xp.where(real, 0, dy)",
-        "return xp.where(real, 0, dy), xp.where(real, dy, 0)",
-    ),
-)
-
-_OUT = "self.time_step_backward(dstate + dstates[:, t], step)"
-_OLD = "return dgates, xp.concatenate([dh, dc], -1) + dold"
-_GRU = "return dgates, dh + self.hidden_projection.backward(dhidden_gates, cache.hidden_projection) + dold"
-
-THROUGH_TIME = (
-    Bug(
-        "Recurrent: gradient cut between tokens",
-        "dropped branch",
-        _LAYER,
-        _OUT,
-        "self.time_step_backward(dstates[:, t], step)",
-    ),
-    Bug(
-        "Recurrent: only the last state counts",
-        "dropped branch",
-        _LAYER,
-        _OUT,
-        "self.time_step_backward(dstate + dstates[:, t] * (t == order[-1]), step)",
-    ),
-    Bug(
-        "Recurrent: tokens in forward order",
-        "wrong term",
-        _LAYER,
-        "zip(order[::-1], cache.steps[::-1], strict=True)",
-        "zip(order, cache.steps[::-1], strict=True)",
-    ),
-    Bug(
-        "Recurrent, LSTM: gradient lost at padding",
-        "wrong mask",
-        _LAYER,
-        _OLD,
-        "return dgates, xp.concatenate([dh, dc], -1)",
-    ),
-    Bug(
-        "Recurrent, LSTM: h and c swapped",
-        "swapped",
-        _LAYER,
-        _OLD,
-        "return dgates, xp.concatenate([dc, dh], -1) + dold",
-    ),
-    Bug(
-        "Recurrent, GRU: gradient through the product lost",
-        "dropped branch",
-        _LAYER,
-        _GRU,
-        "self.hidden_projection.backward(dhidden_gates, cache.hidden_projection)\n"
-        "        return dgates, dh + dold",
-    ),
-    Bug(
-        "Recurrent, GRU: direct gradient of the state lost",
-        "dropped branch",
-        _LAYER,
-        _GRU,
-        "return dgates, self.hidden_projection.backward(dhidden_gates, cache.hidden_projection) + dold",
-    ),
-    Bug(
-        "Recurrent, GRU: the input's gates instead of the state's",
-        "wrong term",
-        _LAYER,
-        _GRU,
-        "return dgates, dh + self.hidden_projection.backward(dgates, cache.hidden_projection) + dold",
-    ),
-    Bug(
-        "Recurrent: first state's gradient lost",
-        "dropped branch",
-        _LAYER,
-        "return (dx, dstate) if cache.has_state else dx",
-        "return (dx, dstate * 0) if cache.has_state else dx",
-    ),
-    Bug(
-        "Bidirectional: one side of dx lost",
-        "dropped branch",
-        _LAYER,
-        "return dx + self.backwards.backward(self._padded(dy[..., n:])",
-        "return 0 * dx + self.backwards.backward(self._padded(dy[..., n:])",
-    ),
-    Bug(
-        "Bidirectional: both sides get the left half",
-        "wrong term",
-        _LAYER,
-        "self._padded(dy[..., n:])",
-        "self._padded(dy[..., :n])",
-    ),
-)
-
-RECURRENT = (*CELLS, *THROUGH_TIME)
+BUGS = {
+    "functional/activations.py": {
+        "return dy * y * (1 - y)": [("sigmoid: slope of tanh", "wrong term", "return dy * (1 - y * y)")],
+    },
+    "functional/recurrent.py": {
+        "dafter = dafter + dh * o": [("LSTM: c's own gradient lost", "dropped branch", "dafter = dh * o")],
+        " + dh * o * (1 - tanh_c * tanh_c)": [("LSTM: gradient from h into c lost", "dropped branch", "")],
+        "dh * o * (1 - tanh_c * tanh_c)": [
+            ("LSTM: tanh for its slope", "wrong term", "dh * o * (1 - tanh_c)"),
+        ],
+        "dafter * g, dafter * c, dafter * i": [
+            ("LSTM: i and g swapped", "swapped", "dafter * i, dafter * c, dafter * g"),
+        ],
+        "dafter * g, dafter * c,": [
+            ("LSTM: df from the new memory", "wrong term", "dafter * g, dafter * tanh_c,"),
+        ],
+        "dafter * i, dafter * f": [("LSTM: dc without the gate", "missing scale", "dafter * i, dafter")],
+        "dg * (1 - g * g),": [("LSTM: g has a sigmoid's slope", "wrong term", "dg * g * (1 - g),")],
+        "dy * (h - n), dy * (1 - z)": [("GRU: z's sign", "sign", "dy * (n - h), dy * (1 - z)")],
+        "dy * (1 - z), dy * z": [("GRU: z and 1 - z swapped", "swapped", "dy * z, dy * (1 - z)")],
+        "dsum * last, dsum * r": [
+            ("GRU: r left out of the state's gradient", "missing scale", "dsum * last, dsum"),
+            ("GRU: dr from the state", "wrong term", "dsum * h, dsum * r"),
+        ],
+        "[dr, dz, dsum], -1)": [
+            ("GRU: the input's part of n multiplied by r too", "wrong term", "[dr, dz, dlast], -1)"),
+        ],
+        "dsum = dn * (1 - n * n)": [("GRU: tanh's slope left out", "missing scale", "dsum = dn")],
+        "return xp.where(real, dy, 0), xp.where(real, 0, dy)": [
+            (
+                "masked_update: padding passes the gradient of the new state",
+                "wrong mask",
+                "xp.where(real, dy, 0) → dy",
+            ),
+            (
+                "masked_update: old and new swapped",
+                "swapped",
+                "return xp.where(real, 0, dy), xp.where(real, dy, 0)",
+            ),
+        ],
+    },
+    "nn/recurrent.py": {
+        "self.time_step_backward(dstate + dstates[:, t], step)": [
+            ("Recurrent: gradient cut between tokens", "dropped branch", "dstate + dstates → dstates"),
+            ("Recurrent: only the last state counts", "dropped branch", "[:, t] → [:, t] * (t == order[-1])"),
+        ],
+        "zip(order[::-1], cache.steps[::-1], strict=True)": [
+            ("Recurrent: tokens in forward order", "wrong term", "order[::-1] → order"),
+        ],
+        "return dgates, xp.concatenate([dh, dc], -1) + dold": [
+            ("Recurrent, LSTM: gradient lost at padding", "wrong mask", "1) + dold → 1)"),
+            ("Recurrent, LSTM: h and c swapped", "swapped", "dh, dc → dc, dh"),
+        ],
+        (
+            "return dgates, dh + "
+            "self.hidden_projection.backward(dhidden_gates, cache.hidden_projection) + dold"
+        ): [
+            (
+                "Recurrent, GRU: gradient through the product lost",
+                "dropped branch",
+                "self.hidden_projection.backward(dhidden_gates, cache.hidden_projection)\n"
+                "        return dgates, dh + dold",
+            ),
+            ("Recurrent, GRU: direct gradient of the state lost", "dropped branch", "dh + self → self"),
+            (
+                "Recurrent, GRU: the input's gates instead of the state's",
+                "wrong term",
+                "dhidden_gates → dgates",
+            ),
+        ],
+        "return (dx, dstate) if cache.has_state else dx": [
+            ("Recurrent: first state's gradient lost", "dropped branch", "dstate → dstate * 0"),
+        ],
+        "return dx + self.backwards.backward(self._padded(dy[..., n:])": [
+            ("Bidirectional: one side of dx lost", "dropped branch", "return dx → return 0 * dx"),
+        ],
+        "self._padded(dy[..., n:])": [
+            ("Bidirectional: both sides get the left half", "wrong term", "self._padded(dy[..., :n])"),
+        ],
+    },
+}

@@ -1,191 +1,111 @@
 """Bugs around the backward passes: gradient buffers, Adam, clipping, schedules."""
 
-from planted_bugs.bug import Bug
-
-_MODULE = "nn/module.py"
-_VIEW = "self._grad = self.buffer.grads[self._part].reshape(self.value.shape)"
-_TWIN = "replica._view(replica.parameters(), self.values)"
-
-MODULE = (
-    Bug("zero_grad: does nothing", "= for +=", _MODULE, "self._allocated_grad()[...] = 0", "pass"),
-    Bug(
-        "zero_grad: leaves out the first",
-        "dropped branch",
-        _MODULE,
-        "for parameter in self.parameters():\n            parameter.zero_grad()",
-        "for parameter in self.parameters()[1:]:\n            parameter.zero_grad()",
-    ),
-    Bug(
-        "accumulate: overwrites what a user wrote",
-        "= for +=",
-        _MODULE,
-        "self._is_zero = False  # the caller",
-        "pass  # the caller",
-    ),
-    Bug(
-        "accumulate: a second product overwrites the first",
-        "= for +=",
-        _MODULE,
-        "            grad[at] += gradient\n        self._is_zero = False",
-        "            grad[at] += gradient",
-    ),
-    Bug(
-        "named_parameters: a tied parameter twice",
-        "lost tie",
-        _MODULE,
-        "id(item) not in seen:",
-        "name not in seen:",
-    ),
-    Bug("flatten: gradients outside their buffer", "lost tie", _MODULE, _VIEW, _VIEW + ".copy()"),
-    Bug(
-        "replicate: gradients shared",
-        "lost tie",
-        _MODULE,
-        _TWIN,
-        "replica._view(replica.parameters(), self.values, self.grads)",
-    ),
-    Bug(
-        "replicate: values copied",
-        "lost tie",
-        _MODULE,
-        _TWIN,
-        "replica._view(replica.parameters(), self.values.copy())",
-    ),
-    Bug(
-        "replicate: starts from the gradients so far",
-        "wrong term",
-        _MODULE,
-        _TWIN,
-        "replica._view(replica.parameters(), self.values, self.grads.copy())",
-    ),
-)
-
-_OPTIM = "training/optimizer.py"
-_ADAM = "functional/adam.py"
-_M = "m += (1 - beta1) * (grads - m)"
-_V = "v += (1 - beta2) * (grads * grads - v)"
-_UPDATE = "values -= lr * m_hat / (xp.sqrt(v_hat) + eps)"
-
-ADAM = (
-    Bug("Adam: sign", "sign", _ADAM, _UPDATE, "values += lr * m_hat / (xp.sqrt(v_hat) + eps)"),
-    Bug(
-        "Adam: eps inside the root",
-        "wrong term",
-        _ADAM,
-        _UPDATE,
-        "values -= lr * m_hat / xp.sqrt(v_hat + eps)",
-    ),
-    Bug(
-        "Adam: eps left out",
-        "dropped branch",
-        _ADAM,
-        _UPDATE,
-        "values -= lr * m_hat / xp.sqrt(v_hat)",
-    ),
-    Bug(
-        "Adam: root left out",
-        "missing scale",
-        _ADAM,
-        _UPDATE,
-        "values -= lr * m_hat / (v_hat + eps)",
-    ),
-    Bug(
-        "Adam: mean not corrected",
-        "missing scale",
-        _ADAM,
-        "m_hat = m / (1 - beta1**t)",
-        "m_hat = m",
-    ),
-    Bug(
-        "Adam: squares not corrected",
-        "missing scale",
-        _ADAM,
-        "v_hat = v / (1 - beta2**t)",
-        "v_hat = v",
-    ),
-    Bug("Adam: t counted twice", "wrong term", _OPTIM, "self.t += 1", "self.t += 2"),
-    Bug("Adam: t stays 1", "= for +=", _OPTIM, "self.t += 1", "self.t = 1"),
-    Bug("Adam: betas swapped", "swapped", _ADAM, "beta1, beta2 = betas", "beta2, beta1 = betas"),
-    Bug("Adam: mean overwritten", "= for +=", _ADAM, _M, "m = (1 - beta1) * (grads - m)"),
-    Bug("Adam: mean does not decay", "dropped branch", _ADAM, _M, "m += (1 - beta1) * grads"),
-    Bug("Adam: squares do not decay", "dropped branch", _ADAM, _V, "v += (1 - beta2) * (grads * grads)"),
-    Bug("Adam: gradient not squared", "missing scale", _ADAM, _V, "v += (1 - beta2) * (abs(grads) - v)"),
-)
-
-_DECAY = "values *= 1 - lr * weight_decay"
-
-ADAMW = (
-    Bug("AdamW: weights grow", "sign", _ADAM, _DECAY, "values *= 1 + lr * weight_decay"),
-    Bug("AdamW: learning rate left out", "missing scale", _ADAM, _DECAY, "values *= 1 - weight_decay"),
-    Bug("AdamW: decay of a copy", "lost tie", _ADAM, _DECAY, "values = values * (1 - lr * weight_decay)"),
-    Bug("AdamW: gains and biases decay too", "wrong mask", _OPTIM, "len(parameter.shape) > 1", "True"),
-    Bug(
-        "AdamW: each worker decays the whole ranges",
-        "wrong mask",
-        _OPTIM,
-        "slice(max(start, part.start), min(end, part.stop))",
-        "slice(start, end)",
-    ),
-    Bug(
-        "AdamW: ranges of neighbours lost",
-        "dropped branch",
-        _OPTIM,
-        "start, _ = ranges.pop()",
-        "ranges.pop()",
-    ),
-)
-
-_CONSISTENCY = "training/consistency.py"
-
-CONSISTENCY = (
-    Bug("R-Drop: sign", "sign", _CONSISTENCY, "difference = d1 - d2", "difference = d2 - d1"),
-    Bug("R-Drop: weight left out", "missing scale", _CONSISTENCY, "difference *= alpha", "pass"),
-    Bug("R-Drop: second pass left out", "dropped branch", _CONSISTENCY, "d2 -= difference", "pass"),
-    Bug("R-Drop: second pass moves away", "sign", _CONSISTENCY, "d2 -= difference", "d2 += difference"),
-    Bug(
-        "R-Drop: the gradient of the sum of both passes",
-        "missing scale",
-        "training/step.py",
-        "batch, tokens = twice(batch), 2 * tokens",
-        "batch = twice(batch)",
-    ),
-)
-
-_CLIP = "grads *= max_norm / norm"
-
-CLIPPING_AND_SCHEDULES = (
-    Bug("clip: inverted ratio", "swapped", _OPTIM, _CLIP, "grads *= norm / max_norm"),
-    Bug("clip: scales a copy", "lost tie", _OPTIM, _CLIP, "grads = grads * (max_norm / norm)"),
-    Bug("clip: not to max_norm", "missing scale", _OPTIM, _CLIP, "grads /= norm"),
-    Bug("clip: small gradients too", "wrong mask", _OPTIM, "if norm > max_norm:", "if norm > 0:"),
-    Bug(
-        "global_norm: no root",
-        "missing scale",
-        _OPTIM,
-        "return math.sqrt(float(array_module(grads).vdot(grads, grads)))",
-        "return float(array_module(grads).vdot(grads, grads))",
-    ),
-    Bug("warmup: d^.5", "sign", _OPTIM, "factor * d_model**-0.5", "factor * d_model**0.5"),
-    Bug("warmup: w^-.5", "wrong term", _OPTIM, "step * warmup_steps**-1.5", "step * warmup_steps**-0.5"),
-    Bug("warmup: the larger of the two", "swapped", _OPTIM, "min(step**-0.5,", "max(step**-0.5,"),
-    Bug("warmup: factor left out", "missing scale", _OPTIM, "factor * d_model", "d_model"),
-    Bug(
-        "cosine: not halved",
-        "missing scale",
-        _OPTIM,
-        "(1 + math.cos(math.pi * min(1.0, done))) / 2",
-        "(1 + math.cos(math.pi * min(1.0, done)))",
-    ),
-    Bug(
-        "cosine: rises again",
-        "dropped branch",
-        _OPTIM,
-        "math.cos(math.pi * min(1.0, done))",
-        "math.cos(math.pi * done)",
-    ),
-    Bug("cosine: floor added to the peak", "wrong term", _OPTIM, "floor + (peak - floor)", "floor + peak"),
-    Bug("cosine: floor left out", "dropped branch", _OPTIM, "floor + (peak - floor)", "peak"),
-    Bug("cosine: warmup left out", "dropped branch", _OPTIM, "if step < warmup_steps:", "if False:"),
-)
-
-TRAINING = (*MODULE, *ADAM, *ADAMW, *CONSISTENCY, *CLIPPING_AND_SCHEDULES)
+BUGS = {
+    "nn/module.py": {
+        "self._allocated_grad()[...] = 0": [("zero_grad: does nothing", "= for +=", "pass")],
+        "for parameter in self.parameters():\n            parameter.zero_grad()": [
+            (
+                "zero_grad: leaves out the first",
+                "dropped branch",
+                "self.parameters() → self.parameters()[1:]",
+            ),
+        ],
+        "self._is_zero = False  # the caller": [
+            ("accumulate: overwrites what a user wrote", "= for +=", "pass  # the caller"),
+        ],
+        "            grad[at] += gradient\n        self._is_zero = False": [
+            (
+                "accumulate: a second product overwrites the first",
+                "= for +=",
+                "            grad[at] += gradient",
+            ),
+        ],
+        "id(item) not in seen:": [
+            ("named_parameters: a tied parameter twice", "lost tie", "name not in seen:"),
+        ],
+        "self._grad = self.buffer.grads[self._part].reshape(self.value.shape)": [
+            ("flatten: gradients outside their buffer", "lost tie", "shape) → shape).copy()"),
+        ],
+        "replica._view(replica.parameters(), self.values)": [
+            ("replicate: gradients shared", "lost tie", "self.values → self.values, self.grads"),
+            ("replicate: values copied", "lost tie", "self.values → self.values.copy()"),
+            (
+                "replicate: starts from the gradients so far",
+                "wrong term",
+                "values → values, self.grads.copy()",
+            ),
+        ],
+    },
+    "functional/adam.py": {
+        "values -= lr * m_hat / (xp.sqrt(v_hat) + eps)": [
+            ("Adam: sign", "sign", "values += lr * m_hat / (xp.sqrt(v_hat) + eps)"),
+            ("Adam: eps inside the root", "wrong term", "values -= lr * m_hat / xp.sqrt(v_hat + eps)"),
+            ("Adam: eps left out", "dropped branch", "values -= lr * m_hat / xp.sqrt(v_hat)"),
+            ("Adam: root left out", "missing scale", "values -= lr * m_hat / (v_hat + eps)"),
+        ],
+        "m_hat = m / (1 - beta1**t)": [("Adam: mean not corrected", "missing scale", "m_hat = m")],
+        "v_hat = v / (1 - beta2**t)": [("Adam: squares not corrected", "missing scale", "v_hat = v")],
+        "beta1, beta2 = betas": [("Adam: betas swapped", "swapped", "beta2, beta1 = betas")],
+        "m += (1 - beta1) * (grads - m)": [
+            ("Adam: mean overwritten", "= for +=", "m = (1 - beta1) * (grads - m)"),
+            ("Adam: mean does not decay", "dropped branch", "m += (1 - beta1) * grads"),
+        ],
+        "v += (1 - beta2) * (grads * grads - v)": [
+            ("Adam: squares do not decay", "dropped branch", "v += (1 - beta2) * (grads * grads)"),
+            ("Adam: gradient not squared", "missing scale", "v += (1 - beta2) * (abs(grads) - v)"),
+        ],
+        "values *= 1 - lr * weight_decay": [
+            ("AdamW: weights grow", "sign", "values *= 1 + lr * weight_decay"),
+            ("AdamW: learning rate left out", "missing scale", "values *= 1 - weight_decay"),
+            ("AdamW: decay of a copy", "lost tie", "values = values * (1 - lr * weight_decay)"),
+        ],
+    },
+    "training/optimizer.py": {
+        "self.t += 1": [
+            ("Adam: t counted twice", "wrong term", "self.t += 2"),
+            ("Adam: t stays 1", "= for +=", "self.t = 1"),
+        ],
+        "len(parameter.shape) > 1": [("AdamW: gains and biases decay too", "wrong mask", "True")],
+        "slice(max(start, part.start), min(end, part.stop))": [
+            ("AdamW: each worker decays the whole ranges", "wrong mask", "slice(start, end)"),
+        ],
+        "start, _ = ranges.pop()": [("AdamW: ranges of neighbours lost", "dropped branch", "ranges.pop()")],
+        "grads *= max_norm / norm": [
+            ("clip: inverted ratio", "swapped", "grads *= norm / max_norm"),
+            ("clip: scales a copy", "lost tie", "grads = grads * (max_norm / norm)"),
+            ("clip: not to max_norm", "missing scale", "grads /= norm"),
+        ],
+        "if norm > max_norm:": [("clip: small gradients too", "wrong mask", "if norm > 0:")],
+        "return math.sqrt(float(array_module(grads).vdot(grads, grads)))": [
+            ("global_norm: no root", "missing scale", "return float(array_module(grads).vdot(grads, grads))"),
+        ],
+        "factor * d_model**-0.5": [("warmup: d^.5", "sign", "factor * d_model**0.5")],
+        "step * warmup_steps**-1.5": [("warmup: w^-.5", "wrong term", "step * warmup_steps**-0.5")],
+        "min(step**-0.5,": [("warmup: the larger of the two", "swapped", "max(step**-0.5,")],
+        "factor * d_model": [("warmup: factor left out", "missing scale", "d_model")],
+        "(1 + math.cos(math.pi * min(1.0, done))) / 2": [
+            ("cosine: not halved", "missing scale", "(1 + math.cos(math.pi * min(1.0, done)))"),
+        ],
+        "math.cos(math.pi * min(1.0, done))": [
+            ("cosine: rises again", "dropped branch", "math.cos(math.pi * done)"),
+        ],
+        "floor + (peak - floor)": [
+            ("cosine: floor added to the peak", "wrong term", "floor + peak"),
+            ("cosine: floor left out", "dropped branch", "peak"),
+        ],
+        "if step < warmup_steps:": [("cosine: warmup left out", "dropped branch", "if False:")],
+    },
+    "training/consistency.py": {
+        "difference = d1 - d2": [("R-Drop: sign", "sign", "difference = d2 - d1")],
+        "difference *= alpha": [("R-Drop: weight left out", "missing scale", "pass")],
+        "d2 -= difference": [
+            ("R-Drop: second pass left out", "dropped branch", "pass"),
+            ("R-Drop: second pass moves away", "sign", "d2 += difference"),
+        ],
+    },
+    "training/step.py": {
+        "batch, tokens = twice(batch), 2 * tokens": [
+            ("R-Drop: the gradient of the sum of both passes", "missing scale", "batch = twice(batch)"),
+        ],
+    },
+}

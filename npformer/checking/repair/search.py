@@ -11,7 +11,7 @@ import numpy as np
 from npformer.checking.repair.edit import Edit
 from npformer.checking.repair.edits import edits
 from npformer.checking.repair.scope import Scope
-from npformer.checking.repair.source import EditableFunction
+from npformer.checking.repair.source import EditableFunction, find_functions
 
 PATIENCE = 1500  # edits that are tried after the best one so far, before that one is made
 
@@ -53,6 +53,7 @@ class Search:
     def __init__(self, goal: Goal, functions: Sequence[tuple[EditableFunction, Scope]], most: int) -> None:
         self.made: list[Edit] = []
         self._goal, self._functions, self._most = goal, functions, most
+        find_functions([function for function, _ in functions])
         with _quiet():
             self.before = self.right = self._results([], None)
             self._run()

@@ -3,7 +3,7 @@
 import ast
 import gc
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FunctionType
 from typing import Any, TypeAlias
@@ -16,6 +16,7 @@ class EditableFunction:
 
     Attributes:
         definition: The node of the function. Changes of it take effect in `replaced`.
+        functions: The functions with this code, which `replaced` changes. `find_functions` finds them.
 
     Raises:
         LookupError: If the source is not known or does not show where the function is.
@@ -23,7 +24,7 @@ class EditableFunction:
 
     def __init__(self, code: CodeType) -> None:
         self.code = code
-        self.functions = [item for item in gc.get_referrers(code) if isinstance(item, FunctionType)]
+        self.functions: list[FunctionType] = []
         try:
             self.module = ast.parse("".join(linecache.getlines(code.co_filename)))
         except SyntaxError as error:
@@ -54,6 +55,14 @@ class EditableFunction:
         finally:
             for function in self.functions:
                 function.__code__ = self.code
+
+
+def find_functions(editable: Sequence[EditableFunction]) -> None:
+    """Find the functions of all these codes, for which Python goes once through all objects in memory."""
+    codes = [function.code for function in editable]
+    found = [item for item in gc.get_referrers(*codes) if isinstance(item, FunctionType)]
+    for function in editable:
+        function.functions = [item for item in found if item.__code__ is function.code]
 
 
 def _paths_to(module: ast.Module, code: CodeType) -> Iterator[list[Any]]:
