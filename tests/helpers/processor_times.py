@@ -66,7 +66,9 @@ def pytest_testnodedown(node):
 def pytest_sessionfinish(session):
     """Send what this worker has counted."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["processor_times"] = {kind: dict(found) for kind, found in seconds.items()}
+        session.config.workeroutput["processor_times"] = {
+            kind: dict(found) for kind, found in seconds.items()
+        }
 
 
 def pytest_terminal_summary(terminalreporter):
