@@ -51,6 +51,7 @@ class RecordedRunner:
         return ""
 
 
+@pytest.mark.slow
 class EveryLesson:
     """The tests. A subclass names its chapters."""
 

@@ -1,5 +1,6 @@
 """Minimal pages of the lessons for the tests of the search, and pages in the frame of the site."""
 
+import functools
 import html
 import re
 
@@ -12,8 +13,10 @@ from npformer.learn.site.lesson_links import page_of
 from npformer.learn.site.page import Page
 
 
+@functools.cache
 def lesson_pages():
-    """Yield a page for each lesson: its prose, and its code without outputs."""
+    """Return a page for each lesson: its prose, and its code without outputs."""
+    pages = []
     for lesson in LESSONS:
         cells = [
             prose(cell.text) if cell.kind == "prose" else f'<pre class="code">{html.escape(cell.text)}</pre>'
@@ -21,7 +24,8 @@ def lesson_pages():
         ]
         body = with_heading_ids("\n".join(cells))
         title = f"{lesson.number} · {re.sub(r'[$`]', '', lesson.title)}"
-        yield Page(page_of(lesson), title, "Lessons", body)
+        pages.append(Page(page_of(lesson), title, "Lessons", body))
+    return pages
 
 
 def write_framed(pages, folder):

@@ -124,13 +124,18 @@ class Combinations:
         return ()
 
 
-@cache
 def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
     """Return English-French sentences from a grammar.
 
     The same seed gives the same sentences on every machine. All sentences of the document family are in
     training, each several times.
     """
+    return _made(seed)
+
+
+@cache
+def _made(seed: int) -> BuiltinCorpus:
+    """Make the corpus of a seed. That takes seconds, so it is done once, however the seed is given."""
     rng = Random(seed)
     words, frames = held_out_combinations(rng), held_out_frames(rng)
     documents = document_pairs()

@@ -5,6 +5,7 @@ of chapter 14 and the GPTs of chapters 24 and 25 are trained for a few seconds i
 """
 
 from collections import Counter
+from functools import cache
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -44,6 +45,7 @@ class LessonTraining(NamedTuple):
     training: TrainingConfig
 
 
+@cache
 def lesson_recipe() -> LessonTraining:
     """Return the built-in corpus and settings that learn it in less than a minute on one core.
 

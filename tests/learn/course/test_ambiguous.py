@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from npformer.data.corpus import builtin_corpus
 from npformer.data.dataset import builtin_dataset
 from npformer.learn.course.ambiguous import (
     TOKEN_KINDS,
@@ -28,6 +29,10 @@ def translator():
     config = TransformerConfig.architecture("small", **(dataset.sizes | sizes))
     model = Transformer(config, rng=np.random.default_rng(0))
     return SimpleNamespace(source_codec=dataset.source, target_codec=dataset.target, model=model)
+
+
+def test_the_corpus_is_made_once_however_it_is_asked_for():
+    assert builtin_corpus() is builtin_corpus(seed=0)
 
 
 def test_the_sentences_and_their_positions(translator):

@@ -27,13 +27,15 @@ PAGES = {
 COMMANDS = {"INDEX.md": "index", "GLOSSARY.md": "glossary", "README.md": "lessons"}
 
 
-def places():
-    """Yield every location that the index or the glossary links to."""
-    return [place for entry in (*all_passages(), *all_terms()) for place in (*entry.lessons, *entry.code)]
+@pytest.fixture(scope="module")
+def entries():
+    """Return all passages and all terms."""
+    return all_passages(), all_terms()
 
 
-def test_every_location_is_the_right_line():
-    found = places()
+def test_every_location_is_the_right_line_and_every_lesson_is_led_to(entries):
+    all_entries = [entry for part in entries for entry in part]
+    found = [place for entry in all_entries for place in (*entry.lessons, *entry.code)]
     assert len(found) > 200
     for place in found:
         line = place.path.read_text(encoding="utf-8").splitlines()[place.line - 1]
@@ -42,15 +44,12 @@ def test_every_location_is_the_right_line():
             assert place.name.split(", ", 1)[1] in line, place
         else:
             assert re.match(rf"(def|class) {place.name}\b", line), place
-
-
-def test_every_lesson_is_in_the_index_or_explains_a_term():
-    led_to = {place.path.name for entry in (*all_passages(), *all_terms()) for place in entry.lessons}
+    led_to = {place.path.name for entry in all_entries for place in entry.lessons}
     assert {lesson.path.name for lesson in LESSONS} <= led_to
 
 
-def test_the_index_has_every_section_of_the_paper():
-    sections = " ".join(entry.place for entry in all_passages() if entry.source == PAPER)
+def test_the_index_has_every_section_of_the_paper(entries):
+    sections = " ".join(entry.place for entry in entries[0] if entry.source == PAPER)
     for section in ("3.1", "3.2.1", "3.2.2", "3.2.3", "3.3", "3.4", "3.5", "5.1", "5.3", "5.4", "6.1", "6.2"):
         assert section in sections
     for equation in ("(1)", "(2)", "(3)"):
@@ -58,9 +57,10 @@ def test_the_index_has_every_section_of_the_paper():
     assert len(SOURCES) == 5  # the paper and four documents
 
 
-def test_every_passage_has_a_lesson_and_code_and_no_term_occurs_twice():
-    assert [entry.text for entry in all_passages() if not (entry.lessons and entry.code)] == []
-    names = [term.name.lower() for term in all_terms()]
+def test_every_passage_has_a_lesson_and_code_and_no_term_occurs_twice(entries):
+    passages, terms = entries
+    assert [entry.text for entry in passages if not (entry.lessons and entry.code)] == []
+    names = [term.name.lower() for term in terms]
     assert len(set(names)) == len(names) > 50
 
 

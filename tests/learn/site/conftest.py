@@ -6,6 +6,7 @@ from word_translator import word_checkpoint
 
 from npformer.learn.course.lesson import find_lesson
 from npformer.learn.site.build import SitePlan, build_site
+from npformer.learn.site.reference_pages import reference_pages
 from npformer.storage.checkpoint import save_checkpoint
 
 chromium = browser.chromium
@@ -27,3 +28,9 @@ def small_site(tmp_path_factory):
 def read(small_site):
     """Return a function that reads a page of the small site."""
     return lambda path: (small_site / path).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """Return the pages of the reference."""
+    return list(reference_pages())

@@ -14,16 +14,15 @@ import npformer
 from npformer.learn.site import definitions, docstrings
 from npformer.learn.site.lesson_links import page_of
 from npformer.learn.site.names import Names
-from npformer.learn.site.reference_pages import reference_pages
 
 PACKAGES = ("checking", "data", "explorer", "functional", "generation", "models", "nn", "plots")
 PACKAGES += ("pretrained", "training")
 
 
 @pytest.fixture(scope="module")
-def pages():
+def pages(reference):
     """Return the pages by their paths."""
-    return {page.path: page for page in reference_pages()}
+    return {page.path: page for page in reference}
 
 
 def entry(page, name):

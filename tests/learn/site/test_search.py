@@ -12,7 +12,6 @@ from site_pages import AXE, SCHEMES, WIDTHS, check_axe, open_tab
 
 from npformer.learn.site.glossary_page import glossary_page
 from npformer.learn.site.page import Page
-from npformer.learn.site.reference_pages import reference_pages
 from npformer.learn.site.search_index import parts_of, search_index, search_page
 from npformer.learn.site.search_words import STOP_WORDS, SYNONYMS
 
@@ -20,9 +19,9 @@ browser = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def pages():
+def pages(reference):
     """Return pages of all lessons, the glossary and the reference."""
-    return [*lesson_pages(), *reference_pages(), glossary_page(LESSONS)]
+    return [*lesson_pages(), *reference, glossary_page(LESSONS)]
 
 
 @pytest.fixture(scope="module")
