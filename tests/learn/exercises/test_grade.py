@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from npformer.learn.exercises import EXERCISES, grade, observe
+from npformer.learn.tasks.compare import difference_of
 
 RIGHT = "y * (dy - (dy * y).sum(-1, keepdims=True))"
 
@@ -22,6 +23,11 @@ def test_the_first_wrong_entry_is_named_and_drawn():
     assert verdict.picture.splitlines()[3].split() == ["·", "·", "·", "+", "·"]
     assert np.argmax(np.abs(verdict.difference)) == 13
     assert max(len(line) for line in verdict.picture.splitlines()) <= 100
+
+
+def test_the_difference_of_a_vector_is_one_row():
+    right, found = np.zeros(3), np.array([0.0, 2.0, 0.0])
+    assert difference_of(right, found, found != right) == [[0, 2, 0]]
 
 
 BODIES = [
