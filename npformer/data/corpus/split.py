@@ -124,13 +124,17 @@ class Combinations:
         return ()
 
 
-@cache
 def builtin_corpus(*, seed: int = 0) -> BuiltinCorpus:
     """Return English-French sentences from a grammar.
 
     The same seed gives the same sentences on every machine. All sentences of the document family are in
     training, each several times.
     """
+    return _made(seed)
+
+
+@cache  # of a position, so that a default seed and the same seed given by its name are one corpus
+def _made(seed: int) -> BuiltinCorpus:
     rng = Random(seed)
     words, frames = held_out_combinations(rng), held_out_frames(rng)
     documents = document_pairs()
