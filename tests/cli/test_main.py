@@ -11,8 +11,10 @@ from commands import said
 
 import npformer
 from npformer import UserError
+from npformer.checking.cases import all_cases
 from npformer.cli import tour
 from npformer.cli.main import COMMANDS, main
+from npformer.data.corpus import builtin_corpus
 
 TRAIN = (
     "train train.en train.fr --steps 6 --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1 "
@@ -94,7 +96,11 @@ def test_gradcheck_of_some_components(capsys):
 
 
 @pytest.mark.slow
-def test_a_short_tour(capsys, folder):
+def test_a_short_tour(capsys, folder, monkeypatch):
+    """With few steps, few checks of gradients and a small test set, all else is as in the long one."""
+    cases, corpus = all_cases()[:10], builtin_corpus()
+    monkeypatch.setattr(tour, "all_cases", lambda: cases)
+    monkeypatch.setattr(tour, "builtin_corpus", lambda: corpus._replace(test=corpus.test[::20]))
     (folder / "little/run").mkdir(parents=True)
     (folder / "little/run/last.safetensors").write_text("of an earlier tour")
     printed = said(capsys, "tour --steps 3 --out little")

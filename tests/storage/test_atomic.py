@@ -50,7 +50,7 @@ class FailingOs:
 def test_an_error_in_any_call_leaves_the_old_file_or_the_new_one(tmp_path, monkeypatch, write, error):
     """An error may be ignored only after the rename, or in the permissions of a file that does not exist."""
     outcomes = []
-    for number in range(10):
+    for number in range(12):
         path = tmp_path / str(number)
         if write is write_atomically:
             path.write_bytes(b"old")
