@@ -124,8 +124,9 @@ def test_the_chosen_weight_of_attention_comes_back(page):
     page.hover("#attention-map", position={"x": 200, "y": 85})
     assert page.evaluate(told) != first
     page.click("#attention-map", position={"x": 240, "y": 130})
-    page.hover("#attention-map", position={"x": 200, "y": 85})  # the pointer leaves what is pinned
     chosen = page.evaluate(told)
+    page.hover("#attention-map", position={"x": 200, "y": 85})  # the pointer leaves what is pinned
+    assert page.evaluate(told) == chosen
     assert chosen.startswith("Pinned: ")
     assert chosen.split("from")[1] != first.split("from")[1]
     link = check_link(page)

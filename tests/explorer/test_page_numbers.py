@@ -206,7 +206,7 @@ EXPLAINED = """places => {
 @of_a_translator
 def test_the_arithmetic_of_numbers_at_random(page):
     """The unrounded terms add up to the number to 1e-12, and what is rounded says so."""
-    rng, count = random.Random(1), 1000 if NIGHTLY else 150
+    rng, count = random.Random(1), 1000 if NIGHTLY else 250
     places = [(rng.choice(("forward", "backward")), rng.random(), rng.random()) for _ in range(count)]
     found = page.evaluate(EXPLAINED, places)
     assert len({each["op"] for each in found}) > 15
