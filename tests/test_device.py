@@ -1,4 +1,4 @@
-"""The whole model on CuPy: on a GPU with --backend cupy, otherwise on a strict stand-in."""
+"""Every pair, layer and model on CuPy: on a GPU with --backend cupy, otherwise on a strict stand-in."""
 
 import numpy as np
 import pytest

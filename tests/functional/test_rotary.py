@@ -1,4 +1,4 @@
-"""Rotary positions: the formula, both layouts, and scores that depend on distances only."""
+"""Rotary positions: the formula, scores that depend on distances only, and the layer."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Details that a gradient check at one place does not cover: kinks, empty batches, and tied arrays."""
+"""Details that a gradient check of one layer does not cover: tied tables, and stacks without embeddings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The models that read if-then recipes: padding, the influence of word order, gradients, mistakes."""
+"""The models that read if-then recipes: padding, the influence of word order, sizes, mistakes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The Universal Transformer as a translator: its loss, decoding, training, the commands, and mistakes."""
+"""The Universal Transformer as a translator: its loss and settings. test_translators.py has the rest."""
 
 import math
 

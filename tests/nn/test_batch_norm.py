@@ -1,4 +1,4 @@
-"""Batch norm: against loops, with padding, in both modes; and the reason why Transformers use layer norm."""
+"""Batch norm as a layer: its running statistics, and the reason why Transformers use layer norm."""
 
 import numpy as np
 import pytest

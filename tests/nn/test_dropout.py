@@ -1,4 +1,4 @@
-"""Dropout: the share of dropped numbers, and the conditions under which it acts."""
+"""Dropout in layers and models: the conditions under which it acts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""RMSNorm computed with loops, and LayerNorm without a bias."""
+"""The eps of RMSNorm, and LayerNorm without a bias."""
 
 import numpy as np
 

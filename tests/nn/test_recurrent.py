@@ -1,4 +1,4 @@
-"""LSTM and GRU: against loops and PyTorch, with padding, forwards and backwards."""
+"""LSTM and GRU: against PyTorch, with padding, and in parts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Random numbers that differ from NumPy's, and the device that has nothing to wait for."""
+"""The device that has nothing to wait for, its empty memory pool, and random numbers unlike NumPy's."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The Transformer as a whole: the inputs that it accepts and refuses, and decoding one token at a time."""
+"""The Transformer as a whole: padding, the inputs that it refuses, and decoding one token at a time."""
 
 import numpy as np
 import pytest

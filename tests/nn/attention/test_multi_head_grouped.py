@@ -1,4 +1,4 @@
-"""Attention whose query heads share keys and values, with rotary positions, a window and a KV cache."""
+"""Attention whose query heads share keys and values, also with rotary positions."""
 
 import numpy as np
 import pytest
