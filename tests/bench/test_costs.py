@@ -39,11 +39,8 @@ def test_memory_of_attention_grows_with_the_length(monkeypatch, plain, lengths, 
 
 def test_every_cost_is_measured():
     reports = []
-    costs = list(
-        measure_costs(
-            lambda *told: reports.append(told), lengths=(4, 8), batches=(2,), setup=TOY, seconds=0.0
-        )
-    )
+    settings = {"lengths": (4, 8), "batches": (2,), "setup": TOY, "seconds": 0.0}
+    found = list(measure_costs(lambda *told: reports.append(told), **settings))
     names = ("step", "attention", "plain attention")
     expected = [(name, "length", size) for size in (4, 8) for name in names] + [("step", "batch", 2)]
     assert [(c.name, c.against, c.size) for c in found] == expected
