@@ -15,7 +15,7 @@ def normal(*shapes):
 
 def on_jax(draw):
     """Return a function that draws arrays of JAX, in the data type that JAX is set to."""
-    return lambda: jax.tree_util.tree_map(jnp.asarray, draw())
+    return lambda: tuple(jnp.asarray(x) for x in draw())
 
 
 def with_vjp(function, forward, backward):
@@ -55,36 +55,41 @@ def attention(q, k, v):
     return causal_weights(q, k) @ v
 
 
-def attention_gradients(q, k, v, dy, weights=causal_weights, scaled=True):
+def attention_forward(q, k, v):
+    return attention(q, k, v), (q, k, v)
+
+
+def attention_gradient(weights, q, k, v, dy, scale=None):
     p = weights(q, k)
     dp = dy @ v.T
-    ds = p * (dp - (dp * p).sum(-1, keepdims=True)) * (1 / np.sqrt(q.shape[-1]) if scaled else 1)
+    ds = p * (dp - (dp * p).sum(-1, keepdims=True)) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
     return ds @ k, ds.T @ q, p.T @ dy
 
 
-def without_mask(q, k, v, dy):
-    return attention_gradients(q, k, v, dy, lambda q, k: jax.nn.softmax(q @ k.T / np.sqrt(q.shape[-1])))
+def without_mask(saved, dy):
+    return attention_gradient(lambda q, k: jax.nn.softmax(q @ k.T / np.sqrt(q.shape[-1])), *saved, dy)
 
 
-def without_scale(q, k, v, dy):
-    return attention_gradients(q, k, v, dy, scaled=False)
-
-
-def exchanged(q, k, v, dy):
-    dq, dk, dv = attention_gradients(q, k, v, dy)
+def exchanged(saved, dy):
+    dq, dk, dv = attention_gradient(causal_weights, *saved, dy)
     return dk, dq, dv
 
 
-def attend(rule):
-    """Return attention with rule(q, k, v, dy)."""
-    return with_vjp(attention, lambda *x: (attention(*x), x), lambda saved, dy: rule(*saved, dy))
+def make_attention(backward):
+    return with_vjp(attention, attention_forward, backward)
 
 
 QKV = normal((4, 3), (4, 3), (4, 3))
-right("attention", attend(attention_gradients), QKV)
-wrong("attention: mask", attend(without_mask), QKV, "input 0", "")
-wrong("attention: scale", attend(without_scale), QKV, "input 0", "√3")
-wrong("attention: exchanged", attend(exchanged), QKV, "input 0", "the gradient of input 1")
+right("attention", make_attention(lambda saved, dy: attention_gradient(causal_weights, *saved, dy)), QKV)
+wrong("attention: mask", make_attention(without_mask), QKV, "input 0", "")
+wrong(
+    "attention: scale",
+    make_attention(lambda saved, dy: attention_gradient(causal_weights, *saved, dy, scale=1)),
+    QKV,
+    "input 0",
+    "√3",
+)
+wrong("attention: exchanged", make_attention(exchanged), QKV, "input 0", "the gradient of input 1")
 
 # ---------------------------------------------------------------------------------------------------------
 # Softmax, a linear layer, layer normalization
@@ -95,105 +100,130 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
-def with_softmax(rule):
-    """Return the softmax with rule(y, dy)."""
-    return with_vjp(softmax, lambda x: (softmax(x), softmax(x)), lambda y, dy: (rule(y, dy),))
+def make_softmax(backward):
+    return with_vjp(softmax, lambda x: (softmax(x), softmax(x)), backward)
 
 
 def in_float32(y, dy):
     y, dy = y.astype(jnp.float32), dy.astype(jnp.float32)
-    return (y * (dy - (dy * y).sum(-1, keepdims=True))).astype(jnp.float64)
+    return ((y * (dy - (dy * y).sum(-1, keepdims=True))).astype(jnp.float64),)
 
 
 X = normal((3, 4))
-over_rows = with_softmax(lambda y, dy: y * (dy - (dy * y).sum(0, keepdims=True)))
-two_gradients = with_vjp(softmax, lambda x: (softmax(x), softmax(x)), lambda y, dy: (dy, dy))
-right("softmax", with_softmax(lambda y, dy: y * (dy - (dy * y).sum(-1, keepdims=True))), X)
-wrong("softmax: axis", over_rows, X, "input 0", "")
-wrong("softmax: diagonal", with_softmax(lambda y, dy: y * (1 - y) * dy), X, "input 0", "")
-wrong("softmax: float32", with_softmax(in_float32), X, "input 0", "float32")
-wrong("softmax: None", with_softmax(lambda y, dy: None), X, "input 0", "every entry is 0")
-wrong("softmax: count", two_gradients, X, "backward", "tuple")
-wrong("softmax: shape", with_softmax(lambda y, dy: dy.sum(0)), X, "backward", "shape")
+right("softmax", make_softmax(lambda y, dy: (y * (dy - (dy * y).sum(-1, keepdims=True)),)), X)
+wrong(
+    "softmax: axis",
+    make_softmax(lambda y, dy: (y * (dy - (dy * y).sum(0, keepdims=True)),)),
+    X,
+    "input 0",
+    "",
+)
+wrong("softmax: diagonal", make_softmax(lambda y, dy: (y * (1 - y) * dy,)), X, "input 0", "")
+wrong("softmax: float32", make_softmax(in_float32), X, "input 0", "float32")
+wrong("softmax: None", make_softmax(lambda y, dy: (None,)), X, "input 0", "every entry is 0")
+wrong("softmax: count", make_softmax(lambda y, dy: (dy, dy)), X, "backward", "tuple")
+wrong("softmax: shape", make_softmax(lambda y, dy: (dy.sum(0),)), X, "backward", "shape")
 
 
-def linear(rule):
-    """Return a linear layer with rule(x, w, dy)."""
+def linear(x, w, b):
+    return x @ w + b
 
-    def forward(x, w, b):
-        return x @ w + b
 
-    return with_vjp(forward, lambda x, w, b: (forward(x, w, b), (x, w)), lambda saved, dy: rule(*saved, dy))
+def make_linear(backward):
+    return with_vjp(linear, lambda x, w, b: (linear(x, w, b), (x, w)), lambda saved, dy: backward(*saved, dy))
 
 
 XWB = normal((5, 4), (4, 4), (4,))
-bias_mean = linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.mean(0)))
-right("linear", linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.sum(0))), XWB)
-wrong("linear: mean", bias_mean, XWB, "input 2", "averaged")
-wrong("linear: transposed", linear(lambda x, w, dy: (dy @ w, x.T @ dy, dy.sum(0))), XWB, "input 0", "")
-wrong("linear: twice", linear(lambda x, w, dy: (dy @ w.T, 2 * x.T @ dy, dy.sum(0))), XWB, "input 1", "2")
+right("linear", make_linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.sum(0))), XWB)
+wrong(
+    "linear: mean", make_linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.mean(0))), XWB, "input 2", "averaged"
+)
+wrong("linear: transposed", make_linear(lambda x, w, dy: (dy @ w, x.T @ dy, dy.sum(0))), XWB, "input 0", "")
+wrong("linear: twice", make_linear(lambda x, w, dy: (dy @ w.T, 2 * x.T @ dy, dy.sum(0))), XWB, "input 1", "2")
+
+
+def normalized(x):
+    centered = x - x.mean(-1, keepdims=True)
+    return centered / jnp.sqrt((centered * centered).mean(-1, keepdims=True) + 1e-5)
 
 
 def norm_forward(x):
-    centered = x - x.mean(-1, keepdims=True)
-    rstd = 1 / jnp.sqrt((centered * centered).mean(-1, keepdims=True) + 1e-5)
-    return centered * rstd, (centered * rstd, rstd)
+    rstd = 1 / jnp.sqrt(((x - x.mean(-1, keepdims=True)) ** 2).mean(-1, keepdims=True) + 1e-5)
+    return normalized(x), (normalized(x), rstd)
 
 
-def norm(rule):
-    """Return the layer norm with rule(normalized, rstd, dy)."""
-    return with_vjp(lambda x: norm_forward(x)[0], norm_forward, lambda saved, dy: (rule(*saved, dy),))
+def norm_backward(saved, dy):
+    n, rstd = saved
+    return (rstd * (dy - dy.mean(-1, keepdims=True) - n * (dy * n).mean(-1, keepdims=True)),)
 
 
-def norm_rule(n, rstd, dy):
-    return rstd * (dy - dy.mean(-1, keepdims=True) - n * (dy * n).mean(-1, keepdims=True))
+def without_variance(saved, dy):
+    _, rstd = saved
+    return (rstd * (dy - dy.mean(-1, keepdims=True)),)
 
 
-without_variance = norm(lambda n, rstd, dy: rstd * (dy - dy.mean(-1, keepdims=True)))
-right("layer norm", norm(norm_rule), normal((3, 6)))
-wrong("layer norm: variance", without_variance, normal((3, 6)), "input 0", "")
+right("layer norm", with_vjp(normalized, norm_forward, norm_backward), normal((3, 6)))
+wrong(
+    "layer norm: variance",
+    with_vjp(normalized, norm_forward, without_variance),
+    normal((3, 6)),
+    "input 0",
+    "",
+)
 
 # ---------------------------------------------------------------------------------------------------------
 # Rules of custom_jvp, several outputs, nested inputs
 
 
-def log1pexp(derivative):
-    """Return log(1 + exp(x)) with the derivative along a direction v, derivative(x, v)."""
-
-    def forward(x):
-        return jnp.log1p(jnp.exp(x))
-
-    return with_jvp(forward, lambda xs, vs: (forward(*xs), derivative(*xs, *vs)))
+def log1pexp(x):
+    return jnp.log1p(jnp.exp(x))
 
 
-def product(derivative):
-    """Return x y with derivative(x, y, along x, along y)."""
-    return with_jvp(lambda x, y: x * y, lambda xy, v: (xy[0] * xy[1], derivative(*xy, *v)))
+def product(x, y):
+    return x * y
 
 
-not_linear = log1pexp(lambda x, v: v * v * jax.nn.sigmoid(x))
-THREE = normal((3,), (3,))
-right("log1pexp", log1pexp(lambda x, v: v * jax.nn.sigmoid(x)), X)
-wrong("log1pexp: sign", log1pexp(lambda x, v: v * jax.nn.sigmoid(-x)), X, "input 0", "")
-wrong("log1pexp: linear", not_linear, X, "backward", "linear")
-right("product", product(lambda x, y, dx, dy: dx * y + x * dy), THREE)
-wrong("product: term", product(lambda x, y, dx, dy: dx * y), THREE, "input 1", "every entry is 0")
+def rule(derivative):
+    """Return the rule of a function of one argument."""
+    return lambda inputs, directions: (log1pexp(*inputs), derivative(*inputs, *directions))
 
 
-def moments(factor):
-    """Return the means of x and x², whose backward pass has a factor that should be 2."""
+right("log1pexp", with_jvp(log1pexp, rule(lambda x, v: v * jax.nn.sigmoid(x))), X)
+wrong("log1pexp: sign", with_jvp(log1pexp, rule(lambda x, v: v * jax.nn.sigmoid(-x))), X, "input 0", "")
+wrong(
+    "log1pexp: linear",
+    with_jvp(log1pexp, rule(lambda x, v: v * v * jax.nn.sigmoid(x))),
+    X,
+    "backward",
+    "linear",
+)
+right(
+    "product",
+    with_jvp(product, lambda xy, v: (product(*xy), v[0] * xy[1] + xy[0] * v[1])),
+    normal((3,), (3,)),
+)
+wrong(
+    "product: term",
+    with_jvp(product, lambda xy, v: (product(*xy), v[0] * xy[1])),
+    normal((3,), (3,)),
+    "input 1",
+    "every entry is 0",
+)
 
-    def forward(x):
-        return (x.mean(0), (x * x).mean(0)), x
 
+def moments(x):
+    return x.mean(0), (x * x).mean(0)
+
+
+def make_moments(factor):
     def backward(x, dy):
         return ((dy[0] + factor * x * dy[1]) / len(x),)
 
-    return with_vjp(lambda x: forward(x)[0], forward, backward)
+    return with_vjp(moments, lambda x: (moments(x), x), backward)
 
 
-right("moments", moments(2), X)
-wrong("moments: factor", moments(1), X, "input 0", "")
+right("moments", make_moments(2), X)
+wrong("moments: factor", make_moments(1), X, "input 0", "")
 
 
 class Residuals:
@@ -207,11 +237,17 @@ def keep_outside(x):
     return x * x, None
 
 
-def parameters_and_x():
-    return {"w": np.full((4, 2), 0.3), "b": np.arange(2.0)}, *X()
-
-
-outside = with_vjp(lambda x: x * x, keep_outside, lambda _, dy: (2 * Residuals.x * dy,))
-right("pytrees", lambda p, x: jnp.tanh(x @ p["w"] + p["b"]), parameters_and_x)
-wrong("square: outside", outside, X, "input 0", "runs a second time before backward")
+right("pytrees", lambda parameters, x: jnp.tanh(x @ parameters["w"] + parameters["b"]), X)
+CASES[-1] = ForeignCase(
+    "pytrees",
+    CASES[-1].thing,
+    lambda: ({"w": jnp.ones((4, 2)) * 0.3, "b": jnp.arange(2.0)}, jnp.asarray(X()[0])),
+)
+wrong(
+    "square: outside",
+    with_vjp(lambda x: x * x, keep_outside, lambda _, dy: (2 * Residuals.x * dy,)),
+    X,
+    "input 0",
+    "runs a second time before backward",
+)
 right("relu", jax.nn.relu, X)

@@ -14,21 +14,18 @@ def normal(*shapes, dtype=torch.float64):
 
     def draw():
         generator = torch.Generator().manual_seed(3)
-        drawn = (torch.randn(shape, dtype=torch.float64, generator=generator) for shape in shapes)
-        return tuple(x.to(dtype) for x in drawn)
+        return tuple(
+            torch.randn(shape, dtype=torch.float64, generator=generator).to(dtype) for shape in shapes
+        )
 
     return draw
 
 
 def function(forward, backward):
     """Return the autograd.Function with this forward and this backward pass."""
-    passes = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    return type("Example", (Function,), passes)
-
-
-def with_rule(forward):
-    """Return a function that makes an autograd.Function from rule(*saved tensors, *dy), its backward pass."""
-    return lambda rule: function(forward, lambda ctx, *dy: rule(*ctx.saved_tensors, *dy))
+    return type(
+        "Example", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    )
 
 
 def right(name, thing, inputs, **more):
@@ -60,64 +57,87 @@ def attention_forward(ctx, q, k, v):
     return attention(q, k, v)
 
 
-def softmax_slope(dp, p):
-    return p * (dp - (dp * p).sum(-1, keepdim=True))
-
-
-def attention_rule(weights=causal_weights, slope=softmax_slope):
-    """Return the backward pass of attention from two of its parts."""
-
-    def rule(q, k, v, dy):
-        p = weights(q, k)
-        ds = slope(dy @ v.mT, p) / math.sqrt(q.shape[-1])
-        return ds @ k, ds.mT @ q, p.mT @ dy
-
-    return rule
-
-
-def without_scale(q, k, v, dy):
+def attention_backward(ctx, dy):
+    q, k, v = ctx.saved_tensors
     p = causal_weights(q, k)
-    ds = softmax_slope(dy @ v.mT, p)
+    dp = dy @ v.mT
+    ds = p * (dp - (dp * p).sum(-1, keepdim=True)) / math.sqrt(q.shape[-1])
     return ds @ k, ds.mT @ q, p.mT @ dy
 
 
-def exchanged(q, k, v, dy):
-    dq, dk, dv = attention_rule()(q, k, v, dy)
+def without_mask(ctx, dy):
+    q, k, v = ctx.saved_tensors
+    p = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
+    dp = dy @ v.mT
+    ds = p * (dp - (dp * p).sum(-1, keepdim=True)) / math.sqrt(q.shape[-1])
+    return ds @ k, ds.mT @ q, p.mT @ dy
+
+
+def without_scale(ctx, dy):
+    q, k, v = ctx.saved_tensors
+    p = causal_weights(q, k)
+    dp = dy @ v.mT
+    ds = p * (dp - (dp * p).sum(-1, keepdim=True))
+    return ds @ k, ds.mT @ q, p.mT @ dy
+
+
+def sum_over_queries(ctx, dy):
+    q, k, v = ctx.saved_tensors
+    p = causal_weights(q, k)
+    dp = dy @ v.mT
+    ds = p * (dp - (dp * p).sum(-2, keepdim=True)) / math.sqrt(q.shape[-1])
+    return ds @ k, ds.mT @ q, p.mT @ dy
+
+
+def without_softmax_term(ctx, dy):
+    q, k, v = ctx.saved_tensors
+    p = causal_weights(q, k)
+    ds = p * (dy @ v.mT) / math.sqrt(q.shape[-1])
+    return ds @ k, ds.mT @ q, p.mT @ dy
+
+
+def exchanged(ctx, dy):
+    dq, dk, dv = attention_backward(ctx, dy)
     return dk, dq, dv
 
 
-def values_not_transposed(q, k, v, dy):
-    dq, dk, _ = attention_rule()(q, k, v, dy)
+def values_not_transposed(ctx, dy):
+    q, k, _ = ctx.saved_tensors
+    dq, dk, _ = attention_backward(ctx, dy)
     return dq, dk, causal_weights(q, k) @ dy
 
 
-attend = with_rule(attention_forward)
-right_attention = attend(attention_rule())
-without_mask = attend(attention_rule(lambda q, k: (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)))
-over_queries = attend(attention_rule(slope=lambda dp, p: p * (dp - (dp * p).sum(-2, keepdim=True))))
-without_sum = attend(attention_rule(slope=lambda dp, p: p * dp))
-in_float32 = attend(attention_rule(lambda q, k: causal_weights(q.float(), k.float()).double()))
+def float32_weights(ctx, dy):
+    q, k, v = ctx.saved_tensors
+    p = causal_weights(q.float(), k.float()).double()
+    dp = dy @ v.mT
+    ds = p * (dp - (dp * p).sum(-1, keepdim=True)) / math.sqrt(q.shape[-1])
+    return ds @ k, ds.mT @ q, p.mT @ dy
+
 
 QKV = normal((2, 5, 3), (2, 5, 3), (2, 5, 3))
-right("attention", right_attention, QKV)
-wrong("attention: mask", without_mask, QKV, "q", "")
-wrong("attention: scale", attend(without_scale), QKV, "q", "√3")
-wrong("attention: axis", over_queries, QKV, "q", "all gradients are correct")
-wrong("attention: softmax", without_sum, QKV, "q", "")
-wrong("attention: exchanged", attend(exchanged), QKV, "q", "the gradient of k")
-wrong("attention: transpose", attend(values_not_transposed), QKV, "v", "is not transposed")
-wrong("attention: float32", in_float32, QKV, "q", "float32")
-
-KERNEL, HALF, SINGLE = (
-    {"reference": attention, "inputs": normal((2, 8, 4), (2, 8, 4), (2, 8, 4), dtype=dtype)}
-    for dtype in (torch.bfloat16, torch.float16, torch.float32)
+right("attention", function(attention_forward, attention_backward), QKV)
+wrong("attention: mask", function(attention_forward, without_mask), QKV, "q", "")
+wrong("attention: scale", function(attention_forward, without_scale), QKV, "q", "√3")
+wrong("attention: axis", function(attention_forward, sum_over_queries), QKV, "q", "all gradients are correct")
+wrong("attention: softmax", function(attention_forward, without_softmax_term), QKV, "q", "")
+wrong("attention: exchanged", function(attention_forward, exchanged), QKV, "q", "the gradient of k")
+wrong(
+    "attention: transpose", function(attention_forward, values_not_transposed), QKV, "v", "is not transposed"
 )
-right("attention in bfloat16", right_attention, **KERNEL)
-right("attention in float16", right_attention, **HALF)
-right("attention in float32", right_attention, **SINGLE)
-wrong("attention in bfloat16: mask", without_mask, row="q", words="", **KERNEL)
-wrong("attention in float16: scale", attend(without_scale), row="q", words="= 2", **HALF)
-wrong("attention in float32: axis", over_queries, row="q", words="", **SINGLE)
+wrong("attention: float32", function(attention_forward, float32_weights), QKV, "q", "float32")
+
+KERNEL = {"reference": attention, "inputs": normal((2, 8, 4), (2, 8, 4), (2, 8, 4), dtype=torch.bfloat16)}
+HALF = {"reference": attention, "inputs": normal((2, 8, 4), (2, 8, 4), (2, 8, 4), dtype=torch.float16)}
+SINGLE = {"reference": attention, "inputs": normal((2, 8, 4), (2, 8, 4), (2, 8, 4), dtype=torch.float32)}
+right("attention in bfloat16", function(attention_forward, attention_backward), **KERNEL)
+right("attention in float16", function(attention_forward, attention_backward), **HALF)
+right("attention in float32", function(attention_forward, attention_backward), **SINGLE)
+wrong("attention in bfloat16: mask", function(attention_forward, without_mask), row="q", words="", **KERNEL)
+wrong("attention in float16: scale", function(attention_forward, without_scale), row="q", words="= 2", **HALF)
+wrong(
+    "attention in float32: axis", function(attention_forward, sum_over_queries), row="q", words="", **SINGLE
+)
 
 # ---------------------------------------------------------------------------------------------------------
 # A linear layer
@@ -128,82 +148,123 @@ def linear_forward(ctx, x, w, b):
     return x @ w + b
 
 
+def linear_backward(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, x.T @ dy, dy.sum(0)
+
+
+def bias_mean(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, x.T @ dy, dy.mean(0)
+
+
+def bias_axis(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, x.T @ dy, dy.sum(1)
+
+
+def bias_none(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, x.T @ dy, None
+
+
+def weight_transposed(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, dy.T @ x, dy.sum(0)
+
+
+def weight_not_transposed(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w, x.T @ dy, dy.sum(0)
+
+
+def weight_in_float32(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, (x.float().T @ dy.float()).double(), dy.sum(0)
+
+
+def two_of_three(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, x.T @ dy
+
+
 def other_input_asked(ctx, dy):
     x, w = ctx.saved_tensors
     return dy @ w.T if ctx.needs_input_grad[1] else None, x.T @ dy, dy.sum(0)
 
 
-linear = with_rule(linear_forward)
-right_linear = linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.sum(0)))
-bias_mean = linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.mean(0)))
-bias_axis = linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.sum(1)))
-bias_none = linear(lambda x, w, dy: (dy @ w.T, x.T @ dy, None))
-transposed = linear(lambda x, w, dy: (dy @ w.T, dy.T @ x, dy.sum(0)))
-not_transposed = linear(lambda x, w, dy: (dy @ w, x.T @ dy, dy.sum(0)))
-weight_in_float32 = linear(lambda x, w, dy: (dy @ w.T, (x.float().T @ dy.float()).double(), dy.sum(0)))
-two_of_three = linear(lambda x, w, dy: (dy @ w.T, x.T @ dy))
-counted_twice = linear(lambda x, w, dy: (dy @ w.T, x.T @ dy * 2, dy.sum(0)))
+def counted_twice(ctx, dy):
+    x, w = ctx.saved_tensors
+    return dy @ w.T, x.T @ dy * 2, dy.sum(0)
+
 
 XWB = normal((4, 4), (4, 4), (4,))
-right("linear", right_linear, XWB)
-wrong("linear: mean", bias_mean, XWB, "b", "averaged instead of summed")
-wrong("linear: axis", bias_axis, XWB, "b", "the sum runs over the wrong axes")
-wrong("linear: None", bias_none, XWB, "b", "backward returns None")
-wrong("linear: transposed", transposed, XWB, "w", "transposed")
-wrong("linear: transpose", not_transposed, XWB, "x", "transposed")
-wrong("linear: float32", weight_in_float32, XWB, "w", "float32")
-wrong("linear: count", two_of_three, XWB, "backward", "returned 2 gradients")
-wrong("linear: shape", transposed, normal((5, 4), (4, 3), (3,)), "w", "shape [3, 4]")
+right("linear", function(linear_forward, linear_backward), XWB)
+wrong("linear: mean", function(linear_forward, bias_mean), XWB, "b", "averaged instead of summed")
+wrong(
+    "linear: axis",
+    function(linear_forward, bias_axis),
+    XWB,
+    "b",
+    "the sum runs over the wrong axes",
+)
+wrong("linear: None", function(linear_forward, bias_none), XWB, "b", "backward returns None")
+wrong("linear: transposed", function(linear_forward, weight_transposed), XWB, "w", "transposed")
+wrong("linear: transpose", function(linear_forward, weight_not_transposed), XWB, "x", "transposed")
+wrong("linear: float32", function(linear_forward, weight_in_float32), XWB, "w", "float32")
+wrong("linear: count", function(linear_forward, two_of_three), XWB, "backward", "returned 2 gradients")
+wrong(
+    "linear: shape",
+    function(linear_forward, weight_transposed),
+    normal((5, 4), (4, 3), (3,)),
+    "w",
+    "shape [3, 4]",
+)
 wrong("linear: needs", function(linear_forward, other_input_asked), XWB, "each input alone", "of x")
-wrong("linear: twice", counted_twice, XWB, "w", "counted twice")
+wrong("linear: twice", function(linear_forward, counted_twice), XWB, "w", "counted twice")
 
 # ---------------------------------------------------------------------------------------------------------
 # Layer normalization, softmax
 
 
-def mean(x):
-    return x.mean(-1, keepdim=True)
-
-
 def norm_forward(ctx, x, gain):
     rstd = (x.var(-1, keepdim=True, unbiased=False) + 1e-5).rsqrt()
-    normalized = (x - mean(x)) * rstd
+    normalized = (x - x.mean(-1, keepdim=True)) * rstd
     ctx.save_for_backward(normalized, rstd, gain)
     return normalized * gain
 
 
-def norm(slope):
-    """Return the Function whose dx is slope(normalized, rstd, gain, dy)."""
-
-    def rule(n, rstd, gain, dy):
-        dgain = (dy * n).sum(0)
-        return slope(n, rstd, gain, dy), dgain
-
-    return with_rule(norm_forward)(rule)
-
-
-def norm_slope(n, rstd, gain, dy):
+def norm_backward(ctx, dy):
+    n, rstd, gain = ctx.saved_tensors
     d = dy * gain
-    return rstd * (d - mean(d) - n * mean(d * n))
+    dx = rstd * (d - d.mean(-1, keepdim=True) - n * (d * n).mean(-1, keepdim=True))
+    return dx, (dy * n).sum(0)
 
 
-def without_mean(n, rstd, gain, dy):
+def without_mean(ctx, dy):
+    n, rstd, gain = ctx.saved_tensors
     d = dy * gain
-    return rstd * (d - n * mean(d * n))
+    return rstd * (d - n * (d * n).mean(-1, keepdim=True)), (dy * n).sum(0)
 
 
-def without_variance(n, rstd, gain, dy):
+def without_variance(ctx, dy):
+    n, rstd, gain = ctx.saved_tensors
     d = dy * gain
-    return rstd * (d - mean(d))
+    return rstd * (d - d.mean(-1, keepdim=True)), (dy * n).sum(0)
 
 
-def without_gain(n, rstd, gain, dy):
-    return rstd * (dy - mean(dy) - n * mean(dy * n))
+def without_gain(ctx, dy):
+    n, rstd, _ = ctx.saved_tensors
+    dx = rstd * (dy - dy.mean(-1, keepdim=True) - n * (dy * n).mean(-1, keepdim=True))
+    return dx, (dy * n).sum(0)
 
 
-def saved_in_place(n, rstd, gain, dy):
+def saved_in_place(ctx, dy):
+    n, rstd, gain = ctx.saved_tensors
     d = dy * gain
-    return rstd * (d - mean(d) - n.mul_(mean(d * n)))
+    dgain = (dy * n).sum(0)
+    dx = rstd * (d - d.mean(-1, keepdim=True) - n.mul_((d * n).mean(-1, keepdim=True)))
+    return dx, dgain
 
 
 def softmax_forward(ctx, x):
@@ -212,16 +273,30 @@ def softmax_forward(ctx, x):
     return y
 
 
-NORM, LOGITS, softmax = normal((3, 6), (6,)), normal((3, 5)), with_rule(softmax_forward)
-dy_in_place = softmax(lambda y, dy: dy.mul_(y) - y * dy.sum(-1, keepdim=True))
-right("layer norm", norm(norm_slope), NORM)
-wrong("layer norm: mean", norm(without_mean), NORM, "x", "")
-wrong("layer norm: variance", norm(without_variance), NORM, "x", "")
-wrong("layer norm: gain", norm(without_gain), NORM, "x", "")
-wrong("layer norm: in place", norm(saved_in_place), NORM, "backward", "modified in place")
-right("softmax", softmax(lambda y, dy: softmax_slope(dy, y)), LOGITS)
-wrong("softmax: diagonal", softmax(lambda y, dy: y * (1 - y) * dy), LOGITS, "x", "")
-wrong("softmax: dy", dy_in_place, LOGITS, "inputs not modified", "into dy")
+def softmax_backward(ctx, dy):
+    (y,) = ctx.saved_tensors
+    return y * (dy - (dy * y).sum(-1, keepdim=True))
+
+
+def diagonal(ctx, dy):
+    (y,) = ctx.saved_tensors
+    return y * (1 - y) * dy
+
+
+def dy_in_place(ctx, dy):
+    (y,) = ctx.saved_tensors
+    return dy.mul_(y) - y * dy.sum(-1, keepdim=True)
+
+
+NORM = normal((3, 6), (6,))
+right("layer norm", function(norm_forward, norm_backward), NORM)
+wrong("layer norm: mean", function(norm_forward, without_mean), NORM, "x", "")
+wrong("layer norm: variance", function(norm_forward, without_variance), NORM, "x", "")
+wrong("layer norm: gain", function(norm_forward, without_gain), NORM, "x", "")
+wrong("layer norm: in place", function(norm_forward, saved_in_place), NORM, "backward", "modified in place")
+right("softmax", function(softmax_forward, softmax_backward), normal((3, 5)))
+wrong("softmax: diagonal", function(softmax_forward, diagonal), normal((3, 5)), "x", "")
+wrong("softmax: dy", function(softmax_forward, dy_in_place), normal((3, 5)), "inputs not modified", "into dy")
 
 # ---------------------------------------------------------------------------------------------------------
 # Integers, random numbers, several outputs, state
@@ -253,10 +328,11 @@ def ids_and_table():
     return torch.tensor([1, 3, 1, 0]), *normal((5, 3))()
 
 
-repeated, misplaced = (function(embedding_forward, backward) for backward in (overwritten, wrong_place))
 right("embedding", function(embedding_forward, embedding_backward), ids_and_table)
-wrong("embedding: repeated", repeated, ids_and_table, "table", "one overwrote")
-wrong("embedding: place", misplaced, ids_and_table, "table", "returns None")
+wrong(
+    "embedding: repeated", function(embedding_forward, overwritten), ids_and_table, "table", "one overwrote"
+)
+wrong("embedding: place", function(embedding_forward, wrong_place), ids_and_table, "table", "returns None")
 
 
 def dropout_forward(ctx, x):
@@ -265,10 +341,21 @@ def dropout_forward(ctx, x):
     return x * mask
 
 
-FOUR, dropout = normal((4, 5)), with_rule(dropout_forward)
-right("dropout", dropout(lambda mask, dy: dy * mask), FOUR)
-wrong("dropout: anew", dropout(lambda mask, dy: dy * (torch.rand_like(dy) < 0.6) / 0.6), FOUR, "x", "")
-wrong("dropout: scale", dropout(lambda mask, dy: dy * (mask > 0)), FOUR, "x", "0.6")
+def dropout_backward(ctx, dy):
+    return dy * ctx.saved_tensors[0]
+
+
+def drawn_anew(ctx, dy):
+    return dy * (torch.rand_like(dy) < 0.6) / 0.6
+
+
+def unscaled(ctx, dy):
+    return dy * (ctx.saved_tensors[0] > 0)
+
+
+right("dropout", function(dropout_forward, dropout_backward), normal((4, 5)))
+wrong("dropout: anew", function(dropout_forward, drawn_anew), normal((4, 5)), "x", "")
+wrong("dropout: scale", function(dropout_forward, unscaled), normal((4, 5)), "x", "0.6")
 
 
 def moments_forward(ctx, x):
@@ -276,20 +363,35 @@ def moments_forward(ctx, x):
     return x.mean(0), (x * x).mean(0)
 
 
+def moments_backward(ctx, dmean, dsquare):
+    (x,) = ctx.saved_tensors
+    return (dmean + 2 * x * dsquare) / x.shape[0]
+
+
+def factor_two(ctx, dmean, dsquare):
+    (x,) = ctx.saved_tensors
+    return (dmean + x * dsquare) / x.shape[0]
+
+
+def unused_output(ctx, dmean, dsquare):
+    return moments_backward(ctx, dmean, dsquare)
+
+
 def moments_forward_with_none(ctx, x):
     ctx.set_materialize_grads(False)
     return moments_forward(ctx, x)
 
 
-def moments_rule(x, dmean, dsquare):
-    return (dmean + 2 * x * dsquare) / x.shape[0]
-
-
-MOMENTS, moments = normal((4, 3)), with_rule(moments_forward)
-unused_output = with_rule(moments_forward_with_none)(moments_rule)
-right("moments", moments(moments_rule), MOMENTS)
-wrong("moments: factor", moments(lambda x, dm, ds: (dm + x * ds) / x.shape[0]), MOMENTS, "x", "")
-wrong("moments: None", unused_output, MOMENTS, "each output alone", "only output 0")
+MOMENTS = normal((4, 3))
+right("moments", function(moments_forward, moments_backward), MOMENTS)
+wrong("moments: factor", function(moments_forward, factor_two), MOMENTS, "x", "")
+wrong(
+    "moments: None",
+    function(moments_forward_with_none, unused_output),
+    MOMENTS,
+    "each output alone",
+    "only output 0",
+)
 
 
 class OnTheClass:
@@ -304,19 +406,47 @@ def square_forward(ctx, x):
     return x * x
 
 
+def square_backward(ctx, dy):
+    return 2 * ctx.saved_tensors[0] * dy
+
+
+def last_call(ctx, dy):
+    return 2 * OnTheClass.x * dy
+
+
+def one_of_two_uses(ctx, dy):
+    return ctx.saved_tensors[0] * dy
+
+
+def detached(ctx, dy):
+    return 2 * ctx.saved_tensors[0].detach() * dy
+
+
+def dy_forgotten(ctx, dy):
+    return 2 * ctx.saved_tensors[0]
+
+
+def nan_at_one_entry(ctx, dy):
+    return (
+        2
+        * torch.where(ctx.saved_tensors[0] == ctx.saved_tensors[0].max(), math.nan, ctx.saved_tensors[0])
+        * dy
+    )
+
+
+def flat_view(ctx, dy):
+    return 2 * ctx.saved_tensors[0] * dy.view(-1).view(dy.shape)
+
+
+def memory_order(ctx, dy):
+    dy = dy.as_strided(dy.shape, (dy.shape[1], 1))
+    return 2 * ctx.saved_tensors[0] * dy
+
+
 def input_in_place(ctx, x):
     y = square_forward(ctx, x)
     x.data.add_(1)
     return y
-
-
-def square_rule(x, dy):
-    return 2 * x * dy
-
-
-def memory_order(x, dy):
-    dy = dy.as_strided(dy.shape, (dy.shape[1], 1))
-    return 2 * x * dy
 
 
 def output_in_place(ctx, x):
@@ -332,22 +462,32 @@ def copied_output(ctx, x):
     return y.mul_(2) / 2
 
 
-X, square = normal((3, 4)), with_rule(square_forward)
-last_call = square(lambda x, dy: 2 * OnTheClass.x * dy)
-nan_at_one_entry = square(lambda x, dy: 2 * torch.where(x == x.max(), math.nan, x) * dy)
-flat_view = square(lambda x, dy: 2 * x * dy.view(-1).view(dy.shape))
-saved_output = with_rule(copied_output)(lambda y, dy: y * dy)
-right("square", square(square_rule), X, options={"hessian": True})
-wrong("square: state", last_call, X, "x", "runs a second time before backward")
-wrong("square: one use", square(lambda x, dy: x * dy), X, "x", "0.5")
-wrong("square: detached", square(lambda x, dy: 2 * x.detach() * dy), X, "second derivatives", "wrong result")
-wrong("square: dy", square(lambda x, dy: 2 * x), X, "x", "")
-wrong("square: NaN", nan_at_one_entry, X, "x", "NaN")
-wrong("square: view", flat_view, X, "any layout of dy", "use reshape in place of view")
-wrong("square: memory", square(memory_order), X, "any layout of dy", "share one place in memory")
-wrong("square: input in place", with_rule(input_in_place)(square_rule), X, "x", "")
-right("exp", with_rule(output_in_place)(lambda y, dy: y * dy), X)
-wrong("exp: saved in place", saved_output, X, "x", "it is 2 = 2 times the correct one")
+def saved_output(ctx, dy):
+    return ctx.saved_tensors[0] * dy
+
+
+X = normal((3, 4))
+right("square", function(square_forward, square_backward), X, options={"hessian": True})
+wrong("square: state", function(square_forward, last_call), X, "x", "runs a second time before backward")
+wrong("square: one use", function(square_forward, one_of_two_uses), X, "x", "0.5")
+wrong("square: detached", function(square_forward, detached), X, "second derivatives", "wrong result")
+wrong("square: dy", function(square_forward, dy_forgotten), X, "x", "")
+wrong("square: NaN", function(square_forward, nan_at_one_entry), X, "x", "NaN")
+wrong(
+    "square: view", function(square_forward, flat_view), X, "any layout of dy", "use reshape in place of view"
+)
+wrong(
+    "square: memory",
+    function(square_forward, memory_order),
+    X,
+    "any layout of dy",
+    "share one place in memory",
+)
+wrong("square: input in place", function(input_in_place, square_backward), X, "x", "")
+right("exp", function(output_in_place, saved_output), X)
+wrong(
+    "exp: saved in place", function(copied_output, saved_output), X, "x", "it is 2 = 2 times the correct one"
+)
 
 # ---------------------------------------------------------------------------------------------------------
 # Losses, modules and plain functions
@@ -360,28 +500,33 @@ def loss_forward(ctx, logits, targets):
     return -(p.gather(-1, targets[:, None])[:, 0].log() * kept).sum() / kept.sum()
 
 
-def loss_rule(p, targets, dloss):
+def loss_backward(ctx, dloss):
+    p, targets = ctx.saved_tensors
     kept = (targets != 0)[:, None]
-    return dloss * (p - torch.nn.functional.one_hot(targets, p.shape[-1])) * kept / kept.sum(), None
+    one_hot = torch.nn.functional.one_hot(targets, p.shape[-1])
+    return dloss * (p - one_hot) * kept / kept.sum(), None
 
 
-def padding_counted(p, targets, dloss):
+def padding_counted(ctx, dloss):
+    p, targets = ctx.saved_tensors
     kept = (targets != 0)[:, None]
-    return dloss * (p - torch.nn.functional.one_hot(targets, p.shape[-1])) * kept / len(targets), None
+    one_hot = torch.nn.functional.one_hot(targets, p.shape[-1])
+    return dloss * (p - one_hot) * kept / len(targets), None
 
 
-def padding_kept(p, targets, dloss):
-    return dloss * (p - torch.nn.functional.one_hot(targets, p.shape[-1])) / (targets != 0).sum(), None
+def padding_kept(ctx, dloss):
+    p, targets = ctx.saved_tensors
+    one_hot = torch.nn.functional.one_hot(targets, p.shape[-1])
+    return dloss * (p - one_hot) / (targets != 0).sum(), None
 
 
 def logits_and_targets():
     return *normal((4, 5))(), torch.tensor([2, 0, 4, 1])
 
 
-loss = with_rule(loss_forward)
-right("loss", loss(loss_rule), logits_and_targets)
-wrong("loss: count", loss(padding_counted), logits_and_targets, "logits", "0.75")
-wrong("loss: padding", loss(padding_kept), logits_and_targets, "logits", "should be 0")
+right("loss", function(loss_forward, loss_backward), logits_and_targets)
+wrong("loss: count", function(loss_forward, padding_counted), logits_and_targets, "logits", "0.75")
+wrong("loss: padding", function(loss_forward, padding_kept), logits_and_targets, "logits", "should be 0")
 
 
 class Block(torch.nn.Module):
