@@ -32,7 +32,7 @@ from npformer.training import (
     validator,
 )
 from npformer.training import step as training_step
-from npformer.training.optimizer import cosine
+from npformer.training.optimizer import Adam, cosine
 from npformer.training.process import interrupt_between_steps
 
 
@@ -160,6 +160,29 @@ def test_log_lines_are_strict_json_at_the_requested_steps(run):
     entries = [json.loads(line, parse_constant=refuse) for line in lines]
     assert [entry["step"] for entry in entries if "loss" in entry] == [6, 12, 18, 20]
     assert all(entry["tokens_per_second"] > 0 for entry in entries if "loss" in entry)
+
+
+@pytest.mark.parametrize("k", [4, 28])
+def test_the_memory_addresses_of_the_buffers_change_no_bit(monkeypatch, run, unbroken, k):
+    def shifted(array):
+        raw = np.zeros(array.nbytes + 128, np.uint8)
+        start = -raw.ctypes.data % 64 + k
+        view = raw[start : start + array.nbytes].view(array.dtype)
+        view[:] = array
+        return view
+
+    class ShiftedAdam(Adam):
+        def __init__(self, model, **settings):
+            model._view(model.parameters(), shifted(model.values), shifted(model.grads))
+            super().__init__(model, **settings)
+            self.m, self.v = shifted(self.m), shifted(self.v)
+
+    def make(config, model):
+        return ShiftedAdam(model, betas=config.betas, eps=config.eps)
+
+    monkeypatch.setattr("npformer.training.trainer.make_optimizer", make)
+    tiny_run(run)
+    assert_same(run, unbroken)
 
 
 @pytest.mark.parametrize("drawn_on", ["host", "device"])
