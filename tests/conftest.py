@@ -18,7 +18,7 @@ pytest.register_assert_rewrite("gpu_comparison", "training_runs")
 studio = figure_studio.studio  # a fixture for all tests
 
 # One thread for the products of small matrices: two would wait for each other most of the time, and a test
-# that trains would take up to five times as long. Workers of xdist and other child processes get the variables
+# that trains would take up to five times as long. Workers of xdist and other children inherit the variables
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 threadpool_limits(1)  # and this process, which has imported NumPy already
