@@ -36,9 +36,11 @@ def program(start):
     return begin
 
 
-def test_a_terminal_that_answers(program):
-    terminal = program({b"\033[16t": b"\033[6;20;10t", b"\033[c": b"\033[?62;4c"})
-    assert repr(["\033[6;20;10t\033[?62;4c", True]) in terminal.read()
+@pytest.mark.parametrize("size", [b"\033[6;20;10t", b"\xff"], ids=["size", "no ASCII"])
+def test_a_terminal_that_answers(program, size):
+    terminal = program({b"\033[16t": size, b"\033[c": b"\033[?62;4c"})
+    answers = (size + b"\033[?62;4c").decode("ascii", errors="replace")
+    assert repr([answers, True]) in terminal.read()
     assert "['typed']" in terminal.type("typed")
 
 
