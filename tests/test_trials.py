@@ -168,11 +168,12 @@ def test_the_tests_that_run_for_a_fault():
     inside = Change(line, f"{line}  # changed")
     assert functions_of(inside) == {"linear_backward"}
     assert functions_of(Change(source.splitlines()[0], "")) == set()
-    tests = [("a::fast", 0.1), ("b::middle", 0.2), ("a::slow", 0.3)]
-    calls = {"linear_backward": [2, 0], "other": [1]}
+    beside = "tests/functional/test_linear.py::in_another_process"
+    tests = [(beside, 0.0), ("a::fast", 0.1), ("b::middle", 0.2), ("a::slow", 0.3)]
+    calls = {"linear_backward": [3, 1], "other": [2]}
     reach = Reach(tests, {f"functional/linear.py: {name}": places for name, places in calls.items()})
-    assert reach.of(inside) == (["a::fast", "a::slow"], 0.4)
-    assert reach.of(Change(source.splitlines()[0], ""))[0] == ["a::fast", "b::middle", "a::slow"]
+    assert reach.of(inside) == (["a::fast", "a::slow", beside], 0.4)
+    assert reach.of(Change(source.splitlines()[0], ""))[0] == ["a::fast", "b::middle", "a::slow", beside]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trials.trial import ROOT, run_tests
+from trials.trial import ROOT, file_of, run_tests
 
 
 class Reach:
@@ -28,16 +28,20 @@ class Reach:
         self._calls = {name: set(places) for name, places in calls.items()}
 
     def of(self, fault):
-        """Return the tests that run the code of a fault, the fastest first, and their seconds in all.
+        """Return the tests that may notice a fault, and their seconds in all.
 
-        If none calls the function, it may run on import: then all tests count that call one of its file.
+        First come those that run its code, the fastest first. If none calls the function, it may run on
+        import: then all tests count that call one of its file. Last come the other tests of the folder that
+        mirrors the file's, since a test may call the function in another process, which nothing measures.
         """
         names = {f"{fault.file}: {function}" for function in functions_of(fault)}
         places = set().union(*(self._calls.get(name, set()) for name in names))
         if not places:
             same_file = (p for name, p in self._calls.items() if name.startswith(f"{fault.file}: "))
             places = set().union(*same_file)
-        tests = [self._tests[place] for place in sorted(places)]
+        folder = fault.file.rpartition("/")[0]
+        beside = {p for p, test in enumerate(self._tests) if file_of(test[0]).rpartition("/")[0] == folder}
+        tests = [self._tests[place] for place in (*sorted(places), *sorted(beside - places))]
         return [test[0] for test in tests], sum(test[1] for test in tests)
 
 
