@@ -92,6 +92,14 @@ def make_mask(kind, b, h, t, s):
 
 
 @dtypes
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (2, 2, 0, 4)], ids=["no sentence", "no query"])
+def test_attention_without_queries(dtype, shape):
+    q, k = np.ones(shape), np.ones((shape[0], 2, 3, 4))
+    short, long = cast(dtype, q, k, k, q)
+    agree(run_attention(cpu, *short, None), run_attention(F, *long, None), dtype)
+
+
+@dtypes
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 def test_attention_with_huge_scores(dtype, scale):
     q, k, v, dy = (numbers(2, 2, 5, 3, seed=seed) for seed in range(4))
