@@ -132,7 +132,7 @@ def test_no_import_cycles_within_a_part():
 # test files of a topic that concerns several modules
 TOPICS = {
     "checking": {"blind_spots", "collection", "gradcheck"},
-    "cli": {"forged_models", "fuzz", "ignored_options", "subwords"},
+    "cli": {"fuzz", "refusals", "subwords"},
     "data/corpus": {"corpus", "spelling"},
     "explorer": {"animation", "engine", "lessons", "views"},
     "functional": {"broadcasting", "document_numbers", "golden", "pairs"},

@@ -106,7 +106,7 @@ def test_a_few_steps_are_saved_and_not_made_again(folder, capsys):
     assert "Your Transformer was stopped: your code ended the program" in printed
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_from_an_empty_folder_to_a_transformer_that_translates(folder, capsys):
     """All files are graded, the Transformer is trained for some of the steps, and knows its sentences."""
     exercises = [exercise for part in PARTS for exercise in part.exercises]

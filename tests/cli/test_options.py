@@ -201,6 +201,8 @@ WITHOUT_EFFECT = {
         "": "--last | --json --verbose | --shape 2,3 | --seconds 3 | softmax a.py:b",
         "--list": "--method complex | --shape 2 | --seed 0 | --verbose | --json | --seconds 3 | a --model b",
         "a --model b": "--shape 2 | --method complex",
+        "--backend cupy": "--method complex | a --model b | --shape 2 | --seconds 3",
+        "a.py:b": "--backend cupy",
     },
     "lesson": {
         "1": " | ".join(f"{a} {b}" for a in ("--notebook", "--html") for b in ("--restart", "--figures f"))

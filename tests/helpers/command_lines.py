@@ -49,6 +49,7 @@ masks 'le chat' --cross 'the cat' --model runs/tiny --last
 gradcheck softmax --method difference --seed 1 --json
 gradcheck softmax --verbose
 gradcheck softmax --list
+gradcheck softmax --backend cupy
 gradcheck own.py:double --shape 2,3 --seconds 30
 gradcheck 'the cat' --model runs/tiny --last --seconds 30 --seed 1 --json
 inspect runs/tiny --last --json
