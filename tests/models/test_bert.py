@@ -126,6 +126,11 @@ def test_every_norm_has_the_eps_of_the_configuration():
     assert set(eps) == {0.25}
 
 
+def test_one_product_computes_queries_keys_and_values():
+    for layer in tiny().encoder.layers:
+        assert len(layer.self_attention.query_key_value.weight.shape) == 2
+
+
 def test_the_head_shares_its_weight_with_the_embedding():
     model = tiny()
     assert model.head.output.weight is model.embedding.tokens.weight
