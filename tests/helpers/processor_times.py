@@ -2,8 +2,8 @@
 
 python -m pytest -p processor_times
 
-Each row has the seconds of a test file with its child processes, of the fixtures among them, and of importing
-the file, which each worker does once.
+The rows are the seconds of the folders and of the test files with their child processes, of the fixtures among
+them, and of importing a file, which each worker does once.
 """
 
 import os
@@ -73,7 +73,10 @@ def pytest_sessionfinish(session):
 
 def pytest_terminal_summary(terminalreporter):
     """Print the rows."""
-    for kind, found in seconds.items():
+    folders = Counter()
+    for name, spent in seconds["tests"].items():
+        folders[name.rpartition("/")[0]] += spent
+    for kind, found in {"folders": folders, **seconds}.items():
         terminalreporter.write_sep("=", f"{kind}: {sum(found.values()):.0f} s of processor time")
         for name, spent in found.most_common(ROWS):
             terminalreporter.write_line(f"{spent:8.1f}  {name}")
