@@ -2,8 +2,8 @@
 
 python -m pytest -p processor_times
 
-The rows are the seconds of the folders and of the test files with their child processes, of the fixtures among
-them, and of importing a file, which each worker does once.
+The rows are the seconds of the folders and of the test files with their child processes, of the fixtures
+among them, and of importing a file, which each worker does once.
 """
 
 import os
