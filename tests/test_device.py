@@ -8,6 +8,7 @@ from npformer import Transformer, UserError
 from npformer.backend import choose_backend, is_cupy, to_backend, to_numpy
 from npformer.checking.cases import component_cases, small_config
 from npformer.checking.cases.models import TARGET_IN
+from npformer.nn import Dropout, RotaryPositions
 
 
 def test_a_model_moves_to_the_device_and_back(device):
@@ -71,3 +72,13 @@ def test_every_layer_and_model_computes_the_same_on_the_device(device, case):
     assert all(is_cupy(array) for array in there.cached)
     for ours, theirs in zip([there.y, *there.grads], [here.y, *here.grads], strict=True):
         np.testing.assert_allclose(to_numpy(ours), theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_a_layer_without_parameters_moves_with_its_tables_and_changes_its_dtype(device):
+    rotary, x = RotaryPositions(8, 4, dtype=np.float32), np.ones((1, 1, 3, 4))
+    expected, _ = rotary.astype(np.float64).forward(x)
+    assert expected.dtype == np.float64
+    found, _ = rotary.to("cupy").forward(to_backend(x, "cupy"))
+    np.testing.assert_allclose(to_numpy(found), expected, rtol=1e-12)
+    np.testing.assert_array_equal(rotary.to("numpy").forward(x)[0], expected)
+    Dropout(0.1).astype(np.float64).to("cupy")

@@ -75,6 +75,7 @@ def test_the_comparison(tmp_path, capsys):
     assert [checkpoint.training_settings["seed"] for checkpoint in seeds] == [0, 1]
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("small_comparison")
 def test_the_search(tmp_path, monkeypatch, capsys):
     """Every setting of the grid is tried, and the one with the lowest validation loss is printed."""

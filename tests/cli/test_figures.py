@@ -50,7 +50,7 @@ def test_figures_of_a_run(capsys, inside, studio):
     assert not (inside / "runs").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_model_is_trained_once(capsys, inside, monkeypatch):
     """The training has its own progress bar; the second time, the saved model is used."""
     monkeypatch.setattr("npformer.learn.figures.Studio", functools.partial(Studio, steps=4))

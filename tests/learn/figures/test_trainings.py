@@ -19,6 +19,7 @@ def own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.nightly
 def test_the_recipe_is_that_of_the_lessons_with_other_seeds():
     lesson = lesson_recipe()
     recipes = [figure_recipe(number) for number in range(3)]
