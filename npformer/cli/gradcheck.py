@@ -119,8 +119,7 @@ def run(arguments: Namespace) -> int:
     start = time.perf_counter()
     if arguments.backend == "cupy":
         choose_backend("cupy")  # refuses where there is no GPU
-        cases = [case for case in choose(arguments.what) if isinstance(case, Case)]
-        reports = [check_on_device(case, arguments.seed) for case in cases if case.name not in HOST_ONLY]
+        reports = [check_on_device(case, arguments.seed) for case in on_device(choose(arguments.what))]
     elif arguments.model:
         reports = [check_model(arguments)]
     elif own:
@@ -178,6 +177,21 @@ def choose(names: list[str]) -> list[Case | KernelCase]:
         if not any(name.lower() in case.name.lower() for case in cases):
             raise UserError(f"no component is called {name!r}: npformer gradcheck --list prints all names")
     return [c for c in cases if not names or any(name.lower() in c.name.lower() for name in names)]
+
+
+def on_device(cases: list[Case | KernelCase]) -> list[Case]:
+    """Return the cases that can be compared on a GPU.
+
+    Raises:
+        UserError: If there is none.
+    """
+    found = [case for case in cases if isinstance(case, Case) and case.name not in HOST_ONLY]
+    if not found:
+        raise UserError(
+            "none of these components is compared on a GPU: a kernel is compared there as a part of its "
+            "layers, so give the name of a layer"
+        )
+    return found
 
 
 def print_table(out: Console, reports: list[Report], seconds: float, *, grouped: bool = False) -> None:

@@ -66,7 +66,6 @@ def writes(monkeypatch, run):
 KINDS = ("encoder", "decoder", "cross")
 
 
-@pytest.mark.slow
 def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
     out = said(capsys, "attention --model", run, ANIMAL)
     target = npformer.load(run).attention(ANIMAL).tokens("decoder")[0][1:]  # without the start symbol

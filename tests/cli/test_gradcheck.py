@@ -1,11 +1,12 @@
-"""npformer gradcheck --model: the gradients of a trained model on a sentence, as a table and as JSON."""
+"""npformer gradcheck with --model, the gradients of a model on a sentence, and with --backend, on a GPU."""
 
 import json
 
 import pytest
-from commands import said
+from commands import refused, said
 from tiny_runs import CHECKPOINTS
 
+from npformer.checking.cases import device as on_device
 from npformer.nn import LayerNorm
 from npformer.storage.checkpoint import save_checkpoint
 
@@ -27,3 +28,17 @@ def test_the_gradients_of_a_model(capsys, monkeypatch):
     right = LayerNorm.backward
     monkeypatch.setattr(LayerNorm, "backward", lambda self, dy, cache: 1.5 * right(self, dy, cache))
     assert "FAIL" in said(capsys, "gradcheck --model run 'the cat' --verbose", status=1)
+
+
+def test_components_on_a_device(capsys, device, monkeypatch):
+    """An array that is wrong on the device alone is named."""
+    assert "all correct" in said(capsys, "gradcheck softmax --backend cupy")
+    assert "give the name of a layer" in refused(capsys, "gradcheck 'kernel linear' --backend cupy")
+    right = on_device._arrays
+
+    def wrong_there(case, dtype, backend, seed):
+        arrays = right(case, dtype, backend, seed)
+        return arrays | {"gradient 0": arrays["gradient 0"] * (1.01 if backend == "cupy" else 1)}
+
+    monkeypatch.setattr(on_device, "_arrays", wrong_there)
+    assert "FAIL  gradient 0" in said(capsys, "gradcheck softmax --backend cupy", status=1)

@@ -95,7 +95,6 @@ def test_gradcheck_of_some_components(capsys):
     assert "layer norm\n" in said(capsys, "gradcheck --list")
 
 
-@pytest.mark.slow
 def test_a_short_tour(capsys, folder, monkeypatch):
     """With few steps, few checks of gradients and a small test set, all else is as in the long one."""
     cases, corpus = all_cases()[:10], builtin_corpus()

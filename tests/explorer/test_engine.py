@@ -293,7 +293,6 @@ def test_the_record_holds_every_array_of_the_caches_and_every_parameter():
         assert names <= record.grads.keys()
 
 
-@pytest.mark.slow
 def test_sentences_of_the_corpus(engine):
     """A small model computes some of them, and one of the size of the tour."""
     corpus = builtin_dataset()
@@ -314,7 +313,6 @@ def test_texts_at_random(engine, seed):
     verify(engine, tiny_gpt(seed, **LLAMA if seed % 2 else {}), of_text(text))
 
 
-@pytest.mark.slow
 def test_a_gpt_of_a_usual_size(engine):
     config = GPTConfig.preset("gpt-shakespeare")
     model = GPT(config, rng=np.random.default_rng(0), dtype=np.float64)

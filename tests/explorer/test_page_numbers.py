@@ -161,7 +161,6 @@ def random_changes(rng, ids):
     }
 
 
-@pytest.mark.slow
 @of_a_translator
 def test_random_sentences_with_changes_and_training(page, shown):
     """Each as it is, with random changes, and without them after 5 steps of gradient descent."""
@@ -202,7 +201,6 @@ EXPLAINED = """places => {
 }"""
 
 
-@pytest.mark.slow
 @of_a_translator
 def test_the_arithmetic_of_numbers_at_random(page):
     """The unrounded terms add up to the number to 1e-12, and what is rounded says so."""

@@ -51,7 +51,6 @@ class RecordedRunner:
         return ""
 
 
-@pytest.mark.slow
 class EveryLesson:
     """The tests. A subclass names its chapters."""
 

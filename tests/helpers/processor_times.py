@@ -6,31 +6,25 @@ The rows are the seconds of the folders and of the test files with their child p
 among them, and of importing a file, which each worker does once.
 """
 
-import os
 from collections import Counter
 from contextlib import contextmanager
 
 import pytest
+from processor_time import processor_time
 
 KINDS = ("tests", "fixtures", "imports")
 ROWS = 40  # the most expensive of each kind
 seconds = {kind: Counter() for kind in KINDS}
 
 
-def processor_time():
-    """Return the seconds of this process and of its children that have ended."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
-
-
 @contextmanager
 def counted(kind, name):
     """Count the processor time of a block."""
-    start = processor_time()
     try:
-        yield
+        with processor_time() as used:
+            yield
     finally:
-        seconds[kind][name] += processor_time() - start
+        seconds[kind][name] += used.seconds
 
 
 @pytest.hookimpl(wrapper=True)

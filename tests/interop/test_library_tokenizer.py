@@ -6,12 +6,12 @@ import shutil
 import sys
 
 import pytest
+from refused import refused
 
 pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
 
 import tokenizer_folders  # noqa: E402  it imports both
-from refused import refused  # noqa: E402  it stands below that line
 
 from npformer.interop.library_tokenizer import _BYTE_LEVEL  # noqa: E402
 from npformer.interop.tokenizers import load_tokenizer  # noqa: E402
