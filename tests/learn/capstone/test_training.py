@@ -25,6 +25,9 @@ def corpus():
     return builtin_corpus(seed=0)  # as the dataset has it, so that it is made once
 
 
+STEPS = 4  # the learning rate of the last one is 0, so another follows the interruption after two
+
+
 @pytest.fixture(scope="module", autouse=True)
 def dataset():
     """Return the built-in dataset with fewer sentences for training, which is made once for all tests."""
@@ -40,8 +43,8 @@ def dataset():
 def finished(tmp_path_factory):
     """Return a folder with all parts, and a Transformer that was trained in one round."""
     learner, parts = solve(tmp_path_factory.mktemp("finished"))
-    saved = begin_training(learner, parts, 3)
-    assert [each.step for each in train_rounds(learner, saved)] == [3]
+    saved = begin_training(learner, parts, STEPS)
+    assert [each.step for each in train_rounds(learner, saved)] == [STEPS]
     assert load_saved(learner.path / NAME).finished
     return learner, saved
 
@@ -49,14 +52,14 @@ def finished(tmp_path_factory):
 def test_a_training_that_was_interrupted_goes_on_with_the_same_numbers(finished, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "ROUND", 2)
     learner, parts = solve(tmp_path)
-    assert next(train_rounds(learner, begin_training(learner, parts, 3))).step == 2
+    assert next(train_rounds(learner, begin_training(learner, parts, STEPS))).step == 2
     again = find_saved(learner.path)
     assert again.step == 2
     assert not again.finished
-    assert [each.step for each in train_rounds(learner, again)] == [3]
+    assert [each.step for each in train_rounds(learner, again)] == [STEPS]
     _, whole = finished
     assert again.losses == whole.losses
-    assert len(whole.losses) == 3
+    assert len(whole.losses) == STEPS
     for name in ("values", "m", "v"):
         assert np.array_equal(again.tensors[name], whole.tensors[name])
 
@@ -68,7 +71,7 @@ def test_the_losses_are_those_of_a_plain_loop_with_the_packages_transformer(fini
     config = capstone_config(d_model=64, d_ff=128, n_heads=4, n_layers=2, max_length=64, **dataset.sizes)
     model, expected = Transformer(config, rng=np.random.default_rng(0)), []
     optimizer = Adam(model)
-    for step in (1, 2, 3):
+    for step in range(1, STEPS + 1):
         batch = make_batch(
             [pairs[i] for i in np.random.default_rng(step).choice(len(pairs), 64, replace=False)]
         )
@@ -77,7 +80,9 @@ def test_the_losses_are_those_of_a_plain_loop_with_the_packages_transformer(fini
         model.zero_grad()
         model.backward(cross_entropy_backward(np.float32(1), loss_cache), cache)
         model.grads *= min(1.0, 1.0 / np.linalg.norm(model.grads))
-        optimizer.step(0.003 * (step if step <= 1 else (1 + math.cos(math.pi * (step - 1) / 2)) / 2))
+        optimizer.step(
+            0.003 * (step if step <= 1 else (1 + math.cos(math.pi * (step - 1) / (STEPS - 1))) / 2)
+        )
         expected.append(float(loss))
     np.testing.assert_allclose(saved.losses, expected, rtol=1e-4)  # float32: the products have other shapes
 
