@@ -173,9 +173,14 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def erf(x: Array) -> Array:
-    """Compute the error function of a real array, entry by entry. NumPy has no such function."""
-    if is_cupy(x):
+def erf(x: Array, xp: Any = None) -> Array:
+    """Compute the error function of a real array, entry by entry. NumPy has no such function.
+
+    Args:
+        x: The array.
+        xp: The array module, which a fused function knows. The default is that of x.
+    """
+    if (xp or array_module(x)) is not np:
         from cupyx.scipy import special
 
         return special.erf(x)

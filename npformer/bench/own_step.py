@@ -44,7 +44,7 @@ def wait_for(array: Array) -> None:
 
 
 def gpu_peak(backend: str) -> int | None:
-    """Return the peak of the bytes of arrays on the GPU; None if they are on the host."""
+    """Return the peak of the bytes that CuPy holds on the GPU; None if the arrays are on the host."""
     if backend == "numpy":
         return None
     xp = array_module(to_backend(np.zeros(1), backend))

@@ -70,7 +70,9 @@ class Translator(nn.Module):
         return x
 
 
-def torch_step(setup: AnySetup, *, threads: int, device: str, tf32: bool) -> Callable[[], float]:
+def torch_step(
+    setup: AnySetup, *, threads: int, device: str, tf32: bool, compiled: bool = False
+) -> Callable[[], float]:
     """Return a function that makes one update of the model on the setup's batch and returns the loss.
 
     Args:
@@ -78,6 +80,7 @@ def torch_step(setup: AnySetup, *, threads: int, device: str, tf32: bool) -> Cal
         threads: The number of threads of PyTorch.
         device: "cpu" or "cuda".
         tf32: Allow products on a GPU to round their factors to TF32.
+        compiled: Compile the model with torch.compile.
     """
     torch.set_num_threads(threads)
     torch.manual_seed(SEED)
@@ -86,6 +89,8 @@ def torch_step(setup: AnySetup, *, threads: int, device: str, tf32: bool) -> Cal
         model, adam, smoothing = make_gpt(setup, device)
     else:
         model, adam, smoothing = make_translator(setup, device)
+    if compiled:
+        model.compile()
     *inputs, targets = (torch.from_numpy(ids).to(device) for ids in setup.batch())
     cross_entropy = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=smoothing)
 
@@ -119,5 +124,5 @@ def make_gpt(setup: GPTSetup, device: str) -> tuple[nn.Module, torch.optim.Optim
 
 
 def torch_peak(device: str) -> int | None:
-    """Return the peak of the bytes of tensors on the GPU; None if they are on the host."""
-    return torch.cuda.max_memory_allocated() if device == "cuda" else None
+    """Return the peak of the bytes that PyTorch holds on the GPU; None if the tensors are on the host."""
+    return torch.cuda.max_memory_reserved() if device == "cuda" else None

@@ -21,8 +21,8 @@ relu_dropout_backward = choose(
     residual.relu_dropout_backward, cpu.relu_dropout_backward, gpu.relu_dropout_backward
 )
 
-gelu = choose(activations.gelu, cpu.gelu)
-gelu_backward = choose(activations.gelu_backward, cpu.gelu_backward)
+gelu = choose(activations.gelu, cpu.gelu, gpu.gelu)
+gelu_backward = choose(activations.gelu_backward, cpu.gelu_backward, gpu.gelu_backward)
 
 gelu_tanh = choose(activations.gelu_tanh, cpu.gelu_tanh, gpu.gelu_tanh)
 gelu_tanh_backward = choose(activations.gelu_tanh_backward, cpu.gelu_tanh_backward, gpu.gelu_tanh_backward)

@@ -124,15 +124,18 @@ def test_dropout(dtype, p, activation):
     assert p or activation not in (None, "none") or y is x
 
 
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh"])
 @dtypes
-def test_gelu_tanh(dtype):
+def test_gelu_and_its_approximation(dtype, name):
+    forward, backward = (getattr(gpu, f"{name}{end}") for end in ("", "_backward"))
+    plain_forward, plain_backward = (getattr(activations, f"{name}{end}") for end in ("", "_backward"))
     (x, dy), (long_x, long_dy) = random_arrays(dtype, (3, 40), (3, 40))
-    (y, cache), (expected, plain) = gpu.gelu_tanh(4 * x), activations.gelu_tanh(4 * long_x)
+    (y, cache), (expected, plain) = forward(4 * x), plain_forward(4 * long_x)
     agree([y], [expected], dtype)
     assert cache._fields == ("x",)  # of the kernel
-    expected_dx = activations.gelu_tanh_backward(long_dy, plain)
-    agree([gpu.gelu_tanh_backward(dy, cache)], [expected_dx], dtype)
-    agree([gpu.gelu_tanh_backward(dy, activations.gelu_tanh(4 * x)[1])], [expected_dx], dtype)
+    expected_dx = plain_backward(long_dy, plain)
+    agree([backward(dy, cache)], [expected_dx], dtype)
+    agree([backward(dy, plain_forward(4 * x)[1])], [expected_dx], dtype)
 
 
 @dtypes
@@ -223,7 +226,7 @@ def test_the_table_chooses_by_the_device_of_the_arrays():
 def test_every_kernel_is_in_the_table():
     (x,), _ = random_arrays(np.float32, (2, 1, 3, 4))
     composed = {"activation_dropout", "activation_dropout_backward"}  # from activations and dropout
-    own = {f"{name}{end}" for name in ("relu_dropout", "gelu_tanh") for end in ("", "_backward")}
+    own = {f"{name}{end}" for name in ("relu_dropout", "gelu", "gelu_tanh") for end in ("", "_backward")}
     without = {"embedding", "plain_pairs"} | composed
     assert set(gpu.__all__) - own == set(kernels.__all__) - without
     _, cache = kernels.attention(x, x, x, p=0.5, rng=rng())

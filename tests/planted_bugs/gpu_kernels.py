@@ -11,6 +11,9 @@ BUGS = {
         ],
         "dx = drows @": [("linear on a GPU: dx from dy of another row", "swapped", "dx = drows[::-1] @")],
     },
+    "kernels/gpu/sums.py": {
+        ")[:n] @ x": [("column sums on a GPU: the last row left out", "missing sum", ")[: n - 1] @ x[:-1]")],
+    },
     "kernels/gpu/attention.py": {
         "dv = (dy.swapaxes(-1, -2) @ dropped)": [
             ("attention on a GPU: dv without dropout", "wrong mask", "dv = (dy.swapaxes(-1, -2) @ weights)"),
@@ -40,13 +43,13 @@ BUGS = {
             ("norm on a GPU: the mean's part not subtracted", "dropped branch", "mean - xhat → xhat"),
             ("norm on a GPU: rstd left out", "missing scale", "(dy * gain - mean - xhat * along) + 0 * rstd"),
         ],
-        "dgain = gain_gradient(drows, xhat)": [
-            ("norm on a GPU: dgain without xhat", "missing scale", "dgain = drows.sum(0)"),
+        "dgain = column_sums(drows * xhat)": [
+            ("norm on a GPU: dgain without xhat", "missing scale", "dgain = column_sums(drows)"),
         ],
     },
     "kernels/gpu/rms_norm.py": {
-        "dgain = gain_gradient(drows, xhat)": [
-            ("rms_norm on a GPU: dgain without xhat", "missing scale", "dgain = drows.sum(0)"),
+        "dgain = column_sums(drows * xhat)": [
+            ("rms_norm on a GPU: dgain without xhat", "missing scale", "dgain = column_sums(drows)"),
         ],
         "1 / dy.shape[-1])[:, None]": [
             ("rms_norm on a GPU: the mean along xhat not divided by D", "missing scale", "1.0)[:, None]"),
@@ -77,6 +80,12 @@ BUGS = {
         ],
     },
     "kernels/gpu/activations.py": {
+        "dy * (_normal_cdf(xp, x) + x * density)": [
+            ("gelu on a GPU: density left out", "dropped branch", "dy * _normal_cdf(xp, x)"),
+        ],
+        "return gelu_gradient(dy, cache.x)": [
+            ("gelu on a GPU: dx without dy", "missing scale", "dy, cache.x → 0 * dy + 1, cache.x"),
+        ],
         "return gelu_tanh_gradient(dy, cache.x)": [
             ("gelu_tanh on a GPU: dx without dy", "missing scale", "dy, cache.x → 0 * dy + 1, cache.x"),
         ],

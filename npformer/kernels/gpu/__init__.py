@@ -1,6 +1,13 @@
 """The kernels for CuPy arrays."""
 
-from npformer.kernels.gpu.activations import gelu_tanh, gelu_tanh_backward, swiglu, swiglu_backward
+from npformer.kernels.gpu.activations import (
+    gelu,
+    gelu_backward,
+    gelu_tanh,
+    gelu_tanh_backward,
+    swiglu,
+    swiglu_backward,
+)
 from npformer.kernels.gpu.adam import adam_update
 from npformer.kernels.gpu.attention import attention, attention_backward
 from npformer.kernels.gpu.dropout import (
@@ -33,6 +40,8 @@ __all__ = [
     "dropout",
     "dropout_backward",
     "embedding_backward",
+    "gelu",
+    "gelu_backward",
     "gelu_tanh",
     "gelu_tanh_backward",
     "layer_norm",

@@ -1,17 +1,29 @@
-"""The approximation of GELU, and SwiGLU: one GPU kernel forward, one backward.
+"""GELU, its approximation, and SwiGLU: one GPU kernel forward, one backward.
 
 The caches hold the inputs only. The backward passes compute the functions again, which takes less time than
 to write them to memory in the forward pass and to read them back.
 """
 
+import math
 from typing import Any, NamedTuple
 
-from npformer.backend import Array, fused
+from npformer.backend import Array, erf, fused
 from npformer.functional import activations as plain
 from npformer.functional import gated
 from npformer.functional.activations import TANH_SCALE
 from npformer.functional.caches import cache_class
 from npformer.functional.gated import GatedCache
+
+
+@cache_class
+class GeluCache(NamedTuple):
+    """The cache of gelu."""
+
+    x: Array  # (...)
+
+    def as_plain(self) -> tuple[Array, Array]:
+        """Return the cache of the plain pair."""
+        return plain.gelu(self.x)[1]
 
 
 @cache_class
@@ -37,6 +49,11 @@ class SwigluCache(NamedTuple):
         return gated.swiglu(self.gate, self.value)[1]
 
 
+def _normal_cdf(xp: Any, x: Array) -> Array:
+    """Compute Phi(x) = (1 + erf(x / sqrt(2))) / 2 inside a kernel."""
+    return (1 + erf(x * math.sqrt(0.5), xp)) * 0.5
+
+
 def _inner_tanh(xp: Any, x: Array) -> Array:
     """Compute t = tanh(sqrt(2/pi) (x + 0.044715 x³)) inside a kernel."""
     return xp.tanh(TANH_SCALE * (x + 0.044715 * x * x * x))
@@ -45,6 +62,24 @@ def _inner_tanh(xp: Any, x: Array) -> Array:
 def _sigmoid(xp: Any, x: Array) -> Array:
     """Compute 1 / (1 + exp(-x)) inside a kernel, as the plain pair does."""
     return (1 + xp.tanh(x * 0.5)) * 0.5
+
+
+@fused
+def gelu_value(xp: Any, x: Array) -> Array:
+    """Return y = x Phi(x), of the shape of x."""
+    return x * _normal_cdf(xp, x)
+
+
+@fused
+def gelu_gradient(xp: Any, dy: Array, x: Array) -> Array:
+    """Return dx = dy (Phi(x) + x Phi'(x)), of the shape of x.
+
+    Args:
+        xp: The array module.
+        dy, x: The gradient of y, and the input, of shape (...).
+    """
+    density = xp.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi))
+    return dy * (_normal_cdf(xp, x) + x * density)
 
 
 @fused
@@ -89,6 +124,25 @@ def swiglu_gradient(xp: Any, dy: Array, gate: Array, value: Array) -> tuple[Arra
     s = _sigmoid(xp, gate)
     activated = gate * s
     return dy * value * (s + activated * (1 - s)), dy * activated
+
+
+def gelu(x: Array) -> tuple[Array, GeluCache]:
+    """Compute y = x Phi(x), as npformer.functional.gelu does.
+
+    Args:
+        x: The input, of shape (...).
+
+    Returns:
+        y, of the shape of x, and the cache.
+    """
+    return gelu_value(x), GeluCache(x)
+
+
+def gelu_backward(dy: Array, cache: Any) -> Array:
+    """Return dx = dy (Phi(x) + x Phi'(x)), of the shape of dy."""
+    if not isinstance(cache, GeluCache):
+        return plain.gelu_backward(dy, cache)
+    return gelu_gradient(dy, cache.x)
 
 
 def gelu_tanh(x: Array) -> tuple[Array, GeluTanhCache]:

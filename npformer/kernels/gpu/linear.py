@@ -3,6 +3,7 @@
 from npformer.backend import Array
 from npformer.functional.linear import LinearCache
 from npformer.kernels.cpu.linear import linear  # the same function as for NumPy
+from npformer.kernels.gpu.sums import column_sums
 from npformer.kernels.lazy import LazyProduct
 from npformer.kernels.shared import as_rows
 
@@ -14,7 +15,7 @@ def linear_backward(dy: Array, cache: LinearCache) -> tuple[Array, LazyProduct, 
     x, weight, has_bias = cache
     drows = as_rows(dy)  # (N, O)
     # y = x weight + bias
-    dbias = drows.sum(0) if has_bias else None  # (O,)
+    dbias = column_sums(drows) if has_bias else None  # (O,)
     dweight = LazyProduct(as_rows(x), drows)  # (I, O)
     dx = drows @ weight.T  # (N, I)
     return dx.reshape(x.shape), dweight, dbias

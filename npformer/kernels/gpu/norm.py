@@ -9,6 +9,7 @@ from npformer import functional as plain
 from npformer.backend import Array, Generator, fused, is_array
 from npformer.functional.norm import LayerNormCache
 from npformer.functional.residual import AddNormCache, check_residual
+from npformer.kernels.gpu.sums import column_sums
 from npformer.kernels.shared import DropoutMask, as_rows, draw_dropout_mask
 
 
@@ -98,17 +99,6 @@ def row_gradient(xp: Any, dy: Array, gain: Array, xhat: Array | None, part: floa
     """
     dxhat = dy * gain
     return xp.sum((dxhat if xhat is None else dxhat * xhat) * part, axis=-1)
-
-
-@fused
-def gain_gradient(xp: Any, dy: Array, xhat: Array) -> Array:
-    """Return dgain = Σ_n dy_n xhat_n, of shape (D,).
-
-    Args:
-        xp: The array module.
-        dy, xhat: Arrays of shape (N, D).
-    """
-    return xp.sum(dy * xhat, axis=0)
 
 
 @fused
@@ -214,8 +204,8 @@ def _backward(
     drows, xhat, rstd, gain = as_rows(dy), as_rows(cache.xhat), as_rows(cache.rstd), cache.gain
     part = 1 / dy.shape[-1]
     # y = gain xhat + bias
-    dbias = drows.sum(0)  # (D,)
-    dgain = gain_gradient(drows, xhat)
+    dbias = column_sums(drows)  # (D,)
+    dgain = column_sums(drows * xhat)  # (D,)
     # xhat = (x - mean) rstd: as in the plain pair, with dxhat = dy gain,
     # dx = rstd (dxhat - mean(dxhat) - xhat along), where along = mean(dxhat xhat)
     mean = row_gradient(drows, gain, None, part)[:, None]  # (N, 1)

@@ -67,7 +67,9 @@ def take_along_axis(a, indices, axis):
 
 
 def erf(x):
-    """Compute the error function, for float32 and float64 only."""
+    """Compute the error function, for float32 and float64 only, also inside a fused function."""
+    if isinstance(x, Traced):
+        return elementwise(lambda value: np.vectorize(math.erf)(value).astype(value.dtype), (x,), {})
     array = np.asarray(operand(x))
     if array.dtype.kind == "c":
         raise TypeError("cupyx.scipy.special.erf is for real values")
