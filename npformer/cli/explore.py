@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from npformer.cli.load_model import ANY_MODEL, add_model_arguments, load_any
-from npformer.cli.options import Rule
+from npformer.cli.options import Rule, add_backend_argument
 from npformer.cli.output import note, print_line
 from npformer.errors import UserError
 from npformer.explorer import explore
@@ -40,6 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", default="explorer.html", metavar="FILE", help="the page (default: explorer.html)"
     )
+    add_backend_argument(parser)
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
 
 
@@ -47,7 +48,7 @@ def run(arguments: Namespace) -> int:
     """Write the page, and open it if that is wanted. Return 0."""
     path = Path(arguments.out)
     require_place(path)
-    loaded = load_any(arguments)
+    loaded = load_any(arguments, arguments.backend)
     page = explore(loaded, arguments.sentence or example_for(loaded), arguments.target)
     page.save(path)
     reason = why_not_live(loaded)

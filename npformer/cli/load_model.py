@@ -52,8 +52,12 @@ def add_search_arguments(parser: ArgumentParser) -> None:
     add_backend_argument(parser)
 
 
-def load_any(arguments: Namespace) -> Loaded:
+def load_any(arguments: Namespace, backend: str = "numpy") -> Loaded:
     """Load the model that --model and --last choose, of any kind, or the run trained last.
+
+    Args:
+        arguments: The arguments of the command.
+        backend: "numpy", "cupy", or "auto" for CuPy where there is a GPU.
 
     Raises:
         UserError: If there is no such model, or if its file is damaged.
@@ -62,7 +66,7 @@ def load_any(arguments: Namespace) -> Loaded:
 
     name = arguments.model or newest_run()
     with loading_bar() as progress:
-        return load(name, last=arguments.last, progress=progress)
+        return load(name, last=arguments.last, backend=backend, progress=progress)
 
 
 def load_kind(wanted: type[AnyLoaded], arguments: Namespace, backend: str = "numpy") -> AnyLoaded:

@@ -46,6 +46,14 @@ def test_the_page_of_the_run_trained_last(capsys):
     assert Path("explorer.html").read_text("utf-8") == npformer.load("runs/words").explore(DOG).html
 
 
+def test_a_model_on_a_device_has_the_same_page(device):
+    for name, text in (("words", DOG), ("bert", "the [MASK] sees")):
+        for backend in ("numpy", "cupy"):
+            options = ["--model", f"runs/{name}", "--out", f"{backend}.html", "--backend", backend]
+            assert main(["explore", text, *options]) == 0
+        assert Path("cupy.html").read_bytes() == Path("numpy.html").read_bytes()
+
+
 def test_a_given_translation_and_file():
     assert main(["explore", DOG, "--target", "le chien", "--model", "runs/words", "--out", "dog.html"]) == 0
     assert head_of("dog.html")["example"]["target"] == "le chien"

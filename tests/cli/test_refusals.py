@@ -44,6 +44,16 @@ FILES = {
     "proud.json": json.dumps(toy_pretrained.FIELDS | {"scores": [{"bleu": 99}]}),
     "exercises/empty/note.txt": "",
 }
+ON_A_GPU = (
+    *(
+        "train --task copy",
+        "translate x --model en-de",
+        "score train.en train.fr --model en-de",
+        "bench",
+        "tour",
+    ),
+    *("generate x --model en-de", "fill x --model en-de", "explore x --model en-de", "gradcheck softmax"),
+)
 EXPORT = "--export runs/toy --out x.safetensors"
 
 # command lines, and words of the sentence that each gets
@@ -217,7 +227,7 @@ MISTAKES = [
     ("train --recipe small", "npformer train has no argument --recipe: it is now called --preset"),
     ("train --task copy --architecture paper-bas", "did you mean paper-base?"),
     ("train --preset smal", "small"),
-    ("train --task copy --backend cupy", "needs CuPy and a GPU that answers"),
+    *((f"{command} --backend cupy", "needs CuPy and a GPU that answers") for command in ON_A_GPU),
     ("train --resume nowhere", "nowhere"),
     ("train --resume damaged", "damaged/last.safetensors"),
     ("train --resume runs/tiny --steps 1", "has made 2 steps already"),
