@@ -8,6 +8,7 @@ import math
 from typing import Any, NamedTuple
 
 from npformer.backend import Array, Generator
+from npformer.errors import UserError
 from npformer.functional.caches import cache_class
 from npformer.functional.dropout import dropout, dropout_backward
 from npformer.functional.linear import sum_to_shape
@@ -72,10 +73,11 @@ def attention(
         y, of shape (..., T, L), and the cache.
 
     Raises:
-        UserError: If a mask has another dtype or shape.
+        UserError: If a mask has another dtype or shape, or if there are no keys.
 
     Source: Vaswani et al. 2017, section 3.2.1.
     """
+    check_keys(k)
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     scores = q @ k.swapaxes(-1, -2) * scale  # (..., T, S)
     scores, masked = mask_scores(scores, mask, query_mask, masking)
@@ -84,6 +86,12 @@ def attention(
     dropped, dropout_mask = dropout(weights, p, rng)
     y = dropped @ v  # (..., T, L)
     return y, AttentionCache(q, k, v, weights, dropout_mask, masked, scale)
+
+
+def check_keys(k: Array) -> None:
+    """Raise UserError if there are no keys. Shapes: k (..., S, K)."""
+    if k.shape[-2] == 0:
+        raise UserError(f"k has shape {k.shape}, and attention needs at least one key")
 
 
 def attention_backward(dy: Array, cache: AttentionCache) -> tuple[Array, Array, Array]:

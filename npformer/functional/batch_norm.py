@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 from npformer.functional.masks import check_token_mask
 
 
@@ -31,6 +32,7 @@ class BatchNormCache(NamedTuple):
     statistics: Statistics
 
 
+@sums_in_float32
 def batch_norm(
     x: Array,
     gain: Array,
@@ -68,6 +70,7 @@ def batch_norm(
     return gain * xhat + bias, BatchNormCache(xhat, rstd, gain, share, Statistics(mean, variance))
 
 
+@sums_in_float32
 def batch_norm_backward(dy: Array, cache: BatchNormCache) -> tuple[Array, Array, Array]:
     """Return the gradients dx (..., D), dgain (D,) and dbias (D,) of y = gain xhat + bias."""
     xhat, rstd, gain, share, _ = cache

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from npformer.backend import Array, array_module
 from npformer.errors import UserError
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 from npformer.functional.softmax import log_softmax, log_softmax_backward, softmax, softmax_backward
 
 
@@ -23,6 +24,7 @@ class CrossEntropyCache(NamedTuple):
     tokens: int  # the number by which the sum was divided
 
 
+@sums_in_float32
 def cross_entropy(
     logits: Array,
     targets: Array,
@@ -63,11 +65,14 @@ def cross_entropy(
     real = is_real.astype(rows.real.dtype)
     tokens = max(1, int(real.sum())) if tokens is None else tokens
     at_target = log_probs[xp.arange(len(targets)), targets]  # (N,) one entry of each row
-    losses = -(1 - smoothing) * at_target - smoothing * log_probs.mean(-1)  # (N,)
+    losses = -(1 - smoothing) * at_target  # (N,)
+    if smoothing:  # 0 log 0 is 0: without smoothing, a token whose logit is -inf has no part in the loss
+        losses = losses - smoothing * log_probs.mean(-1)
     cache = CrossEntropyCache(log_probs, targets, real, smoothing, logits.shape, tokens)
-    return (losses * real).sum() / tokens, cache
+    return xp.where(is_real, losses, 0).sum() / tokens, cache
 
 
+@sums_in_float32
 def cross_entropy_backward(dloss: float | Array, cache: CrossEntropyCache) -> Array:
     """Return dlogits, of shape (..., V): dloss (p - q) / tokens at tokens, and 0 at padding."""
     log_probs, targets, real, smoothing, shape, tokens = cache
@@ -125,6 +130,7 @@ class DivergenceCache(NamedTuple):
     q: Array  # (..., V)
 
 
+@sums_in_float32
 def kl_divergence(logits: Array, q: Array) -> tuple[Array, DivergenceCache]:
     """Compute the mean over rows of Σ_v q_v (log q_v - log p_v), where p = softmax(logits).
 
@@ -137,11 +143,13 @@ def kl_divergence(logits: Array, q: Array) -> tuple[Array, DivergenceCache]:
     """
     xp = array_module(logits)
     log_p, _ = log_softmax(logits)  # (..., V)
-    positive = xp.where(q.real > 0, q, 1)  # so that 0 log 0 = 0
-    rows = (q * (xp.log(positive) - log_p)).sum(-1)  # (...)
+    # 0 log 0 = 0: where q is 0, the term is 0, also if p is 0
+    log_q = xp.log(xp.where(q.real > 0, q, 1))  # (..., V)
+    rows = (q * (log_q - xp.where(q.real > 0, log_p, 0))).sum(-1)  # (...)
     return rows.mean(), DivergenceCache(log_p, q)
 
 
+@sums_in_float32
 def kl_divergence_backward(dloss: float | Array, cache: DivergenceCache) -> Array:
     """Return dlogits, of shape (..., V). There is no gradient of q, which is not learned."""
     log_p, q = cache
@@ -159,6 +167,7 @@ class DistanceCache(NamedTuple):
     distance: Array  # (..., 1)
 
 
+@sums_in_float32
 def l2_distance(logits: Array, q: Array) -> tuple[Array, DistanceCache]:
     """Compute the mean over rows of sqrt(Σ_v (p_v - q_v)²), where p = softmax(logits).
 
@@ -173,6 +182,7 @@ def l2_distance(logits: Array, q: Array) -> tuple[Array, DistanceCache]:
     return distance.mean(), DistanceCache(p, difference, distance)
 
 
+@sums_in_float32
 def l2_distance_backward(dloss: float | Array, cache: DistanceCache) -> Array:
     """Return dlogits, of shape (..., V). If p = q, the distance has no derivative, and 0 is returned."""
     p, difference, distance = cache

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 
 
 @cache_class
@@ -15,6 +16,7 @@ class LayerNormCache(NamedTuple):
     gain: Array  # (D,)
 
 
+@sums_in_float32
 def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[Array, LayerNormCache]:
     """Compute y = gain xhat + bias, where xhat = (x - mean) / sqrt(variance + eps) over the last axis.
 
@@ -39,6 +41,7 @@ def layer_norm(x: Array, gain: Array, bias: Array, eps: float = 1e-5) -> tuple[A
     return gain * xhat + bias, LayerNormCache(xhat, rstd, gain)
 
 
+@sums_in_float32
 def layer_norm_backward(dy: Array, cache: LayerNormCache) -> tuple[Array, Array, Array]:
     """Return the gradients dx (..., D), dgain (D,) and dbias (D,) of y = gain xhat + bias."""
     xhat, rstd, gain = cache

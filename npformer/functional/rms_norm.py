@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from npformer.backend import Array, array_module
 from npformer.functional.caches import cache_class
+from npformer.functional.half import sums_in_float32
 
 
 @cache_class
@@ -15,6 +16,7 @@ class RMSNormCache(NamedTuple):
     gain: Array  # (D,)
 
 
+@sums_in_float32
 def rms_norm(x: Array, gain: Array, eps: float = 1e-5) -> tuple[Array, RMSNormCache]:
     """Compute y = gain xhat, where xhat = x / sqrt(mean(x²) + eps) over the last axis.
 
@@ -37,6 +39,7 @@ def rms_norm(x: Array, gain: Array, eps: float = 1e-5) -> tuple[Array, RMSNormCa
     return gain * xhat, RMSNormCache(xhat, rrms, gain)
 
 
+@sums_in_float32
 def rms_norm_backward(dy: Array, cache: RMSNormCache) -> tuple[Array, Array]:
     """Return the gradients dx (..., D) and dgain (D,) of y = gain xhat.
 

@@ -1,8 +1,10 @@
 """The softmax and its logarithm over the last axis, with their backward passes."""
 
 from npformer.backend import Array, array_module
+from npformer.functional.half import sums_in_float32
 
 
+@sums_in_float32
 def softmax(x: Array) -> tuple[Array, Array]:
     """Compute y_i = exp(x_i) / Σ_j exp(x_j) over the last axis.
 
@@ -24,6 +26,7 @@ def softmax(x: Array) -> tuple[Array, Array]:
     return y, y
 
 
+@sums_in_float32
 def softmax_backward(dy: Array, cache: Array) -> Array:
     """Return dx_j = y_j (dy_j - Σ_i dy_i y_i), of shape (..., N).
 
@@ -36,6 +39,7 @@ def softmax_backward(dy: Array, cache: Array) -> Array:
     return y * (dy - (dy * y).sum(-1, keepdims=True))
 
 
+@sums_in_float32
 def log_softmax(x: Array) -> tuple[Array, Array]:
     """Compute y_i = x_i - log Σ_j exp(x_j) over the last axis.
 
@@ -50,6 +54,7 @@ def log_softmax(x: Array) -> tuple[Array, Array]:
     return y, y
 
 
+@sums_in_float32
 def log_softmax_backward(dy: Array, cache: Array) -> Array:
     """Return dx_j = dy_j - softmax(x)_j Σ_i dy_i, of shape (..., N)."""
     y = cache

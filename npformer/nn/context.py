@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from npformer.backend import Array
+from npformer.errors import UserError
 from npformer.functional.packing import Packing
 
 
@@ -62,8 +63,17 @@ class AttentionMask:
         Args:
             mask: A bool array, None, or an AttentionMask, which is returned unchanged.
             queries: The query mask of a new AttentionMask.
+
+        Raises:
+            UserError: If a mask has three axes. Its first axis would be that of the heads, which is rarely
+                meant.
         """
-        return mask if isinstance(mask, AttentionMask) else AttentionMask(mask, queries)
+        if isinstance(mask, AttentionMask):
+            return mask
+        for name, given, wanted in (("mask", mask, "(B, 1, T, S)"), ("query_mask", queries, "(B, 1, T, 1)")):
+            if getattr(given, "ndim", None) == 3:
+                raise UserError(f"{name} has shape {given.shape} without an axis of heads: write {wanted}")
+        return AttentionMask(mask, queries)
 
 
 EVERYTHING = AttentionMask()  # every query may attend to every key

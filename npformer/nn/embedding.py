@@ -18,6 +18,7 @@ from npformer.nn.dropout import Dropout
 from npformer.nn.init import UNDRAWN, default_rng, normal
 from npformer.nn.module import Module, Parameter
 from npformer.nn.positions import FixedPositions, LearnedPositions
+from npformer.storage.validation import require_count
 
 
 class Embedding(Module):
@@ -48,6 +49,8 @@ class Embedding(Module):
     ) -> None:
         self.scale = scale
         self.zero_id = zero_id
+        require_count("n", n)
+        require_count("d_model", d_model)
         self.weight = Parameter(normal(default_rng(rng), (n, d_model), d_model**-0.5, dtype))
         if zero_id is not None and rng is not UNDRAWN:
             self.weight.value[zero_id] = 0

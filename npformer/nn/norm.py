@@ -9,6 +9,7 @@ from npformer.functional.batch_norm import Statistics, batch_norm, batch_norm_ba
 from npformer.kernels import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from npformer.nn.checks import check_floats
 from npformer.nn.module import Module, Parameter
+from npformer.storage.validation import require_count
 
 
 class LayerNorm(Module):
@@ -30,6 +31,7 @@ class LayerNorm(Module):
     def __init__(
         self, d_model: int, *, eps: float = 1e-5, bias: bool = True, dtype: Any = np.float32
     ) -> None:
+        require_count("d_model", d_model)
         self.eps = eps
         self.gain = Parameter(np.ones(d_model, dtype))
         self.bias = Parameter(np.zeros(d_model, dtype)) if bias else None
@@ -66,6 +68,7 @@ class RMSNorm(Module):
     """
 
     def __init__(self, d_model: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
+        require_count("d_model", d_model)
         self.eps = eps
         self.gain = Parameter(np.ones(d_model, dtype))
 
@@ -111,6 +114,7 @@ class BatchNorm(Module):
     def __init__(
         self, d_model: int, *, eps: float = 1e-5, momentum: float = 0.1, dtype: Any = np.float32
     ) -> None:
+        require_count("d_model", d_model)
         self.eps = eps
         self.momentum = momentum
         self.gain = Parameter(np.ones(d_model, dtype))

@@ -25,6 +25,7 @@ from npformer.nn.checks import check_floats
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.module import Module
+from npformer.storage.validation import require_count
 
 # for each kind: the number P of gates, and the number of vectors in the state (an LSTM has h and c)
 KINDS = {"lstm": (4, 2), "gru": (3, 1)}
@@ -84,6 +85,7 @@ class Recurrent(Module):
     ) -> None:
         if kind not in KINDS:
             raise UserError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}")
+        require_count("d_hidden", d_hidden)
         rng = default_rng(rng)
         parts, states = KINDS[kind]
         self.kind, self.backwards, self.d_hidden = kind, backwards, d_hidden
@@ -108,6 +110,8 @@ class Recurrent(Module):
         check_floats(x, ("B", "T", self.input_projection.weight.shape[0]), "Recurrent")
         if state is not None:
             check_floats(state, (len(x), self.d_state), "Recurrent", "state")
+        if x.shape[1] == 0:
+            raise UserError(f"Recurrent needs at least one position and got x of shape {x.shape}")
         check_token_mask(mask, x)
         xp = array_module(x)
         # one product for all positions

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from npformer import UserError
-from npformer.functional import cross_entropy, cross_entropy_backward, l2_distance, l2_distance_backward
+from npformer import UserError, kernels
+from npformer.functional import (
+    cross_entropy,
+    cross_entropy_backward,
+    kl_divergence,
+    l2_distance,
+    l2_distance_backward,
+)
 
 
 def test_a_padding_id_may_lie_outside_the_vocabulary(rng):
@@ -33,6 +39,24 @@ def test_a_batch_of_padding_has_loss_0(rng):
 def test_the_loss_of_a_single_token_is_divided_by_1():
     loss, _ = cross_entropy(np.zeros((2, 5)), np.array([3, 0]), pad_id=0)
     assert loss == pytest.approx(np.log(5), rel=1e-15)
+
+
+@pytest.mark.parametrize("loss_of", [cross_entropy, kernels.cross_entropy, kernels.cross_entropy_in_place])
+def test_an_impossible_token_costs_nothing_where_it_has_no_part(loss_of):
+    """0 log 0 is 0: without smoothing, only the target has a part in the loss, and at padding nothing has."""
+    logits = np.array([[2.0, -np.inf, 0.5], [-np.inf, 0.0, 0.0]])
+    expected = np.log(1 + np.exp(-1.5))
+    assert loss_of(logits[:1].copy(), np.array([0]))[0] == pytest.approx(expected, rel=1e-14)
+    assert loss_of(logits.copy(), np.array([1, 0]), pad_id=0)[0] == np.inf
+    assert loss_of(logits.copy(), np.array([0, 2]), pad_id=2)[0] == pytest.approx(expected, rel=1e-14)
+    assert loss_of(logits[1:].copy(), np.array([0]), pad_id=0)[0] == 0
+    assert loss_of(logits[:1].copy(), np.array([0]), smoothing=0.1)[0] == np.inf
+
+
+def test_the_divergence_of_an_impossible_token_that_is_not_wanted_is_0():
+    logits, q = np.array([[0.0, -np.inf, 0.0]]), np.array([[0.5, 0.0, 0.5]])
+    assert kl_divergence(logits, q)[0] == pytest.approx(0.0, abs=1e-15)
+    assert kl_divergence(logits, q[:, ::-1] * [[1, 1, 0]] + [[0, 0.5, 0]])[0] == np.inf
 
 
 def test_the_number_of_tokens_may_be_given(rng):

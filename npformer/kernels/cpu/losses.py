@@ -47,7 +47,7 @@ def cross_entropy(
     loss = 0.0
     for block in blocks(*rows.shape):
         losses = _row_losses(rows[block], drows[block], targets[block], share[block], smoothing)
-        loss += float((losses * share[block]).sum(dtype=np.float64))
+        loss += float((np.where(is_real[block], losses, 0) * share[block]).sum(dtype=np.float64))
     return rows.dtype.type(loss), GradientCache(drows.reshape(logits.shape), tokens)
 
 
@@ -63,7 +63,8 @@ def _row_losses(x: Array, dx: Array, targets: Array, share: Array, smoothing: fl
     else:
         peak = x.max(-1)
         x = np.subtract(x, peak[:, None], out=dx)
-    scores, mean = x[at_target], row_sums(x) / vocab_size
+    # 0 log 0 is 0: without smoothing, a token whose logit is -inf has no part in the loss
+    scores, mean = x[at_target], row_sums(x) / vocab_size if smoothing else 0.0
     np.exp(x, out=dx)
     total = row_sums(dx)
     log_total = np.log(total)

@@ -99,7 +99,7 @@ def row_loss(
     loss = log_total - score * at_target
     if total is not None:
         loss = loss - total * everywhere
-    return xp.where(is_right, loss, math.nan) * share
+    return xp.where(share == 0, 0, xp.where(is_right, loss, math.nan) * share)
 
 
 def cross_entropy(

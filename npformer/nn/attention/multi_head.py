@@ -8,7 +8,7 @@ import numpy as np
 
 from npformer.backend import Array
 from npformer.errors import UserError
-from npformer.functional.attention import AttentionCache
+from npformer.functional.attention import AttentionCache, check_keys
 from npformer.functional.caches import cache_class
 from npformer.functional.heads import merge_heads, repeat_heads, repeat_heads_backward, split_heads
 from npformer.functional.linear import LinearCache
@@ -23,7 +23,7 @@ from npformer.nn.context import EVERYTHING, INFERENCE, AttentionMask, Context
 from npformer.nn.init import default_rng
 from npformer.nn.linear import Linear
 from npformer.nn.positions import RotaryPositions
-from npformer.storage.validation import require_choice
+from npformer.storage.validation import require_choice, require_count
 
 FUSED = ("no", "kv", "qkv")
 
@@ -105,6 +105,8 @@ class MultiHeadAttention(DecodingAttention):
         rng = default_rng(rng)
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         _check_heads(d_model, n_heads, n_kv_heads, d_head)
+        for name, count in (("d_model", d_model), ("n_heads", n_heads), ("n_kv_heads", n_kv_heads)):
+            require_count(name, count)
         kdim, vdim = d_model if kdim is None else kdim, d_model if vdim is None else vdim
         _check_fused(fused, d_model, kdim, vdim)
         self.n_heads, self.n_kv_heads, self.rotary = n_heads, n_kv_heads, rotary
@@ -307,6 +309,7 @@ class MultiHeadAttention(DecodingAttention):
         Returns:
             z, of shape (B, H, T, L), and the cache.
         """
+        check_keys(k)
         return attention(
             q,
             k,
