@@ -14,8 +14,14 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import BinaryIO
 
 from npformer.errors import UserError
+
+try:
+    import fcntl
+except ImportError:  # Windows, which refuses to rename a file that another process has open
+    fcntl = None  # type: ignore[assignment]
 
 _LONGEST_NAME = 255  # bytes, on the file systems of Linux, macOS and Windows
 _ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -25,7 +31,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Replace the content of a file.
 
     The data are written to a temporary file in the same folder and flushed to the disk. Then the temporary
-    file is renamed, which happens completely or not at all. If anything fails, or Ctrl-C or SIGTERM arrives,
+    file is renamed, which happens completely or not at all. A second process that writes the same file waits
+    for the first one. If anything fails, or Ctrl-C or SIGTERM arrives,
     the temporary file is removed. An existing file keeps its permissions, and a symbolic link stays one: the
     file that it points to is replaced. A device or a pipe, such as /dev/null, is written to directly.
 
@@ -135,7 +142,8 @@ def reason(error: Exception) -> str:
 def temporary_path(path: Path) -> Path:
     """Return the path of the temporary file.
 
-    It is always the same for a file, so that the next write overwrites what a killed process left.
+    It is always the same for a file, so that the next write overwrites what a killed process left. A lock
+    keeps two processes from writing to it at the same time.
     """
     name = f".{path.name}.partial"
     if len(os.fsencode(name)) > _LONGEST_NAME:
@@ -147,21 +155,50 @@ def temporary_path(path: Path) -> Path:
 def _temporary_file(path: Path, data: bytes) -> Iterator[Path]:
     """Write data and the permissions of `path` to a temporary file, and remove it if it still exists then."""
     temporary = temporary_path(path)
-    with _removed_on_signals(temporary):
+    with _locked(temporary) as file, _removed_on_signals(file, temporary):
         try:
-            with open(temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                _copy_permissions(path, temporary)
-                os.fsync(file.fileno())  # without this, a power cut could leave an empty file
+            if file.tell():  # a killed process left it, and it could not be emptied before the lock
+                file.truncate(0)
+            file.write(data)
+            file.flush()
+            _copy_permissions(path, temporary)
+            os.fsync(file.fileno())  # without this, a power cut could leave an empty file
+            if fcntl is None:
+                file.close()
             yield temporary
         finally:  # after Ctrl-C too
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
+            _remove(file, temporary)
 
 
 @contextlib.contextmanager
-def _removed_on_signals(temporary: Path) -> Iterator[None]:
+def _locked(temporary: Path) -> Iterator[BinaryIO]:
+    """Open the temporary file, and wait until no other process writes to it."""
+    while True:
+        with open(temporary, "ab") as file:
+            if fcntl is not None:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # if the path names another file now, the process that held the lock has renamed this one
+            if fcntl is None or _is_at(file, temporary):
+                yield file
+                return
+
+
+def _is_at(file: BinaryIO, path: Path) -> bool:
+    """Return whether the path still names this open file."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    return False
+
+
+def _remove(file: BinaryIO, temporary: Path) -> None:
+    """Remove the temporary file, unless it was renamed and the name belongs to another process now."""
+    with contextlib.suppress(OSError):
+        if fcntl is None or _is_at(file, temporary):
+            temporary.unlink()
+
+
+@contextlib.contextmanager
+def _removed_on_signals(file: BinaryIO, temporary: Path) -> Iterator[None]:
     """Remove the temporary file if a signal such as SIGTERM ends the process.
 
     Nothing changes outside the main thread, where Python allows no handlers, or for a signal that the program
@@ -169,8 +206,7 @@ def _removed_on_signals(temporary: Path) -> Iterator[None]:
     """
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        _remove(file, temporary)
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)  # the process ends, as it would have
 

@@ -82,7 +82,7 @@ def read_checksummed(
 def _settings(data: bytes, path: str | PathLike[str], key: str, what: str, remedy: str) -> dict[str, Any]:
     """Return the settings in a safetensors file, and raise UserError if it is not ours or was altered."""
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    text = header.get("__metadata__", {}).get(key)
+    text = (header.get("__metadata__") or {}).get(key)
     if text is None or _LABEL not in data:
         raise UserError(
             f"{path} is a safetensors file, but not a {what} of npformer, or it was altered: use another"

@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -85,6 +86,25 @@ def test_a_signal_during_a_write_leaves_the_old_file_and_no_temporary_one(tmp_pa
     )
     assert done.returncode == -number, done.stderr
     assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+@pytest.mark.parametrize("left", [b"", b"left by a killed process" * 10_000])
+def test_writers_at_the_same_time_never_mix_their_data(tmp_path, left):
+    path = tmp_path / "file"
+    temporary_path(path).write_bytes(left)
+    texts = [bytes([letter]) * 100_000 for letter in b"abcd"]
+    read = []
+
+    def write(text):
+        for _ in range(25):
+            write_atomically(path, text)
+            read.append(path.read_bytes())
+
+    with ThreadPoolExecutor(len(texts)) as pool:
+        list(pool.map(write, texts))
+    assert {len(text) for text in read} == {100_000}
+    assert all(len(set(text)) == 1 for text in read)
     assert os.listdir(tmp_path) == ["file"]
 
 

@@ -115,6 +115,10 @@ def test_files_of_other_kinds(tmp_path, path, monkeypatch):
         safetensors.save_file({"x": np.ones(3)}, other, metadata)
         with pytest.raises(UserError, match="not a checkpoint of npformer"):
             load_checkpoint(other)
+    header = b'{"__metadata__": null, "x": {"dtype": "BOOL", "shape": [1], "data_offsets": [0, 1]}}'
+    other.write_bytes(len(header).to_bytes(8, "little") + header + b"\0")
+    with pytest.raises(UserError, match="not a checkpoint of npformer"):
+        load_checkpoint(other)
     monkeypatch.setattr(checkpoint, "FORMAT", 2)
     save_checkpoint(make_checkpoint(), path)
     assert load_checkpoint(path).step == 3
