@@ -194,12 +194,6 @@ def test_wrong_inputs_are_refused(draw, sentence):
         draw()
 
 
-def test_a_fully_masked_map_is_all_grey():
-    figure = attention_map(np.zeros((2, 2)), None, None, mask=np.zeros((2, 2), bool))
-    assert images(figure)[0].get_array().mask.all()
-    assert text_problems(figure) == []
-
-
 def test_the_grid_has_a_panel_for_every_layer_and_head():
     weights = random_weights(2, 3, 6, 4)
     figure = attention_grid(weights, FRENCH[:6], ENGLISH[:4], large=(1, 2), title="all")
@@ -251,7 +245,3 @@ def test_value_map():
     assert (image.axes.get_xlabel(), image.axes.get_ylabel()) == ("embedding dimension", "token position")
     assert image.norm.vmax == -image.norm.vmin == np.abs(values).max()
     assert text_problems(figure) == []
-
-
-def test_the_argument_largest_fixes_the_scale():
-    assert images(attention_map(np.full((2, 2), 0.5), None, None, largest=1.0))[0].norm.vmax == 1
