@@ -23,15 +23,14 @@ LONG = " ".join(split("the black cat drinks some milk because it was too tired a
 
 @pytest.fixture
 def shown(monkeypatch, tmp_path):
-    """Return a dictionary that receives every saved figure under its file name."""
+    """Return a dictionary that receives every figure under its file name. None is written."""
     monkeypatch.chdir(tmp_path)
     kept = {}
 
     def save(figure, path):
         kept[path.name] = figure
-        return real(figure, path)
+        return path
 
-    real = plots.save
     monkeypatch.setattr(plots, "save", save)
     return kept
 
@@ -66,14 +65,13 @@ def writes(monkeypatch, run):
 KINDS = ("encoder", "decoder", "cross")
 
 
-def test_all_kinds(capsys, shown, run, oracle, writes, tmp_path):
+def test_all_kinds(capsys, shown, run, oracle, writes):
     out = said(capsys, "attention --model", run, ANIMAL)
     target = npformer.load(run).attention(ANIMAL).tokens("decoder")[0][1:]  # without the start symbol
     assert out.startswith(f"{ANIMAL} → l'animal n'a pas traversé la rue")
     assert set(shown) == {f"{kind}_{what}.png" for kind in KINDS for what in ("grid", "lines")}
     for name in shown:
         assert f"wrote attention/{name}" in out
-        assert (tmp_path / "attention" / name).stat().st_size > 5000
         assert text_problems(shown[name]) == []
     for kind in KINDS:
         expected = np.stack([oracle.weights(split(ANIMAL), target, kind, layer) for layer in range(2)])
@@ -129,15 +127,6 @@ def test_the_lines_of_one_word(shown, run, oracle):
     (lines,) = line_weights(shown["encoder_lines.png"].axes[0])
     assert np.allclose(lines[row], expected[row], atol=2e-5)
     assert not np.delete(lines, row, 0).any()
-
-
-def test_the_most_informative_head_of_a_layer(shown, run, oracle):
-    assert main(["attention", ANIMAL, "--model", run, "--kind", "encoder", "--layer", "0"]) == 0
-    expected = oracle.weights(split(ANIMAL), [], "encoder", 0)
-    _, head = most_informative(expected[None], "encoder")
-    check_lines(shown["encoder_lines.png"], expected, [head])
-    title = " ".join(t.get_text() for t in shown["encoder_lines.png"].texts).replace("\n", " ")
-    assert f"layer 0, head {head}, the most informative head of layer 0: its weights depend" in title
 
 
 @pytest.mark.parametrize("words", [1, 48])

@@ -140,12 +140,6 @@ def test_decoding(monkeypatch, capsys):
     assert re.search(r"^many +\d+\.\d\d +[\d,.]+ +[\d,]+ +–$", said(capsys, "bench --decoding"), re.MULTILINE)
 
 
-def test_without_a_gpu(capsys, monkeypatch):
-    monkeypatch.setattr("npformer.backend._gpu_problem", lambda: "no GPU was found")
-    needed = "backend cupy needs CuPy and a GPU that answers, and no GPU was found"
-    assert needed in refused(capsys, "bench --backend cupy")
-
-
 def test_without_pytorch(capsys, monkeypatch):
     monkeypatch.setattr(compare, "find_spec", lambda name: None)
     assert "pip install torch" in refused(capsys, "bench --against torch")
@@ -170,12 +164,3 @@ def test_a_power_law_is_a_straight_line():
 def test_numbers_that_cannot_be_drawn(values):
     with pytest.raises(UserError, match="f needs 3 numbers above 0, one for each size"):
         panels(values)
-
-
-def test_the_bar_counts_finished_measurements(capsys):
-    with bench.bar(2) as bar:
-        bar.next("first")
-        assert bar.done == 0
-        bar.next("second")
-        assert bar.done == 1
-    assert capsys.readouterr().out == ""

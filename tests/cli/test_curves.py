@@ -148,8 +148,3 @@ def test_the_name_of_the_run_is_in_the_title_as_text(name, run, monkeypatch):
     draw_curves(folder)
     assert figures[0].texts[0].get_text().startswith(literal(name) + ": 600 steps")
     assert text_problems(figures[0]) == []
-
-
-def test_a_run_name_is_not_read_as_a_formula():
-    figure = curve_page([Panel("a $b$ c", [Curve([0.0, 1.0], [-1.0, 1.0], "_d")])], title="one")
-    assert text_problems(figure) == []

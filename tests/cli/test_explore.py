@@ -96,11 +96,6 @@ def test_the_example_of_a_model_card():
     assert command.example_for(npformer.load("en-de")) == npformer.load("en-de").card.example != ""
 
 
-def test_a_folder_is_refused_before_the_model_is_read(capsys, monkeypatch):
-    monkeypatch.setattr(command, "load_any", lambda arguments: pytest.fail("the model was read"))
-    refused(capsys, "explore", DOG, "--out", "runs")
-
-
 @pytest.mark.parametrize("found", [True, False])
 def test_open(found, capsys, monkeypatch):
     opened = []
@@ -109,6 +104,12 @@ def test_open(found, capsys, monkeypatch):
     assert opened == [Path("my page.html").resolve().as_uri()]
     said = capsys.readouterr().err
     assert said == ("" if found else "npformer: no browser was found: open my page.html in one\n")
+
+
+@pytest.fixture
+def unsaved(monkeypatch):
+    """Let figures not be written."""
+    monkeypatch.setattr("npformer.plots.save", lambda figure, path: path)
 
 
 def suggested(capsys):
@@ -127,6 +128,7 @@ def suggested(capsys):
         ("the [MASK] sees", ["--model", "runs/bert"], "self"),
     ],
 )
+@pytest.mark.usefixtures("unsaved")
 def test_attention_names_the_command_that_opens_its_page(text, options, kind, capsys, monkeypatch):
     monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: True)
     assert main(["attention", "--kind", kind, text, *options]) == 0
@@ -144,6 +146,7 @@ def test_the_command_for_a_text_that_looks_like_an_option():
     assert make_parser("explore").parse(words[2:]).sentence == "-5 degrees"
 
 
+@pytest.mark.usefixtures("unsaved")
 @pytest.mark.parametrize("text", ["the zebra", "the " * 48])
 def test_attention_names_no_page_that_the_explorer_refuses(text, capsys):
     assert main(["attention", text, "--model", "runs/words", "--kind", "encoder"]) == 0

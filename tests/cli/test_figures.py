@@ -18,12 +18,6 @@ def inside(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_list(capsys):
-    lines = said(capsys, "figures --list").splitlines()
-    for entry in all_entries():
-        assert len([line for line in lines if line.startswith(f"{entry.id} ")]) == 1
-
-
 def test_the_list_as_json(capsys):
     rows = json.loads(said(capsys, "figures --list --json"))
     assert [row["id"] for row in rows] == [entry.id for entry in all_entries()]

@@ -125,11 +125,6 @@ def test_errors_are_one_sentence(capsys, arguments, sentence):
     assert refused(capsys, arguments) == sentence
 
 
-def test_control_characters_of_arguments_are_not_printed(capsys):
-    for arguments in (["train", "--steps", "\x1b[31m1"], ["train", "--\x1b[31m"], ["\x1b[31m"]):
-        assert "\x1b" not in refused(capsys, *arguments)
-
-
 def test_the_same_value_twice_and_repeated_options():
     _, arguments = read_command_line(
         ["train", "--steps", "3", "--steps", "3", "--set", "a=1", "--set", "b=2"]

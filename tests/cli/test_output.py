@@ -62,15 +62,6 @@ def test_data_pass_through_a_pipe_and_are_text_on_a_terminal(capsys, monkeypatch
     assert capsys.readouterr().out == "a \\x1b[31m \\u202e é \\udce9\n"
 
 
-def test_data_are_passed_on_at_once(monkeypatch):
-    flushed = []
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    monkeypatch.setattr(stream, "flush", lambda: flushed.append(True), raising=False)
-    monkeypatch.setattr(sys, "stdout", stream)
-    print_data("a")
-    assert flushed
-
-
 @pytest.mark.parametrize(
     ("encoding", "text", "shown"),
     [
@@ -457,18 +448,6 @@ def test_a_translation_has_no_line_break(capsys):
     assert capsys.readouterr().out == "a b c\n\n"
 
 
-@posix
-def test_names_that_are_too_long_are_refused(inside, capfd):
-    long = "a" * 300
-    for arguments in (
-        ["translate", "the cat", "--model", long],
-        ["curves", NAME, "--out", f"{long}.png"],
-        ["exercise", "start", "softmax-backward", "--dir", long],
-    ):
-        _, error = run(capfd, *arguments, statuses=(2,))
-        assert long in error
-
-
 LOUD = r"""
 print("[red]loud[/x] :smile: \x1b[31m \u202e \x9b")
 raise ValueError("[/x] \x1b[31m\r\nnpformer: forged")
@@ -483,10 +462,3 @@ def test_what_a_learner_prints_and_raises_is_text(inside, capfd):
     out, _ = run(capfd, "exercise", "check", "softmax", "--dir", "loud", statuses=(1,))
     assert r"[red]loud[/x] :smile: \x1b[31m \u202e \x9b" in out
     assert r"ValueError: [/x] \x1b[31m" in out.replace("\n", " ")
-
-
-@posix
-def test_what_a_layer_of_ones_own_raises_is_text(inside, capfd):
-    (inside / "own.py").write_text(LOUD.splitlines()[2], encoding="utf-8")
-    _, error = run(capfd, "gradcheck", "own.py:double", "--shape", "2", statuses=(2,))
-    assert r"[/x] \x1b[31m npformer: forged" in error

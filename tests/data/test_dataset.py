@@ -65,11 +65,6 @@ def test_the_builtin_corpus_in_both_directions(builtin):
     assert builtin.fingerprint != back.fingerprint
 
 
-def test_the_builtin_corpus_has_no_unknown_words(builtin):
-    for part in (builtin.train, builtin.valid, builtin.test):
-        assert all(1 not in source and 1 not in target for source, target in part)
-
-
 def test_files_give_ids_words_and_a_validation_part(files):
     dataset = files_dataset(*files)
     assert (len(dataset.train), len(dataset.valid), len(dataset.test)) == (38, 2, 0)

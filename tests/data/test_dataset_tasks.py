@@ -32,15 +32,6 @@ def test_the_target_is_an_equal_copy_in_an_array_of_its_own_or_the_source_backwa
 
 
 @pytest.mark.parametrize("task", [copy_task, reverse_task])
-def test_the_generator_determines_the_examples(task):
-    def draw(seed):
-        return task(20, length=5, vocab=20, rng=np.random.default_rng(seed))
-
-    assert draw(1) == draw(1)
-    assert draw(1) != draw(2)
-
-
-@pytest.mark.parametrize("task", [copy_task, reverse_task])
 @pytest.mark.parametrize(("name", "value"), [("n", 0), ("length", 0), ("vocab", 4)])
 def test_settings_too_small_and_the_smallest_ones(task, name, value):
     settings = {"n": 5, "length": 5, "vocab": 9} | {name: value}

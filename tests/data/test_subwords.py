@@ -137,11 +137,6 @@ def test_two_languages_share_their_pieces():
     assert "▁s" in german.vocabulary  # by the rules for German the s is a word
 
 
-def test_long_lines_are_used_for_training_as_well():
-    codec = SubwordCodec.train([" ".join(["dog"] * 3000), "a"], 12)
-    assert "▁dog" in codec.vocabulary
-
-
 @pytest.mark.parametrize(
     ("lines", "size", "message"),
     [

@@ -8,7 +8,7 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npformer.data import SPECIALS, UNK
+from npformer.data import SPECIALS
 from npformer.data.corpus import builtin_corpus
 from npformer.data.subwords import WORD_BEGIN, Pieces, SubwordCodec, train_model
 from npformer.data.vocabulary import Vocabulary
@@ -84,8 +84,3 @@ def test_sentences_are_read_as_sentencepiece_reads_them(both, sentences):
 @given(text=st.text() | st.text("abcdehilnorst '.,<S>é漢字\u2581"))
 def test_any_text_is_read_as_sentencepiece_reads_it(both, text):
     assert_same(both, text)
-
-
-def test_unknown_characters_are_unknown_in_both(both):
-    assert_same(both, "漢字 the")
-    assert both[1].encode("漢字 the").count(UNK) == 1

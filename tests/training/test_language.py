@@ -106,20 +106,16 @@ def test_evaluation_is_over_the_chosen_tokens():
 # A short training on the built-in English text
 
 
-@pytest.fixture(scope="module")
-def writer():
-    return train_causal_language_model(steps=200)
-
-
-def test_the_next_token_has_a_low_perplexity(writer):
-    assert len(writer.losses) == 200
+@pytest.mark.parametrize("steps", [2, pytest.param(200, marks=pytest.mark.nightly)])
+def test_the_next_token_has_a_low_perplexity_and_generated_sentences_are_english(steps):
+    writer = train_causal_language_model(steps=steps)
+    assert len(writer.losses) == steps
     assert writer.held_out.tokens > 4000
     assert writer.unigram == pytest.approx(97.5, abs=0.5)
+    if steps == 2:
+        return  # too few to learn anything
     assert writer.held_out.perplexity < 15
     assert writer.held_out.accuracy > 0.4
-
-
-def test_generated_sentences_are_english_of_the_corpus(writer):
     (text,) = continue_text(writer.model, writer.codec, "the animal didn't")
     assert "because it was" in text
     settings = {"n": 20, "rng": np.random.default_rng(0)}
