@@ -152,14 +152,6 @@ def panels(values):
     return cost_panels({"seconds size": {"f": values}}, {"size": [1, 2, 4]}, panels=[[("seconds", "size")]])
 
 
-def test_a_power_law_is_a_straight_line():
-    figure = panels([1.0, 4.0, 16.0])
-    (ax,) = figure.axes
-    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "4"]
-    assert text_problems(figure) == []
-
-
 @pytest.mark.parametrize("values", [[1.0, 2.0], [1.0, 0.0, 2.0]])
 def test_numbers_that_cannot_be_drawn(values):
     with pytest.raises(UserError, match="f needs 3 numbers above 0, one for each size"):

@@ -10,12 +10,11 @@ from types import SimpleNamespace
 import pytest
 from commands import refused
 from tiny_runs import CHECKPOINTS
-from word_translator import word_checkpoint, word_model
+from word_translator import word_checkpoint
 
 import npformer
 from npformer.cli import explore as command
 from npformer.cli.main import main, make_parser
-from npformer.explorer import model_data
 from npformer.storage.checkpoint import save_checkpoint
 
 DOG = "the dog is tired"
@@ -72,14 +71,6 @@ def test_a_gpt_of_characters_has_a_live_page(capsys):
     assert capsys.readouterr().err == ""
     head = head_of("explorer.html")
     assert (head["kind"], head["architecture"], head["example"]["source"]) == ("live", "gpt", "the cat")
-
-
-def test_a_model_that_is_too_large_to_be_live(capsys, monkeypatch):
-    monkeypatch.setattr(model_data, "LARGEST_LIVE", 1000)
-    assert main(["explore", DOG]) == 0
-    reason = f"the model has {word_model().count_parameters():,} parameters, and a live page at most 1,000"
-    assert capsys.readouterr().err.endswith(f", because {reason}\n")
-    assert head_of("explorer.html")["kind"] == "recorded"
 
 
 def test_without_a_sentence_the_page_has_an_example(capsys, monkeypatch):

@@ -12,20 +12,10 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals 
 # what a file may do in the forward pass, in the backward pass or at its end, and words of the message
 MISBEHAVING = {
     "exits": ("", "", "import sys; sys.exit(0)", "own.py ended the program (SystemExit 0): leave out exit()"),
-    "exits hard": (
-        "",
-        "",
-        "import os; os._exit(0)",
-        "your code ended the program with status 0 before the",
-    ),
+    "exits hard": ("", "", "import os; os._exit(0)", "your code ended the program with status 0 before the"),
     "crashes": ("", "", "import ctypes; ctypes.string_at(0)", "your code was killed by signal 11"),
     "memory": ("", "", "x = bytearray(10**12)", "own.py could not be run: MemoryError in line 12"),
-    "lines": (
-        "",
-        "",
-        "raise ValueError('two\\nlines')",
-        "own.py could not be run: ValueError in line 12: two l",
-    ),
+    "lines": ("", "", "raise ValueError('two\\nlines')", "could not be run: ValueError in line 12: two l"),
     "interrupts": ("", "", "raise KeyboardInterrupt", "own.py:square raised KeyboardInterrupt in line 12"),
     "raises without a text": ("", "raise ValueError", "", "raised ValueError in line 8"),
     "loops": ("\n    while True: pass", "", "", "in line 4: is there an infinite loop?"),

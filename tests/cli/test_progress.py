@@ -74,8 +74,7 @@ def test_each_measurement_leaves_one_line(shown, tmp_path):
 
 def test_a_text_has_bits_per_character_and_samples(shown):
     lines = shown(
-        Validated(500, 1.5, 0.6, best=True, bits_per_character=2.164),
-        Sampled(500, "ROMEO:\n\nO \x1b night!"),
+        Validated(500, 1.5, 0.6, best=True, bits_per_character=2.164), Sampled(500, "ROMEO:\n\nO \x1b night!")
     )
     assert lines == [
         "step    500  validation loss 1.5000  2.164 bits per character  (best so far)",

@@ -1,5 +1,7 @@
 """Filtering parallel text: the pairs removed, the pairs kept, and the counts."""
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -29,8 +31,7 @@ def test_each_kind_of_bad_pair_is_counted_once():
         ("", ""),
         (LONG, "."),
         ("!", LONG),
-        GOOD[1],
-        GOOD[0],
+        *GOOD[:2],
         (LONG, "."),
     ]
     kept, counts = filter_pairs(GOOD + faults)
@@ -106,14 +107,7 @@ def test_the_sentence_that_reports_the_counts(counts, sentence):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("ratio", 0.5),
-        ("ratio", "4"),
-        ("ratio", float("nan")),
-        ("slack", -1),
-        ("slack", None),
-        ("max_words", 0),
-    ],
+    [("ratio", 0.5), ("ratio", "4"), ("ratio", math.nan), ("slack", -1), ("slack", None), ("max_words", 0)],
 )
 def test_settings_out_of_range(name, value):
     with pytest.raises(UserError, match=f"{name} is {value!r}"):

@@ -249,15 +249,6 @@ def test_one_head_of_512_tokens_has_thinned_labels():
     assert text_problems(figure) == []
 
 
-def test_a_thousand_tokens_are_pooled_with_the_labels_of_first_tokens():
-    figure = attention(np.eye(1030), [str(i) for i in range(1030)])
-    (image,) = images(figure, (344, 344))  # blocks of three
-    assert "sum over 3 keys, mean over 3 queries" in title(figure)
-    at, label = image.axes.get_yticks()[1], ticks(image.axes.yaxis)[1]
-    assert int(label) == 3 * at
-    assert text_problems(figure) == []
-
-
 @pytest.mark.parametrize(
     ("shape", "choice"),
     [

@@ -228,15 +228,6 @@ def test_the_panels_of_thirty_words_are_large_beside_a_large_map():
     assert text_problems(figure) == []
 
 
-@pytest.mark.nightly
-def test_sixteen_heads_of_twelve_layers():
-    words = [f"wörd{i}" for i in range(40)]
-    figure = attention_grid(random_weights(12, 16, 40, 40), words, words)
-    assert len(images(figure)) >= 192
-    assert {"layer 11", "head 15"} <= {text.get_text() for text in figure.texts}
-    assert text_problems(figure) == []
-
-
 def test_value_map():
     values = np.random.default_rng(0).standard_normal((20, 512))
     figure = value_map(values, xlabel="embedding dimension", ylabel="token position", title="positions")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import tiny_model
 
-from npformer.data.sentences import SentenceBatch, SentenceLoader, batch_rng, causal_batch, masked_batch
+from npformer.data.sentences import SentenceBatch, batch_rng, causal_batch, masked_batch
 from npformer.errors import UserError
 from npformer.generation import continue_text, fill_in
 from npformer.models.bert import MaskedLanguageModel
@@ -67,14 +67,6 @@ def test_a_run_needs_a_number_of_steps():
     model = tiny_model(kind=CausalLanguageModel, source_vocab=9)
     with pytest.raises(UserError, match="steps is None: fit needs a number of steps"):
         fit(model, ROUND, go_on, config(steps=None, epochs=2))
-
-
-def test_the_evaluation_set_is_always_the_same_and_contains_every_sentence():
-    loader = SentenceLoader(ROUND, hide, **config().batching)
-    first, again = loader.every_sentence(), loader.every_sentence()
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
-    assert sum(len(batch.ids) for batch in first) == len(ROUND)
 
 
 def test_all_generators_of_a_run_differ():

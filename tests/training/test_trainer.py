@@ -452,8 +452,7 @@ def test_a_run_that_was_killed_right_after_it_was_made_longer_resumes_as_the_lon
 
 
 @pytest.mark.parametrize(
-    ("settings", "steps", "done", "longer"),
-    [(COSINE, 6, 4, 9), (DECAY, 20, 17, 30), (DECAY, 20, 13, 15)],
+    ("settings", "steps", "done", "longer"), [(COSINE, 6, 4, 9), (DECAY, 20, 17, 30), (DECAY, 20, 13, 15)]
 )
 def test_a_run_within_its_decay_is_finished_before_it_gets_another_length(run, settings, steps, done, longer):
     tiny_run(run, **settings, steps=steps, stop=stop_after(done))

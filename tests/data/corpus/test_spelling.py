@@ -24,21 +24,9 @@ from npformer.data.corpus.phrases import (
     ("rule", "in_full", "written"),
     [
         ("elision", "la eau, le animal, le homme, je aime", "l'eau, l'animal, l'homme, j'aime"),
-        (
-            "no elision",
-            "le hibou, le hérisson, la haute montagne",
-            "le hibou, le hérisson, la haute montagne",
-        ),
-        (
-            "elision of que",
-            "parce que il ne a pas vu, parce que elle",
-            "parce qu'il n'a pas vu, parce qu'elle",
-        ),
-        (
-            "elision of others",
-            "plus grand que un ami, il ne y a pas de arbre",
-            "plus grand qu'un ami, il n'y a pas d'arbre",
-        ),
+        ("no elision", "le hibou, le hérisson, la haute tour", "le hibou, le hérisson, la haute tour"),
+        ("elision of que", "parce que il ne a pas, parce que elle", "parce qu'il n'a pas, parce qu'elle"),
+        ("elision of others", "que un ami, il ne y a pas de arbre", "qu'un ami, il n'y a pas d'arbre"),
         ("si", "si il pleut, si elle est si âgée", "s'il pleut, si elle est si âgée"),
         ("à", "à le marché, à les hôtels, à le hibou", "au marché, aux hôtels, au hibou"),
         ("de", "de le pain, de les maisons, de les oies", "du pain, des maisons, des oies"),
