@@ -97,17 +97,14 @@ def test_the_profile(toys, capsys):
     assert all(row["seconds"] == pytest.approx(row["forward"] + row["backward"]) for row in rows)
 
 
-def test_the_curves(toys, capsys, monkeypatch, tmp_path):
+def test_the_curves(toys, capsys, monkeypatch, tmp_path, figures):
     monkeypatch.setattr(costs, "LENGTHS", (4, 8, 16))
     monkeypatch.setattr(costs, "BATCHES", (2, 4, 8))
     sizes = {"lengths": costs.LENGTHS, "batches": costs.BATCHES, "setup": TOY, "seconds": 0.0}
     monkeypatch.setattr(costs, "measure_costs", partial(costs.measure_costs, **sizes))
-    drawn = []
-    monkeypatch.setattr("npformer.plots.save", lambda figure, path: drawn.append((figure, path)))
-    path, data = str(tmp_path / "costs.png"), tmp_path / "costs.json"
-    assert main(["bench", "--curves", path, "--json", str(data)]) == 0
-    ((figure, where),) = drawn
-    assert where == path
+    data = tmp_path / "costs.json"
+    assert main(["bench", "--curves", str(tmp_path / "costs.png"), "--json", str(data)]) == 0
+    figure = figures["costs.png"]
     assert text_problems(figure) == []
     assert [ax.get_ylabel() for ax in figure.axes] == ["seconds", "megabytes"] * 2
     rows = json.loads(data.read_text(encoding="utf-8"))

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 from commands import refused
-from tiny_runs import CHECKPOINTS
 from word_translator import word_checkpoint
 
 import npformer
@@ -21,12 +20,10 @@ DOG = "the dog is tired"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
+def place(runs):
     """Work in a folder with a run of each kind, of which that with whole words is the newest."""
-    monkeypatch.chdir(tmp_path)
-    for name, make in [*CHECKPOINTS.items(), ("words", word_checkpoint)]:
-        (tmp_path / "runs" / name).mkdir(parents=True)
-        save_checkpoint(make(), f"runs/{name}/last.safetensors")
+    Path("runs/words").mkdir()
+    save_checkpoint(word_checkpoint(), "runs/words/last.safetensors")
 
 
 def head_of(path):
@@ -97,12 +94,6 @@ def test_open(found, capsys, monkeypatch):
     assert said == ("" if found else "npformer: no browser was found: open my page.html in one\n")
 
 
-@pytest.fixture
-def unsaved(monkeypatch):
-    """Let figures not be written."""
-    monkeypatch.setattr("npformer.plots.save", lambda figure, path: path)
-
-
 def suggested(capsys):
     """Return the arguments of the command that the last note names, or None if no note names one."""
     *_, last = ["", *capsys.readouterr().err.splitlines()]
@@ -119,7 +110,7 @@ def suggested(capsys):
         ("the [MASK] sees", ["--model", "runs/bert"], "self"),
     ],
 )
-@pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("figures")
 def test_attention_names_the_command_that_opens_its_page(text, options, kind, capsys, monkeypatch):
     monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: True)
     assert main(["attention", "--kind", kind, text, *options]) == 0
@@ -137,7 +128,7 @@ def test_the_command_for_a_text_that_looks_like_an_option():
     assert make_parser("explore").parse(words[2:]).sentence == "-5 degrees"
 
 
-@pytest.mark.usefixtures("unsaved")
+@pytest.mark.usefixtures("figures")
 @pytest.mark.parametrize("text", ["the zebra", "the " * 48])
 def test_attention_names_no_page_that_the_explorer_refuses(text, capsys):
     assert main(["attention", text, "--model", "runs/words", "--kind", "encoder"]) == 0

@@ -12,7 +12,6 @@ import npformer
 from npformer.cli.inspect import tree
 from npformer.interop import load_folder
 from npformer.interop.tensor_files import TensorFolder
-from npformer.storage.checkpoint import save_checkpoint
 
 
 def test_a_folder_is_described_without_its_numbers(capsys, tmp_path, monkeypatch):
@@ -39,17 +38,16 @@ def test_a_folder_is_described_without_its_numbers(capsys, tmp_path, monkeypatch
     assert "  n_layers                 2" in lines
 
 
+@pytest.mark.usefixtures("runs")
 @pytest.mark.parametrize("name", CHECKPOINTS)
-def test_a_run_of_each_kind(capsys, tmp_path, name):
-    (tmp_path / "run").mkdir()
-    save_checkpoint(CHECKPOINTS[name](), tmp_path / "run/last.safetensors")
-    model = npformer.load(tmp_path / "run").model
-    (found,) = json.loads(said(capsys, "inspect --last --json", tmp_path / "run"))
+def test_a_run_of_each_kind(capsys, name):
+    model = npformer.load(f"runs/{name}").model
+    (found,) = json.loads(said(capsys, f"inspect --last --json runs/{name}"))
     assert found["kind"] == type(model).__name__
     assert found["parameters"] == model.count_parameters()
     assert found["settings"].keys() == model.config.to_dict().keys()
     assert found["stored"] == {}
-    text = said(capsys, "inspect", tmp_path / "run")
+    text = said(capsys, f"inspect runs/{name}")
     assert f"parameters   {model.count_parameters():,} in {len(model.parameters())} tensors" in text
 
 

@@ -8,7 +8,7 @@ import pytest
 from commands import said
 from matplotlib.colors import to_rgba
 
-from npformer import Transformer, TransformerConfig, load, plots
+from npformer import Transformer, TransformerConfig, load
 from npformer.cli import masks as command
 from npformer.cli.main import main
 from npformer.data import TextCodec
@@ -22,19 +22,17 @@ WORDS = ["je", "suis", "étudiant"]
 
 
 @pytest.fixture
-def seen(monkeypatch, tmp_path, capsys):
-    """Return a function that runs the command and returns its status, its data and its figures."""
-    monkeypatch.chdir(tmp_path)
+def seen(monkeypatch, figures, capsys):
+    """Return a function that runs the command and returns its status, its data and what it printed."""
     attend = command.attend_under_masks
 
     def run(*arguments):
-        kept, figures = {}, []
+        kept = {}
         monkeypatch.setattr(
             command, "attend_under_masks", lambda *given: kept.setdefault("seen", attend(*given))
         )
-        monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure))
         status = main(["masks", *arguments])
-        return status, kept.get("seen"), figures, capsys.readouterr()
+        return status, kept.get("seen"), capsys.readouterr()
 
     return run
 
@@ -85,7 +83,7 @@ STUDENT = "i am a student"
     ],
 )
 def test_scores_and_weights_are_those_of_the_model_in_one_forward_pass(seen, options, settings, attention_of):
-    status, found, _, _ = seen("je suis étudiant", *shlex.split(options))
+    status, found, _ = seen("je suis étudiant", *shlex.split(options))
     attention = attention_of(computed("je suis étudiant", **settings)).attention
     head, padding = int("--head 1" in options), ["<PAD>"] * settings.get("pad", 0)
     assert status == 0
@@ -101,14 +99,14 @@ def test_a_trained_run(seen, run_folder):
     target = np.array([[2, *translator.codec.target.encode("je suis étudiant")]])
     _, cache = translator.model.forward(source, target)
     given = ("je suis étudiant", "--cross", STUDENT, "--pad", "1", "--model", run_folder)
-    status, found, _, printed = seen(*given)
+    status, found, printed = seen(*given)
     assert status == 0
     np.testing.assert_array_equal(found.weights, cache.decoder[0].cross.attention.weights[0, 0])
     assert found.queries == ["<S>", *WORDS]
     assert found.keys == ["i", "am", "a", "student", "</S>", "<PAD>"]
-    _, found, _, _ = seen("je suis étudiant", "--causal", "--model", run_folder)
+    _, found, _ = seen("je suis étudiant", "--causal", "--model", run_folder)
     np.testing.assert_array_equal(found.weights, cache.decoder[0].self_attention.attention.weights[0, 0])
-    _, found, _, printed = seen("i am a zebra", "--pad", "1", "--layer", "1", "--model", run_folder)
+    _, found, printed = seen("i am a zebra", "--pad", "1", "--layer", "1", "--model", run_folder)
     assert found.keys == ["i", "am", "a", "zebra", "</S>", "<PAD>"]
     assert "does not know 'zebra'" in printed.err
 
@@ -129,8 +127,8 @@ def test_a_trained_run(seen, run_folder):
         (("--cross", "i am"), np.ones((3, 2), bool)),
     ],
 )
-def test_any_combination_of_masks(seen, arguments, expected):
-    status, found, figures, printed = seen("je suis étudiant", *arguments)
+def test_any_combination_of_masks(seen, figures, arguments, expected):
+    status, found, printed = seen("je suis étudiant", *arguments)
     assert status == 0
     np.testing.assert_array_equal(found.mask, expected)
     np.testing.assert_array_equal(np.logical_and.reduce([expected | True, *found.masks.values()]), expected)
@@ -142,7 +140,7 @@ def test_any_combination_of_masks(seen, arguments, expected):
     assert (found.moved[expected & (expected.sum(1) > 1)[:, None]] > 0).all()
     assert "no leak" in printed.out
     if len(arguments) != 1:  # the others have the same labels
-        assert [text_problems(figure) for figure in figures] == [[]] * 4
+        assert [text_problems(figure) for figure in figures.values()] == [[]] * 4
 
 
 # The pictures.
@@ -152,8 +150,9 @@ def images(figure):
     return [np.ma.filled(ax.images[0].get_array().astype(float), np.nan) for ax in figure.axes if ax.images]
 
 
-def test_the_pictures_show_the_computed_numbers(seen):
-    _, found, (masks, scores, softmax, leaks), _ = seen("je suis étudiant", "--pad", "2", "--causal")
+def test_the_pictures_show_the_computed_numbers(seen, figures):
+    _, found, _ = seen("je suis étudiant", "--pad", "2", "--causal")
+    masks, scores, softmax, leaks = (figures[name] for name in NAMES)
     padding, causal, together = images(masks)
     np.testing.assert_array_equal(padding, np.tile(np.arange(5) < 3, (5, 1)))
     np.testing.assert_array_equal(causal, np.tri(5))
@@ -196,7 +195,7 @@ def test_one_mask_needs_no_sum():
 
 
 def test_a_shifted_mask_is_found(seen):
-    status, found, _, printed = seen("je suis étudiant", "--causal", "--mistake", "shifted")
+    status, found, printed = seen("je suis étudiant", "--causal", "--mistake", "shifted")
     assert status == 1
     assert "leak: output 0 moves when token 1 changes, and the mask forbids it (2 such pairs)" in printed.out
     assert found.leaks.tolist() == [[0, 1], [1, 2]]
@@ -207,7 +206,7 @@ def test_a_shifted_mask_is_found(seen):
 @pytest.mark.parametrize("mistake", ["no-padding", "from-embeddings"])
 @pytest.mark.parametrize("cross", [(), ("--cross", "i am a student")])
 def test_unmasked_padding_is_found(seen, mistake, cross):
-    status, found, _, printed = seen("je suis étudiant", *cross, "--pad", "1", "--mistake", mistake)
+    status, found, printed = seen("je suis étudiant", *cross, "--pad", "1", "--mistake", mistake)
     assert status == 1
     padding = len(found.keys) - 1
     assert f"leak: output 0 moves when token {padding} changes" in printed.out
@@ -225,11 +224,11 @@ def test_words_whose_embedding_sums_to_0_are_hidden(seen, monkeypatch):
         return (np.arange(x.shape[1]) != 1)[None, None, None, :]
 
     monkeypatch.setattr("npformer.cli.mask_bench.mask_from_embeddings", one_hidden)
-    status, found, _, printed = seen("je suis étudiant", "--pad", "1", "--mistake", "from-embeddings")
+    status, found, printed = seen("je suis étudiant", "--pad", "1", "--mistake", "from-embeddings")
     assert status == 1
     assert found.hidden == ["suis"]
     assert "hidden: 'suis', which some query should see" in printed.out
-    _, found, _, printed = seen("je suis étudiant", "--pad", "1", "--causal")
+    _, found, printed = seen("je suis étudiant", "--pad", "1", "--causal")
     assert found.hidden == []
     assert "hidden" not in printed.out
 
@@ -249,20 +248,20 @@ def test_written_files_are_named(capsys, tmp_path, monkeypatch):
 
 
 def test_without_a_sentence_an_example_is_used(seen):
-    status, found, _, printed = seen()
+    status, found, printed = seen()
     assert status == 0
     assert list(found.masks) == ["padding", "causal"]
     assert '"je suis étudiant" --pad 2 --causal' in printed.err
-    _, found, _, _ = seen("--window", "1")
+    _, found, _ = seen("--window", "1")
     assert list(found.masks) == ["window 1"]
-    _, found, _, printed = seen("--pad", "0")  # the default, but it was asked for
+    _, found, printed = seen("--pad", "0")  # the default, but it was asked for
     assert list(found.masks) == []
     assert "--pad 2" not in printed.err
 
 
-def test_maps_of_many_tokens_have_no_numbers(seen):
-    status, _, figures, _ = seen("the animal did not cross the street because it was too tired", "--causal")
+def test_maps_of_many_tokens_have_no_numbers(seen, figures):
+    status, _, _ = seen("the animal did not cross the street because it was too tired", "--causal")
     assert status == 0
-    for figure in figures:
+    for figure in figures.values():
         assert text_problems(figure) == []
         assert not any(ax.texts for ax in figure.axes)
