@@ -369,12 +369,6 @@ def run(capfd, *arguments, statuses=(0,)):
 # a command line, the file that it writes, and the command that it suggests
 WRITING = [
     (["curves", NAME, "--out", f"{NAME}.svg"], f"{NAME}.svg", ""),
-    (
-        ["attention", "the cat", "--model", NAME, "--out", NAME, "--kind", "cross"],
-        f"{NAME}/cross_grid.png",
-        "",
-    ),
-    (["explore", "the", "--model", NAME, "--out", f"{NAME}.html"], f"{NAME}.html", ""),
     (["lesson", "0.2", "--notebook", f"{NAME}.ipynb"], f"{NAME}.ipynb", ""),
     (
         ["exercise", "start", "softmax-backward", "--dir", NAME],
