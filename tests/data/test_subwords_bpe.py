@@ -1,4 +1,4 @@
-"""Byte-pair encoding: small cases by hand, and many sentences in comparison with sentencepiece."""
+"""Byte-pair encoding in comparison with sentencepiece, and its time for a long word."""
 
 import os
 import time
@@ -12,32 +12,6 @@ from npformer.data import SPECIALS
 from npformer.data.corpus import builtin_corpus
 from npformer.data.subwords import WORD_BEGIN, Pieces, SubwordCodec, train_model
 from npformer.data.vocabulary import Vocabulary
-
-
-def test_the_earliest_piece_is_joined_first():
-    # "ab" and "bc" are both possible: the earlier piece wins, and the remaining letter stays alone
-    letters = [WORD_BEGIN, "a", "b", "c"]
-    assert Pieces(["ab", "bc", *letters]).split("abc") == (WORD_BEGIN, "ab", "c")
-    assert Pieces(["bc", "ab", *letters]).split("abc") == (WORD_BEGIN, "a", "bc")
-
-
-def test_of_equal_pieces_the_leftmost_is_joined_first():
-    assert Pieces(["aa", WORD_BEGIN, "a"]).split("aaaaa") == (WORD_BEGIN, "aa", "aa", "a")
-
-
-def test_joined_pieces_are_joined_again():
-    pieces = Pieces(["th", "he", "the", WORD_BEGIN + "the", WORD_BEGIN, *"the"])
-    assert pieces.split("the") == (WORD_BEGIN + "the",)
-    assert pieces.split("hethe") == (WORD_BEGIN, "he", "the")
-    # "the" is the earliest piece, but its parts do not exist before "xt" takes the t
-    assert Pieces(["the", "xt", "he", WORD_BEGIN, *"xthe"]).split("xthe") == (WORD_BEGIN, "xt", "he")
-
-
-def test_a_run_of_unknown_characters_stays_together():
-    pieces = Pieces(["ab", WORD_BEGIN, "a", "b"])
-    assert pieces.split("zyabz") == (WORD_BEGIN, "zy", "ab", "z")
-    assert Pieces([]).split("ab") == (WORD_BEGIN + "ab",)
-    assert pieces.split("") == (WORD_BEGIN,)
 
 
 def test_a_long_word_does_not_take_quadratic_time():

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from npformer import plots
 from npformer.errors import UserError
 from npformer.plots import palette, save, style, text_problems
-from npformer.plots.curve_plots import spread
 from npformer.plots.layout import array, mask_array, new_figure, sheet, words
 from npformer.plots.style import drawing, literal, number, text_size, visible, wrapped
 
@@ -126,14 +125,6 @@ def test_wrapping_keeps_all_words_and_the_width():
         assert " ".join(lines) == text
         assert len(lines) > 1
         assert all(text_size(line, 12)[0] <= 2 for line in lines)
-
-
-def test_spread_moves_labels_apart_and_no_further():
-    at = spread(np.array([1.0, 1.0, 3.0, 0.0, 0.05]), 0.2, 3.0)
-    assert np.diff(np.sort(at)).min() >= 0.2 - 1e-12
-    assert at.min() >= 0
-    assert at.max() <= 3
-    assert np.array_equal(spread(np.array([2.0, 1.0]), 0.2, 3.0), [2.0, 1.0])
 
 
 def test_inputs_are_checked():
