@@ -79,7 +79,7 @@ def test_a_wrong_part_is_named_with_what_the_grader_says(folder, capsys):
         assert words in printed
     assert printed.count("Wrong:") == 1
     assert "The layers of the encoder" not in printed
-    assert "step" not in printed, "it is not trained"
+    assert "Training in" not in printed, "it is not trained"
     assert not (folder / "transformer.safetensors").exists()
     printed = words_of(said(capsys, "build"))  # now the package's part is in its place
     assert "3 of 12 parts are yours" in printed

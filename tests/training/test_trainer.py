@@ -388,14 +388,6 @@ COSINE = {"schedule": "cosine", "warmup_steps": 2}
 DECAY = {"schedule": "warmup", "warmup_steps": 3, "decay_share": 0.2}
 
 
-def test_a_finished_run_can_be_made_longer(run, unbroken):
-    tiny_run(run, steps=11)
-    resume(run, changes={"steps": 20})
-    assert last(run).step == 20
-    for name, value in last(unbroken).parameters.items():
-        np.testing.assert_array_equal(last(run).parameters[name], value)
-
-
 def test_a_finished_run_with_a_cosine_is_made_longer_by_another_cosine(run):
     told = []
     tiny_run(run, **COSINE, steps=6)
