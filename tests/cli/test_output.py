@@ -208,7 +208,7 @@ def test_a_user_without_a_home_folder(monkeypatch, tmp_path):
 
 
 # commands that take a short time, one for every way in which commands print: help, tables, pages, lines, data
-CHEAP = ["--help", "translate --help", "index 3.2.1", "exercise list 5", "gradcheck relu"]
+CHEAP = ["translate --help", "index 3.2.1", "exercise list 5", "gradcheck relu"]
 CHEAP += ["pretrained --markdown", "inspect en-de --json"]
 
 
