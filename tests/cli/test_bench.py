@@ -90,6 +90,7 @@ def test_the_profile(toys, capsys):
     out = said(capsys, "bench --seconds 0.001 --profile --only small")
     shares = [float(share) for share in re.findall(r"([\d.]+)%", out)]
     assert sum(shares) == pytest.approx(100, abs=1)
+    assert re.search(r"^cross-entropy +\d+\.\d +\d+\.\d +\d+\.\d +\d+\.\d%$", out, re.MULTILINE)
     names = [re.split(r"  +", line)[0] for line in out.splitlines()]
     assert {"small", "Adam", "cross-entropy", "the whole step"} <= set(names)
     rows = json.loads(said(capsys, "bench --seconds 0.001 --profile --json"))
