@@ -38,12 +38,8 @@ def transformers(draw):
         for name in ("output_bias", "attention_bias", "attention_output", "fused_projections", "zero_padding")
     }
     heads = draw(SMALL)
-    sizes = {
-        "d_model": 2 * heads * draw(SMALL),
-        "n_heads": heads,
-        "d_ff": draw(SMALL),
-        "n_layers": draw(SMALL),
-    }
+    sizes = {"d_model": 2 * heads * draw(SMALL), "n_heads": heads}
+    sizes |= {"d_ff": draw(SMALL), "n_layers": draw(SMALL)}
     if flags["attention_output"]:
         sizes |= {"d_head": draw(st.none() | SMALL), "d_value": draw(st.none() | SMALL)}
     vocab = draw(st.integers(5, 9))

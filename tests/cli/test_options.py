@@ -186,7 +186,7 @@ WITHOUT_EFFECT = {
     },
     "data": {"multi30k --from a": "--base-url b"},
     "family": {
-        "": "--steps 1000 | --seed 0 | --out a | --seeds 2 | --search --json",
+        "": "--steps 9 | --seed 0 | --out a | --seeds 2 | --search --json",
         "--measure": "--json | --search",
     },
     "figures": {"": "--json", "--list": "--out figures | --svg | --model a"},

@@ -193,10 +193,7 @@ def test_the_model_that_fits_a_text(alphabet):
     alphabet.check_model(config)
     for changes, sentence in (
         ({"vocab_size": 99}, "vocab_size is 99, but .*text.txt has 100 different tokens"),
-        (
-            {"context": 90},
-            "text.txt has 90 tokens for training, and the model's context is 90: give a longer",
-        ),
+        ({"context": 90}, "text.txt has 90 tokens for training, and the model's context is 90: give"),
         ({"pad_id": 0}, "pad_id is 0, and the windows of a text have no padding"),
     ):
         with pytest.raises(UserError, match=sentence):
