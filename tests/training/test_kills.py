@@ -61,7 +61,7 @@ def run(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "kills", "whole"),
-    [((), 20 if NIGHTLY else 3, "unbroken"), (("--measured",), 6 if NIGHTLY else 2, "measured")],
+    [((), 20 if NIGHTLY else 2, "unbroken"), (("--measured",), 6 if NIGHTLY else 2, "measured")],
     ids=["plain", "measured"],
 )
 def test_kills_at_random_moments_change_nothing(run, request, options, kills, whole):
