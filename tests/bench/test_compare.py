@@ -1,11 +1,9 @@
 """The rows of results of the benchmark."""
 
-import pytest
 from bench_toys import TOY
 
 from npformer.bench import compare
 from npformer.bench.measure import KINDS
-from npformer.errors import UserError
 from npformer.models.transformer import Transformer
 
 
@@ -65,9 +63,3 @@ def test_the_tasks_that_are_compared(monkeypatch):
     assert "ratio_tf32" in row
     assert row["workers"] == 1
     assert [tf32 for kind, _, tf32 in compared if kind == "torch"] == [False, True]
-
-
-def test_without_pytorch_the_message_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(compare, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="needs PyTorch, which is not installed: pip install torch"):
-        compare.require_torch()

@@ -1,7 +1,6 @@
 """npformer data: a small generated corpus, from a server on this machine and from a folder."""
 
 import gzip
-import signal
 
 import pytest
 from commands import said
@@ -98,20 +97,6 @@ def test_some_languages_first_and_the_others_later(server, capsys):
     assert len(server.requests) == 30
     assert "20 files, every checksum right, 10 already there" in out
     assert out.endswith("multi30k-en-de --data elsewhere\n")
-
-
-def test_ctrl_c_and_the_same_command_again(server, inside, monkeypatch, capsys):
-    server.cuts = [None] * 12 + [20]  # Ctrl-C comes in the pause that follows
-    monkeypatch.setattr("npformer.data.download.time.sleep", lambda _: signal.raise_signal(signal.SIGINT))
-    assert data() == 130
-    assert "stopped" in capsys.readouterr().err
-    stopped = there(inside / "data/multi30k")
-    (part,) = (name for name in stopped if name.endswith(".part"))
-    assert len(stopped) == 1 + 12 + 1
-    server.requests.clear()
-    assert data() == 0
-    assert server.requests[0] == (part.removesuffix(".part"), 20)
-    assert there(inside / "data/multi30k") == COMPLETE
 
 
 def test_another_address(server, monkeypatch):

@@ -9,25 +9,21 @@ from types import SimpleNamespace
 
 import pytest
 from commands import refused
-from tiny_runs import CHECKPOINTS
-from word_translator import word_checkpoint, word_model
+from word_translator import word_checkpoint
 
 import npformer
 from npformer.cli import explore as command
 from npformer.cli.main import main, make_parser
-from npformer.explorer import model_data
 from npformer.storage.checkpoint import save_checkpoint
 
 DOG = "the dog is tired"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
+def place(runs):
     """Work in a folder with a run of each kind, of which that with whole words is the newest."""
-    monkeypatch.chdir(tmp_path)
-    for name, make in [*CHECKPOINTS.items(), ("words", word_checkpoint)]:
-        (tmp_path / "runs" / name).mkdir(parents=True)
-        save_checkpoint(make(), f"runs/{name}/last.safetensors")
+    Path("runs/words").mkdir()
+    save_checkpoint(word_checkpoint(), "runs/words/last.safetensors")
 
 
 def head_of(path):
@@ -82,14 +78,6 @@ def test_a_gpt_of_characters_has_a_live_page(capsys):
     assert (head["kind"], head["architecture"], head["example"]["source"]) == ("live", "gpt", "the cat")
 
 
-def test_a_model_that_is_too_large_to_be_live(capsys, monkeypatch):
-    monkeypatch.setattr(model_data, "LARGEST_LIVE", 1000)
-    assert main(["explore", DOG]) == 0
-    reason = f"the model has {word_model().count_parameters():,} parameters, and a live page at most 1,000"
-    assert capsys.readouterr().err.endswith(f", because {reason}\n")
-    assert head_of("explorer.html")["kind"] == "recorded"
-
-
 def test_without_a_sentence_the_page_has_an_example(capsys, monkeypatch):
     assert main(["explore"]) == 0
     assert head_of("explorer.html")["example"]["source"] == command.ANIMAL
@@ -102,11 +90,6 @@ def test_without_a_sentence_the_page_has_an_example(capsys, monkeypatch):
 
 def test_the_example_of_a_model_card():
     assert command.example_for(npformer.load("en-de")) == npformer.load("en-de").card.example != ""
-
-
-def test_a_folder_is_refused_before_the_model_is_read(capsys, monkeypatch):
-    monkeypatch.setattr(command, "load_any", lambda arguments: pytest.fail("the model was read"))
-    refused(capsys, "explore", DOG, "--out", "runs")
 
 
 @pytest.mark.parametrize("found", [True, False])
@@ -135,6 +118,7 @@ def suggested(capsys):
         ("the [MASK] sees", ["--model", "runs/bert"], "self"),
     ],
 )
+@pytest.mark.usefixtures("figures")
 def test_attention_names_the_command_that_opens_its_page(text, options, kind, capsys, monkeypatch):
     monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: True)
     assert main(["attention", "--kind", kind, text, *options]) == 0
@@ -152,6 +136,7 @@ def test_the_command_for_a_text_that_looks_like_an_option():
     assert make_parser("explore").parse(words[2:]).sentence == "-5 degrees"
 
 
+@pytest.mark.usefixtures("figures")
 @pytest.mark.parametrize("text", ["the zebra", "the " * 48])
 def test_attention_names_no_page_that_the_explorer_refuses(text, capsys):
     assert main(["attention", text, "--model", "runs/words", "--kind", "encoder"]) == 0

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import subprocess
 import sys
 
 import pytest
@@ -17,12 +16,6 @@ from npformer.training import Result
 def inside(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def test_the_list(capsys):
-    lines = said(capsys, "figures --list").splitlines()
-    for entry in all_entries():
-        assert len([line for line in lines if line.startswith(f"{entry.id} ")]) == 1
 
 
 def test_the_list_as_json(capsys):
@@ -62,11 +55,11 @@ def test_a_model_is_trained_once(capsys, inside, monkeypatch):
 
 def test_all_figures_make_the_page(capsys, inside, studio, monkeypatch):
     monkeypatch.setattr("npformer.learn.figures.Studio", lambda **_: studio)
-    entries = [entry for entry in all_entries() if entry.id in ("F06", "F41")]
+    entries = [entry for entry in all_entries() if entry.id == "F06"]
     monkeypatch.setattr("npformer.learn.figures.all_entries", lambda: entries)
     assert main(["figures"]) == 0
     page = (inside / "figures/README.md").read_text(encoding="utf-8")
-    assert page.count("\n## ") == 2
+    assert page.count("\n## ") == 1
 
 
 def test_training_in_a_folder_that_is_not_writable(capsys, inside):
@@ -82,14 +75,3 @@ def test_ctrl_c_while_training_draws_nothing(capsys, inside, monkeypatch):
     monkeypatch.setattr("npformer.learn.course.trained.train", stopped)
     assert main(["figures", "F29"]) == 130
     assert not (inside / "figures/F29.png").exists()
-
-
-def test_help_is_fast():
-    """matplotlib is not loaded before it is needed."""
-    code = (
-        "import sys; from npformer.cli.main import main\n"
-        "try: main(['figures', '--help'])\n"
-        "finally: print('matplotlib' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.rstrip().endswith("False"), done.stderr

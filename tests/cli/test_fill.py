@@ -65,21 +65,6 @@ def test_training_tells_how_to_go_on(capsys):
     assert npformer.load("own").unknown_words("the river [MASK] qwert") == ["qwert"]
 
 
-def test_the_options_of_the_vocabulary(capsys):
-    arguments = ["--preset", "bert-small", "--text", "animals.en", "--steps", "1", *TINY, "--run", "cased"]
-    assert main(["train", *arguments, "--cased", "--min-count", "1"]) == 0
-    assert {"cat", "Cat"} < set(npformer.load("cased").tokenizer.codec.tokens)
-    assert main(["train", *arguments[:-1], "few", "--vocab-size", "7"]) == 0
-    assert npformer.load("few").tokenizer.codec.tokens[4:] == ("the", "dog", "[MASK]")
-    assert main(["train", *arguments[:-1], "frequent", "--cased", "--min-count", "15"]) == 0
-    assert "cat" not in npformer.load("frequent").tokenizer.codec.tokens
-    capsys.readouterr()
-    assert "the text has capitals and is converted to lower case" in said(
-        capsys, "train", *arguments[:-1], "lowered"
-    )
-    assert "cat" in npformer.load("lowered").tokenizer.codec.tokens
-
-
 def test_without_a_run_the_command_that_trains_one_is_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     sentence = "train a masked language model with npformer train --preset bert-small"

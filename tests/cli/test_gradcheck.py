@@ -4,30 +4,22 @@ import json
 
 import pytest
 from commands import refused, said
-from tiny_runs import CHECKPOINTS
 
 from npformer.checking.cases import device as on_device
 from npformer.nn import LayerNorm
-from npformer.storage.checkpoint import save_checkpoint
 
 
-@pytest.fixture(autouse=True)
-def run(tmp_path, monkeypatch):
-    """Work in a folder with a run."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "run").mkdir()
-    save_checkpoint(CHECKPOINTS["gpt"](), "run/last.safetensors")
-
-
+@pytest.mark.usefixtures("runs")
 def test_the_gradients_of_a_model(capsys, monkeypatch):
-    out = said(capsys, "gradcheck --model run 'the cat'")
-    assert "the loss of run" in out
+    check = "gradcheck --model runs/gpt 'the cat'"
+    out = said(capsys, check)
+    assert "the loss of runs/gpt" in out
     assert "1 component, " in out
-    rows = json.loads(said(capsys, "gradcheck --model run 'the cat' --json"))
+    rows = json.loads(said(capsys, f"{check} --json"))
     assert all(row["ok"] for row in rows)
     right = LayerNorm.backward
     monkeypatch.setattr(LayerNorm, "backward", lambda self, dy, cache: 1.5 * right(self, dy, cache))
-    assert "FAIL" in said(capsys, "gradcheck --model run 'the cat' --verbose", status=1)
+    assert "FAIL" in said(capsys, f"{check} --verbose", status=1)
 
 
 def test_components_on_a_device(capsys, device, monkeypatch):

@@ -15,6 +15,7 @@ from npformer.checking.cases import all_cases
 from npformer.cli import tour
 from npformer.cli.main import COMMANDS, main
 from npformer.data.corpus import builtin_corpus
+from npformer.training.presets import Preset
 
 TRAIN = (
     "train train.en train.fr --steps 6 --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1 "
@@ -23,11 +24,10 @@ TRAIN = (
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Work in a folder with two small files."""
+def folder(tmp_path, figures):
+    """Work in a folder with two small files. Curves and the pictures of the tour are not written."""
     (tmp_path / "train.en").write_text("the cat sleeps\nthe dog eats\na cat eats\n" * 10)
     (tmp_path / "train.fr").write_text("le chat dort\nle chien mange\nun chat mange\n" * 10)
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -79,13 +79,6 @@ def test_training_says_the_number_of_parameters_first_and_is_made_longer(capsys)
     assert "finished after step 9" in printed
 
 
-def test_resume_continues_the_training(capsys, folder):
-    said(capsys, TRAIN, "--set", "schedule=constant", "--run", "more")
-    assert "note: made longer" not in said(capsys, "train --resume more --steps 8")
-    log = (folder / "more/log.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(log[-1])["step"] == 8
-
-
 def test_gradcheck_of_some_components(capsys):
     rows = json.loads(said(capsys, "gradcheck softmax --json"))
     assert {"name", "tensor", "error", "method", "ok"} <= set(rows[0])
@@ -95,25 +88,20 @@ def test_gradcheck_of_some_components(capsys):
     assert "layer norm\n" in said(capsys, "gradcheck --list")
 
 
-def test_a_short_tour(capsys, folder, monkeypatch):
-    """With few steps, few checks of gradients and a small test set, all else is as in the long one."""
-    cases, corpus = all_cases()[:10], builtin_corpus()
+def test_a_short_tour(capsys, folder, figures, monkeypatch, some_pairs):
+    """With few steps, few checks of gradients and few sentences, all else is as in the long one."""
+    cases, corpus = all_cases()[:4], builtin_corpus()
+    corpus = corpus._replace(train=corpus.train[:3000], test=corpus.test[::60])
     monkeypatch.setattr(tour, "all_cases", lambda: cases)
-    monkeypatch.setattr(tour, "builtin_corpus", lambda: corpus._replace(test=corpus.test[::20]))
+    monkeypatch.setattr(tour, "builtin_corpus", lambda: corpus)
+    monkeypatch.setattr(Preset, "dataset", lambda preset: some_pairs)
     (folder / "little/run").mkdir(parents=True)
     (folder / "little/run/last.safetensors").write_text("of an earlier tour")
     printed = said(capsys, "tour --steps 3 --out little")
-    for words in (
-        "1. Train",
-        "2. Translate",
-        "3. Check",
-        "4. Look",
-        "5. Explore",
-        "What next",
-        "all correct",
-    ):
+    headings = ("1. Train", "2. Translate", "3. Check", "4. Look", "5. Explore", "What next")
+    for words in (*headings, "all correct"):
         assert words in printed
-    assert len(list((folder / "little").glob("*.png"))) >= 4
+    assert len(figures) >= 4
     assert "wrote little/explorer.html: open it in a browser" in printed
     assert "npformer explore --model little/run --open" in printed
     page = (folder / "little/explorer.html").read_text("utf-8")

@@ -79,7 +79,7 @@ def test_every_number_of_every_command_is_refused_in_one_sentence(capsys, comman
     for action in options_of(command):
         if isinstance(action.type, (Whole, Real, Shape)):
             option = action.option_strings[0]
-            for text in ("9" * 23, "1e999", "nan", " 1", "1_000", "٣", "x" * 5000):
+            for text in ("9" * 23, "nan", "٣", "x" * 5000):
                 error = refused(capsys, command, f"{option}={text}")
                 assert f"{option} is " in error
                 assert len(error) < 400
@@ -123,11 +123,6 @@ def test_an_unknown_option_is_refused_and_an_abbreviation_names_the_option(capsy
 )
 def test_errors_are_one_sentence(capsys, arguments, sentence):
     assert refused(capsys, arguments) == sentence
-
-
-def test_control_characters_of_arguments_are_not_printed(capsys):
-    for arguments in (["train", "--steps", "\x1b[31m1"], ["train", "--\x1b[31m"], ["\x1b[31m"]):
-        assert "\x1b" not in refused(capsys, *arguments)
 
 
 def test_the_same_value_twice_and_repeated_options():
@@ -191,7 +186,7 @@ WITHOUT_EFFECT = {
     },
     "data": {"multi30k --from a": "--base-url b"},
     "family": {
-        "": "--steps 1000 | --seed 0 | --out a | --seeds 2 | --search --json",
+        "": "--steps 9 | --seed 0 | --out a | --seeds 2 | --search --json",
         "--measure": "--json | --search",
     },
     "figures": {"": "--json", "--list": "--out figures | --svg | --model a"},

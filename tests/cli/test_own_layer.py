@@ -12,28 +12,14 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals 
 # what a file may do in the forward pass, in the backward pass or at its end, and words of the message
 MISBEHAVING = {
     "exits": ("", "", "import sys; sys.exit(0)", "own.py ended the program (SystemExit 0): leave out exit()"),
-    "exits hard": (
-        "",
-        "",
-        "import os; os._exit(0)",
-        "your code ended the program with status 0 before the",
-    ),
+    "exits hard": ("", "", "import os; os._exit(0)", "your code ended the program with status 0 before the"),
     "crashes": ("", "", "import ctypes; ctypes.string_at(0)", "your code was killed by signal 11"),
     "memory": ("", "", "x = bytearray(10**12)", "own.py could not be run: MemoryError in line 12"),
-    "asks": ("", "", "input()", "own.py could not be run: EOFError in line 12"),
-    "lines": (
-        "",
-        "",
-        "raise ValueError('two\\nlines')",
-        "own.py could not be run: ValueError in line 12: two l",
-    ),
+    "lines": ("", "", "raise ValueError('two\\nlines')", "could not be run: ValueError in line 12: two l"),
     "interrupts": ("", "", "raise KeyboardInterrupt", "own.py:square raised KeyboardInterrupt in line 12"),
-    "exits in backward": ("", "import sys; sys.exit(0)", "", "ended the program (SystemExit 0)"),
     "raises without a text": ("", "raise ValueError", "", "raised ValueError in line 8"),
-    "raises a BaseException": ("raise BaseException", "", "", "raised BaseException in line 3"),
     "loops": ("\n    while True: pass", "", "", "in line 4: is there an infinite loop?"),
     "recursion": ("square(x)", "", "", "raised RecursionError in line 3"),
-    "NaN": ("x = x * float('nan')", "", "", "contains NaN or infinity: give other inputs"),
 }
 # what a file may do to look correct: its gradient lacks the factor 2
 DISGUISES = {
@@ -114,10 +100,6 @@ REPLACEMENTS = {
     "a function of NumPy": (
         "import numpy as np; np.allclose = np.array_equal = lambda *a, **k: True",
         "numpy.allclose",
-    ),
-    "a generator": (
-        "import numpy.random; numpy.random.default_rng = lambda seed: print(open('gone'))",
-        "numpy.random.default_rng",
     ),
 }
 

@@ -74,8 +74,7 @@ def test_each_measurement_leaves_one_line(shown, tmp_path):
 
 def test_a_text_has_bits_per_character_and_samples(shown):
     lines = shown(
-        Validated(500, 1.5, 0.6, best=True, bits_per_character=2.164),
-        Sampled(500, "ROMEO:\n\nO \x1b night!"),
+        Validated(500, 1.5, 0.6, best=True, bits_per_character=2.164), Sampled(500, "ROMEO:\n\nO \x1b night!")
     )
     assert lines == [
         "step    500  validation loss 1.5000  2.164 bits per character  (best so far)",
@@ -99,16 +98,15 @@ def test_the_bar_begins_with_the_loss_of_the_first_step(shown, tmp_path):
 def test_a_run_on_a_real_terminal(tmp_path):
     terminals = pytest.importorskip("pseudo_terminal")
     settings = [
-        f"--set={each}"
-        for each in ("validate_every=20", "bleu_every=20", "average_last=2", "average_every=10")
+        f"--set={each}" for each in ("validate_every=5", "bleu_every=5", "average_last=2", "average_every=3")
     ]
-    train = [sys.executable, "-m", "npformer", "train", "--task", "reverse", "--steps", "40", "--run", "run"]
+    train = [sys.executable, "-m", "npformer", "train", "--task", "reverse", "--steps", "10", "--run", "run"]
     terminal = terminals.Terminal([*train, *settings], tmp_path, columns=80)
     terminal.read(until="never")
     assert terminal.close() == 0, terminal.raw
     lines = lines_of(terminal.raw)
     assert max(map(len, lines)) <= 80
-    assert any(re.search(r"40/40 loss \d\.\d{3} +[\d,]+ tokens/s", line) for line in lines)
+    assert any(re.search(r"10/10 loss \d\.\d{3} +[\d,]+ tokens/s", line) for line in lines)
     assert sum("validation loss" in line and line.startswith("step") for line in lines) == 2
     assert sum(line.startswith("average of 2 snapshots") for line in lines) == 1
     assert "checkpoints, log and curves: run" in lines

@@ -1,35 +1,15 @@
 """npformer saliency, and npformer attention for models that read one text."""
 
 import re
-from pathlib import Path
 
 import pytest
-from tiny_runs import CHECKPOINTS
 
 import npformer
-from npformer import plots
 from npformer.cli.main import main
 from npformer.plots import text_problems
-from npformer.storage.checkpoint import save_checkpoint
 
+pytestmark = pytest.mark.usefixtures("runs")
 TEXTS = {"gpt": "the cat ate", "bert": "the [MASK] sees a dog", "translator": "a man is riding"}
-
-
-@pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Work in a folder with a run of each kind, where the images of figures are not written."""
-    monkeypatch.chdir(tmp_path)
-    for name, make in CHECKPOINTS.items():
-        (tmp_path / "runs" / name).mkdir(parents=True)
-        save_checkpoint(make(), f"runs/{name}/last.safetensors")
-
-
-@pytest.fixture
-def drawn(monkeypatch):
-    """Return a list that receives every saved figure."""
-    figures, real = [], plots.save
-    monkeypatch.setattr(plots, "save", lambda figure, path: figures.append(figure) or real(figure, path))
-    return figures
 
 
 def printed(capsys, *arguments):
@@ -38,13 +18,12 @@ def printed(capsys, *arguments):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_the_table_and_the_picture(name, capsys, drawn):
+def test_the_table_and_the_picture(name, capsys, figures):
     settings = ["--method", "gradient", "--position", "1"]
     out = printed(capsys, "saliency", TEXTS[name], "--model", f"runs/{name}", *settings).out
     found = npformer.load(f"runs/{name}").saliency(TEXTS[name], method="gradient", position=1)
     assert out == f"{found.table()}\nwrote saliency.png\n"
-    assert Path("saliency.png").stat().st_size > 3000
-    assert text_problems(drawn[0]) == []
+    assert text_problems(figures["saliency.png"]) == []
 
 
 def test_the_options_are_those_of_the_method(capsys):
@@ -70,8 +49,8 @@ def test_unknown_words_are_reported(capsys):
 
 
 @pytest.mark.parametrize("name", ["gpt", "bert"])
-def test_attention_of_a_text(name, capsys, drawn):
+def test_attention_of_a_text(name, capsys, figures):
     out = printed(capsys, "attention", TEXTS[name], "--model", f"runs/{name}").out
     assert out == "wrote attention/self_grid.png\nwrote attention/self_lines.png\n"
-    assert len(drawn) == 2
-    assert all(text_problems(figure) == [] for figure in drawn)
+    assert len(figures) == 2
+    assert all(text_problems(figure) == [] for figure in figures.values())

@@ -10,8 +10,6 @@ import pytest
 from commands import refused, said
 from toy_pretrained import FIELDS, SENTENCE, toy_card, toy_checkpoint, toy_codec
 
-from npformer import UserError
-from npformer.cli import score
 from npformer.cli.main import main
 from npformer.data.casing import Casing
 from npformer.generation.bleu_statistics import bleu_half_width, sentence_counts
@@ -166,19 +164,6 @@ def test_score_translates_exactly_what_translate_translates(capsys):
     assert printed != printed.lower()  # capitals are restored in both
 
 
-def test_empty_lines_have_empty_translations(capsys):
-    Path("gap.en").write_text("A man.\n\nTwo dogs!\n")
-    assert scored(capsys, "gap.en test.de --model runs/toy")["empty"] >= 1
-
-
-def test_score_without_sacrebleu(capsys, monkeypatch):
-    def missing():
-        raise UserError("BLEU needs sacrebleu, which is not installed: pip install sacrebleu")
-
-    monkeypatch.setattr(score, "require_sacrebleu", missing)
-    assert "pip install sacrebleu" in refused(capsys, "score test.en test.de --model runs/toy")
-
-
 def test_translate_with_a_pretrained_model(capsys, monkeypatch):
     translate = "translate --model en-de"
     printed = said(capsys, translate, SENTENCE)
@@ -285,16 +270,6 @@ def test_an_exported_file_gets_scores_and_capitals_without_its_run(capsys):
     Path("test.json").write_text(json.dumps(other), encoding="utf-8")
     assert "was measured with other weights" in refused(capsys, f"{again} --scores test.json")
     assert ".safetensors" in refused(capsys, f"{export} --out new.bin --casing capitals.de")
-
-
-def test_capitals_are_learned_from_a_text(capsys):
-    Path("capitals.de").write_text("Ein Abc, ein Xyz.\n", encoding="utf-8")
-    said(capsys, EXPORT)
-    before = read_pretrained("out.safetensors").target
-    said(capsys, f"{EXPORT} --casing capitals.de")
-    after = read_pretrained("out.safetensors").target
-    assert (before.detokenize("das xyz ."), after.detokenize("das xyz .")) == ("das xyz.", "Das Xyz.")
-    assert after.encode("Das Xyz.") == before.encode("Das Xyz.")
 
 
 def test_the_template_of_a_card_is_written_filled_in_and_exported(capsys):

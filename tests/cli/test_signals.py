@@ -53,9 +53,14 @@ AS = {"itself": ("", "")} | {
     )
 }
 STATUS = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+NIGHTLY = pytest.mark.nightly
+SIGNALS = pytest.mark.parametrize(
+    ("sent", "status"),
+    [pytest.param(*row, marks=() if row[0] == "SIGTERM" else NIGHTLY) for row in STATUS.items()],
+)
 # by default, six cases with every name and every exception
 CASES = [
-    pytest.param(*case, marks=pytest.mark.nightly if number % 7 else ())
+    pytest.param(*case, marks=NIGHTLY if number % 7 else ())
     for number, case in enumerate(product(NAMES, AS, ("SIGINT", "SIGTERM")))
 ]
 
@@ -67,7 +72,7 @@ def test_a_signal_during_the_imports(name, error, sent):
     assert (done.returncode, done.stdout, done.stderr) == (STATUS[sent], "", "npformer: stopped\n")
 
 
-@pytest.mark.parametrize(("sent", "status"), STATUS.items())
+@SIGNALS
 def test_a_signal_during_a_write_leaves_nothing_half_written(tmp_path, sent, status):
     program = f"os.chdir({str(tmp_path)!r}); os.fsync = lambda file: os.kill(os.getpid(), signal.{sent})"
     done = run(program, "glossary", "--write")
@@ -119,7 +124,7 @@ Adam.step = step
 """
 
 
-@pytest.mark.parametrize(("sent", "status"), STATUS.items())
+@SIGNALS
 def test_training_ends_after_the_step_with_a_checkpoint(tmp_path, sent, status):
     done = run(STEP.format(folder=str(tmp_path), signal=sent, times=1), *TRAIN)
     assert (done.returncode, done.stderr) == (status, "")

@@ -1,6 +1,7 @@
 """npformer train: a language model on one text, and any value of any setting."""
 
 import gzip
+import os
 from itertools import product
 
 import pytest
@@ -21,16 +22,15 @@ QUICK = f"{SHORT} --steps 4"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Work in a folder with some texts."""
+def folder(tmp_path, figures):
+    """Work in a folder with some texts. Curves are not written."""
     (tmp_path / "poem.txt").write_text(POEM)
     (tmp_path / "poem.gz").write_bytes(gzip.compress(POEM.encode()))
     (tmp_path / "latin.txt").write_bytes(POEM.replace("cat", "café").encode("latin-1"))
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def test_a_run_shows_bits_per_character_and_samples(capsys, folder):
+def test_a_run_shows_bits_per_character_and_samples(capsys, folder, figures):
     out = said(capsys, f"train --text poem.txt {QUICK}")
     assert out.count("bits per character") == 2
     assert "step      2  sample:\n" in out
@@ -39,7 +39,7 @@ def test_a_run_shows_bits_per_character_and_samples(capsys, folder):
     assert checkpoint.model_kind == "gpt"
     assert checkpoint.dataset["file"] == str(folder / "poem.txt")
     assert checkpoint.dataset["tokens"] == "characters"
-    assert (folder / "runs/poem/curves.png").exists()
+    assert "curves.png" in figures
 
 
 SHAKESPEARE = f"{TINY} --set validate_every=9 --steps 1 --batch-size 2 --set context=200"
@@ -54,7 +54,11 @@ SHAKESPEARE = f"{TINY} --set validate_every=9 --steps 1 --batch-size 2 --set con
         (f"--architecture llama-style --text poem.txt --set n_kv_heads=1 {QUICK}", {}),
         # without a file the text is Tiny Shakespeare
         (f"--text {SHAKESPEARE}", {"file": None, "tokens": "subwords", "vocab_size": TEXT_VOCAB_SIZE}),
-        (f"--text --tokens characters {SHAKESPEARE}", {"file": None, "tokens": "characters"}),
+        pytest.param(
+            f"--text --tokens characters {SHAKESPEARE}",
+            {"file": None, "tokens": "characters"},
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_texts_tokens_and_architectures(capsys, line, dataset):
@@ -77,7 +81,8 @@ def test_a_run_is_resumed_in_another_folder(capsys, folder, monkeypatch):
     assert whole[-1] == parts[-1]
 
 
-STRANGE = ["True", "None", "x", "", "[1]", "(1,)", "{}", "{1: 2}", "-1", "0", "1e300", "1j", "b'x'", "..."]
+STRANGE = ["True", "None", "x", "", "[1]", "{}", "-1", "0", "1e300"]
+STRANGE += ["(1,)", "{1: 2}", "1j", "b'x'", "..."] if os.environ.get("NPFORMER_NIGHTLY") else []
 DATA = {
     "small": ["--task", "copy"],
     "rnn": ["--task", "copy"],

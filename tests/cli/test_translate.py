@@ -56,16 +56,6 @@ def joined(blocks):
 # blocks of lines
 
 
-def test_lines_are_yielded_before_the_pipe_is_read_again():
-    pipe = Pieces(b"one\ntwo\nthr", b"ee", b"\r\n", b"four")
-    blocks = read_blocks(pipe)
-    assert next(blocks) == ["one", "two"]
-    assert len(pipe.pieces) == 4
-    assert next(blocks) == ["three"]
-    assert len(pipe.pieces) == 2
-    assert list(blocks) == [["four"]]
-
-
 @pytest.mark.parametrize(
     ("data", "lines"),
     [
@@ -78,18 +68,6 @@ def test_lines_are_yielded_before_the_pipe_is_read_again():
 def test_lines_end_at_line_feeds(data, lines):
     assert joined(read_blocks(io.BytesIO(data))) == lines
     assert joined(read_blocks(Pieces(*(bytes([byte]) for byte in data)))) == lines
-
-
-def test_the_blocks_of_a_file_are_full_and_grow(tmp_path):
-    lines = [str(number) for number in range(5000)]
-    (tmp_path / "numbers").write_text(text_of(lines))
-    with open("numbers", "rb") as file:
-        assert size_in_bytes(file) == len(text_of(lines))
-        blocks = list(read_blocks(file))
-    assert joined(blocks) == lines
-    sizes = [len(block) for block in blocks]
-    assert sizes[:-1] == [min(FIRST << n, MOST) for n in range(len(sizes) - 1)]
-    assert MOST in sizes
 
 
 def test_a_block_takes_all_lines_that_have_arrived(monkeypatch):

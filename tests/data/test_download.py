@@ -35,7 +35,7 @@ def assert_whole(folder):
     assert [path.name for path in (folder / "raw").iterdir()] == ["words.en.gz"]
 
 
-def test_an_unchanged_file_is_downloaded_only_once(server, tmp_path):
+def test_an_unchanged_file_is_downloaded_only_once_and_a_changed_one_again(server, tmp_path):
     reported = []
     assert get(server, tmp_path, report=reported.append) is True
     assert_whole(tmp_path)
@@ -45,10 +45,6 @@ def test_an_unchanged_file_is_downloaded_only_once(server, tmp_path):
     assert get(server, tmp_path, report=reported.append) is False
     assert len(server.requests) == 1
     assert reported == [len(DATA)]
-
-
-def test_a_file_that_changed_is_fetched_again(server, tmp_path):
-    get(server, tmp_path)
     (tmp_path / NAME).write_bytes(DATA[:-1] + b"!")
     assert get(server, tmp_path) is True
     assert_whole(tmp_path)
@@ -193,27 +189,24 @@ def test_an_endless_stream_is_stopped(server, tmp_path):
     assert len(DATA) < reported[-1] < len(DATA) + 100_000
 
 
-def test_the_error_for_a_missing_file_names_the_address_and_the_remedy(server, tmp_path):
-    remedy = "name another address with --base-url, or a folder that has the files with --from"
-    address = r"there is no http://127.0.0.1:\d+/corpus/raw/none \(HTTP 404\): "
-    with pytest.raises(UserError, match=address + remedy):
-        get(server, tmp_path, known("raw/none", b"none"))
-    assert len(server.requests) == 1
+REMEDY = "name another address with --base-url, or a folder that has the files with --from"
+REFUSALS = {  # the statuses that the server gives, the path of the request, and words of the message
+    "missing": ([], "", rf"there is no http://127.0.0.1:\d+/corpus/raw/none \(HTTP 404\): {REMEDY}"),
+    "gone": ([410], "", "there is no"),
+    "forbidden": ([403], "", "refused .HTTP 403 Forbidden"),
+    "a bad request": ([400], "", "refused"),
+    "busy for too long": ([503] * 4, "", r"the server is busy \(HTTP 503\), after 0 of 4 bytes"),
+    "redirects in a circle": ([], "round", r"is refused \(HTTP 302 Found\)"),
+}
 
 
-@pytest.mark.parametrize(
-    ("status", "words"), [(403, "refused .HTTP 403 Forbidden"), (410, "there is no"), (400, "refused")]
-)
-def test_refusals_are_final(server, tmp_path, status, words):
-    server.statuses = [status]
-    with pytest.raises(UserError, match=words):
-        get(server, tmp_path)
-
-
-def test_a_server_that_stays_busy_is_given_up(server, tmp_path):
-    server.statuses = [503] * 4
-    with pytest.raises(UserError, match=r"the server is busy \(HTTP 503\), after 0 of 5 bytes"):
-        get(server, tmp_path, known("raw/other", b"other"))
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_refusals_of_a_server(server, tmp_path, kind):
+    statuses, path, words = REFUSALS[kind]
+    server.statuses = list(statuses)
+    with pytest.raises(UserError, match=words) as refused:
+        fetch(known("raw/none", b"none"), server.url(path) if path else server.url(), tmp_path, pause=0)
+    assert "\n" not in str(refused.value)
 
 
 def test_redirects_are_followed_even_in_the_middle(server, tmp_path):
@@ -221,12 +214,6 @@ def test_redirects_are_followed_even_in_the_middle(server, tmp_path):
     fetch(FILE, server.url("moved"), tmp_path, pause=0)
     assert [start for _, start in server.requests] == [0, 1000]
     assert_whole(tmp_path)
-
-
-def test_circular_redirects(server, tmp_path):
-    with pytest.raises(UserError, match=r"is refused \(HTTP 302 Found\)") as refused:
-        fetch(FILE, server.url("round"), tmp_path, pause=0)
-    assert "\n" not in str(refused.value)
 
 
 # --- no network, wrong address, no disk space ---

@@ -136,11 +136,6 @@ def test_pairs_with_an_empty_side_are_dropped_and_the_rest_stay_aligned(write):
     assert text.dropped == 2
 
 
-def test_other_line_separators_do_not_break_the_alignment(write):
-    text = read_parallel(write("a.en", "one\u2028more\ntwo\n"), write("a.de", "eins\nzwei\x85\n"))
-    assert text.pairs == [("one\u2028more", "eins"), ("two", "zwei")]
-
-
 def test_limit_counts_pairs(write):
     files = write("a.en", "1\n\n3\n4\n"), write("a.de", "1\n2\n3\n\n")
     text = read_parallel(*files, limit=2)

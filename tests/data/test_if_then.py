@@ -9,9 +9,7 @@ import pytest
 from npformer.data import PAD
 from npformer.data.if_then import (
     ACTIONS,
-    CHANNELS,
     FAMOUS,
-    TEMPLATES,
     TRIGGERS,
     IfThenRecipe,
     encode_recipes,
@@ -41,11 +39,6 @@ def test_it_is_the_same_for_a_seed(corpus):
     assert recipe_corpus(seed=1, train=50, test=5) != recipe_corpus(train=50, test=5)
 
 
-def test_there_are_thousands_of_different_descriptions(corpus):
-    assert (len(corpus.train), len(corpus.test)) == (6000, 1000)
-    assert len({recipe.description for recipe in everything(corpus)}) == 7000
-
-
 def test_the_two_recipes_of_the_paper_are_held_out(corpus):
     assert corpus.test[:2] == FAMOUS
     assert FAMOUS[0].channels == ("instagram", "dropbox")
@@ -68,12 +61,6 @@ def test_every_class_is_learned(corpus):
         counts = Counter(getattr(recipe, name) for recipe in corpus.train)
         assert set(counts) == set(classes)
         assert min(counts.values()) >= 20
-
-
-def test_every_word_of_the_test_part_occurs_in_training(corpus):
-    codec = recipe_codec(corpus.train)
-    for recipe in corpus.test:
-        assert codec.vocabulary.unknown(codec.words(recipe.description)) == []
 
 
 def test_a_description_names_its_channels_and_its_thing_once(corpus):
@@ -104,21 +91,6 @@ def test_either_channel_may_come_first(corpus):
         first[source < destination, words.index("to") < source if "to" in words else None] += 1
     assert min(first[True, False], first[False, True]) > 1000
     assert {direction for direction, _ in first} == {True, False}
-
-
-def test_articles(corpus):
-    descriptions = " ".join(recipe.description.lower() for recipe in corpus.train)
-    assert " an outlook" in descriptions
-    for wrong in (" a outlook", " a article", " a event", " an photo", " an dropbox"):
-        assert wrong not in descriptions
-
-
-def test_channels_have_partners():
-    """Each thing is in three channels at least, so that one pair can be held out."""
-    things = Counter(thing for channel in CHANNELS for thing in channel.things)
-    assert min(things.values()) >= 3
-    assert len({channel.name for channel in CHANNELS}) == len(CHANNELS)
-    assert len(set(TEMPLATES)) == len(TEMPLATES)
 
 
 def test_recipes_as_numbers():

@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npformer import UserError
-from npformer.data.text_codecs import (
-    LINE_END,
-    ByteCodec,
-    CharacterCodec,
-    PieceCodec,
-    text_codec_from_json,
-)
+from npformer.data.text_codecs import LINE_END, ByteCodec, CharacterCodec, PieceCodec, text_codec_from_json
 
 POEM = "the cat sees\nthe dog\n\n  the cat's hat\tsleeps\n" * 20
 PIECES = PieceCodec((LINE_END, "▁t", "he", "▁the", "▁", *"catdogseh ".strip()))

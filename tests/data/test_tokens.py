@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npformer.data.tokens import LANGUAGES, Language, _token_pattern, detokenize, language_of, tokenize
+from npformer.data.tokens import LANGUAGES, _token_pattern, detokenize, language_of, tokenize
 from npformer.data.vocabulary import SPECIALS
 
 NIGHTLY = bool(os.environ.get("NPFORMER_NIGHTLY"))
@@ -126,12 +126,6 @@ def test_long_texts_take_linear_time():
     """With a pattern that can divide a text in many ways, these words would take hours."""
     for text in ("a" * 20_000 + "'", "x\u0301" * 10_000 + "-", "1." * 10_000, "qu" * 10_000 + "'"):
         assert "".join(tokenize(text, elision=True)) == text
-
-
-def test_languages():
-    assert LANGUAGES["fr"].elision
-    assert not LANGUAGES["de"].elision
-    assert LANGUAGES["en"] == Language("en", elision=False)
 
 
 @pytest.mark.parametrize(

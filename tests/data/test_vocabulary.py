@@ -84,12 +84,7 @@ def test_round_trips(sentences):
 
 def test_the_fingerprint_distinguishes_vocabularies():
     assert small.fingerprint() == "11b0d2dcf3d5"  # the same on every machine and in every version
-    others = [
-        small.words[:-1],
-        (*SPECIALS, "b", "a", "c", "d"),
-        (*small.words[:-2], "cd"),
-        (*SPECIALS, "abcd"),
-    ]
+    others = [small.words[:-1], (*SPECIALS, *"bacd"), (*small.words[:-2], "cd"), (*SPECIALS, "abcd")]
     assert len({small.fingerprint(), *(Vocabulary(words).fingerprint() for words in others)}) == 5
 
 

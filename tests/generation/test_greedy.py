@@ -67,15 +67,6 @@ def test_padding_start_and_unknown_are_never_chosen():
     assert greedy(model, source, max_length=6, allow_unk=True) == [[UNK] * 6] * 6
 
 
-def test_the_limits_end_the_search():
-    never = model_with_bias(token_3=-900.0)
-    source = random_source(never.config, (2, 7))
-    assert [len(ids) for ids in greedy(never, source, max_length=4)] == [4, 4]
-    assert [len(ids) for ids in greedy(never, source)] == [53, 58]  # the source, its end symbol and 50 more
-    at_once = model_with_bias(token_3=900.0)
-    assert greedy(at_once, source) == [[], []]
-
-
 def test_on_the_gpu(monkeypatch):
     config = CONFIGS["tensor2tensor"]
     model, source = random_model(config), random_source(config)

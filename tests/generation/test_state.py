@@ -1,13 +1,7 @@
 """The decoding states: a KV cache gives the same logits as running the whole model at each step."""
 
 import numpy as np
-from decoding_models import (
-    CONFIGS,
-    assert_same_walk,
-    every_config,
-    random_model,
-    random_source,
-)
+from decoding_models import CONFIGS, assert_same_walk, every_config, random_model, random_source
 from tiny import tiny_model
 
 from npformer.data import START

@@ -9,6 +9,8 @@ from npformer.generation.text_stream import TextStream
 
 TEXT = "the cat sees\nthe dog  eats\n\n the end"
 SUBWORDS = PieceCodec(("\n", "▁", "▁the", "▁cat", "▁d", "og", "▁e", "at", "s", *"acdeghnot"))
+CODECS = [CharacterCodec.from_text(TEXT), ByteCodec(), SUBWORDS]
+every_codec = pytest.mark.parametrize("codec", CODECS, ids=lambda codec: type(codec).__name__)
 
 
 def pieces_of(codec, prompt, ids, stop=()):
@@ -17,9 +19,7 @@ def pieces_of(codec, prompt, ids, stop=()):
     return [*(stream.add(int(token)) for token in ids), stream.finish()], stream
 
 
-@pytest.mark.parametrize(
-    "codec", [CharacterCodec.from_text(TEXT), ByteCodec(), SUBWORDS], ids=lambda c: type(c).__name__
-)
+@every_codec
 def test_the_pieces_join_to_the_whole_text(codec):
     """This holds wherever the prompt ends, also before the space or the end of a line."""
     ids = codec.encode(TEXT)
@@ -53,9 +53,7 @@ def test_bytes_that_are_no_character_are_shown_when_this_is_certain():
     assert "".join(pieces) == bytes(ids).decode("utf-8", "replace")
 
 
-@pytest.mark.parametrize(
-    "codec", [CharacterCodec.from_text(TEXT), ByteCodec(), SUBWORDS], ids=lambda c: type(c).__name__
-)
+@every_codec
 @pytest.mark.parametrize(
     "stop", ["dog", "s\nthe", "\n\n", "e", "t s", "at", "nowhere", "the e", "end", "endless"]
 )

@@ -44,14 +44,6 @@ def test_order_and_batches_do_not_matter(translator):
     assert translator.translate([]) == []
 
 
-def test_beam(translator):
-    texts = [ENGLISH[2], "dog", *ENGLISH]
-    settings = {"beam": 3, "length_penalty": 1.0, "max_length": 5}
-    expected = [alone(translator, text, **settings) for text in texts]
-    assert translator.translate(texts, batch_tokens=20, **settings) == expected
-    assert translator.translate(texts, cached=False, **settings) == expected
-
-
 def test_unknown_words(translator):
     assert translator.unknown_words("The zebra, a dog and ZEBRA giraffes") == ["zebra", ",", "giraffes"]
     assert translator.unknown_words("the DOG") == []

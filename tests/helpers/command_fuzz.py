@@ -47,6 +47,7 @@ from npformer.data.monolingual import sentence_dataset
 from npformer.data.text import text_dataset
 from npformer.generation.sampling import sample_ids
 from npformer.learn import figures
+from npformer.learn.course.lesson import all_lessons
 from npformer.learn.experiments.family import FamilyRow, Trial
 from npformer.learn.tasks import Verdict
 from npformer.models.bert import BertConfig
@@ -300,6 +301,7 @@ def quick(home):
     row, trial = FamilyRow("a", 1, 1, 1.0, 1.0, (1.0,), (), ()), Trial("a", "rnn", 1.0, {}, 1.0)
     small_cases = [case for case in all_cases() if "softmax" in case.name][:3]
     some_figures = [_draw(entry) for entry in figures.all_entries()]
+    lessons = all_lessons()  # which are parsed once for all commands
     member = dict.fromkeys(("name", "compares", "cost", "differentiable"), "x")
     member |= {"parameters": 1, "error": 0.0, "ok": True, "chapter": 1}
 
@@ -324,6 +326,7 @@ def quick(home):
         "cli.gradcheck.check_own_layer": _limited_check,
         "cli.language.train_causal_language_model": _once(language.train_causal_language_model),
         "cli.language.train_masked_language_model": _once(language.train_masked_language_model),
+        "cli.lessons.all_lessons": always(lessons),
         "cli.lesson.as_notebook": always(""),
         "cli.lesson.as_page": always(""),
         "cli.score.load_with_search": _limited_search,
@@ -342,6 +345,10 @@ def quick(home):
         "cli.translate.load_with_search": _limited_search,
         "data.multi30k.FILES": CORPUS,
         "generation.text_generator.sample_ids": _limited_sampling,
+        **{
+            f"learn.course.{file}.all_lessons": always(lessons)
+            for file in ("lesson", "references", "progress")
+        },
         "learn.course.stepper.Stepper.walk": always(0),
         "learn.course.trained.builtin_dataset": always(dataset),
         "learn.experiments.family.measure_system": always(row),

@@ -63,15 +63,22 @@ FORMS = {
     "float64": tuple(BROUGHT.double()),
     "a batch of two": np.concatenate([np.full_like(ARRAY, 0.2), ARRAY], 1),
     "not contiguous": tuple(layer.mT.contiguous().mT for layer in BROUGHT),
+    "(B, H, T, S)": ARRAY[0],
+    "(H, T, S)": ARRAY[0, 0],
+    "(T, S)": ARRAY[0, 0, 0],
+    "lists": ARRAY[0, 0, 0].tolist(),
 }
+FEWER = {"(B, H, T, S)": 2, "(H, T, S)": 2, "(T, S)": 1, "lists": 1}  # the number of maps, 6 otherwise
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_the_weights_gives_the_same_maps(form):
     example = 1 if form == "a batch of two" else None
+    before = ARRAY.copy()
     figure = attention(FORMS[form], WORDS[:5], example=example)
+    assert np.array_equal(ARRAY, before)
     maps = images(figure, (5, 5))
-    assert len(maps) == 6
+    assert len(maps) == FEWER.get(form, 6)
     for index, image in enumerate(maps):
         layer, head = divmod(index, 2)
         assert np.array_equal(image.get_array(), ARRAY[layer, 0, head])
@@ -90,17 +97,6 @@ def test_half_precision(dtype):
     assert (weights.double().sum(-1) - 1).abs().max() > 1e-5
     figure = attention((weights,), layer=0, head=1)
     assert np.array_equal(images(figure, (9, 300))[0].get_array(), weights[0, 1].double().numpy())
-
-
-@pytest.mark.parametrize(
-    ("weights", "count"),
-    [(ARRAY[0], 2), (ARRAY[0, 0], 2), (ARRAY[0, 0, 0], 1), (ARRAY[0, 0, 0].tolist(), 1)],
-    ids=["(B, H, T, S)", "(H, T, S)", "(T, S)", "lists"],
-)
-def test_fewer_axes(weights, count):
-    maps = images(attention(weights), (5, 5))
-    assert len(maps) == count
-    assert np.array_equal(maps[0].get_array(), ARRAY[0, 0, 0])
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64])
@@ -125,12 +121,6 @@ def test_a_model_of_hugging_face():
     for given in (model(ids, output_attentions=True), model(ids, output_attentions=True).attentions):
         with pytest.raises(UserError, match='attn_implementation="eager"'):
             attention(given)
-
-
-def test_the_argument_is_not_modified():
-    given = ARRAY.copy()
-    attention(given, mask=np.tril(np.ones((5, 5), bool)), normalized=False, top_k=2)
-    assert np.array_equal(given, ARRAY)
 
 
 # Views.
@@ -163,12 +153,6 @@ def test_lines():
         int((top_k_mask(head, 2) & (head >= 0.01)).sum()) for head in ARRAY[1, 0]
     ]
     assert text_problems(figure) == []
-
-
-def test_many_heads_have_few_lines():
-    figure = attention(random_weights(16, 12, 12), view="lines")
-    assert sum(lines(figure)) == 100
-    assert any("the 100 strongest of" in text.get_text() for text in figure.axes[0].texts)
 
 
 def test_rollout():
@@ -265,30 +249,6 @@ def test_one_head_of_512_tokens_has_thinned_labels():
     assert text_problems(figure) == []
 
 
-@pytest.mark.parametrize(("label", "rotation"), [("a", 0), ("abc", 90)])
-def test_thinned_labels_are_turned_only_where_they_are_wide(label, rotation):
-    (image,) = images(attention(np.eye(300), [label] * 300), (300, 300))
-    assert {tick.get_rotation() for tick in image.axes.get_xticklabels()} == {rotation}
-
-
-@pytest.mark.parametrize("shape", [(400, 5), (2, 400)])
-def test_a_short_side_keeps_all_its_labels(shape):
-    figure = attention(random_weights(*shape), *map(tokens, shape))
-    (image,) = images(figure, shape)
-    for axis, n in zip((image.axes.yaxis, image.axes.xaxis), shape, strict=True):
-        assert ticks(axis) == tokens(n) if n < 10 else len(ticks(axis)) < 100
-    assert text_problems(figure) == []
-
-
-def test_a_thousand_tokens_are_pooled_with_the_labels_of_first_tokens():
-    figure = attention(np.eye(1030), [str(i) for i in range(1030)])
-    (image,) = images(figure, (344, 344))  # blocks of three
-    assert "sum over 3 keys, mean over 3 queries" in title(figure)
-    at, label = image.axes.get_yticks()[1], ticks(image.axes.yaxis)[1]
-    assert int(label) == 3 * at
-    assert text_problems(figure) == []
-
-
 @pytest.mark.parametrize(
     ("shape", "choice"),
     [
@@ -317,8 +277,6 @@ def test_difficult_labels(tmp_path):
         assert "long labels are cut" in title(figure)
         assert text_problems(figure) == []
         save(figure, tmp_path / "a.png")
-    missing = attention(random_weights(2, 2), ["a", "\U000e0fff"])
-    assert "\U000e0fff" not in "".join(ticks(missing.axes[0].yaxis))
 
 
 def test_characters_without_a_font_are_code_points(monkeypatch):
@@ -348,9 +306,7 @@ WRONG = {
     r"weights is None.*attn_implementation=\"eager\"": lambda: attention(None),
     r"weights\[1\] is None.*attn_implementation=\"eager\"": lambda: attention((ARRAY[0], None)),
     r"weights is empty.*attn_implementation=\"eager\"": lambda: attention(()),
-    r"weights is empty": lambda: attention({}),
     r"Output without attentions: .*eager": lambda: attention(Output(logits=1, attentions=())),
-    r"Output without attentions.*eager": lambda: attention(Output(logits=1)),
     r"Output with 'attentions'.*weights\['attentions'\]": lambda: attention(
         Output(logits=1, attentions=ARRAY)
     ),
@@ -368,19 +324,15 @@ WRONG = {
     r"layer 1\[1, 2, 3\] is nan": lambda: attention(NAN),
     r"layer 0\[0, 0, 0\] is -.*not negative": lambda: attention(NEGATIVE, normalized=False),
     r"layer 0\[0, 0\] adds up to 2 and not to 1.*normalized=False": lambda: attention(2 * ARRAY),
-    r"layer 0\[0, 0\] adds up to 1.01": lambda: attention(1.01 * ARRAY),
     r"layer 0\[0, 0\] adds up to 0": lambda: attention(ARRAY, mask=np.arange(5) > 0),
     r"queries has 4 labels: give 5": lambda: attention(ARRAY, WORDS[:4]),
-    r"keys has 4 labels: give 5": lambda: attention(ARRAY, WORDS[:5], WORDS[:4]),
     r"5 queries and 3 keys: give keys=": lambda: attention(random_weights(5, 3), WORDS[:5]),
     r"unknown view 'line': did you mean lines": lambda: attention(ARRAY, view="line"),
     r"layer is 3: there are 3 layers": lambda: attention(ARRAY, layer=3),
-    r"layer is -1": lambda: attention(ARRAY, layer=-1),
     r"head is 'a'": lambda: attention(ARRAY, head="a"),
     r"query is 5: there are 5 queries": lambda: attention(ARRAY, query=[0, 5]),
     r"query is an empty list": lambda: attention(ARRAY, query=[]),
     r"top_k is 0: give a number from 1 to 5": lambda: attention(ARRAY, top_k=0),
-    r"top_k is 6": lambda: attention(ARRAY, top_k=6),
     r"lines are drawn for one layer": lambda: attention(ARRAY, view="lines"),
     r"lines between 2,000 tokens": lambda: attention(np.eye(2000), view="lines"),
     r"leave out head": lambda: attention(ARRAY, view="rollout", head=0),

@@ -179,10 +179,7 @@ def nan_at(row, column):
         (lambda: attention_map(random_weights(2, 3), "ab", None), "a single string"),
         (lambda: attention_map(random_weights(1, 2, 3), None, None), "2 axes"),
         (lambda: attention_map(nan_at(1, 2), None, None), r"weights\[1, 2\] is nan"),
-        (
-            lambda: attention_map(np.ones((100, 100)), ["word"] * 100, ["word"] * 100),
-            r"100 × 100 words does not",
-        ),
+        (lambda: attention_map(np.ones((99, 99)), ["word"] * 99, ["word"] * 99), "99 × 99 words does not"),
         (lambda: attention_grid(random_weights(2, 3), None, None), "4 axes"),
         (lambda: attention_grid(random_weights(1, 2, 2, 2), None, None, large=(1, 0)), "large is"),
         (lambda: attention_grid(random_weights(2, 60, 3, 3), None, None), "draw fewer"),
@@ -192,12 +189,6 @@ def nan_at(row, column):
 def test_wrong_inputs_are_refused(draw, sentence):
     with pytest.raises(UserError, match=sentence):
         draw()
-
-
-def test_a_fully_masked_map_is_all_grey():
-    figure = attention_map(np.zeros((2, 2)), None, None, mask=np.zeros((2, 2), bool))
-    assert images(figure)[0].get_array().mask.all()
-    assert text_problems(figure) == []
 
 
 def test_the_grid_has_a_panel_for_every_layer_and_head():
@@ -234,15 +225,6 @@ def test_the_panels_of_thirty_words_are_large_beside_a_large_map():
     assert text_problems(figure) == []
 
 
-@pytest.mark.nightly
-def test_sixteen_heads_of_twelve_layers():
-    words = [f"wörd{i}" for i in range(40)]
-    figure = attention_grid(random_weights(12, 16, 40, 40), words, words)
-    assert len(images(figure)) >= 192
-    assert {"layer 11", "head 15"} <= {text.get_text() for text in figure.texts}
-    assert text_problems(figure) == []
-
-
 def test_value_map():
     values = np.random.default_rng(0).standard_normal((20, 512))
     figure = value_map(values, xlabel="embedding dimension", ylabel="token position", title="positions")
@@ -251,7 +233,3 @@ def test_value_map():
     assert (image.axes.get_xlabel(), image.axes.get_ylabel()) == ("embedding dimension", "token position")
     assert image.norm.vmax == -image.norm.vmin == np.abs(values).max()
     assert text_problems(figure) == []
-
-
-def test_the_argument_largest_fixes_the_scale():
-    assert images(attention_map(np.full((2, 2), 0.5), None, None, largest=1.0))[0].norm.vmax == 1

@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from npformer import plots
 from npformer.errors import UserError
 from npformer.plots import palette, save, style, text_problems
-from npformer.plots.curve_plots import spread
 from npformer.plots.layout import array, mask_array, new_figure, sheet, words
 from npformer.plots.style import drawing, literal, number, text_size, visible, wrapped
 
@@ -128,14 +127,6 @@ def test_wrapping_keeps_all_words_and_the_width():
         assert all(text_size(line, 12)[0] <= 2 for line in lines)
 
 
-def test_spread_moves_labels_apart_and_no_further():
-    at = spread(np.array([1.0, 1.0, 3.0, 0.0, 0.05]), 0.2, 3.0)
-    assert np.diff(np.sort(at)).min() >= 0.2 - 1e-12
-    assert at.min() >= 0
-    assert at.max() <= 3
-    assert np.array_equal(spread(np.array([2.0, 1.0]), 0.2, 3.0), [2.0, 1.0])
-
-
 def test_inputs_are_checked():
     for wrong in (
         lambda: array(np.zeros((2, 2), complex), "a", 2),
@@ -188,13 +179,6 @@ def _in(name, code):
     return style._has(style._path(name), chr(code))
 
 
-def test_names_of_fonts_with_more_characters():
-    asian = "Noto Sans CJK SC, WenQuanYi Micro Hei, Microsoft YaHei, SimHei, PingFang SC, Source Han Sans CN"
-    for name in (*asian.split(", "), "Noto Sans Thai", "Noto Emoji"):
-        assert style._MORE_CHARACTERS.search(name)
-    assert not style._MORE_CHARACTERS.search("DejaVu Sans")
-
-
 def _figure():
     with drawing():
         figure = new_figure(3, 2)
@@ -234,7 +218,8 @@ PLOTS = {
 @pytest.mark.parametrize("draw", PLOTS.values(), ids=PLOTS)
 def test_the_same_plot_gives_the_same_bytes(tmp_path, draw):
     figures = draw(), draw()
-    for ending, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+    endings = {"png": b"\x89PNG", "svg": b"<?xml"} | ({"pdf": b"%PDF"} if draw is PLOTS["curves"] else {})
+    for ending, start in endings.items():
         first, second = (save(f, tmp_path / f"{i}.{ending}").read_bytes() for i, f in enumerate(figures))
         assert first == second
         assert first.startswith(start)
@@ -304,7 +289,11 @@ def test_missing_glyphs_are_found():
 def test_pyplot_is_never_imported_and_npformer_needs_no_matplotlib(tmp_path):
     code = """
 import sys, npformer
-assert not any(name.startswith("matplotlib") for name in sys.modules)
+from npformer.cli.main import main
+try:
+    main(["figures", "--help"])
+except SystemExit:
+    assert not any(name.startswith("matplotlib") for name in sys.modules)
 import numpy as np
 from npformer import plots
 figure = plots.attention_map(np.eye(3), list("abc"), list("abc"))

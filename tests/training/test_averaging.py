@@ -61,7 +61,7 @@ def test_small_differences_are_not_lost_in_the_sum(moments):
     """Average numbers near 1 that differ in their last bits, which a sum in float32 would lose."""
     ones = {"x": np.ones(3, np.float32)}
     up = {"x": np.full(3, 1 + 2.0**-22, np.float32)}
-    many = [dataclasses.replace(moments[0], parameters=each) for each in (ones, up) * 500]
+    many = [dataclasses.replace(moments[0], parameters=each) for each in (ones, up) * 100]
     assert average(many).parameters["x"].tolist() == [1 + 2.0**-23] * 3
 
 
@@ -113,9 +113,8 @@ def test_the_best_checkpoint_is_the_better_of_the_average_and_the_best_step(run,
     assert [event.path for event in events if isinstance(event, Saved)].count(run.averaged) == 1
 
 
-@pytest.mark.parametrize("stops", [(13, 3), (4,) * 4])
-def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(run, unbroken, stops):
-    for index, steps in enumerate(stops):
+def test_a_stopped_and_resumed_run_equals_an_uninterrupted_one(run, unbroken):
+    for index, steps in enumerate((4, 4, 5, 3)):
         tiny_run(run.path, **AVERAGING, stop=stop_after(steps), resume=index > 0)
     assert tiny_run(run.path, **AVERAGING, resume=True).finished
     assert_same(run.path, unbroken.path)

@@ -67,19 +67,6 @@ def test_a_config_survives_json():
         assert TrainingConfig(**json.loads(json.dumps(preset.training.to_dict()))) == preset.training
 
 
-def test_schedules():
-    config = tiny_training(schedule="warmup", warmup_steps=10, factor=2.0)
-    schedule = make_schedule(config, 64, 100)
-    assert schedule(10) == pytest.approx(2 * 64**-0.5 * 10**-0.5)
-    assert schedule(5) == pytest.approx(schedule(10) / 2)
-    assert make_schedule(tiny_training(learning_rate=0.5), 64, 100)(77) == 0.5
-    schedule = make_schedule(tiny_training(schedule="cosine", learning_rate=0.5, warmup_steps=10), 64, 100)
-    assert schedule(10) == 0.5
-    assert schedule(100) == pytest.approx(0)
-    floored = tiny_training(schedule="cosine", learning_rate=0.5, warmup_steps=10, min_learning_rate=0.05)
-    assert make_schedule(floored, 64, 100)(100) == pytest.approx(0.05)
-
-
 def test_the_optimizer_of_a_configuration():
     layer = Linear(2, 2)
     assert type(make_optimizer(tiny_training(), layer)) is Adam

@@ -61,7 +61,7 @@ def run(tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "kills", "whole"),
-    [((), 20 if NIGHTLY else 3, "unbroken"), (("--measured",), 6 if NIGHTLY else 2, "measured")],
+    [((), 20 if NIGHTLY else 2, "unbroken"), (("--measured",), 6 if NIGHTLY else 2, "measured")],
     ids=["plain", "measured"],
 )
 def test_kills_at_random_moments_change_nothing(run, request, options, kills, whole):
@@ -77,26 +77,19 @@ def test_kills_at_random_moments_change_nothing(run, request, options, kills, wh
     assert_same(finish(run, options), request.getfixturevalue(whole))
 
 
-@pytest.mark.parametrize(
-    ("stage", "write"),
-    [
-        ("half", 9),
-        ("before", 1),
-        ("after", "snapshot-00000016"),
-        ("before", "averaged"),
-        *(
-            pytest.param(stage, write, marks=pytest.mark.nightly)
-            for stage, write in [
-                ("half", 1),
-                ("after", 1),
-                ("before", 9),
-                ("after", 9),
-                ("before", "snapshot-00000016"),
-                ("after", "averaged"),
-            ]
-        ),
-    ],
-)
+SNAPSHOT = "snapshot-00000016"
+BY_DEFAULT = [("half", 9), ("before", 1), ("after", SNAPSHOT), ("before", "averaged")]
+AT_NIGHT = [
+    ("half", 1),
+    ("after", 1),
+    ("before", 9),
+    ("after", 9),
+    ("before", SNAPSHOT),
+    ("after", "averaged"),
+]
+
+
+@pytest.mark.parametrize(("stage", "write"), BY_DEFAULT + (AT_NIGHT if NIGHTLY else []))
 def test_a_kill_during_a_write_leaves_a_complete_checkpoint(run, measured, stage, write):
     """The write is the first or the ninth one, or that of a snapshot or of the average."""
     status, _, _ = start(run, "--measured", "--die", stage, write).finish()
@@ -104,7 +97,7 @@ def test_a_kill_during_a_write_leaves_a_complete_checkpoint(run, measured, stage
     step = assert_whole(run)
     # if it was killed before the first rename, there is no checkpoint, and the run can be started again
     assert (step is None) == (write == 1 and stage != "after")
-    assert step is None or step < (16 if write == "snapshot-00000016" else STEPS)
+    assert step is None or step < (16 if write == SNAPSHOT else STEPS)
     assert_same(finish(run, measured=True), measured)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import tiny_model
 
-from npformer.data.sentences import SentenceBatch, SentenceLoader, batch_rng, causal_batch, masked_batch
+from npformer.data.sentences import SentenceBatch, batch_rng, causal_batch, masked_batch
 from npformer.errors import UserError
 from npformer.generation import continue_text, fill_in
 from npformer.models.bert import MaskedLanguageModel
@@ -69,14 +69,6 @@ def test_a_run_needs_a_number_of_steps():
         fit(model, ROUND, go_on, config(steps=None, epochs=2))
 
 
-def test_the_evaluation_set_is_always_the_same_and_contains_every_sentence():
-    loader = SentenceLoader(ROUND, hide, **config().batching)
-    first, again = loader.every_sentence(), loader.every_sentence()
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.ids, other.ids)
-    assert sum(len(batch.ids) for batch in first) == len(ROUND)
-
-
 def test_all_generators_of_a_run_differ():
     """The generators for order, dropout and masked tokens differ in every batch of every step."""
     order = [np.random.default_rng([0, epoch]) for epoch in range(3)]
@@ -106,20 +98,16 @@ def test_evaluation_is_over_the_chosen_tokens():
 # A short training on the built-in English text
 
 
-@pytest.fixture(scope="module")
-def writer():
-    return train_causal_language_model(steps=200)
-
-
-def test_the_next_token_has_a_low_perplexity(writer):
-    assert len(writer.losses) == 200
+@pytest.mark.parametrize("steps", [2, pytest.param(200, marks=pytest.mark.nightly)])
+def test_the_next_token_has_a_low_perplexity_and_generated_sentences_are_english(steps):
+    writer = train_causal_language_model(steps=steps)
+    assert len(writer.losses) == steps
     assert writer.held_out.tokens > 4000
     assert writer.unigram == pytest.approx(97.5, abs=0.5)
+    if steps == 2:
+        return  # too few to learn anything
     assert writer.held_out.perplexity < 15
     assert writer.held_out.accuracy > 0.4
-
-
-def test_generated_sentences_are_english_of_the_corpus(writer):
     (text,) = continue_text(writer.model, writer.codec, "the animal didn't")
     assert "because it was" in text
     settings = {"n": 20, "rng": np.random.default_rng(0)}

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from paths import TESTS
 from training_runs import assert_same, losses
 from worker_process import WORKER, WorkerProcess
 
@@ -55,11 +54,6 @@ def unbroken(tmp_path_factory):
     assert status == 0, errors
     assert "finished after step 60" in output
     return run
-
-
-def test_the_gradients_of_two_ranks_are_those_of_one(tmp_path):
-    status, output, errors = finish(tmp_path, TESTS / "helpers" / "rank_gradients.py")
-    assert (status, output.strip()) == (0, "the same"), errors
 
 
 def test_a_run_of_two_ranks_equals_one_of_two_workers_to_the_bit(tmp_path):

@@ -33,7 +33,6 @@ from npformer.training import (
 )
 from npformer.training import step as training_step
 from npformer.training.optimizer import Adam, cosine
-from npformer.training.process import interrupt_between_steps
 
 
 @pytest.fixture(scope="module")
@@ -256,22 +255,6 @@ def test_a_signal_at_the_very_end_is_not_lost(run, kind):
         result.require_finished()
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGHUP")
-def test_signals_without_a_handler_keep_their_effect():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with interrupt_between_steps() as request:
-            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-            signal.raise_signal(signal.SIGHUP)
-            assert request.signum is None
-            signal.raise_signal(signal.SIGINT)
-            assert request.signum == signal.SIGINT
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
 def test_it_runs_in_a_thread_that_cannot_handle_signals(run, unbroken):
     thread = threading.Thread(target=tiny_run, args=[run])
     thread.start()
@@ -313,13 +296,6 @@ def test_a_gradient_of_nan_stops_before_the_update(run, monkeypatch):
     assert last(run).step == 4
 
 
-def test_a_huge_learning_rate_stops_with_the_step_and_the_tensor(run):
-    message = "training stopped at step .*the first bad tensor is .*is the last good checkpoint"
-    with pytest.raises(UserError, match=message):
-        tiny_run(run, learning_rate=1e30, clip_norm=None)
-    assert all(np.isfinite(value).all() for value in last(run).parameters.values())
-
-
 def test_a_validation_loss_of_nan_stops_as_well(run, monkeypatch):
     plain = validator.evaluate
 
@@ -331,12 +307,6 @@ def test_a_validation_loss_of_nan_stops_as_well(run, monkeypatch):
     message = r"at the validation after step 3: .*source\.tokens\.weight .*of step 2"
     with pytest.raises(UserError, match=message):
         tiny_run(run)
-
-
-def test_resume_needs_a_checkpoint(run):
-    with pytest.raises(UserError, match=r"there is no checkpoint .*last\.safetensors"):
-        resume(run)
-    assert not run.exists()
 
 
 def test_two_processes_cannot_train_in_one_folder(run):
@@ -387,7 +357,7 @@ def test_a_checkpoint_with_another_vocabulary_is_refused(unbroken):
     [
         (
             {"model": {"target_vocab": 50, "tied": "none"}},
-            "target_vocab is 50, but the dataset's target vocabulary has 12",
+            "target_vocab is 50, but .* target vocabulary has 12",
         ),
         ({"model": {"max_length": 5}}, "the longest sentence has 6 tokens, and the model's max_length is 5"),
         ({"model": {"pad_id": 4}}, "pad_id, start_id and end_id are 4, 2 and 3"),
@@ -416,14 +386,6 @@ def test_the_error_for_a_damaged_last_checkpoint_names_the_best_one(run, unbroke
 
 COSINE = {"schedule": "cosine", "warmup_steps": 2}
 DECAY = {"schedule": "warmup", "warmup_steps": 3, "decay_share": 0.2}
-
-
-def test_a_finished_run_can_be_made_longer(run, unbroken):
-    tiny_run(run, steps=11)
-    resume(run, changes={"steps": 20})
-    assert last(run).step == 20
-    for name, value in last(unbroken).parameters.items():
-        np.testing.assert_array_equal(last(run).parameters[name], value)
 
 
 def test_a_finished_run_with_a_cosine_is_made_longer_by_another_cosine(run):
@@ -482,8 +444,7 @@ def test_a_run_that_was_killed_right_after_it_was_made_longer_resumes_as_the_lon
 
 
 @pytest.mark.parametrize(
-    ("settings", "steps", "done", "longer"),
-    [(COSINE, 6, 4, 9), (DECAY, 20, 17, 30), (DECAY, 20, 13, 15)],
+    ("settings", "steps", "done", "longer"), [(COSINE, 6, 4, 9), (DECAY, 20, 17, 30), (DECAY, 20, 13, 15)]
 )
 def test_a_run_within_its_decay_is_finished_before_it_gets_another_length(run, settings, steps, done, longer):
     tiny_run(run, **settings, steps=steps, stop=stop_after(done))

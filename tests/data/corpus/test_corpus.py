@@ -168,19 +168,6 @@ def test_mistakes_that_french_never_makes(pairs, mistake):
     assert [pair.french for pair in pairs if pattern.search(pair.french)] == []
 
 
-def test_some_is_de_before_an_adjective_that_precedes_its_noun(pairs):
-    checked = 0
-    for pair in pairs:
-        if re.search(r"\bsome (?:big|small|beautiful|old|new|young) ", pair.english):
-            assert re.search(r"\bde (?:grand|petit|beau|belle|vieux|vieille|nouve|jeune)", pair.french), pair
-            checked += 1
-    assert checked >= 10
-
-
-def test_english_articles(pairs):
-    assert [p.english for p in pairs if re.search(r"\ba [aeiou]|\ban [^aeiou]", p.english)] == []
-
-
 PRONOUNS = {("m", "it"): "il", ("f", "it"): "elle", ("m", "they"): "ils", ("f", "they"): "elles"}
 
 
@@ -294,15 +281,6 @@ def test_the_most_important_clue_decides(pairs):
     assert sum(conflicts.values()) > 2000
 
 
-def test_each_deciding_word_belongs_to_one_sense_of_bank(pairs):
-    right: dict[str, set[str]] = {}
-    for pair in of_family(pairs, "bank"):
-        for decider in pair.reference.deciders:
-            right.setdefault(pair.english.split()[decider], set()).add(pair.reference.right)
-    assert all(len(banks) == 1 for banks in right.values())
-    assert len(right) >= 20
-
-
 def test_no_fixed_position_decides_bank(corpus):
     """The deciding word is before or after bank, at many distances."""
     distances = Counter(
@@ -359,14 +337,6 @@ def test_a_seed_always_gives_the_same_corpus_which_is_made_once(corpus):
     text = "\n".join(f"{pair.english}\t{pair.french}" for part in corpus for pair in part)
     # neither Python's version nor its string hashes may change it; a change of the grammar does change it
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "06e6248a74d7e2fe"
-
-
-def test_every_cause_occurs_in_training_with_some_verb(corpus):
-    """Combinations of a verb and a cause are held out, never a cause alone."""
-    causes = [noun.english for clues in CLUES.values() for noun, _ in clues.causes]
-    for noun in causes:
-        count = sum(f"because the {noun} " in pair.english for pair in corpus.train if pair.family == "bank")
-        assert count >= 15, noun
 
 
 def test_the_probes_are_known_words_in_unknown_sentences(corpus):
