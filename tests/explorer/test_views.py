@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from browser import open_page, visit
 from page_numbers import array, shown_number
-from page_steps import wait_until_generated, wait_until_ready
+from page_steps import wait_until_generated
 from readers import DESK, UNNAMED, VIEWS, Finger, loss, open_view, saved, text
 
 pytestmark = pytest.mark.browser
@@ -443,25 +443,6 @@ def test_the_shown_weights_are_those_of_the_model(reader):
 
 
 # What is kept
-
-
-def test_a_link_shows_the_view_in_a_new_page(reader, chromium, html):
-    open_view(reader, "Training step")
-    reader.press("#training .main")
-    open_view(reader, "What if")
-    reader.press("#changes .row button")
-    open_view(reader, "Steps")
-    reader.press('#direction button[data-choice="backward"]')
-    reader.press("#actions .main")
-    reader.choose_cell("#step")
-    reader.press("#copy-link")
-    state = "[npformer.loss(), npformer.explorer.result.path, npformer.explorer.index]"
-    expected, link = reader.page.evaluate(state), reader.page.evaluate("location.hash")
-    with open_page(chromium, html, **DESK) as page:
-        visit(page, link)
-        wait_until_ready(page)
-        assert page.evaluate(state) == expected
-        assert page.text_content("#changed") == "1 change, 1 training step"
 
 
 @pytest.mark.parametrize("view", VIEWS)

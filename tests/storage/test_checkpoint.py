@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from safetensors import numpy as safetensors
-from tiny_runs import checkpoint_of
+from toy_pretrained import checkpoint_of
 from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
 
 from npformer import Transformer, UserError

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from figure_cells import picture, texts
+from figure_cells import draw, picture, texts
 from matplotlib.patches import Rectangle
 
 from npformer.data.if_then import ACTIONS, FAMOUS, TRIGGERS
-from npformer.learn.figures import draw
 from npformer.plots import text_problems
 
 LIKE = "upload songs from Spotify to a YouTube playlist"
