@@ -71,7 +71,7 @@ def make_attention(backward):
     return with_vjp(attention, lambda *qkv: (attention(*qkv), qkv), backward)
 
 
-def attention_gradient(saved, dy, *, weights=causal_weights, scale=1 / np.sqrt(3)):
+def attention_gradient(saved, dy, *, weights=causal_weights, scale=3**-0.5):
     q, k, v = saved
     p = weights(q, k)
     dp = dy @ v.T
