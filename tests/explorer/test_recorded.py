@@ -96,6 +96,7 @@ def test_a_language_model_predicts_the_next_token():
     data = recorded_data(load("gpt"), "the cat")
     assert data.head["example"]["source_tokens"] == list("the cat")
     assert data.head["example"]["predicted_tokens"] == [*"he cat", ""]
+    assert recorded_data(load("gpt"), "ca").head["example"]["predicted_tokens"] == ["a", ""]  # the shortest
     steps = Steps(data)
     _, cross_entropy, _ = steps.by_path["loss"]
     assert steps.by_path["loss"][0]["note"] == {"real": [True] * 6 + [False], "tokens": 6}
