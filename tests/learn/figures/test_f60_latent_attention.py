@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 from figure_cells import draw, picture, texts
 from matplotlib.patches import Rectangle
+from trained_oracle import softmax
 
 from npformer.data.if_then import ACTIONS, FAMOUS, TRIGGERS
 from npformer.plots import text_problems
 
 LIKE = "upload songs from Spotify to a YouTube playlist"
-
-
-def softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def expected(reader, description):
