@@ -69,6 +69,13 @@ def test_an_error_in_any_call_leaves_the_old_file_or_the_new_one(tmp_path, monke
     assert outcomes[-1] == "written"
 
 
+def test_the_disk_gets_all_bytes_before_the_new_name(tmp_path, monkeypatch):
+    sizes, path = [], tmp_path / "file"
+    monkeypatch.setattr(os, "fsync", lambda file: sizes.append((os.fstat(file).st_size, path.exists())))
+    write_atomically(path, b"new")
+    assert sizes[0] == (3, False)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize(("call", "number"), [("fsync", signal.SIGTERM), ("replace", signal.SIGINT)])
 def test_a_signal_during_a_write_leaves_the_old_file_and_no_temporary_one(tmp_path, call, number):
