@@ -160,15 +160,9 @@ def test_the_list_says_how_to_continue(done, begun, said, five, capsys):
 
 def test_the_list_has_the_sum_of_the_minutes_of_a_chapter(five, capsys):
     assert main(["lessons"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:7]]
-    assert rows == [
-        ["1", "Title", "a", "5"],
-        ["2", "Embeddings", "15"],
-        ["2.1", "Title", "b", "5"],
-        ["2.2", "Title", "c", "5"],
-        ["2.3", "Title", "d", "5"],
-        ["3", "Title", "e", "5"],
-    ]
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[1:7]]
+    parts = ["2 Embeddings 15", "2.1 Title b 5", "2.2 Title c 5", "2.3 Title d 5"]
+    assert rows == ["1 Title a 5", *parts, "3 Title e 5"]
 
 
 @pytest.mark.parametrize(
