@@ -434,11 +434,8 @@ def test_terms_add_up_to_the_number(engine):
             seen |= {step["op"] for step in steps}
             places = []
             for _ in range(30):
-                step = rng.choice(steps)
-                index, direction = (
-                    rng.randrange(math.prod(step["shape"])),
-                    rng.choice(("forward", "backward")),
-                )
+                step, direction = rng.choice(steps), rng.choice(("forward", "backward"))
+                index = rng.randrange(math.prod(step["shape"]))
                 if step["op"] != "constant" or direction == "forward":  # a constant has no gradient
                     places.append((step["path"], index, direction))
             for place, found in zip(places, engine.call("terms", places), strict=True):

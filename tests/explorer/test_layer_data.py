@@ -225,11 +225,8 @@ def test_the_source_of_both_passes():
 
 
 def test_a_layer_whose_source_is_not_known():
-    names = {}
-    exec(
-        "class Own:\n    def forward(self, x): return x, x\n    def backward(self, dy, cache): return dy",
-        names,
-    )
+    names, methods = {}, "    def forward(self, x): return x, x\n    def backward(self, dy, cache): return dy"
+    exec(f"class Own:\n{methods}", names)
     page = explore_layer(names["Own"](), X)
     assert page.head["lines"]["layer"]["source"] == ""
     assert page.kind == "recorded"

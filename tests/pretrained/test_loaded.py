@@ -157,11 +157,7 @@ LONG = "the cat and the dog " * 4
     [
         ("translator", lambda m: m.attention("the cat", [[2, 4]]), "target_in_ids belongs to ids: leave it"),
         ("translator", lambda m: m.attention([[4, 5]]), "the ids have no target_in_ids: give those"),
-        (
-            "translator",
-            lambda m: m.attention([[4]], [[2]], beam=3),
-            "nothing is searched with ids: leave out",
-        ),
+        ("translator", lambda m: m.attention([[4]], [[2]], beam=3), "nothing is searched with ids: leave"),
         ("translator", lambda m: m.translate(np.array([4, 5])), r"the text is .*4.*: give a string"),
         ("translator", lambda m: m.translate(None), "the text is None: give a string"),
         ("gpt", lambda m: m.generate([3], 2), "the text is 3: give a string"),

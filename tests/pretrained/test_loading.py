@@ -56,11 +56,7 @@ def test_a_name_a_file_a_run_and_a_checkpoint(place):
         ("nowhere", False, r"there is no run nowhere: .* --run nowhere, .*Hugging.*\(en-de\)"),
         ("gone.safetensors", False, "there is no file gone.safetensors"),
         ("hub", False, "config.json in hub has no setting 'model_type'"),
-        (
-            "empty",
-            False,
-            "empty has neither the checkpoints of a run nor the config.json of a Hugging Face f",
-        ),
+        ("empty", False, "empty has neither the checkpoints of a run nor the config.json of a Hugging Face"),
         ("text.txt", False, "is not a complete safetensors file"),
         ("hub/model.safetensors", False, "hub/model.safetensors is a part of the .* folder hub: give the fo"),
         ("en-de", True, "is not the folder of a run"),

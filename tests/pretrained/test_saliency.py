@@ -14,12 +14,7 @@ from npformer.generation.codec_tokenizers import LongTextTokenizer
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.pretrained import saliency
 from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
-from npformer.pretrained.saliency import (
-    POINTS,
-    Saliency,
-    gradient_times_input,
-    integrated_gradients,
-)
+from npformer.pretrained.saliency import POINTS, Saliency, gradient_times_input, integrated_gradients
 from npformer.storage.checkpoint import save_checkpoint
 
 GAP = f"the {MASK} sees a dog"

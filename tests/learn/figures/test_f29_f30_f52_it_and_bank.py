@@ -73,14 +73,15 @@ def spread(found):
 
 
 @pytest.mark.parametrize(
-    ("where", "source", "target", "query"),
+    ("where", "texts", "query"),
     [
-        ("cross", ANIMAL, ANIMAL_FR, "il"),
-        ("cross", WIDE, WIDE_FR, "elle"),
-        ("encoder", ANIMAL, ANIMAL_FR, "it"),
+        ("cross", (ANIMAL, ANIMAL_FR), "il"),
+        ("cross", (WIDE, WIDE_FR), "elle"),
+        ("encoder", (ANIMAL, ANIMAL_FR), "it"),
     ],
 )
-def test_one_head_for_it(studio, oracle, where, source, target, query):
+def test_one_head_for_it(studio, oracle, where, texts, query):
+    source, target = texts
     drawing = draw("F29", studio, sentence=" ".join(source), where=where)
     ((layer, head),) = named_heads(drawing)
     weights = drawn(oracle.weights(source, target, where, layer)[head])
