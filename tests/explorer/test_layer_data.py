@@ -159,6 +159,35 @@ def test_the_layers_in_a_layer_show_their_steps():
     assert names == ["x", "first.weight"]
 
 
+class Square(nn.Module):
+    """A layer of one's own that keeps an array, and one that calls it and keeps none."""
+
+    def forward(self, x):
+        return x * x, (x, x + 1)
+
+    def backward(self, dy, cache):
+        return 2 * dy * cache[0]
+
+
+class Around(nn.Module):
+    def __init__(self):
+        self.inner = Square()
+
+    def forward(self, x):
+        y, cache = self.inner.forward(x)
+        return 2 * y, cache
+
+    def backward(self, dy, cache):
+        return self.inner.backward(2 * dy, cache)
+
+
+def test_a_layer_of_ones_own_in_another_shows_what_it_keeps_and_returns():
+    steps = steps_of(Around(), X[None])
+    assert steps.by_path.keys() == {"x", "inner.1", "inner.y", "y"}
+    np.testing.assert_array_equal(steps.value("inner.1"), X + 1)
+    np.testing.assert_array_equal(steps.value("inner.y"), X * X)
+
+
 def test_of_a_batch_the_page_shows_the_arrays():
     layer, x = nn.MultiHeadAttention(8, 2), np.random.default_rng(0).standard_normal((3, 5, 8))
     layer.astype(np.float64)
@@ -196,11 +225,8 @@ def test_the_source_of_both_passes():
 
 
 def test_a_layer_whose_source_is_not_known():
-    names = {}
-    exec(
-        "class Own:\n    def forward(self, x): return x, x\n    def backward(self, dy, cache): return dy",
-        names,
-    )
+    names, methods = {}, "    def forward(self, x): return x, x\n    def backward(self, dy, cache): return dy"
+    exec(f"class Own:\n{methods}", names)
     page = explore_layer(names["Own"](), X)
     assert page.head["lines"]["layer"]["source"] == ""
     assert page.kind == "recorded"

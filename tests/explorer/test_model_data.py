@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 from page_numbers import page_numbers
-from tiny_runs import bert_checkpoint, checkpoint_of, gpt_checkpoint
-from toy_pretrained import toy_checkpoint
+from tiny_runs import bert_checkpoint, gpt_checkpoint
+from toy_pretrained import checkpoint_of, toy_checkpoint
 from word_translator import SOURCE, TARGET, word_checkpoint, word_model, word_translator
 
 import npformer

@@ -3,11 +3,13 @@
 import base64
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -209,8 +211,8 @@ def test_the_page_contains_every_module():
     assert "</" not in (WEB / "style.css").read_text(encoding="utf-8")
 
 
-def test_a_built_package_contains_the_files_of_the_page(tmp_path):
-    """build_py, which collects the files of a wheel, takes every file of web/ with it."""
+def test_a_built_package_contains_the_files_of_the_page_and_the_lessons(tmp_path):
+    """build_py, which collects the files of a wheel, takes every file of web/ and every lesson with it."""
     pytest.importorskip("setuptools")
     command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -223,3 +225,15 @@ def test_a_built_package_contains_the_files_of_the_page(tmp_path):
     # the settings of the tools that check the page stay in the checkout
     names = {path.name for path in built.parent.iterdir() if path.suffix != ".py"}
     assert names - {"__pycache__"} == {"code_lines", "steps", "web"}
+    code = "from npformer.learn.course.lesson import all_lessons; print(*[x.path for x in all_lessons()])"
+    lessons = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    assert {Path(path).parent for path in lessons} == {tmp_path / "npformer/learn/course/lessons"}
+    assert {Path(path).name: Path(path).read_bytes() for path in lessons} == {
+        path.name: path.read_bytes() for path in (ROOT / "lessons").glob("[0-9]*.py")
+    }

@@ -66,16 +66,8 @@ class Checker:
     def check(self, state):
         self.found += [[state, *violation] for violation in self.page.evaluate(RUN)]
 
-    def click(self, selector):
-        self.page.click(selector)
-
-    def choose(self, name, view):
-        """Choose a value of a group of buttons of a view."""
-        self.click(f'#{view} button[data-choice="{name}"]')
-
-
-def view_button(view):
-    return f"#views button:nth-child({VIEWS.index(view) + 1})"
+    def show(self, view):
+        self.page.click(f"#views button:nth-child({VIEWS.index(view) + 1})")
 
 
 @every_screen
@@ -84,17 +76,17 @@ def test_the_views_of_a_live_page(chromium, pages, width, scheme):
         checker = Checker(page)
         check_steps(checker)
         check_attention(checker)
-        checker.click("#switch-head")  # a head off
+        page.click("#switch-head")  # a head off
         for view in ("What if", "Check a gradient", "Training step"):
-            checker.click(view_button(view))
+            checker.show(view)
             if view == "What if":
-                checker.click("#changes summary")
+                page.click("#changes summary")
             if view == "Training step":
-                checker.click("#training .main")
+                page.click("#training .main")
             checker.check(view)
-        checker.click("#large")
+        page.click("#large")
         for view in VIEWS:
-            checker.click(view_button(view))
+            checker.show(view)
             checker.check(f"{view}, large")
         assert checker.found == []
 
@@ -106,7 +98,7 @@ def test_the_views_of_pages_that_compute_nothing(kind, chromium, pages, width, s
         checker = Checker(page)
         check_steps(checker)
         for view in VIEWS[1:]:
-            checker.click(view_button(view))
+            checker.show(view)
             checker.check(view)
         assert checker.found == []
 
@@ -116,32 +108,32 @@ def check_steps(checker):
     page = checker.page
     checker.check("forward")
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-    checker.click('#direction button[data-choice="backward"]')
+    page.click('#direction button[data-choice="backward"]')
     checker.check("backward, everything unfolded")
     page.evaluate("for (const part of document.querySelectorAll('main details')) part.open = false")
-    checker.click("#actions button:nth-child(3)")
+    page.click("#actions button:nth-child(3)")
     checker.check("the code")
-    checker.click("#dialog button")
-    checker.click("#copy-link")
+    page.click("#dialog button")
+    page.click("#copy-link")
     checker.check("the link")
-    checker.click("#dialog .plain")
+    page.click("#dialog .plain")
     if page.is_visible("#open-form"):
-        checker.click("#open-form")
+        page.click("#open-form")
         page.fill("#source-input", "the dgo is tired")
-        checker.click("#own")
+        page.click("#own")
         checker.check("the form with a message")
         page.fill("#source-input", "a cat sees it")
-        checker.click("#own")
+        page.click("#own")
 
 
 def check_attention(checker):
     """Check all quantities of the maps, and the lines of one head and of all."""
-    checker.click(view_button("Attention"))
-    if checker.page.locator(".finder option").count() > 2:
-        checker.page.select_option(".finder select", index=1)
-    for quantity in ("weights", "gradients", "mean", "rollout"):
-        checker.choose(quantity, "attention")
+    page = checker.page
+    checker.show("Attention")
+    if page.locator(".finder option").count() > 2:
+        page.select_option(".finder select", index=1)
+    for quantity in ("gradients", "mean", "rollout", "weights"):
+        page.click(f'#attention button[data-choice="{quantity}"]')
         checker.check(f"attention, {quantity}")
-    checker.choose("weights", "attention")
-    checker.click("#all-heads")
+    page.click("#all-heads")
     checker.check("attention, lines of all heads")

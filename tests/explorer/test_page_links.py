@@ -227,12 +227,10 @@ def test_the_last_training_step_and_its_optimizer_come_back(page):
 
 def test_the_chosen_mask_the_lines_and_what_is_unfolded_come_back(page):
     page.click("#views button:nth-child(3)")
-    page.click('#changes button[data-choice="encoder.1.self_attention"]')
+    chosen = '#changes button[data-choice="encoder.1.self_attention"]'
+    page.click(chosen)
     check_link(page)
-    assert (
-        page.get_attribute('#changes button[data-choice="encoder.1.self_attention"]', "aria-pressed")
-        == "true"
-    )
+    assert page.get_attribute(chosen, "aria-pressed") == "true"
     page.click("#views button:nth-child(2)")
     for pressed in ("false", "true"):
         page.click("#all-heads")

@@ -96,6 +96,7 @@ def test_a_language_model_predicts_the_next_token():
     data = recorded_data(load("gpt"), "the cat")
     assert data.head["example"]["source_tokens"] == list("the cat")
     assert data.head["example"]["predicted_tokens"] == [*"he cat", ""]
+    assert recorded_data(load("gpt"), "ca").head["example"]["predicted_tokens"] == ["a", ""]  # the shortest
     steps = Steps(data)
     _, cross_entropy, _ = steps.by_path["loss"]
     assert steps.by_path["loss"][0]["note"] == {"real": [True] * 6 + [False], "tokens": 6}
@@ -115,13 +116,9 @@ def test_a_masked_model_predicts_its_gaps():
 
 def test_the_tokens_of_a_translator():
     example = recorded_data(load("translator"), DOG, "le chien").head["example"]
-    assert example == {
-        "source": DOG,
-        "target": "le chien",
-        "source_tokens": [*DOG.split(), "</S>"],
-        "target_tokens": ["<S>", "le", "chien"],
-        "predicted_tokens": ["le", "chien", "</S>"],
-    }
+    tokens = {"target_tokens": ["<S>", "le", "chien"], "predicted_tokens": ["le", "chien", "</S>"]}
+    tokens |= {"source_tokens": [*DOG.split(), "</S>"]}
+    assert example == {"source": DOG, "target": "le chien"} | tokens
 
 
 @pytest.mark.parametrize(
@@ -133,12 +130,7 @@ def test_the_tokens_of_a_translator():
         ("gpt", "the cat", "the dog", "a language model reads one text"),
         ("gpt", "a" * 49, None, "the text has 49 tokens"),
         ("bert", "the zebra", None, "the model does not know 'zebra': use words of its vocabulary"),
-        (
-            "bert",
-            "the [MASK]",
-            "the cat sees",
-            "the text has 3 tokens and the filled text 4: write one word for",
-        ),
+        ("bert", "the [MASK]", "the cat sees", "the text has 3 tokens and the filled text 4: write one word"),
         ("translator", "the dgo", None, r"the model does not know 'dgo' \(did you mean dog\?\)"),
         ("translator", " ", None, "the sentence ' ' is empty"),
         ("translator", DOG, "", "the translation '' is empty"),

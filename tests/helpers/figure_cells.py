@@ -1,13 +1,15 @@
 """Functions that read a drawn figure: the numbers in its cells, the names beside them, and its text."""
 
+import os
 from collections import defaultdict
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 
-from npformer.learn.figures import draw
+from npformer.learn import figures
 from npformer.plots.palette import colour
 
 GAP = 0.07  # the distance between cells and their name
@@ -26,6 +28,18 @@ class Cells(NamedTuple):
     def painted(self, role):
         """Return the cells that have the colour of this role."""
         return np.isclose(self.faces, to_rgb(colour(role)), atol=1e-3).all(-1)
+
+
+_drawn = {}
+NO_MODELS = figures.Studio(folder=Path(os.devnull) / "models")  # a folder in which no model can be trained
+
+
+def draw(id, studio=NO_MODELS, **changes):
+    """Return a figure with its caption, which is drawn once for all tests. No test may change it."""
+    key = (id, studio, repr(changes))
+    if key not in _drawn:
+        _drawn[key] = figures.draw(id, studio, **changes)
+    return _drawn[key]
 
 
 def picture(id, *studio, **changes):

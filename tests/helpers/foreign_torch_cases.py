@@ -1,10 +1,12 @@
 """Functions of PyTorch with a hand-written backward pass, right and wrong."""
 
 import math
+from functools import partial
 
 import torch
 from foreign_case import ForeignCase
 from torch.autograd import Function
+from torch.nn.functional import gelu, one_hot
 
 CASES = []
 
@@ -22,10 +24,18 @@ def normal(*shapes, dtype=torch.float64):
 
 
 def function(forward, backward):
-    """Return the autograd.Function with this forward and this backward pass."""
-    return type(
-        "Example", (Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    )
+    """Return an autograd.Function.
+
+    Args:
+        forward: forward(ctx, *inputs) saves tensors and returns the output.
+        backward: backward(*saved, *dy) returns the gradients of the inputs.
+    """
+
+    def of_saved(ctx, *dy):
+        return backward(*ctx.saved_tensors, *dy)
+
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(of_saved)}
+    return type("Example", (Function,), methods)
 
 
 def right(name, thing, inputs, **more):
@@ -38,14 +48,38 @@ def wrong(name, thing, inputs, row, words, **more):
     CASES.append(ForeignCase(name, thing, inputs, row, words, **more))
 
 
+def cases(name, inputs, forward, backward, mistakes, **more):
+    """Add a case for a right function, and one for each mistake in its backward pass.
+
+    Args:
+        name: The name of the function.
+        inputs: A function that draws the inputs.
+        forward: The forward pass.
+        backward: The backward pass.
+        mistakes: {name: (a wrong backward pass, the row that finds it, words of the diagnosis)}.
+        more: Other arguments of the right case.
+    """
+    right(name, function(forward, backward), inputs, **more)
+    for mistake, (wrong_backward, row, words) in mistakes.items():
+        wrong(f"{name}: {mistake}", function(forward, wrong_backward), inputs, row, words)
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Causal attention
+
+
+def plain_weights(q, k):
+    return (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
 
 
 def causal_weights(q, k):
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     blocked = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
     return scores.masked_fill(blocked, -math.inf).softmax(-1)
+
+
+def float32_weights(q, k):
+    return causal_weights(q.float(), k.float()).double()
 
 
 def attention(q, k, v):
@@ -57,87 +91,60 @@ def attention_forward(ctx, q, k, v):
     return attention(q, k, v)
 
 
-def attention_backward(ctx, dy):
-    q, k, v = ctx.saved_tensors
-    p = causal_weights(q, k)
-    dp = dy @ v.mT
-    ds = p * (dp - (dp * p).sum(-1, keepdim=True)) / math.sqrt(q.shape[-1])
-    return ds @ k, ds.mT @ q, p.mT @ dy
-
-
-def without_mask(ctx, dy):
-    q, k, v = ctx.saved_tensors
-    p = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(-1)
-    dp = dy @ v.mT
-    ds = p * (dp - (dp * p).sum(-1, keepdim=True)) / math.sqrt(q.shape[-1])
-    return ds @ k, ds.mT @ q, p.mT @ dy
-
-
-def without_scale(ctx, dy):
-    q, k, v = ctx.saved_tensors
-    p = causal_weights(q, k)
+def attention_backward(q, k, v, dy, *, weights=causal_weights, scaled=True):
+    p = weights(q, k)
     dp = dy @ v.mT
     ds = p * (dp - (dp * p).sum(-1, keepdim=True))
+    ds = ds / math.sqrt(q.shape[-1]) if scaled else ds
     return ds @ k, ds.mT @ q, p.mT @ dy
 
 
-def sum_over_queries(ctx, dy):
-    q, k, v = ctx.saved_tensors
+def sum_over_queries(q, k, v, dy):
     p = causal_weights(q, k)
     dp = dy @ v.mT
     ds = p * (dp - (dp * p).sum(-2, keepdim=True)) / math.sqrt(q.shape[-1])
     return ds @ k, ds.mT @ q, p.mT @ dy
 
 
-def without_softmax_term(ctx, dy):
-    q, k, v = ctx.saved_tensors
+def without_softmax_term(q, k, v, dy):
     p = causal_weights(q, k)
     ds = p * (dy @ v.mT) / math.sqrt(q.shape[-1])
     return ds @ k, ds.mT @ q, p.mT @ dy
 
 
-def exchanged(ctx, dy):
-    dq, dk, dv = attention_backward(ctx, dy)
+def exchanged(q, k, v, dy):
+    dq, dk, dv = attention_backward(q, k, v, dy)
     return dk, dq, dv
 
 
-def values_not_transposed(ctx, dy):
-    q, k, _ = ctx.saved_tensors
-    dq, dk, _ = attention_backward(ctx, dy)
+def values_not_transposed(q, k, v, dy):
+    dq, dk, _ = attention_backward(q, k, v, dy)
     return dq, dk, causal_weights(q, k) @ dy
 
 
-def float32_weights(ctx, dy):
-    q, k, v = ctx.saved_tensors
-    p = causal_weights(q.float(), k.float()).double()
-    dp = dy @ v.mT
-    ds = p * (dp - (dp * p).sum(-1, keepdim=True)) / math.sqrt(q.shape[-1])
-    return ds @ k, ds.mT @ q, p.mT @ dy
+without_mask = partial(attention_backward, weights=plain_weights)
+without_scale = partial(attention_backward, scaled=False)
+MISTAKES = {
+    "mask": (without_mask, "q", ""),
+    "scale": (without_scale, "q", "√3"),
+    "axis": (sum_over_queries, "q", "all gradients are correct"),
+    "softmax": (without_softmax_term, "q", ""),
+    "exchanged": (exchanged, "q", "the gradient of k"),
+    "transpose": (values_not_transposed, "v", "is not transposed"),
+    "float32": (partial(attention_backward, weights=float32_weights), "q", "float32"),
+}
+cases("attention", normal(*[(2, 5, 3)] * 3), attention_forward, attention_backward, MISTAKES)
 
-
-QKV = normal((2, 5, 3), (2, 5, 3), (2, 5, 3))
-right("attention", function(attention_forward, attention_backward), QKV)
-wrong("attention: mask", function(attention_forward, without_mask), QKV, "q", "")
-wrong("attention: scale", function(attention_forward, without_scale), QKV, "q", "√3")
-wrong("attention: axis", function(attention_forward, sum_over_queries), QKV, "q", "all gradients are correct")
-wrong("attention: softmax", function(attention_forward, without_softmax_term), QKV, "q", "")
-wrong("attention: exchanged", function(attention_forward, exchanged), QKV, "q", "the gradient of k")
-wrong(
-    "attention: transpose", function(attention_forward, values_not_transposed), QKV, "v", "is not transposed"
-)
-wrong("attention: float32", function(attention_forward, float32_weights), QKV, "q", "float32")
-
-KERNEL = {"reference": attention, "inputs": normal((2, 8, 4), (2, 8, 4), (2, 8, 4), dtype=torch.bfloat16)}
-HALF = {"reference": attention, "inputs": normal((2, 8, 4), (2, 8, 4), (2, 8, 4), dtype=torch.float16)}
-SINGLE = {"reference": attention, "inputs": normal((2, 8, 4), (2, 8, 4), (2, 8, 4), dtype=torch.float32)}
-right("attention in bfloat16", function(attention_forward, attention_backward), **KERNEL)
-right("attention in float16", function(attention_forward, attention_backward), **HALF)
-right("attention in float32", function(attention_forward, attention_backward), **SINGLE)
-wrong("attention in bfloat16: mask", function(attention_forward, without_mask), row="q", words="", **KERNEL)
-wrong("attention in float16: scale", function(attention_forward, without_scale), row="q", words="= 2", **HALF)
-wrong(
-    "attention in float32: axis", function(attention_forward, sum_over_queries), row="q", words="", **SINGLE
-)
+# kernels in a data type of less precision, with the same function in float64 as the reference
+for dtype, mistake, backward, words in (
+    (torch.bfloat16, "mask", without_mask, ""),
+    (torch.float16, "scale", without_scale, "= 2"),
+    (torch.float32, "axis", sum_over_queries, ""),
+):
+    name = f"attention in {str(dtype).removeprefix('torch.')}"
+    kernel = {"reference": attention, "inputs": normal(*[(2, 8, 4)] * 3, dtype=dtype)}
+    right(name, function(attention_forward, attention_backward), **kernel)
+    wrong(f"{name}: {mistake}", function(attention_forward, backward), row="q", words=words, **kernel)
 
 # ---------------------------------------------------------------------------------------------------------
 # A linear layer
@@ -148,80 +155,45 @@ def linear_forward(ctx, x, w, b):
     return x @ w + b
 
 
-def linear_backward(ctx, dy):
-    x, w = ctx.saved_tensors
+def linear_backward(x, w, dy):
     return dy @ w.T, x.T @ dy, dy.sum(0)
 
 
-def bias_mean(ctx, dy):
-    x, w = ctx.saved_tensors
-    return dy @ w.T, x.T @ dy, dy.mean(0)
-
-
-def bias_axis(ctx, dy):
-    x, w = ctx.saved_tensors
-    return dy @ w.T, x.T @ dy, dy.sum(1)
-
-
-def bias_none(ctx, dy):
-    x, w = ctx.saved_tensors
-    return dy @ w.T, x.T @ dy, None
-
-
-def weight_transposed(ctx, dy):
-    x, w = ctx.saved_tensors
+def weight_transposed(x, w, dy):
     return dy @ w.T, dy.T @ x, dy.sum(0)
 
 
-def weight_not_transposed(ctx, dy):
-    x, w = ctx.saved_tensors
-    return dy @ w, x.T @ dy, dy.sum(0)
-
-
-def weight_in_float32(ctx, dy):
-    x, w = ctx.saved_tensors
+def weight_in_float32(x, w, dy):
     return dy @ w.T, (x.float().T @ dy.float()).double(), dy.sum(0)
 
 
-def two_of_three(ctx, dy):
-    x, w = ctx.saved_tensors
-    return dy @ w.T, x.T @ dy
+MISTAKES = {
+    "mean": (lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.mean(0)), "b", "averaged instead of summed"),
+    "axis": (lambda x, w, dy: (dy @ w.T, x.T @ dy, dy.sum(1)), "b", "the sum runs over the wrong axes"),
+    "None": (lambda x, w, dy: (dy @ w.T, x.T @ dy, None), "b", "backward returns None"),
+    "transposed": (weight_transposed, "w", "transposed"),
+    "transpose": (lambda x, w, dy: (dy @ w, x.T @ dy, dy.sum(0)), "x", "transposed"),
+    "float32": (weight_in_float32, "w", "float32"),
+    "count": (lambda x, w, dy: (dy @ w.T, x.T @ dy), "backward", "returned 2 gradients"),
+    "twice": (lambda x, w, dy: (dy @ w.T, x.T @ dy * 2, dy.sum(0)), "w", "counted twice"),
+}
+cases("linear", normal((4, 4), (4, 4), (4,)), linear_forward, linear_backward, MISTAKES)
+SHAPES = normal((5, 4), (4, 3), (3,))
+wrong("linear: shape", function(linear_forward, weight_transposed), SHAPES, "w", "shape [3, 4]")
 
 
-def other_input_asked(ctx, dy):
-    x, w = ctx.saved_tensors
-    return dy @ w.T if ctx.needs_input_grad[1] else None, x.T @ dy, dy.sum(0)
+class OtherInputAsked(Function):
+    """A linear layer that computes the gradient of x if that of w is needed."""
+
+    forward = staticmethod(linear_forward)
+
+    @staticmethod
+    def backward(ctx, dy):
+        dx, dw, db = linear_backward(*ctx.saved_tensors, dy)
+        return dx if ctx.needs_input_grad[1] else None, dw, db
 
 
-def counted_twice(ctx, dy):
-    x, w = ctx.saved_tensors
-    return dy @ w.T, x.T @ dy * 2, dy.sum(0)
-
-
-XWB = normal((4, 4), (4, 4), (4,))
-right("linear", function(linear_forward, linear_backward), XWB)
-wrong("linear: mean", function(linear_forward, bias_mean), XWB, "b", "averaged instead of summed")
-wrong(
-    "linear: axis",
-    function(linear_forward, bias_axis),
-    XWB,
-    "b",
-    "the sum runs over the wrong axes",
-)
-wrong("linear: None", function(linear_forward, bias_none), XWB, "b", "backward returns None")
-wrong("linear: transposed", function(linear_forward, weight_transposed), XWB, "w", "transposed")
-wrong("linear: transpose", function(linear_forward, weight_not_transposed), XWB, "x", "transposed")
-wrong("linear: float32", function(linear_forward, weight_in_float32), XWB, "w", "float32")
-wrong("linear: count", function(linear_forward, two_of_three), XWB, "backward", "returned 2 gradients")
-wrong(
-    "linear: shape",
-    function(linear_forward, weight_transposed),
-    normal((5, 4), (4, 3), (3,)),
-    "w",
-    "shape [3, 4]",
-)
-wrong("linear: needs", function(linear_forward, other_input_asked), XWB, "each input alone", "of x")
-wrong("linear: twice", function(linear_forward, counted_twice), XWB, "w", "counted twice")
+wrong("linear: needs", OtherInputAsked, normal((4, 4), (4, 4), (4,)), "each input alone", "of x")
 
 # ---------------------------------------------------------------------------------------------------------
 # Layer normalization, softmax
@@ -234,37 +206,31 @@ def norm_forward(ctx, x, gain):
     return normalized * gain
 
 
-def norm_backward(ctx, dy):
-    n, rstd, gain = ctx.saved_tensors
+def norm_backward(n, rstd, gain, dy, *, mean=True, variance=True):
     d = dy * gain
-    dx = rstd * (d - d.mean(-1, keepdim=True) - n * (d * n).mean(-1, keepdim=True))
-    return dx, (dy * n).sum(0)
+    dx = d - d.mean(-1, keepdim=True) if mean else d
+    dx = dx - n * (d * n).mean(-1, keepdim=True) if variance else dx
+    return rstd * dx, (dy * n).sum(0)
 
 
-def without_mean(ctx, dy):
-    n, rstd, gain = ctx.saved_tensors
-    d = dy * gain
-    return rstd * (d - n * (d * n).mean(-1, keepdim=True)), (dy * n).sum(0)
+def without_gain(n, rstd, gain, dy):
+    return norm_backward(n, rstd, 1, dy)
 
 
-def without_variance(ctx, dy):
-    n, rstd, gain = ctx.saved_tensors
-    d = dy * gain
-    return rstd * (d - d.mean(-1, keepdim=True)), (dy * n).sum(0)
-
-
-def without_gain(ctx, dy):
-    n, rstd, _ = ctx.saved_tensors
-    dx = rstd * (dy - dy.mean(-1, keepdim=True) - n * (dy * n).mean(-1, keepdim=True))
-    return dx, (dy * n).sum(0)
-
-
-def saved_in_place(ctx, dy):
-    n, rstd, gain = ctx.saved_tensors
-    d = dy * gain
+def saved_in_place(n, rstd, gain, dy):
     dgain = (dy * n).sum(0)
+    d = dy * gain
     dx = rstd * (d - d.mean(-1, keepdim=True) - n.mul_((d * n).mean(-1, keepdim=True)))
     return dx, dgain
+
+
+MISTAKES = {
+    "mean": (partial(norm_backward, mean=False), "x", ""),
+    "variance": (partial(norm_backward, variance=False), "x", ""),
+    "gain": (without_gain, "x", ""),
+    "in place": (saved_in_place, "backward", "modified in place"),
+}
+cases("layer norm", normal((3, 6), (6,)), norm_forward, norm_backward, MISTAKES)
 
 
 def softmax_forward(ctx, x):
@@ -273,66 +239,46 @@ def softmax_forward(ctx, x):
     return y
 
 
-def softmax_backward(ctx, dy):
-    (y,) = ctx.saved_tensors
+def softmax_backward(y, dy):
     return y * (dy - (dy * y).sum(-1, keepdim=True))
 
 
-def diagonal(ctx, dy):
-    (y,) = ctx.saved_tensors
-    return y * (1 - y) * dy
-
-
-def dy_in_place(ctx, dy):
-    (y,) = ctx.saved_tensors
-    return dy.mul_(y) - y * dy.sum(-1, keepdim=True)
-
-
-NORM = normal((3, 6), (6,))
-right("layer norm", function(norm_forward, norm_backward), NORM)
-wrong("layer norm: mean", function(norm_forward, without_mean), NORM, "x", "")
-wrong("layer norm: variance", function(norm_forward, without_variance), NORM, "x", "")
-wrong("layer norm: gain", function(norm_forward, without_gain), NORM, "x", "")
-wrong("layer norm: in place", function(norm_forward, saved_in_place), NORM, "backward", "modified in place")
-right("softmax", function(softmax_forward, softmax_backward), normal((3, 5)))
-wrong("softmax: diagonal", function(softmax_forward, diagonal), normal((3, 5)), "x", "")
-wrong("softmax: dy", function(softmax_forward, dy_in_place), normal((3, 5)), "inputs not modified", "into dy")
+MISTAKES = {
+    "diagonal": (lambda y, dy: y * (1 - y) * dy, "x", ""),
+    "dy": (lambda y, dy: dy.mul_(y) - y * dy.sum(-1, keepdim=True), "inputs not modified", "into dy"),
+}
+cases("softmax", normal((3, 5)), softmax_forward, softmax_backward, MISTAKES)
 
 # ---------------------------------------------------------------------------------------------------------
 # Integers, random numbers, several outputs, state
 
+ROWS = 5  # of a table
+
 
 def embedding_forward(ctx, ids, table):
     ctx.save_for_backward(ids)
-    ctx.rows = table.shape[0]
     return table[ids]
 
 
-def embedding_backward(ctx, dy):
-    (ids,) = ctx.saved_tensors
-    return None, dy.new_zeros(ctx.rows, dy.shape[-1]).index_add(0, ids, dy)
+def embedding_backward(ids, dy):
+    return None, dy.new_zeros(ROWS, dy.shape[-1]).index_add(0, ids, dy)
 
 
-def overwritten(ctx, dy):
-    (ids,) = ctx.saved_tensors
-    table = dy.new_zeros(ctx.rows, dy.shape[-1])
+def overwritten(ids, dy):
+    table = dy.new_zeros(ROWS, dy.shape[-1])
     table[ids] = dy
     return None, table
 
 
-def wrong_place(ctx, dy):
-    return embedding_backward(ctx, dy)[::-1]
-
-
 def ids_and_table():
-    return torch.tensor([1, 3, 1, 0]), *normal((5, 3))()
+    return torch.tensor([1, 3, 1, 0]), *normal((ROWS, 3))()
 
 
-right("embedding", function(embedding_forward, embedding_backward), ids_and_table)
-wrong(
-    "embedding: repeated", function(embedding_forward, overwritten), ids_and_table, "table", "one overwrote"
-)
-wrong("embedding: place", function(embedding_forward, wrong_place), ids_and_table, "table", "returns None")
+MISTAKES = {
+    "repeated": (overwritten, "table", "one overwrote"),
+    "place": (lambda ids, dy: embedding_backward(ids, dy)[::-1], "table", "returns None"),
+}
+cases("embedding", ids_and_table, embedding_forward, embedding_backward, MISTAKES)
 
 
 def dropout_forward(ctx, x):
@@ -341,21 +287,11 @@ def dropout_forward(ctx, x):
     return x * mask
 
 
-def dropout_backward(ctx, dy):
-    return dy * ctx.saved_tensors[0]
-
-
-def drawn_anew(ctx, dy):
-    return dy * (torch.rand_like(dy) < 0.6) / 0.6
-
-
-def unscaled(ctx, dy):
-    return dy * (ctx.saved_tensors[0] > 0)
-
-
-right("dropout", function(dropout_forward, dropout_backward), normal((4, 5)))
-wrong("dropout: anew", function(dropout_forward, drawn_anew), normal((4, 5)), "x", "")
-wrong("dropout: scale", function(dropout_forward, unscaled), normal((4, 5)), "x", "0.6")
+MISTAKES = {
+    "anew": (lambda mask, dy: dy * (torch.rand_like(dy) < 0.6) / 0.6, "x", ""),
+    "scale": (lambda mask, dy: dy * (mask > 0), "x", "0.6"),
+}
+cases("dropout", normal((4, 5)), dropout_forward, lambda mask, dy: dy * mask, MISTAKES)
 
 
 def moments_forward(ctx, x):
@@ -363,35 +299,19 @@ def moments_forward(ctx, x):
     return x.mean(0), (x * x).mean(0)
 
 
-def moments_backward(ctx, dmean, dsquare):
-    (x,) = ctx.saved_tensors
-    return (dmean + 2 * x * dsquare) / x.shape[0]
-
-
-def factor_two(ctx, dmean, dsquare):
-    (x,) = ctx.saved_tensors
-    return (dmean + x * dsquare) / x.shape[0]
-
-
-def unused_output(ctx, dmean, dsquare):
-    return moments_backward(ctx, dmean, dsquare)
-
-
 def moments_forward_with_none(ctx, x):
     ctx.set_materialize_grads(False)
     return moments_forward(ctx, x)
 
 
-MOMENTS = normal((4, 3))
-right("moments", function(moments_forward, moments_backward), MOMENTS)
-wrong("moments: factor", function(moments_forward, factor_two), MOMENTS, "x", "")
-wrong(
-    "moments: None",
-    function(moments_forward_with_none, unused_output),
-    MOMENTS,
-    "each output alone",
-    "only output 0",
-)
+def moments_backward(x, dmean, dsquare, factor=2):
+    return (dmean + factor * x * dsquare) / x.shape[0]
+
+
+MISTAKES = {"factor": (partial(moments_backward, factor=1), "x", "")}
+cases("moments", normal((4, 3)), moments_forward, moments_backward, MISTAKES)
+of_none = function(moments_forward_with_none, moments_backward)
+wrong("moments: None", of_none, normal((4, 3)), "each output alone", "only output 0")
 
 
 class OnTheClass:
@@ -406,41 +326,16 @@ def square_forward(ctx, x):
     return x * x
 
 
-def square_backward(ctx, dy):
-    return 2 * ctx.saved_tensors[0] * dy
+def square_backward(x, dy):
+    return 2 * x * dy
 
 
-def last_call(ctx, dy):
-    return 2 * OnTheClass.x * dy
+def nan_at_one_entry(x, dy):
+    return 2 * torch.where(x == x.max(), math.nan, x) * dy
 
 
-def one_of_two_uses(ctx, dy):
-    return ctx.saved_tensors[0] * dy
-
-
-def detached(ctx, dy):
-    return 2 * ctx.saved_tensors[0].detach() * dy
-
-
-def dy_forgotten(ctx, dy):
-    return 2 * ctx.saved_tensors[0]
-
-
-def nan_at_one_entry(ctx, dy):
-    return (
-        2
-        * torch.where(ctx.saved_tensors[0] == ctx.saved_tensors[0].max(), math.nan, ctx.saved_tensors[0])
-        * dy
-    )
-
-
-def flat_view(ctx, dy):
-    return 2 * ctx.saved_tensors[0] * dy.view(-1).view(dy.shape)
-
-
-def memory_order(ctx, dy):
-    dy = dy.as_strided(dy.shape, (dy.shape[1], 1))
-    return 2 * ctx.saved_tensors[0] * dy
+def memory_order(x, dy):
+    return 2 * x * dy.as_strided(dy.shape, (dy.shape[1], 1))
 
 
 def input_in_place(ctx, x):
@@ -462,32 +357,29 @@ def copied_output(ctx, x):
     return y.mul_(2) / 2
 
 
-def saved_output(ctx, dy):
-    return ctx.saved_tensors[0] * dy
+def saved_output(y, dy):
+    return y * dy
 
 
 X = normal((3, 4))
-right("square", function(square_forward, square_backward), X, options={"hessian": True})
-wrong("square: state", function(square_forward, last_call), X, "x", "runs a second time before backward")
-wrong("square: one use", function(square_forward, one_of_two_uses), X, "x", "0.5")
-wrong("square: detached", function(square_forward, detached), X, "second derivatives", "wrong result")
-wrong("square: dy", function(square_forward, dy_forgotten), X, "x", "")
-wrong("square: NaN", function(square_forward, nan_at_one_entry), X, "x", "NaN")
-wrong(
-    "square: view", function(square_forward, flat_view), X, "any layout of dy", "use reshape in place of view"
-)
-wrong(
-    "square: memory",
-    function(square_forward, memory_order),
-    X,
-    "any layout of dy",
-    "share one place in memory",
-)
+MISTAKES = {
+    "state": (lambda x, dy: 2 * OnTheClass.x * dy, "x", "runs a second time before backward"),
+    "one use": (lambda x, dy: x * dy, "x", "0.5"),
+    "detached": (lambda x, dy: 2 * x.detach() * dy, "second derivatives", "wrong result"),
+    "dy": (lambda x, dy: 2 * x, "x", ""),
+    "NaN": (nan_at_one_entry, "x", "NaN"),
+    "view": (
+        lambda x, dy: 2 * x * dy.view(-1).view(dy.shape),
+        "any layout of dy",
+        "use reshape in place of view",
+    ),
+    "memory": (memory_order, "any layout of dy", "share one place in memory"),
+}
+cases("square", X, square_forward, square_backward, MISTAKES, options={"hessian": True})
 wrong("square: input in place", function(input_in_place, square_backward), X, "x", "")
 right("exp", function(output_in_place, saved_output), X)
-wrong(
-    "exp: saved in place", function(copied_output, saved_output), X, "x", "it is 2 = 2 times the correct one"
-)
+in_place = function(copied_output, saved_output)
+wrong("exp: saved in place", in_place, X, "x", "it is 2 = 2 times the correct one")
 
 # ---------------------------------------------------------------------------------------------------------
 # Losses, modules and plain functions
@@ -500,33 +392,26 @@ def loss_forward(ctx, logits, targets):
     return -(p.gather(-1, targets[:, None])[:, 0].log() * kept).sum() / kept.sum()
 
 
-def loss_backward(ctx, dloss):
-    p, targets = ctx.saved_tensors
+def loss_backward(p, targets, dloss):
     kept = (targets != 0)[:, None]
-    one_hot = torch.nn.functional.one_hot(targets, p.shape[-1])
-    return dloss * (p - one_hot) * kept / kept.sum(), None
+    return dloss * (p - one_hot(targets, p.shape[-1])) * kept / kept.sum(), None
 
 
-def padding_counted(ctx, dloss):
-    p, targets = ctx.saved_tensors
+def padding_counted(p, targets, dloss):
     kept = (targets != 0)[:, None]
-    one_hot = torch.nn.functional.one_hot(targets, p.shape[-1])
-    return dloss * (p - one_hot) * kept / len(targets), None
+    return dloss * (p - one_hot(targets, p.shape[-1])) * kept / len(targets), None
 
 
-def padding_kept(ctx, dloss):
-    p, targets = ctx.saved_tensors
-    one_hot = torch.nn.functional.one_hot(targets, p.shape[-1])
-    return dloss * (p - one_hot) / (targets != 0).sum(), None
+def padding_kept(p, targets, dloss):
+    return dloss * (p - one_hot(targets, p.shape[-1])) / (targets != 0).sum(), None
 
 
 def logits_and_targets():
     return *normal((4, 5))(), torch.tensor([2, 0, 4, 1])
 
 
-right("loss", function(loss_forward, loss_backward), logits_and_targets)
-wrong("loss: count", function(loss_forward, padding_counted), logits_and_targets, "logits", "0.75")
-wrong("loss: padding", function(loss_forward, padding_kept), logits_and_targets, "logits", "should be 0")
+MISTAKES = {"count": (padding_counted, "logits", "0.75"), "padding": (padding_kept, "logits", "should be 0")}
+cases("loss", logits_and_targets, loss_forward, loss_backward, MISTAKES)
 
 
 class Block(torch.nn.Module):
@@ -551,7 +436,7 @@ right("block", Block(lambda linear, x: linear(x).tanh()), X)
 wrong("block: no_grad", Block(without_graph), X, "linear.weight", "backward returns None")
 wrong("block: detach", Block(lambda linear, x: linear(x.detach()).tanh()), X, "x", "")
 wrong("block: data", lambda x: torch.from_numpy(x.detach().numpy() * 2), X, "x", "leaves the graph")
-right("plain function", lambda x: torch.nn.functional.gelu(x).cumsum(-1), X)
+right("plain function", lambda x: gelu(x).cumsum(-1), X)
 right("sorted", lambda x: x.sort(-1), X)
 right("cholesky", lambda x: torch.linalg.cholesky(x @ x.mT + 4 * torch.eye(3, dtype=x.dtype)), X)
 right("LSTM", torch.nn.LSTM(4, 3), normal((2, 1, 4)))

@@ -57,19 +57,13 @@ def random_settings(family, rng):
     return settings
 
 
-def make_oracle(family, settings, dtype=torch.float32):
-    """Return a float64 model of transformers with random values of all parameters, rounded to a dtype."""
+def random_oracle(family, rng, **changes):
+    """Return a random small model of transformers, with changes of its settings."""
     modeling = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
-    config = getattr(modeling, f"{FAMILIES[family]}Config")(**settings)
+    config = getattr(modeling, f"{FAMILIES[family]}Config")(**random_settings(family, rng) | changes)
     config._attn_implementation = "eager"  # the one that returns weights
     name = "GPT2LMHeadModel" if family == "gpt2" else f"{FAMILIES[family]}ForCausalLM"
-    oracle = getattr(modeling, name)(config).eval()
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for parameter in oracle.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape, generator=generator)
-            parameter.data = parameter.data.to(dtype)
-    return oracle.double()
+    return getattr(modeling, name)(config)
 
 
 def compute_in_float64(monkeypatch, family):

@@ -6,6 +6,10 @@ import os
 import numpy as np
 import pytest
 
+from npformer.functional.losses import cross_entropy, cross_entropy_backward
+from npformer.models.registry import attention_layers
+
+IGNORED = -1  # a target without a loss
 DTYPES = ("float64", "float32", "float16", "bfloat16")
 SEEDS = range(22 if os.environ.get("NPFORMER_NIGHTLY") else 6)  # of random configurations, in every dtype
 
@@ -36,23 +40,36 @@ def save_oracle(oracle, folder, *, seed, dtype=None):
     return oracle.double().eval()
 
 
-def expected_of(oracle, maps, labels, pad_id, **inputs):
+def expected_of(oracle, maps, targets, **inputs):
     """Return the logits, the loss and the attention weights of an oracle, which gets its gradients.
 
     Args:
         oracle: The model.
         maps: A dict from our names of weights to those of transformers.
-        labels: Token ids; those of padding have no loss.
-        pad_id: The id of padding.
-        inputs: The other arrays that the model takes.
+        targets: Token ids, or IGNORED where there is no loss.
+        inputs: The arrays that the model takes.
     """
     torch = pytest.importorskip("torch")
-    inputs["labels"] = np.where(labels == pad_id, -100, labels)
     outputs = oracle(**{name: torch.tensor(x) for name, x in inputs.items()}, output_attentions=True)
-    outputs.loss.backward()
-    found = {"logits": outputs.logits, "loss": outputs.loss}
+    logits, targets = outputs.logits.flatten(0, 1), torch.tensor(targets).flatten()
+    # with labels=, some models of transformers compute the loss in float32
+    loss = torch.nn.functional.cross_entropy(logits, targets, ignore_index=IGNORED)
+    loss.backward()
+    found = {"logits": outputs.logits, "loss": loss}
     found |= {ours: torch.stack(getattr(outputs, theirs)) for ours, theirs in maps.items()}
     return {name: tensor.detach().numpy() for name, tensor in found.items()}
+
+
+def found_of(model, maps, targets, *inputs):
+    """Return what `expected_of` returns, computed by our model, which gets its gradients."""
+    logits, cache = model.forward(*inputs)
+    loss, loss_cache = cross_entropy(logits, targets, pad_id=IGNORED)
+    model.backward(cross_entropy_backward(logits.dtype.type(1), loss_cache), cache)
+    return {
+        "logits": logits,
+        "loss": loss,
+        **{kind: np.stack(attention_layers(cache, kind)) for kind in maps},
+    }
 
 
 def by_their_names(family, config, arrays):

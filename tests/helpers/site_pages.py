@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import re
+from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -45,6 +47,11 @@ def open_tab(browser, site, scheme, width):
 def pages_of(site):
     """Return the pages of a site without those of the explorer, which have their own tests."""
     return [path for path in sorted(site.rglob("*.html")) if path.parent.name != "explorer"]
+
+
+def text_of(html):
+    """Return the text of HTML without its tags."""
+    return unescape(re.sub(r"<[^>]*>", "", html))
 
 
 def addresses_of(site):

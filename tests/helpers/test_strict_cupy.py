@@ -10,12 +10,6 @@ import numpy as np
 import pytest
 import strict_cupy
 
-
-def same(device, expected):
-    """Check the values, shape and dtype of a device array."""
-    np.testing.assert_array_equal(device.get(), expected, strict=True)
-
-
 # --- the module and its arrays
 
 
@@ -75,13 +69,14 @@ def test_numpy_refuses_device_arrays(x, call):
     assert crossed.to_host == 0
 
 
-@pytest.mark.parametrize(
-    "symbol", ["+", "-", "*", "/", "//", "%", "**", "@", "<", "<=", ">", ">=", "==", "!="]
-)
-@pytest.mark.parametrize("expression", ["x {} host", "host {} x", "x {} [1.0]"])
-def test_operators_refuse_host_arrays_on_either_side(x, symbol, expression):
+OPERATORS = ("+", "-", "*", "/", "//", "%", "**", "@", "<", "<=", ">", ">=", "==", "!=")
+FORMS = ("x {} host", "host {} x", "x {} [1.0]")
+
+
+@pytest.mark.parametrize("expression", [form.format(symbol) for symbol in OPERATORS for form in FORMS])
+def test_operators_refuse_host_arrays_on_either_side(x, expression):
     with pytest.raises(TypeError):
-        eval(expression.format(symbol), {"x": x, "host": np.ones((2, 3))})
+        eval(expression, {"x": x, "host": np.ones((2, 3))})
 
 
 @pytest.mark.parametrize("statement", ["x += host", "x *= host", "host += x", "host -= x", "x[0] = host[0]"])
@@ -145,19 +140,12 @@ def test_transfers_to_the_device_are_counted(cupy, x):
     assert (crossed.to_device, crossed.to_host) == (3, 1)
 
 
-def test_transfers_copy_the_data(cupy):
-    host = np.zeros(3)
-    device = cupy.asarray(host)
-    back = device.get()
-    device += 1.0
-    assert host.sum() == back.sum() == 0
-
-
-def test_pickle_and_deepcopy(cupy, x):
-    for other in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
-        same(other, x.get())
+def test_transfers_and_copies_are_independent(cupy, x):
+    host = x.get()
+    for other in (cupy.asarray(host), pickle.loads(pickle.dumps(x)), copy.deepcopy(x), copy.copy(x)):
+        np.testing.assert_array_equal(other.get(), host, strict=True)
         other += 1.0
-    same(x, np.arange(6.0).reshape(2, 3))
+    assert host.tolist() == x.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 # --- functions and arguments that CuPy lacks
@@ -167,9 +155,6 @@ def test_pickle_and_deepcopy(cupy, x):
 def test_the_error_for_a_missing_name_names_it(cupy, name):
     with pytest.raises(AttributeError, match=f"'cupy' has no attribute '{name}'.*add it if the real CuPy"):
         getattr(cupy, name)
-
-
-def test_cuda_source_cannot_run(cupy):
     with pytest.raises(AttributeError, match="CUDA source"):
         cupy.ElementwiseKernel  # noqa: B018
 
@@ -220,7 +205,7 @@ def test_out_and_in_place(cupy, x):
     assert cupy.add(x, 1.0, out=out) is out
     assert cupy.multiply(x, x, out) is out
     assert cupy.concatenate([x, x], out=cupy.empty((4, 3))).shape == (4, 3)
-    same(out, x.get() ** 2)
+    np.testing.assert_array_equal(out.get(), x.get() ** 2)
     total = cupy.empty(3)
     assert x.sum(0, out=total) is total
     kept = x
@@ -241,14 +226,14 @@ def test_empty_is_not_zero(cupy, x):
 
 def test_erf_accepts_real_numbers_only(cupy):
     erf = sys.modules["cupyx.scipy.special"].erf
-    same(erf(cupy.asarray([0.0, 0.5])), np.array([0.0, math.erf(0.5)]))
+    assert erf(cupy.asarray([0.0, 0.5])).tolist() == [0.0, math.erf(0.5)]
     assert erf(cupy.ones(2, cupy.float32)).dtype == np.float32
     with pytest.raises(TypeError):
         erf(cupy.ones(2, cupy.complex128))
 
 
 def test_random_numbers_differ_from_numpys(cupy):
-    draw = cupy.random.default_rng(3).random((2, 4), dtype=cupy.float32)
-    same(cupy.random.default_rng(3).random((2, 4), dtype=cupy.float32), draw.get())
+    draw, again = (cupy.random.default_rng(3).random((2, 4), dtype=cupy.float32) for _ in range(2))
+    np.testing.assert_array_equal(again.get(), draw.get(), strict=True)
     assert (draw.get() != np.random.default_rng(3).random((2, 4), dtype=np.float32)).all()
     assert not hasattr(cupy.random.default_rng(3), "normal")

@@ -1,15 +1,13 @@
 """Checkpoints of tiny untrained models of each kind, as training would leave them."""
 
 import numpy as np
-from toy_pretrained import toy_checkpoint
+from toy_pretrained import checkpoint_of, toy_checkpoint
 
 from npformer.data import TextCodec
 from npformer.data.sentences import with_mask
 from npformer.data.text_codecs import CharacterCodec
 from npformer.models.bert import Bert, BertConfig
 from npformer.models.gpt import GPT, GPTConfig
-from npformer.storage.checkpoint import Checkpoint
-from npformer.training import TrainingConfig
 
 WORDS = "the cat sees a dog and eats it"
 CHARACTERS = CharacterCodec("\n abcdeghnost")
@@ -21,27 +19,6 @@ def wide(model, rng):
     for parameter in model.parameters():
         parameter.value[...] += rng.normal(0, 0.3, parameter.shape)
     return model
-
-
-def checkpoint_of(model, kind, codecs):
-    """Return a checkpoint of a model after its last step."""
-    return Checkpoint(
-        step=1,
-        best_loss=None,
-        model_kind=kind,
-        model_settings=model.config.to_dict(),
-        training_settings=TrainingConfig(steps=1, batch_size=2).to_dict(),
-        codecs=codecs,
-        dataset={},
-        fingerprint="",
-        backend="numpy",
-        threads=1,
-        workers=1,
-        ranks=1,
-        parameters=model.state_dict(),
-        m=None,
-        v=None,
-    )
 
 
 def gpt_checkpoint(**changes):

@@ -20,6 +20,22 @@ def toy_codec(language, pieces=PIECES):
     return SubwordCodec(Vocabulary((*SPECIALS, *pieces, *LETTERS)), LANGUAGES[language], text="tokenised")
 
 
+def checkpoint_of(model, kind, codecs, **changes):
+    """Return a checkpoint of a model after its last step, without the moments of Adam."""
+    fields = {
+        "step": 1,
+        "best_loss": None,
+        "training_settings": TrainingConfig(steps=1, batch_size=2).to_dict(),
+        "dataset": {},
+        "fingerprint": "",
+        "backend": "numpy",
+        **dict.fromkeys(("threads", "workers", "ranks"), 1),
+        **dict.fromkeys(("m", "v")),
+    }
+    made = {"model_kind": kind, "model_settings": model.config.to_dict(), "codecs": codecs}
+    return Checkpoint(**fields | made | {"parameters": model.state_dict()} | changes)
+
+
 def toy_checkpoint(*, source=None, target=None, seed=0, **changes):
     """Return a checkpoint of two layers with two heads and one vocabulary for both languages."""
     source, target = source or toy_codec("en"), target or toy_codec("de")
@@ -28,23 +44,10 @@ def toy_checkpoint(*, source=None, target=None, seed=0, **changes):
     config = TransformerConfig(**(small | sizes | changes))
     model = Transformer(config, rng=np.random.default_rng(seed))
     moments = np.zeros(model.count_parameters(), np.float32)
-    return Checkpoint(
-        step=7,
-        best_loss=2.5,
-        model_kind="transformer",
-        model_settings=config.to_dict(),
-        training_settings=TrainingConfig(steps=7, batch_size=2).to_dict(),
-        codecs={"source": source.to_json(), "target": target.to_json()},
-        dataset={},
-        fingerprint="",
-        backend="numpy",
-        threads=1,
-        workers=1,
-        ranks=1,
-        parameters=model.state_dict(),
-        m=moments,
-        v=moments,
-    )
+    codecs = {"source": source.to_json(), "target": target.to_json()}
+    training = TrainingConfig(steps=7, batch_size=2).to_dict()
+    after = {"step": 7, "best_loss": 2.5, "training_settings": training, "m": moments, "v": moments}
+    return checkpoint_of(model, "transformer", codecs, **after)
 
 
 FIELDS = {

@@ -1,7 +1,8 @@
 """An untrained translator of whole words, which is small enough for a live page of the explorer."""
 
 import numpy as np
-from tiny_runs import checkpoint_of, wide
+from tiny_runs import wide
+from toy_pretrained import checkpoint_of
 
 from npformer.data import LANGUAGES, TextCodec
 from npformer.generation import Translator

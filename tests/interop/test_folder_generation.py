@@ -4,13 +4,14 @@ import os
 
 import numpy as np
 import pytest
+from hugging_face_oracles import save_oracle
 
 from npformer.generation.sampling import sample_ids
 from npformer.interop import load_folder
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
-from gpt_oracles import FAMILIES, make_oracle, random_settings  # noqa: E402  it imports torch
+from gpt_oracles import FAMILIES, random_oracle  # noqa: E402  it imports torch
 
 pytestmark = pytest.mark.torch
 
@@ -26,8 +27,7 @@ def test_prompts_are_continued_as_by_transformers(tmp_path, family, seed):
     context = "n_positions" if family == "gpt2" else "max_position_embeddings"
     # a tied output would mostly repeat the last token
     changes = {"vocab_size": 60, "tie_word_embeddings": False, context: LONGEST + N_TOKENS}
-    oracle = make_oracle(family, random_settings(family, rng) | changes)
-    oracle.save_pretrained(tmp_path)
+    oracle = save_oracle(random_oracle(family, rng, **changes), tmp_path, seed=seed, dtype="float32")
     model = load_folder(tmp_path, np.float64).model
     lengths = rng.integers(1, LONGEST + 1, N_PROMPTS)
     prompts = [rng.integers(0, model.config.vocab_size, length).tolist() for length in lengths]

@@ -119,16 +119,11 @@ def test_ids_come_from_any_iterable_and_are_not_negative(gpt2):
         tokenizer.decode([3, -1])
 
 
-@pytest.mark.parametrize(
-    ("family", "older"),
-    [("gpt2", " and no vocab.json with merges.txt"), ("bert", " and no vocab.txt"), ("llama", "")],
-)
-def test_missing_files(tmp_path, family, older):
-    with refused(rf" has no tokenizer\.json{older}: save the tokenizer there with "):
-        load_tokenizer(tmp_path, family)
-
-
-def test_a_missing_library_is_named(gpt2, monkeypatch):
+def test_missing_files_and_a_missing_library(tmp_path, gpt2, monkeypatch):
+    older = {"gpt2": " and no vocab.json with merges.txt", "bert": " and no vocab.txt", "llama": ""}
+    for family, files in older.items():
+        with refused(rf" has no tokenizer\.json{files}: save the tokenizer there with "):
+            load_tokenizer(tmp_path, family)
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     with refused(r"needs the library tokenizers, .*: pip install 'npformer\[hf\]'"):
         load_tokenizer(gpt2, "gpt2")

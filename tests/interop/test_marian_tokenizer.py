@@ -91,17 +91,15 @@ def test_a_special_token_that_the_vocabulary_lacks_has_the_next_id(folder):
     assert load_tokenizer(folder, "marian").encode("<pad>").ids == [len(ids), ids["</s>"]]
 
 
-@pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json"])
-def test_missing_files(folder, name):
-    (folder / name).unlink()
-    with refused(f" has no {name}: save the tokenizer there with transformers, or"):
-        load_tokenizer(folder, "marian")
-
-
-def test_a_missing_library_is_named(whole, monkeypatch):
+def test_missing_files_and_a_missing_library(folder, monkeypatch):
+    for name in ("source.spm", "target.spm", "vocab.json"):
+        kept = (folder / name).rename(folder / "kept")
+        with refused(f" has no {name}: save the tokenizer there with transformers, or"):
+            load_tokenizer(folder, "marian")
+        kept.rename(folder / name)
     monkeypatch.setitem(sys.modules, "sentencepiece", None)
     with refused(r"needs the library sentencepiece, .*: pip install 'npformer\[hf\]'"):
-        load_tokenizer(whole, "marian")
+        load_tokenizer(folder, "marian")
 
 
 LSTRIP = {"pad_token": {"content": "<pad>", "lstrip": True}}

@@ -162,10 +162,8 @@ def test_masks_and_options_as_in_the_weights_that_pytorch_returns(masks, of_head
 def test_a_single_sentence_without_a_batch(attn, padding):
     module = nn.MultiheadAttention(D, H)
     query, key = torch.randn(T, D), torch.randn(4, D)
-    masks = {
-        "attn_mask": attn and mask_of(bool, attn),
-        "key_padding_mask": padding and mask_of(bool, padding),
-    }
+    masks = {"attn_mask": attn, "key_padding_mask": padding}
+    masks = {name: shape and mask_of(bool, shape) for name, shape in masks.items()}
     _, expected = module(query, key, key, **masks, average_attn_weights=False)
     assert_same_maps(attention_maps(module, query, key, key, **masks), {"": expected.detach()[None].numpy()})
 

@@ -50,43 +50,28 @@ def test_a_name_a_file_a_run_and_a_checkpoint(place):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "last", "words"),
     [
-        ("en-ed", "there is no model en-ed: did you mean en-de?"),
-        (
-            "nowhere",
-            r"there is no run nowhere: train one with npformer train --run nowhere, .*Hugging.*\(en-de\)",
-        ),
-        ("gone.safetensors", "there is no file gone.safetensors"),
-        ("hub", "config.json in hub has no setting 'model_type'"),
-        ("empty", "empty has neither the checkpoints of a run nor the config.json of a Hugging Face folder"),
-        ("text.txt", "is not a complete safetensors file"),
-        (
-            "hub/model.safetensors",
-            "hub/model.safetensors is a part of the Hugging Face folder hub: give the folder",
-        ),
+        ("en-ed", False, "there is no model en-ed: did you mean en-de?"),
+        ("nowhere", False, r"there is no run nowhere: .* --run nowhere, .*Hugging.*\(en-de\)"),
+        ("gone.safetensors", False, "there is no file gone.safetensors"),
+        ("hub", False, "config.json in hub has no setting 'model_type'"),
+        ("empty", False, "empty has neither the checkpoints of a run nor the config.json of a Hugging Face"),
+        ("text.txt", False, "is not a complete safetensors file"),
+        ("hub/model.safetensors", False, "hub/model.safetensors is a part of the .* folder hub: give the fo"),
+        ("en-de", True, "is not the folder of a run"),
+        ("runs/toy/best.safetensors", True, "is not the folder of a run"),
+        ("hub", True, r"hub is a Hugging Face folder .* which has no checkpoints: give the"),
     ],
 )
-def test_invalid_names_are_refused(place, name, words):
+def test_invalid_names_are_refused(place, name, last, words):
     (place / "hub").mkdir()
     (place / "hub/config.json").write_text("{}")
     (place / "hub/model.safetensors").write_bytes(b"")
     (place / "empty").mkdir()
     (place / "text.txt").write_text("no model")
     with pytest.raises(UserError, match=words):
-        npformer.load(name)
-
-
-def test_the_last_checkpoint_is_that_of_a_run(place):
-    (place / "hub").mkdir()
-    (place / "hub/config.json").write_text("{}")
-    for name, words in (
-        ("en-de", "is not the folder of a run"),
-        ("runs/toy/best.safetensors", "is not the folder of a run"),
-        ("hub", r"hub is a Hugging Face folder .* which has no checkpoints: give the"),
-    ):
-        with pytest.raises(UserError, match=words):
-            npformer.load(name, last=True)
+        npformer.load(name, last=last)
 
 
 def test_a_hugging_face_folder_is_a_language_model(place):
@@ -101,8 +86,9 @@ def test_a_hugging_face_folder_is_a_language_model(place):
         assert len(calls) > 5
         assert calls[-1] == (total, total)
     assert loaded.attention(ids)["self"].shape == (2, 1, 2, 5, 5)
-    with pytest.raises(UserError, match=r"^hub has no tokenizer\.json"):
-        loaded.generate("a man", 3)
+    for needs_tokens in (loaded.attention, lambda text: loaded.generate(text, 3)):
+        with pytest.raises(UserError, match=r"^hub has no tokenizer\.json"):
+            needs_tokens("a man")
     with pytest.raises(UserError, match="float16"):
         npformer.load("hub", dtype="float16")
 

@@ -42,20 +42,12 @@ def copied(folder, tmp_path):
 def test_translations_are_those_of_the_search_in_the_folder(loaded):
     assert isinstance(loaded, LoadedTranslator)
     texts = sentences(12)
-    rows = [loaded.tokenizer.encode(text).ids for text in texts]
+    settings = {"beam": 4, "length_penalty": 1.0, "max_length": 12, "n_best": 1}
+    settings |= {"allow_unk": True, "rules": "transformers", "renormalize": True}
     expected = []
-    for ids in rows:
-        (found,) = beam_search(
-            loaded.model,
-            pad([ids], loaded.model.config.pad_id),
-            beam=4,
-            length_penalty=1.0,
-            max_length=12,
-            allow_unk=True,
-            rules="transformers",
-            renormalize=True,
-            n_best=1,
-        )
+    for text in texts:
+        ids = pad([loaded.tokenizer.encode(text).ids], loaded.model.config.pad_id)
+        (found,) = beam_search(loaded.model, ids, **settings)
         expected.append(loaded.tokenizer.decode(found[0].ids))
     assert loaded.translate(texts) == expected
     assert len(set(expected)) > 8

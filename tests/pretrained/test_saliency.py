@@ -14,12 +14,7 @@ from npformer.generation.codec_tokenizers import LongTextTokenizer
 from npformer.models.gpt import GPT, GPTConfig
 from npformer.pretrained import saliency
 from npformer.pretrained.input_gradients import Output, input_vectors, scores_and_gradients
-from npformer.pretrained.saliency import (
-    POINTS,
-    Saliency,
-    gradient_times_input,
-    integrated_gradients,
-)
+from npformer.pretrained.saliency import POINTS, Saliency, gradient_times_input, integrated_gradients
 from npformer.storage.checkpoint import save_checkpoint
 
 GAP = f"the {MASK} sees a dog"
@@ -100,22 +95,20 @@ def test_integrated_gradients_are_the_integral_for_each_token(gpt):
 
 
 def test_more_points_are_used_where_the_tolerance_needs_them(gpt, monkeypatch):
-    pieces = []
-    real = saliency._integrate
+    pieces, real = [], saliency._integrate
     monkeypatch.setattr(saliency, "_integrate", lambda *a: pieces.append(a[-2:]) or real(*a))
-    counts = []
-    for tolerance in (10.0, 1e-2, 1e-6):
+
+    def pieces_of(**settings):
         pieces.clear()
-        integrated_gradients(gpt, IDS, Output(4, 3), tolerance=tolerance)
-        counts.append(len(pieces))
-    assert counts[0] == 1
+        assert np.isfinite(integrated_gradients(gpt, IDS, Output(4, 3), **settings).scores[0]).all()
+        return [*pieces]
+
+    counts = [len(pieces_of(tolerance=tolerance)) for tolerance in (10.0, 1e-2, 1e-6)]
     assert counts == sorted(counts)
-    assert counts[2] > counts[0]
-    pieces.clear()
-    found = integrated_gradients(gpt, IDS, Output(4, 3), tolerance=1e-15, most_points=5 * POINTS)
-    assert len(pieces) == 5
-    assert pieces[:3] == [(0, 1), (0, 0.5), (0.5, 1)]
-    assert np.isfinite(found.scores[0]).all()
+    assert counts[2] > counts[0] == 1
+    bounded = pieces_of(tolerance=1e-15, most_points=5 * POINTS)
+    assert bounded[:3] == [(0, 1), (0, 0.5), (0.5, 1)]
+    assert len(bounded) == 5
     for settings in ({"tolerance": 0}, {"most_points": POINTS - 1}):
         with pytest.raises(UserError, match="give a tolerance above 0 and at least 8 points"):
             integrated_gradients(gpt, IDS, Output(4, 3), **settings)

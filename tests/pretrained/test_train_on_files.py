@@ -1,11 +1,9 @@
-"""npformer.train: two files give a run and its translator, the same as with the command."""
+"""npformer.train: two files give a run and its translator."""
 
-import numpy as np
 import pytest
 
 import npformer
 from npformer import UserError
-from npformer.cli.main import main
 
 TINY = {"d_model": 16, "d_ff": 16, "n_heads": 2, "n_layers": 1, "validate_every": 3}
 
@@ -32,16 +30,6 @@ def test_a_run_is_trained_and_loaded(place):
     assert isinstance(run.translator.translate("the cat sleeps"), str)
     with pytest.raises(UserError, match="runs/train already holds a run"):
         npformer.train("train.en", "train.fr", steps=6, **TINY)
-
-
-def test_the_command_trains_the_same_model(place):
-    run = npformer.train("train.en", "train.fr", run="a", steps=6, threads=1, seed=3, filtered=False, **TINY)
-    settings = [argument for name, value in TINY.items() for argument in ("--set", f"{name}={value}")]
-    command = ["train", "train.en", "train.fr", "--run", "b", "--steps", "6", "--seed", "3", "--unfiltered"]
-    assert main([*command, *settings, "--threads", "1"]) == 0
-    ours, theirs = run.translator.model.state_dict(), npformer.load("b").model.state_dict()
-    assert ours.keys() == theirs.keys()
-    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_capitals_are_kept_if_asked(place):

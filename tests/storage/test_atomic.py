@@ -70,6 +70,13 @@ def test_an_error_in_any_call_leaves_the_old_file_or_the_new_one(tmp_path, monke
     assert outcomes[-1] == "written"
 
 
+def test_the_disk_gets_all_bytes_before_the_new_name(tmp_path, monkeypatch):
+    sizes, path = [], tmp_path / "file"
+    monkeypatch.setattr(os, "fsync", lambda file: sizes.append((os.fstat(file).st_size, path.exists())))
+    write_atomically(path, b"new")
+    assert sizes[0] == (3, False)
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize(("call", "number"), [("fsync", signal.SIGTERM), ("replace", signal.SIGINT)])
 def test_a_signal_during_a_write_leaves_the_old_file_and_no_temporary_one(tmp_path, call, number):
@@ -143,8 +150,9 @@ def test_a_write_protected_file_is_not_replaced(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_text("old")
     monkeypatch.setattr(os, "access", lambda *arguments: False)  # root may write everything
-    with pytest.raises(UserError, match=r"file cannot be written \(Permission denied\): give another file"):
-        write_file(path, b"new")
+    for write in (lambda: write_file(path, b"new"), lambda: require_place(path)):
+        with pytest.raises(UserError, match=r"file cannot be written \(Permission denied\): give another f"):
+            write()
     assert path.read_text() == "old"
 
 

@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 from safetensors import numpy as safetensors
-from tiny_runs import checkpoint_of
+from toy_pretrained import checkpoint_of
 from training_worker import tiny_dataset, tiny_model, tiny_run, tiny_training
 
 from npformer import Transformer, UserError
@@ -29,8 +29,10 @@ def make_checkpoint(step=3, seed=0, **changes):
     rng = np.random.default_rng(seed)
     m, v = rng.random((2, model.values.size), dtype=np.float32)
     codecs = {"source": dataset.source.to_json(), "target": dataset.target.to_json()}
-    return dataclasses.replace(
-        checkpoint_of(model, "transformer", codecs),
+    return checkpoint_of(
+        model,
+        "transformer",
+        codecs,
         step=step,
         best_loss=1.25,
         training_settings=tiny_training().to_dict(),

@@ -223,14 +223,9 @@ class Logs:
 class Progress(Texts):
     """The reader's progress in the lessons."""
 
-    content: ClassVar = {
-        "version": 1,
-        "last": "05_x",
-        "lessons": {
-            "05_x": {"step": 3, "steps": 20, "done": False},
-            "00_y": {"step": 0, "steps": 9, "done": True},
-        },
-    }
+    content: ClassVar = {"version": 1, "last": "05_x", "lessons": {}}
+    content["lessons"] |= {"05_x": {"step": 3, "steps": 20, "done": False}}
+    content["lessons"] |= {"00_y": {"step": 0, "steps": 9, "done": True}}
     optional = ("version", "last", "lessons", "05_x", "00_y", "step", "steps", "done")
     key = "version"
 

@@ -24,10 +24,8 @@ ALL = {CELL: RIGHT, "npformer-solution-warmup": solution("warmup")}
 
 
 def nbgrader(course, *arguments):
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        "PYTHONWARNINGS": "ignore",
-    }
+    path = os.pathsep.join(filter(None, sys.path))
+    environment = os.environ | {"PYTHONPATH": path, "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, "-m", "nbgrader", *arguments]
     done = subprocess.run(command, cwd=course, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -2,10 +2,7 @@
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 from course import LESSONS
@@ -163,15 +160,9 @@ def test_the_list_says_how_to_continue(done, begun, said, five, capsys):
 
 def test_the_list_has_the_sum_of_the_minutes_of_a_chapter(five, capsys):
     assert main(["lessons"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:7]]
-    assert rows == [
-        ["1", "Title", "a", "5"],
-        ["2", "Embeddings", "15"],
-        ["2.1", "Title", "b", "5"],
-        ["2.2", "Title", "c", "5"],
-        ["2.3", "Title", "d", "5"],
-        ["3", "Title", "e", "5"],
-    ]
+    rows = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()[1:7]]
+    parts = ["2 Embeddings 15", "2.1 Title b 5", "2.2 Title c 5", "2.3 Title d 5"]
+    assert rows == ["1 Title a 5", *parts, "3 Title e 5"]
 
 
 @pytest.mark.parametrize(
@@ -212,22 +203,3 @@ def test_lesson_without_a_number_resumes_or_opens_the_next(place, opened, five):
         save_progress("02_1_b", place)
     assert main(["lesson", "--notebook"]) == 0
     assert [path.stem for path in five.glob("*.ipynb")] == [opened]
-
-
-def test_a_built_package_contains_the_lessons(tmp_path):
-    """build_py, which collects the files of a wheel, puts the lessons where all_lessons finds them."""
-    pytest.importorskip("setuptools")
-    command = [sys.executable, "setup.py", "-q", "build_py", "--build-lib", str(tmp_path / "built")]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    code = "from npformer.learn.course.lesson import all_lessons; print(*[x.path for x in all_lessons()])"
-    found = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path / "built",
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
-    assert {Path(path).parent for path in found} == {tmp_path / "built/npformer/learn/course/lessons"}
-    assert {Path(path).name: Path(path).read_bytes() for path in found} == {
-        path.name: path.read_bytes() for path in (ROOT / "lessons").glob("[0-9]*.py")
-    }

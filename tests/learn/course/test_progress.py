@@ -51,6 +51,13 @@ def test_a_damaged_file_counts_as_empty_and_is_kept(state, data):
     assert (copy.read_bytes() if copy.exists() else b"") == data
 
 
+def test_each_damaged_content_has_one_copy(state):
+    state.parent.mkdir(parents=True)
+    for data, name in ((b"{", "damaged"), (b"[", "damaged-2"), (b"{", "damaged"), (b"7", "damaged-3")):
+        state.write_bytes(data)
+        assert save_progress("05_x", LessonProgress(1, 2)).note.endswith(f"lessons.json.{name}")
+
+
 def test_progress_of_a_newer_version_is_neither_read_nor_replaced(state):
     state.parent.mkdir(parents=True)
     state.write_text('{"version": 2, "lessons": []}')

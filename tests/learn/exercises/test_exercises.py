@@ -19,10 +19,8 @@ def solved_text(exercise):
     lines = [exercise.file_text()]
     for name, function in exercise.solution.items():
         owner, _, attribute = function.__qualname__.partition(".")
-        lines += [
-            f"from {function.__module__} import {owner}",
-            f"{name} = {owner}{'.' * bool(attribute)}{attribute}",
-        ]
+        lines.append(f"from {function.__module__} import {owner}")
+        lines.append(f"{name} = {owner}{'.' * bool(attribute)}{attribute}")
     return "\n".join(lines) + "\n"
 
 

@@ -69,11 +69,7 @@ def test_the_verdict_on_an_exception_names_the_repair(own):
 @pytest.mark.parametrize(
     ("name", "text", "what"),
     [
-        (
-            "dropout-backward",
-            "def dropout_backward(dy, mask):\n    other = None\n    return dy * mask",
-            "mask",
-        ),
+        ("dropout-backward", "def dropout_backward(dy, mask):\n    x = None\n    return dy * mask", "mask"),
         (
             "decoder-backward",
             "def decoder_backward(layer, dy, cache):\n"

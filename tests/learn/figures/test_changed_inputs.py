@@ -3,10 +3,9 @@
 import re
 
 import pytest
-from figure_cells import texts
+from figure_cells import draw, texts
 
 from npformer.errors import UserError
-from npformer.learn.figures import draw
 from npformer.plots import text_problems
 
 CONFIGURATIONS = [{"n_layers": 1, "n_heads": 1, "norm": "pre"}, {"architecture": "jianshu-demo"}]

@@ -1,9 +1,8 @@
 """Tests of F05: a batch of token ids."""
 
 import numpy as np
-from figure_cells import read, texts
+from figure_cells import draw, read, texts
 
-from npformer.learn.figures import draw
 from npformer.learn.figures.jianshu_example import dataset
 
 

@@ -4,10 +4,8 @@ import re
 
 import numpy as np
 import pytest
-from figure_cells import texts
+from figure_cells import draw, texts
 from jianshu_oracle import softmax
-
-from npformer.learn.figures import draw
 
 
 def numbers_of(line):

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from figure_cells import picture
+from figure_cells import draw, picture
 from trained_oracle import ANIMAL, ANIMAL_FR, Oracle, close, column, drawn, line_weights, split
-
-from npformer.learn.figures import draw
 
 CAT = split("the black cat drinks some milk")
 CAT_FR = split("le chat noir boit du lait")

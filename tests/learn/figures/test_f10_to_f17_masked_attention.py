@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from figure_cells import heat, picture, read, same
+from figure_cells import draw, heat, picture, read, same
 from jianshu_oracle import LATER, WORDS, softmax, story
-
-from npformer.learn.figures import draw
 
 OTHER = {"sentence": "the key is old", "seed": 5}
 

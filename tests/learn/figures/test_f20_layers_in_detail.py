@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from figure_cells import draw
 
-from npformer.learn.figures import draw
 from npformer.learn.figures.jianshu_example import dataset
 
 CHANGED = {"sentences": 3, "length": 6, "d_model": 24, "n_heads": 2, "d_ff": 48}

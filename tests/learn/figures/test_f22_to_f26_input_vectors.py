@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 from datawhale_oracle import embedding
-from figure_cells import as_text, grids, named, picture, places, shows
+from figure_cells import as_text, draw, grids, named, picture, places, shows
 
-from npformer.learn.figures import draw
 from npformer.learn.figures.f22_to_f26_input_vectors import period, short
 from npformer.nn import Embedding
 from npformer.plots import text_problems

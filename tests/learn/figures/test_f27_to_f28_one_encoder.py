@@ -2,9 +2,7 @@
 
 import pytest
 from datawhale_oracle import encoder
-from figure_cells import as_text, named, picture, shows, texts
-
-from npformer.learn.figures import draw
+from figure_cells import as_text, draw, named, picture, shows, texts
 
 
 @pytest.mark.parametrize(("id", "words"), [("F27", 3), ("F28", 2)])

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from figure_cells import picture
+from figure_cells import draw
 from matplotlib.collections import LineCollection
 from trained_oracle import (
     ANIMAL,
@@ -26,8 +26,8 @@ from trained_oracle import (
 from npformer.data.corpus import builtin_corpus
 from npformer.data.loader import make_batch
 from npformer.generation.evaluation import strongest_head
-from npformer.learn.figures import draw
 from npformer.learn.figures import f29_f30_f52_it_and_bank as module
+from npformer.learn.figures import find_entry
 from npformer.learn.figures.trained_heads import PARTS
 from npformer.models.registry import attention_layers
 from npformer.plots import text_problems
@@ -73,14 +73,15 @@ def spread(found):
 
 
 @pytest.mark.parametrize(
-    ("where", "source", "target", "query"),
+    ("where", "texts", "query"),
     [
-        ("cross", ANIMAL, ANIMAL_FR, "il"),
-        ("cross", WIDE, WIDE_FR, "elle"),
-        ("encoder", ANIMAL, ANIMAL_FR, "it"),
+        ("cross", (ANIMAL, ANIMAL_FR), "il"),
+        ("cross", (WIDE, WIDE_FR), "elle"),
+        ("encoder", (ANIMAL, ANIMAL_FR), "it"),
     ],
 )
-def test_one_head_for_it(studio, oracle, where, source, target, query):
+def test_one_head_for_it(studio, oracle, where, texts, query):
+    source, target = texts
     drawing = draw("F29", studio, sentence=" ".join(source), where=where)
     ((layer, head),) = named_heads(drawing)
     weights = drawn(oracle.weights(source, target, where, layer)[head])
@@ -130,7 +131,7 @@ def test_the_captions_give_the_mean_and_the_range_of_three_trainings(studio):
 @pytest.mark.parametrize("id", ["F29", "F30"])
 def test_encoder_and_decoder_are_shown_if_both_find_the_noun(studio, oracle, monkeypatch, id):
     monkeypatch.setattr(module, "RESOLVES", 0.0)
-    drawing = draw(id, studio)
+    drawing = find_entry(id).draw(studio)
     assert [t.get_text() for t in drawing.figure.texts] == [
         "encoder self-attention, reading “it”",
         "encoder-decoder attention, writing “il”, for “it”",
@@ -144,7 +145,7 @@ def test_encoder_and_decoder_are_shown_if_both_find_the_noun(studio, oracle, mon
     assert "in the encoder and in" in drawing.caption
     assert text_problems(drawing.figure) == []
     monkeypatch.setattr(module, "RESOLVES", 1.01)
-    assert len(picture("F29", studio).axes) == 1
+    assert len(find_entry("F29").draw(studio).figure.axes) == 1
 
 
 def test_two_heads_for_it(studio, oracle):

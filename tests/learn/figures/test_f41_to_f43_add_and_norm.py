@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from datawhale_oracle import encoder
 from figure_boxes import arrows, column, loose_ends, shapes
-from figure_cells import as_text, grids, named, picture, row_words, shows, texts
+from figure_cells import as_text, draw, grids, named, picture, row_words, shows, texts
 
-from npformer.learn.figures import draw
 from npformer.learn.figures.f41_to_f43_add_and_norm import add_and_normalize, full_detail
 from npformer.plots import text_problems
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from figure_cells import draw
 from trained_oracle import split
 
 from npformer.generation import greedy
-from npformer.learn.figures import draw
 from npformer.plots import text_problems
 
 STUDENT = split("je suis étudiant")

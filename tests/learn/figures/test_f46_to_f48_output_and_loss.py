@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from figure_cells import grids, picture, places, row_words, shows, texts
+from figure_cells import draw, grids, picture, places, row_words, shows, texts
 
 from npformer.functional import softmax
-from npformer.learn.figures import draw
 from npformer.nn import Linear
 from npformer.plots import text_problems
 

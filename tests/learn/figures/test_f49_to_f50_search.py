@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from figure_cells import draw
 from matplotlib.collections import PolyCollection
 from trained_oracle import split
 
 from npformer.generation import beam_search
-from npformer.learn.figures import draw
 from npformer.plots import text_problems
 
 STUDENT = split("je suis étudiant")

@@ -1,10 +1,9 @@
 """Tests of F51: the lines between rows of dots show the trained model's weights."""
 
 import numpy as np
+from figure_cells import draw
 from matplotlib.collections import LineCollection, PathCollection
 from trained_oracle import BANK, BANK_FR, FAINTEST, MONEY, MONEY_FR, WIDEST, close, drawn
-
-from npformer.learn.figures import draw
 
 
 def rows_of_dots(ax):

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from figure_cells import grids, named, picture, places, row_words, shows, texts
+from figure_cells import draw, grids, named, picture, places, row_words, shows, texts
 
-from npformer.learn.figures import draw
 from npformer.learn.figures.datawhale_example import embedded
 
 WORDS = ["the", "dog", "saw", "birds"]

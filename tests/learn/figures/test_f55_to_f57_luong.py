@@ -5,10 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from figure_cells import picture, texts
+from figure_cells import draw, picture, texts
 from matplotlib.patches import FancyArrowPatch, Rectangle
 
-from npformer.learn.figures import draw
 from npformer.learn.figures.f55_to_f57_luong import SEED, SOURCE, TARGET, gaussian_curve, translation
 from npformer.nn.attention import GlobalAttention, LocalMonotonic, LocalPredictive
 

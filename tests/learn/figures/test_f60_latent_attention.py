@@ -2,19 +2,14 @@
 
 import numpy as np
 import pytest
-from figure_cells import picture, texts
+from figure_cells import draw, picture, texts
 from matplotlib.patches import Rectangle
+from trained_oracle import softmax
 
 from npformer.data.if_then import ACTIONS, FAMOUS, TRIGGERS
-from npformer.learn.figures import draw
 from npformer.plots import text_problems
 
 LIKE = "upload songs from Spotify to a YouTube playlist"
-
-
-def softmax(x):
-    e = np.exp(x - x.max(-1, keepdims=True))
-    return e / e.sum(-1, keepdims=True)
 
 
 def expected(reader, description):

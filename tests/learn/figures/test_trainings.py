@@ -1,6 +1,9 @@
 """Tests of the trainings of the figures' models: several seeds, two at a time, each once."""
 
 import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from npformer.errors import UserError
 from npformer.learn.course.trained import lesson_recipe
 from npformer.learn.figures import trainings
-from npformer.learn.figures.trainings import figure_recipe, french_recipe, train_all, train_in
+from npformer.learn.figures.trainings import figure_recipe, french_recipe, train_all, train_as_told, train_in
 from npformer.training.events import Stepped
 
 STEPS = 3
@@ -34,7 +37,22 @@ def test_the_recipe_is_that_of_the_lessons_with_other_seeds():
     assert french.training.steps == STEPS
 
 
-def test_two_processes_train_the_same_models_as_one(tmp_path, monkeypatch):
+class HereAtTheEnd(SimpleNamespace):
+    """A stand-in for a process, whose program runs in this process when the other one waits for it."""
+
+    def __init__(self, command, **settings):
+        super().__init__(command=command, kill=lambda: None, wait=lambda: None, returncode=0)
+
+    def communicate(self):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", self.command)
+            train_as_told()
+        return None, ""
+
+
+@pytest.mark.parametrize("process", [HereAtTheEnd, pytest.param(subprocess.Popen, marks=pytest.mark.nightly)])
+def test_two_processes_train_the_same_models_as_one(process, tmp_path, monkeypatch):
+    monkeypatch.setattr(trainings.subprocess, "Popen", process)
     events = []
     found = {}
     for count in (1, 2):

@@ -1,10 +1,10 @@
 """The gallery shows every figure with its caption, its lessons and its code, in few bytes."""
 
 import re
-from html import unescape
 
 import pytest
 from course import LESSONS
+from site_pages import text_of
 
 from npformer.learn.figures import Studio, all_entries, draw, find_entry
 from npformer.learn.site.gallery_pages import CHECKOUT, gallery_pages, lessons_of
@@ -19,10 +19,6 @@ SOME = ("F14", "F29", "F47", "F51")  # F29 and F51 show a trained model, and F51
 def pages():
     """Return some pages of the gallery by their paths."""
     return {page.path: page for page in gallery_pages([find_entry(id) for id in SOME])}
-
-
-def text_of(html):
-    return unescape(re.sub(r"<[^>]*>", "", html))
 
 
 def test_the_pages_and_their_pictures(pages):

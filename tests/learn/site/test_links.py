@@ -20,10 +20,7 @@ def test_links_that_lead_somewhere():
 @pytest.mark.parametrize(
     ("html", "message"),
     [
-        (
-            '<a href="none.html">x</a>',
-            "links none.html, which the site does not have: correct the link",
-        ),
+        ('<a href="none.html">x</a>', "links none.html, which the site does not have: correct the link"),
         ('<a href="#none">x</a>', "a.html links #none, but a.html has no such place: correct the link"),
         ('<a href="b/c.html#none">x</a>', "links b/c.html#none, but b/c.html has no such place"),
         ('<img alt="" src="../a.html">', "links ../a.html, which the site does not have"),

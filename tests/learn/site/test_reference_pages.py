@@ -2,13 +2,13 @@
 
 import inspect
 import re
-from html import unescape
 from importlib import import_module
 from urllib.parse import urldefrag, urljoin
 
 import pytest
 from course import LESSONS
 from parsed_page import ParsedPage
+from site_pages import text_of
 
 import npformer
 from npformer.learn.site import definitions, docstrings
@@ -29,10 +29,6 @@ def entry(page, name):
     """Return the part of a page about one name."""
     begin = page.body.index(f'<h3 id="{name}">')
     return page.body[begin : page.body.index("</section>", begin)]
-
-
-def text_of(html):
-    return unescape(re.sub(r"<[^>]*>", "", html))
 
 
 def test_there_is_a_page_for_each_package_and_an_entry_for_each_name(pages):
