@@ -97,7 +97,11 @@ class Runner:
         return ""
 
     def evaluate(self, line: str) -> str:
-        """Return the value of an expression as text, or the output of a statement, or the error."""
+        """Return the value of an expression as text, or the output of a statement, or the error.
+
+        Raises:
+            SystemExit: If the line ends Python, as quit() does.
+        """
         stream = _Tee(None)
 
         def work() -> None:
@@ -111,7 +115,7 @@ class Runner:
                 print(value if isinstance(value, str) else repr(value))
 
         with contextlib.redirect_stdout(stream):
-            error = self._guarded(work)
+            error = self._guarded(work, may_leave=True)
         return stream.stored.getvalue() + error
 
     def _compiled(self, cell: Cell) -> types.CodeType:
@@ -119,13 +123,15 @@ class Runner:
         tree = ast.increment_lineno(ast.parse(cell.text), cell.line - 1)
         return compile(tree, str(self.lesson.path), "exec")
 
-    def _guarded(self, work: Callable[[], None]) -> str:
+    def _guarded(self, work: Callable[[], None], *, may_leave: bool = False) -> str:
         """Call a function. Return "", or a description of the exception that it raised."""
         try:
             work()
         except KeyboardInterrupt:
             return "stopped by Ctrl-C"
         except SystemExit as leaving:
+            if may_leave:
+                raise
             return f"the code tried to end Python (SystemExit {leaving.code!r}), which a lesson ignores"
         except Exception as error:
             return self._describe_error(error)

@@ -276,9 +276,12 @@ class Stepper:
         name, _, rest = line.partition(" ")
         name, rest = name.lower(), rest.strip()
         if line.startswith("!"):
-            text = self.runner.evaluate(
-                line[1:].strip() or "'write a line of Python after the !, such as !x.shape'"
-            )
+            try:
+                text = self.runner.evaluate(
+                    line[1:].strip() or "'write a line of Python after the !, such as !x.shape'"
+                )
+            except SystemExit:  # of quit() or exit()
+                return "quit"
             if text:
                 self._print(text.rstrip("\n"))
         elif line.lower() in COMMANDS:

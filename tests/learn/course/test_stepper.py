@@ -73,6 +73,8 @@ def test_every_command(screens):
 def test_the_progress_is_saved_until_restart(screens):
     *_, stopped = screens("lesson", "0.2", typed=["", "", EOFError()])
     assert "You stopped at step 3" in stopped
+    for leaving in ("!quit()", "!exit()", "!import sys; sys.exit(1)"):
+        assert "You stopped at step 3" in screens("lesson", typed=[leaving])[-1]
     again, value, stopped = screens("lesson", typed=["!x.shape", KeyboardInterrupt()])
     assert "continues at step 3" in again
     assert "Running the 2 cells before this step again." in again
