@@ -213,6 +213,17 @@ def print_table(out: Console, reports: list[Report], seconds: float, *, grouped:
         tensor = worst.tensor if report.ok else styled(("FAIL", "bold red"), f" {worst.tensor}")
         table.add_row(report.name, str(len(report.rows)), f"{worst.error:.0e}", tensor)
     out.print(table)
+    print_verdict(out, reports, seconds)
+
+
+def print_verdict(out: Console, reports: list[Report], seconds: float) -> None:
+    """Print the reports that are not correct, and one line about all.
+
+    Args:
+        out: The console.
+        reports: The reports of the cases.
+        seconds: The time that the checks took.
+    """
     wrong = [report for report in reports if not report.ok]
     for report in wrong:
         out.print(str(report))

@@ -1,8 +1,11 @@
 """npformer tour: the whole package in two minutes."""
 
+import shutil
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +15,7 @@ from rich.table import Table
 
 from npformer.backend import choose_backend
 from npformer.checking.cases import all_cases
-from npformer.cli.gradcheck import print_table
+from npformer.cli.gradcheck import print_table, print_verdict
 from npformer.cli.options import COUNT, SEED, Rule, add_backend_argument
 from npformer.cli.output import console
 from npformer.cli.progress import training_progress
@@ -22,17 +25,18 @@ from npformer.errors import UserError
 from npformer.functional.masks import causal_mask, padding_mask
 from npformer.generation import Translator
 from npformer.generation.baselines import evaluate_baselines
-from npformer.generation.evaluation import evaluate_families, parts_of, strongest_head
+from npformer.generation.evaluation import FamilyAccuracy, evaluate_families, parts_of, strongest_head
 from npformer.generation.search import BEAM
 from npformer.learn.console import styled
-from npformer.learn.course.trained import tour_recipe
+from npformer.learn.course.trained import LessonTraining, is_of_recipe, tour_recipe
 from npformer.pretrained import load
 from npformer.pretrained.train_on_files import threads_for
-from npformer.storage.atomic import make_folder, write_file
+from npformer.storage.atomic import explain_os_errors, make_folder, write_file
 from npformer.storage.checkpoint import load_checkpoint
 from npformer.storage.text import printable, shell_word
 from npformer.training import train
 from npformer.training.presets import find_preset
+from npformer.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from npformer.plots import Figure
@@ -46,8 +50,6 @@ BANK_SENTENCES = (
     "i arrived at the bank after crossing the river",
     "i arrived at the bank after crossing the road to get some money",
 )
-RUN_FILES = ("last.safetensors", "best.safetensors", "log.jsonl")
-
 PRESET = find_preset("small")
 RULES: tuple[Rule, ...] = ()
 
@@ -67,6 +69,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--seed", type=SEED, default=0, help="the seed of weights, order and dropout (default: 0)"
     )
     add_backend_argument(parser)
+    parser.add_argument(
+        "--verbose",
+        action="store_true",
+        help="print the results of each part of the test and of each component",
+    )
 
 
 def run(arguments: Namespace) -> int:
@@ -74,6 +81,7 @@ def run(arguments: Namespace) -> int:
     start = time.perf_counter()
     out, folder = console(), Path(arguments.out)
     backend = choose_backend(arguments.backend)
+    make_folder(folder, advice="give another --out")
     out.print(
         styled(
             ("npformer tour", "bold"), ": train, translate, check, look, explore. Three minutes on two cores."
@@ -85,12 +93,13 @@ def run(arguments: Namespace) -> int:
 
     _heading(out, "2. Translate", "sentences that it has not seen in training")
     show_translations(out, translator)
-    show_evaluation(out, translator)
+    exact = show_evaluation(out, translator, verbose=arguments.verbose)
 
     _heading(out, "3. Check", "every backward pass against its forward pass, by complex step")
     begin = time.perf_counter()
     reports = [case.check() for case in all_cases()]
-    print_table(out, reports, time.perf_counter() - begin, grouped=True)
+    show = partial(print_table, grouped=True) if arguments.verbose else print_verdict
+    show(out, reports, time.perf_counter() - begin)
 
     _heading(out, "4. Look", "the attention weights")
     for path in draw_pictures(translator, folder):
@@ -98,11 +107,13 @@ def run(arguments: Namespace) -> int:
 
     _heading(out, "5. Explore", "every number of the model, forward and backward")
     page = write_page(folder)
-    out.print(f"wrote {printable(page)}: open it in a browser, it needs no network", soft_wrap=True)
+    out.print(f"wrote {printable(page)}", soft_wrap=True)
 
-    out.print(styled(("\nDone", "bold"), f" in {time.perf_counter() - start:.0f} s. What next:"))
+    out.print(styled(("\nDone", "bold"), f" in {time.perf_counter() - start:.0f} s. {exact}"))
+    out.print(styled(f"  {IT_SENTENCES[0]}\n    ", (translator.translate([IT_SENTENCES[0]])[0], "cyan")))
+    out.print(f"Open {printable(page)} in a browser: it shows every number. What next:", soft_wrap=True)
     for command, what in next_steps(folder):
-        out.print(f"  {command:60} {what}", soft_wrap=True)
+        out.print(styled(f"{what}:\n  ", (command, "bold")), soft_wrap=True)
     return 0 if all(report.ok for report in reports) else 1
 
 
@@ -111,7 +122,7 @@ def _heading(out: Console, title: str, text: str) -> None:
 
 
 def train_translator(out: Console, folder: Path, arguments: Namespace, backend: str) -> Translator:
-    """Train in this folder, replacing the files of an earlier tour.
+    """Train in this folder, or go on with the training of an earlier tour with the same settings.
 
     Args:
         out: The console.
@@ -120,13 +131,12 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
         backend: "numpy" or "cupy".
 
     Raises:
-        UserError: If the folder cannot be written or a setting is out of range.
+        UserError: If the folder cannot be written, if it holds another run, or if a setting is out of range.
+        KeyboardInterrupt: If Ctrl-C stopped the training.
     """
-    for name in RUN_FILES:
-        try:
-            (folder / name).unlink(missing_ok=True)
-        except OSError as error:
-            raise UserError(f"{folder} cannot be written ({error.strerror}): give another --out") from error
+    run = RunFolder(folder)
+    saved = load_checkpoint(run.last) if run.last.exists() else None
+    out.print("making the sentences ...", style="dim")
     dataset, model, training = tour_recipe(arguments.seed)
     if arguments.steps is not None:
         training = training.replace(steps=arguments.steps, warmup_steps=max(1, arguments.steps // 10))
@@ -134,12 +144,41 @@ def train_translator(out: Console, folder: Path, arguments: Namespace, backend: 
         f"{len(dataset.train):,} pairs, {model.source_vocab} English and {model.target_vocab} French words, "
         f"d_model {model.d_model}, {model.n_heads} heads, {model.n_layers} + {model.n_layers} layers"
     )
+    if saved is None:
+        forget_start(run)
+    elif not is_of_recipe(saved, LessonTraining(dataset, model, training)):
+        raise UserError(f"{folder} holds another run, which the tour does not replace: give another --out")
+    if saved is not None and saved.step == training.steps:
+        out.print(f"an earlier tour has trained this translator: {printable(run.last)}", soft_wrap=True)
+        return Translator.from_checkpoint(saved, backend)
     with training_progress(out) as report:
-        threads = threads_for(model)
-        result = train(folder, dataset, model, training, backend=backend, threads=threads, report=report)
-    out.print(result.message)
+        result = train(
+            folder,
+            dataset,
+            model,
+            training,
+            backend=backend,
+            threads=threads_for(model),
+            report=report,
+            resume=saved is not None,
+        )
+    if result.step < training.steps:
+        out.print(f"stopped after step {result.step}: the same command goes on from there")
     result.require_finished()
-    return Translator.from_checkpoint(load_checkpoint(folder / "last.safetensors"), backend)
+    out.print(f"finished after step {result.step}; the model is {printable(run.last)}", soft_wrap=True)
+    return Translator.from_checkpoint(load_checkpoint(run.last), backend)
+
+
+def forget_start(run: RunFolder) -> None:
+    """Remove the log of a training that was stopped before its first checkpoint.
+
+    Raises:
+        UserError: If the folder holds another file of a run.
+    """
+    if run.best.exists():
+        raise UserError(f"{run.path} holds another run, which the tour does not replace: give another --out")
+    with explain_os_errors(run.log, "removed", "give another --out"):
+        run.log.unlink(missing_ok=True)
 
 
 def show_translations(out: Console, translator: Translator) -> None:
@@ -153,11 +192,26 @@ def show_translations(out: Console, translator: Translator) -> None:
 _PART_TITLES = {"words": "new pairs of words", "frame": "new frames", None: "other"}
 
 
-def show_evaluation(out: Console, translator: Translator) -> None:
-    """Print the accuracy on each part of the test set, and what is reached without a model."""
+def show_evaluation(out: Console, translator: Translator, *, verbose: bool) -> str:
+    """Return a sentence with the share of held-out sentences that are translated exactly.
+
+    If `verbose`, also print the accuracy on each part of the test set, and what is reached without a model.
+    """
     corpus = builtin_corpus()
+    out.print(f"translating {len(corpus.test):,} more such sentences ...", style="dim")
     scores = evaluate_families(translator, corpus.test)
-    parts = parts_of(corpus.test)
+    total, exact = sum(score.sentences for score in scores), sum(score.exact for score in scores)
+    if verbose:
+        show_parts(out, translator, scores)
+        show_baselines(out, corpus)
+    sentence = f"Of {total:,} unseen sentences, {exact:,} ({exact / total:.1%}) are exactly right."
+    out.print(sentence)
+    return sentence
+
+
+def show_parts(out: Console, translator: Translator, scores: Sequence[FamilyAccuracy]) -> None:
+    """Print the accuracy on each part of the test set."""
+    parts = parts_of(builtin_corpus().test)
     table = _table("held-out sentences, greedy search", "number", "exact", "right word")
     table.add_column("what the strongest head attends to")
     for score in scores:
@@ -168,10 +222,7 @@ def show_evaluation(out: Console, translator: Translator) -> None:
             _share(score.right_word, score.sentences),
             describe_head(translator, parts[score.family, score.held_out]),
         )
-    total = sum(score.sentences for score in scores)
-    table.add_row("all", str(total), f"{sum(score.exact for score in scores) / total:.1%}", "", "")
     out.print(table)
-    show_baselines(out, corpus)
 
 
 def show_baselines(out: Console, corpus: BuiltinCorpus) -> None:
@@ -272,21 +323,21 @@ def write_page(folder: Path) -> Path:
     return path
 
 
+def own_command() -> str:
+    """Return what the reader has to type for npformer: its path, where the shell does not find the name."""
+    script = Path(sys.executable).with_name("npformer")
+    found = shutil.which("npformer")
+    if not script.exists() or (found is not None and Path(found).samefile(script)):
+        return "npformer"
+    here = Path.cwd()
+    return shell_word(script.relative_to(here) if script.is_relative_to(here) else script)
+
+
 def next_steps(folder: Path) -> list[tuple[str, str]]:
     """Return pairs (command, explanation) for the end of the tour."""
+    npformer, run = own_command(), shell_word(folder / "run")
     return [
-        (
-            f'npformer translate --model {shell_word(folder / "run")} "the dog is tired"',
-            "translate sentences of your own",
-        ),
-        (
-            f'npformer explore --model {shell_word(folder / "run")} --open "the dog is tired"',
-            "the explorer, with a sentence of your own",
-        ),
-        ("npformer lesson 0", "the course: step through it, Enter by Enter"),
-        ("npformer gradcheck --verbose layer", "every tensor of some components"),
-        ("npformer gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),
-        ("npformer train --direction fr-en", "the other direction"),
-        ("npformer train --task reverse --steps 300", "a toy task"),
-        ("npformer train your.en your.de", "two files of your own"),
+        (f'{npformer} translate --model {run} "the dog is tired"', "translate a sentence of your own"),
+        (f"{npformer} lesson 0", "step through the course, Enter by Enter"),
+        (f"{npformer} gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),
     ]

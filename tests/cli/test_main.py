@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +16,7 @@ from npformer.checking.cases import all_cases
 from npformer.cli import tour
 from npformer.cli.main import COMMANDS, main
 from npformer.data.corpus import builtin_corpus
-from npformer.training.presets import Preset
+from npformer.learn.course import trained
 
 TRAIN = (
     "train train.en train.fr --steps 6 --set d_model=16 --set d_ff=16 --set n_heads=2 --set n_layers=1 "
@@ -88,26 +89,77 @@ def test_gradcheck_of_some_components(capsys):
     assert "layer norm\n" in said(capsys, "gradcheck --list")
 
 
-def test_a_short_tour(capsys, folder, figures, monkeypatch, some_pairs):
-    """With few steps, few checks of gradients and few sentences, all else is as in the long one."""
+@pytest.fixture
+def short_tour(folder, figures, monkeypatch, some_pairs):
+    """Let the tour check few gradients and translate few sentences. All else is as in the long one."""
     cases, corpus = all_cases()[:4], builtin_corpus()
     corpus = corpus._replace(train=corpus.train[:3000], test=corpus.test[::60])
     monkeypatch.setattr(tour, "all_cases", lambda: cases)
     monkeypatch.setattr(tour, "builtin_corpus", lambda: corpus)
-    monkeypatch.setattr(Preset, "dataset", lambda preset: some_pairs)
-    (folder / "little/run").mkdir(parents=True)
-    (folder / "little/run/last.safetensors").write_text("of an earlier tour")
+    monkeypatch.setattr(trained, "builtin_dataset", lambda: some_pairs)
+    return figures
+
+
+def test_a_short_tour(capsys, folder, short_tour):
     printed = said(capsys, "tour --steps 3 --out little")
     headings = ("1. Train", "2. Translate", "3. Check", "4. Look", "5. Explore", "What next")
-    for words in (*headings, "all correct"):
+    exact = r"Of \d+ unseen sentences, \d+ \(\d+\.\d%\) are exactly right\."
+    for words in (*headings, "all correct", "wrote little/explorer.html", "finished after step 3"):
         assert words in printed
-    assert len(figures) >= 4
-    assert "wrote little/explorer.html: open it in a browser" in printed
-    assert "npformer explore --model little/run --open" in printed
+    assert len(re.findall(exact, printed)) == 2  # where they are translated, and at the end
+    assert "new frames" not in printed
+    assert len(short_tour) >= 4
+    assert 'npformer translate --model little/run "the dog is tired"' in printed
     page = (folder / "little/explorer.html").read_text("utf-8")
     head = json.loads(re.search(r'id="head">(.*?)</script>', page)[1])
     assert (head["kind"], head["example"]["source"]) == ("live", tour.IT_SENTENCES[0])
     assert page == npformer.load(folder / "little/run", last=True).explore(tour.IT_SENTENCES[0]).html
+
+
+def test_a_second_tour_uses_the_translator_of_the_first(capsys, folder, short_tour):
+    said(capsys, "tour --steps 2 --out little")
+    before = (folder / "little/run/last.safetensors").read_bytes()
+    printed = said(capsys, "tour --steps 2 --out little --verbose")
+    assert "an earlier tour has trained this translator: little/run/last.safetensors" in printed
+    assert "new frames" in printed
+    wanted = "little/run holds another run, which the tour does not replace: give another --out"
+    assert main(["tour", "--steps", "3", "--out", "little"]) == 2
+    assert wanted in capsys.readouterr().err
+    assert (folder / "little/run/last.safetensors").read_bytes() == before
+    (folder / "little/run/last.safetensors").unlink()
+    assert main(["tour", "--steps", "2", "--out", "little"]) == 2  # the best checkpoint is still there
+    assert wanted in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("first", [None, 4])
+def test_a_tour_that_was_stopped_goes_on(capsys, folder, short_tour, monkeypatch, first):
+    """The first training is stopped before its first checkpoint, or after some steps."""
+    run = folder / "little/run"
+    if first is None:
+        run.mkdir(parents=True)
+        (run / "log.jsonl").write_text('{"step": 0}\n')
+    else:
+        with monkeypatch.context() as patch:
+            steps = iter(range(first))
+            stopping = partial(tour.train, stop=lambda: next(steps, None) is None)
+            patch.setattr(tour, "train", stopping)
+            main(["tour", "--steps", "8", "--out", "little"])
+        assert "stopped after step 5: the same command goes on from there" in capsys.readouterr().out
+    assert "finished after step 8" in said(capsys, "tour --steps 8 --out little")
+
+
+@pytest.mark.parametrize(
+    ("found", "command"),
+    [("here", "npformer"), (None, ".venv/bin/npformer"), ("other", ".venv/bin/npformer")],
+)
+def test_the_next_steps_begin_with_a_command_that_the_shell_finds(folder, monkeypatch, found, command):
+    for place in (".venv/bin", "other"):
+        (folder / place).mkdir(parents=True)
+        (folder / place / "npformer").touch()
+    places = {"here": folder / ".venv/bin/npformer", "other": folder / "other/npformer", None: None}
+    monkeypatch.setattr(tour.sys, "executable", str(folder / ".venv/bin/python"))
+    monkeypatch.setattr(tour.shutil, "which", lambda name: places[found] and str(places[found]))
+    assert tour.own_command() == command
 
 
 def test_the_tour_replaces_its_page_or_says_that_it_cannot(folder, monkeypatch):

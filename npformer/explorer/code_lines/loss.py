@@ -24,7 +24,10 @@ LINES: dict[str, StepLines] = {
         Quote(
             "functional/losses.py",
             "cross_entropy",
-            ("losses = -(1 - smoothing) * at_target - smoothing * log_probs.mean(-1)  # (N,)",),
+            (
+                "losses = -(1 - smoothing) * at_target  # (N,)",
+                "losses = losses - smoothing * log_probs.mean(-1)",
+            ),
         ),
         Quote(
             "functional/losses.py",
@@ -38,7 +41,11 @@ LINES: dict[str, StepLines] = {
         _LOSS_GRADIENT,
     ),
     "cross_entropy": StepLines(
-        Quote("functional/losses.py", "cross_entropy", ("return (losses * real).sum() / tokens, cache",)),
+        Quote(
+            "functional/losses.py",
+            "cross_entropy",
+            ("return xp.where(is_real, losses, 0).sum() / tokens, cache",),
+        ),
         Quote(
             "functional/losses.py",
             "cross_entropy_backward",

@@ -131,9 +131,14 @@ def _is_finished(run: RunFolder, recipe: LessonTraining) -> bool:
         load_checkpoint(run.best)
     except UserError:  # missing or damaged
         return False
-    settings = (config_from_checkpoint(last), TrainingConfig.from_checkpoint(last))
+    return last.step == recipe.training.steps and is_of_recipe(last, recipe)
+
+
+def is_of_recipe(checkpoint: Checkpoint, recipe: LessonTraining) -> bool:
+    """Return whether a training with these settings on this dataset made the checkpoint, at any step."""
+    settings = (config_from_checkpoint(checkpoint), TrainingConfig.from_checkpoint(checkpoint))
     same = settings == (recipe.model, recipe.training)
-    return same and last.step == recipe.training.steps and last.fingerprint == recipe.dataset.fingerprint
+    return same and checkpoint.fingerprint == recipe.dataset.fingerprint
 
 
 class PartlyTrained(NamedTuple):

@@ -134,7 +134,7 @@ const LOSSES = {
   },
 };
 
-/** loss = (losses * real).sum() / tokens @type {Arithmetic} */
+/** loss = xp.where(is_real, losses, 0).sum() / tokens @type {Arithmetic} */
 const CROSS_ENTROPY = {
   scale: ({ note: { tokens } }) => constant(1 / tokens, `1/${tokens}`),
   forward({ inputs: [losses], note: { real } }) {

@@ -91,7 +91,7 @@ function tokenLosses(tape, path, logProbs, targets, smoothing) {
  */
 function meanLoss(tape, path, losses, real) {
   const tokens = Math.max(1, real.filter(Boolean).length);
-  // loss = (losses * real).sum() / tokens
+  // loss = xp.where(is_real, losses, 0).sum() / tokens
   const loss = losses.data.reduce((sum, value, t) => sum + (real[t] ? value : 0), 0) / tokens;
   const step = tape.record("cross_entropy", path, [], Float64Array.of(loss), [losses], { real, tokens });
   step.back = () => {
