@@ -335,9 +335,10 @@ def own_command() -> str:
 
 def next_steps(folder: Path) -> list[tuple[str, str]]:
     """Return pairs (command, explanation) for the end of the tour."""
-    npformer, run = own_command(), shell_word(folder / "run")
-    return [
-        (f'{npformer} translate --model {run} "the dog is tired"', "translate a sentence of your own"),
-        (f"{npformer} lesson 0", "step through the course, Enter by Enter"),
-        (f"{npformer} gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),
+    run = shell_word(folder / "run")
+    steps = [
+        (f'npformer translate --model {run} "the dog is tired"', "translate a sentence of your own"),
+        ("npformer lesson 0", "step through the course, Enter by Enter"),
+        ("npformer gradcheck my_layer.py:MyLayer --shape 2,5,8", "check a layer of your own"),
     ]
+    return [(command.replace("npformer", own_command(), 1), what) for command, what in steps]

@@ -20,8 +20,6 @@ from npformer.learn.course.pictures import Picture
 from npformer.learn.site.lesson_pages import shares_a_run
 from npformer.training import step as training_step
 
-pytest.register_assert_rewrite("every_lesson", "parsed_page")
-
 
 @pytest.fixture(scope="session")
 def lesson_folder(tmp_path_factory):
